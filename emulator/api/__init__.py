@@ -1,0 +1,1 @@
+"""The emulated contract: `/v1` and nothing else."""

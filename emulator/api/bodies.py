@@ -1,0 +1,154 @@
+"""What counts as JSON here: strictly, and fast for what an SDK sends."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from emulator.domain.errors import (
+    InvalidJson,
+    InvalidRequestBody,
+    RequestTooLarge,
+    UnsupportedContentType,
+)
+
+LARGEST_BODY_BYTES = 256 * 1024
+DEEPEST_NESTING = 32
+_MOST_DIGITS = 400
+
+
+class NotAnInteger:
+    """A JSON number with a fraction or an exponent: valid JSON, but never a valid value here."""
+
+    def __init__(self, token: str) -> None:
+        self.token = token
+
+
+_decoder = msgspec.json.Decoder(float_hook=NotAnInteger)
+
+
+def check_content_type(value: bytes | None) -> None:
+    """Raises UnsupportedContentType unless it is JSON in UTF-8 (contract, section 4)."""
+    if value == b"application/json":
+        return
+    if value is None:
+        raise UnsupportedContentType("The request needs the header 'Content-Type: application/json'.")
+    media_type, *parameters = value.decode("latin-1").lower().split(";")
+    if media_type.strip() != "application/json":
+        raise UnsupportedContentType("The Content-Type must be application/json.")
+    for parameter in parameters:
+        name, _, charset = parameter.strip().partition("=")
+        if name.strip() == "charset" and charset.strip().strip('"') not in ("utf-8", "utf8"):
+            raise UnsupportedContentType("The charset must be UTF-8.")
+
+
+def check_size(length: int) -> None:
+    if length > LARGEST_BODY_BYTES:
+        raise RequestTooLarge(limit_bytes=LARGEST_BODY_BYTES)
+
+
+def decode_object(raw: bytes) -> tuple[dict[str, Any], list[str]]:
+    """The members of a JSON object, and the names of top-level members given twice in it.
+
+    Of a member given twice the last counts. Raises InvalidJson, InvalidRequestBody.
+    """
+    if raw.count(b"{") + raw.count(b"[") > DEEPEST_NESTING:
+        _check_nesting(raw)
+    try:
+        value = _decoder.decode(raw)
+    except msgspec.ValidationError:
+        # A number beyond what the fast decoder holds: JSON all the same.
+        return _decode_slowly(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidJson(f"The request body is not JSON: {_reason(error)}.") from None
+    if not isinstance(value, dict):
+        raise InvalidRequestBody
+    if _may_repeat_members(raw, value):
+        return _decode_slowly(raw)
+    return value, []
+
+
+def _reason(error: Exception) -> str:
+    return "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+
+
+def _check_nesting(raw: bytes) -> None:
+    """Brackets inside strings do not nest, so they have to be told apart."""
+    depth = 0
+    in_string = is_escaped = False
+    for byte in raw:
+        if in_string:
+            if is_escaped:
+                is_escaped = False
+            elif byte == 0x5C:
+                is_escaped = True
+            elif byte == 0x22:
+                in_string = False
+        elif byte == 0x22:
+            in_string = True
+        elif byte in b"{[":
+            depth += 1
+            if depth > DEEPEST_NESTING:
+                raise InvalidJson(
+                    f"The request body is nested more than {DEEPEST_NESTING} levels deep."
+                )
+        elif byte in b"}]":
+            depth -= 1
+
+
+def _may_repeat_members(raw: bytes, value: dict[str, Any]) -> bool:
+    """Whether a member may be given twice: false only where that is certain.
+
+    Without escaped quotes or blanks before a colon, each `":` ends the name of one member.
+    """
+    if b'\\"' in raw or b'" :' in raw or b'"\t:' in raw or b'"\n:' in raw or b'"\r:' in raw:
+        return True
+    members = len(value)
+    for inner in value.values():
+        if isinstance(inner, dict):
+            members += len(inner)
+    return raw.count(b'":') != members
+
+
+class _Repeating(dict[str, Any]):
+    """An object with a member given twice in it, at whatever depth."""
+
+    def __init__(self, members: dict[str, Any], repeated: list[str]) -> None:
+        super().__init__(members)
+        self.repeated = repeated
+
+
+def _collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    repeated = [name for name, inner in pairs if isinstance(inner, _Repeating)]
+    if len(members) != len(pairs):
+        repeated += [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
+    return _Repeating(members, repeated) if repeated else members
+
+
+def _decode_slowly(raw: bytes) -> tuple[dict[str, Any], list[str]]:
+    """As `decode_object`, by the standard library, which can be asked for every member."""
+    try:
+        value = json.loads(
+            raw.decode(),
+            object_pairs_hook=_collect,
+            parse_float=NotAnInteger,
+            parse_int=_integer,
+            parse_constant=_refuse_constant,
+        )
+        # A lone surrogate is valid to the standard library, but cannot be written.
+        json.dumps(value, ensure_ascii=False, default=str).encode()
+    except (ValueError, RecursionError):
+        raise InvalidJson("The request body is not JSON.") from None
+    if not isinstance(value, dict):
+        raise InvalidRequestBody
+    return value, value.repeated if isinstance(value, _Repeating) else []
+
+
+def _integer(token: str) -> object:
+    return int(token) if len(token) <= _MOST_DIGITS else NotAnInteger(token)
+
+
+def _refuse_constant(token: str) -> object:
+    raise ValueError(token)

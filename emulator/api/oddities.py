@@ -1,0 +1,115 @@
+"""What the contract does not speak of: served with a warning, or refused under `--strict`.
+
+The list is closed; each slug stands in one constructor below.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from emulator.domain.errors import (
+    DuplicateParameter,
+    IdempotencyKeyHeader,
+    InvalidField,
+    Refusal,
+    UnknownParameter,
+)
+
+MOST_SLUGS = 16
+LONGEST_NAME_BYTES = 64
+_BROKEN_ESCAPE = re.compile(r"%[0-9A-F]?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Oddity:
+    """Something tolerated: its slug, and what `--strict` makes of it (None: a warning still)."""
+
+    slug: str
+    objection: Refusal | None
+
+
+def unknown_parameter(name: str, known: Iterable[str]) -> Oddity:
+    shown = _shown(name)
+    return Oddity(
+        f"unknown-parameter:{shown}",
+        UnknownParameter(f"There is no parameter '{shown}'.{_hint(name, known)}", param=shown),
+    )
+
+
+def duplicate_parameter(name: str) -> Oddity:
+    shown = _shown(name)
+    return Oddity(f"duplicate-parameter:{shown}", DuplicateParameter(shown))
+
+
+def duplicate_method() -> Oddity:
+    return Oddity("duplicate-method", InvalidField("methods", "A method is listed twice."))
+
+
+def long_metadata() -> Oddity:
+    return Oddity(
+        "long-metadata",
+        InvalidField(
+            "metadata", "A metadata key is over 40 characters long, or a value over 500."
+        ),
+    )
+
+
+def unusual_url(param: str) -> Oddity:
+    return Oddity(
+        f"unusual-{param.replace('_', '-')}",
+        InvalidField(param, "The URL has user information, or is over 2048 characters long."),
+    )
+
+
+def loose_timestamp(param: str) -> Oddity:
+    return Oddity(
+        f"loose-timestamp:{param}",
+        InvalidField(param, "Expected a timestamp with its offset: 2026-01-01T00:00:00Z."),
+    )
+
+
+def idempotency_key_header() -> Oddity:
+    return Oddity("idempotency-key-header", IdempotencyKeyHeader())
+
+
+def long_idempotency_key() -> Oddity:
+    return Oddity(
+        "long-idempotency-key",
+        InvalidField("idempotency_key", "The key is over 255 characters long."),
+    )
+
+
+def unusual_expires_in() -> Oddity:
+    return Oddity(
+        "unusual-expires-in",
+        InvalidField("expires_in", "Expected 60 to 86,400 seconds."),
+    )
+
+
+def frequent_polling() -> Oddity:
+    return Oddity("frequent-polling", None)
+
+
+def first_objection(oddities: Iterable[Oddity]) -> Refusal | None:
+    return next((odd.objection for odd in oddities if odd.objection is not None), None)
+
+
+def warning_header(oddities: list[Oddity]) -> bytes:
+    """The value of `Emulator-Warning`: at most 16 slugs, each once, then `more`."""
+    slugs = list(dict.fromkeys(odd.slug for odd in oddities))
+    if len(slugs) > MOST_SLUGS:
+        slugs = [*slugs[:MOST_SLUGS], "more"]
+    return ", ".join(slugs).encode("ascii")
+
+
+def _shown(name: str) -> str:
+    """A name as a header can carry it: percent-encoded and cut, but not inside an escape."""
+    return _BROKEN_ESCAPE.sub("", quote(name, safe="")[:LONGEST_NAME_BYTES])
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    nearest = get_close_matches(name, known, n=1)
+    return f" Did you mean '{nearest[0]}'?" if nearest else ""

@@ -1,0 +1,171 @@
+"""The parameters of a create call: each checked once, in the contract's order (section 4.1)."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from emulator.api import oddities
+from emulator.api.oddities import Oddity
+from emulator.domain.errors import InvalidField, MissingParameter
+from emulator.domain.hosts import is_local_name
+from emulator.domain.payment import (
+    CURRENCY,
+    DEFAULT_EXPIRES_IN_S,
+    LARGEST_AMOUNT_MINOR,
+    LONGEST_EXPIRES_IN_S,
+    MOST_METADATA_PAIRS,
+    SMALLEST_AMOUNT_MINOR,
+)
+from emulator.engine.payments import Order
+
+KNOWN = (
+    "amount",
+    "currency",
+    "methods",
+    "success_url",
+    "cancel_url",
+    "metadata",
+    "idempotency_key",
+    "expires_in",
+)
+
+USUAL_METADATA_KEY_LENGTH = 40
+USUAL_METADATA_VALUE_LENGTH = 500
+USUAL_URL_LENGTH = 2048
+USUAL_IDEMPOTENCY_KEY_LENGTH = 255
+USUAL_EXPIRES_IN_S = range(60, 86_401)
+
+_BLANK_OR_CONTROL = re.compile(r"[\s\x00-\x1f\x7f-\x9f]")
+_URL = re.compile(
+    r"(?P<scheme>https?)://(?P<user>[^/?#]*@)?(?P<host>\[[0-9a-f:.]+\]|[^/?#:@\[\]]+)"
+    r"(?::[0-9]*)?(?:[/?#].*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateRules:
+    """What the settings decide about a create call."""
+
+    methods: tuple[str, ...]
+    allow_http_localhost: bool
+
+
+def check_order(
+    body: Mapping[str, Any], rules: CreateRules, odd: list[Oddity]
+) -> Order:
+    """The order that a body makes; what is merely odd is added to `odd`.
+
+    Raises MissingParameter or InvalidField for the first parameter at fault.
+    """
+    amount_minor = _amount(_required(body, "amount"))
+    _currency(_required(body, "currency"))
+    methods = _methods(_required(body, "methods"), rules, odd)
+    order = Order(
+        amount_minor=amount_minor,
+        methods=methods,
+        success_url=_url(_required(body, "success_url"), "success_url", rules, odd),
+        cancel_url=_url(_required(body, "cancel_url"), "cancel_url", rules, odd),
+        metadata=_metadata(body.get("metadata"), odd),
+        idempotency_key=_idempotency_key(body.get("idempotency_key"), odd),
+        expires_in_s=_expires_in(body.get("expires_in"), odd),
+    )
+    odd.extend(oddities.unknown_parameter(name, KNOWN) for name in body if name not in KNOWN)
+    return order
+
+
+def _required(body: Mapping[str, Any], param: str) -> Any:
+    value = body.get(param)
+    if value is None:
+        raise MissingParameter(param)
+    return value
+
+
+def _amount(value: Any) -> int:
+    if type(value) is not int or not SMALLEST_AMOUNT_MINOR <= value <= LARGEST_AMOUNT_MINOR:
+        raise InvalidField(
+            "amount",
+            f"Expected an integer number of ETB cents, at least {SMALLEST_AMOUNT_MINOR}"
+            f" (1 ETB) and at most {LARGEST_AMOUNT_MINOR}.",
+        )
+    return value
+
+
+def _currency(value: Any) -> None:
+    if value != CURRENCY:
+        raise InvalidField("currency", f"The currency must be '{CURRENCY}'.")
+
+
+def _methods(value: Any, rules: CreateRules, odd: list[Oddity]) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value:
+        raise InvalidField("methods", "Expected an array with at least one payment method.")
+    for method in value:
+        if method not in rules.methods:
+            raise InvalidField(
+                "methods", f"Each method must be one of: {', '.join(rules.methods)}."
+            )
+    methods = tuple(dict.fromkeys(value))
+    if len(methods) != len(value):
+        odd.append(oddities.duplicate_method())
+    return methods
+
+
+def _url(value: Any, param: str, rules: CreateRules, odd: list[Oddity]) -> str:
+    if not isinstance(value, str) or _BLANK_OR_CONTROL.search(value):
+        raise InvalidField(param, "Expected an absolute https URL without white space.")
+    parts = _URL.fullmatch(value)
+    if parts is None:
+        raise InvalidField(param, "Expected an absolute https URL with a host.")
+    if len(parts["scheme"]) == len("http"):
+        if not rules.allow_http_localhost:
+            raise InvalidField(
+                param, "The URL must be https (--allow-http-localhost admits http on local names)."
+            )
+        if not is_local_name(parts["host"]):
+            raise InvalidField(param, "The URL must be https: http is for local names only.")
+    if parts["user"] is not None or len(value) > USUAL_URL_LENGTH:
+        odd.append(oddities.unusual_url(param))
+    return value
+
+
+def _metadata(value: Any, odd: list[Oddity]) -> dict[str, str]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InvalidField("metadata", "Expected an object of key and value pairs.")
+    if len(value) > MOST_METADATA_PAIRS:
+        raise InvalidField("metadata", f"Expected at most {MOST_METADATA_PAIRS} pairs.")
+    is_long = False
+    for key, text in value.items():
+        if not isinstance(text, str):
+            raise InvalidField("metadata", "Every value must be a string.")
+        is_long |= (
+            len(key) > USUAL_METADATA_KEY_LENGTH or len(text) > USUAL_METADATA_VALUE_LENGTH
+        )
+    if is_long:
+        odd.append(oddities.long_metadata())
+    return value
+
+
+def _idempotency_key(value: Any, odd: list[Oddity]) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value:
+        raise InvalidField("idempotency_key", "Expected a string that is not empty.")
+    if len(value) > USUAL_IDEMPOTENCY_KEY_LENGTH:
+        odd.append(oddities.long_idempotency_key())
+    return value
+
+
+def _expires_in(value: Any, odd: list[Oddity]) -> int:
+    if value is None:
+        return DEFAULT_EXPIRES_IN_S
+    if type(value) is not int or not 1 <= value <= LONGEST_EXPIRES_IN_S:
+        raise InvalidField(
+            "expires_in",
+            f"Expected an integer number of seconds, 1 to {LONGEST_EXPIRES_IN_S}.",
+        )
+    if value not in USUAL_EXPIRES_IN_S:
+        odd.append(oddities.unusual_expires_in())
+    return value

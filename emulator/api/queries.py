@@ -1,0 +1,96 @@
+"""The query parameters of the contract's GET calls (section 4.3)."""
+
+import re
+from urllib.parse import parse_qsl
+
+from emulator.api import oddities
+from emulator.api.oddities import Oddity
+from emulator.domain.errors import InvalidField
+from emulator.domain.instants import ParsedTimestamp, parse_timestamp
+from emulator.domain.payment import Status
+from emulator.storage.payments import PageQuery
+
+KNOWN = ("limit", "after", "status", "method", "created_gte", "created_lte")
+DEFAULT_LIMIT = 10
+LIMITS = range(1, 101)
+
+_FEW_DIGITS = re.compile(r"0*[0-9]{1,3}", re.ASCII)
+_STATUSES = {status.value: status for status in Status}
+_DEFAULT_PAGE = PageQuery(limit=DEFAULT_LIMIT)
+
+
+def parse_query(query_string: bytes, known: tuple[str, ...], odd: list[Oddity]) -> dict[str, str]:
+    """The known parameters of a query string; of one given twice the last counts.
+
+    An empty value is a value. Unknown and repeated parameters are added to `odd`.
+    """
+    if not query_string:
+        return {}
+    values: dict[str, str] = {}
+    repeated: dict[str, None] = {}
+    for name, value in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True):
+        if name in values:
+            repeated[name] = None
+        values[name] = value
+    odd.extend(oddities.duplicate_parameter(name) for name in repeated)
+    odd.extend(oddities.unknown_parameter(name, known) for name in values if name not in known)
+    return {name: value for name, value in values.items() if name in known}
+
+
+def parse_page_query(
+    query_string: bytes, methods: tuple[str, ...], odd: list[Oddity]
+) -> PageQuery:
+    """The page that a list call asks for. Raises InvalidField for the first one at fault."""
+    if not query_string:
+        return _DEFAULT_PAGE
+    values = parse_query(query_string, KNOWN, odd)
+    limit = _limit(values.get("limit"))
+    after = values.get("after")
+    status = _status(values.get("status"))
+    method = _method(values.get("method"), methods)
+    created_gte = _timestamp(values.get("created_gte"), "created_gte", odd)
+    created_lte = _timestamp(values.get("created_lte"), "created_lte", odd)
+    return PageQuery(
+        limit=limit,
+        after=after,
+        status=status,
+        method=method,
+        created_gte=None if created_gte is None else created_gte.ceiling,
+        created_lte=None if created_lte is None else created_lte.floor,
+    )
+
+
+def _limit(value: str | None) -> int:
+    if value is None:
+        return DEFAULT_LIMIT
+    if not _FEW_DIGITS.fullmatch(value) or int(value) not in LIMITS:
+        raise InvalidField("limit", "Expected a whole number from 1 to 100.")
+    return int(value)
+
+
+def _status(value: str | None) -> Status | None:
+    if value is None:
+        return None
+    if value not in _STATUSES:
+        raise InvalidField("status", f"Expected one of: {', '.join(_STATUSES)}.")
+    return _STATUSES[value]
+
+
+def _method(value: str | None, methods: tuple[str, ...]) -> str | None:
+    if value is not None and value not in methods:
+        raise InvalidField("method", f"Expected one of: {', '.join(methods)}.")
+    return value
+
+
+def _timestamp(value: str | None, param: str, odd: list[Oddity]) -> ParsedTimestamp | None:
+    if value is None:
+        return None
+    try:
+        timestamp = parse_timestamp(value)
+    except ValueError:
+        raise InvalidField(
+            param, "Expected an ISO 8601 timestamp, such as 2026-01-01T00:00:00Z."
+        ) from None
+    if timestamp.is_loose:
+        odd.append(oddities.loose_timestamp(param))
+    return timestamp

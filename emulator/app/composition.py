@@ -1,0 +1,120 @@
+"""How the rooms are put together, out of the settings and a clock on the wall."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from emulator import ids
+from emulator.api.app import ASGIApp, PaymentsApi
+from emulator.api.parameters import CreateRules
+from emulator.app.gateway import Gateway, Lazily, RequestLog
+from emulator.clock import Wall
+from emulator.engine.directory import Rulings
+from emulator.engine.engine import Engine, open_engine
+from emulator.engine.payments import CheckoutAddress
+from emulator.scenarios.values import Scenario
+from emulator.settings import Settings, data_directory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """The program while it serves: where its listeners really are, and what it can do."""
+
+    settings: Settings
+    api_port: int
+    checkout_port: int
+    engine: Engine
+    gateway: Gateway
+
+
+@asynccontextmanager
+async def compose(
+    settings: Settings, *, wall: Wall, api_port: int, checkout_port: int
+) -> AsyncIterator[Running]:
+    """The program without its sockets. Raises ScenarioError, UnusableDatabase."""
+    given = given_scenarios(settings)
+    checkout = CheckoutAddress(base=settings.public_checkout_url(checkout_port))
+    async with open_engine(
+        database_path=settings.database,
+        wall=wall,
+        rulings=_rulings(settings),
+        checkout=checkout,
+        load_scenarios=lambda: given + shipped_scenarios(),
+    ) as engine:
+        yield Running(
+            settings=settings,
+            api_port=api_port,
+            checkout_port=checkout_port,
+            engine=engine,
+            gateway=_gateway(settings, engine, wall, checkout, checkout_port),
+        )
+
+
+def given_scenarios(settings: Settings) -> tuple[Scenario, ...]:
+    """The scenarios that the settings name, the newest first. Raises ScenarioError."""
+    if not settings.scenarios:
+        return ()
+    from emulator.scenarios.library import load_paths
+
+    return load_paths([Path(path) for path in settings.scenarios])[::-1]
+
+
+def shipped_scenarios() -> tuple[Scenario, ...]:
+    """Our own: weaker than all others, and read when first needed, since start-up is not."""
+    from emulator.scenarios.library import load_paths
+
+    return load_paths([data_directory("scenarios")])
+
+
+def _rulings(settings: Settings) -> Rulings:
+    return Rulings(
+        first_test_key=settings.test_key,
+        first_live_key=settings.live_key,
+        seed=settings.seed,
+        clock=settings.clock,
+        rate_limit=settings.rate_limit,
+        auto_provision=settings.auto_provision,
+    )
+
+
+def _gateway(
+    settings: Settings, engine: Engine, wall: Wall, checkout: CheckoutAddress, checkout_port: int
+) -> Gateway:
+    stream = ids.stream_key(settings.seed, "gateway")
+    return Gateway(
+        api=PaymentsApi(
+            directory=engine.directory,
+            payments=engine.payments,
+            rules=CreateRules(
+                methods=settings.methods, allow_http_localhost=settings.allow_http_localhost
+            ),
+            is_strict=settings.strict,
+            stream=stream,
+        ),
+        control=Lazily(lambda: _control(settings, engine, checkout)),
+        checkout=Lazily(lambda: _checkout(settings, engine, checkout, stream)),
+        checkout_port=checkout_port,
+        log=RequestLog(wall, as_json=settings.log_format == "json"),
+        stream=stream,
+    )
+
+
+def _control(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
+    from emulator.api.authentication import bearer_key
+    from emulator.app.guard import Guard
+    from emulator.control.app import build
+
+    return Guard(build(engine=engine, bearer_key=bearer_key), settings, checkout)
+
+
+def _checkout(
+    settings: Settings, engine: Engine, checkout: CheckoutAddress, stream: bytes
+) -> ASGIApp:
+    from emulator.app.guard import HostGuard
+    from emulator.checkout.app import build
+
+    pages = build(
+        checkouts=engine.checkouts, templates=data_directory("templates"), stream=stream
+    )
+    return HostGuard(pages, settings, checkout)

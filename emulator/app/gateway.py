@@ -1,0 +1,158 @@
+"""Which application a request goes to, by listener and path, and the line it leaves in the log."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable
+
+from emulator import __version__, ids
+from emulator.api.app import ASGIApp, Header, Message, Receive, Scope, Send
+from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, status_of
+from emulator.clock import Wall
+from emulator.domain.errors import Refusal, UnknownRoute
+from emulator.domain.instants import format_instant
+
+HEALTH = "/_emulator/health"
+
+_JSON: Header = (b"content-type", b"application/json")
+
+logger = logging.getLogger(__name__)
+
+
+class Lazily:
+    """An application that is built for its first request.
+
+    Starlette's routing and the page templates cost as much to import as all the rest, and a
+    program that is only asked for `/v1` never needs them.
+    """
+
+    def __init__(self, build: Callable[[], ASGIApp]) -> None:
+        self._build = build
+        self._app: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._app is None:
+            self._app = self._build()
+        await self._app(scope, receive, send)
+
+
+class RequestLog:
+    """One quiet line a request, written together once a turn of the event loop."""
+
+    def __init__(self, wall: Wall, *, as_json: bool) -> None:
+        self._wall = wall
+        self._as_json = as_json
+        self._lines: list[str] = []
+
+    def start(self) -> float:
+        return self._wall.monotonic_ms()
+
+    def add(self, method: str, path: str, status: int, started_ms: float) -> None:
+        duration_ms = self._wall.monotonic_ms() - started_ms
+        at = format_instant(self._wall.now_ms())
+        if not self._lines:
+            asyncio.get_running_loop().call_soon(self._write)
+        if self._as_json:
+            line = (
+                f'{{"at":"{at}","method":"{method}","path":"{path}","status":{status},'
+                f'"duration_ms":{duration_ms:.1f}}}\n'
+            )
+        else:
+            line = f"{at[11:23]} {method} {path} {status} {duration_ms:.1f} ms\n"
+        self._lines.append(line)
+
+    def _write(self) -> None:
+        lines, self._lines = self._lines, []
+        sys.stderr.write("".join(lines))
+        sys.stderr.flush()
+
+
+class Gateway:
+    """The one ASGI application: `/v1` and `/_emulator` on one listener, the pages on the other."""
+
+    def __init__(
+        self,
+        *,
+        api: ASGIApp,
+        control: ASGIApp,
+        checkout: ASGIApp,
+        checkout_port: int,
+        log: RequestLog,
+        stream: bytes,
+    ) -> None:
+        self._api = api
+        self._control = control
+        self._checkout = checkout
+        self._checkout_port = checkout_port
+        self._log = log
+        self._stream = stream
+        self._requests = 0
+        self.is_ready = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started_ms = self._log.start()
+        status = 0
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        path: str = scope["path"]
+        if path.startswith("/v1/") and scope["server"][1] != self._checkout_port:
+            await self._api(scope, receive, watched)
+        else:
+            await self._route(scope, receive, watched)
+        self._log.add(scope["method"], _shown(scope), status, started_ms)
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._requests += 1
+        request_id = ids.request_id(self._stream, self._requests)
+        has_started = False
+
+        async def dressed(message: Message) -> None:
+            nonlocal has_started
+            if message["type"] == "http.response.start":
+                has_started = True
+                headers = message["headers"] = list(message.get("headers", ()))
+                headers.append((b"request-id", request_id))
+                if all(name != b"cache-control" for name, _ in headers):
+                    headers.append((b"cache-control", b"no-store"))
+            await send(message)
+
+        try:
+            await self._dispatch(scope, receive, dressed)
+        except Refusal as refusal:
+            await _answer(dressed, status_of(refusal), error_body(refusal))
+        except Exception:
+            logger.exception("%s %s failed", scope["method"], scope["path"])
+            if not has_started:
+                await _answer(dressed, 500, INTERNAL_ERROR_BODY)
+
+    async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method, path = scope["method"], scope["path"]
+        if scope["server"][1] == self._checkout_port:
+            await self._checkout(scope, receive, send)
+        elif path == HEALTH and method in ("GET", "HEAD"):
+            status, word = (200, b"ok") if self.is_ready else (503, b"unavailable")
+            body = b'{"status":"%s","version":"%s"}' % (word, __version__.encode())
+            await _answer(send, status, body)
+        elif path == "/v1":
+            await self._api(scope, receive, send)
+        elif path == "/_emulator" or path.startswith("/_emulator/"):
+            await self._control(scope, receive, send)
+        else:
+            raise UnknownRoute(method, path)
+
+
+async def _answer(send: Send, status: int, body: bytes) -> None:
+    headers = [_JSON, (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _shown(scope: Scope) -> str:
+    """The path as a line can carry it: as it came, percent-encoded, without its query."""
+    raw: bytes = scope.get("raw_path") or b""
+    return raw.decode("ascii", "replace").replace('"', "%22").replace("\\", "%5C")

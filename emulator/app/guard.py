@@ -1,0 +1,58 @@
+"""Who may reach what is not the contract: programs on this machine, not web pages."""
+
+from emulator.api.app import ASGIApp, Receive, Scope, Send
+from emulator.domain.errors import ForbiddenOrigin
+from emulator.domain.hosts import is_ip_literal, is_local_name, split_host
+from emulator.engine.payments import CheckoutAddress
+from emulator.settings import Settings
+
+
+class HostGuard:
+    """Refuses a `Host` that DNS could have been made to point here."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, checkout: CheckoutAddress) -> None:
+        self._app = app
+        self._allowed = frozenset(settings.allowed_hosts)
+        self._checkout = checkout
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Raises ForbiddenOrigin."""
+        self.check(dict(scope["headers"]), scope["method"])
+        await self._app(scope, receive, send)
+
+    def check(self, headers: dict[bytes, bytes], method: str) -> None:  # noqa: ARG002
+        host = split_host(headers.get(b"host", b"").decode("latin-1"))
+        if not (
+            is_ip_literal(host)
+            or is_local_name(host)
+            or host in self._allowed
+            or host == self._checkout_host()
+        ):
+            raise ForbiddenOrigin(
+                f"The host '{host}' is not known to be this machine."
+                f" Name it with --allowed-hosts {host} if it is."
+            )
+
+    def _checkout_host(self) -> str:
+        return split_host(self._checkout.base.partition("://")[2].partition("/")[0])
+
+
+class Guard(HostGuard):
+    """Refuses web pages of other origins as well."""
+
+    def check(self, headers: dict[bytes, bytes], method: str) -> None:
+        super().check(headers, method)
+        origin = headers.get(b"origin")
+        if origin is not None and origin.partition(b"://")[2] != headers.get(b"host"):
+            raise ForbiddenOrigin("A web page of another origin may not call the control API.")
+        if headers.get(b"sec-fetch-site") == b"cross-site" and not _is_navigation(headers, method):
+            raise ForbiddenOrigin("A web page of another site may not call the control API.")
+
+
+def _is_navigation(headers: dict[bytes, bytes], method: str) -> bool:
+    """Whether a person follows a link to a page."""
+    return (
+        method == "GET"
+        and headers.get(b"sec-fetch-mode") == b"navigate"
+        and headers.get(b"sec-fetch-dest") == b"document"
+    )

@@ -1,0 +1,32 @@
+"""Which host names can only mean this machine or its private network of containers."""
+
+from ipaddress import ip_address
+
+_LOCAL_NAMES = frozenset({"host.docker.internal", "host.containers.internal"})
+_LOCAL_SUFFIXES = (".localhost", ".test")
+
+
+def is_ip_literal(host: str) -> bool:
+    try:
+        ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def is_local_name(host: str) -> bool:
+    """Whether a host is IP loopback, a name without a dot (a compose service), or reserved."""
+    bare = host.strip("[]").rstrip(".").lower()
+    if is_ip_literal(bare):
+        return ip_address(bare).is_loopback
+    return bare != "" and (
+        "." not in bare or bare in _LOCAL_NAMES or bare.endswith(_LOCAL_SUFFIXES)
+    )
+
+
+def split_host(host_header: str) -> str:
+    """The host of a `Host` header, without its port and in lower case."""
+    host = host_header.strip().lower()
+    if host.startswith("["):
+        return host[: host.find("]") + 1]
+    return host.partition(":")[0].rstrip(".")

@@ -1,0 +1,32 @@
+"""What the customer's phone or bank is going to do after a method was submitted."""
+
+from dataclasses import dataclass
+
+from emulator.domain.payment import Reason, Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One scripted change, `after_ms` from the submit on; at 0 it commits with the submit."""
+
+    status: Status
+    after_ms: int = 0
+    reason: Reason | None = None
+    unusual: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scripted:
+    """The phone does what a scenario says. Without steps the payment stays in processing."""
+
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Handset:
+    """A person or the control API answers; unanswered, it times out."""
+
+
+Outcome = Scripted | Handset
+
+HANDSET_TIMEOUT_MS = 30_000

@@ -1,0 +1,119 @@
+"""A payment as it stands at one instant, and the words for what can be true of it."""
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from emulator.domain.instants import Instant
+
+CURRENCY = "ETB"
+SMALLEST_AMOUNT_MINOR = 100
+LARGEST_AMOUNT_MINOR = 2**53 - 1
+MOST_METADATA_PAIRS = 20
+DEFAULT_EXPIRES_IN_S = 1800
+LONGEST_EXPIRES_IN_S = 315_360_000
+
+BANK_TRANSFER = "bank_transfer"
+PHONE_METHODS = frozenset({"telebirr", "mpesa"})
+DEFAULT_METHODS = ("telebirr", "mpesa", BANK_TRANSFER)
+
+
+class Status(StrEnum):
+    """The states of a payment (contract, section 3)."""
+
+    PENDING = "pending"
+    PROCESSING = "processing"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    EXPIRED = "expired"
+    REFUNDED = "refunded"
+
+
+class Reason(StrEnum):
+    """Why a payment failed. The contract's object has no such field: only we show it."""
+
+    INSUFFICIENT_BALANCE = "insufficient_balance"
+    USER_CANCELLED = "user_cancelled"
+    TIMEOUT = "timeout"
+    WRONG_PIN = "wrong_pin"
+    BANK_DECLINED = "bank_declined"
+    LIMIT_EXCEEDED = "limit_exceeded"
+    PROVIDER_ERROR = "provider_error"
+
+
+class Terms:
+    """What was agreed at creation and never changes, kept as the JSON it is answered with."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def _members(self) -> dict[str, Any]:
+        members: dict[str, Any] = json.loads(self.text)
+        return members
+
+    @property
+    def checkout_url(self) -> str:
+        return str(self._members["checkout_url"])
+
+    @property
+    def success_url(self) -> str:
+        return str(self._members["success_url"])
+
+    @property
+    def cancel_url(self) -> str:
+        return str(self._members["cancel_url"])
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        return dict(self._members["metadata"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payment:
+    """One customer checkout (contract, section 2.1). Amounts in ETB cents, instants in ms.
+
+    `position` is its place in the order of creation: owner and ordinal in one integer.
+    """
+
+    position: int
+    id: str
+    amount_minor: int
+    methods: tuple[str, ...]
+    terms: Terms
+    created_at: Instant
+    expires_at: Instant
+    status: Status = Status.PENDING
+    method: str | None = None
+    reason: Reason | None = None
+    completed_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A status that a payment took on, at an instant; `position` orders the account's events."""
+
+    position: int
+    payment: int
+    at: Instant
+    status: Status
+    method: str | None
+    reason: Reason | None
+    completed_at: Instant | None
+
+    @property
+    def type(self) -> str:
+        return event_type(self.status)
+
+
+EVENT_TYPES = {
+    status: f"payment.{'created' if status is Status.PENDING else status.value}"
+    for status in Status
+}
+
+
+def event_type(status: Status) -> str:
+    """The type of the event that tells of a status (`payment.created` for pending)."""
+    return EVENT_TYPES[status]

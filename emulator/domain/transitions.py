@@ -1,0 +1,94 @@
+"""The one table of a payment's life and the one function that moves it along."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from emulator.domain.errors import IllegalTransition, InvalidField
+from emulator.domain.instants import Instant
+from emulator.domain.payment import Payment, Reason, Status
+
+
+class Edge(Enum):
+    """How ordinary a change of status is."""
+
+    ORDINARY = "ordinary"
+    # What mobile money really shows now and then; a caller must ask for it by name.
+    UNUSUAL = "unusual"
+
+
+TRANSITIONS: dict[tuple[Status, Status], Edge] = {
+    (Status.PENDING, Status.PROCESSING): Edge.ORDINARY,
+    (Status.PENDING, Status.EXPIRED): Edge.ORDINARY,
+    (Status.PROCESSING, Status.COMPLETED): Edge.ORDINARY,
+    (Status.PROCESSING, Status.FAILED): Edge.ORDINARY,
+    (Status.COMPLETED, Status.REFUNDED): Edge.ORDINARY,
+    (Status.FAILED, Status.COMPLETED): Edge.UNUSUAL,
+    (Status.EXPIRED, Status.COMPLETED): Edge.UNUSUAL,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A status to move to. `method` is set where the payment has none yet."""
+
+    to: Status
+    method: str | None = None
+    reason: Reason | None = None
+    unusual: bool = False
+
+
+EXPIRE = Change(to=Status.EXPIRED)
+
+
+def decide(payment: Payment, change: Change, *, now: Instant) -> Payment:
+    """The payment after a change of status at `now`; the only way to a new status.
+
+    Raises IllegalTransition where the table has no such edge (or only an unusual one and
+    `unusual` was not said), InvalidField for a reason or method that the edge cannot take.
+    """
+    edge = TRANSITIONS.get((payment.status, change.to))
+    if edge is None:
+        raise IllegalTransition(
+            f"A payment that is {payment.status} cannot become {change.to}.", param="status"
+        )
+    if edge is Edge.UNUSUAL and not change.unusual:
+        raise IllegalTransition(
+            f"A payment that is {payment.status} becomes {change.to} only with 'unusual': true.",
+            param="status",
+        )
+    return Payment(
+        position=payment.position,
+        id=payment.id,
+        amount_minor=payment.amount_minor,
+        methods=payment.methods,
+        terms=payment.terms,
+        created_at=payment.created_at,
+        expires_at=payment.expires_at,
+        status=change.to,
+        method=_method_after(payment, change),
+        reason=_reason_after(change),
+        completed_at=now if change.to is Status.COMPLETED else payment.completed_at,
+    )
+
+
+def _method_after(payment: Payment, change: Change) -> str | None:
+    if change.to is Status.EXPIRED:
+        if change.method is not None:
+            raise InvalidField("method", "A payment that expires has no method.")
+        return payment.method
+    if payment.method is None:
+        method = change.method or payment.methods[0]
+        if method not in payment.methods:
+            raise InvalidField("method", f"The payment does not offer '{method}'.")
+        return method
+    if change.method not in (None, payment.method):
+        raise InvalidField("method", f"The payment's method is already '{payment.method}'.")
+    return payment.method
+
+
+def _reason_after(change: Change) -> Reason | None:
+    if change.to is Status.FAILED:
+        return change.reason or Reason.PROVIDER_ERROR
+    if change.reason is not None:
+        raise InvalidField("reason", f"A payment that becomes {change.to} has no reason.")
+    return None

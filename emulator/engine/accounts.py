@@ -1,0 +1,102 @@
+"""An account while the program runs: its clock, its modes, and what is due next."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from emulator.clock import AccountClock
+from emulator.domain.accounts import AccountProfile, Mode
+from emulator.domain.clock_spec import ClockSpec
+from emulator.domain.instants import Instant
+from emulator.domain.rate_limit import RateLimit, TokenBucket
+from emulator.storage.accounts import AccountRow
+
+NEVER: Instant = 1 << 62
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Account:
+    """The unit of isolation. The storage thread moves its clock and `due_at`; all may read them.
+
+    `due_at` is when the next timer is due, or earlier; NEVER without one.
+    """
+
+    number: int
+    profile: AccountProfile
+    seed: int | None
+    clock: AccountClock
+    initial_clock: ClockSpec
+    test: "Owner" = field(init=False)
+    live: "Owner" = field(init=False)
+    due_at: Instant = NEVER
+    is_closed: bool = False
+    advancing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    collector: list[str] | None = None
+
+    def owner(self, mode: Mode) -> "Owner":
+        return self.test if mode is Mode.TEST else self.live
+
+    def restart(self, other: "Account") -> None:
+        """Become as another account object is, in place: requests on their way hold this one."""
+        self.clock = other.clock
+        self.due_at = other.due_at
+        for owner, fresh in zip(self.owners, other.owners, strict=True):
+            owner.stream = fresh.stream
+            owner.take_counts(fresh)
+
+    @property
+    def owners(self) -> tuple["Owner", "Owner"]:
+        return (self.test, self.live)
+
+
+class Owner:
+    """An account in one mode: whom a key stands for, and to whom payments belong."""
+
+    __slots__ = ("account", "bucket", "mode", "number", "reads", "requests", "stream")
+
+    def __init__(
+        self, account: Account, mode: Mode, *, stream: bytes, rate_limit: RateLimit | None
+    ) -> None:
+        self.account = account
+        self.mode = mode
+        self.number = account.number * 2 + (mode is Mode.LIVE)
+        self.stream = stream
+        self.bucket = None if rate_limit is None else TokenBucket(rate_limit)
+        self.requests = 0
+        self.reads: dict[str, int] = {}
+
+    def take_counts(self, other: "Owner") -> None:
+        self.bucket = other.bucket
+        self.requests = other.requests
+        self.reads = other.reads
+
+
+def copy_of(account: Account) -> Account:
+    """The account as it is now, to go back to."""
+    copy = Account(
+        number=account.number,
+        profile=account.profile,
+        seed=account.seed,
+        clock=account.clock,
+        initial_clock=account.initial_clock,
+        due_at=account.due_at,
+    )
+    copy.test = Owner(copy, Mode.TEST, stream=account.test.stream, rate_limit=None)
+    copy.live = Owner(copy, Mode.LIVE, stream=account.live.stream, rate_limit=None)
+    copy.test.take_counts(account.test)
+    copy.live.take_counts(account.live)
+    return copy
+
+
+def account_row(account: Account, *, initial_clock: str) -> AccountRow:
+    """The account as it is stored."""
+    clock = account.clock
+    return AccountRow(
+        number=account.number,
+        profile=account.profile,
+        seed=account.seed,
+        test_stream=account.test.stream,
+        live_stream=account.live.stream,
+        initial_clock=initial_clock,
+        frozen_at=clock.now() if clock.is_frozen else None,
+        offset_ms=clock.offset_ms,
+    )

@@ -1,0 +1,123 @@
+"""How a decided change is written down, and how timers are fired: the ways to a new status.
+
+All of it runs on the storage thread, inside a transaction.
+"""
+
+from functools import partial
+
+from emulator.domain.errors import UnknownAccount
+from emulator.domain.instants import Instant
+from emulator.domain.payment import Event, Payment
+from emulator.domain.timers import Timer
+from emulator.domain.transitions import Change, decide
+from emulator.domain.wire import effect_json
+from emulator.engine.accounts import NEVER, Account, Owner
+from emulator.engine.announcements import Announcements
+from emulator.engine.rendered import Rendered
+from emulator.storage import events, payments, timers
+from emulator.storage.database import ORDINAL_BITS, Transaction
+
+CHUNK = 1_000
+
+
+class Changes:
+    """Writes changes of status, each with its event, and keeps memory in step."""
+
+    def __init__(self, rendered: Rendered, announcements: Announcements) -> None:
+        self._rendered = rendered
+        self._announcements = announcements
+
+    def apply(
+        self, tx: Transaction, owner: Owner, payment: Payment, change: Change, *, now: Instant
+    ) -> Payment:
+        """Decide one change and write it with its event. Raises as `decide` does."""
+        after = decide(payment, change, now=now)
+        self.write(tx, owner, [(after, now)])
+        return after
+
+    def write(self, tx: Transaction, owner: Owner, changed: list[tuple[Payment, Instant]]) -> None:
+        """Write payments that took on a new status, and an event for each, in order."""
+        told = [
+            event_of(payment, at, position=tx.next_position("events", owner.number))
+            for payment, at in changed
+        ]
+        events.insert(tx, told)
+        payments.update(tx, [payment for payment, _ in changed])
+        for payment, _ in changed:
+            self._rendered.evict(payment.position)
+            tx.after_commit.append(partial(self._announcements.changed, payment.position))
+
+    def schedule(self, tx: Transaction, account: Account, timer: Timer) -> None:
+        timers.insert(tx, account.number, timer)
+        # Lowered at once: should the transaction fail, something looks for nothing, once.
+        account.due_at = min(account.due_at, timer.due_at)
+
+    def settle(self, tx: Transaction, account: Account) -> Instant:
+        """Fire all that is due by now; returns now. Every verb that writes begins with it.
+
+        Raises UnknownAccount for one that was deleted while the request was on its way.
+        """
+        if account.is_closed:
+            raise UnknownAccount(account.profile.id)
+        now = account.clock.now()
+        while account.due_at <= now:
+            self.fire(tx, account, until=now, limit=CHUNK)
+        return now
+
+    def fire(
+        self, tx: Transaction, account: Account, *, until: Instant, limit: int
+    ) -> Instant | None:
+        """Fire at most `limit` timers that are due, each at its own instant, in order.
+
+        Returns the instant of the last one.
+        """
+        due = timers.due(tx, account.number, until=until, limit=limit)
+        latest: dict[int, Payment] = {}
+        by_owner: dict[int, list[tuple[Payment, Instant]]] = {}
+        for timer, stored in due:
+            before = latest.get(stored.position, stored)
+            after = decide(before, timer.change, now=timer.due_at)
+            latest[stored.position] = after
+            by_owner.setdefault(stored.position >> ORDINAL_BITS, []).append(
+                (after, timer.due_at)
+            )
+        for owner in account.owners:
+            if owner.number in by_owner:
+                self.write(tx, owner, by_owner[owner.number])
+        if due:
+            timers.delete_through(tx, account.number, due[-1][0])
+            self._collect(tx, account, due, latest)
+        self._look_ahead(tx, account)
+        return due[-1][0].due_at if due else None
+
+    @staticmethod
+    def _collect(
+        tx: Transaction,
+        account: Account,
+        due: list[tuple[Timer, Payment]],
+        latest: dict[int, Payment],
+    ) -> None:
+        effects = account.collector
+        if effects is None:
+            return
+        tx.undo.append(partial(effects.__delitem__, slice(len(effects), None)))
+        effects.extend(effect_json(timer, latest[stored.position]) for timer, stored in due)
+
+    def _look_ahead(self, tx: Transaction, account: Account) -> None:
+        before = account.due_at
+        next_due_at = timers.next_due_at(tx, account.number)
+        account.due_at = NEVER if next_due_at is None else next_due_at
+        tx.undo.append(partial(setattr, account, "due_at", before))
+
+
+def event_of(payment: Payment, at: Instant, *, position: int) -> Event:
+    """The event that tells of a payment's present status."""
+    return Event(
+        position=position,
+        payment=payment.position,
+        at=at,
+        status=payment.status,
+        method=payment.method,
+        reason=payment.reason,
+        completed_at=payment.completed_at,
+    )

@@ -1,0 +1,248 @@
+"""The customer's verbs: pay, answer on the phone, cancel; and a change by hand."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+
+from emulator.domain.banks import BANKS
+from emulator.domain.errors import (
+    IllegalTransition,
+    InvalidField,
+    MissingParameter,
+    PaymentNotPayable,
+    UnknownPayment,
+)
+from emulator.domain.instants import Instant
+from emulator.domain.outcomes import HANDSET_TIMEOUT_MS, Outcome, Scripted
+from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Payment, Reason, Status
+from emulator.domain.phones import method_of_phone, normalise_phone
+from emulator.domain.timers import Timer, TimerKind
+from emulator.domain.transitions import Change
+from emulator.engine.accounts import Account, Owner
+from emulator.engine.changes import Changes
+from emulator.engine.rules import Rules
+from emulator.engine.settling import Settling
+from emulator.storage import payments, timers
+from emulator.storage.database import Database, Transaction
+
+
+class Answer(StrEnum):
+    """What a person answers on the phone's menu or on the bank's page."""
+
+    APPROVE = "approve"
+    WRONG_PIN = "wrong_pin"
+    INSUFFICIENT_BALANCE = "insufficient_balance"
+    CANCEL = "cancel"
+    DECLINE = "decline"
+
+
+_CHANGE_OF_ANSWER = {
+    Answer.APPROVE: Change(to=Status.COMPLETED),
+    Answer.WRONG_PIN: Change(to=Status.FAILED, reason=Reason.WRONG_PIN),
+    Answer.INSUFFICIENT_BALANCE: Change(to=Status.FAILED, reason=Reason.INSUFFICIENT_BALANCE),
+    Answer.CANCEL: Change(to=Status.FAILED, reason=Reason.USER_CANCELLED),
+    Answer.DECLINE: Change(to=Status.FAILED, reason=Reason.BANK_DECLINED),
+}
+_ANSWERS_OF_A_PHONE = frozenset(Answer) - {Answer.DECLINE}
+_ANSWERS_OF_A_BANK = frozenset(Answer) - {Answer.WRONG_PIN}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """What the customer submits: a method, and whose account is to pay."""
+
+    method: str
+    phone: str | None = None
+    bank: str | None = None
+
+
+class Customer:
+    """What is done to a payment from outside the contract, a transaction each."""
+
+    def __init__(
+        self, *, database: Database, changes: Changes, settling: Settling, rules: Rules
+    ) -> None:
+        self._database = database
+        self._changes = changes
+        self._settling = settling
+        self._rules = rules
+
+    async def pay(self, owner: Owner, payment_id: str, submission: Submission) -> Payment:
+        """Submit a method, as the customer does on the page.
+
+        Raises UnknownPayment, InvalidField (`method`, `phone`, `bank`), MissingParameter,
+        PaymentNotPayable.
+        """
+        return await self._do(owner, payment_id, partial(self._pay, submission=submission))
+
+    async def answer(self, owner: Owner, payment_id: str, answer: Answer) -> Payment:
+        """Answer on the phone or the bank's page.
+
+        Raises UnknownPayment, and IllegalTransition where nobody is asked or the answer does
+        not fit the method.
+        """
+        return await self._do(owner, payment_id, partial(self._answer, answer=answer))
+
+    async def cancel(self, owner: Owner, payment_id: str) -> Payment:
+        """Press the page's cancel button: the payment stays pending.
+
+        Raises UnknownPayment, and IllegalTransition once a method was submitted.
+        """
+        return await self._do(owner, payment_id, self._cancel)
+
+    async def transition(self, owner: Owner, payment_id: str, change: Change) -> Payment:
+        """Change a status by hand, along any legal edge; what was scheduled is cancelled.
+
+        Raises UnknownPayment, IllegalTransition, InvalidField.
+        """
+        return await self._do(owner, payment_id, partial(self._transition, change=change))
+
+    async def _do(self, owner: Owner, payment_id: str, verb: Callable[..., Payment]) -> Payment:
+        await self._settling.settle(owner.account)
+        payment = await self._database.write(
+            partial(self._decide, owner=owner, payment_id=payment_id, verb=verb)
+        )
+        self._settling.notice(owner.account)
+        return payment
+
+    def _decide(
+        self, tx: Transaction, *, owner: Owner, payment_id: str, verb: Callable[..., Payment]
+    ) -> Payment:
+        now = self._changes.settle(tx, owner.account)
+        payment = payments.find(tx, owner.number, payment_id)
+        if payment is None:
+            raise UnknownPayment(payment_id)
+        return verb(tx, owner, payment, now)
+
+    def _pay(
+        self,
+        tx: Transaction,
+        owner: Owner,
+        payment: Payment,
+        now: Instant,
+        *,
+        submission: Submission,
+    ) -> Payment:
+        submission = _checked(submission, payment)
+        if payment.status is not Status.PENDING:
+            raise PaymentNotPayable(
+                f"A payment that is {payment.status} takes no method any more."
+            )
+        outcome = self._rules.outcome(
+            tx,
+            owner,
+            payment,
+            method=submission.method,
+            phone=submission.phone,
+            bank=submission.bank,
+        )
+        timers.cancel(tx, owner.account.number, payment)
+        change = Change(to=Status.PROCESSING, method=submission.method)
+        submitted = self._changes.apply(tx, owner, payment, change, now=now)
+        return self._follow(tx, owner, submitted, outcome, now)
+
+    def _follow(
+        self, tx: Transaction, owner: Owner, payment: Payment, outcome: Outcome, now: Instant
+    ) -> Payment:
+        """Take the steps that commit with the submit, and schedule the others."""
+        if not isinstance(outcome, Scripted):
+            self._await_answer(tx, owner.account, payment, now)
+            return payment
+        for step in outcome.steps:
+            change = Change(to=step.status, reason=step.reason, unusual=step.unusual)
+            if step.after_ms == 0:
+                payment = self._changes.apply(tx, owner, payment, change, now=now)
+            else:
+                timer = Timer(
+                    due_at=now + step.after_ms,
+                    sequence=tx.next_timer(),
+                    payment=payment.position,
+                    kind=TimerKind.OUTCOME,
+                    change=change,
+                )
+                self._changes.schedule(tx, owner.account, timer)
+        return payment
+
+    def _await_answer(
+        self, tx: Transaction, account: Account, payment: Payment, now: Instant
+    ) -> None:
+        due_at = now + HANDSET_TIMEOUT_MS
+        if payment.method == BANK_TRANSFER:
+            due_at = max(due_at, payment.expires_at)
+        timer = Timer(
+            due_at=due_at,
+            sequence=tx.next_timer(),
+            payment=payment.position,
+            kind=TimerKind.HANDSET_TIMEOUT,
+            change=Change(to=Status.FAILED, reason=Reason.TIMEOUT),
+        )
+        self._changes.schedule(tx, account, timer)
+
+    def _answer(
+        self, tx: Transaction, owner: Owner, payment: Payment, now: Instant, *, answer: Answer
+    ) -> Payment:
+        scheduled = timers.of_payment(tx, owner.account.number, payment)
+        if all(timer.kind is not TimerKind.HANDSET_TIMEOUT for timer in scheduled):
+            raise IllegalTransition(
+                f"Nobody is asked: the payment is {payment.status} and waits for no answer."
+            )
+        is_bank = payment.method == BANK_TRANSFER
+        if answer not in (_ANSWERS_OF_A_BANK if is_bank else _ANSWERS_OF_A_PHONE):
+            raise IllegalTransition(
+                f"'{answer}' is no answer {'at a bank' if is_bank else 'on a phone'}.",
+                param="answer",
+            )
+        return self._transition(tx, owner, payment, now, change=_CHANGE_OF_ANSWER[answer])
+
+    def _cancel(self, tx: Transaction, owner: Owner, payment: Payment, now: Instant) -> Payment:
+        if payment.status is not Status.PENDING:
+            raise IllegalTransition(
+                f"The payment is {payment.status}: it can be cancelled on the page only before"
+                " a method was submitted."
+            )
+        return payment
+
+    def _transition(
+        self, tx: Transaction, owner: Owner, payment: Payment, now: Instant, *, change: Change
+    ) -> Payment:
+        changed = self._changes.apply(tx, owner, payment, change, now=now)
+        timers.cancel(tx, owner.account.number, payment)
+        return changed
+
+
+def _checked(submission: Submission, payment: Payment) -> Submission:
+    """The submission with its phone normalised. Raises InvalidField, MissingParameter."""
+    method = submission.method
+    if method not in payment.methods:
+        offered = ", ".join(payment.methods)
+        raise InvalidField(
+            "method", f"The payment does not offer '{method}'; it offers {offered}."
+        )
+    if method in PHONE_METHODS:
+        return _checked_phone(submission)
+    if method == BANK_TRANSFER:
+        if submission.bank is None:
+            raise MissingParameter("bank")
+        if submission.bank not in BANKS:
+            raise InvalidField(
+                "bank", f"There is no bank '{submission.bank}'; there are {', '.join(BANKS)}."
+            )
+        if submission.phone is not None:
+            raise InvalidField("phone", "A bank transfer takes a bank, not a phone.")
+    return submission
+
+
+def _checked_phone(submission: Submission) -> Submission:
+    method = submission.method
+    if submission.bank is not None:
+        raise InvalidField("bank", f"{method} takes a phone, not a bank.")
+    if submission.phone is None:
+        raise MissingParameter("phone")
+    try:
+        phone = normalise_phone(submission.phone)
+    except ValueError as error:
+        raise InvalidField("phone", f"{error}.") from None
+    if method_of_phone(phone) != method:
+        raise InvalidField("phone", f"{phone} is not a {method} number.")
+    return Submission(method=method, phone=phone)

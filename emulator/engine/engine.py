@@ -1,0 +1,96 @@
+"""The verbs of the product put together, and the span in which they may be used."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from emulator.clock import Wall
+from emulator.engine.announcements import Announcements
+from emulator.engine.changes import Changes
+from emulator.engine.checkouts import Checkouts
+from emulator.engine.customer import Customer
+from emulator.engine.directory import Directory, Rulings
+from emulator.engine.history import History
+from emulator.engine.payments import CheckoutAddress, Payments
+from emulator.engine.rendered import Rendered
+from emulator.engine.rules import Rules
+from emulator.engine.settling import Settling
+from emulator.engine.timekeeper import Timekeeper
+from emulator.scenarios.values import Scenario
+from emulator.storage.database import Database
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """Everything that can be done; the rooms above only decode, call and encode."""
+
+    directory: Directory
+    payments: Payments
+    customer: Customer
+    checkouts: Checkouts
+    timekeeper: Timekeeper
+    history: History
+    announcements: Announcements
+    rules: Rules
+
+
+@asynccontextmanager
+async def open_engine(
+    *,
+    database_path: str,
+    wall: Wall,
+    rulings: Rulings,
+    checkout: CheckoutAddress,
+    load_scenarios: Callable[[], tuple[Scenario, ...]],
+) -> AsyncIterator[Engine]:
+    """Open the database and run the scheduler for as long as the engine is used.
+
+    Raises UnusableDatabase.
+    """
+    rendered = Rendered()
+    announcements = Announcements()
+    changes = Changes(rendered, announcements)
+    rules = Rules(load_scenarios)
+    async with Database(database_path) as database:
+        settling = Settling(database=database, wall=wall, changes=changes)
+        directory = Directory(
+            database=database,
+            wall=wall,
+            settling=settling,
+            rendered=rendered,
+            rulings=rulings,
+        )
+        await directory.open()
+        customer = Customer(database=database, changes=changes, settling=settling, rules=rules)
+        engine = Engine(
+            directory=directory,
+            payments=Payments(
+                database=database,
+                wall=wall,
+                changes=changes,
+                settling=settling,
+                rendered=rendered,
+                rules=rules,
+                checkout=checkout,
+            ),
+            customer=customer,
+            checkouts=Checkouts(
+                database=database, directory=directory, settling=settling, customer=customer
+            ),
+            timekeeper=Timekeeper(
+                database=database, wall=wall, changes=changes, settling=settling
+            ),
+            history=History(
+                database=database, wall=wall, settling=settling, announcements=announcements
+            ),
+            announcements=announcements,
+            rules=rules,
+        )
+        scheduler = asyncio.create_task(settling.run(directory))
+        try:
+            yield engine
+        finally:
+            announcements.close()
+            scheduler.cancel()
+            await asyncio.gather(scheduler, return_exceptions=True)

@@ -1,0 +1,112 @@
+"""What happened to a payment, what is scheduled for it, and waiting for more to happen."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+from emulator import ids
+from emulator.clock import Wall
+from emulator.domain.errors import NotReady, UnknownPayment
+from emulator.domain.payment import Event, Payment, Status
+from emulator.domain.timers import Timer
+from emulator.domain.wire import event_json
+from emulator.engine.accounts import Owner
+from emulator.engine.announcements import Announcements
+from emulator.engine.settling import Settling
+from emulator.storage import events, payments, timers
+from emulator.storage.database import LAST_ORDINAL, Database, Transaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail:
+    """A payment with its past, oldest first, and what is scheduled for it, soonest first."""
+
+    payment: Payment
+    timeline: list[Event]
+    scheduled: list[Timer]
+
+
+class History:
+    """Reads what the contract does not show."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        wall: Wall,
+        settling: Settling,
+        announcements: Announcements,
+    ) -> None:
+        self._database = database
+        self._wall = wall
+        self._settling = settling
+        self._announcements = announcements
+
+    async def detail(self, owner: Owner, payment_id: str) -> Detail:
+        """Raises UnknownPayment."""
+        await self._settling.settle(owner.account)
+        return await self._database.read(
+            partial(self._detail, owner=owner, payment_id=payment_id)
+        )
+
+    def _detail(self, tx: Transaction, *, owner: Owner, payment_id: str) -> Detail:
+        payment = payments.find(tx, owner.number, payment_id)
+        if payment is None:
+            raise UnknownPayment(payment_id)
+        return Detail(
+            payment=payment,
+            timeline=events.of_payment(tx, payment.position),
+            scheduled=timers.of_payment(tx, owner.account.number, payment),
+        )
+
+    async def wait(
+        self, owner: Owner, payment_id: str, status: Status, *, timeout_ms: int
+    ) -> tuple[bool, Payment]:
+        """Wait until a payment has taken on a status, for at most `timeout_ms` of real time.
+
+        Returns whether it has, be it already past, and the payment. Raises UnknownPayment.
+        """
+        until = self._wall.now_ms() + timeout_ms
+        detail = await self.detail(owner, payment_id)
+        with self._announcements.of(detail.payment.position) as changed:
+            while True:
+                if self._announcements.is_closed:
+                    raise NotReady
+                detail = await self.detail(owner, payment_id)
+                if any(event.status is status for event in detail.timeline):
+                    return True, detail.payment
+                await self._wall.wait(changed, until=until)
+                if not changed.is_set():
+                    return False, detail.payment
+                changed.clear()
+
+    async def events(self, owner: Owner, *, limit: int) -> list[str]:
+        """The bodies of the newest events, newest first, as they are sent."""
+        await self._settling.settle(owner.account)
+        return await self._database.read(partial(self._events, owner=owner, limit=limit))
+
+    @staticmethod
+    def _events(tx: Transaction, *, owner: Owner, limit: int) -> list[str]:
+        return [
+            event_json(
+                event,
+                payment_at(event, payments.get(tx, event.payment)),
+                event_id=event_id(owner, event),
+                mode=owner.mode,
+            )
+            for event in events.newest(tx, owner.number, limit)
+        ]
+
+
+def payment_at(event: Event, payment: Payment) -> Payment:
+    """The payment as it was when an event told of it: what can change is in the event."""
+    return replace(
+        payment,
+        status=event.status,
+        method=event.method,
+        reason=event.reason,
+        completed_at=event.completed_at,
+    )
+
+
+def event_id(owner: Owner, event: Event) -> str:
+    return ids.event_id(owner.stream, event.position & LAST_ORDINAL)

@@ -1,0 +1,86 @@
+"""Which scenario rule decides for a payment, and how often it has."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+
+from emulator.domain.outcomes import Outcome
+from emulator.domain.payment import Payment
+from emulator.engine.accounts import Owner
+from emulator.scenarios.rules import RuleKey, Subject, choose_expiry, choose_outcome
+from emulator.scenarios.values import Scenario
+from emulator.storage import rule_uses
+from emulator.storage.database import Transaction
+
+
+class Rules:
+    """The scenarios that are switched on, the strongest first; read when first needed."""
+
+    def __init__(self, load: Callable[[], tuple[Scenario, ...]]) -> None:
+        self._load = load
+
+    @cached_property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        return tuple(scenario for scenario in self._load() if scenario.enabled)
+
+    @cached_property
+    def _with_expiry(self) -> tuple[Scenario, ...]:
+        return tuple(scenario for scenario in self.scenarios if scenario.expiry)
+
+    def expiry_ms(
+        self,
+        tx: Transaction,
+        owner: Owner,
+        *,
+        methods: tuple[str, ...],
+        amount_minor: int,
+        metadata: Mapping[str, str],
+    ) -> int | None:
+        """How long a rule keeps the checkout of a new payment open, if one applies."""
+        if not self._with_expiry:
+            return None
+        subject = Subject(
+            mode=owner.mode, methods=methods, amount_minor=amount_minor, metadata=metadata
+        )
+        chosen = choose_expiry(self._with_expiry, subject, _uses(tx, owner))
+        if chosen is None:
+            return None
+        if chosen.counts:
+            rule_uses.use(tx, owner.account.number, _place(chosen.key))
+        return chosen.after_ms
+
+    def outcome(
+        self,
+        tx: Transaction,
+        owner: Owner,
+        payment: Payment,
+        *,
+        method: str,
+        phone: str | None,
+        bank: str | None,
+    ) -> Outcome:
+        """What the phone or the bank will do; the use of a counted rule is written down."""
+        subject = Subject(
+            mode=owner.mode,
+            methods=payment.methods,
+            amount_minor=payment.amount_minor,
+            method=method,
+            phone=phone,
+            bank=bank,
+            metadata=payment.terms.metadata,
+        )
+        chosen = choose_outcome(self.scenarios, subject, _uses(tx, owner))
+        if chosen.counts and chosen.key is not None:
+            rule_uses.use(tx, owner.account.number, _place(chosen.key))
+        return chosen.outcome
+
+
+def _place(key: RuleKey) -> tuple[str, str, int]:
+    return key.scenario, key.section.value, key.index
+
+
+def _uses(tx: Transaction, owner: Owner) -> Callable[[RuleKey], int]:
+    return partial(_count, tx, owner.account.number)
+
+
+def _count(tx: Transaction, account: int, key: RuleKey) -> int:
+    return rule_uses.count(tx, account, _place(key))

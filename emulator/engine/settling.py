@@ -1,0 +1,57 @@
+"""Who fires what is due: readers, before they read, and the scheduler, in real time."""
+
+import asyncio
+from collections.abc import Iterable
+from functools import partial
+from typing import Protocol
+
+from emulator.clock import Wall
+from emulator.domain.instants import Instant
+from emulator.engine.accounts import NEVER, Account
+from emulator.engine.changes import CHUNK, Changes
+from emulator.storage.database import Database, Transaction
+
+
+class AccountsOf(Protocol):
+    """Whoever knows all accounts."""
+
+    def all(self) -> Iterable[Account]: ...
+
+
+class Settling:
+    """Fires due timers in chunks, a transaction each; its scheduler sleeps until the next one."""
+
+    def __init__(self, *, database: Database, wall: Wall, changes: Changes) -> None:
+        self._database = database
+        self._wall = wall
+        self._changes = changes
+        self._sooner = asyncio.Event()
+        self._sleeps_until: Instant = NEVER
+
+    async def settle(self, account: Account) -> None:
+        """Fire all that is due in an account by now, so that a read sees the present."""
+        while account.due_at <= account.clock.now():
+            await self._database.write(partial(self._fire, account=account))
+
+    def _fire(self, tx: Transaction, *, account: Account) -> None:
+        self._changes.fire(tx, account, until=account.clock.now(), limit=CHUNK)
+
+    def notice(self, account: Account) -> None:
+        """Tell the scheduler that an account's next timer or its clock may have changed."""
+        if not account.clock.is_standing and self._wall_due_at(account) < self._sleeps_until:
+            self._sooner.set()
+
+    @staticmethod
+    def _wall_due_at(account: Account) -> Instant:
+        return account.clock.wall_instant(account.due_at)
+
+    async def run(self, accounts: AccountsOf) -> None:
+        """Fire timers as real time passes; the owner of the task cancels it."""
+        while True:
+            flowing = [account for account in accounts.all() if not account.clock.is_standing]
+            for account in flowing:
+                await self.settle(account)
+            due_at = min((self._wall_due_at(account) for account in flowing), default=NEVER)
+            self._sleeps_until = due_at
+            await self._wall.wait(self._sooner, until=None if due_at >= NEVER // 2 else due_at)
+            self._sooner.clear()

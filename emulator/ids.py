@@ -1,0 +1,68 @@
+"""Where every id, token and secret comes from: the only module that draws random numbers.
+
+A draw is a keyed hash of what is drawn and its ordinal. So the same seed, keys and requests give
+the same bytes whatever else the program does, and nothing has to be remembered between draws
+but how many there were, which the database knows.
+"""
+
+import os
+from hashlib import blake2b
+
+KEY_BYTES = 32
+_LETTERS = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+# Any byte as one of 62 letters and digits: 5.95 bits each, 142 in an id.
+_READABLE = bytes(_LETTERS[value % len(_LETTERS)] for value in range(256))
+_ID_LENGTH = 24
+_TOKEN_LENGTH = 32
+
+
+def stream_key(seed: int | None, *scope: str) -> bytes:
+    """The key of one stream of draws; without a seed a random one."""
+    if seed is None:
+        return os.urandom(KEY_BYTES)
+    return blake2b("\0".join((str(seed), *scope)).encode(), digest_size=KEY_BYTES).digest()
+
+
+def _draw(key: bytes, kind: bytes, ordinal: int, length: int) -> str:
+    digest = blake2b(ordinal.to_bytes(8, "big"), key=key, person=kind, digest_size=length)
+    return digest.digest().translate(_READABLE).decode("ascii")
+
+
+def checkout_token(key: bytes, ordinal: int) -> str:
+    """The unguessable token in the address of the checkout of the ordinal-th payment."""
+    return _draw(key, b"checkout", ordinal, _TOKEN_LENGTH)
+
+
+def payment_id(token: str) -> str:
+    """The id of the payment whose checkout has this token.
+
+    The one is a digest of the other, so that one index finds both, while an id, which merchants
+    log and share, does not tell the token.
+    """
+    digest = blake2b(token.encode(), person=b"payment", digest_size=_ID_LENGTH).digest()
+    return f"pay_{digest.translate(_READABLE).decode('ascii')}"
+
+
+def event_id(key: bytes, ordinal: int) -> str:
+    return "evt_" + _draw(key, b"event", ordinal, _ID_LENGTH)
+
+
+def request_id(key: bytes, ordinal: int) -> bytes:
+    """The value of a `Request-Id` header."""
+    digest = blake2b(ordinal.to_bytes(8, "big"), key=key, person=b"request", digest_size=24)
+    return b"req_" + digest.digest().translate(_READABLE)
+
+
+def account_id(key: bytes, ordinal: int) -> str:
+    return "acct_" + _draw(key, b"account", ordinal, 16)
+
+
+def api_key(key: bytes, mode: str, ordinal: int) -> str:
+    """A well-formed secret key of a new account."""
+    return f"{mode}_{_draw(key, b'key_' + mode.encode(), ordinal, _ID_LENGTH)}"
+
+
+def form_token(key: bytes, checkout: str) -> str:
+    """The anti-CSRF token of one checkout's forms."""
+    digest = blake2b(checkout.encode(), key=key, person=b"form", digest_size=_ID_LENGTH).digest()
+    return digest.translate(_READABLE).decode("ascii")

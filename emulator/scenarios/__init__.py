@@ -1,0 +1,1 @@
+"""Scenario files: YAML to validated values, and which of their rules applies."""

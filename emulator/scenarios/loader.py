@@ -1,0 +1,99 @@
+"""What makes up a scenario file, from its first line to its sections."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from emulator.scenarios.entries import (
+    Entry,
+    Members,
+    read_boolean,
+    read_members,
+    read_text,
+    whole_number,
+)
+from emulator.scenarios.nodes import read_tree
+from emulator.scenarios.problems import Notes, Problem, ScenarioError
+from emulator.scenarios.sections import read_expiry_rules, read_outcome_rules
+from emulator.scenarios.values import Scenario
+from emulator.scenarios.vocabulary import FILE_KEYS, LATER_SECTIONS, NAME_PATTERN, VERSION
+
+# A section's name in the file is its field in Scenario.
+SECTIONS: dict[str, Callable[[Entry], tuple[object, ...]]] = {
+    "outcomes": read_outcome_rules,
+    "expiry": read_expiry_rules,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What became of one file: a scenario, or problems. `line`, `column`: where its name is."""
+
+    scenario: Scenario | None
+    problems: tuple[Problem, ...]
+    line: int = 1
+    column: int = 1
+
+
+def parse_scenario(text: str, source: str) -> Scenario:
+    """Read a scenario file; `source` is what problems call it.
+
+    Raises ScenarioError with every problem of the file.
+    """
+    reading = read_scenario(text, source)
+    if reading.scenario is None:
+        raise ScenarioError(reading.problems)
+    return reading.scenario
+
+
+def read_scenario(text: str, source: str) -> Reading:
+    """As `parse_scenario`, for who reads several files before complaining."""
+    notes = Notes(source)
+    tree = read_tree(text, notes)
+    if tree is None:
+        return Reading(scenario=None, problems=notes.problems)
+    members = read_members(
+        Entry(node=tree, label="a scenario", notes=notes), FILE_KEYS, later=LATER_SECTIONS
+    )
+    if members is None:
+        return Reading(scenario=None, problems=notes.problems)
+    scenario = _read_members(members)
+    name = members.known.get("name", members.entry).node
+    return Reading(
+        scenario=None if notes.problems else scenario,
+        problems=notes.problems,
+        line=name.line,
+        column=name.column,
+    )
+
+
+def _read_members(members: Members) -> Scenario:
+    members.need("version", _read_version, f"version: {VERSION}")
+    name = members.need("name", _read_name, "what the scenario is called")
+    description = members.get("description", read_text)
+    enabled = members.get("enabled", read_boolean)
+    sections: dict[str, Any] = {
+        section: members.get(section, read) or () for section, read in SECTIONS.items()
+    }
+    return Scenario(
+        name=name or "",
+        description=description or "",
+        enabled=enabled is not False,
+        **sections,
+    )
+
+
+def _read_version(entry: Entry) -> int | None:
+    version = whole_number(entry.node)
+    if version == VERSION:
+        return version
+    entry.refuse(f"{VERSION}")
+    return None
+
+
+def _read_name(entry: Entry) -> str | None:
+    name = read_text(entry)
+    if name is None or NAME_PATTERN.fullmatch(name):
+        return name
+    entry.refuse("1 to 64 small letters, digits, - and _, a letter or digit first")
+    return None

@@ -1,0 +1,124 @@
+"""Which rule applies to a payment: by precedence of scenarios, then top to bottom."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from emulator.domain.accounts import Mode
+from emulator.domain.outcomes import Handset, Outcome
+from emulator.scenarios.values import (
+    AmountRange,
+    ExpiryRule,
+    OutcomeRule,
+    Scenario,
+    Section,
+    When,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What rules can ask about a payment: at creation, or as a method is submitted.
+
+    At creation `method`, `phone` and `bank` are None, since the customer has chosen nothing.
+    `phone` is normalised.
+    """
+
+    mode: Mode
+    methods: tuple[str, ...]
+    amount_minor: int
+    method: str | None = None
+    phone: str | None = None
+    bank: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleKey:
+    """The place of a rule: what its uses are counted by."""
+
+    scenario: str
+    section: Section
+    index: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The outcome, the rule that gave it (None: the default), and whether to count the use."""
+
+    outcome: Outcome
+    key: RuleKey | None = None
+    counts: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenExpiry:
+    """How long the checkout stays open, the rule that says so, and whether to count the use."""
+
+    after_ms: int
+    key: RuleKey
+    counts: bool
+
+
+Uses = Callable[[RuleKey], int]
+"""How often a rule was used so far; asked only of rules that match and can retire."""
+
+_Rule = TypeVar("_Rule", OutcomeRule, ExpiryRule)
+
+
+def matches(when: When, subject: Subject) -> bool:
+    """Whether everything that `when` asks for is true; `When()` matches everything."""
+    return (
+        when.mode in (None, subject.mode)
+        and _matches_method(when.method, subject)
+        and when.phone in (None, subject.phone)
+        and when.bank in (None, subject.bank)
+        and (when.amount is None or _contains(when.amount, subject.amount_minor))
+        and all(subject.metadata.get(key) == value for key, value in when.metadata)
+    )
+
+
+def choose_outcome(scenarios: Iterable[Scenario], subject: Subject, uses: Uses) -> Chosen:
+    """What happens after the submit. `scenarios` are those in force, the strongest first.
+
+    Without a matching rule a person answers, at the handset.
+    """
+    for scenario in scenarios:
+        for key, rule in _keyed(scenario.name, Section.OUTCOMES, scenario.outcomes):
+            if _applies(rule, key, subject, uses):
+                return Chosen(outcome=rule.then, key=key, counts=rule.times is not None)
+    return Chosen(outcome=Handset())
+
+
+def choose_expiry(
+    scenarios: Iterable[Scenario], subject: Subject, uses: Uses
+) -> ChosenExpiry | None:
+    """How long a new checkout stays open; None leaves it to `expires_in`."""
+    for scenario in scenarios:
+        for key, rule in _keyed(scenario.name, Section.EXPIRY, scenario.expiry):
+            if _applies(rule, key, subject, uses):
+                return ChosenExpiry(after_ms=rule.after_ms, key=key, counts=rule.times is not None)
+    return None
+
+
+def _keyed(
+    scenario: str, section: Section, rules: tuple[_Rule, ...]
+) -> Iterator[tuple[RuleKey, _Rule]]:
+    for index, rule in enumerate(rules):
+        yield RuleKey(scenario=scenario, section=section, index=index), rule
+
+
+def _applies(rule: OutcomeRule | ExpiryRule, key: RuleKey, subject: Subject, uses: Uses) -> bool:
+    return matches(rule.when, subject) and (rule.times is None or uses(key) < rule.times)
+
+
+def _matches_method(method: str | None, subject: Subject) -> bool:
+    if subject.method is None:
+        return method is None or method in subject.methods
+    return method in (None, subject.method)
+
+
+def _contains(amount: AmountRange, amount_minor: int) -> bool:
+    return (amount.gte is None or amount.gte <= amount_minor) and (
+        amount.lte is None or amount_minor <= amount.lte
+    )

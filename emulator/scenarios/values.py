@@ -1,0 +1,66 @@
+"""What a scenario says once it is known to be valid."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from emulator.domain.accounts import Mode
+from emulator.domain.outcomes import Outcome
+
+
+class Section(StrEnum):
+    """The parts of a scenario that hold rules; also the name of each in a file."""
+
+    OUTCOMES = "outcomes"
+    EXPIRY = "expiry"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AmountRange:
+    """Amounts in ETB cents, both bounds included; a bound that is None is open."""
+
+    gte: int | None = None
+    lte: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class When:
+    """What must all be true of a payment for a rule to apply; None asks for nothing.
+
+    `phone` is normalised. `metadata` are pairs that the payment's metadata must hold.
+    """
+
+    mode: Mode | None = None
+    method: str | None = None
+    phone: str | None = None
+    bank: str | None = None
+    amount: AmountRange | None = None
+    metadata: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeRule:
+    """What the phone or bank does after the submit; `times` uses retire the rule."""
+
+    when: When = field(default_factory=When)
+    then: Outcome
+    times: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpiryRule:
+    """How long a checkout stays open, instead of `expires_in`."""
+
+    when: When = field(default_factory=When)
+    after_ms: int
+    times: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One scenario file. `enabled` is how it starts; an account may switch it later."""
+
+    name: str
+    description: str = ""
+    enabled: bool = True
+    outcomes: tuple[OutcomeRule, ...] = ()
+    expiry: tuple[ExpiryRule, ...] = ()

@@ -1,0 +1,144 @@
+"""How options are written in the YAML file of `--config`.
+
+The nodes of the YAML are read, not the objects they would make: nodes know their place, keep
+duplicate keys, and leave `0200` as it was written instead of making it 128.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from emulator.settings.given import LONGEST_SHOWN, Given, SettingsError, show, wrong
+from emulator.settings.options import OPTIONS, Form, Option, option_named
+
+if TYPE_CHECKING:
+    import yaml
+
+LARGEST_FILE_BYTES = 256 * 1024
+
+_STANDARD = "tag:yaml.org,2002:"
+_NULL = f"{_STANDARD}null"
+_TEXT = f"{_STANDARD}str"
+_MAPPING = f"{_STANDARD}map"
+_LIST = f"{_STANDARD}seq"
+# Unquoted, 2026-01-01 is a timestamp to YAML and 10.1 a number; as texts they are unambiguous.
+_TEXTS = {_TEXT, f"{_STANDARD}timestamp", f"{_STANDARD}float"}
+
+_TAGS = {
+    Form.TEXT: _TEXTS,
+    Form.INTEGER: {f"{_STANDARD}int"},
+    Form.SWITCH: {f"{_STANDARD}bool"},
+    Form.NAMES: {_LIST},
+    Form.PATHS: {_LIST},
+}
+_FOUND = {_MAPPING: "a mapping", _LIST: "a list", _NULL: "nothing"}
+_FILE_OPTIONS = tuple(option for option in OPTIONS if option.is_file_key)
+
+
+def read_config_file(path: str, *, named_by: str) -> Mapping[str, Given]:
+    """What a file gives, by the name of the option; a key without a value gives nothing.
+
+    `named_by` is the source of the path. Raises SettingsError.
+    """
+    root = _compose(_read_text(path, named_by), path)
+    if root is None:
+        return {}
+    place = _place(path, root)
+    if root.tag != _MAPPING:
+        raise wrong(place, _found(root), "a mapping from options to values")
+    lines: dict[str, int] = {}
+    given: dict[str, Given] = {}
+    for key, value in root.value:
+        option = _option(key, _place(path, key))
+        if option.name in lines:
+            repeated = f"{option.name} is given twice, first on line {lines[option.name]}"
+            raise SettingsError(f"{_place(path, key)}: {repeated}")
+        lines[option.name] = key.start_mark.line + 1
+        if value.tag != _NULL:
+            where = f"{_place(path, value)}: {option.name}"
+            texts = _texts(value, option, where)
+            given[option.name] = Given(option=option, where=where, texts=texts)
+    return given
+
+
+def _read_text(path: str, named_by: str) -> str:
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(LARGEST_FILE_BYTES + 1)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise SettingsError(f"{named_by}: cannot read {path!r}: {reason}") from None
+    if len(content) > LARGEST_FILE_BYTES:
+        raise SettingsError(f"{path}: larger than {LARGEST_FILE_BYTES:,} bytes")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start].decode("utf-8-sig")
+        byte = f"the byte 0x{error.object[error.start]:02x}"
+        raise wrong(_place_after(path, before), byte, "UTF-8") from None
+
+
+def _compose(text: str, path: str) -> "yaml.Node | None":
+    import yaml
+
+    try:
+        root: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.reader.ReaderError as error:
+        place = _place_after(path, text[: error.position])
+        raise SettingsError(f"{place}: not YAML: {error.reason}") from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = path if mark is None else f"{path}:{mark.line + 1}:{mark.column + 1}"
+        reason = ", ".join(filter(None, (error.context, error.problem)))
+        raise SettingsError(f"{place}: not YAML: {reason}") from None
+    except RecursionError:
+        raise SettingsError(f"{path}: nested too deeply") from None
+    return root
+
+
+def _option(key: "yaml.Node", place: str) -> Option:
+    if not isinstance(key.value, str):
+        raise wrong(place, _found(key), "the name of an option")
+    option = option_named(key.value, _FILE_OPTIONS)
+    if option is None:
+        unknown = key.value[:LONGEST_SHOWN]
+        nearest = _nearest(unknown)
+        raise SettingsError(f"{place}: unknown option {unknown!r}, the nearest is {nearest!r}")
+    return option
+
+
+def _nearest(name: str) -> str:
+    from difflib import get_close_matches
+
+    known = [option.name for option in _FILE_OPTIONS]
+    return get_close_matches(name.lower().replace("_", "-"), known, n=1, cutoff=0)[0]
+
+
+def _texts(node: "yaml.Node", option: Option, where: str) -> tuple[str, ...]:
+    if node.tag not in _TAGS[option.form]:
+        several = "a list, each entry " if option.is_repeatable else ""
+        raise wrong(where, _found(node, option), several + option.expected)
+    if not option.is_repeatable:
+        return (node.value,)
+    for entry in node.value:
+        if entry.tag not in _TEXTS:
+            raise wrong(where, f"{_found(entry, option)} in the list", option.expected)
+    return tuple(entry.value for entry in node.value)
+
+
+def _found(node: "yaml.Node", option: Option | None = None) -> str:
+    if node.tag in _FOUND:
+        return _FOUND[node.tag]
+    if not node.tag.startswith(_STANDARD) or not isinstance(node.value, str):
+        return f"a value with the tag {node.tag}"
+    shown = repr(node.value[:LONGEST_SHOWN]) if option is None else show(node.value, option)
+    return f"the text {shown}" if node.tag == _TEXT else shown.strip("'")
+
+
+def _place(path: str, node: "yaml.Node") -> str:
+    return f"{path}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
+
+
+def _place_after(path: str, before: str) -> str:
+    lines = before.split("\n")
+    return f"{path}:{len(lines)}:{len(lines[-1]) + 1}"

@@ -1,0 +1,64 @@
+"""What can be configured, as typed values with their defaults, and what follows from them."""
+
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+
+from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY
+from emulator.domain.clock_spec import ClockKind, ClockSpec
+from emulator.domain.hosts import is_ip_literal
+from emulator.domain.payment import DEFAULT_METHODS
+from emulator.domain.rate_limit import RateLimit
+
+IN_MEMORY = ":memory:"
+REAL_CLOCK = ClockSpec(kind=ClockKind.REAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything `serve` can be told; port 0 is any free port, `seed` None a random one.
+
+    `resolve` makes it of validated values; whoever makes one by hand vouches for them.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    checkout_port: int = 8081
+    checkout_url: str | None = None
+    database: str = IN_MEMORY
+    clock: ClockSpec = REAL_CLOCK
+    seed: int | None = None
+    methods: tuple[str, ...] = DEFAULT_METHODS
+    scenarios: tuple[str, ...] = ()
+    test_key: str = field(default=DEMO_TEST_KEY, repr=False)
+    live_key: str = field(default=DEMO_LIVE_KEY, repr=False)
+    auto_provision: bool = False
+    webhook_url: str | None = None
+    webhook_secret: str | None = field(default=None, repr=False)
+    allow_http_localhost: bool = False
+    allowed_hosts: tuple[str, ...] = ()
+    rate_limit: RateLimit | None = None
+    no_handset: bool = False
+    strict: bool = False
+    log_format: str = "text"
+    config: str | None = None
+
+    def local_url(self, port: int) -> str:
+        """The address of a listener for a browser on this machine, without a trailing slash."""
+        if not is_ip_literal(self.host):
+            return f"http://{self.host}:{port}"
+        address = ip_address(self.host)
+        if address.is_unspecified:
+            return f"http://localhost:{port}"
+        return f"http://[{address}]:{port}" if address.version == 6 else f"http://{address}:{port}"
+
+    def public_checkout_url(self, checkout_port: int) -> str:
+        """The base of every `checkout_url`, without a trailing slash; the port is the real one."""
+        return self.checkout_url or self.local_url(checkout_port)
+
+
+def data_directory(name: str) -> Path:
+    """Where `templates` or `scenarios` live: inside the wheel, else at the checkout's top."""
+    package = Path(__file__).resolve().parents[1]
+    packaged = package / "data" / name
+    return packaged if packaged.is_dir() else package.parent / name

@@ -1,0 +1,1 @@
+"""Every SQL string in the program, and the one connection that runs them."""

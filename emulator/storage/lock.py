@@ -1,0 +1,39 @@
+"""That one database file has one emulator."""
+
+import os
+from importlib import import_module
+from typing import Any
+
+from emulator.storage.migrations import UnusableDatabase
+
+
+class FileLock:
+    """An advisory lock on the database file, gone with the process that holds it.
+
+    It is another kind of lock than SQLite's own, so that any tool may still read the file.
+    Where the platform has none (Windows), there is no protection.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Raises UnusableDatabase when the file cannot be made or another process holds it."""
+        self._descriptor: int | None = None
+        try:
+            self._flock: Any = import_module("fcntl")
+        except ImportError:
+            return
+        try:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._flock.flock(self._descriptor, self._flock.LOCK_EX | self._flock.LOCK_NB)
+        except BlockingIOError:
+            self.release()
+            raise UnusableDatabase(f"the database {path} is in use by another emulator") from None
+        except OSError as error:
+            self.release()
+            reason = error.strerror or error
+            raise UnusableDatabase(f"cannot open the database {path}: {reason}") from None
+
+    def release(self) -> None:
+        """Close the descriptor: after SQLite has closed the file, as this drops its locks too."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None

@@ -1,0 +1,144 @@
+"""The payments table: one row a payment, pages by keyset on the index that fits the filter."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from emulator.domain.instants import Instant
+from emulator.domain.payment import Payment, Status
+from emulator.storage.database import Transaction, first_position, last_position
+from emulator.storage.rows import PAYMENT_COLUMNS, payment_of_row
+
+_INSERT = (
+    "INSERT INTO payments (position, owner, id, amount_minor, methods, terms, created_at,"
+    " expires_at, expiry_timer, status, method, reason, completed_at)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_UPDATE = "UPDATE payments SET status = ?, method = ?, reason = ?, completed_at = ? WHERE position = ?"
+_BY_ID = f"SELECT {PAYMENT_COLUMNS} FROM payments WHERE id = ?"
+_BY_POSITION = f"SELECT {PAYMENT_COLUMNS} FROM payments WHERE position = ?"
+_POSITION_OF_ID = "SELECT position FROM payments WHERE id = ?"
+_DELETE_ALL = "DELETE FROM payments WHERE position BETWEEN ? AND ?"
+_FIRST_SINCE = (
+    "SELECT position FROM payments INDEXED BY payments_by_creation"
+    " WHERE owner = ? AND created_at >= ? ORDER BY created_at, position LIMIT 1"
+)
+_LAST_UNTIL = (
+    "SELECT position FROM payments INDEXED BY payments_by_creation"
+    " WHERE owner = ? AND created_at <= ? ORDER BY created_at DESC, position DESC LIMIT 1"
+)
+_PAGE_HEAD = "SELECT position FROM payments"
+_PAGE_TAIL = "position BETWEEN ? AND ? ORDER BY position DESC LIMIT ?"
+# Named, because without statistics SQLite has been seen to prefer the wrong one.
+_PAGE = {
+    (False, False): f"{_PAGE_HEAD} NOT INDEXED WHERE {_PAGE_TAIL}",
+    (True, False): f"{_PAGE_HEAD} INDEXED BY payments_by_status WHERE status = ? AND {_PAGE_TAIL}",
+    (False, True): f"{_PAGE_HEAD} INDEXED BY payments_by_method WHERE method = ? AND {_PAGE_TAIL}",
+    (True, True): (
+        f"{_PAGE_HEAD} INDEXED BY payments_by_method_and_status"
+        f" WHERE method = ? AND status = ? AND {_PAGE_TAIL}"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageQuery:
+    """A page of an owner's payments, newest first; bounds of creation are inclusive."""
+
+    limit: int
+    after: str | None = None
+    status: Status | None = None
+    method: str | None = None
+    created_gte: Instant | None = None
+    created_lte: Instant | None = None
+
+
+class UnknownCursor(Exception):
+    """The cursor of a page names no payment of its owner."""
+
+
+def insert(tx: Transaction, payment: Payment, *, owner: int, expiry_timer: int) -> None:
+    tx.execute(
+        _INSERT,
+        (
+            payment.position,
+            owner,
+            payment.id,
+            payment.amount_minor,
+            ",".join(payment.methods),
+            payment.terms.text,
+            payment.created_at,
+            payment.expires_at,
+            expiry_timer,
+            payment.status.value,
+            payment.method,
+            payment.reason,
+            payment.completed_at,
+        ),
+    )
+
+
+def update(tx: Transaction, payments: Iterable[Payment]) -> None:
+    """Write what a change of status can change."""
+    tx.executemany(
+        _UPDATE,
+        [
+            (
+                payment.status.value,
+                payment.method,
+                payment.reason,
+                payment.completed_at,
+                payment.position,
+            )
+            for payment in payments
+        ],
+    )
+
+
+def find(tx: Transaction, owner: int, payment_id: str) -> Payment | None:
+    """An owner's payment, or None where the id is unknown or another owner's."""
+    row = tx.execute(_BY_ID, (payment_id,)).fetchone()
+    if row is None or not first_position(owner) <= row[0] <= last_position(owner):
+        return None
+    return payment_of_row(row)
+
+
+def find_of_anyone(tx: Transaction, payment_id: str) -> Payment | None:
+    """A payment by its id alone, for the customer, who has no key."""
+    row = tx.execute(_BY_ID, (payment_id,)).fetchone()
+    return None if row is None else payment_of_row(row)
+
+
+def get(tx: Transaction, position: int) -> Payment:
+    return payment_of_row(tx.execute(_BY_POSITION, (position,)).fetchone())
+
+
+def page(tx: Transaction, owner: int, query: PageQuery) -> list[int]:
+    """The positions of a page, newest first, and of one payment more if there is one.
+
+    Created instants never fall with the position, so that bounds on them become bounds on it.
+    Raises UnknownCursor.
+    """
+    low, high = first_position(owner), last_position(owner)
+    if query.after is not None:
+        row = tx.execute(_POSITION_OF_ID, (query.after,)).fetchone()
+        if row is None or not low <= row[0] <= high:
+            raise UnknownCursor
+        high = row[0] - 1
+    if query.created_gte is not None:
+        row = tx.execute(_FIRST_SINCE, (owner, query.created_gte)).fetchone()
+        if row is None:
+            return []
+        low = max(low, row[0])
+    if query.created_lte is not None:
+        row = tx.execute(_LAST_UNTIL, (owner, query.created_lte)).fetchone()
+        if row is None:
+            return []
+        high = min(high, row[0])
+    filters = [value for value in (query.method, query.status) if value is not None]
+    statement = _PAGE[query.status is not None, query.method is not None]
+    rows = tx.execute(statement, (*filters, low, high, query.limit + 1)).fetchall()
+    return [row[0] for row in rows]
+
+
+def delete_all(tx: Transaction, owner: int) -> None:
+    tx.execute(_DELETE_ALL, (first_position(owner), last_position(owner)))

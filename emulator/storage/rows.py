@@ -1,0 +1,45 @@
+"""How a row of `payments` or `events` becomes a value."""
+
+from typing import Any
+
+from emulator.domain.payment import Event, Payment, Reason, Status, Terms
+
+STATUSES = {status.value: status for status in Status}
+REASONS: dict[str | None, Reason | None] = {reason.value: reason for reason in Reason} | {
+    None: None
+}
+
+PAYMENT_COLUMNS = (
+    "position, id, amount_minor, methods, terms, created_at, expires_at,"
+    " status, method, reason, completed_at"
+)
+EVENT_COLUMNS = "position, payment, at, status, method, reason, completed_at"
+
+
+def payment_of_row(row: tuple[Any, ...]) -> Payment:
+    """The payment in the first eleven columns of a row, in the order of PAYMENT_COLUMNS."""
+    return Payment(
+        position=row[0],
+        id=row[1],
+        amount_minor=row[2],
+        methods=tuple(row[3].split(",")),
+        terms=Terms(row[4]),
+        created_at=row[5],
+        expires_at=row[6],
+        status=STATUSES[row[7]],
+        method=row[8],
+        reason=REASONS[row[9]],
+        completed_at=row[10],
+    )
+
+
+def event_of_row(row: tuple[Any, ...]) -> Event:
+    return Event(
+        position=row[0],
+        payment=row[1],
+        at=row[2],
+        status=STATUSES[row[3]],
+        method=row[4],
+        reason=REASONS[row[5]],
+        completed_at=row[6],
+    )

@@ -1,0 +1,23 @@
+"""The rule_uses table: how often each counted rule of a scenario has struck."""
+
+from emulator.storage.database import Transaction
+
+_COUNT = "SELECT uses FROM rule_uses WHERE account = ? AND scenario = ? AND section = ? AND rule = ?"
+_USE = (
+    "INSERT INTO rule_uses (account, scenario, section, rule, uses) VALUES (?, ?, ?, ?, 1)"
+    " ON CONFLICT DO UPDATE SET uses = uses + 1"
+)
+_DELETE_ALL = "DELETE FROM rule_uses WHERE account = ?"
+
+
+def count(tx: Transaction, account: int, rule: tuple[str, str, int]) -> int:
+    row = tx.execute(_COUNT, (account, *rule)).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def use(tx: Transaction, account: int, rule: tuple[str, str, int]) -> None:
+    tx.execute(_USE, (account, *rule))
+
+
+def delete_all(tx: Transaction, account: int) -> None:
+    tx.execute(_DELETE_ALL, (account,))

@@ -1,0 +1,116 @@
+"""The timers table: what will happen by itself, in order of due time and then of creation."""
+
+from typing import Any
+
+from emulator.domain.instants import Instant
+from emulator.domain.payment import Payment
+from emulator.domain.timers import Timer, TimerKind
+from emulator.domain.transitions import Change
+from emulator.storage.database import Transaction
+from emulator.storage.rows import PAYMENT_COLUMNS, REASONS, STATUSES, payment_of_row
+
+_COLUMNS = "due_at, sequence, payment, kind, status, reason, unusual"
+_PAYMENT_WIDTH = len(PAYMENT_COLUMNS.split(","))
+_JOINED = (
+    ", ".join(f"payments.{column.strip()}" for column in PAYMENT_COLUMNS.split(","))
+    + ", "
+    + ", ".join(f"timers.{column.strip()}" for column in _COLUMNS.split(","))
+)
+_INSERT = f"INSERT INTO timers (account, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_DUE = (
+    f"SELECT {_JOINED} FROM timers CROSS JOIN payments ON payments.position = timers.payment"
+    " WHERE account = ? AND due_at <= ? ORDER BY due_at, sequence LIMIT ?"
+)
+_NEXT = (
+    f"SELECT payments.id, {_COLUMNS} FROM timers"
+    " CROSS JOIN payments ON payments.position = timers.payment"
+    " WHERE account = ? ORDER BY due_at, sequence LIMIT 1"
+).replace("status, reason", "timers.status, timers.reason")
+_NEXT_DUE_AT = "SELECT due_at FROM timers WHERE account = ? ORDER BY due_at, sequence LIMIT 1"
+_DELETE_THROUGH = "DELETE FROM timers WHERE account = ? AND (due_at, sequence) <= (?, ?)"
+_EXPIRY_TIMER = "SELECT expiry_timer FROM payments WHERE position = ?"
+_DELETE_ONE = "DELETE FROM timers WHERE account = ? AND due_at = ? AND sequence = ?"
+_DELETE_STEPS = (
+    "DELETE FROM timers INDEXED BY timers_by_payment WHERE payment = ? AND kind <> 'expiry'"
+)
+_STEPS = (
+    f"SELECT {_COLUMNS} FROM timers INDEXED BY timers_by_payment"
+    " WHERE payment = ? AND kind <> 'expiry' ORDER BY due_at, sequence"
+)
+_ONE = f"SELECT {_COLUMNS} FROM timers WHERE account = ? AND due_at = ? AND sequence = ?"
+_DELETE_ALL = "DELETE FROM timers WHERE account = ?"
+
+
+def _timer_of_row(row: tuple[Any, ...]) -> Timer:
+    return Timer(
+        due_at=row[0],
+        sequence=row[1],
+        payment=row[2],
+        kind=TimerKind(row[3]),
+        change=Change(to=STATUSES[row[4]], reason=REASONS[row[5]], unusual=bool(row[6])),
+    )
+
+
+def insert(tx: Transaction, account: int, timer: Timer) -> None:
+    change = timer.change
+    tx.execute(
+        _INSERT,
+        (
+            account,
+            timer.due_at,
+            timer.sequence,
+            timer.payment,
+            timer.kind.value,
+            change.to.value,
+            change.reason,
+            change.unusual,
+        ),
+    )
+
+
+def due(
+    tx: Transaction, account: int, *, until: Instant, limit: int
+) -> list[tuple[Timer, Payment]]:
+    """The account's timers that are due until an instant, in order, with their payments."""
+    return [
+        (_timer_of_row(row[_PAYMENT_WIDTH:]), payment_of_row(row))
+        for row in tx.execute(_DUE, (account, until, limit))
+    ]
+
+
+def next_due_at(tx: Transaction, account: int) -> Instant | None:
+    row = tx.execute(_NEXT_DUE_AT, (account,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def next_of_account(tx: Transaction, account: int) -> tuple[Timer, str] | None:
+    """The account's next timer and the id of its payment."""
+    row = tx.execute(_NEXT, (account,)).fetchone()
+    return None if row is None else (_timer_of_row(row[1:]), row[0])
+
+
+def of_payment(tx: Transaction, account: int, payment: Payment) -> list[Timer]:
+    """What is scheduled for one payment, in order."""
+    rows = [*_expiry_of(tx, account, payment), *tx.execute(_STEPS, (payment.position,))]
+    return [_timer_of_row(row) for row in rows]
+
+
+def _expiry_of(tx: Transaction, account: int, payment: Payment) -> list[tuple[Any, ...]]:
+    (sequence,) = tx.execute(_EXPIRY_TIMER, (payment.position,)).fetchone()
+    return tx.execute(_ONE, (account, payment.expires_at, sequence)).fetchall()
+
+
+def delete_through(tx: Transaction, account: int, last: Timer) -> None:
+    """Remove everything up to and with a timer: what has been fired."""
+    tx.execute(_DELETE_THROUGH, (account, last.due_at, last.sequence))
+
+
+def cancel(tx: Transaction, account: int, payment: Payment) -> None:
+    """Remove all that is scheduled for a payment."""
+    (sequence,) = tx.execute(_EXPIRY_TIMER, (payment.position,)).fetchone()
+    tx.execute(_DELETE_ONE, (account, payment.expires_at, sequence))
+    tx.execute(_DELETE_STEPS, (payment.position,))
+
+
+def delete_all(tx: Transaction, account: int) -> None:
+    tx.execute(_DELETE_ALL, (account,))

@@ -1,0 +1,160 @@
+"""How the two servers are started, known to be ready, looked at and stopped; loopback only."""
+
+import http.client
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+READY_WITHIN_S = 30.0
+STOPPED_WITHIN_S = 10.0
+POLL_S = 0.001
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+class ServerFailed(Exception):
+    """A server did not start, or answered what it must not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A server that is ready; `ready_after_ms` counts from just before its process was made."""
+
+    name: str
+    pid: int
+    port: int
+    ready_after_ms: float
+
+    def rss_mib(self) -> float:
+        """Resident memory, as the kernel counts it now."""
+        status = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
+        line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+        return int(line.split()[1]) / 1024
+
+    def cpu_s(self) -> float:
+        """Processor time of all threads so far; what is put off until later is counted too."""
+        stat = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii")
+        user, system = stat.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / _TICKS_PER_S
+
+    def call(
+        self, method: str, path: str, headers: dict[str, str], body: bytes | None = None
+    ) -> tuple[int, bytes]:
+        """One request outside any measurement: the status and the body."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request(method, path, body=body, headers=headers)
+            response = connection.getresponse()
+            return response.status, response.read()
+        finally:
+            connection.close()
+
+
+def environment() -> dict[str, str]:
+    """The environment of every process measured: compiled modules allowed, defaults untouched."""
+    ignored = ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ignored and not name.startswith("EMULATOR_")
+    }
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on; all held at once, so that they differ."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [int(held.getsockname()[1]) for held in sockets]
+    for held in sockets:
+        held.close()
+    return ports
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Launch:
+    name: str
+    command: Sequence[str]
+    cwd: Path
+    port: int
+    health: str
+
+
+@contextmanager
+def bare() -> Iterator[Server]:
+    """The limit, ready."""
+    [port] = free_ports(1)
+    with TemporaryDirectory(prefix="benchmark-") as directory:
+        launch = _Launch(
+            name="limit",
+            command=[sys.executable, "-m", "tests.benchmarks.bare", str(port)],
+            cwd=REPOSITORY,
+            port=port,
+            health="/v1/payments",
+        )
+        with _running(launch, log=Path(directory, "log")) as server:
+            yield server
+
+
+@contextmanager
+def emulator(tree: Path) -> Iterator[Server]:
+    """The subject, ready, on a fresh file database; `tree` holds the `emulator` package."""
+    port, checkout_port = free_ports(2)
+    with TemporaryDirectory(prefix="benchmark-") as directory:
+        command = [sys.executable, "-m", "emulator", "serve", "--port", str(port)]
+        command += ["--checkout-port", str(checkout_port)]
+        command += ["--database", str(Path(directory, "emulator.sqlite3"))]
+        health = "/_emulator/health"
+        launch = _Launch(name="emulator", command=command, cwd=tree, port=port, health=health)
+        with _running(launch, log=Path(directory, "log")) as server:
+            yield server
+
+
+@contextmanager
+def _running(launch: _Launch, *, log: Path) -> Iterator[Server]:
+    with log.open("wb") as output:
+        begun = time.perf_counter()
+        process = subprocess.Popen(
+            launch.command,
+            cwd=launch.cwd,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        while not _answers(launch.port, launch.health):
+            if process.poll() is not None or time.perf_counter() - begun > READY_WITHIN_S:
+                tail = log.read_text(encoding="utf-8", errors="replace")[-2000:]
+                raise ServerFailed(f"no start: {' '.join(launch.command)}\n{tail}")
+            time.sleep(POLL_S)
+        ready_after_ms = (time.perf_counter() - begun) * 1000
+        yield Server(
+            name=launch.name, pid=process.pid, port=launch.port, ready_after_ms=ready_after_ms
+        )
+    finally:
+        _stop(process)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOPPED_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _answers(port: int, path: str) -> bool:
+    request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+            connection.sendall(request.encode())
+            return connection.recv(64).startswith(b"HTTP/1.1 200")
+    except OSError:
+        return False

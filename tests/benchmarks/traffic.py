@@ -1,0 +1,66 @@
+"""The bytes that are sent: every request is built ahead, or is one formatting step away."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count, cycle
+
+TEST_KEY = "test_demo_key"
+COLLECTION = "/v1/payments"
+# Two serials never meet: no burst sends as many creates as this.
+CREATES_PER_BURST_LIMIT = 10_000_000
+
+
+def create_body(number: str) -> bytes:
+    """A create with all that a shop sends; `number` makes its idempotency key unique."""
+    body = {
+        "amount": 125_000,
+        "currency": "ETB",
+        "methods": ["telebirr", "mpesa", "bank_transfer"],
+        "success_url": "https://shop.example.com/orders/100042/success?source=hosted",
+        "cancel_url": "https://shop.example.com/orders/100042/cancelled?source=hosted",
+        "metadata": {
+            "order_id": "100042",
+            "customer": "abebe.bikila@example.com",
+            "branch": "Bole",
+        },
+        "idempotency_key": f"order-100042-attempt-{number}",
+    }
+    return json.dumps(body).encode()
+
+
+def _head(port: int, line: str) -> bytes:
+    return (
+        f"{line} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {TEST_KEY}\r\n"
+        "Accept: */*\r\nUser-Agent: benchmark\r\n"
+    ).encode()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Creates:
+    """Creates, each with an idempotency key of its own; bursts of different serials share none."""
+
+    serial: int
+
+    def requests(self, port: int) -> Iterator[bytes]:
+        """An endless supply; `map` over a bytes template keeps each step out of the interpreter."""
+        mark = "N" * 16
+        body = create_body(mark)
+        head = _head(port, f"POST {COLLECTION}")
+        typed = b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+        request = (head + typed + body).replace(b"%", b"%%").replace(mark.encode(), b"%016d")
+        return map(request.__mod__, count(self.serial * CREATES_PER_BURST_LIMIT))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reads:
+    """GETs of these paths, in this order, again and again."""
+
+    paths: tuple[str, ...]
+
+    def requests(self, port: int) -> Iterator[bytes]:
+        """An endless supply of requests built once."""
+        return cycle([_head(port, f"GET {path}") + b"\r\n" for path in self.paths])
+
+
+Traffic = Creates | Reads

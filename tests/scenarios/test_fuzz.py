@@ -1,0 +1,219 @@
+"""Whatever a file holds, reading it gives a scenario or a ScenarioError that says where."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from emulator.domain.accounts import Mode
+from emulator.domain.banks import BANKS
+from emulator.domain.outcomes import Handset, Scripted
+from emulator.domain.payment import Reason, Status
+from emulator.scenarios.loader import parse_scenario
+from emulator.scenarios.nodes import Loader, read_tree
+from emulator.scenarios.problems import Notes, ScenarioError
+from emulator.scenarios.schema import scenario_schema
+from emulator.scenarios.values import Scenario
+from emulator.scenarios.vocabulary import (
+    AMOUNT_KEYS,
+    EXPIRY_RULE_KEYS,
+    FILE_KEYS,
+    LATER_SECTIONS,
+    OUTCOME_RULE_KEYS,
+    STEP_KEYS,
+    WHEN_KEYS,
+)
+
+VALIDATOR = Draft202012Validator(scenario_schema())
+SHIPPED = [
+    file.read_text(encoding="utf-8")
+    for file in sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
+]
+LOADERS: list[Loader] = [yaml.SafeLoader]
+if hasattr(yaml, "CSafeLoader"):
+    LOADERS.append(yaml.CSafeLoader)
+
+
+def read(text: str) -> Scenario | None:
+    """The scenario, or None after a look at the problems: they must be sayable and in place."""
+    try:
+        return parse_scenario(text, "fuzz.yaml")
+    except ScenarioError as error:
+        problems = error.problems
+    assert problems
+    for problem in problems:
+        assert problem.source == "fuzz.yaml"
+        assert 1 <= problem.line <= len(text.splitlines()) + 1
+        assert problem.column >= 1
+        assert len(str(problem).splitlines()) == 1
+        str(problem).encode()
+    return None
+
+
+KEYS = sorted(
+    {*FILE_KEYS, *LATER_SECTIONS, *WHEN_KEYS, *AMOUNT_KEYS, *OUTCOME_RULE_KEYS, *STEP_KEYS}
+    | {*EXPIRY_RULE_KEYS, "<<", "tes"}
+)
+WORDS = [
+    *Mode, *Status, *Reason, *BANKS, "telebirr", "mpesa", "handset", "case", "5s", "0s", "1.5h",
+    "0900000001", "+251700000001", "yes", "", "é\u2028ሀ",
+]  # fmt: skip
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.dates()
+    | st.binary(max_size=8)
+    | st.text(max_size=20)
+    | st.sampled_from([str(word) for word in WORDS])
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(KEYS) | SCALARS, inner, max_size=5)
+    ),
+    max_leaves=30,
+)
+
+
+@given(st.text())
+def test_arbitrary_text_is_refused_in_words_or_read(text: str) -> None:
+    read(text)
+
+
+@given(st.text(alphabet="ab1:-,[]{}&*!|>'\"%#@`?<=~. \n\t\\", max_size=60))
+def test_arbitrary_signs_of_yaml_are_refused_in_words_or_read(text: str) -> None:
+    read(text)
+
+
+@given(VALUES)
+def test_arbitrary_values_are_refused_in_words_or_read(value: Any) -> None:
+    read(yaml.safe_dump(value, allow_unicode=True))
+
+
+@given(st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=8))
+def test_arbitrary_values_under_known_keys_are_refused_in_words_or_read(value: Any) -> None:
+    text = yaml.safe_dump({"version": 1, "name": "fuzz", **value}, sort_keys=False)
+    if read(text) is not None:
+        VALIDATOR.validate(yaml.safe_load(text))
+
+
+@given(st.data())
+def test_a_shipped_file_with_a_piece_cut_or_put_in_is_refused_in_words_or_read(
+    data: st.DataObject,
+) -> None:
+    text = data.draw(st.sampled_from(SHIPPED))
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, min(len(text), start + 20)))
+    piece = data.draw(st.text(alphabet="ab1:-,[]{}&*!'\" \n\t#", max_size=5))
+    read(text[:start] + piece + text[end:])
+
+
+@pytest.mark.parametrize("loader", LOADERS, ids=lambda loader: loader.__name__)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 200_000,
+        "- " * 100_000,
+        "{a: " * 50_000,
+        "? " * 100_000,
+        '"\\U00110000"',
+        '"\\ud800"',
+        f"%YAML 1.{'9' * 5000}\n---\na",
+        "%TAG ! %ff\n--- !x b",
+        "!<a%zz> b",
+        "a: *b",
+        "&a [*a]",
+        "%YAML 2.0\n---\na",
+        "version: " + "9" * 5000,
+    ],
+    ids=lambda text: ascii(text[:12]),
+)
+def test_hostile_text_is_refused_by_either_parser(text: str, loader: Loader) -> None:
+    notes = Notes("fuzz.yaml")
+    tree = read_tree(text, notes, loader=loader)
+    assert notes.problems or tree is not None
+    assert read(text) is None
+
+
+WHENS = st.fixed_dictionaries(
+    {},
+    optional={
+        "mode": st.sampled_from(list(Mode)).map(str),
+        "amount": st.integers(1, 2**53 - 1)
+        | st.fixed_dictionaries({"gte": st.integers(1, 500), "lte": st.integers(500, 900)}),
+        "metadata": st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3),
+    },
+) | st.sampled_from(
+    [
+        {"method": "telebirr", "phone": "0900 000 001"},
+        {"method": "mpesa", "phone": "+251-700000001"},
+        {"method": "bank_transfer", "bank": "semien_test"},
+    ]
+)
+REASONS = st.sampled_from(list(Reason)).map(str)
+FAILED = st.fixed_dictionaries({"status": st.just("failed")}, optional={"reason": REASONS})
+COMPLETED = st.just({"status": "completed"})
+LATE = st.just({"status": "completed", "unusual": True})
+REFUNDED = st.just({"status": "refunded"})
+STEPS = st.one_of(
+    st.tuples(), st.tuples(COMPLETED), st.tuples(FAILED), st.tuples(FAILED, LATE, REFUNDED)
+).map(lambda steps: [{**step, "after": f"{n}s"} for n, step in enumerate(steps)])
+OUTCOME_RULES = st.fixed_dictionaries(
+    {"when": WHENS, "then": st.just("handset") | STEPS}, optional={"times": st.integers(1, 99)}
+)
+EXPIRY_RULES = st.fixed_dictionaries(
+    {"when": WHENS, "after": st.integers(1, 10_000).map(lambda span_ms: f"{span_ms}ms")},
+    optional={"times": st.integers(1, 99)},
+)
+SCENARIOS = st.fixed_dictionaries(
+    {"version": st.just(1), "name": st.from_regex("[a-z0-9][a-z0-9_-]{0,63}", fullmatch=True)},
+    optional={
+        "description": st.text(max_size=20),
+        "enabled": st.booleans(),
+        "outcomes": st.lists(OUTCOME_RULES, max_size=4),
+        "expiry": st.lists(EXPIRY_RULES, max_size=4),
+    },
+)
+
+
+@given(SCENARIOS)
+def test_every_well_formed_scenario_is_read_as_it_was_written(document: dict[str, Any]) -> None:
+    VALIDATOR.validate(document)
+    scenario = parse_scenario(yaml.safe_dump(document), "fuzz.yaml")
+    assert scenario.name == document["name"]
+    assert scenario.enabled == document.get("enabled", True)
+    assert scenario.description == document.get("description", "")
+    for rule, written in zip(scenario.outcomes, document.get("outcomes", []), strict=True):
+        assert rule.times == written.get("times")
+        assert dict(rule.when.metadata) == written["when"].get("metadata", {})
+        assert rule.when.mode == written["when"].get("mode")
+        if written["then"] == "handset":
+            assert rule.then == Handset()
+        else:
+            assert isinstance(rule.then, Scripted)
+            assert [step.status for step in rule.then.steps] == [
+                step["status"] for step in written["then"]
+            ]
+            assert [step.reason for step in rule.then.steps] == [
+                step.get("reason") for step in written["then"]
+            ]
+    for expiry, written in zip(scenario.expiry, document.get("expiry", []), strict=True):
+        assert f"{expiry.after_ms}ms" == written["after"]
+
+
+@given(SCENARIOS)
+def test_json_without_escapes_is_read_like_yaml(document: dict[str, Any]) -> None:
+    as_yaml = parse_scenario(yaml.safe_dump(document, sort_keys=False), "fuzz.yaml")
+    try:
+        assert parse_scenario(json.dumps(document, indent=1), "fuzz.json") == as_yaml
+    except ScenarioError:
+        # JSON escapes a character beyond U+FFFF as two halves, which YAML does not know.
+        assert "\\ud" in json.dumps(document)

@@ -1,0 +1,108 @@
+from pathlib import Path
+
+import pytest
+
+from emulator.scenarios.library import check_paths, load_paths
+from emulator.scenarios.problems import ScenarioError
+
+
+def write(path: Path, name: str, more: str = "") -> Path:
+    path.write_text(f"version: 1\nname: {name}\n{more}", encoding="utf-8")
+    return path
+
+
+def test_a_directory_stands_for_its_yaml_files_by_name(tmp_path: Path) -> None:
+    write(tmp_path / "b.yaml", "second")
+    write(tmp_path / "a.yml", "first")
+    write(tmp_path / "c.txt", "no-scenario")
+    (tmp_path / "deeper").mkdir()
+    write(tmp_path / "deeper" / "d.yaml", "not-looked-into")
+    assert [scenario.name for scenario in load_paths([tmp_path])] == ["first", "second"]
+    assert check_paths([tmp_path]) == ([], 2)
+
+
+def test_scenarios_come_in_the_order_of_the_paths(tmp_path: Path) -> None:
+    last = write(tmp_path / "z.yaml", "zebra")
+    first = write(tmp_path / "a.conf", "antelope")
+    assert [scenario.name for scenario in load_paths([last, first])] == ["zebra", "antelope"]
+
+
+def test_no_paths_are_no_scenarios() -> None:
+    assert load_paths([]) == ()
+    assert check_paths([]) == ([], 0)
+
+
+def test_a_file_that_is_given_twice_is_read_once(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.yaml", "first")
+    assert len(load_paths([tmp_path, file])) == 1
+    assert check_paths([file, tmp_path, file]) == ([], 1)
+
+
+def test_the_problems_of_all_files_are_collected(tmp_path: Path) -> None:
+    good = write(tmp_path / "a.yaml", "good")
+    bad = write(tmp_path / "b.yaml", "Bad", "outcoms: []\n")
+    worse = tmp_path / "c.yaml"
+    worse.write_text("- x", encoding="utf-8")
+    missing = tmp_path / "missing.yaml"
+    with pytest.raises(ScenarioError) as raised:
+        load_paths([good, bad, worse, missing])
+    assert [(problem.source, problem.line) for problem in raised.value.problems] == [
+        (str(bad), 2),
+        (str(bad), 3),
+        (str(worse), 1),
+        (str(missing), 1),
+    ]
+    problems, files_count = check_paths([good, bad, worse, missing])
+    assert problems == list(raised.value.problems)
+    assert files_count == 4
+
+
+def test_a_missing_path_is_named(tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    assert problem_lines([missing]) == [f"{missing}:1:1: cannot be read: No such file or directory"]
+
+
+def test_a_path_that_cannot_exist_is_a_problem_and_no_crash() -> None:
+    (line,) = problem_lines([Path("a\0b")])
+    assert "cannot be read: embedded null" in line
+
+
+def test_a_directory_without_scenario_files_is_named(tmp_path: Path) -> None:
+    (tmp_path / "readme.txt").write_text("nothing here", encoding="utf-8")
+    assert problem_lines([tmp_path]) == [
+        f"{tmp_path}:1:1: the directory must hold scenario files: *.yaml or *.yml"
+    ]
+
+
+def test_a_directory_named_like_a_scenario_file_is_named(tmp_path: Path) -> None:
+    odd = tmp_path / "odd.yaml"
+    odd.mkdir()
+    assert problem_lines([tmp_path]) == [f"{odd}:1:1: cannot be read: Is a directory"]
+
+
+def test_a_file_that_is_not_utf_8_names_the_byte_and_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "latin.yaml"
+    file.write_bytes("version: 1\nname: é\n".encode() + b"description: ab\xe9\n")
+    assert problem_lines([file]) == [
+        f"{file}:3:16: the file must be UTF-8, which the byte 0xe9 here is not"
+    ]
+
+
+def test_a_file_that_is_too_large_is_not_read_whole(tmp_path: Path) -> None:
+    file = tmp_path / "large.yaml"
+    file.write_text("#" * (256 * 1024 - 1) + "ሀ" * 100_000, encoding="utf-8")
+    assert problem_lines([file]) == [f"{file}:1:1: the file must not be larger than 256 KiB"]
+
+
+def test_two_files_of_the_same_name_are_a_problem_of_the_later_one(tmp_path: Path) -> None:
+    first = write(tmp_path / "a.yaml", "twin")
+    second = write(tmp_path / "b.yaml", "twin")
+    assert problem_lines([tmp_path]) == [f"{second}:2:7: the name 'twin' is taken by {first}"]
+
+
+def problem_lines(paths: list[Path]) -> list[str]:
+    with pytest.raises(ScenarioError) as raised:
+        load_paths(paths)
+    problems, _ = check_paths(paths)
+    assert problems == list(raised.value.problems)
+    return [str(problem) for problem in problems]

@@ -1,0 +1,179 @@
+import subprocess
+import sys
+
+import pytest
+
+from emulator.domain.accounts import Mode
+from emulator.domain.outcomes import Handset, Scripted, Step
+from emulator.domain.payment import Status
+from emulator.scenarios.rules import RuleKey, Subject, choose_expiry, choose_outcome, matches
+from emulator.scenarios.values import (
+    AmountRange,
+    ExpiryRule,
+    OutcomeRule,
+    Scenario,
+    Section,
+    When,
+)
+
+SUBMITTED = Subject(
+    mode=Mode.TEST,
+    methods=("telebirr", "mpesa"),
+    amount_minor=15_000,
+    method="telebirr",
+    phone="+251900000001",
+    metadata={"order": "7", "case": "short"},
+)
+CREATED = Subject(mode=Mode.TEST, methods=("telebirr", "mpesa"), amount_minor=15_000)
+AT_BANK = Subject(
+    mode=Mode.LIVE,
+    methods=("bank_transfer",),
+    amount_minor=100,
+    method="bank_transfer",
+    bank="walia_test",
+)
+
+COMPLETES = Scripted(steps=(Step(status=Status.COMPLETED),))
+FAILS = Scripted(steps=(Step(status=Status.FAILED),))
+
+
+def never_used(_: RuleKey) -> int:
+    return 0
+
+
+def must_not_ask(key: RuleKey) -> int:
+    raise AssertionError(f"the uses of {key} were asked for")
+
+
+@pytest.mark.parametrize(
+    ("when", "subject", "expected"),
+    [
+        (When(), SUBMITTED, True),
+        (When(), CREATED, True),
+        (When(mode=Mode.TEST), SUBMITTED, True),
+        (When(mode=Mode.LIVE), SUBMITTED, False),
+        (When(method="telebirr"), SUBMITTED, True),
+        (When(method="mpesa"), SUBMITTED, False),  # offered, but another one was submitted
+        (When(method="mpesa"), CREATED, True),
+        (When(method="bank_transfer"), CREATED, False),
+        (When(phone="+251900000001"), SUBMITTED, True),
+        (When(phone="+251900000002"), SUBMITTED, False),
+        (When(phone="+251900000001"), CREATED, False),
+        (When(bank="walia_test"), AT_BANK, True),
+        (When(bank="fidel_test"), AT_BANK, False),
+        (When(bank="walia_test"), CREATED, False),
+        (When(amount=AmountRange(gte=15_000, lte=15_000)), SUBMITTED, True),
+        (When(amount=AmountRange(gte=15_001)), SUBMITTED, False),
+        (When(amount=AmountRange(lte=14_999)), SUBMITTED, False),
+        (When(amount=AmountRange(gte=1)), SUBMITTED, True),
+        (When(metadata=(("order", "7"),)), SUBMITTED, True),
+        (When(metadata=(("order", "7"), ("case", "short"))), SUBMITTED, True),
+        (When(metadata=(("order", "7"), ("case", "long"))), SUBMITTED, False),
+        (When(metadata=(("order", "07"),)), SUBMITTED, False),
+        (When(metadata=(("absent", ""),)), SUBMITTED, False),
+        (When(mode=Mode.TEST, method="mpesa"), SUBMITTED, False),
+    ],
+)
+def test_a_rule_matches_when_everything_it_asks_for_is_true(
+    when: When, subject: Subject, expected: bool
+) -> None:
+    assert matches(when, subject) is expected
+
+
+def test_without_a_matching_rule_a_person_answers() -> None:
+    live_only = Scenario(name="s", outcomes=(OutcomeRule(when=When(mode=Mode.LIVE), then=FAILS),))
+    for scenarios in ([], [live_only]):
+        chosen = choose_outcome(scenarios, SUBMITTED, must_not_ask)
+        assert chosen.outcome == Handset()
+        assert chosen.key is None
+        assert not chosen.counts
+
+
+def test_inside_a_file_the_first_rule_that_matches_wins() -> None:
+    scenario = Scenario(
+        name="s",
+        outcomes=(
+            OutcomeRule(when=When(mode=Mode.LIVE), then=Handset()),
+            OutcomeRule(then=COMPLETES),
+            OutcomeRule(then=FAILS),
+        ),
+    )
+    chosen = choose_outcome([scenario], SUBMITTED, must_not_ask)
+    assert chosen.outcome == COMPLETES
+    assert chosen.key == RuleKey(scenario="s", section=Section.OUTCOMES, index=1)
+    assert not chosen.counts
+
+
+def test_the_first_scenario_that_matches_beats_later_ones() -> None:
+    scenarios = [
+        Scenario(
+            name="no-match", outcomes=(OutcomeRule(when=When(bank="walia_test"), then=FAILS),)
+        ),
+        Scenario(name="strong", outcomes=(OutcomeRule(then=COMPLETES),)),
+        Scenario(name="weak", outcomes=(OutcomeRule(then=FAILS),)),
+    ]
+    chosen = choose_outcome(scenarios, SUBMITTED, must_not_ask)
+    assert chosen.key == RuleKey(scenario="strong", section=Section.OUTCOMES, index=0)
+
+
+def test_a_rule_that_was_used_as_often_as_it_says_makes_room_for_the_next() -> None:
+    scenario = Scenario(
+        name="fail-fail-succeed",
+        outcomes=(OutcomeRule(then=FAILS, times=2), OutcomeRule(then=COMPLETES)),
+    )
+    uses: dict[RuleKey, int] = {}
+    outcomes = []
+    for _ in range(4):
+        chosen = choose_outcome([scenario], SUBMITTED, lambda key: uses.get(key, 0))
+        outcomes.append(chosen.outcome)
+        if chosen.counts:
+            assert chosen.key is not None
+            uses[chosen.key] = uses.get(chosen.key, 0) + 1
+    assert outcomes == [FAILS, FAILS, COMPLETES, COMPLETES]
+    assert list(uses.values()) == [2]
+
+
+def test_uses_are_asked_only_of_a_rule_that_matches() -> None:
+    scenario = Scenario(
+        name="s", outcomes=(OutcomeRule(when=When(mode=Mode.LIVE), then=FAILS, times=1),)
+    )
+    assert choose_outcome([scenario], SUBMITTED, must_not_ask).outcome == Handset()
+
+
+def test_a_handset_rule_is_a_match_of_its_own() -> None:
+    scenario = Scenario(name="s", outcomes=(OutcomeRule(then=Handset()), OutcomeRule(then=FAILS)))
+    chosen = choose_outcome([scenario], SUBMITTED, never_used)
+    assert chosen.outcome == Handset()
+    assert chosen.key is not None
+
+
+def test_an_expiry_rule_matches_a_method_that_is_offered() -> None:
+    scenario = Scenario(
+        name="s",
+        expiry=(
+            ExpiryRule(when=When(phone="+251900000001"), after_ms=1),
+            ExpiryRule(when=When(bank="walia_test"), after_ms=2),
+            ExpiryRule(when=When(method="mpesa"), after_ms=5_000, times=1),
+            ExpiryRule(after_ms=6_000),
+        ),
+    )
+    first = choose_expiry([scenario], CREATED, never_used)
+    assert first is not None
+    assert (first.after_ms, first.counts) == (5_000, True)
+    assert first.key == RuleKey(scenario="s", section=Section.EXPIRY, index=2)
+    second = choose_expiry([scenario], CREATED, lambda _: 1)
+    assert second is not None
+    assert (second.after_ms, second.counts) == (6_000, False)
+
+
+def test_without_an_expiry_rule_nothing_is_said_about_expiry() -> None:
+    scenario = Scenario(name="s", outcomes=(OutcomeRule(then=FAILS),))
+    assert choose_expiry([scenario], CREATED, must_not_ask) is None
+
+
+def test_choosing_a_rule_and_printing_the_schema_need_no_yaml() -> None:
+    code = (
+        "import sys, emulator.scenarios.rules, emulator.scenarios.schema;"
+        " sys.exit('yaml' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

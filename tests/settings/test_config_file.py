@@ -1,0 +1,155 @@
+"""The YAML file of `--config`: how it is written, and each mistake with its place."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from emulator.settings import Settings, SettingsError, resolve
+from emulator.settings.config_file import LARGEST_FILE_BYTES
+
+
+def settings_of(directory: Path, content: bytes) -> Settings:
+    path = directory / "emulator.yaml"
+    path.write_bytes(content)
+    return resolve({"config": str(path)}, {})
+
+
+def test_a_file_is_named_keys_with_values(tmp_path: Path) -> None:
+    settings = settings_of(
+        tmp_path,
+        b"checkout-port: 9000\nclock: frozen@2026-01-01T00:00:00Z\nmethods:\n- cash\n- card\n",
+    )
+    assert settings.checkout_port == 9000
+    assert settings.clock.instant == 1_767_225_600_000
+    assert settings.methods == ("cash", "card")
+
+
+@pytest.mark.parametrize(
+    ("content", "field", "value"),
+    [
+        (b"checkout_port: 9000", "checkout_port", 9000),
+        (b"\xef\xbb\xbfport: 1", "port", 1),
+        (b'"port": 1', "port", 1),
+        (b"{port: 1}", "port", 1),
+        (b"x: &p 1".replace(b"x", b"seed") + b"\nport: *p", "port", 1),
+        (b"strict: off", "strict", False),
+        (b"database: 2026-01-01", "database", "2026-01-01"),
+        (b"database: 1.50", "database", "1.50"),
+        (b"scenarios: []", "scenarios", ()),
+        (b"scenarios: ['a,b']", "scenarios", ("a,b",)),
+        ("database: ደንበኛ.sqlite".encode(), "database", "ደንበኛ.sqlite"),
+    ],
+)
+def test_yaml_may_be_written_in_any_of_its_ways(
+    tmp_path: Path, content: bytes, field: str, value: object
+) -> None:
+    assert getattr(settings_of(tmp_path, content), field) == value
+
+
+@pytest.mark.parametrize("content", [b"", b"# nothing yet\n", b"port:\nseed: null\nmethods: ~\n"])
+def test_an_empty_file_and_a_key_without_a_value_give_nothing(
+    tmp_path: Path, content: bytes
+) -> None:
+    settings = settings_of(tmp_path, content)
+    assert settings == Settings(config=settings.config)
+
+
+METHOD = "a small letter followed by at most 39 small letters, digits or _"
+PORT = "an integer from 0 to 65535"
+
+MISTAKES = [
+    # keys
+    (b"prot: 1", ":1:1: unknown option 'prot', the nearest is 'port'"),
+    (b"\n  chekout_prot: 1", ":2:3: unknown option 'chekout_prot', the nearest is 'checkout-port'"),
+    (b"config: x", ":1:1: unknown option 'config', the nearest is "),
+    (b"port: 1\nport: 2", ":2:1: port is given twice, first on line 1"),
+    (
+        b"port: 1\ncheckout-port:\ncheckout_port: 2",
+        ":3:1: checkout-port is given twice, first on line 2",
+    ),
+    (b"? [port]\n: 1", ":1:3: found a list, expected the name of an option"),
+    # the file as a whole
+    (b"- port", ":1:1: found a list, expected a mapping from options to values"),
+    (b"port 1", ":1:1: found the text 'port 1', expected a mapping from options to values"),
+    (b"port: 1\n---\nport: 2", ":2:1: not YAML: expected a single document in the stream, "),
+    (b"host: a: b", ":1:8: not YAML: mapping values are not allowed here"),
+    (b"port: [", ":1:8: not YAML: "),
+    (b"port: *p", ":1:7: not YAML: found undefined alias 'p'"),
+    (b"port: 1\nhost: \x00", ":2:7: not YAML: special characters are not allowed"),
+    ("# ብር\nhost: ብ".encode() + b"\xff", ":2:8: found the byte 0xff, expected UTF-8"),
+    (b"[" * 20_000, ": nested too deeply"),
+    (b"#" * (LARGEST_FILE_BYTES + 1), ": larger than 262,144 bytes"),
+    # types
+    (b"port: true", f":1:7: port: found true, expected {PORT}"),
+    (b"port: '80'", f":1:7: port: found the text '80', expected {PORT}"),
+    (b"port: 80.5", f":1:7: port: found 80.5, expected {PORT}"),
+    (b"port: 0200", f":1:7: port: found '0200', expected {PORT}"),
+    (b"port: 1:30", f":1:7: port: found '1:30', expected {PORT}"),
+    (b"port: [1]", f":1:7: port: found a list, expected {PORT}"),
+    (b"port: {a: 1}", f":1:7: port: found a mapping, expected {PORT}"),
+    (b"port: !port 1", f":1:7: port: found a value with the tag !port, expected {PORT}"),
+    (b"strict: 1", ":1:9: strict: found 1, expected true or false"),
+    (b"strict: 'true'", ":1:9: strict: found the text 'true', expected true or false"),
+    (b"database: 1", ":1:11: database: found 1, expected the path of a file, or :memory:"),
+    (b"log-format: no", ":1:13: log-format: found no, expected text or json"),
+    (
+        b"methods: cash",
+        f":1:10: methods: found the text 'cash', expected a list, each entry {METHOD}",
+    ),
+    (b"methods: [1]", f":1:10: methods: found 1 in the list, expected {METHOD}"),
+    (b"methods: [~]", f":1:10: methods: found nothing in the list, expected {METHOD}"),
+    (b"methods: [A]", f":1:10: methods: found 'A', expected {METHOD}"),
+    # values
+    (b"methods: []", ":1:10: methods: found no method, expected at least one"),
+    (b"\nport: 65536", f":2:7: port: found '65536', expected {PORT}"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), MISTAKES)
+def test_a_mistake_is_one_line_with_its_place(tmp_path: Path, content: bytes, message: str) -> None:
+    with pytest.raises(SettingsError) as refusal:
+        settings_of(tmp_path, content)
+    told = str(refusal.value)
+    assert told.startswith(f"{tmp_path / 'emulator.yaml'}{message}")
+    assert len(told.splitlines()) == 1
+
+
+def test_a_refused_key_of_an_account_is_not_told_in_full(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as refusal:
+        settings_of(tmp_path, b"test-key: [test_very_secret_key]")
+    assert "very_secret" not in str(refusal.value)
+    with pytest.raises(SettingsError) as refusal:
+        settings_of(tmp_path, b"test-key: test_very_secret-key")
+    assert "very_secret" not in str(refusal.value)
+
+
+def test_a_file_that_is_not_there_is_told_with_who_named_it(tmp_path: Path) -> None:
+    path = str(tmp_path / "none.yaml")
+    with pytest.raises(SettingsError, match=r"^flag --config: cannot read '.*none.yaml': No such"):
+        resolve({"config": path}, {})
+    with pytest.raises(SettingsError, match=r"^variable EMULATOR_CONFIG: cannot read '.*none"):
+        resolve({}, {"EMULATOR_CONFIG": path})
+
+
+def test_a_directory_is_no_configuration_file(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"^flag --config: cannot read .*: Is a directory$"):
+        resolve({"config": str(tmp_path)}, {})
+
+
+def test_a_message_is_one_line_whatever_the_file_is_called(tmp_path: Path) -> None:
+    path = tmp_path / "two\nlines.yaml"
+    path.write_text("port: true")
+    with pytest.raises(SettingsError) as refusal:
+        resolve({"config": str(path)}, {})
+    assert len(str(refusal.value).splitlines()) == 1
+
+
+def test_a_start_without_a_file_imports_neither_yaml_nor_difflib() -> None:
+    script = (
+        "import sys, emulator.settings as s; s.resolve({}, {});"
+        "print(*sorted({'yaml', 'difflib'} & sys.modules.keys()))"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == ""
