@@ -84,7 +84,8 @@ def serve(**flags: object) -> None:
     Each option is also a variable EMULATOR_<NAME> and a key of the --config file.
     """
     settings = _settings(flags)
-    from emulator.app.server import NoListener, serve as serve_forever
+    from emulator.app.server import NoListener
+    from emulator.app.server import serve as serve_forever
     from emulator.scenarios.problems import ScenarioError
     from emulator.storage.migrations import UnusableDatabase
 

@@ -33,7 +33,9 @@ def check_content_type(value: bytes | None) -> None:
     if value == b"application/json":
         return
     if value is None:
-        raise UnsupportedContentType("The request needs the header 'Content-Type: application/json'.")
+        raise UnsupportedContentType(
+            "The request needs the header 'Content-Type: application/json'."
+        )
     media_type, *parameters = value.decode("latin-1").lower().split(";")
     if media_type.strip() != "application/json":
         raise UnsupportedContentType("The Content-Type must be application/json.")
@@ -123,7 +125,9 @@ def _collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     repeated = [name for name, inner in pairs if isinstance(inner, _Repeating)]
     if len(members) != len(pairs):
-        repeated += [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
+        repeated += [
+            name for name, times in Counter(name for name, _ in pairs).items() if times > 1
+        ]
     return _Repeating(members, repeated) if repeated else members
 
 

@@ -21,6 +21,8 @@ ANSWERS: Mapping[type[Refusal], Answer] = {
     errors.MissingApiKey: Answer(401, "missing_api_key"),
     errors.InvalidApiKey: Answer(401, "invalid_api_key"),
     errors.RateLimitExceeded: Answer(429, "rate_limit_exceeded"),
+    # The contract has no code for it; it is the nearest: nothing can be read.
+    errors.MalformedHttp: Answer(400, "invalid_request_body"),
     errors.InvalidJson: Answer(400, "invalid_json"),
     errors.InvalidRequestBody: Answer(400, "invalid_request_body"),
     errors.UnsupportedContentType: Answer(400, "unsupported_content_type"),

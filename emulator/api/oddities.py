@@ -49,9 +49,7 @@ def duplicate_method() -> Oddity:
 def long_metadata() -> Oddity:
     return Oddity(
         "long-metadata",
-        InvalidField(
-            "metadata", "A metadata key is over 40 characters long, or a value over 500."
-        ),
+        InvalidField("metadata", "A metadata key is over 40 characters long, or a value over 500."),
     )
 
 

@@ -52,9 +52,7 @@ class CreateRules:
     allow_http_localhost: bool
 
 
-def check_order(
-    body: Mapping[str, Any], rules: CreateRules, odd: list[Oddity]
-) -> Order:
+def check_order(body: Mapping[str, Any], rules: CreateRules, odd: list[Oddity]) -> Order:
     """The order that a body makes; what is merely odd is added to `odd`.
 
     Raises MissingParameter or InvalidField for the first parameter at fault.
@@ -140,9 +138,7 @@ def _metadata(value: Any, odd: list[Oddity]) -> dict[str, str]:
     for key, text in value.items():
         if not isinstance(text, str):
             raise InvalidField("metadata", "Every value must be a string.")
-        is_long |= (
-            len(key) > USUAL_METADATA_KEY_LENGTH or len(text) > USUAL_METADATA_VALUE_LENGTH
-        )
+        is_long |= len(key) > USUAL_METADATA_KEY_LENGTH or len(text) > USUAL_METADATA_VALUE_LENGTH
     if is_long:
         odd.append(oddities.long_metadata())
     return value

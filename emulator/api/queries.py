@@ -37,9 +37,7 @@ def parse_query(query_string: bytes, known: tuple[str, ...], odd: list[Oddity]) 
     return {name: value for name, value in values.items() if name in known}
 
 
-def parse_page_query(
-    query_string: bytes, methods: tuple[str, ...], odd: list[Oddity]
-) -> PageQuery:
+def parse_page_query(query_string: bytes, methods: tuple[str, ...], odd: list[Oddity]) -> PageQuery:
     """The page that a list call asks for. Raises InvalidField for the first one at fault."""
     if not query_string:
         return _DEFAULT_PAGE

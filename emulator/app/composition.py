@@ -114,7 +114,5 @@ def _checkout(
     from emulator.app.guard import HostGuard
     from emulator.checkout.app import build
 
-    pages = build(
-        checkouts=engine.checkouts, templates=data_directory("templates"), stream=stream
-    )
+    pages = build(checkouts=engine.checkouts, templates=data_directory("templates"), stream=stream)
     return HostGuard(pages, settings, checkout)

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 import uvicorn
 
 from emulator.app.composition import Running, compose
+from emulator.app.protocol import Protocol
 from emulator.clock import SystemWall
 from emulator.settings import Settings
 
@@ -27,9 +28,10 @@ async def serve(settings: Settings, *, announce: Callable[[Running], None]) -> N
 
     Raises NoListener, ScenarioError, UnusableDatabase.
     """
-    with listener(settings.host, settings.port) as api, listener(
-        settings.host, settings.checkout_port
-    ) as pages:
+    with (
+        listener(settings.host, settings.port) as api,
+        listener(settings.host, settings.checkout_port) as pages,
+    ):
         async with compose(
             settings,
             wall=SystemWall(),
@@ -74,7 +76,7 @@ class _Server(uvicorn.Server):
             uvicorn.Config(
                 running.gateway,
                 loop="none",
-                http="httptools",
+                http=Protocol,
                 ws="none",
                 lifespan="off",
                 log_config=None,

@@ -1,32 +1,33 @@
 """Every refusal the product can give, named for what is true; none of them knows HTTP.
 
-    Refusal
-    ├── Unauthenticated
-    │   ├── MissingApiKey
-    │   └── InvalidApiKey
-    ├── RateLimitExceeded
-    ├── InvalidRequest                 the request as a whole, or one field of it
-    │   ├── InvalidJson
-    │   ├── InvalidRequestBody
-    │   ├── UnsupportedContentType
-    │   ├── RequestTooLarge
-    │   ├── MissingParameter           param
-    │   ├── UnknownParameter           param
-    │   ├── DuplicateParameter         param
-    │   ├── IdempotencyKeyHeader
-    │   └── InvalidField               param; its code is `invalid_` and the field's name
-    ├── Unknown
-    │   ├── UnknownRoute
-    │   ├── UnknownPayment
-    │   └── UnknownAccount
-    ├── Conflict
-    │   ├── IdempotencyKeyReused
-    │   ├── IdempotencyKeyInUse
-    │   ├── IllegalTransition
-    │   └── PaymentNotPayable
-    ├── ForbiddenOrigin
-    ├── AccountIsPermanent
-    └── NotReady
+Refusal
+├── Unauthenticated
+│   ├── MissingApiKey
+│   └── InvalidApiKey
+├── RateLimitExceeded
+├── InvalidRequest                 the request as a whole, or one field of it
+│   ├── MalformedHttp
+│   ├── InvalidJson
+│   ├── InvalidRequestBody
+│   ├── UnsupportedContentType
+│   ├── RequestTooLarge
+│   ├── MissingParameter           param
+│   ├── UnknownParameter           param
+│   ├── DuplicateParameter         param
+│   ├── IdempotencyKeyHeader
+│   └── InvalidField               param; its code is `invalid_` and the field's name
+├── Unknown
+│   ├── UnknownRoute
+│   ├── UnknownPayment
+│   └── UnknownAccount
+├── Conflict
+│   ├── IdempotencyKeyReused
+│   ├── IdempotencyKeyInUse
+│   ├── IllegalTransition
+│   └── PaymentNotPayable
+├── ForbiddenOrigin
+├── AccountIsPermanent
+└── NotReady
 """
 
 
@@ -70,6 +71,10 @@ class RateLimitExceeded(Refusal):
 
 class InvalidRequest(Refusal):
     """The request is malformed (contract, section 7: status 400)."""
+
+
+class MalformedHttp(InvalidRequest):
+    """What came over the connection is not even HTTP."""
 
 
 class InvalidJson(InvalidRequest):

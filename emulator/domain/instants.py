@@ -21,6 +21,7 @@ _ISO_8601 = re.compile(
 _BLANK_FOR_PLUS = re.compile(r"(.+[Tt][0-9:.,]+) ([0-9:]+)", re.ASCII)
 
 
+@lru_cache(maxsize=1024)
 def format_instant(instant: Instant) -> str:
     """Write an instant as the contract does: `2026-01-01T00:00:00.000Z`."""
     day, of_day_ms = divmod(instant, DAY_MS)

@@ -37,9 +37,6 @@ class Change:
     unusual: bool = False
 
 
-EXPIRE = Change(to=Status.EXPIRED)
-
-
 def decide(payment: Payment, change: Change, *, now: Instant) -> Payment:
     """The payment after a change of status at `now`; the only way to a new status.
 

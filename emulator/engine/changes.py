@@ -3,6 +3,7 @@
 All of it runs on the storage thread, inside a transaction.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 from emulator.domain.errors import UnknownAccount
@@ -15,7 +16,7 @@ from emulator.engine.accounts import NEVER, Account, Owner
 from emulator.engine.announcements import Announcements
 from emulator.engine.rendered import Rendered
 from emulator.storage import events, payments, timers
-from emulator.storage.database import ORDINAL_BITS, Transaction
+from emulator.storage.batch import ORDINAL_BITS, Transaction
 
 CHUNK = 1_000
 
@@ -47,10 +48,16 @@ class Changes:
             self._rendered.evict(payment.position)
             tx.after_commit.append(partial(self._announcements.changed, payment.position))
 
-    def schedule(self, tx: Transaction, account: Account, timer: Timer) -> None:
-        timers.insert(tx, account.number, timer)
-        # Lowered at once: should the transaction fail, something looks for nothing, once.
-        account.due_at = min(account.due_at, timer.due_at)
+    def schedule(self, tx: Transaction, scheduled: Sequence[tuple[Account, Timer]]) -> None:
+        timers.insert(tx, [(account.number, timer) for account, timer in scheduled])
+        for account, timer in scheduled:
+            self.expect(account, timer.due_at)
+
+    @staticmethod
+    def expect(account: Account, due_at: Instant) -> None:
+        """Note when something new is due."""
+        # Lowered at once: should the transaction fail, somebody looks for nothing, once.
+        account.due_at = min(account.due_at, due_at)
 
     def settle(self, tx: Transaction, account: Account) -> Instant:
         """Fire all that is due by now; returns now. Every verb that writes begins with it.
@@ -78,9 +85,7 @@ class Changes:
             before = latest.get(stored.position, stored)
             after = decide(before, timer.change, now=timer.due_at)
             latest[stored.position] = after
-            by_owner.setdefault(stored.position >> ORDINAL_BITS, []).append(
-                (after, timer.due_at)
-            )
+            by_owner.setdefault(stored.position >> ORDINAL_BITS, []).append((after, timer.due_at))
         for owner in account.owners:
             if owner.number in by_owner:
                 self.write(tx, owner, by_owner[owner.number])

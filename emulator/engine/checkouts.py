@@ -14,7 +14,8 @@ from emulator.engine.customer import Answer, Customer, Submission
 from emulator.engine.directory import Directory
 from emulator.engine.settling import Settling
 from emulator.storage import payments, timers
-from emulator.storage.database import ORDINAL_BITS, Database, Transaction
+from emulator.storage.batch import ORDINAL_BITS, Transaction
+from emulator.storage.database import Database
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,8 @@ from emulator.engine.changes import Changes
 from emulator.engine.rules import Rules
 from emulator.engine.settling import Settling
 from emulator.storage import payments, timers
-from emulator.storage.database import Database, Transaction
+from emulator.storage.batch import Transaction
+from emulator.storage.database import Database
 
 
 class Answer(StrEnum):
@@ -126,9 +127,7 @@ class Customer:
     ) -> Payment:
         submission = _checked(submission, payment)
         if payment.status is not Status.PENDING:
-            raise PaymentNotPayable(
-                f"A payment that is {payment.status} takes no method any more."
-            )
+            raise PaymentNotPayable(f"A payment that is {payment.status} takes no method any more.")
         outcome = self._rules.outcome(
             tx,
             owner,
@@ -161,7 +160,7 @@ class Customer:
                     kind=TimerKind.OUTCOME,
                     change=change,
                 )
-                self._changes.schedule(tx, owner.account, timer)
+                self._changes.schedule(tx, [(owner.account, timer)])
         return payment
 
     def _await_answer(
@@ -177,7 +176,7 @@ class Customer:
             kind=TimerKind.HANDSET_TIMEOUT,
             change=Change(to=Status.FAILED, reason=Reason.TIMEOUT),
         )
-        self._changes.schedule(tx, account, timer)
+        self._changes.schedule(tx, [(account, timer)])
 
     def _answer(
         self, tx: Transaction, owner: Owner, payment: Payment, now: Instant, *, answer: Answer
@@ -216,9 +215,7 @@ def _checked(submission: Submission, payment: Payment) -> Submission:
     method = submission.method
     if method not in payment.methods:
         offered = ", ".join(payment.methods)
-        raise InvalidField(
-            "method", f"The payment does not offer '{method}'; it offers {offered}."
-        )
+        raise InvalidField("method", f"The payment does not offer '{method}'; it offers {offered}.")
     if method in PHONE_METHODS:
         return _checked_phone(submission)
     if method == BANK_TRANSFER:

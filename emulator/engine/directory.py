@@ -26,7 +26,8 @@ from emulator.engine.rendered import Rendered
 from emulator.engine.settling import Settling
 from emulator.storage import accounts, events, idempotency, payments, rule_uses, timers
 from emulator.storage.accounts import AccountRow
-from emulator.storage.database import Database, Transaction
+from emulator.storage.batch import Transaction
+from emulator.storage.database import Database
 
 FIRST_ACCOUNT = "acct_demo"
 SECOND_ACCOUNT = AccountProfile(

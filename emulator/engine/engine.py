@@ -78,9 +78,7 @@ async def open_engine(
             checkouts=Checkouts(
                 database=database, directory=directory, settling=settling, customer=customer
             ),
-            timekeeper=Timekeeper(
-                database=database, wall=wall, changes=changes, settling=settling
-            ),
+            timekeeper=Timekeeper(database=database, wall=wall, changes=changes, settling=settling),
             history=History(
                 database=database, wall=wall, settling=settling, announcements=announcements
             ),

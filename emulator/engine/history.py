@@ -13,7 +13,8 @@ from emulator.engine.accounts import Owner
 from emulator.engine.announcements import Announcements
 from emulator.engine.settling import Settling
 from emulator.storage import events, payments, timers
-from emulator.storage.database import LAST_ORDINAL, Database, Transaction
+from emulator.storage.batch import LAST_ORDINAL, Transaction
+from emulator.storage.database import Database
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +45,7 @@ class History:
     async def detail(self, owner: Owner, payment_id: str) -> Detail:
         """Raises UnknownPayment."""
         await self._settling.settle(owner.account)
-        return await self._database.read(
-            partial(self._detail, owner=owner, payment_id=payment_id)
-        )
+        return await self._database.read(partial(self._detail, owner=owner, payment_id=payment_id))
 
     def _detail(self, tx: Transaction, *, owner: Owner, payment_id: str) -> Detail:
         payment = payments.find(tx, owner.number, payment_id)

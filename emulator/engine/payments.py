@@ -1,6 +1,7 @@
 """The contract's three verbs: create, retrieve and list (contract, section 4)."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
@@ -18,16 +19,15 @@ from emulator.domain.errors import (
 )
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment, Status, Terms
-from emulator.domain.timers import Timer, TimerKind
-from emulator.domain.transitions import EXPIRE
 from emulator.domain.wire import payment_json
 from emulator.engine.accounts import Owner
-from emulator.engine.changes import Changes, event_of
+from emulator.engine.changes import Changes
 from emulator.engine.rendered import Rendered
 from emulator.engine.rules import Rules
 from emulator.engine.settling import Settling
-from emulator.storage import events, idempotency, payments
-from emulator.storage.database import LAST_ORDINAL, Database, Transaction
+from emulator.storage import idempotency, payments
+from emulator.storage.batch import LAST_ORDINAL, Transaction
+from emulator.storage.database import Database
 from emulator.storage.idempotency import UsedKey
 from emulator.storage.payments import PageQuery, UnknownCursor
 
@@ -84,6 +84,37 @@ class CheckoutAddress:
     base: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A create call on its way to the storage thread."""
+
+    owner: Owner
+    order: Order
+    objection: Refusal | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draft:
+    """A payment that is decided but not yet written."""
+
+    owner: Owner
+    payment: Payment
+    body: bytes
+    key: str | None
+    fingerprint: bytes
+
+    def used_key(self) -> tuple[int, str, UsedKey]:
+        used = UsedKey(
+            fingerprint=self.fingerprint,
+            payment=self.payment.position,
+            used_at=self.payment.created_at,
+        )
+        return self.owner.number, self.key or "", used
+
+
+_UsedKeys = dict[int, dict[str, UsedKey]]
+
+
 class Payments:
     """Creates payments and reads them back, settled."""
 
@@ -113,15 +144,16 @@ class Payments:
         `objection` is raised where all else is right. Raises IdempotencyKeyReused, and
         IdempotencyKeyInUse after five seconds of waiting for an equal key (contract, 4.1).
         """
-        work = partial(self._create, owner=owner, order=order, objection=objection)
+        request = _Request(owner, order, objection)
         if order.idempotency_key is None:
-            created = await self._database.write(work)
+            created = await self._database.write_bulk(self._create, request)
         else:
             flight = (owner.number, order.idempotency_key)
-            await self._wait_for_key(flight)
+            if flight in self._in_flight:
+                await self._wait_for_key(flight)
             landed = self._in_flight[flight] = asyncio.Event()
             try:
-                created = await self._database.write(work)
+                created = await self._database.write_bulk(self._create, request)
             finally:
                 del self._in_flight[flight]
                 landed.set()
@@ -136,35 +168,63 @@ class Payments:
             if not landed.is_set():
                 raise IdempotencyKeyInUse
 
-    def _create(
-        self, tx: Transaction, *, owner: Owner, order: Order, objection: Refusal | None
-    ) -> Created:
-        now = self._changes.settle(tx, owner.account)
-        key = order.idempotency_key
-        fingerprint = b""
-        if key is not None:
-            fingerprint = order.fingerprint()
-            used = idempotency.find(tx, owner.number, key)
-            if used is not None and now < used.used_at + KEY_RETENTION_MS:
-                if used.fingerprint != fingerprint:
-                    raise IdempotencyKeyReused
-                if objection is not None:
-                    raise objection
-                return _replayed(payments.get(tx, used.payment))
-        if objection is not None:
-            raise objection
-        payment = self._new_payment(tx, owner, order, now)
-        self._write_new(tx, owner, payment, now)
-        if key is not None:
-            used = UsedKey(fingerprint=fingerprint, payment=payment.position, used_at=now)
-            idempotency.use(tx, owner.number, key, used)
-        body = payment_json(payment).encode()
-        tx.after_commit.append(partial(self._rendered.put, payment.position, payment.id, body))
-        return Created(id=payment.id, body=body, is_replay=False)
+    def _create(self, tx: Transaction, requests: Sequence[_Request]) -> list[Created | Exception]:
+        """Decide each request, then write all that is new, a statement a table."""
+        used = _used_keys(tx, requests)
+        answers: list[Created | Exception] = []
+        drafts: list[_Draft] = []
+        for request in requests:
+            try:
+                decided = self._decide(tx, request, used)
+            except Refusal as refusal:
+                answers.append(refusal)
+                continue
+            if isinstance(decided, _Draft):
+                drafts.append(decided)
+                decided = Created(id=decided.payment.id, body=decided.body, is_replay=False)
+            answers.append(decided)
+        if drafts:
+            self._write(tx, drafts)
+        return answers
 
-    def _new_payment(
-        self, tx: Transaction, owner: Owner, order: Order, now: Instant
-    ) -> Payment:
+    def _decide(self, tx: Transaction, request: _Request, used: _UsedKeys) -> _Draft | Created:
+        owner, order = request.owner, request.order
+        now = self._changes.settle(tx, owner.account)
+        fingerprint = b""
+        if order.idempotency_key is not None:
+            fingerprint = order.fingerprint()
+            earlier = used[owner.number].get(order.idempotency_key)
+            if earlier is not None and now < earlier.used_at + KEY_RETENTION_MS:
+                if earlier.fingerprint != fingerprint:
+                    raise IdempotencyKeyReused
+                if request.objection is not None:
+                    raise request.objection
+                return _replayed(payments.get(tx, earlier.payment))
+        if request.objection is not None:
+            raise request.objection
+        payment = self._new_payment(tx, owner, order, now)
+        return _Draft(
+            owner=owner,
+            payment=payment,
+            body=payment_json(payment).encode(),
+            key=order.idempotency_key,
+            fingerprint=fingerprint,
+        )
+
+    def _write(self, tx: Transaction, drafts: list[_Draft]) -> None:
+        payments.insert(tx, [draft.payment for draft in drafts])
+        for draft in drafts:
+            self._changes.expect(draft.owner.account, draft.payment.expires_at)
+        keys = [draft.used_key() for draft in drafts if draft.key is not None]
+        if keys:
+            idempotency.use(tx, keys)
+        tx.after_commit.append(partial(self._remember, drafts))
+
+    def _remember(self, drafts: list[_Draft]) -> None:
+        for draft in drafts:
+            self._rendered.put(draft.payment.position, draft.payment.id, draft.body)
+
+    def _new_payment(self, tx: Transaction, owner: Owner, order: Order, now: Instant) -> Payment:
         position = tx.next_position("payments", owner.number)
         token = ids.checkout_token(owner.stream, position & LAST_ORDINAL)
         scripted_ms = self._rules.expiry_ms(
@@ -190,19 +250,6 @@ class Payments:
             created_at=now,
             expires_at=now + expires_in_ms,
         )
-
-    def _write_new(self, tx: Transaction, owner: Owner, payment: Payment, now: Instant) -> None:
-        timer = Timer(
-            due_at=payment.expires_at,
-            sequence=tx.next_timer(),
-            payment=payment.position,
-            kind=TimerKind.EXPIRY,
-            change=EXPIRE,
-        )
-        payments.insert(tx, payment, owner=owner.number, expiry_timer=timer.sequence)
-        position = tx.next_position("events", owner.number)
-        events.insert(tx, [event_of(payment, now, position=position)])
-        self._changes.schedule(tx, owner.account, timer)
 
     async def retrieve(self, owner: Owner, payment_id: str) -> bytes:
         """The payment object. Raises UnknownPayment (contract, 4.2)."""
@@ -247,6 +294,15 @@ class Payments:
         body = payment_json(payment).encode()
         self._rendered.put(payment.position, payment.id, body)
         return body
+
+
+def _used_keys(tx: Transaction, requests: Sequence[_Request]) -> _UsedKeys:
+    """What the requests' keys were used for before, by owner and key."""
+    keys: dict[int, list[str]] = {}
+    for request in requests:
+        if request.order.idempotency_key is not None:
+            keys.setdefault(request.owner.number, []).append(request.order.idempotency_key)
+    return {owner: idempotency.find(tx, owner, sought) for owner, sought in keys.items()}
 
 
 def _replayed(payment: Payment) -> Created:

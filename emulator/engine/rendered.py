@@ -1,8 +1,8 @@
 """A bounded memory of how payments are written, so that a poll costs no thread hop."""
 
-from emulator.storage.database import ORDINAL_BITS
+from emulator.storage.batch import ORDINAL_BITS
 
-CAPACITY = 16_384
+CAPACITY = 32_768
 
 
 class Rendered:

@@ -9,7 +9,7 @@ from emulator.engine.accounts import Owner
 from emulator.scenarios.rules import RuleKey, Subject, choose_expiry, choose_outcome
 from emulator.scenarios.values import Scenario
 from emulator.storage import rule_uses
-from emulator.storage.database import Transaction
+from emulator.storage.batch import Transaction
 
 
 class Rules:

@@ -9,7 +9,8 @@ from emulator.clock import Wall
 from emulator.domain.instants import Instant
 from emulator.engine.accounts import NEVER, Account
 from emulator.engine.changes import CHUNK, Changes
-from emulator.storage.database import Database, Transaction
+from emulator.storage.batch import Transaction
+from emulator.storage.database import Database
 
 
 class AccountsOf(Protocol):

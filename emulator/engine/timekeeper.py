@@ -11,7 +11,8 @@ from emulator.engine.accounts import Account
 from emulator.engine.changes import CHUNK, Changes
 from emulator.engine.settling import Settling
 from emulator.storage import accounts, timers
-from emulator.storage.database import Database, Transaction
+from emulator.storage.batch import Transaction
+from emulator.storage.database import Database
 
 MOST_EFFECTS = 100_000
 LONGEST_ADVANCE_MS = 60_000
@@ -69,9 +70,7 @@ class Timekeeper:
             next=timers.next_of_account(tx, account.number),
         )
 
-    async def set(
-        self, account: Account, *, now: Instant | None, frozen: bool | None
-    ) -> Reading:
+    async def set(self, account: Account, *, now: Instant | None, frozen: bool | None) -> Reading:
         """Set a clock forward, firing what is due, and freeze it or let it flow.
 
         Raises InvalidField for an instant in the account's past.
@@ -95,9 +94,7 @@ class Timekeeper:
             clock.flow_from(clock.now())
         self._store(tx, account)
 
-    async def advance(
-        self, account: Account, target: Target, *, param: str = "until"
-    ) -> Advanced:
+    async def advance(self, account: Account, target: Target, *, param: str = "until") -> Advanced:
         """Advance a clock; a second advance of the same account waits its turn.
 
         Raises InvalidField for a target in the account's past or beyond the calendar.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from emulator.domain.accounts import AccountProfile
 from emulator.domain.instants import Instant
-from emulator.storage.database import Transaction
+from emulator.storage.batch import Transaction
 
 _COLUMNS = (
     "number, id, name, test_key, live_key, seed, test_stream, live_stream, initial_clock,"
@@ -76,7 +76,5 @@ def delete(tx: Transaction, number: int) -> None:
     tx.execute(_DELETE, (number,))
 
 
-def set_clock(
-    tx: Transaction, number: int, *, frozen_at: Instant | None, offset_ms: int
-) -> None:
+def set_clock(tx: Transaction, number: int, *, frozen_at: Instant | None, offset_ms: int) -> None:
     tx.execute(_SET_CLOCK, (frozen_at, offset_ms, number))

@@ -3,11 +3,18 @@
 from collections.abc import Iterable
 
 from emulator.domain.payment import Event
-from emulator.storage.database import Transaction, first_position, last_position
-from emulator.storage.rows import EVENT_COLUMNS, event_of_row
+from emulator.storage.batch import Transaction, first_position, last_position
+from emulator.storage.rows import EVENT_COLUMNS, STATUS_WORDS, event_of_row
 
-_INSERT = f"INSERT INTO events ({EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
-_OF_PAYMENT = f"SELECT {EVENT_COLUMNS} FROM events WHERE payment = ? ORDER BY position"
+_INSERT = f"INSERT INTO events ({EVENT_COLUMNS})"
+_FIRST = (
+    f"SELECT {EVENT_COLUMNS} FROM events"
+    " WHERE position = (SELECT first_event FROM payments WHERE position = ?)"
+)
+_LATER = (
+    f"SELECT {EVENT_COLUMNS} FROM events INDEXED BY events_by_payment"
+    " WHERE payment = ? AND status <> 'pending' ORDER BY position"
+)
 _NEWEST = (
     f"SELECT {EVENT_COLUMNS} FROM events WHERE position BETWEEN ? AND ?"
     " ORDER BY position DESC LIMIT ?"
@@ -16,14 +23,14 @@ _DELETE_ALL = "DELETE FROM events WHERE position BETWEEN ? AND ?"
 
 
 def insert(tx: Transaction, events: Iterable[Event]) -> None:
-    tx.executemany(
+    tx.insert(
         _INSERT,
         [
             (
                 event.position,
                 event.payment,
                 event.at,
-                event.status.value,
+                STATUS_WORDS[event.status],
                 event.method,
                 event.reason,
                 event.completed_at,
@@ -35,7 +42,8 @@ def insert(tx: Transaction, events: Iterable[Event]) -> None:
 
 def of_payment(tx: Transaction, payment: int) -> list[Event]:
     """A payment's events, oldest first."""
-    return [event_of_row(row) for row in tx.execute(_OF_PAYMENT, (payment,))]
+    rows = [*tx.execute(_FIRST, (payment,)), *tx.execute(_LATER, (payment,))]
+    return [event_of_row(row) for row in rows]
 
 
 def newest(tx: Transaction, owner: int, limit: int) -> list[Event]:

@@ -5,15 +5,16 @@ from dataclasses import dataclass
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment, Status
-from emulator.storage.database import Transaction, first_position, last_position
-from emulator.storage.rows import PAYMENT_COLUMNS, payment_of_row
+from emulator.storage.batch import ORDINAL_BITS, Transaction, first_position, last_position
+from emulator.storage.rows import PAYMENT_COLUMNS, STATUS_WORDS, payment_of_row
 
 _INSERT = (
     "INSERT INTO payments (position, owner, id, amount_minor, methods, terms, created_at,"
-    " expires_at, expiry_timer, status, method, reason, completed_at)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " expires_at, first_event, expiry_timer, status)"
 )
-_UPDATE = "UPDATE payments SET status = ?, method = ?, reason = ?, completed_at = ? WHERE position = ?"
+_UPDATE = (
+    "UPDATE payments SET status = ?, method = ?, reason = ?, completed_at = ? WHERE position = ?"
+)
 _BY_ID = f"SELECT {PAYMENT_COLUMNS} FROM payments WHERE id = ?"
 _BY_POSITION = f"SELECT {PAYMENT_COLUMNS} FROM payments WHERE position = ?"
 _POSITION_OF_ID = "SELECT position FROM payments WHERE id = ?"
@@ -56,24 +57,26 @@ class UnknownCursor(Exception):
     """The cursor of a page names no payment of its owner."""
 
 
-def insert(tx: Transaction, payment: Payment, *, owner: int, expiry_timer: int) -> None:
-    tx.execute(
+def insert(tx: Transaction, created: Iterable[Payment]) -> None:
+    """Write new payments; the schema adds the event of its creation and the timer of its expiry."""
+    tx.insert(
         _INSERT,
-        (
-            payment.position,
-            owner,
-            payment.id,
-            payment.amount_minor,
-            ",".join(payment.methods),
-            payment.terms.text,
-            payment.created_at,
-            payment.expires_at,
-            expiry_timer,
-            payment.status.value,
-            payment.method,
-            payment.reason,
-            payment.completed_at,
-        ),
+        [
+            (
+                payment.position,
+                payment.position >> ORDINAL_BITS,
+                payment.id,
+                payment.amount_minor,
+                ",".join(payment.methods),
+                payment.terms.text,
+                payment.created_at,
+                payment.expires_at,
+                tx.next_position("events", payment.position >> ORDINAL_BITS),
+                tx.next_timer(),
+                STATUS_WORDS[payment.status],
+            )
+            for payment in created
+        ],
     )
 
 
@@ -83,7 +86,7 @@ def update(tx: Transaction, payments: Iterable[Payment]) -> None:
         _UPDATE,
         [
             (
-                payment.status.value,
+                STATUS_WORDS[payment.status],
                 payment.method,
                 payment.reason,
                 payment.completed_at,

@@ -1,8 +1,10 @@
 """The rule_uses table: how often each counted rule of a scenario has struck."""
 
-from emulator.storage.database import Transaction
+from emulator.storage.batch import Transaction
 
-_COUNT = "SELECT uses FROM rule_uses WHERE account = ? AND scenario = ? AND section = ? AND rule = ?"
+_COUNT = (
+    "SELECT uses FROM rule_uses WHERE account = ? AND scenario = ? AND section = ? AND rule = ?"
+)
 _USE = (
     "INSERT INTO rule_uses (account, scenario, section, rule, uses) VALUES (?, ?, ?, ?, 1)"
     " ON CONFLICT DO UPDATE SET uses = uses + 1"

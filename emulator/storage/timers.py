@@ -1,13 +1,23 @@
 """The timers table: what will happen by itself, in order of due time and then of creation."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment
 from emulator.domain.timers import Timer, TimerKind
 from emulator.domain.transitions import Change
-from emulator.storage.database import Transaction
-from emulator.storage.rows import PAYMENT_COLUMNS, REASONS, STATUSES, payment_of_row
+from emulator.storage.batch import Transaction
+from emulator.storage.rows import (
+    PAYMENT_COLUMNS,
+    REASONS,
+    STATUS_WORDS,
+    STATUSES,
+    payment_of_row,
+)
+
+KINDS = {kind.value: kind for kind in TimerKind}
+KIND_WORDS = {kind: kind.value for kind in TimerKind}
 
 _COLUMNS = "due_at, sequence, payment, kind, status, reason, unusual"
 _PAYMENT_WIDTH = len(PAYMENT_COLUMNS.split(","))
@@ -16,7 +26,7 @@ _JOINED = (
     + ", "
     + ", ".join(f"timers.{column.strip()}" for column in _COLUMNS.split(","))
 )
-_INSERT = f"INSERT INTO timers (account, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT = f"INSERT INTO timers (account, {_COLUMNS})"
 _DUE = (
     f"SELECT {_JOINED} FROM timers CROSS JOIN payments ON payments.position = timers.payment"
     " WHERE account = ? AND due_at <= ? ORDER BY due_at, sequence LIMIT ?"
@@ -46,25 +56,28 @@ def _timer_of_row(row: tuple[Any, ...]) -> Timer:
         due_at=row[0],
         sequence=row[1],
         payment=row[2],
-        kind=TimerKind(row[3]),
+        kind=KINDS[row[3]],
         change=Change(to=STATUSES[row[4]], reason=REASONS[row[5]], unusual=bool(row[6])),
     )
 
 
-def insert(tx: Transaction, account: int, timer: Timer) -> None:
-    change = timer.change
-    tx.execute(
+def insert(tx: Transaction, scheduled: Iterable[tuple[int, Timer]]) -> None:
+    """Write timers, each with the number of its account."""
+    tx.insert(
         _INSERT,
-        (
-            account,
-            timer.due_at,
-            timer.sequence,
-            timer.payment,
-            timer.kind.value,
-            change.to.value,
-            change.reason,
-            change.unusual,
-        ),
+        [
+            (
+                account,
+                timer.due_at,
+                timer.sequence,
+                timer.payment,
+                KIND_WORDS[timer.kind],
+                STATUS_WORDS[timer.change.to],
+                timer.change.reason,
+                timer.change.unusual,
+            )
+            for account, timer in scheduled
+        ],
     )
 
 

@@ -1,0 +1,249 @@
+"""How units of work share one transaction, and how one that fails leaves its neighbours be."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from itertools import chain
+from typing import Any
+
+ORDINAL_BITS = 40
+LAST_ORDINAL = (1 << ORDINAL_BITS) - 1
+
+_BEGIN = "BEGIN IMMEDIATE"
+_COMMIT = "COMMIT"
+_ROLLBACK = "ROLLBACK"
+_SAVEPOINT = "SAVEPOINT work"
+_RELEASE = "RELEASE work"
+_ROLLBACK_TO = "ROLLBACK TO work"
+_LAST_ORDINAL = {
+    "payments": "SELECT max(position) FROM payments WHERE position BETWEEN ? AND ?",
+    "events": "SELECT max(position) FROM events WHERE position BETWEEN ? AND ?",
+}
+_LAST_TIMER = "SELECT max(sequence) FROM timers"
+_MOST_ROWS_A_STATEMENT = 32
+_NO_ITEM: Any = object()
+
+
+def first_position(owner: int) -> int:
+    return owner << ORDINAL_BITS
+
+
+def last_position(owner: int) -> int:
+    return owner << ORDINAL_BITS | LAST_ORDINAL
+
+
+class Transaction:
+    """What a unit of work is given: statements, ordinals, and a say in what happens after.
+
+    Whatever it promises to memory (a cache, a clock) it announces through `after_commit`, or
+    does at once and names the remedy in `undo`.
+    """
+
+    __slots__ = ("_ordinals", "after_commit", "execute", "executemany", "undo")
+
+    def __init__(self, connection: sqlite3.Connection, ordinals: dict[Any, int]) -> None:
+        self.execute = connection.execute
+        self.executemany = connection.executemany
+        self.after_commit: list[Callable[[], None]] = []
+        self.undo: list[Callable[[], None]] = []
+        self._ordinals = ordinals
+
+    def insert(self, head: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert rows of one width, many a statement."""
+        width = len(rows[0])
+        for start in range(0, len(rows), _MOST_ROWS_A_STATEMENT):
+            part = rows[start : start + _MOST_ROWS_A_STATEMENT]
+            self.execute(_insert(head, width, len(part)), list(chain.from_iterable(part)))
+
+    def next_position(self, table: str, owner: int) -> int:
+        """The position of the owner's next row in `payments` or `events`."""
+        key = (table, owner)
+        last = self._ordinals.get(key)
+        if last is None:
+            bounds = (first_position(owner), last_position(owner))
+            last = self.execute(_LAST_ORDINAL[table], bounds).fetchone()[0] or bounds[0]
+        self._ordinals[key] = last + 1
+        return last + 1
+
+    def next_timer(self) -> int:
+        """The sequence of the next timer."""
+        last = self._ordinals.get("timers")
+        if last is None:
+            last = self.execute(_LAST_TIMER).fetchone()[0] or 0
+        self._ordinals["timers"] = last + 1
+        return last + 1
+
+    def forget_ordinals(self) -> None:
+        """Count again, after rows were removed or restored wholesale."""
+        self._ordinals.clear()
+
+
+@cache
+def _insert(head: str, width: int, rows: int) -> str:
+    row = f"({', '.join('?' * width)})"
+    return f"{head} VALUES {', '.join([row] * rows)}"
+
+
+class Job:
+    """One unit of work on its way: a read, a write, or an item of a bulk write."""
+
+    __slots__ = ("error", "is_long", "item", "result", "work", "writes")
+
+    def __init__(
+        self,
+        work: Callable[..., Any],
+        *,
+        writes: bool,
+        item: Any = _NO_ITEM,
+        is_long: bool = False,
+    ) -> None:
+        self.work = work
+        self.writes = writes
+        self.item = item
+        self.is_long = is_long
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    @property
+    def is_bulk(self) -> bool:
+        return self.item is not _NO_ITEM
+
+    def settle(self, result: Any) -> None:
+        """Take what a bulk work has answered this item with."""
+        if isinstance(result, Exception):
+            self.error = result
+        else:
+            self.result = result
+
+    def attempt(self, transaction: Transaction) -> None:
+        try:
+            if self.is_bulk:
+                (result,) = self.work(transaction, (self.item,))
+                self.settle(result)
+            else:
+                self.result = self.work(transaction)
+        except Exception as error:  # noqa: BLE001 - handed to whoever asked for the work
+            self.error = error
+
+
+class Busy(Exception):
+    """Another program holds the database; nothing of the batch has been done."""
+
+
+class Batch:
+    """Performs jobs: the writes in one transaction, then the reads."""
+
+    def __init__(self, connection: sqlite3.Connection, ordinals: dict[Any, int]) -> None:
+        self._connection = connection
+        self._ordinals = ordinals
+        self._done: list[Transaction] = []
+        self._is_alone = False
+        self._changes_before = 0
+
+    def perform(self, jobs: Sequence[Job]) -> int:
+        """Give each job its result or error; returns how many rows the connection has changed.
+
+        Raises Busy.
+        """
+        writes = [job for job in jobs if job.writes]
+        if writes:
+            self._write(writes)
+        for job in jobs:
+            if not job.writes:
+                job.attempt(Transaction(self._connection, self._ordinals))
+        return self._connection.total_changes
+
+    def _write(self, jobs: list[Job]) -> None:
+        self._begin_immediate()
+        try:
+            groups = _grouped(jobs)
+            # What is alone in its transaction needs no savepoint, which costs as much as a row.
+            self._is_alone = len(groups) == 1
+            for group in groups:
+                if len(group) == 1 or not self._write_bulk(group):
+                    for job in group:
+                        self._write_one(job)
+            self._connection.execute(_COMMIT)
+        except sqlite3.Error as error:
+            self._fail(jobs, error)
+            return
+        for transaction in self._done:
+            for announce in transaction.after_commit:
+                announce()
+
+    def _begin_immediate(self) -> None:
+        try:
+            self._connection.execute(_BEGIN)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            raise Busy(str(error)) from None
+
+    def _fail(self, jobs: list[Job], error: sqlite3.Error) -> None:
+        """The whole transaction is lost: nobody's work is done."""
+        if self._connection.in_transaction:
+            self._connection.execute(_ROLLBACK)
+        for transaction in reversed(self._done):
+            self._revoke(transaction)
+        for job in jobs:
+            job.error = error
+
+    def _write_one(self, job: Job) -> None:
+        transaction = self._open()
+        job.attempt(transaction)
+        self._close(transaction, failed=job.error is not None)
+
+    def _write_bulk(self, group: list[Job]) -> bool:
+        """Whether the work could be done for all items at once."""
+        transaction = self._open()
+        try:
+            results = group[0].work(transaction, [job.item for job in group])
+        except Exception:  # noqa: BLE001 - each item will show its own
+            self._close(transaction, failed=True)
+            self._is_alone = False
+            return False
+        for job, result in zip(group, results, strict=True):
+            job.settle(result)
+        self._close(transaction, failed=False)
+        return True
+
+    def _open(self) -> Transaction:
+        if not self._is_alone:
+            self._connection.execute(_SAVEPOINT)
+        self._changes_before = self._connection.total_changes
+        return Transaction(self._connection, self._ordinals)
+
+    def _close(self, transaction: Transaction, *, failed: bool) -> None:
+        connection = self._connection
+        if failed:
+            if connection.total_changes != self._changes_before:
+                if self._is_alone:
+                    connection.execute(_ROLLBACK)
+                    connection.execute(_BEGIN)
+                else:
+                    connection.execute(_ROLLBACK_TO)
+            self._revoke(transaction)
+        else:
+            self._done.append(transaction)
+        if not self._is_alone:
+            connection.execute(_RELEASE)
+
+    def _revoke(self, transaction: Transaction) -> None:
+        for remedy in reversed(transaction.undo):
+            remedy()
+        self._ordinals.clear()
+
+
+def _grouped(jobs: Iterable[Job]) -> list[list[Job]]:
+    """The jobs in order, with those of one bulk work together at the place of the first."""
+    groups: list[list[Job]] = []
+    bulks: dict[Callable[..., Any], list[Job]] = {}
+    for job in jobs:
+        if not job.is_bulk:
+            groups.append([job])
+        elif job.work in bulks:
+            bulks[job.work].append(job)
+        else:
+            bulks[job.work] = [job]
+            groups.append(bulks[job.work])
+    return groups
