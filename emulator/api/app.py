@@ -44,6 +44,7 @@ Header = tuple[bytes, bytes]
 COLLECTION = "/v1/payments"
 USUAL_READS = 30
 MOST_COUNTED_PAYMENTS = 10_000
+MOST_LENGTH_DIGITS = 18
 
 _ITEM = COLLECTION + "/"
 _JSON: Header = (b"content-type", b"application/json")
@@ -87,16 +88,21 @@ class PaymentsApi:
         self._strangers = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.answer(scope, receive, send)
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> int:
+        """Answer a request; returns the status, 0 when the client has gone away."""
         headers: dict[bytes, bytes] = dict(scope["headers"])
         owner: Owner | None = None
         odd: list[Oddity] = []
         try:
-            owner = await self._authenticate(headers)
+            key = bearer_key(headers.get(b"authorization"))
+            owner = self._directory.known_owner(key) or await self._directory.owner_of(key)
             reply = await self._reply(owner, scope, headers, receive, odd)
         except Refusal as refusal:
             reply = Reply(status_of(refusal), error_body(refusal), error_headers(refusal))
         except ClientGone:
-            return
+            return 0
         except Exception:
             logger.exception("%s %s failed", scope["method"], scope["path"])
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
@@ -112,6 +118,7 @@ class PaymentsApi:
             {"type": "http.response.start", "status": reply.status, "headers": reply.headers}
         )
         await send({"type": "http.response.body", "body": reply.body})
+        return reply.status
 
     def _request_id(self, owner: Owner | None) -> bytes:
         if owner is None:
@@ -119,10 +126,6 @@ class PaymentsApi:
             return ids.request_id(self._stream, self._strangers)
         owner.requests += 1
         return ids.request_id(owner.stream, owner.requests)
-
-    async def _authenticate(self, headers: dict[bytes, bytes]) -> Owner:
-        key = bearer_key(headers.get(b"authorization"))
-        return self._directory.known_owner(key) or await self._directory.owner_of(key)
 
     async def _reply(
         self,
@@ -158,9 +161,11 @@ class PaymentsApi:
         check_content_type(headers.get(b"content-type"))
         raw = await _read_body(headers, receive)
         body, repeated = decode_object(raw)
-        parse_query(scope["query_string"], (), odd)
+        if scope["query_string"]:
+            parse_query(scope["query_string"], (), odd)
         order = check_order(body, self._rules, odd)
-        odd.extend(map(duplicate_parameter, repeated))
+        if repeated:
+            odd.extend(map(duplicate_parameter, repeated))
         created = await self._payments.create(owner, order, objection=self._objection(odd))
         extra = [(b"location", f"{_ITEM}{created.id}".encode())]
         if created.is_replay:
@@ -224,14 +229,18 @@ def _count_read(owner: Owner, payment_id: str, odd: list[Oddity]) -> None:
 async def _read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
     """Raises RequestTooLarge as soon as that is known, ClientGone."""
     declared = headers.get(b"content-length", b"0")
-    check_size(int(declared) if declared.isdigit() else 0)
+    # What is no number was refused as no HTTP; a very long one would not be read for nothing.
+    check_size(int(declared[:MOST_LENGTH_DIGITS]) if declared.isdigit() else 0)
     message = await receive()
-    body: bytes = message.get("body", b"")
-    while message["type"] == "http.request" and message.get("more_body"):
-        check_size(len(body))
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        part: bytes = message.get("body", b"")
+        size += len(part)
+        check_size(size)
+        if not message.get("more_body"):
+            return b"".join((*parts, part)) if parts else part
+        parts.append(part)
         message = await receive()
-        body += message.get("body", b"")
-    if message["type"] == "http.disconnect":
-        raise ClientGone
-    check_size(len(body))
-    return body

@@ -102,9 +102,11 @@ def _check_nesting(raw: bytes) -> None:
 def _may_repeat_members(raw: bytes, value: dict[str, Any]) -> bool:
     """Whether a member may be given twice: false only where that is certain.
 
-    Without escaped quotes or blanks before a colon, each `":` ends the name of one member.
+    Without escapes and without blanks before a colon, each `":` ends the name of one member.
     """
-    if b'\\"' in raw or b'" :' in raw or b'"\t:' in raw or b'"\n:' in raw or b'"\r:' in raw:
+    if b"\\" in raw or b"\t" in raw or b"\r" in raw or b" :" in raw:
+        return True
+    if b"\n" in raw and b"\n:" in raw:
         return True
     members = len(value)
     for inner in value.values():

@@ -42,13 +42,15 @@ async def compose(
         checkout=checkout,
         load_scenarios=lambda: given + shipped_scenarios(),
     ) as engine:
+        log = RequestLog(wall, as_json=settings.log_format == "json")
         yield Running(
             settings=settings,
             api_port=api_port,
             checkout_port=checkout_port,
             engine=engine,
-            gateway=_gateway(settings, engine, wall, checkout, checkout_port),
+            gateway=_gateway(settings, engine, log, checkout, checkout_port),
         )
+        log.flush()
 
 
 def given_scenarios(settings: Settings) -> tuple[Scenario, ...]:
@@ -79,7 +81,11 @@ def _rulings(settings: Settings) -> Rulings:
 
 
 def _gateway(
-    settings: Settings, engine: Engine, wall: Wall, checkout: CheckoutAddress, checkout_port: int
+    settings: Settings,
+    engine: Engine,
+    log: RequestLog,
+    checkout: CheckoutAddress,
+    checkout_port: int,
 ) -> Gateway:
     stream = ids.stream_key(settings.seed, "gateway")
     return Gateway(
@@ -95,7 +101,7 @@ def _gateway(
         control=Lazily(lambda: _control(settings, engine, checkout)),
         checkout=Lazily(lambda: _checkout(settings, engine, checkout, stream)),
         checkout_port=checkout_port,
-        log=RequestLog(wall, as_json=settings.log_format == "json"),
+        log=log,
         stream=stream,
     )
 

@@ -6,15 +6,18 @@ import sys
 from collections.abc import Callable
 
 from emulator import __version__, ids
-from emulator.api.app import ASGIApp, Header, Message, Receive, Scope, Send
+from emulator.api.app import ASGIApp, Header, Message, PaymentsApi, Receive, Scope, Send
 from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, status_of
 from emulator.clock import Wall
 from emulator.domain.errors import Refusal, UnknownRoute
-from emulator.domain.instants import format_instant
+from emulator.domain.instants import Instant, format_instant
 
 HEALTH = "/_emulator/health"
 
 _JSON: Header = (b"content-type", b"application/json")
+
+WRITTEN_EVERY_S = 0.05
+_Entry = tuple[Instant, Scope, int, float]
 
 logger = logging.getLogger(__name__)
 
@@ -37,34 +40,41 @@ class Lazily:
 
 
 class RequestLog:
-    """One quiet line a request, written together once a turn of the event loop."""
+    """One quiet line a request, written together a few times a second."""
 
     def __init__(self, wall: Wall, *, as_json: bool) -> None:
         self._wall = wall
-        self._as_json = as_json
-        self._lines: list[str] = []
+        self._write_one = _json_line if as_json else _text_line
+        self._entries: list[_Entry] = []
+        self.start = wall.monotonic_ms
 
-    def start(self) -> float:
-        return self._wall.monotonic_ms()
+    def add(self, scope: Scope, status: int, started_ms: float) -> None:
+        if not self._entries:
+            asyncio.get_running_loop().call_later(WRITTEN_EVERY_S, self.flush)
+        self._entries.append(
+            (self._wall.now_ms(), scope, status, self._wall.monotonic_ms() - started_ms)
+        )
 
-    def add(self, method: str, path: str, status: int, started_ms: float) -> None:
-        duration_ms = self._wall.monotonic_ms() - started_ms
-        at = format_instant(self._wall.now_ms())
-        if not self._lines:
-            asyncio.get_running_loop().call_soon(self._write)
-        if self._as_json:
-            line = (
-                f'{{"at":"{at}","method":"{method}","path":"{path}","status":{status},'
-                f'"duration_ms":{duration_ms:.1f}}}\n'
-            )
-        else:
-            line = f"{at[11:23]} {method} {path} {status} {duration_ms:.1f} ms\n"
-        self._lines.append(line)
+    def flush(self) -> None:
+        """Write what has not been written yet."""
+        entries, self._entries = self._entries, []
+        if entries:
+            sys.stderr.write("".join(map(self._write_one, entries)))
+            sys.stderr.flush()
 
-    def _write(self) -> None:
-        lines, self._lines = self._lines, []
-        sys.stderr.write("".join(lines))
-        sys.stderr.flush()
+
+def _text_line(entry: _Entry) -> str:
+    at_ms, scope, status, duration_ms = entry
+    at = format_instant(at_ms)[11:23]
+    return f"{at} {scope['method']} {_shown(scope)} {status} {duration_ms:.1f} ms\n"
+
+
+def _json_line(entry: _Entry) -> str:
+    at_ms, scope, status, duration_ms = entry
+    return (
+        f'{{"at":"{format_instant(at_ms)}","method":"{scope["method"]}",'
+        f'"path":"{_shown(scope)}","status":{status},"duration_ms":{duration_ms:.1f}}}\n'
+    )
 
 
 class Gateway:
@@ -73,7 +83,7 @@ class Gateway:
     def __init__(
         self,
         *,
-        api: ASGIApp,
+        api: PaymentsApi,
         control: ASGIApp,
         checkout: ASGIApp,
         checkout_port: int,
@@ -91,30 +101,21 @@ class Gateway:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started_ms = self._log.start()
+        if scope["path"].startswith("/v1/") and scope["server"][1] != self._checkout_port:
+            status = await self._api.answer(scope, receive, send)
+        else:
+            status = await self._route(scope, receive, send)
+        self._log.add(scope, status, started_ms)
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> int:
+        self._requests += 1
+        request_id = ids.request_id(self._stream, self._requests)
         status = 0
 
-        async def watched(message: Message) -> None:
+        async def dressed(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-            await send(message)
-
-        path: str = scope["path"]
-        if path.startswith("/v1/") and scope["server"][1] != self._checkout_port:
-            await self._api(scope, receive, watched)
-        else:
-            await self._route(scope, receive, watched)
-        self._log.add(scope["method"], _shown(scope), status, started_ms)
-
-    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._requests += 1
-        request_id = ids.request_id(self._stream, self._requests)
-        has_started = False
-
-        async def dressed(message: Message) -> None:
-            nonlocal has_started
-            if message["type"] == "http.response.start":
-                has_started = True
                 headers = message["headers"] = list(message.get("headers", ()))
                 headers.append((b"request-id", request_id))
                 if all(name != b"cache-control" for name, _ in headers):
@@ -127,8 +128,9 @@ class Gateway:
             await _answer(dressed, status_of(refusal), error_body(refusal))
         except Exception:
             logger.exception("%s %s failed", scope["method"], scope["path"])
-            if not has_started:
+            if not status:
                 await _answer(dressed, 500, INTERNAL_ERROR_BODY)
+        return status
 
     async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, path = scope["method"], scope["path"]

@@ -141,13 +141,13 @@ class Directory:
         if account is self.first:
             raise AccountIsPermanent
         async with account.advancing:
-            await self._database.write(partial(self._close, account=account))
+            await self._database.write(partial(self._close, account=account), is_long=True)
             self._leave(account)
 
     async def reset(self, account: Account) -> None:
         """Make an account as it was at start, its clock included."""
         async with account.advancing:
-            await self._database.write(partial(self._restart, account=account))
+            await self._database.write(partial(self._restart, account=account), is_long=True)
         self._settling.notice(account)
 
     async def reset_all(self) -> None:

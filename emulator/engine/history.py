@@ -81,7 +81,8 @@ class History:
     async def events(self, owner: Owner, *, limit: int) -> list[str]:
         """The bodies of the newest events, newest first, as they are sent."""
         await self._settling.settle(owner.account)
-        return await self._database.read(partial(self._events, owner=owner, limit=limit))
+        work = partial(self._events, owner=owner, limit=limit)
+        return await self._database.read(work, is_long=True)
 
     @staticmethod
     def _events(tx: Transaction, *, owner: Owner, limit: int) -> list[str]:

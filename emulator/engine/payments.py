@@ -84,7 +84,7 @@ class CheckoutAddress:
     base: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Request:
     """A create call on its way to the storage thread."""
 
@@ -93,7 +93,7 @@ class _Request:
     objection: Refusal | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Draft:
     """A payment that is decided but not yet written."""
 
@@ -113,6 +113,7 @@ class _Draft:
 
 
 _UsedKeys = dict[int, dict[str, UsedKey]]
+_Flight = tuple[int, str]
 
 
 class Payments:
@@ -136,7 +137,8 @@ class Payments:
         self._rendered = rendered
         self._rules = rules
         self._checkout = checkout
-        self._in_flight: dict[tuple[int, str], asyncio.Event] = {}
+        # Whoever waits for a key puts an event there.
+        self._in_flight: dict[_Flight, asyncio.Event | None] = {}
 
     async def create(self, owner: Owner, order: Order, *, objection: Refusal | None) -> Created:
         """Create a payment, or answer as the first request with its idempotency key was.
@@ -144,6 +146,7 @@ class Payments:
         `objection` is raised where all else is right. Raises IdempotencyKeyReused, and
         IdempotencyKeyInUse after five seconds of waiting for an equal key (contract, 4.1).
         """
+        await self._settling.settle(owner.account)
         request = _Request(owner, order, objection)
         if order.idempotency_key is None:
             created = await self._database.write_bulk(self._create, request)
@@ -151,19 +154,22 @@ class Payments:
             flight = (owner.number, order.idempotency_key)
             if flight in self._in_flight:
                 await self._wait_for_key(flight)
-            landed = self._in_flight[flight] = asyncio.Event()
+            self._in_flight[flight] = None
             try:
                 created = await self._database.write_bulk(self._create, request)
             finally:
-                del self._in_flight[flight]
-                landed.set()
+                landed = self._in_flight.pop(flight)
+                if landed is not None:
+                    landed.set()
         self._settling.notice(owner.account)
         return created
 
-    async def _wait_for_key(self, flight: tuple[int, str]) -> None:
-        deadline: Instant | None = None
-        while (landed := self._in_flight.get(flight)) is not None:
-            deadline = deadline or self._wall.now_ms() + LONGEST_WAIT_FOR_KEY_MS
+    async def _wait_for_key(self, flight: _Flight) -> None:
+        deadline = self._wall.now_ms() + LONGEST_WAIT_FOR_KEY_MS
+        while flight in self._in_flight:
+            landed = self._in_flight[flight]
+            if landed is None:
+                landed = self._in_flight[flight] = asyncio.Event()
             await self._wall.wait(landed, until=deadline)
             if not landed.is_set():
                 raise IdempotencyKeyInUse
@@ -281,14 +287,18 @@ class Payments:
             raise InvalidField(
                 "after", "The cursor is not a payment of this account and mode.", kind="cursor"
             ) from None
-        shown = positions[: query.limit]
-        next_cursor = None
-        if len(positions) > query.limit:
-            next_cursor = payments.get(tx, shown[-1]).id
+        shown = [self._rendering_at(tx, at) for at in positions[: query.limit]]
         return Page(
-            bodies=[self._rendered.at(at) or self._render(payments.get(tx, at)) for at in shown],
-            next_cursor=next_cursor,
+            bodies=[body for _, body in shown],
+            next_cursor=shown[-1][0] if len(positions) > query.limit else None,
         )
+
+    def _rendering_at(self, tx: Transaction, position: int) -> tuple[str, bytes]:
+        rendered = self._rendered.at(position)
+        if rendered is None:
+            payment = payments.get(tx, position)
+            rendered = (payment.id, self._render(payment))
+        return rendered
 
     def _render(self, payment: Payment) -> bytes:
         body = payment_json(payment).encode()

@@ -1,42 +1,51 @@
-"""A bounded memory of how payments are written, so that a poll costs no thread hop."""
+"""A bounded memory of how payments are written, so that a poll asks no database."""
 
 from emulator.storage.batch import ORDINAL_BITS
 
-CAPACITY = 32_768
+# Of each of two generations: when the young one is full it becomes the old one.
+CAPACITY = 16_384
+
+
+class _Generation:
+    """Some payments, by position and by id."""
+
+    __slots__ = ("by_id", "by_position")
+
+    def __init__(self) -> None:
+        self.by_position: dict[int, tuple[str, bytes]] = {}
+        self.by_id: dict[str, tuple[int, bytes]] = {}
 
 
 class Rendered:
-    """Written and evicted on the storage thread, and only with what is committed; read by all.
+    """Holds only what is committed: evicted with a change, and written after its commit."""
 
-    Eviction comes before the commit and writing after it, so a reader sees the committed
-    payment or nothing, never one that may yet be undone.
-    """
-
-    __slots__ = ("_by_id", "_by_position")
+    __slots__ = ("_old", "_young")
 
     def __init__(self) -> None:
-        self._by_position: dict[int, tuple[str, bytes]] = {}
-        self._by_id: dict[str, tuple[int, bytes]] = {}
-
-    def put(self, position: int, payment_id: str, body: bytes) -> None:
-        if len(self._by_position) >= CAPACITY and position not in self._by_position:
-            self.evict(next(iter(self._by_position)))
-        self._by_position[position] = (payment_id, body)
-        self._by_id[payment_id] = (position >> ORDINAL_BITS, body)
-
-    def evict(self, position: int) -> None:
-        entry = self._by_position.pop(position, None)
-        if entry is not None:
-            self._by_id.pop(entry[0], None)
-
-    def at(self, position: int) -> bytes | None:
-        entry = self._by_position.get(position)
-        return None if entry is None else entry[1]
-
-    def of(self, owner: int, payment_id: str) -> bytes | None:
-        entry = self._by_id.get(payment_id)
-        return entry[1] if entry is not None and entry[0] == owner else None
+        self.clear()
 
     def clear(self) -> None:
-        self._by_position.clear()
-        self._by_id.clear()
+        self._young = _Generation()
+        self._old = _Generation()
+
+    def put(self, position: int, payment_id: str, body: bytes) -> None:
+        young = self._young
+        if len(young.by_position) >= CAPACITY:
+            self._old = young
+            young = self._young = _Generation()
+        young.by_position[position] = (payment_id, body)
+        young.by_id[payment_id] = (position >> ORDINAL_BITS, body)
+
+    def evict(self, position: int) -> None:
+        for generation in (self._young, self._old):
+            entry = generation.by_position.pop(position, None)
+            if entry is not None:
+                del generation.by_id[entry[0]]
+
+    def at(self, position: int) -> tuple[str, bytes] | None:
+        """The id and the body of the payment at a position."""
+        return self._young.by_position.get(position) or self._old.by_position.get(position)
+
+    def of(self, owner: int, payment_id: str) -> bytes | None:
+        entry = self._young.by_id.get(payment_id) or self._old.by_id.get(payment_id)
+        return entry[1] if entry is not None and entry[0] == owner else None

@@ -32,7 +32,7 @@ class Settling:
     async def settle(self, account: Account) -> None:
         """Fire all that is due in an account by now, so that a read sees the present."""
         while account.due_at <= account.clock.now():
-            await self._database.write(partial(self._fire, account=account))
+            await self._database.write(partial(self._fire, account=account), is_long=True)
 
     def _fire(self, tx: Transaction, *, account: Account) -> None:
         self._changes.fire(tx, account, until=account.clock.now(), limit=CHUNK)

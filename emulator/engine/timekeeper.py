@@ -140,7 +140,8 @@ class Timekeeper:
 
     async def _advance(self, account: Account, until: Instant, effects: list[str]) -> bool:
         deadline_ms = self._wall.monotonic_ms() + LONGEST_ADVANCE_MS
-        while not await self._database.write(partial(self._step, account=account, until=until)):
+        step = partial(self._step, account=account, until=until)
+        while not await self._database.write(step, is_long=True):
             if len(effects) >= MOST_EFFECTS or self._wall.monotonic_ms() > deadline_ms:
                 return account.due_at > until
         return True

@@ -64,6 +64,7 @@ class Database:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self._loop = asyncio.get_running_loop()
         self._waiting: _Waiting = []
         self._is_busy = False
         self._is_open = False
@@ -161,19 +162,18 @@ class Database:
     def _submit(self, job: Job) -> "asyncio.Future[Any]":
         if not self._is_open:
             raise sqlite3.ProgrammingError("the database is closed")
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
+        future: asyncio.Future[Any] = self._loop.create_future()
         self._waiting.append((job, future))
         if not self._is_busy:
             self._is_busy = True
-            loop.call_soon(self._gather, 1)
+            self._loop.call_soon(self._gather, 1)
         return future
 
     def _gather(self, expected: int) -> None:
         """Wait for a turn of the loop in which nothing more has arrived, then start."""
         arrived = len(self._waiting)
         if arrived > expected:
-            asyncio.get_running_loop().call_soon(self._gather, arrived)
+            self._loop.call_soon(self._gather, arrived)
         elif self._is_open:
             self._start()
 
@@ -215,7 +215,7 @@ class Database:
                 future.set_exception(job.error)
         self._is_busy = bool(self._waiting)
         if self._is_busy:
-            asyncio.get_running_loop().call_soon(self._gather, len(self._waiting))
+            self._loop.call_soon(self._gather, len(self._waiting))
         if changes - self._checkpointed_changes > CHECKPOINT_AFTER_CHANGES:
             self._checkpointed_changes = changes
             self._checkpoint_due.set()

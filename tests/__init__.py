@@ -1,0 +1,1 @@
+"""The specification of the emulator, room by room."""

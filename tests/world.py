@@ -1,0 +1,128 @@
+"""The smallest world that a test needs: the whole program on a virtual clock, without sockets."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import httpx
+
+from emulator.app.composition import Running, compose
+from emulator.domain.clock_spec import parse_clock
+from emulator.domain.instants import Instant
+from emulator.settings import Settings
+
+API_PORT = 8080
+CHECKOUT_PORT = 8081
+START = "2026-01-01T00:00:00Z"
+START_MS: Instant = 1_767_225_600_000
+TEST_KEY = "test_demo_key"
+LIVE_KEY = "live_demo_key"
+OTHER_TEST_KEY = "test_other_key"
+
+ORDER: dict[str, Any] = {
+    "amount": 15_000,
+    "currency": "ETB",
+    "methods": ["telebirr", "mpesa", "bank_transfer"],
+    "success_url": "https://shop.example/ok?order=1",
+    "cancel_url": "https://shop.example/no",
+}
+
+
+class ManualWall:
+    """Real time as a test would have it: it stands until it is moved, and wakes who waits."""
+
+    def __init__(self, now_ms: Instant = START_MS) -> None:
+        self._now_ms = now_ms
+        self._moved: set[asyncio.Event] = set()
+
+    def now_ms(self) -> Instant:
+        return self._now_ms
+
+    def monotonic_ms(self) -> float:
+        return float(self._now_ms)
+
+    def move(self, by_ms: int) -> None:
+        self._now_ms += by_ms
+        for moved in self._moved:
+            moved.set()
+
+    async def wait(self, event: asyncio.Event, *, until: Instant | None) -> None:
+        while not event.is_set() and (until is None or self._now_ms < until):
+            moved = asyncio.Event()
+            self._moved.add(moved)
+            waits = [asyncio.create_task(event.wait()), asyncio.create_task(moved.wait())]
+            try:
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                self._moved.discard(moved)
+                for wait in waits:
+                    wait.cancel()
+                await asyncio.gather(*waits, return_exceptions=True)
+
+
+def headers(key: str = TEST_KEY) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+def order(**changes: Any) -> dict[str, Any]:
+    """A valid create body with some members changed; a member that is `...` is left out."""
+    body = {**ORDER, **changes}
+    return {name: value for name, value in body.items() if value is not ...}
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """The program, and clients of its two listeners."""
+
+    running: Running
+    wall: ManualWall
+    api: httpx.AsyncClient
+    pages: httpx.AsyncClient
+
+    async def create(self, key: str = TEST_KEY, **changes: Any) -> dict[str, Any]:
+        """A payment, created as an SDK would."""
+        response = await self.api.post("/v1/payments", json=order(**changes), headers=headers(key))
+        assert response.status_code == 201, response.text
+        return dict(response.json())
+
+    async def retrieve(self, payment_id: str, key: str = TEST_KEY) -> dict[str, Any]:
+        response = await self.api.get(f"/v1/payments/{payment_id}", headers=headers(key))
+        assert response.status_code == 200, response.text
+        return dict(response.json())
+
+    async def control(
+        self, method: str, path: str, body: Any = None, key: str = TEST_KEY
+    ) -> httpx.Response:
+        """A call of the control API, on the account and mode of a key."""
+        return await self.api.request(
+            method, f"/_emulator{path}", json=body, headers=headers(key)
+        )
+
+    async def advance(self, seconds: float, key: str = TEST_KEY) -> dict[str, Any]:
+        response = await self.control("POST", "/clock/advance", {"seconds": seconds}, key)
+        assert response.status_code == 200, response.text
+        return dict(response.json())
+
+
+@asynccontextmanager
+async def world(settings: Settings | None = None, **changes: Any) -> AsyncIterator[World]:
+    """A world with a frozen clock and a seed, unless the settings say otherwise."""
+    settings = settings or Settings(clock=parse_clock(f"frozen@{START}"), seed=1)
+    settings = replace(settings, **changes)
+    wall = ManualWall()
+    async with compose(
+        settings, wall=wall, api_port=API_PORT, checkout_port=CHECKOUT_PORT
+    ) as running:
+        running.gateway.is_ready = True
+        transport = httpx.ASGITransport(app=running.gateway)
+        async with (
+            httpx.AsyncClient(
+                transport=transport, base_url=f"http://127.0.0.1:{API_PORT}"
+            ) as api,
+            httpx.AsyncClient(
+                transport=transport, base_url=f"http://127.0.0.1:{CHECKOUT_PORT}"
+            ) as pages,
+        ):
+            yield World(running=running, wall=wall, api=api, pages=pages)
