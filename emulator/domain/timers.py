@@ -1,7 +1,7 @@
 """What is going to happen by itself, and when."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from emulator.domain.instants import Instant
 from emulator.domain.transitions import Change
@@ -13,8 +13,7 @@ class TimerKind(StrEnum):
     HANDSET_TIMEOUT = "handset_timeout"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timer:
+class Timer(NamedTuple):
     """A change of one payment that is due at an instant of its account's clock.
 
     `sequence` is its place in the order of creation, which decides between equal instants.

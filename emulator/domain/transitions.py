@@ -1,7 +1,7 @@
 """The one table of a payment's life and the one function that moves it along."""
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from emulator.domain.errors import IllegalTransition, InvalidField
 from emulator.domain.instants import Instant
@@ -27,8 +27,7 @@ TRANSITIONS: dict[tuple[Status, Status], Edge] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(NamedTuple):
     """A status to move to. `method` is set where the payment has none yet."""
 
     to: Status
@@ -58,7 +57,7 @@ def decide(payment: Payment, change: Change, *, now: Instant) -> Payment:
         id=payment.id,
         amount_minor=payment.amount_minor,
         methods=payment.methods,
-        terms=payment.terms,
+        terms_json=payment.terms_json,
         created_at=payment.created_at,
         expires_at=payment.expires_at,
         status=change.to,

@@ -1,9 +1,12 @@
 """How a payment and an event are written as JSON (contract, section 2.1)."""
 
+from functools import lru_cache
+
 from emulator.domain.accounts import Mode
-from emulator.domain.instants import format_instant
+from emulator.domain.instants import Instant, format_instant
 from emulator.domain.payment import CURRENCY, EVENT_TYPES, Event, Payment
-from emulator.domain.timers import Timer
+from emulator.domain.timers import Timer, TimerKind
+from emulator.domain.transitions import Change
 
 
 def payment_json(payment: Payment) -> str:
@@ -18,7 +21,7 @@ def payment_json(payment: Payment) -> str:
     return (
         f'{{"id":"{payment.id}","object":"payment","amount":{payment.amount_minor},'
         f'"currency":"{CURRENCY}","status":"{payment.status.value}","method":{method},'
-        f"{payment.terms.text[1:-1]},"
+        f"{payment.terms_json[1:-1]},"
         f'"created_at":"{format_instant(payment.created_at)}",'
         f'"expires_at":"{format_instant(payment.expires_at)}","completed_at":{completed}}}'
     )
@@ -38,10 +41,15 @@ def event_json(event: Event, payment: Payment, *, event_id: str, mode: Mode) -> 
 
 def effect_json(timer: Timer, payment: Payment) -> str:
     """One thing that an advance made happen, for its list of effects."""
-    reason = timer.change.reason
-    told = "" if reason is None else f',"reason":"{reason.value}"'
+    before, after = _around_payment(timer.due_at, timer.kind, timer.change)
+    return f"{before}{payment.id}{after}"
+
+
+@lru_cache(maxsize=1024)
+def _around_payment(due_at: Instant, kind: TimerKind, change: Change) -> tuple[str, str]:
+    """An effect without its payment: all that expire at one instant have it in common."""
+    reason = "" if change.reason is None else f',"reason":"{change.reason.value}"'
     return (
-        f'{{"at":"{format_instant(timer.due_at)}","type":"{EVENT_TYPES[timer.change.to]}",'
-        f'"payment":"{payment.id}","kind":"{timer.kind.value}",'
-        f'"status":"{timer.change.to.value}"{told}}}'
+        f'{{"at":"{format_instant(due_at)}","type":"{EVENT_TYPES[change.to]}","payment":"',
+        f'","kind":"{kind.value}","status":"{change.to.value}"{reason}}}',
     )

@@ -1,7 +1,7 @@
 """Who is waiting for a payment to change, and how they are told."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 
@@ -26,9 +26,12 @@ class Announcements:
             if not waiting:
                 self._waiting.pop(position, None)
 
-    def changed(self, position: int) -> None:
-        if position in self._waiting:
-            self._loop.call_soon_threadsafe(self._wake, position)
+    def changed(self, positions: Iterable[int]) -> None:
+        if not self._waiting:
+            return
+        for position in positions:
+            if position in self._waiting:
+                self._loop.call_soon_threadsafe(self._wake, position)
 
     def _wake(self, position: int) -> None:
         for event in self._waiting.get(position, ()):

@@ -8,7 +8,7 @@ from functools import partial
 
 from emulator.domain.errors import UnknownAccount
 from emulator.domain.instants import Instant
-from emulator.domain.payment import Event, Payment
+from emulator.domain.payment import Payment
 from emulator.domain.timers import Timer
 from emulator.domain.transitions import Change, decide
 from emulator.domain.wire import effect_json
@@ -38,15 +38,12 @@ class Changes:
 
     def write(self, tx: Transaction, owner: Owner, changed: list[tuple[Payment, Instant]]) -> None:
         """Write payments that took on a new status, and an event for each, in order."""
-        told = [
-            event_of(payment, at, position=tx.next_position("events", owner.number))
-            for payment, at in changed
-        ]
-        events.insert(tx, told)
-        payments.update(tx, [payment for payment, _ in changed])
-        for payment, _ in changed:
-            self._rendered.evict(payment.position)
-            tx.after_commit.append(partial(self._announcements.changed, payment.position))
+        events.insert(tx, owner.number, changed)
+        # Of a payment that changed twice the last counts.
+        after = {payment.position: payment for payment, _ in changed}
+        payments.update(tx, after.values())
+        self._rendered.evict(after)
+        tx.after_commit.append(partial(self._announcements.changed, after))
 
     def schedule(self, tx: Transaction, scheduled: Sequence[tuple[Account, Timer]]) -> None:
         timers.insert(tx, [(account.number, timer) for account, timer in scheduled])
@@ -80,49 +77,31 @@ class Changes:
         """
         due = timers.due(tx, account.number, until=until, limit=limit)
         latest: dict[int, Payment] = {}
-        by_owner: dict[int, list[tuple[Payment, Instant]]] = {}
+        changed: dict[int, list[tuple[Payment, Instant]]] = {}
         for timer, stored in due:
-            before = latest.get(stored.position, stored)
-            after = decide(before, timer.change, now=timer.due_at)
-            latest[stored.position] = after
-            by_owner.setdefault(stored.position >> ORDINAL_BITS, []).append((after, timer.due_at))
+            position = stored.position
+            after = decide(latest.get(position, stored), timer.change, now=timer.due_at)
+            latest[position] = after
+            changed.setdefault(position >> ORDINAL_BITS, []).append((after, timer.due_at))
         for owner in account.owners:
-            if owner.number in by_owner:
-                self.write(tx, owner, by_owner[owner.number])
+            if owner.number in changed:
+                self.write(tx, owner, changed[owner.number])
         if due:
             timers.delete_through(tx, account.number, due[-1][0])
-            self._collect(tx, account, due, latest)
+            self._collect(tx, account, due)
         self._look_ahead(tx, account)
         return due[-1][0].due_at if due else None
 
     @staticmethod
-    def _collect(
-        tx: Transaction,
-        account: Account,
-        due: list[tuple[Timer, Payment]],
-        latest: dict[int, Payment],
-    ) -> None:
+    def _collect(tx: Transaction, account: Account, due: list[tuple[Timer, Payment]]) -> None:
         effects = account.collector
         if effects is None:
             return
         tx.undo.append(partial(effects.__delitem__, slice(len(effects), None)))
-        effects.extend(effect_json(timer, latest[stored.position]) for timer, stored in due)
+        effects.extend([effect_json(timer, payment) for timer, payment in due])
 
     def _look_ahead(self, tx: Transaction, account: Account) -> None:
         before = account.due_at
         next_due_at = timers.next_due_at(tx, account.number)
         account.due_at = NEVER if next_due_at is None else next_due_at
         tx.undo.append(partial(setattr, account, "due_at", before))
-
-
-def event_of(payment: Payment, at: Instant, *, position: int) -> Event:
-    """The event that tells of a payment's present status."""
-    return Event(
-        position=position,
-        payment=payment.position,
-        at=at,
-        status=payment.status,
-        method=payment.method,
-        reason=payment.reason,
-        completed_at=payment.completed_at,
-    )

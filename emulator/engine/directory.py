@@ -24,7 +24,7 @@ from emulator.domain.rate_limit import RateLimit
 from emulator.engine.accounts import NEVER, Account, Owner, account_row, copy_of
 from emulator.engine.rendered import Rendered
 from emulator.engine.settling import Settling
-from emulator.storage import accounts, events, idempotency, payments, rule_uses, timers
+from emulator.storage import accounts, events, payments, rule_uses, timers
 from emulator.storage.accounts import AccountRow
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
@@ -276,7 +276,6 @@ class Directory:
         for owner in account.owners:
             payments.delete_all(tx, owner.number)
             events.delete_all(tx, owner.number)
-            idempotency.delete_all(tx, owner.number)
         timers.delete_all(tx, account.number)
         rule_uses.delete_all(tx, account.number)
         accounts.delete(tx, account.number)

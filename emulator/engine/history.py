@@ -1,6 +1,6 @@
 """What happened to a payment, what is scheduled for it, and waiting for more to happen."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from emulator import ids
@@ -99,8 +99,7 @@ class History:
 
 def payment_at(event: Event, payment: Payment) -> Payment:
     """The payment as it was when an event told of it: what can change is in the event."""
-    return replace(
-        payment,
+    return payment._replace(
         status=event.status,
         method=event.method,
         reason=event.reason,

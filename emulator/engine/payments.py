@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 
@@ -18,7 +18,7 @@ from emulator.domain.errors import (
     UnknownPayment,
 )
 from emulator.domain.instants import Instant
-from emulator.domain.payment import Payment, Status, Terms
+from emulator.domain.payment import Payment, Status
 from emulator.domain.wire import payment_json
 from emulator.engine.accounts import Owner
 from emulator.engine.changes import Changes
@@ -35,8 +35,7 @@ KEY_RETENTION_MS = 24 * 3_600_000
 LONGEST_WAIT_FOR_KEY_MS = 5_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class Order(msgspec.Struct, frozen=True, kw_only=True):
     """What a valid create call asks for, after defaults."""
 
     amount_minor: int
@@ -60,8 +59,7 @@ class Order:
         return blake2b(msgspec.json.encode(parameters), digest_size=16).digest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Created:
+class Created(msgspec.Struct, frozen=True, kw_only=True):
     """A payment as it was created, now or by an earlier request with the same key."""
 
     id: str
@@ -69,8 +67,7 @@ class Created:
     is_replay: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(msgspec.Struct, frozen=True, kw_only=True):
     """Rendered payments, newest first, and the cursor of the next page if there is one."""
 
     bodies: list[bytes]
@@ -84,8 +81,7 @@ class CheckoutAddress:
     base: str
 
 
-@dataclass(slots=True)
-class _Request:
+class _Request(msgspec.Struct, frozen=True):
     """A create call on its way to the storage thread."""
 
     owner: Owner
@@ -93,23 +89,14 @@ class _Request:
     objection: Refusal | None
 
 
-@dataclass(slots=True, kw_only=True)
-class _Draft:
+class _Draft(msgspec.Struct, frozen=True, kw_only=True):
     """A payment that is decided but not yet written."""
 
     owner: Owner
     payment: Payment
     body: bytes
-    key: str | None
-    fingerprint: bytes
-
-    def used_key(self) -> tuple[int, str, UsedKey]:
-        used = UsedKey(
-            fingerprint=self.fingerprint,
-            payment=self.payment.position,
-            used_at=self.payment.created_at,
-        )
-        return self.owner.number, self.key or "", used
+    idempotency_key: str | None
+    fingerprint: bytes | None
 
 
 _UsedKeys = dict[int, dict[str, UsedKey]]
@@ -196,34 +183,32 @@ class Payments:
     def _decide(self, tx: Transaction, request: _Request, used: _UsedKeys) -> _Draft | Created:
         owner, order = request.owner, request.order
         now = self._changes.settle(tx, owner.account)
-        fingerprint = b""
-        if order.idempotency_key is not None:
+        key, fingerprint, earlier = order.idempotency_key, None, None
+        if key is not None:
             fingerprint = order.fingerprint()
-            earlier = used[owner.number].get(order.idempotency_key)
-            if earlier is not None and now < earlier.used_at + KEY_RETENTION_MS:
-                if earlier.fingerprint != fingerprint:
-                    raise IdempotencyKeyReused
-                if request.objection is not None:
-                    raise request.objection
-                return _replayed(payments.get(tx, earlier.payment))
+            earlier = used[owner.number].get(key)
+        is_replay = earlier is not None and now < earlier.used_at + KEY_RETENTION_MS
+        if earlier is not None and is_replay and earlier.fingerprint != fingerprint:
+            raise IdempotencyKeyReused
         if request.objection is not None:
             raise request.objection
+        if earlier is not None:
+            if is_replay:
+                return _replayed(payments.get(tx, earlier.payment))
+            idempotency.release(tx, earlier.payment)
         payment = self._new_payment(tx, owner, order, now)
         return _Draft(
             owner=owner,
             payment=payment,
             body=payment_json(payment).encode(),
-            key=order.idempotency_key,
+            idempotency_key=key,
             fingerprint=fingerprint,
         )
 
     def _write(self, tx: Transaction, drafts: list[_Draft]) -> None:
-        payments.insert(tx, [draft.payment for draft in drafts])
+        payments.insert(tx, drafts)
         for draft in drafts:
             self._changes.expect(draft.owner.account, draft.payment.expires_at)
-        keys = [draft.used_key() for draft in drafts if draft.key is not None]
-        if keys:
-            idempotency.use(tx, keys)
         tx.after_commit.append(partial(self._remember, drafts))
 
     def _remember(self, drafts: list[_Draft]) -> None:
@@ -252,7 +237,7 @@ class Payments:
             id=ids.payment_id(token),
             amount_minor=order.amount_minor,
             methods=order.methods,
-            terms=Terms(msgspec.json.encode(terms).decode()),
+            terms_json=msgspec.json.encode(terms).decode(),
             created_at=now,
             expires_at=now + expires_in_ms,
         )
@@ -317,5 +302,5 @@ def _used_keys(tx: Transaction, requests: Sequence[_Request]) -> _UsedKeys:
 
 def _replayed(payment: Payment) -> Created:
     """The answer of the request that created a payment: what can change is as it was then."""
-    first = replace(payment, status=Status.PENDING, method=None, reason=None, completed_at=None)
+    first = payment._replace(status=Status.PENDING, method=None, reason=None, completed_at=None)
     return Created(id=first.id, body=payment_json(first).encode(), is_replay=True)

@@ -1,5 +1,7 @@
 """A bounded memory of how payments are written, so that a poll asks no database."""
 
+from collections.abc import Iterable
+
 from emulator.storage.batch import ORDINAL_BITS
 
 # Of each of two generations: when the young one is full it becomes the old one.
@@ -36,11 +38,14 @@ class Rendered:
         young.by_position[position] = (payment_id, body)
         young.by_id[payment_id] = (position >> ORDINAL_BITS, body)
 
-    def evict(self, position: int) -> None:
+    def evict(self, positions: Iterable[int]) -> None:
         for generation in (self._young, self._old):
-            entry = generation.by_position.pop(position, None)
-            if entry is not None:
-                del generation.by_id[entry[0]]
+            if not generation.by_position:
+                continue
+            for position in positions:
+                entry = generation.by_position.pop(position, None)
+                if entry is not None:
+                    del generation.by_id[entry[0]]
 
     def at(self, position: int) -> tuple[str, bytes] | None:
         """The id and the body of the payment at a position."""

@@ -55,14 +55,14 @@ class Transaction:
             part = rows[start : start + _MOST_ROWS_A_STATEMENT]
             self.execute(_insert(head, width, len(part)), list(chain.from_iterable(part)))
 
-    def next_position(self, table: str, owner: int) -> int:
-        """The position of the owner's next row in `payments` or `events`."""
+    def next_position(self, table: str, owner: int, *, count: int = 1) -> int:
+        """The first of the positions of the owner's next rows in `payments` or `events`."""
         key = (table, owner)
         last = self._ordinals.get(key)
         if last is None:
             bounds = (first_position(owner), last_position(owner))
             last = self.execute(_LAST_ORDINAL[table], bounds).fetchone()[0] or bounds[0]
-        self._ordinals[key] = last + 1
+        self._ordinals[key] = last + count
         return last + 1
 
     def next_timer(self) -> int:

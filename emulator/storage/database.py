@@ -23,8 +23,8 @@ _Waiting = list[tuple[Job, "asyncio.Future[Any]"]]
 MEMORY = ":memory:"
 BUSY_TIMEOUT_MS = 2_000
 CACHED_STATEMENTS = 512
-# Rows changed between two checkpoints: about 4 MB of log.
-CHECKPOINT_AFTER_CHANGES = 8_000
+# Rows changed between two checkpoints: 25 MB of log or less.
+CHECKPOINT_AFTER_CHANGES = 16_000
 LARGEST_LOG_BYTES = 64 * 1024 * 1024
 
 _BUSY_TIMEOUT = "PRAGMA busy_timeout = {}"

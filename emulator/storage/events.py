@@ -1,8 +1,9 @@
 """The events table: one row each time that a payment took on a status."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from emulator.domain.payment import Event
+from emulator.domain.instants import Instant
+from emulator.domain.payment import Event, Payment
 from emulator.storage.batch import Transaction, first_position, last_position
 from emulator.storage.rows import EVENT_COLUMNS, STATUS_WORDS, event_of_row
 
@@ -22,20 +23,22 @@ _NEWEST = (
 _DELETE_ALL = "DELETE FROM events WHERE position BETWEEN ? AND ?"
 
 
-def insert(tx: Transaction, events: Iterable[Event]) -> None:
+def insert(tx: Transaction, owner: int, changed: Sequence[tuple[Payment, Instant]]) -> None:
+    """Write an event for each payment that took on its present status at an instant, in order."""
+    first = tx.next_position("events", owner, count=len(changed))
     tx.insert(
         _INSERT,
         [
             (
-                event.position,
-                event.payment,
-                event.at,
-                STATUS_WORDS[event.status],
-                event.method,
-                event.reason,
-                event.completed_at,
+                position,
+                payment.position,
+                at,
+                STATUS_WORDS[payment.status],
+                payment.method,
+                payment.reason,
+                payment.completed_at,
             )
-            for event in events
+            for position, (payment, at) in enumerate(changed, start=first)
         ],
     )
 

@@ -1,21 +1,22 @@
-"""The idempotency_keys table: which key was used for which payment."""
+"""Which idempotency key was used for which payment: two columns of the payments table."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+
+import msgspec
 
 from emulator.domain.instants import Instant
 from emulator.storage.batch import Transaction
 
 _FIND = (
-    "SELECT key, fingerprint, payment, used_at FROM idempotency_keys"
-    " WHERE owner = ? AND key IN ({})"
+    "SELECT idempotency_key, fingerprint, position, created_at FROM payments"
+    " INDEXED BY payments_by_idempotency_key WHERE owner = ? AND idempotency_key IN ({})"
 )
-_USE = "INSERT OR REPLACE INTO idempotency_keys (owner, key, fingerprint, payment, used_at)"
-_DELETE_ALL = "DELETE FROM idempotency_keys WHERE owner = ?"
+_RELEASE = "UPDATE payments SET idempotency_key = NULL WHERE position = ?"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsedKey:
+class UsedKey(msgspec.Struct, frozen=True, kw_only=True):
+    """The payment that a key was used for, when, and a digest of the parameters then."""
+
     fingerprint: bytes
     payment: int
     used_at: Instant
@@ -30,13 +31,6 @@ def find(tx: Transaction, owner: int, keys: Sequence[str]) -> dict[str, UsedKey]
     }
 
 
-def use(tx: Transaction, uses: Iterable[tuple[int, str, UsedKey]]) -> None:
-    """Remember owners' keys, each in place of a use of it that is past its retention."""
-    tx.insert(
-        _USE,
-        [(owner, key, used.fingerprint, used.payment, used.used_at) for owner, key, used in uses],
-    )
-
-
-def delete_all(tx: Transaction, owner: int) -> None:
-    tx.execute(_DELETE_ALL, (owner,))
+def release(tx: Transaction, payment: int) -> None:
+    """Let a payment's key be used again, its retention having passed."""
+    tx.execute(_RELEASE, (payment,))

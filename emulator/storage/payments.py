@@ -1,7 +1,9 @@
 """The payments table: one row a payment, pages by keyset on the index that fits the filter."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment, Status
@@ -10,11 +12,11 @@ from emulator.storage.rows import PAYMENT_COLUMNS, STATUS_WORDS, payment_of_row
 
 _INSERT = (
     "INSERT INTO payments (position, owner, id, amount_minor, methods, terms, created_at,"
-    " expires_at, first_event, expiry_timer, status)"
+    " expires_at, first_event, expiry_timer, status, idempotency_key, fingerprint)"
 )
-_UPDATE = (
-    "UPDATE payments SET status = ?, method = ?, reason = ?, completed_at = ? WHERE position = ?"
-)
+_UPDATE = "UPDATE payments SET status = ?, method = ?, reason = ?, completed_at = ? WHERE position IN ({})"
+_UPDATE_STATUS = "UPDATE payments SET status = ? WHERE position IN ({})"
+_MOST_POSITIONS_A_STATEMENT = 256
 _BY_ID = f"SELECT {PAYMENT_COLUMNS} FROM payments WHERE id = ?"
 _BY_POSITION = f"SELECT {PAYMENT_COLUMNS} FROM payments WHERE position = ?"
 _POSITION_OF_ID = "SELECT position FROM payments WHERE id = ?"
@@ -41,8 +43,7 @@ _PAGE = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageQuery:
+class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
     """A page of an owner's payments, newest first; bounds of creation are inclusive."""
 
     limit: int
@@ -53,11 +54,22 @@ class PageQuery:
     created_lte: Instant | None = None
 
 
+class NewPayment(Protocol):
+    """A payment to be written, with the idempotency key that it was asked for with."""
+
+    @property
+    def payment(self) -> Payment: ...
+    @property
+    def idempotency_key(self) -> str | None: ...
+    @property
+    def fingerprint(self) -> bytes | None: ...
+
+
 class UnknownCursor(Exception):
     """The cursor of a page names no payment of its owner."""
 
 
-def insert(tx: Transaction, created: Iterable[Payment]) -> None:
+def insert(tx: Transaction, created: Iterable[NewPayment]) -> None:
     """Write new payments; the schema adds the event of its creation and the timer of its expiry."""
     tx.insert(
         _INSERT,
@@ -68,33 +80,36 @@ def insert(tx: Transaction, created: Iterable[Payment]) -> None:
                 payment.id,
                 payment.amount_minor,
                 ",".join(payment.methods),
-                payment.terms.text,
+                payment.terms_json,
                 payment.created_at,
                 payment.expires_at,
                 tx.next_position("events", payment.position >> ORDINAL_BITS),
                 tx.next_timer(),
                 STATUS_WORDS[payment.status],
+                new.idempotency_key,
+                new.fingerprint,
             )
-            for payment in created
+            for new in created
+            for payment in (new.payment,)
         ],
     )
 
 
 def update(tx: Transaction, payments: Iterable[Payment]) -> None:
-    """Write what a change of status can change."""
-    tx.executemany(
-        _UPDATE,
-        [
-            (
-                STATUS_WORDS[payment.status],
-                payment.method,
-                payment.reason,
-                payment.completed_at,
-                payment.position,
-            )
-            for payment in payments
-        ],
-    )
+    """Write what a change of status can change: those that became alike in one statement."""
+    alike: dict[tuple[Any, ...], list[int]] = {}
+    for payment in payments:
+        became = (payment.status, payment.method, payment.reason, payment.completed_at)
+        alike.setdefault(became, []).append(payment.position)
+    for became, positions in alike.items():
+        status, *others = became
+        # What expires had nothing else and gets nothing else: that spares it three indexes.
+        is_bare = all(value is None for value in others)
+        statement = _UPDATE_STATUS if is_bare else _UPDATE
+        values = (STATUS_WORDS[status],) if is_bare else (STATUS_WORDS[status], *others)
+        for start in range(0, len(positions), _MOST_POSITIONS_A_STATEMENT):
+            part = positions[start : start + _MOST_POSITIONS_A_STATEMENT]
+            tx.execute(statement.format(", ".join("?" * len(part))), (*values, *part))
 
 
 def find(tx: Transaction, owner: int, payment_id: str) -> Payment | None:

@@ -1,8 +1,9 @@
 """How a row of `payments` or `events` becomes a value."""
 
+from functools import lru_cache
 from typing import Any
 
-from emulator.domain.payment import Event, Payment, Reason, Status, Terms
+from emulator.domain.payment import Event, Payment, Reason, Status
 
 STATUSES = {status.value: status for status in Status}
 REASONS: dict[str | None, Reason | None] = {reason.value: reason for reason in Reason} | {
@@ -19,14 +20,20 @@ PAYMENT_COLUMNS = (
 EVENT_COLUMNS = "position, payment, at, status, method, reason, completed_at"
 
 
+@lru_cache(maxsize=256)
+def _methods(text: str) -> tuple[str, ...]:
+    """One tuple for all payments that offer the same."""
+    return tuple(text.split(","))
+
+
 def payment_of_row(row: tuple[Any, ...]) -> Payment:
     """The payment in the first eleven columns of a row, in the order of PAYMENT_COLUMNS."""
     return Payment(
         position=row[0],
         id=row[1],
         amount_minor=row[2],
-        methods=tuple(row[3].split(",")),
-        terms=Terms(row[4]),
+        methods=_methods(row[3]),
+        terms_json=row[4],
         created_at=row[5],
         expires_at=row[6],
         status=STATUSES[row[7]],

@@ -1,6 +1,7 @@
 """The timers table: what will happen by itself, in order of due time and then of creation."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from emulator.domain.instants import Instant
@@ -57,8 +58,14 @@ def _timer_of_row(row: tuple[Any, ...]) -> Timer:
         sequence=row[1],
         payment=row[2],
         kind=KINDS[row[3]],
-        change=Change(to=STATUSES[row[4]], reason=REASONS[row[5]], unusual=bool(row[6])),
+        change=_change(row[4], row[5], row[6]),
     )
+
+
+@lru_cache(maxsize=256)
+def _change(status: str, reason: str | None, unusual: int) -> Change:
+    """One value for all timers that change the same."""
+    return Change(to=STATUSES[status], reason=REASONS[reason], unusual=bool(unusual))
 
 
 def insert(tx: Transaction, scheduled: Iterable[tuple[int, Timer]]) -> None:

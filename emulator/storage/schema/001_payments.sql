@@ -32,13 +32,18 @@ CREATE TABLE payments (
     status       TEXT    NOT NULL,
     method       TEXT,
     reason       TEXT,
-    completed_at INTEGER
+    completed_at INTEGER,
+    idempotency_key TEXT,            -- NULL also when its retention has passed and it was reused
+    fingerprint  BLOB                -- of the parameters that the key was used with
 ) STRICT;
 
--- A new payment writes the first three of these, each at its end: ids begin with a count.
+-- A new payment writes the first four of these, the first three at their end: ids begin with
+-- a count.
 CREATE UNIQUE INDEX payments_by_id ON payments (id);
 CREATE INDEX payments_by_creation ON payments (owner, created_at);
 CREATE INDEX payments_by_status ON payments (status);
+CREATE UNIQUE INDEX payments_by_idempotency_key ON payments (owner, idempotency_key)
+    WHERE idempotency_key IS NOT NULL;
 CREATE INDEX payments_by_method ON payments (method) WHERE method IS NOT NULL;
 CREATE INDEX payments_by_method_and_status ON payments (method, status) WHERE method IS NOT NULL;
 
@@ -78,12 +83,3 @@ CREATE TRIGGER payments_begin AFTER INSERT ON payments BEGIN
     INSERT INTO timers (account, due_at, sequence, payment, kind, status, unusual)
     VALUES (NEW.owner >> 1, NEW.expires_at, NEW.expiry_timer, NEW.position, 'expiry', 'expired', 0);
 END;
-
-CREATE TABLE idempotency_keys (
-    owner       INTEGER NOT NULL,
-    key         TEXT    NOT NULL,
-    fingerprint BLOB    NOT NULL,
-    payment     INTEGER NOT NULL,
-    used_at     INTEGER NOT NULL,
-    PRIMARY KEY (owner, key)
-) STRICT, WITHOUT ROWID;
