@@ -27,12 +27,14 @@ from emulator.api.oddities import (
     warning_header,
 )
 from emulator.api.parameters import CreateRules, check_order
-from emulator.api.queries import parse_page_query, parse_query
+from emulator.api.queries import KNOWN as KNOWN_QUERY
+from emulator.api.queries import page_query, parse_query
 from emulator.domain.accounts import Mode
-from emulator.domain.errors import RateLimitExceeded, Refusal, UnknownRoute
+from emulator.domain.errors import InvalidField, RateLimitExceeded, Refusal, UnknownRoute
 from emulator.engine.accounts import Owner
 from emulator.engine.directory import Directory
 from emulator.engine.payments import Payments
+from emulator.storage.payments import PageQuery
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -184,7 +186,14 @@ class PaymentsApi:
         return Reply(200, body, [])
 
     async def _list(self, owner: Owner, scope: Scope, odd: list[Oddity]) -> Reply:
-        query = parse_page_query(scope["query_string"], self._rules.methods, odd)
+        values = parse_query(scope["query_string"], KNOWN_QUERY, odd)
+        try:
+            query = page_query(values, self._rules.methods, odd)
+        except InvalidField as refusal:
+            # The cursor comes second in the contract's table, but takes a look at the payments.
+            if refusal.param != "limit" and "after" in values:
+                await self._payments.page(owner, PageQuery(limit=1, after=values["after"]))
+            raise
         page = await self._payments.page(owner, query)
         self._object(odd)
         has_more = page.next_cursor is not None

@@ -19,19 +19,17 @@ from emulator.domain.payment import (
 )
 from emulator.engine.payments import Order
 
-# In the contract's order; looked up as often as members are given.
-KNOWN = dict.fromkeys(
-    (
-        "amount",
-        "currency",
-        "methods",
-        "success_url",
-        "cancel_url",
-        "metadata",
-        "idempotency_key",
-        "expires_in",
-    )
+KNOWN = (
+    "amount",
+    "currency",
+    "methods",
+    "success_url",
+    "cancel_url",
+    "metadata",
+    "idempotency_key",
+    "expires_in",
 )
+_KNOWN_SET = frozenset(KNOWN)
 
 USUAL_METADATA_KEY_LENGTH = 40
 USUAL_METADATA_VALUE_LENGTH = 500
@@ -74,9 +72,8 @@ def check_order(body: Mapping[str, Any], rules: CreateRules, odd: list[Oddity]) 
         idempotency_key=_idempotency_key(body.get("idempotency_key"), odd),
         expires_in_s=_expires_in(body.get("expires_in"), odd),
     )
-    for name in body:
-        if name not in KNOWN:
-            odd.append(oddities.unknown_parameter(name, KNOWN))
+    if not body.keys() <= _KNOWN_SET:
+        odd.extend(oddities.unknown_parameter(name, KNOWN) for name in body if name not in KNOWN)
     return order
 
 

@@ -37,11 +37,13 @@ def parse_query(query_string: bytes, known: tuple[str, ...], odd: list[Oddity]) 
     return {name: value for name, value in values.items() if name in known}
 
 
-def parse_page_query(query_string: bytes, methods: tuple[str, ...], odd: list[Oddity]) -> PageQuery:
-    """The page that a list call asks for. Raises InvalidField for the first one at fault."""
-    if not query_string:
+def page_query(values: dict[str, str], methods: tuple[str, ...], odd: list[Oddity]) -> PageQuery:
+    """The page that a list call asks for. Raises InvalidField for the first one at fault.
+
+    Whether `after` names a payment is not for it to know.
+    """
+    if not values:
         return _DEFAULT_PAGE
-    values = parse_query(query_string, KNOWN, odd)
     limit = _limit(values.get("limit"))
     after = values.get("after")
     status = _status(values.get("status"))

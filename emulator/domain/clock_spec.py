@@ -20,7 +20,7 @@ class ClockSpec:
 
 
 def parse_clock(text: str) -> ClockSpec:
-    """Read a clock. Raises ValueError when it is not so written, or outside 1970 to 9999."""
+    """Read a clock. Raises ValueError when it is not so written, or outside 1970 to 9988."""
     word, at, timestamp = text.partition("@")
     if at and word == ClockKind.FROZEN:
         return ClockSpec(kind=ClockKind.FROZEN, instant=parse_instant(timestamp))

@@ -11,7 +11,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
 DAY_MS = 86_400_000
 FIRST_INSTANT: Instant = 0
-LAST_INSTANT: Instant = (datetime(9999, 1, 1, tzinfo=UTC) - EPOCH) // MILLISECOND
+# What is scheduled may lie ten years ahead of a clock, and must still be a date to be written.
+LAST_INSTANT: Instant = (datetime(9989, 1, 1, tzinfo=UTC) - EPOCH) // MILLISECOND
 
 # The extended and basic forms of ISO 8601, without the liberties of `fromisoformat`,
 # which takes any character between date and time.
@@ -73,8 +74,8 @@ def parse_timestamp(text: str) -> ParsedTimestamp:
 
 
 def parse_instant(text: str) -> Instant:
-    """Read a timestamp that a clock is set to. Raises ValueError, also outside 1970 to 9999."""
+    """Read a timestamp that a clock is set to. Raises ValueError, also outside 1970 to 9988."""
     instant = parse_timestamp(text).floor
     if not FIRST_INSTANT <= instant < LAST_INSTANT:
-        raise ValueError(f"{text!r} is not between the years 1970 and 9999")
+        raise ValueError(f"{text!r} is not between the years 1970 and 9988")
     return instant

@@ -6,7 +6,7 @@ All of it runs on the storage thread, inside a transaction.
 from collections.abc import Sequence
 from functools import partial
 
-from emulator.domain.errors import UnknownAccount
+from emulator.domain.errors import InvalidApiKey
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment
 from emulator.domain.timers import Timer
@@ -59,10 +59,10 @@ class Changes:
     def settle(self, tx: Transaction, account: Account) -> Instant:
         """Fire all that is due by now; returns now. Every verb that writes begins with it.
 
-        Raises UnknownAccount for one that was deleted while the request was on its way.
+        Raises InvalidApiKey where the account was deleted while the request was on its way.
         """
         if account.is_closed:
-            raise UnknownAccount(account.profile.id)
+            raise InvalidApiKey("The account of this key has just been deleted.")
         now = account.clock.now()
         while account.due_at <= now:
             self.fire(tx, account, until=now, limit=CHUNK)

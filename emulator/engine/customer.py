@@ -194,7 +194,7 @@ class Customer:
             )
         return self._transition(tx, owner, payment, now, change=_CHANGE_OF_ANSWER[answer])
 
-    def _cancel(self, tx: Transaction, owner: Owner, payment: Payment, now: Instant) -> Payment:
+    def _cancel(self, _tx: Transaction, _owner: Owner, payment: Payment, _now: Instant) -> Payment:
         if payment.status is not Status.PENDING:
             raise IllegalTransition(
                 f"The payment is {payment.status}: it can be cancelled on the page only before"

@@ -1,6 +1,8 @@
 """Who fires what is due: readers, before they read, and the scheduler, in real time."""
 
 import asyncio
+import logging
+import sqlite3
 from collections.abc import Iterable
 from functools import partial
 from typing import Protocol
@@ -11,6 +13,12 @@ from emulator.engine.accounts import NEVER, Account
 from emulator.engine.changes import CHUNK, Changes
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
+
+RETRY_AFTER_MS = 1_000
+# Beyond any instant that a wall will show: NEVER, seen from a clock that is ahead or behind.
+FAR_OFF: Instant = NEVER // 2
+
+logger = logging.getLogger(__name__)
 
 
 class AccountsOf(Protocol):
@@ -49,10 +57,19 @@ class Settling:
     async def run(self, accounts: AccountsOf) -> None:
         """Fire timers as real time passes; the owner of the task cancels it."""
         while True:
-            flowing = [account for account in accounts.all() if not account.clock.is_standing]
-            for account in flowing:
-                await self.settle(account)
-            due_at = min((self._wall_due_at(account) for account in flowing), default=NEVER)
+            try:
+                due_at = await self._fire_all(accounts)
+            except sqlite3.Error:
+                # Readers settle for themselves; a full disk may have room again in a while.
+                logger.exception("timers could not be fired")
+                due_at = self._wall.now_ms() + RETRY_AFTER_MS
             self._sleeps_until = due_at
-            await self._wall.wait(self._sooner, until=None if due_at >= NEVER // 2 else due_at)
+            await self._wall.wait(self._sooner, until=None if due_at >= FAR_OFF else due_at)
             self._sooner.clear()
+
+    async def _fire_all(self, accounts: AccountsOf) -> Instant:
+        """Fire what is due where time flows; returns when, on the wall, the next timer is due."""
+        flowing = [account for account in accounts.all() if not account.clock.is_standing]
+        for account in flowing:
+            await self.settle(account)
+        return min((self._wall_due_at(account) for account in flowing), default=NEVER)

@@ -131,7 +131,7 @@ class Timekeeper:
                 kind="clock",
             )
         if until >= LAST_INSTANT:
-            raise InvalidField(param, "The clock cannot pass the year 9998.", kind="clock")
+            raise InvalidField(param, "The clock cannot pass the year 9988.", kind="clock")
         return until
 
     @staticmethod

@@ -4,7 +4,7 @@ import os
 from importlib import import_module
 from typing import Any
 
-from emulator.storage.migrations import UnusableDatabase
+from emulator.storage.migrations import HEADER_BYTES, UnusableDatabase, check_header
 
 
 class FileLock:
@@ -15,7 +15,7 @@ class FileLock:
     """
 
     def __init__(self, path: str) -> None:
-        """Raises UnusableDatabase when the file cannot be made or another process holds it."""
+        """Raises UnusableDatabase when the file cannot be made, or is somebody else's."""
         self._descriptor: int | None = None
         try:
             self._flock: Any = import_module("fcntl")
@@ -24,6 +24,10 @@ class FileLock:
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
             self._flock.flock(self._descriptor, self._flock.LOCK_EX | self._flock.LOCK_NB)
+            check_header(os.pread(self._descriptor, HEADER_BYTES, 0), path)
+        except UnusableDatabase:
+            self.release()
+            raise
         except BlockingIOError:
             self.release()
             raise UnusableDatabase(f"the database {path} is in use by another emulator") from None

@@ -8,6 +8,12 @@ from importlib.resources import files
 # "ETBP": tells our files from those of other programs.
 APPLICATION_ID = 0x45544250
 
+# Of the file format: how often the schema was changed, and the application's id.
+HEADER_BYTES = 100
+_MAGIC = b"SQLite format 3\0"
+_SCHEMA_COOKIE = slice(40, 44)
+_APPLICATION_ID = slice(68, 72)
+
 _TABLES = "SELECT count(*) FROM sqlite_schema"
 
 
@@ -33,6 +39,22 @@ def migrations() -> list[Migration]:
     ]
 
 
+def check_header(header: bytes, path: str) -> None:
+    """Tell another program's file by its first bytes, before opening it changes its journal mode.
+
+    It says nothing of a file whose header is still in its log. Raises UnusableDatabase.
+    """
+    if header and not header.startswith(_MAGIC):
+        raise UnusableDatabase(f"cannot open the database {path}: it is not an SQLite file")
+    application_id = int.from_bytes(header[_APPLICATION_ID], "big")
+    if any(header[_SCHEMA_COOKIE]) and application_id != APPLICATION_ID:
+        raise _foreign(path)
+
+
+def _foreign(path: str) -> UnusableDatabase:
+    return UnusableDatabase(f"the database {path} belongs to another program")
+
+
 def migrate(
     connection: sqlite3.Connection, path: str, steps: Sequence[Migration] | None = None
 ) -> None:
@@ -44,7 +66,7 @@ def migrate(
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     application_id = int(connection.execute("PRAGMA application_id").fetchone()[0])
     if application_id != APPLICATION_ID and connection.execute(_TABLES).fetchone()[0]:
-        raise UnusableDatabase(f"the database {path} belongs to another program")
+        raise _foreign(path)
     if version > len(steps):
         raise UnusableDatabase(
             f"the database {path} has schema {version}, and this version knows up to {len(steps)};"

@@ -14,7 +14,10 @@ _INSERT = (
     "INSERT INTO payments (position, owner, id, amount_minor, methods, terms, created_at,"
     " expires_at, first_event, expiry_timer, status, idempotency_key, fingerprint)"
 )
-_UPDATE = "UPDATE payments SET status = ?, method = ?, reason = ?, completed_at = ? WHERE position IN ({})"
+_UPDATE = (
+    "UPDATE payments SET status = ?, method = ?, reason = ?, completed_at = ?"
+    " WHERE position IN ({})"
+)
 _UPDATE_STATUS = "UPDATE payments SET status = ? WHERE position IN ({})"
 _MOST_POSITIONS_A_STATEMENT = 256
 _BY_ID = f"SELECT {PAYMENT_COLUMNS} FROM payments WHERE id = ?"

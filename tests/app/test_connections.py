@@ -1,0 +1,147 @@
+"""What a connection may carry: clients that are many, slow, broken or hostile."""
+
+import json
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.cli.processes import HANGS_AFTER_S, Server, serving
+from tests.world import TEST_KEY, order
+
+CLIENTS = 64
+PAYMENTS_EACH = 10
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(logs=tmp_path_factory.mktemp("server")) as server:
+        yield server
+
+
+def raw(server: Server, sent: bytes) -> bytes:
+    """What comes back for some bytes, until the server hangs up."""
+    with socket.create_connection(("127.0.0.1", server.api_port), HANGS_AFTER_S) as client:
+        client.sendall(sent)
+        received = b""
+        while part := client.recv(65_536):
+            received += part
+        return received
+
+
+def create_request(
+    body: bytes, *, length: int | None = None, more: str = "Connection: close\r\n"
+) -> bytes:
+    return (
+        f"POST /v1/payments HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TEST_KEY}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {length or len(body)}\r\n{more}\r\n"
+    ).encode() + body
+
+
+def assert_unharmed(server: Server) -> None:
+    """The next client is served, and nothing was complained about in the log."""
+    server.create()
+    assert "Traceback" not in server.stderr
+    assert " 500 " not in server.stderr
+
+
+def test_64_clients_at_once_are_all_served(server: Server) -> None:
+    def shop(_: int) -> set[str]:
+        return {server.create()["id"] for _ in range(PAYMENTS_EACH)}
+
+    with ThreadPoolExecutor(CLIENTS) as clients:
+        ids = set().union(*clients.map(shop, range(CLIENTS)))
+    assert len(ids) == CLIENTS * PAYMENTS_EACH
+    assert_unharmed(server)
+
+
+def test_64_clients_with_one_idempotency_key_get_one_payment(server: Server) -> None:
+    body = order(idempotency_key="everybody's")
+    with ThreadPoolExecutor(CLIENTS) as clients:
+        answers = list(
+            clients.map(lambda _: server.request("POST", "/v1/payments", body), range(CLIENTS))
+        )
+    assert {answer.status for answer in answers} == {201}
+    assert len({answer.body for answer in answers}) == 1
+    replayed = [answer for answer in answers if "idempotent-replayed" in answer.headers]
+    assert len(replayed) == CLIENTS - 1
+
+
+@pytest.mark.parametrize(
+    "half",
+    [
+        b"POST /v1/pay",
+        b"POST /v1/payments HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthor",
+        create_request(b'{"amount":', length=1_000),
+    ],
+    ids=["in the request line", "in a header", "in the body"],
+)
+def test_a_client_that_sends_half_a_request_keeps_nobody_waiting(
+    server: Server, half: bytes
+) -> None:
+    address = ("127.0.0.1", server.api_port)
+    with socket.create_connection(address, HANGS_AFTER_S) as waiting:
+        waiting.sendall(half)
+        assert_unharmed(server)
+    assert_unharmed(server)
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        b"\x00\x01\x02\x03\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET /v1/payments HTTP/9.9\r\n\r\n",
+        b"GET /\xff\xfe HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"POST /v1/payments HTTP/1.1\r\nContent-Length: many\r\n\r\n",
+        b"POST /v1/payments HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"POST /v1/payments HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nXYZ\r\n",
+    ],
+    ids=["bytes", "no path", "version", "path", "length", "two lengths", "chunk"],
+)
+def test_what_is_no_http_is_answered_400_in_the_contract_s_form(
+    server: Server, nonsense: bytes
+) -> None:
+    """Contract, section 7: every error response has the error object."""
+    answer = raw(server, nonsense)
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert json.loads(body)["error"]["code"] == "invalid_request_body"
+    assert_unharmed(server)
+
+
+def test_a_body_that_is_declared_huge_is_refused_before_it_is_sent(server: Server) -> None:
+    answer = raw(server, create_request(b"", length=10_000_000_000))
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"request_too_large" in answer
+
+
+def test_a_chunked_body_is_refused_once_it_is_too_large(server: Server) -> None:
+    head = create_request(b"").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+    chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+    answer = raw(server, head + chunk * 5 + b"0\r\n\r\n")
+    assert b"request_too_large" in answer
+    assert_unharmed(server)
+
+
+def test_requests_that_are_pipelined_are_answered_in_order(server: Server) -> None:
+    bodies = [json.dumps(order(amount=amount)).encode() for amount in (101, 102, 103)]
+    first, second = (create_request(body, more="") for body in bodies[:2])
+    answer = raw(server, first + second + create_request(bodies[2]))
+    amounts = [part.split(b",")[0] for part in answer.split(b'"amount":')[1:]]
+    assert amounts == [b"101", b"102", b"103"]
+
+
+def test_a_client_that_expects_100_is_told_to_continue(server: Server) -> None:
+    body = json.dumps(order()).encode()
+    more = "Expect: 100-continue\r\nConnection: close\r\n"
+    answer = raw(server, create_request(body, more=more))
+    assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\n")
+
+
+def test_a_head_request_is_answered_without_a_body(server: Server) -> None:
+    sent = b"HEAD /_emulator/health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+    answer = raw(server, sent)
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert answer.endswith(b"\r\n\r\n")
