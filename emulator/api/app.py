@@ -20,7 +20,7 @@ from emulator.api.errors import (
 )
 from emulator.api.oddities import (
     Oddity,
-    duplicate_parameter,
+    duplicate_parameters,
     first_objection,
     frequent_polling,
     idempotency_key_header,
@@ -167,7 +167,7 @@ class PaymentsApi:
             parse_query(scope["query_string"], (), odd)
         order = check_order(body, self._rules, odd)
         if repeated:
-            odd.extend(map(duplicate_parameter, repeated))
+            odd.extend(duplicate_parameters(repeated))
         created = await self._payments.create(owner, order, objection=self._objection(odd))
         extra = [(b"location", f"{_ITEM}{created.id}".encode())]
         if created.is_replay:

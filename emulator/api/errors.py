@@ -34,6 +34,7 @@ ANSWERS: Mapping[type[Refusal], Answer] = {
     errors.InvalidField: Answer(400, None),
     errors.UnknownRoute: Answer(404, "route_not_found"),
     errors.UnknownPayment: Answer(404, "payment_not_found"),
+    errors.UnknownCheckout: Answer(404, "payment_not_found"),
     errors.UnknownAccount: Answer(404, "account_not_found"),
     errors.IdempotencyKeyReused: Answer(409, "idempotency_key_reused"),
     errors.IdempotencyKeyInUse: Answer(409, "idempotency_key_in_use"),

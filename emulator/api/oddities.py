@@ -29,17 +29,21 @@ class Oddity:
     objection: Refusal | None
 
 
-def unknown_parameter(name: str, known: Iterable[str]) -> Oddity:
-    shown = _shown(name)
-    return Oddity(
-        f"unknown-parameter:{shown}",
-        UnknownParameter(f"There is no parameter '{shown}'.{_hint(name, known)}", param=shown),
-    )
+def unknown_parameters(names: Iterable[str], known: Iterable[str]) -> list[Oddity]:
+    return [
+        Oddity(
+            f"unknown-parameter:{shown}",
+            UnknownParameter(f"There is no parameter '{shown}'.{_hint(name, known)}", param=shown),
+        )
+        for shown, name in _first_names(names).items()
+    ]
 
 
-def duplicate_parameter(name: str) -> Oddity:
-    shown = _shown(name)
-    return Oddity(f"duplicate-parameter:{shown}", DuplicateParameter(shown))
+def duplicate_parameters(names: Iterable[str]) -> list[Oddity]:
+    return [
+        Oddity(f"duplicate-parameter:{shown}", DuplicateParameter(shown))
+        for shown in _first_names(names)
+    ]
 
 
 def duplicate_method() -> Oddity:
@@ -101,9 +105,23 @@ def warning_header(oddities: list[Oddity]) -> bytes:
     return ", ".join(slugs).encode("ascii")
 
 
+def _first_names(names: Iterable[str]) -> dict[str, str]:
+    """The first names by how they are shown: one more than the header has room for.
+
+    A body has room for tens of thousands, and each takes as long as a small request.
+    """
+    first: dict[str, str] = {}
+    for name in names:
+        first.setdefault(_shown(name), name)
+        if len(first) > MOST_SLUGS:
+            break
+    return first
+
+
 def _shown(name: str) -> str:
     """A name as a header can carry it: percent-encoded and cut, but not inside an escape."""
-    return _BROKEN_ESCAPE.sub("", quote(name, safe="")[:LONGEST_NAME_BYTES])
+    encoded = quote(name[:LONGEST_NAME_BYTES], safe="")
+    return _BROKEN_ESCAPE.sub("", encoded[:LONGEST_NAME_BYTES])
 
 
 def _hint(name: str, known: Iterable[str]) -> str:

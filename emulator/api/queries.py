@@ -32,8 +32,10 @@ def parse_query(query_string: bytes, known: tuple[str, ...], odd: list[Oddity]) 
         if name in values:
             repeated[name] = None
         values[name] = value
-    odd.extend(oddities.duplicate_parameter(name) for name in repeated)
-    odd.extend(oddities.unknown_parameter(name, known) for name in values if name not in known)
+    odd.extend(oddities.duplicate_parameters(repeated))
+    odd.extend(
+        oddities.unknown_parameters((name for name in values if name not in known), known)
+    )
     return {name: value for name, value in values.items() if name in known}
 
 

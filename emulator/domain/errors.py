@@ -19,6 +19,7 @@ Refusal
 ├── Unknown
 │   ├── UnknownRoute
 │   ├── UnknownPayment
+│   ├── UnknownCheckout
 │   └── UnknownAccount
 ├── Conflict
 │   ├── IdempotencyKeyReused
@@ -139,6 +140,11 @@ class UnknownRoute(Unknown):
 class UnknownPayment(Unknown):
     def __init__(self, payment_id: str) -> None:
         super().__init__(f"There is no payment '{payment_id}'.")
+
+
+class UnknownCheckout(Unknown):
+    def __init__(self) -> None:
+        super().__init__("There is no checkout at this address.")
 
 
 class UnknownAccount(Unknown):

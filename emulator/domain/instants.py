@@ -19,13 +19,15 @@ LAST_INSTANT: Instant = (datetime(9989, 1, 1, tzinfo=UTC) - EPOCH) // MILLISECON
 _ISO_8601 = re.compile(
     r"[0-9]{4}-?[0-9W][0-9-]*(?:[Tt](?P<time>[0-9:.,]+)(?P<offset>[Zz]|[+-][0-9:]+)?)?", re.ASCII
 )
+# `fromisoformat` drops what is finer than a microsecond.
+_FINER_THAN_READ = re.compile(r"[.,][0-9]{6}[0-9]*[1-9]", re.ASCII)
 _BLANK_FOR_PLUS = re.compile(r"(.+[Tt][0-9:.,]+) ([0-9:]+)", re.ASCII)
 
 
 @lru_cache(maxsize=1024)
 def format_instant(instant: Instant) -> str:
-    """Write an instant as the contract does: `2026-01-01T00:00:00.000Z`."""
-    day, of_day_ms = divmod(instant, DAY_MS)
+    """Write an instant as the contract does: `2026-01-01T00:00:00.000Z`; at most year 9999."""
+    day, of_day_ms = divmod(min(instant, LAST_WRITTEN), DAY_MS)
     seconds, milliseconds = divmod(of_day_ms, 1000)
     minutes, second = divmod(seconds, 60)
     hour, minute = divmod(minutes, 60)
@@ -70,7 +72,8 @@ def parse_timestamp(text: str) -> ParsedTimestamp:
         moment = moment.replace(tzinfo=UTC)
     since_epoch = moment - EPOCH
     floor = since_epoch // MILLISECOND
-    return ParsedTimestamp(floor=floor, ceiling=-(-since_epoch // MILLISECOND), is_loose=is_loose)
+    is_whole = floor * MILLISECOND == since_epoch and not _FINER_THAN_READ.search(text)
+    return ParsedTimestamp(floor=floor, ceiling=floor + (not is_whole), is_loose=is_loose)
 
 
 def parse_instant(text: str) -> Instant:

@@ -73,7 +73,8 @@ class Terms:
 class Payment(NamedTuple):
     """One customer checkout (contract, section 2.1). Amounts in ETB cents, instants in ms.
 
-    `position` is its place in the order of creation: owner and ordinal in one integer.
+    `position` is its place in the order of creation: owner and ordinal in one integer. `phone`
+    (normalised) and `bank` are whose account is to pay, once a method was submitted.
     It is a tuple because a hundred thousand may be made in a breath: a frozen dataclass takes
     three times as long.
     """
@@ -89,6 +90,8 @@ class Payment(NamedTuple):
     method: str | None = None
     reason: Reason | None = None
     completed_at: Instant | None = None
+    phone: str | None = None
+    bank: str | None = None
 
     @property
     def terms(self) -> Terms:

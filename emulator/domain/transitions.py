@@ -28,10 +28,12 @@ TRANSITIONS: dict[tuple[Status, Status], Edge] = {
 
 
 class Change(NamedTuple):
-    """A status to move to. `method` is set where the payment has none yet."""
+    """A status to move to. `method` is set where the payment has none yet, with its payer."""
 
     to: Status
     method: str | None = None
+    phone: str | None = None
+    bank: str | None = None
     reason: Reason | None = None
     unusual: bool = False
 
@@ -64,6 +66,8 @@ def decide(payment: Payment, change: Change, *, now: Instant) -> Payment:
         method=_method_after(payment, change),
         reason=_reason_after(change),
         completed_at=now if change.to is Status.COMPLETED else payment.completed_at,
+        phone=change.phone or payment.phone,
+        bank=change.bank or payment.bank,
     )
 
 

@@ -5,7 +5,7 @@ from functools import partial
 
 from emulator import ids
 from emulator.domain.accounts import Mode
-from emulator.domain.errors import UnknownPayment
+from emulator.domain.errors import UnknownCheckout
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment
 from emulator.domain.timers import Timer
@@ -47,7 +47,7 @@ class Checkouts:
         self._customer = customer
 
     async def open(self, token: str) -> Checkout:
-        """The checkout of a token, settled. Raises UnknownPayment."""
+        """The checkout of a token, settled. Raises UnknownCheckout."""
         owner, payment = await self._find(token)
         await self._settling.settle(owner.account)
         payment, scheduled = await self._database.read(
@@ -63,17 +63,17 @@ class Checkouts:
         )
 
     async def pay(self, token: str, submission: Submission) -> Payment:
-        """Raises UnknownPayment and as `Customer.pay`."""
+        """Raises UnknownCheckout and as `Customer.pay`."""
         owner, payment = await self._find(token)
         return await self._customer.pay(owner, payment.id, submission)
 
     async def answer(self, token: str, answer: Answer) -> Payment:
-        """Raises UnknownPayment and as `Customer.answer`."""
+        """Raises UnknownCheckout and as `Customer.answer`."""
         owner, payment = await self._find(token)
         return await self._customer.answer(owner, payment.id, answer)
 
     async def cancel(self, token: str) -> Payment:
-        """Raises UnknownPayment and as `Customer.cancel`."""
+        """Raises UnknownCheckout and as `Customer.cancel`."""
         owner, payment = await self._find(token)
         return await self._customer.cancel(owner, payment.id)
 
@@ -81,12 +81,10 @@ class Checkouts:
         payment_id = ids.payment_id(token)
         payment = await self._database.read(partial(_find, payment_id=payment_id))
         if payment is not None:
-            number = payment.position >> ORDINAL_BITS
-            for account in self._directory.all():
-                for owner in account.owners:
-                    if owner.number == number:
-                        return owner, payment
-        raise UnknownPayment("of this checkout")
+            owner = self._directory.owner_numbered(payment.position >> ORDINAL_BITS)
+            if owner is not None:
+                return owner, payment
+        raise UnknownCheckout
 
     @staticmethod
     def _read(tx: Transaction, *, owner: Owner, position: int) -> tuple[Payment, list[Timer]]:

@@ -137,7 +137,12 @@ class Customer:
             bank=submission.bank,
         )
         timers.cancel(tx, owner.account.number, payment)
-        change = Change(to=Status.PROCESSING, method=submission.method)
+        change = Change(
+            to=Status.PROCESSING,
+            method=submission.method,
+            phone=submission.phone,
+            bank=submission.bank,
+        )
         submitted = self._changes.apply(tx, owner, payment, change, now=now)
         return self._follow(tx, owner, submitted, outcome, now)
 
@@ -212,34 +217,32 @@ class Customer:
 
 def _checked(submission: Submission, payment: Payment) -> Submission:
     """The submission with its phone normalised. Raises InvalidField, MissingParameter."""
-    method = submission.method
+    method, phone, bank = submission.method, submission.phone, submission.bank
     if method not in payment.methods:
         offered = ", ".join(payment.methods)
         raise InvalidField("method", f"The payment does not offer '{method}'; it offers {offered}.")
     if method in PHONE_METHODS:
-        return _checked_phone(submission)
+        if bank is not None:
+            raise InvalidField("bank", f"{method} takes a phone, not a bank.")
+        if phone is None:
+            raise MissingParameter("phone")
     if method == BANK_TRANSFER:
-        if submission.bank is None:
-            raise MissingParameter("bank")
-        if submission.bank not in BANKS:
-            raise InvalidField(
-                "bank", f"There is no bank '{submission.bank}'; there are {', '.join(BANKS)}."
-            )
-        if submission.phone is not None:
+        if phone is not None:
             raise InvalidField("phone", "A bank transfer takes a bank, not a phone.")
-    return submission
+        if bank is None:
+            raise MissingParameter("bank")
+    if bank is not None and bank not in BANKS:
+        raise InvalidField("bank", f"There is no bank '{bank}'; there are {', '.join(BANKS)}.")
+    if phone is not None:
+        phone = _checked_phone(phone, method)
+    return Submission(method=method, phone=phone, bank=bank)
 
 
-def _checked_phone(submission: Submission) -> Submission:
-    method = submission.method
-    if submission.bank is not None:
-        raise InvalidField("bank", f"{method} takes a phone, not a bank.")
-    if submission.phone is None:
-        raise MissingParameter("phone")
+def _checked_phone(written: str, method: str) -> str:
     try:
-        phone = normalise_phone(submission.phone)
+        phone = normalise_phone(written)
     except ValueError as error:
         raise InvalidField("phone", f"{error}.") from None
-    if method_of_phone(phone) != method:
+    if method in PHONE_METHODS and method_of_phone(phone) != method:
         raise InvalidField("phone", f"{phone} is not a {method} number.")
-    return Submission(method=method, phone=phone)
+    return phone

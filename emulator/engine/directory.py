@@ -99,6 +99,11 @@ class Directory:
                 return account
         raise UnknownAccount(account_id)
 
+    def owner_numbered(self, number: int) -> Owner | None:
+        """The owner whose number stands in a position, if its account still exists."""
+        account = self._by_number.get(number >> 1)
+        return None if account is None else account.owners[number & 1]
+
     async def open(self) -> None:
         """Take up the accounts of the database, and see to it that the first two exist."""
         for account in await self._database.write(self._open):

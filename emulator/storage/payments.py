@@ -15,7 +15,7 @@ _INSERT = (
     " expires_at, first_event, expiry_timer, status, idempotency_key, fingerprint)"
 )
 _UPDATE = (
-    "UPDATE payments SET status = ?, method = ?, reason = ?, completed_at = ?"
+    "UPDATE payments SET status = ?, method = ?, reason = ?, completed_at = ?, phone = ?, bank = ?"
     " WHERE position IN ({})"
 )
 _UPDATE_STATUS = "UPDATE payments SET status = ? WHERE position IN ({})"
@@ -102,7 +102,14 @@ def update(tx: Transaction, payments: Iterable[Payment]) -> None:
     """Write what a change of status can change: those that became alike in one statement."""
     alike: dict[tuple[Any, ...], list[int]] = {}
     for payment in payments:
-        became = (payment.status, payment.method, payment.reason, payment.completed_at)
+        became = (
+            payment.status,
+            payment.method,
+            payment.reason,
+            payment.completed_at,
+            payment.phone,
+            payment.bank,
+        )
         alike.setdefault(became, []).append(payment.position)
     for became, positions in alike.items():
         status, *others = became

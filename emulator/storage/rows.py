@@ -15,7 +15,7 @@ STATUS_WORDS = {status: status.value for status in Status}
 
 PAYMENT_COLUMNS = (
     "position, id, amount_minor, methods, terms, created_at, expires_at,"
-    " status, method, reason, completed_at"
+    " status, method, reason, completed_at, phone, bank"
 )
 EVENT_COLUMNS = "position, payment, at, status, method, reason, completed_at"
 
@@ -27,7 +27,7 @@ def _methods(text: str) -> tuple[str, ...]:
 
 
 def payment_of_row(row: tuple[Any, ...]) -> Payment:
-    """The payment in the first eleven columns of a row, in the order of PAYMENT_COLUMNS."""
+    """The payment in the first columns of a row, in the order of PAYMENT_COLUMNS."""
     return Payment(
         position=row[0],
         id=row[1],
@@ -40,6 +40,8 @@ def payment_of_row(row: tuple[Any, ...]) -> Payment:
         method=row[8],
         reason=REASONS[row[9]],
         completed_at=row[10],
+        phone=row[11],
+        bank=row[12],
     )
 
 

@@ -33,6 +33,8 @@ CREATE TABLE payments (
     method       TEXT,
     reason       TEXT,
     completed_at INTEGER,
+    phone        TEXT,               -- normalised
+    bank         TEXT,
     idempotency_key TEXT,            -- NULL also when its retention has passed and it was reused
     fingerprint  BLOB                -- of the parameters that the key was used with
 ) STRICT;

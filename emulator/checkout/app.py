@@ -1,0 +1,137 @@
+"""The checkout listener: its routes, the headers of its answers, and a page for every refusal."""
+
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from emulator.checkout import views
+from emulator.checkout.assets import DIRECTORY, Assets
+from emulator.checkout.pages import Pages
+from emulator.checkout.rendering import Renderer
+from emulator.checkout.views import View
+from emulator.domain.errors import (
+    ForbiddenOrigin,
+    InvalidRequest,
+    Refusal,
+    Unknown,
+    UnknownCheckout,
+    UnknownRoute,
+)
+from emulator.engine.checkouts import Checkouts
+
+Endpoint = Callable[[Request, str], Awaitable[Response]]
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self';"
+    " frame-ancestors 'none'; base-uri 'none'"
+)
+
+_HEADERS = [
+    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    # Under `no-referrer` browsers send `Origin: null` with a form of our own page.
+    (b"referrer-policy", b"same-origin"),
+]
+_NO_STORE = (b"cache-control", b"no-store")
+_CHECKOUT = re.compile(r"/c/(?P<token>[A-Za-z0-9]{1,64})(?:/(?P<leaf>[a-z]+))?", re.ASCII)
+_FILE = re.compile(rf"/{DIRECTORY}/(?P<name>[a-z0-9.-]+)", re.ASCII)
+_ANY_CHECKOUT = re.compile(r"/c/[^/]+")
+
+logger = logging.getLogger(__name__)
+
+
+def build(*, checkouts: Checkouts, templates: Path, stream: bytes) -> ASGIApp:
+    """The room's application; `stream` is the key of its anti-CSRF tokens."""
+    directory = templates / "checkout"
+    assets = Assets(directory)
+    renderer = Renderer(directory, assets, stream)
+    pages = Pages(checkouts, renderer)
+    routes: dict[tuple[str, str | None], Endpoint] = {
+        ("GET", None): pages.show,
+        ("POST", None): pages.pay,
+        ("GET", "wait"): pages.follow,
+        ("POST", "answer"): pages.answer,
+        ("POST", "cancel"): pages.cancel,
+        ("GET", "cancelled"): pages.leave,
+    }
+    return CheckoutApp(routes=routes, assets=assets, renderer=renderer)
+
+
+class CheckoutApp:
+    """Answers people in HTML, whatever goes wrong."""
+
+    def __init__(
+        self,
+        *,
+        routes: dict[tuple[str, str | None], Endpoint],
+        assets: Assets,
+        renderer: Renderer,
+    ) -> None:
+        self._routes = routes
+        self._assets = assets
+        self._renderer = renderer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Raises UnknownRoute where a program, not a browser, asks for what is not here."""
+        request = Request(scope, receive)
+        try:
+            response = await self._respond(request)
+        except Refusal as refusal:
+            if isinstance(refusal, UnknownRoute) and not _is_browser(request):
+                raise
+            response = self._renderer.page(request, _view_of(refusal, request))
+        except Exception:
+            logger.exception("%s %s failed", request.method, request.scope["path"])
+            response = self._renderer.page(request, views.problem("wrong", None, status=500))
+        await response(scope, receive, _dressed(send))
+
+    async def _respond(self, request: Request) -> Response:
+        path: str = request.scope["path"]
+        method = "GET" if request.method == "HEAD" else request.method
+        if match := _CHECKOUT.fullmatch(path):
+            endpoint = self._routes.get((method, match["leaf"]))
+            if endpoint is not None:
+                return await endpoint(request, match["token"])
+        elif method == "GET" and _ANY_CHECKOUT.fullmatch(path):
+            raise UnknownCheckout
+        elif method == "GET" and (match := _FILE.fullmatch(path)):
+            file = self._assets.response(match["name"])
+            if file is not None:
+                return file
+        raise UnknownRoute(request.method, path)
+
+
+def _view_of(refusal: Refusal, request: Request) -> View:
+    match = _CHECKOUT.fullmatch(request.scope["path"])
+    token = match and match["token"]
+    match refusal:
+        case UnknownRoute():
+            return views.problem("page_not_found", None, status=404)
+        case Unknown():
+            return views.problem("not_found", "not_found_body", status=404)
+        case ForbiddenOrigin():
+            return views.problem("forbidden", "nothing_changed", status=403, token=token)
+        case InvalidRequest():
+            return views.problem("bad_request", "nothing_changed", status=400, token=token)
+    return views.problem("wrong", "nothing_changed", status=409, token=token)
+
+
+def _is_browser(request: Request) -> bool:
+    return "text/html" in request.headers.get("accept", "")
+
+
+def _dressed(send: Send) -> Send:
+    async def dressed(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = message["headers"]
+            headers += _HEADERS
+            if all(name != b"cache-control" for name, _ in headers):
+                headers.append(_NO_STORE)
+        await send(message)
+
+    return dressed

@@ -1,0 +1,64 @@
+"""The words of the pages: a catalogue a language, which is shown, and how money is written."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+DEFAULT_LANGUAGE = "en"
+LANGUAGES = (DEFAULT_LANGUAGE, "am")
+
+_LONGEST_ACCEPT_LANGUAGE = 1_000
+_NO_BREAK_SPACE = "\u00a0"
+
+
+class Texts:
+    """One language's catalogue; a key that it does not have is a mistake of ours."""
+
+    def __init__(self, language: str, entries: Mapping[str, str]) -> None:
+        self.language = language
+        self._entries = entries
+
+    def __call__(self, key: str, **values: str) -> str:
+        """The text of a key with its placeholders filled in; escaping is the template's."""
+        return self._entries[key].format_map(values)
+
+    def method(self, method: str) -> str:
+        """The name of a payment method; one that only the settings know is its own name."""
+        return self._entries.get(method, method)
+
+    def money(self, amount_minor: int) -> str:
+        """An amount in ETB cents: `ETB 1,234.50`, never broken over two lines."""
+        birr, cents = divmod(amount_minor, 100)
+        return f"{self('currency')}{_NO_BREAK_SPACE}{birr:,}.{cents:02}"
+
+
+def load_catalogues(directory: Path) -> dict[str, Texts]:
+    """Every language's catalogue, by language."""
+    return {
+        language: Texts(
+            language, json.loads((directory / f"{language}.json").read_text(encoding="utf-8"))
+        )
+        for language in LANGUAGES
+    }
+
+
+def preferred_language(accept_language: str) -> str:
+    """The language that an `Accept-Language` header likes best among ours."""
+    best, best_quality = DEFAULT_LANGUAGE, 0.0
+    for entry in accept_language[:_LONGEST_ACCEPT_LANGUAGE].split(","):
+        language_range, _, parameters = entry.partition(";")
+        language = language_range.strip().lower().partition("-")[0]
+        quality = _quality(parameters)
+        if language in LANGUAGES and quality > best_quality:
+            best, best_quality = language, quality
+    return best
+
+
+def _quality(parameters: str) -> float:
+    name, _, value = parameters.strip().partition("=")
+    if name.strip().lower() != "q":
+        return 1.0
+    try:
+        return float(value)
+    except ValueError:
+        return 0.0

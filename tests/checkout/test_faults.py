@@ -1,0 +1,80 @@
+"""What a person sees when something goes wrong that no page of ours leads to."""
+
+from typing import Any, cast
+
+import httpx
+import pytest
+from starlette.types import Message, Scope
+
+from emulator.checkout.app import build
+from emulator.domain.errors import IllegalTransition, UnknownAccount
+from emulator.engine.checkouts import Checkout, Checkouts
+from emulator.settings import data_directory
+from tests.checkout.reading import Page
+from tests.checkout.visiting import customer
+from tests.world import CHECKOUT_PORT, World
+
+
+class Failing:
+    """Checkouts that cannot be opened."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    async def open(self, token: str) -> Checkout:  # noqa: ARG002
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "heading"),
+    [
+        (RuntimeError("secret detail"), 500, "Something went wrong."),
+        (IllegalTransition("secret detail"), 409, "Something went wrong."),
+        (UnknownAccount("secret detail"), 404, "We could not find this payment"),
+    ],
+)
+async def test_what_nobody_expected_is_a_page_without_details(
+    error: Exception, status: int, heading: str
+) -> None:
+    app = build(
+        checkouts=cast("Checkouts", Failing(error)),
+        templates=data_directory("templates"),
+        stream=b"k" * 32,
+    )
+    transport = httpx.ASGITransport(app=app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as pages:
+        page = Page(await pages.get("/c/token"))
+    assert page.response.status_code == status
+    assert page.heading == heading
+    assert "secret detail" not in page.response.text
+
+
+async def test_a_customer_who_hangs_up_while_sending_changes_nothing(emulator: World) -> None:
+    visitor = await customer(emulator)
+    sent: list[Message] = []
+    messages: list[Message] = [
+        {"type": "http.request", "body": b"method=telebirr&", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+
+    async def receive() -> Message:
+        return messages.pop(0)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope: Scope = {
+        "type": "http",
+        "method": "POST",
+        "path": visitor.path,
+        "raw_path": visitor.path.encode(),
+        "query_string": b"",
+        "headers": [
+            (b"host", b"localhost"),
+            (b"content-type", b"application/x-www-form-urlencoded"),
+        ],
+        "server": ("127.0.0.1", CHECKOUT_PORT),
+    }
+    await emulator.running.gateway(cast("Any", scope), receive, send)
+    assert sent[0]["status"] == 400
+    assert await visitor.statuses() == ["pending"]

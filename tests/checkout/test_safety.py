@@ -1,0 +1,250 @@
+"""What protects the customer: headers, tokens, origins, escaping, and limits on what is read."""
+
+import html
+
+import httpx
+import pytest
+
+from emulator.domain.payment import Status
+from emulator.engine.directory import NewAccount
+from tests.checkout.reading import Page
+from tests.checkout.visiting import Customer, customer, customer_of
+from tests.world import CHECKOUT_PORT, World, world
+
+HOSTILE = "\"><script>alert(1)</script><b title='{{7*7}}{x}"
+HTML = {"accept": "text/html"}
+
+POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self';"
+    " frame-ancestors 'none'; base-uri 'none'"
+)
+
+
+def assert_is_safe(response: httpx.Response) -> None:
+    assert response.headers["content-security-policy"] == POLICY
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert response.headers["referrer-policy"] == "same-origin"
+    assert response.headers["cache-control"] == "no-store"
+    assert response.headers["request-id"].startswith("req_")
+
+
+@pytest.mark.parametrize("status", Status)
+async def test_every_page_has_the_headers_that_protect_it(emulator: World, status: Status) -> None:
+    visitor = await customer_of(emulator, status)
+    for leaf in ("", "/wait", "?method=telebirr", "/cancelled"):
+        assert_is_safe(await emulator.pages.get(visitor.path + leaf))
+
+
+async def test_answers_to_forms_and_refusals_have_them_too(emulator: World) -> None:
+    visitor = await customer(emulator)
+    page = await visitor.open("?method=telebirr")
+    form = page.form("pay-form")
+    responses = [
+        await emulator.pages.post(visitor.path, data={"method": "telebirr"}),
+        await emulator.pages.get("/c/unknown"),
+        await emulator.pages.get("/nothing", headers=HTML),
+        await visitor.post(form, page, phone="1"),
+        await visitor.post(form, page, phone="0900000001"),
+    ]
+    assert [response.status_code for response in responses] == [403, 404, 404, 400, 303]
+    for response in responses:
+        assert_is_safe(response)
+
+
+@pytest.mark.parametrize("leaf", ["", "?method=telebirr", "/wait"])
+async def test_the_stylesheet_and_the_icon_are_served_for_good(emulator: World, leaf: str) -> None:
+    page = await (await customer(emulator)).open(leaf)
+    links = {link.attributes["rel"]: link.attributes["href"] for link in page.all("link")}
+    for rel, media_type in (("stylesheet", "text/css; charset=utf-8"), ("icon", "image/svg+xml")):
+        response = await emulator.pages.get(page.response.url.join(links[rel]))
+        assert response.status_code == 200
+        assert response.headers["content-type"] == media_type
+        assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert response.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("name", ["checkout.css", "en.json", "..%2fcheckout.css", "base.html"])
+async def test_nothing_but_hashed_files_is_served(emulator: World, name: str) -> None:
+    assert (await emulator.pages.get(f"/static/{name}")).status_code == 404
+
+
+async def test_no_page_has_a_script_or_inline_style(emulator: World) -> None:
+    for status in Status:
+        visitor = await customer_of(emulator, status)
+        for leaf in ("", "/wait", "?method=telebirr", "?method=bank_transfer"):
+            page = await visitor.open(leaf)
+            assert page.all("script") == page.all("style") == []
+            for element in page.elements:
+                assert "style" not in element.attributes
+                assert not any(name.startswith("on") for name in element.attributes)
+
+
+async def submit_variants(visitor: Customer, token: str | None) -> list[httpx.Response]:
+    """Every form of a checkout, sent with one anti-CSRF token."""
+    fields = {} if token is None else {"form_token": token}
+    pages = visitor.world.pages
+    return [
+        await pages.post(visitor.path, data={"method": "telebirr", "phone": "0900000001"} | fields),
+        await pages.post(f"{visitor.path}/answer", data={"answer": "approve"} | fields),
+        await pages.post(f"{visitor.path}/cancel", data={"x": "y"} | fields),
+    ]
+
+
+@pytest.mark.parametrize("token", [None, "", "wrong", "é", "foreign"])
+async def test_a_form_without_this_checkouts_token_is_refused_and_changes_nothing(
+    emulator: World, token: str | None
+) -> None:
+    visitor = await customer(emulator)
+    if token == "foreign":  # noqa: S105
+        other = await (await customer(emulator)).open("?method=telebirr")
+        token = other.form("pay-form").fields["form_token"]
+    for response in await submit_variants(visitor, token):
+        assert response.status_code == 403
+        page = Page(response)
+        assert page.heading == "This form does not come from this payment page"
+        back = page.response.url.join(page.get("back-to-payment").attributes["href"])
+        assert back.path == visitor.path
+    assert await visitor.statuses() == ["pending"]
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("https://evil.example", 403),
+        ("null", 403),
+        ("", 403),
+        (f"http://127.0.0.1:{CHECKOUT_PORT}", 303),
+        (f"http://127.0.0.1:{CHECKOUT_PORT + 1}", 403),
+        (f"http://evil.example/127.0.0.1:{CHECKOUT_PORT}", 403),
+    ],
+)
+async def test_a_form_of_another_origin_is_refused(
+    emulator: World, origin: str, status: int
+) -> None:
+    visitor = await customer(emulator)
+    page = await visitor.open("?method=telebirr")
+    response = await visitor.post(
+        page.form("pay-form"), page, headers={"origin": origin}, phone="0911223344"
+    )
+    assert response.status_code == status
+    expected = ["pending"] if status == 403 else ["pending", "processing"]
+    assert await visitor.statuses() == expected
+
+
+async def test_behind_a_proxy_the_origin_is_that_of_the_public_url() -> None:
+    async with world(checkout_url="https://pay.staging.test/shop") as emulator:
+        payment = await emulator.create()
+        path = httpx.URL(payment["checkout_url"]).path.removeprefix("/shop")
+        visitor = Customer(world=emulator, payment_id=payment["id"], path=path)
+        page = await visitor.open("?method=telebirr")
+        response = await visitor.post(
+            page.form("pay-form"),
+            page,
+            headers={"origin": "https://pay.staging.test"},
+            phone="0900000001",
+        )
+        # Links are relative, so that they stay below the proxy's path.
+        public = httpx.URL(payment["checkout_url"]).join(response.headers["location"])
+        assert public.path == f"/shop{path}/wait"
+
+
+async def test_what_a_merchant_gives_cannot_become_markup(emulator: World) -> None:
+    engine = emulator.running.engine
+    account = await engine.directory.create(NewAccount(name=HOSTILE, test_key="test_hostile"))
+    url = "https://shop.example/?a=\"><script>alert(1)</script>&b='%20;url=x"
+    visitor = await customer(emulator, account.profile.test_key, success_url=url, cancel_url=url)
+    for leaf in ("", "?method=telebirr", "?method=bank_transfer", "/cancelled"):
+        page = await visitor.open(leaf)
+        assert page.all("script") == page.all("b") == []
+        assert HOSTILE in html.unescape(page.response.text)
+    page = await visitor.pay("telebirr", phone="0900000001")
+    assert page.refresh == f"0;url={url}"
+    assert page.get("back").attributes["href"] == url
+    assert page.all("script") == page.all("b") == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://shop.example/ok?order=1&next=%2Fa%20b#part",
+        "https://shop.example",
+        "https://shop.example/?q=a;url=b,c&&",
+        "https://ሱቅ.example/ተከፍሏል?x=é",
+        "HTTPS://Shop.Example:443/%7e/./x/../",
+    ],
+)
+async def test_the_redirect_is_exactly_what_the_merchant_gave(emulator: World, url: str) -> None:
+    visitor = await customer(emulator, success_url=url)
+    page = await visitor.pay("telebirr", phone="0900000001")
+    assert page.refresh == f"0;url={url}"
+    assert page.get("back").attributes["href"] == url
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("application/json", b'{"method":"telebirr","phone":"0900000001"}'),
+        ("multipart/form-data; boundary=x", b"--x--"),
+        ("text/plain", b"method=telebirr"),
+        ("", b"method=telebirr"),
+        ("application/x-www-form-urlencoded; charset=utf-16", b"method=telebirr"),
+        ("application/x-www-form-urlencoded", b"phone=\xff\xfe"),
+        ("application/x-www-form-urlencoded", b"phone=%ff%fe"),
+        ("application/x-www-form-urlencoded", b"phone=" + b"9" * 16_384),
+        ("application/x-www-form-urlencoded", b"a=1&" * 21),
+    ],
+)
+async def test_a_body_that_is_no_small_form_is_refused_in_a_page(
+    emulator: World, content_type: str, body: bytes
+) -> None:
+    visitor = await customer(emulator)
+    for leaf in ("", "/answer", "/cancel"):
+        response = await emulator.pages.post(
+            visitor.path + leaf, content=body, headers={"content-type": content_type}
+        )
+        assert response.status_code == 400
+        assert Page(response).heading == "We could not read this form"
+    assert await visitor.statuses() == ["pending"]
+
+
+@pytest.mark.parametrize("token_path", ["/c/unknown", "/c/unknown/answer", "/c/unknown/cancel"])
+async def test_a_form_for_an_unknown_checkout_is_404(emulator: World, token_path: str) -> None:
+    assert (await emulator.pages.post(token_path, data={"a": "b"})).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "leaf"),
+    [
+        ("PUT", ""),
+        ("DELETE", ""),
+        ("PATCH", "/wait"),
+        ("OPTIONS", ""),
+        ("POST", "/wait"),
+        ("GET", "/answer"),
+        ("GET", "/cancel"),
+        ("GET", "/nothing"),
+        ("GET", "/"),
+        ("GET", "/wait/"),
+    ],
+)
+async def test_an_unknown_route_or_verb_is_404_for_people_and_for_programs(
+    emulator: World, method: str, leaf: str
+) -> None:
+    path = (await customer(emulator)).path + leaf
+    page = Page(await emulator.pages.request(method, path, headers=HTML))
+    assert page.response.status_code == 404
+    assert page.heading == "There is no such page"
+    response = await emulator.pages.request(method, path)
+    assert response.status_code == 404
+    assert response.json()["error"]["code"] == "route_not_found"
+
+
+@pytest.mark.parametrize("path", ["/", "/v1/payments", "/_emulator/health", "/c", "/c/", "//"])
+async def test_the_checkout_listener_has_no_other_pages(emulator: World, path: str) -> None:
+    url = f"http://127.0.0.1:{CHECKOUT_PORT}{path}"
+    assert (await emulator.pages.get(url, headers=HTML)).status_code == 404
+
+
+async def test_a_head_request_is_answered_as_a_get(emulator: World) -> None:
+    visitor = await customer(emulator)
+    assert (await emulator.pages.head(visitor.path)).status_code == 200

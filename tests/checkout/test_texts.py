@@ -1,0 +1,137 @@
+"""The words: which language, complete catalogues, and how money is written."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from emulator.checkout.texts import LANGUAGES, load_catalogues, preferred_language
+from emulator.domain.payment import LARGEST_AMOUNT_MINOR, Status
+from emulator.settings import data_directory
+from tests.checkout.visiting import customer, customer_of
+from tests.world import World
+
+TEMPLATES = data_directory("templates") / "checkout"
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+def catalogue(language: str) -> dict[str, str]:
+    entries: dict[str, str] = json.loads(
+        (TEMPLATES / f"{language}.json").read_text(encoding="utf-8")
+    )
+    return entries
+
+
+def test_all_languages_have_the_same_keys_and_placeholders() -> None:
+    english = catalogue("en")
+    for language in LANGUAGES:
+        entries = catalogue(language)
+        assert list(entries) == list(english)
+        for key, text in entries.items():
+            assert text.strip(), key
+            assert set(_PLACEHOLDER.findall(text)) == set(_PLACEHOLDER.findall(english[key])), key
+
+
+def test_every_key_that_a_template_names_is_in_the_catalogue() -> None:
+    for template in TEMPLATES.glob("*.html"):
+        for key in re.findall(r'\bt\("(\w+)"[,)]', template.read_text(encoding="utf-8")):
+            assert key in catalogue("en"), f"{template.name}: {key}"
+
+
+def test_no_template_has_words_of_its_own() -> None:
+    for template in TEMPLATES.glob("*.html"):
+        text = re.sub(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}", "", template.read_text(encoding="utf-8"))
+        shown = re.sub(r"<[^>]*>", "", text.replace("<!doctype html>", ""))
+        assert not re.search(r"\w", shown), f"{template.name}: {shown.split()}"
+
+
+@pytest.mark.parametrize(
+    ("amount_minor", "english", "amharic"),
+    [
+        (100, "ETB\u00a01.00", "ብር\u00a01.00"),
+        (105, "ETB\u00a01.05", "ብር\u00a01.05"),
+        (123_450, "ETB\u00a01,234.50", "ብር\u00a01,234.50"),
+        (
+            LARGEST_AMOUNT_MINOR,
+            "ETB\u00a090,071,992,547,409.91",
+            "ብር\u00a090,071,992,547,409.91",
+        ),
+    ],
+)
+def test_money_is_written_with_two_decimals_and_a_no_break_space(
+    amount_minor: int, english: str, amharic: str
+) -> None:
+    catalogues = load_catalogues(TEMPLATES)
+    assert catalogues["en"].money(amount_minor) == english
+    assert catalogues["am"].money(amount_minor) == amharic
+
+
+@pytest.mark.parametrize(
+    ("header", "language"),
+    [
+        ("", "en"),
+        ("am", "am"),
+        ("AM-ET,en;q=0.8", "am"),
+        ("en, am", "en"),
+        ("en;q=0.3, am;q=0.7", "am"),
+        ("fr, am;q=0.1", "am"),
+        ("fr", "en"),
+        ("am;q=0", "en"),
+        ("am;q=abc, en;q=0.1", "en"),
+        ("*", "en"),
+        (";;,,=;q", "en"),
+        ("amharic", "en"),
+    ],
+)
+def test_the_browser_says_which_language_is_liked_best(header: str, language: str) -> None:
+    assert preferred_language(header) == language
+
+
+async def test_the_address_decides_before_the_browser(emulator: World) -> None:
+    visitor = await customer(emulator)
+    for leaf, accepted, language in (
+        ("", "am", "am"),
+        ("?lang=en", "am", "en"),
+        ("?lang=am", "en", "am"),
+        ("?lang=fr", "am", "am"),
+    ):
+        page = await visitor.open(leaf, headers={"accept-language": accepted})
+        assert page.all("html")[0].attributes["lang"] == language
+
+
+async def test_a_chosen_language_stays_to_the_end(emulator: World) -> None:
+    visitor = await customer(emulator, amount=123_450)
+    page = await visitor.open("?lang=am")
+    assert page.text("amount") == "ብር\u00a01,234.50"
+    assert page.heading == "ለDemo Merchant ይክፈሉ"
+    assert page.form(visitor.path).fields["lang"] == "am"
+    page = await visitor.open("?lang=am&method=telebirr")
+    page = await visitor.submit(page.form("pay-form"), page, phone="0911223344")
+    assert page.heading == "ስልክዎን ይመልከቱ"
+    assert page.refresh is not None
+    assert "lang=am" in page.refresh
+
+
+async def test_the_other_language_is_a_link_to_the_same_page(emulator: World) -> None:
+    visitor = await customer(emulator)
+    await visitor.pay("bank_transfer", bank="walia_test")
+    page = await visitor.open("/wait")
+    link = page.get("language-am")
+    address = page.response.url.join(link.attributes["href"])
+    shown = await emulator.pages.get(address)
+    assert "የባንክ ማስመሰያ ገጽ" in shown.text
+    assert "Walia Test Bank" in shown.text
+
+
+@pytest.mark.parametrize("status", Status)
+async def test_every_page_exists_in_amharic(emulator: World, status: Status) -> None:
+    visitor = await customer_of(emulator, status)
+    for leaf in ("", "/wait"):
+        page = await visitor.open(f"{leaf}?lang=am")
+        assert page.text("test-banner") == "የሙከራ ሁነታ። እውነተኛ ገንዘብ አይንቀሳቀስም።"
+        assert re.search(r"[\u1200-\u137f]", page.heading)
+
+
+def test_the_templates_are_where_the_settings_say() -> None:
+    assert Path(TEMPLATES, "base.html").is_file()
