@@ -96,9 +96,7 @@ class World:
         self, method: str, path: str, body: Any = None, key: str = TEST_KEY
     ) -> httpx.Response:
         """A call of the control API, on the account and mode of a key."""
-        return await self.api.request(
-            method, f"/_emulator{path}", json=body, headers=headers(key)
-        )
+        return await self.api.request(method, f"/_emulator{path}", json=body, headers=headers(key))
 
     async def advance(self, seconds: float, key: str = TEST_KEY) -> dict[str, Any]:
         response = await self.control("POST", "/clock/advance", {"seconds": seconds}, key)
@@ -118,9 +116,7 @@ async def world(settings: Settings | None = None, **changes: Any) -> AsyncIterat
         running.gateway.is_ready = True
         transport = httpx.ASGITransport(app=running.gateway)
         async with (
-            httpx.AsyncClient(
-                transport=transport, base_url=f"http://127.0.0.1:{API_PORT}"
-            ) as api,
+            httpx.AsyncClient(transport=transport, base_url=f"http://127.0.0.1:{API_PORT}") as api,
             httpx.AsyncClient(
                 transport=transport, base_url=f"http://127.0.0.1:{CHECKOUT_PORT}"
             ) as pages,

@@ -89,9 +89,6 @@ class PaymentsApi:
         self._stream = stream
         self._strangers = 0
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.answer(scope, receive, send)
-
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> int:
         """Answer a request; returns the status, 0 when the client has gone away."""
         headers: dict[bytes, bytes] = dict(scope["headers"])

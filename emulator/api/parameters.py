@@ -73,7 +73,8 @@ def check_order(body: Mapping[str, Any], rules: CreateRules, odd: list[Oddity]) 
         expires_in_s=_expires_in(body.get("expires_in"), odd),
     )
     if not body.keys() <= _KNOWN_SET:
-        odd.extend(oddities.unknown_parameter(name, KNOWN) for name in body if name not in KNOWN)
+        unknown = (name for name in body if name not in KNOWN)
+        odd.extend(oddities.unknown_parameters(unknown, KNOWN))
     return order
 
 

@@ -14,7 +14,7 @@ KNOWN = ("limit", "after", "status", "method", "created_gte", "created_lte")
 DEFAULT_LIMIT = 10
 LIMITS = range(1, 101)
 
-_FEW_DIGITS = re.compile(r"0*[0-9]{1,3}", re.ASCII)
+_DIGITS = re.compile(r"0*([0-9]{1,3})", re.ASCII)
 _STATUSES = {status.value: status for status in Status}
 _DEFAULT_PAGE = PageQuery(limit=DEFAULT_LIMIT)
 
@@ -33,9 +33,7 @@ def parse_query(query_string: bytes, known: tuple[str, ...], odd: list[Oddity]) 
             repeated[name] = None
         values[name] = value
     odd.extend(oddities.duplicate_parameters(repeated))
-    odd.extend(
-        oddities.unknown_parameters((name for name in values if name not in known), known)
-    )
+    odd.extend(oddities.unknown_parameters((name for name in values if name not in known), known))
     return {name: value for name, value in values.items() if name in known}
 
 
@@ -65,9 +63,10 @@ def page_query(values: dict[str, str], methods: tuple[str, ...], odd: list[Oddit
 def _limit(value: str | None) -> int:
     if value is None:
         return DEFAULT_LIMIT
-    if not _FEW_DIGITS.fullmatch(value) or int(value) not in LIMITS:
+    digits = _DIGITS.fullmatch(value)
+    if digits is None or int(digits[1]) not in LIMITS:
         raise InvalidField("limit", "Expected a whole number from 1 to 100.")
-    return int(value)
+    return int(digits[1])
 
 
 def _status(value: str | None) -> Status | None:

@@ -96,7 +96,7 @@ def _gateway(
                 methods=settings.methods, allow_http_localhost=settings.allow_http_localhost
             ),
             is_strict=settings.strict,
-            stream=stream,
+            stream=ids.stream_key(settings.seed, "strangers"),
         ),
         control=Lazily(lambda: _control(settings, engine, checkout)),
         checkout=Lazily(lambda: _checkout(settings, engine, checkout, stream)),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from emulator import __version__, ids
 from emulator.api.app import ASGIApp, Header, Message, PaymentsApi, Receive, Scope, Send
-from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, status_of
+from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
 from emulator.clock import Wall
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.instants import Instant, format_instant
@@ -101,7 +101,9 @@ class Gateway:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started_ms = self._log.start()
-        if scope["path"].startswith("/v1/") and scope["server"][1] != self._checkout_port:
+        path = scope["path"]
+        is_contract = path.startswith("/v1/") or path == "/v1"
+        if is_contract and scope["server"][1] != self._checkout_port:
             status = await self._api.answer(scope, receive, send)
         else:
             status = await self._route(scope, receive, send)
@@ -125,7 +127,8 @@ class Gateway:
         try:
             await self._dispatch(scope, receive, dressed)
         except Refusal as refusal:
-            await _answer(dressed, status_of(refusal), error_body(refusal))
+            body = error_body(refusal)
+            await _answer(dressed, status_of(refusal), body, *error_headers(refusal))
         except Exception:
             logger.exception("%s %s failed", scope["method"], scope["path"])
             if not status:
@@ -140,16 +143,14 @@ class Gateway:
             status, word = (200, b"ok") if self.is_ready else (503, b"unavailable")
             body = b'{"status":"%s","version":"%s"}' % (word, __version__.encode())
             await _answer(send, status, body)
-        elif path == "/v1":
-            await self._api(scope, receive, send)
         elif path == "/_emulator" or path.startswith("/_emulator/"):
             await self._control(scope, receive, send)
         else:
             raise UnknownRoute(method, path)
 
 
-async def _answer(send: Send, status: int, body: bytes) -> None:
-    headers = [_JSON, (b"content-length", b"%d" % len(body))]
+async def _answer(send: Send, status: int, body: bytes, *more: Header) -> None:
+    headers = [_JSON, (b"content-length", b"%d" % len(body)), *more]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

@@ -6,6 +6,10 @@ from emulator.domain.hosts import is_ip_literal, is_local_name, split_host
 from emulator.engine.payments import CheckoutAddress
 from emulator.settings import Settings
 
+LONGEST_SHOWN_HOST = 253
+
+_GUARDED = frozenset({b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest"})
+
 
 class HostGuard:
     """Refuses a `Host` that DNS could have been made to point here."""
@@ -17,7 +21,7 @@ class HostGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises ForbiddenOrigin."""
-        self.check(dict(scope["headers"]), scope["method"])
+        self.check(_guarded(scope), scope["method"])
         await self._app(scope, receive, send)
 
     def check(self, headers: dict[bytes, bytes], method: str) -> None:  # noqa: ARG002
@@ -28,13 +32,16 @@ class HostGuard:
             or host in self._allowed
             or host == self._checkout_host()
         ):
+            shown = host[:LONGEST_SHOWN_HOST]
             raise ForbiddenOrigin(
-                f"The host '{host}' is not known to be this machine."
-                f" Name it with --allowed-hosts {host} if it is."
+                f"The host '{shown}' is not known to be this machine."
+                f" Name it with --allowed-hosts {shown} if it is."
             )
 
     def _checkout_host(self) -> str:
-        return split_host(self._checkout.base.partition("://")[2].partition("/")[0])
+        # Asked anew each time: the address may be changed while the program runs.
+        authority = self._checkout.base.partition("://")[2].partition("/")[0]
+        return split_host(authority.rpartition("@")[2])
 
 
 class Guard(HostGuard):
@@ -43,10 +50,22 @@ class Guard(HostGuard):
     def check(self, headers: dict[bytes, bytes], method: str) -> None:
         super().check(headers, method)
         origin = headers.get(b"origin")
+        # Without the scheme, which a proxy in front changes; `null` has no host at all.
         if origin is not None and origin.partition(b"://")[2] != headers.get(b"host"):
             raise ForbiddenOrigin("A web page of another origin may not call the control API.")
         if headers.get(b"sec-fetch-site") == b"cross-site" and not _is_navigation(headers, method):
             raise ForbiddenOrigin("A web page of another site may not call the control API.")
+
+
+def _guarded(scope: Scope) -> dict[bytes, bytes]:
+    """The headers that decide. Raises ForbiddenOrigin for one given twice: which one counts?"""
+    headers: dict[bytes, bytes] = {}
+    for name, value in scope["headers"]:
+        if name in _GUARDED:
+            if name in headers:
+                raise ForbiddenOrigin(f"The header '{name.decode()}' is given more than once.")
+            headers[name] = value
+    return headers
 
 
 def _is_navigation(headers: dict[bytes, bytes], method: str) -> bool:

@@ -10,7 +10,7 @@ from emulator.domain.errors import MalformedHttp
 
 
 class JoinedWrites:
-    """A transport that joins what is written in one turn of the loop into one write.
+    """A transport that joins the head and the body of a response into one write.
 
     uvicorn writes the head and the body of a response apart, which costs a system call and a
     packet more than they need: a fifth of a retrieve.
@@ -21,12 +21,18 @@ class JoinedWrites:
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
         self._loop = asyncio.get_running_loop()
-        self._held: list[bytes] = []
+        self._held = b""
 
     def write(self, data: bytes) -> None:
-        if not self._held:
+        """Hold a head until its body comes, or until the end of the turn."""
+        if self._held:
+            self._transport.write(self._held + data)
+            self._held = b""
+        elif data.startswith(b"HTTP/1.1 "):
+            self._held = data
             self._loop.call_soon(self._flush)
-        self._held.append(data)
+        else:
+            self._transport.write(data)
 
     def close(self) -> None:
         self._flush()
@@ -34,9 +40,8 @@ class JoinedWrites:
 
     def _flush(self) -> None:
         if self._held:
-            data = b"".join(self._held)
-            self._held.clear()
-            self._transport.write(data)
+            self._transport.write(self._held)
+            self._held = b""
 
     def __getattr__(self, name: str) -> Any:
         """All else is the transport's own."""

@@ -1,77 +1,149 @@
 """The listeners and the process: sockets, signals, the first second and the last."""
 
 import asyncio
+import errno
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import uvicorn
 
 from emulator.app.composition import Running, compose
 from emulator.app.protocol import Protocol
-from emulator.clock import SystemWall
+from emulator.clock import SystemWall, Wall
 from emulator.settings import Settings
 
 KEEP_ALIVE_S = 75
 BACKLOG = 2048
-# How long a client that never finishes its request may hold up the end of the program.
+# How often the `Date` header is made anew.
+TICK_MS = 1_000
+# How long a client that never finishes its request may hold up the end of the program, of the
+# 0.5 s that it has.
 LAST_ANSWERS_S = 0.2
+
+_ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# The family of addresses is not there: another address of the same name may do.
+_NO_SUCH_ADDRESS = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
 
 
 class NoListener(Exception):
     """A listener cannot be had; the message is one sentence for the user."""
 
 
+def end_on_signals() -> None:
+    """Let SIGTERM and SIGINT end the program with exit code 0 already while it starts.
+
+    As the first process of a container it would otherwise not notice them at all.
+    """
+    for number in _ENDING_SIGNALS:
+        signal.signal(number, _end)
+
+
+def _end(*_: object) -> None:
+    raise SystemExit(0)
+
+
 async def serve(settings: Settings, *, announce: Callable[[Running], None]) -> None:
     """Run until SIGTERM or SIGINT; `announce` is called once, when requests are answered.
 
-    Raises NoListener, ScenarioError, UnusableDatabase.
+    It is called on a thread of its own. Raises NoListener, ScenarioError, UnusableDatabase.
     """
     with (
-        listener(settings.host, settings.port) as api,
-        listener(settings.host, settings.checkout_port) as pages,
+        listener(settings.host, settings.port, option="--port") as api,
+        listener(settings.host, settings.checkout_port, option="--checkout-port") as pages,
+        _ending() as end,
     ):
+        wall = SystemWall()
         async with compose(
             settings,
-            wall=SystemWall(),
+            wall=wall,
             api_port=api.getsockname()[1],
             checkout_port=pages.getsockname()[1],
         ) as running:
-            server = _Server(running, announce)
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                with suppress(NotImplementedError):  # Windows ends a program its own way
-                    loop.add_signal_handler(number, server.stop)
+            server = _Server(running, wall=wall, end=end, announce=announce)
             await server.serve(sockets=[api, pages])
 
 
 @contextmanager
-def listener(host: str, port: int) -> Iterator[socket.socket]:
-    """A bound socket. Raises NoListener."""
+def _ending() -> Iterator[asyncio.Event]:
+    """An event that a signal sets; once the event is of no use any more, signals do nothing.
+
+    Not the loop's own handlers: closing the loop would bring back those of the system, and a
+    second signal would then spoil the exit code.
+    """
+    end = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in _ENDING_SIGNALS:
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(end.set))
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        bound = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise NoListener(f"cannot listen on {host}: {error.strerror or error}") from None
-    with bound:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        yield end
+    finally:
+        for number in _ENDING_SIGNALS:
+            signal.signal(number, lambda *_: None)
+        # The interpreter, too, puts the system's handlers back when it goes. (Ignoring a signal
+        # that is just arriving makes it complain.)
+        if hasattr(signal, "pthread_sigmask"):
+            signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING_SIGNALS)
+
+
+@contextmanager
+def listener(host: str, port: int, *, option: str) -> Iterator[socket.socket]:
+    """A listening socket; `option` names the port. Raises NoListener."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise NoListener(f"cannot listen on {host}: {_reason(error)}") from None
+    for family, kind, protocol, _, address in found:
         try:
-            bound.bind(address)
-            bound.listen(BACKLOG)
+            bound = _bound(socket.socket(family, kind, protocol), address)
         except OSError as error:
-            raise NoListener(
-                f"cannot listen on {host} port {port}: {error.strerror or error}"
-            ) from None
-        yield bound
+            refused = error
+            if error.errno not in _NO_SUCH_ADDRESS:
+                break
+        else:
+            with bound:
+                yield bound
+            return
+    raise NoListener(
+        f"cannot listen on {host} port {port}: {_reason(refused)}{_advice(refused, option)}"
+    )
+
+
+def _bound(unbound: socket.socket, address: tuple[object, ...]) -> socket.socket:
+    try:
+        if os.name == "posix":  # elsewhere it would let two programs share a port
+            unbound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        unbound.bind(address)
+        unbound.listen(BACKLOG)
+    except OSError:
+        unbound.close()
+        raise
+    return unbound
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _advice(error: OSError, option: str) -> str:
+    if error.errno in {errno.EADDRINUSE, errno.EACCES}:
+        return f"; name another port with {option}, or 0 for any free one"
+    return ""
 
 
 class _Server(uvicorn.Server):
     """uvicorn's server, which ends with exit code 0 on a signal, and soon."""
 
-    def __init__(self, running: Running, announce: Callable[[Running], None]) -> None:
+    def __init__(
+        self,
+        running: Running,
+        *,
+        wall: Wall,
+        end: asyncio.Event,
+        announce: Callable[[Running], None],
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 running.gateway,
@@ -89,28 +161,42 @@ class _Server(uvicorn.Server):
             )
         )
         self._running = running
+        self._wall = wall
+        self._end = end
         self._announce = announce
+        self._announcing: asyncio.Future[None]
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Signals come to `stop`; uvicorn would raise them again when all is done."""
+        """Signals set the event; uvicorn would raise them again when all is done."""
         yield
-
-    def stop(self) -> None:
-        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._running.gateway.is_ready = True
-        self._announce(self._running)
+        # It reads files, and no request should wait for that.
+        loop = asyncio.get_running_loop()
+        self._announcing = loop.run_in_executor(None, self._announce, self._running)
+
+    async def main_loop(self) -> None:
+        """Tick once a second; uvicorn would look ten times whether it should end."""
+        while not self._end.is_set():
+            await self.on_tick(0)
+            await self._wall.wait(self._end, until=self._wall.now_ms() + TICK_MS)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let what is under way be answered, for a moment, and hang up on everybody."""
         self._running.gateway.is_ready = False
         self._running.engine.announcements.close()
-        asyncio.get_running_loop().call_later(LAST_ANSWERS_S, self._hang_up)
-        await super().shutdown(sockets)
-
-    def _hang_up(self) -> None:
-        self.force_exit = True
-        for connection in list(self.server_state.connections):
+        for server in self.servers:
+            server.close()
+        for listening in sockets or ():
+            listening.close()
+        connections, tasks = self.server_state.connections, self.server_state.tasks
+        for connection in list(connections):
+            connection.shutdown()
+        if tasks:
+            await asyncio.wait(tasks, timeout=LAST_ANSWERS_S)
+        for connection in list(connections):
             connection.transport.abort()
+        await self._announcing

@@ -25,9 +25,9 @@ Refusal
 │   ├── IdempotencyKeyReused
 │   ├── IdempotencyKeyInUse
 │   ├── IllegalTransition
-│   └── PaymentNotPayable
+│   ├── PaymentNotPayable
+│   └── AccountIsPermanent
 ├── ForbiddenOrigin
-├── AccountIsPermanent
 └── NotReady
 """
 

@@ -14,10 +14,12 @@ FIRST_INSTANT: Instant = 0
 # What is scheduled may lie ten years ahead of a clock, and must still be a date to be written.
 LAST_INSTANT: Instant = (datetime(9989, 1, 1, tzinfo=UTC) - EPOCH) // MILLISECOND
 
-# The extended and basic forms of ISO 8601, without the liberties of `fromisoformat`,
-# which takes any character between date and time.
+# The extended and basic forms of ISO 8601, without the liberties of `fromisoformat`, which takes
+# any character between date and time, and a fraction of an hour for one of a second.
 _ISO_8601 = re.compile(
-    r"[0-9]{4}-?[0-9W][0-9-]*(?:[Tt](?P<time>[0-9:.,]+)(?P<offset>[Zz]|[+-][0-9:]+)?)?", re.ASCII
+    r"[0-9]{4}-?[0-9W][0-9-]*"
+    r"(?:[Tt][0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2}(?:[.,][0-9]+)?)?)?(?P<offset>[Zz]|[+-][0-9:]+)?)?",
+    re.ASCII,
 )
 # `fromisoformat` drops what is finer than a microsecond.
 _FINER_THAN_READ = re.compile(r"[.,][0-9]{6}[0-9]*[1-9]", re.ASCII)
@@ -26,8 +28,8 @@ _BLANK_FOR_PLUS = re.compile(r"(.+[Tt][0-9:.,]+) ([0-9:]+)", re.ASCII)
 
 @lru_cache(maxsize=1024)
 def format_instant(instant: Instant) -> str:
-    """Write an instant as the contract does: `2026-01-01T00:00:00.000Z`; at most year 9999."""
-    day, of_day_ms = divmod(min(instant, LAST_WRITTEN), DAY_MS)
+    """Write an instant as the contract does: `2026-01-01T00:00:00.000Z`."""
+    day, of_day_ms = divmod(instant, DAY_MS)
     seconds, milliseconds = divmod(of_day_ms, 1000)
     minutes, second = divmod(seconds, 60)
     hour, minute = divmod(minutes, 60)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from emulator.clock import AccountClock
 from emulator.domain.accounts import AccountProfile, Mode
 from emulator.domain.clock_spec import ClockSpec
+from emulator.domain.errors import InvalidApiKey
 from emulator.domain.instants import Instant
 from emulator.domain.rate_limit import RateLimit, TokenBucket
 from emulator.storage.accounts import AccountRow
@@ -34,6 +35,11 @@ class Account:
 
     def owner(self, mode: Mode) -> "Owner":
         return self.test if mode is Mode.TEST else self.live
+
+    def check_open(self) -> None:
+        """Raises InvalidApiKey where it was deleted while the request was on its way."""
+        if self.is_closed:
+            raise InvalidApiKey("The account of this key has just been deleted.")
 
     def restart(self, other: "Account") -> None:
         """Become as another account object is, in place: requests on their way hold this one."""

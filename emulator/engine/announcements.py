@@ -33,6 +33,10 @@ class Announcements:
             if position in self._waiting:
                 self._loop.call_soon_threadsafe(self._wake, position)
 
+    def all_changed(self) -> None:
+        """As `changed`, where payments were removed wholesale."""
+        self.changed(tuple(self._waiting))
+
     def _wake(self, position: int) -> None:
         for event in self._waiting.get(position, ()):
             event.set()

@@ -6,7 +6,6 @@ All of it runs on the storage thread, inside a transaction.
 from collections.abc import Sequence
 from functools import partial
 
-from emulator.domain.errors import InvalidApiKey
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment
 from emulator.domain.timers import Timer
@@ -61,8 +60,7 @@ class Changes:
 
         Raises InvalidApiKey where the account was deleted while the request was on its way.
         """
-        if account.is_closed:
-            raise InvalidApiKey("The account of this key has just been deleted.")
+        account.check_open()
         now = account.clock.now()
         while account.due_at <= now:
             self.fire(tx, account, until=now, limit=CHUNK)

@@ -1,6 +1,7 @@
 """Who there is: accounts, their keys, and how they come and go."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -22,6 +23,7 @@ from emulator.domain.errors import (
 )
 from emulator.domain.rate_limit import RateLimit
 from emulator.engine.accounts import NEVER, Account, Owner, account_row, copy_of
+from emulator.engine.announcements import Announcements
 from emulator.engine.rendered import Rendered
 from emulator.engine.settling import Settling
 from emulator.storage import accounts, events, payments, rule_uses, timers
@@ -71,12 +73,14 @@ class Directory:
         wall: Wall,
         settling: Settling,
         rendered: Rendered,
+        announcements: Announcements,
         rulings: Rulings,
     ) -> None:
         self._database = database
         self._wall = wall
         self._settling = settling
         self._rendered = rendered
+        self._announcements = announcements
         self._rulings = rulings
         self._stream = ids.stream_key(rulings.seed, "accounts")
         # Of all that ever were: a number names the rows and the keys of one account only.
@@ -146,23 +150,32 @@ class Directory:
         if account is self.first:
             raise AccountIsPermanent
         async with account.advancing:
+            if account.is_closed:
+                raise UnknownAccount(account_id)
             await self._database.write(partial(self._close, account=account), is_long=True)
             self._leave(account)
 
     async def reset(self, account: Account) -> None:
-        """Make an account as it was at start, its clock included."""
+        """Make an account as it was at start, its clock included. Raises InvalidApiKey."""
         async with account.advancing:
+            account.check_open()
             await self._database.write(partial(self._restart, account=account), is_long=True)
         self._settling.notice(account)
 
     async def reset_all(self) -> None:
         """Make everything as it was at start: the first two accounts, and no other."""
         for account in self.all():
-            if account.number > 2:
-                await self.delete(account.profile.id)
-            else:
-                await self.reset(account)
-        self._last_number = 2
+            # Another caller may delete it at the same time.
+            with suppress(UnknownAccount, InvalidApiKey):
+                if account.number > 2:
+                    await self.delete(account.profile.id)
+                else:
+                    await self.reset(account)
+        second = await self._database.write(self._restore_second)
+        if second is not None:
+            self._enter(second)
+        # Counted again from the start, but for accounts that were created meanwhile.
+        self._last_number = max(2, *self._by_number)
 
     def _enter(self, account: Account) -> None:
         self._by_number[account.number] = account
@@ -286,11 +299,23 @@ class Directory:
         accounts.delete(tx, account.number)
         tx.forget_ordinals()
         self._rendered.clear()
+        tx.after_commit.append(self._announcements.all_changed)
 
     def _close(self, tx: Transaction, *, account: Account) -> None:
         self._remove(tx, account=account)
         account.is_closed = True
         tx.undo.append(partial(setattr, account, "is_closed", False))
+
+    def _restore_second(self, tx: Transaction) -> Account | None:
+        """The second account anew, if it was deleted and nobody has taken its keys since."""
+        for row in accounts.load_all(tx):
+            keys = {row.profile.test_key, row.profile.live_key}
+            if row.number == 2 or keys & {SECOND_ACCOUNT.test_key, SECOND_ACCOUNT.live_key}:
+                return None
+        rulings = self._rulings
+        second = self._made(2, SECOND_ACCOUNT, clock=rulings.clock, seed=rulings.seed)
+        self._insert(tx, second)
+        return second
 
     def _restart(self, tx: Transaction, *, account: Account) -> None:
         self._remove(tx, account=account)

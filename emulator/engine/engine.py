@@ -59,6 +59,7 @@ async def open_engine(
             wall=wall,
             settling=settling,
             rendered=rendered,
+            announcements=announcements,
             rulings=rulings,
         )
         await directory.open()

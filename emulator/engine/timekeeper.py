@@ -73,12 +73,13 @@ class Timekeeper:
     async def set(self, account: Account, *, now: Instant | None, frozen: bool | None) -> Reading:
         """Set a clock forward, firing what is due, and freeze it or let it flow.
 
-        Raises InvalidField for an instant in the account's past.
+        Raises InvalidField for an instant in the account's past, InvalidApiKey.
         """
         if now is not None:
-            await self.advance(account, Target(until=now), param="now")
+            await self.advance(account, Target(until=now), param="now", frozen=frozen)
         if frozen is not None:
             async with account.advancing:
+                account.check_open()
                 await self._database.write(partial(self._freeze, account=account, frozen=frozen))
         self._settling.notice(account)
         return await self.read(account)
@@ -94,21 +95,29 @@ class Timekeeper:
             clock.flow_from(clock.now())
         self._store(tx, account)
 
-    async def advance(self, account: Account, target: Target, *, param: str = "until") -> Advanced:
+    async def advance(
+        self,
+        account: Account,
+        target: Target,
+        *,
+        param: str = "until",
+        frozen: bool | None = None,
+    ) -> Advanced:
         """Advance a clock; a second advance of the same account waits its turn.
 
-        Raises InvalidField for a target in the account's past or beyond the calendar.
+        Once there, it is `frozen`, or as it was. Raises InvalidField for a target in the
+        account's past or beyond the calendar, InvalidApiKey.
         """
         async with account.advancing:
+            account.check_open()
             effects: list[str] = []
             account.collector = effects
-            was_frozen = account.clock.is_frozen
             try:
                 until = await self._until(account, target, param)
-                is_settled = await self._advance(account, until, effects)
+                is_settled = await self._advance(account, until, frozen, effects)
             finally:
                 account.collector = None
-                if not was_frozen and account.clock.is_standing:
+                if account.clock.is_standing and not account.clock.is_frozen:
                     account.clock.flow_from(account.clock.now())
                 self._settling.notice(account)
             return Advanced(now=account.clock.now(), is_settled=is_settled, effects=effects)
@@ -138,15 +147,19 @@ class Timekeeper:
     def _next_due_at(tx: Transaction, *, account: Account) -> Instant | None:
         return timers.next_due_at(tx, account.number)
 
-    async def _advance(self, account: Account, until: Instant, effects: list[str]) -> bool:
+    async def _advance(
+        self, account: Account, until: Instant, frozen: bool | None, effects: list[str]
+    ) -> bool:
         deadline_ms = self._wall.monotonic_ms() + LONGEST_ADVANCE_MS
-        step = partial(self._step, account=account, until=until)
+        step = partial(self._step, account=account, until=until, frozen=frozen)
         while not await self._database.write(step, is_long=True):
             if len(effects) >= MOST_EFFECTS or self._wall.monotonic_ms() > deadline_ms:
                 return account.due_at > until
         return True
 
-    def _step(self, tx: Transaction, *, account: Account, until: Instant) -> bool:
+    def _step(
+        self, tx: Transaction, *, account: Account, until: Instant, frozen: bool | None
+    ) -> bool:
         """Fire a chunk with the clock at the instant of its last timer; True when done."""
         clock = account.clock
         tx.undo.append(partial(clock.restore, clock.state()))
@@ -155,10 +168,12 @@ class Timekeeper:
         reached = until if is_done or fired_until is None else fired_until
         # A clock that flows may have passed it while this waited its turn.
         instant = max(reached, clock.now())
-        if is_done and not clock.is_frozen:
-            clock.flow_from(instant)
-        else:
-            clock.stand_at(instant)
+        clock.stand_at(instant)
+        if is_done:
+            if clock.is_frozen if frozen is None else frozen:
+                clock.freeze()
+            else:
+                clock.flow_from(instant)
         self._store(tx, account)
         return is_done
 

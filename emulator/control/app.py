@@ -1,0 +1,50 @@
+"""Which calls the control API has, and on which of the engine's verbs each is spoken."""
+
+from starlette.routing import Mount, Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from emulator.control.accounts import AccountCalls
+from emulator.control.calls import BearerKey, Calls
+from emulator.control.clock import ClockCalls
+from emulator.control.events import EventCalls
+from emulator.control.payments import PaymentCalls
+from emulator.domain.errors import UnknownRoute
+from emulator.engine.engine import Engine
+
+
+def build(*, engine: Engine, bearer_key: BearerKey) -> ASGIApp:
+    """The application behind `/_emulator`; refusals are raised to whoever calls it.
+
+    A router alone, because Starlette's application would answer what is raised by itself.
+    """
+    calls = Calls(engine.directory, bearer_key)
+    accounts = AccountCalls(calls, engine.directory)
+    clock = ClockCalls(calls, engine.timekeeper)
+    payments = PaymentCalls(calls, engine.customer, engine.history)
+    events = EventCalls(calls, engine.history)
+    payment = "/_emulator/payments/{payment_id}"
+    return Router(
+        routes=[
+            Route("/_emulator/accounts", accounts.create, methods=["POST"]),
+            Route("/_emulator/accounts", accounts.list, methods=["GET"]),
+            Route("/_emulator/accounts/{account_id}", accounts.get, methods=["GET"]),
+            Route("/_emulator/accounts/{account_id}", accounts.delete, methods=["DELETE"]),
+            Route("/_emulator/reset", accounts.reset, methods=["POST"]),
+            Route("/_emulator/clock", clock.read, methods=["GET"]),
+            Route("/_emulator/clock", clock.set, methods=["PUT"]),
+            Route("/_emulator/clock/advance", clock.advance, methods=["POST"]),
+            Route("/_emulator/events", events.list, methods=["GET"]),
+            Route(payment, payments.get, methods=["GET"]),
+            Route(f"{payment}/pay", payments.pay, methods=["POST"]),
+            Route(f"{payment}/answer", payments.answer, methods=["POST"]),
+            Route(f"{payment}/cancel", payments.cancel, methods=["POST"]),
+            Route(f"{payment}/transition", payments.transition, methods=["POST"]),
+            Route(f"{payment}/wait", payments.wait, methods=["GET"]),
+            # Whatever is left, another verb on a path above included.
+            Mount("", app=unknown_route),
+        ],
+    )
+
+
+async def unknown_route(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
+    raise UnknownRoute(scope["method"], scope["path"])

@@ -1,0 +1,81 @@
+"""On which account and mode a call acts, and what it brings along: the decoding of every call."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+
+from emulator.control.bodies import read_fields, unknown_parameter
+from emulator.control.fields import Fields, word_of
+from emulator.domain.accounts import Mode
+from emulator.domain.errors import DuplicateParameter
+from emulator.engine.accounts import Account, Owner
+from emulator.engine.directory import Directory
+
+_SUBJECT = ("account", "mode")
+
+BearerKey = Callable[[bytes | None], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A decoded call: whose it is, its query parameters, the members of its body."""
+
+    owner: Owner
+    query: Mapping[str, str]
+    fields: Fields
+
+    @property
+    def account(self) -> Account:
+        return self.owner.account
+
+
+class Calls:
+    """Decodes calls; every room of the control API begins with it."""
+
+    def __init__(self, directory: Directory, bearer_key: BearerKey) -> None:
+        self._directory = directory
+        self._bearer_key = bearer_key
+
+    async def decode(
+        self,
+        request: Request,
+        *,
+        query: tuple[str, ...] = (),
+        body: tuple[str, ...] | None = None,
+    ) -> Call:
+        """Decode a call with these query parameters and, where it is a write, these members.
+
+        A key decides before `?account=` and `?mode=` do. Raises Unauthenticated,
+        UnknownAccount, and InvalidRequest in one of its kinds.
+        """
+        headers: dict[bytes, bytes] = dict(request.scope["headers"])
+        authorization = headers.get(b"authorization")
+        owner: Owner | None = None
+        if authorization is not None:
+            owner = await self._directory.owner_of(self._bearer_key(authorization))
+        values = _query(request, _SUBJECT + query)
+        if owner is None:
+            owner = self._named(values)
+        fields = Fields({}) if body is None else await read_fields(request, body)
+        return Call(owner=owner, query=values, fields=fields)
+
+    def _named(self, values: Mapping[str, str]) -> Owner:
+        account_id = values.get("account")
+        mode = word_of(values.get("mode", Mode.TEST.value), Mode, "mode")
+        account = self._directory.first if account_id is None else self._directory.get(account_id)
+        return account.owner(mode)
+
+
+def _query(request: Request, known: tuple[str, ...]) -> dict[str, str]:
+    """The parameters of the query string; an empty value is a value."""
+    text = request.scope["query_string"].decode("latin-1")
+    values: dict[str, str] = {}
+    for name, value in parse_qsl(text, keep_blank_values=True):
+        if name not in known:
+            raise unknown_parameter(name, known)
+        if name in values:
+            raise DuplicateParameter(name)
+        values[name] = value
+    return values

@@ -1,0 +1,105 @@
+"""An account's clock over HTTP: read, set, advanced."""
+
+from collections.abc import Iterator
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from emulator.control.calls import Calls
+from emulator.control.fields import CLOCK, Fields
+from emulator.control.replies import MEDIA_TYPE, reply
+from emulator.domain.errors import InvalidField
+from emulator.domain.instants import format_instant
+from emulator.engine.timekeeper import Advanced, Reading, Target, Timekeeper
+
+# A part of the answer costs the event loop well under a millisecond.
+EFFECTS_A_PART = 2_000
+
+_WAYS = ("seconds", "until", "to")
+_NEXT = "next"
+_BACKGROUND = "background"
+
+
+class ClockCalls:
+    """`/clock` and `/clock/advance`."""
+
+    def __init__(self, calls: Calls, timekeeper: Timekeeper) -> None:
+        self._calls = calls
+        self._timekeeper = timekeeper
+
+    async def read(self, request: Request) -> Response:
+        call = await self._calls.decode(request)
+        return reply(_shown(await self._timekeeper.read(call.account)))
+
+    async def set(self, request: Request) -> Response:
+        call = await self._calls.decode(request, body=("now", "frozen"))
+        reading = await self._timekeeper.set(
+            call.account,
+            now=call.fields.instant("now"),
+            frozen=call.fields.flag("frozen", kind=CLOCK),
+        )
+        return reply(_shown(reading))
+
+    async def advance(self, request: Request) -> Response:
+        call = await self._calls.decode(request, body=(*_WAYS, "webhooks"))
+        _check_webhooks(call.fields)
+        way = _only_way(call.fields)
+        advanced = await self._timekeeper.advance(
+            call.account, _target(call.fields, way), param=way
+        )
+        parts = _written(advanced)
+        if len(advanced.effects) <= EFFECTS_A_PART:
+            return Response(b"".join(parts), media_type=MEDIA_TYPE)
+        return StreamingResponse(parts, media_type=MEDIA_TYPE)
+
+
+def _only_way(fields: Fields) -> str:
+    ways = [way for way in _WAYS if fields.has(way)]
+    if len(ways) != 1:
+        raise InvalidField(
+            ways[-1] if ways else _WAYS[0],
+            f"Expected exactly one of: {', '.join(_WAYS)}.",
+            kind=CLOCK,
+        )
+    return ways[0]
+
+
+def _target(fields: Fields, way: str) -> Target:
+    if way == "seconds":
+        return Target(by_ms=fields.span_ms(way))
+    if way == "until":
+        return Target(until=fields.instant(way))
+    if fields.text(way, kind=CLOCK) != _NEXT:
+        raise InvalidField(way, f"Expected '{_NEXT}'.", kind=CLOCK)
+    return Target()
+
+
+def _check_webhooks(fields: Fields) -> None:
+    if fields.text("webhooks") not in (None, _BACKGROUND):
+        raise InvalidField("webhooks", f"Expected '{_BACKGROUND}', or leave it out.")
+
+
+def _shown(reading: Reading) -> dict[str, object]:
+    following = None
+    if reading.next is not None:
+        timer, payment_id = reading.next
+        following = {
+            "at": format_instant(timer.due_at),
+            "kind": timer.kind,
+            "payment": payment_id,
+        }
+    return {
+        "now": format_instant(reading.now),
+        "frozen": reading.is_frozen,
+        "next": following,
+    }
+
+
+def _written(advanced: Advanced) -> Iterator[bytes]:
+    """The answer in parts, so that a hundred thousand effects do not hold up other requests."""
+    yield f'{{"now":"{format_instant(advanced.now)}","effects":['.encode()
+    effects = advanced.effects
+    for start in range(0, len(effects), EFFECTS_A_PART):
+        comma = "," if start else ""
+        yield (comma + ",".join(effects[start : start + EFFECTS_A_PART])).encode()
+    yield b'],"settled":true}' if advanced.is_settled else b'],"settled":false}'

@@ -1,0 +1,130 @@
+"""How the members of a body become values, each checked once; null and absent are None."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Context, Decimal, Inexact
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from emulator.domain.clock_spec import ClockSpec, parse_clock
+from emulator.domain.errors import InvalidField, MissingParameter
+from emulator.domain.instants import LAST_INSTANT, Instant, parse_instant
+
+LONGEST_TEXT = 200
+LONGEST_NAME = 100
+SEEDS = range(-(2**63), 2**63)
+# Whatever code a field of a clock would have, its refusals are `invalid_clock`.
+CLOCK = "clock"
+
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+# Multiplies without rounding: what would have to be rounded is finer than any millisecond.
+_EXACT = Context(prec=40, traps=[Inexact])
+
+T = TypeVar("T")
+Word = TypeVar("Word", bound=StrEnum)
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The known members of one body that are not null."""
+
+    members: Mapping[str, Any]
+
+    def has(self, name: str) -> bool:
+        return name in self.members
+
+    def text(self, name: str, *, kind: str | None = None) -> str | None:
+        """A string of at most LONGEST_TEXT characters. Raises InvalidField."""
+        value = self.members.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            raise InvalidField(name, "Expected a string.", kind=kind)
+        if len(value) > LONGEST_TEXT:
+            raise InvalidField(name, f"Expected at most {LONGEST_TEXT} characters.", kind=kind)
+        return value
+
+    def flag(self, name: str, *, kind: str | None = None) -> bool | None:
+        """Raises InvalidField."""
+        value = self.members.get(name)
+        if value is not None and not isinstance(value, bool):
+            raise InvalidField(name, "Expected true or false.", kind=kind)
+        return value
+
+    def word(self, name: str, words: type[Word]) -> Word | None:
+        """One of a closed set of words. Raises InvalidField."""
+        value = self.text(name)
+        return None if value is None else word_of(value, words, name)
+
+    def name(self, name: str) -> str | None:
+        """A name that a page can show. Raises InvalidField."""
+        value = self.text(name)
+        if value is None:
+            return None
+        if not 1 <= len(value) <= LONGEST_NAME or _CONTROL_CHARACTER.search(value):
+            raise InvalidField(
+                name, f"Expected 1 to {LONGEST_NAME} characters, no control characters."
+            )
+        return value
+
+    def seed(self, name: str) -> int | None:
+        """A signed integer of 64 bits. Raises InvalidField."""
+        value = self.members.get(name)
+        if value is None:
+            return None
+        if type(value) is not int or value not in SEEDS:
+            raise InvalidField(name, "Expected a signed integer of 64 bits.")
+        return value
+
+    def span_ms(self, name: str) -> int | None:
+        """Seconds, down to the millisecond, as milliseconds. Raises InvalidField."""
+        value = self.members.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | Decimal):
+            raise InvalidField(name, "Expected a number of seconds.", kind=CLOCK)
+        if not 0 <= value <= LAST_INSTANT // 1000:
+            raise InvalidField(name, "Expected 0 or more seconds, within the calendar.", kind=CLOCK)
+        try:
+            exact_ms = _EXACT.multiply(Decimal(value), Decimal(1000))
+        except Inexact:
+            exact_ms = None
+        if exact_ms is None or exact_ms != exact_ms.to_integral_value():
+            raise InvalidField(name, "Expected whole milliseconds, such as 1.005.", kind=CLOCK)
+        return int(exact_ms)
+
+    def instant(self, name: str) -> Instant | None:
+        """What a clock is set to. Raises InvalidField."""
+        value = self.text(name, kind=CLOCK)
+        if value is None:
+            return None
+        try:
+            return parse_instant(value)
+        except ValueError as error:
+            raise InvalidField(name, f"{error}.", kind=CLOCK) from None
+
+    def clock(self, name: str) -> ClockSpec | None:
+        """A clock, written as for `--clock`. Raises InvalidField."""
+        value = self.text(name, kind=CLOCK)
+        if value is None:
+            return None
+        try:
+            return parse_clock(value)
+        except ValueError as error:
+            raise InvalidField(name, f"{error}.", kind=CLOCK) from None
+
+
+def word_of(value: str, words: type[Word], param: str) -> Word:
+    """Raises InvalidField for a word that is not of the set."""
+    for word in words:
+        if value == word.value:
+            return word
+    raise InvalidField(param, f"Expected one of: {', '.join(word.value for word in words)}.")
+
+
+def required(value: T | None, param: str) -> T:
+    """Raises MissingParameter."""
+    if value is None:
+        raise MissingParameter(param)
+    return value

@@ -1,0 +1,126 @@
+"""What can be done to a payment and seen of it beyond the contract."""
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from emulator.control.calls import Calls
+from emulator.control.fields import required, word_of
+from emulator.control.replies import reply, written
+from emulator.domain.errors import InvalidField
+from emulator.domain.instants import format_instant
+from emulator.domain.payment import Event, Payment, Reason, Status
+from emulator.domain.timers import Timer
+from emulator.domain.transitions import Change
+from emulator.domain.wire import payment_json
+from emulator.engine.accounts import Owner
+from emulator.engine.customer import Answer, Customer, Submission
+from emulator.engine.history import Detail, History, event_id
+
+DEFAULT_TIMEOUT_S = "30"
+LONGEST_TIMEOUT_MS = 300_000
+
+_SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,20})?", re.ASCII)
+
+
+class PaymentCalls:
+    """`/payments/{id}`: the customer's part, changes by hand, the timeline, waiting."""
+
+    def __init__(self, calls: Calls, customer: Customer, history: History) -> None:
+        self._calls = calls
+        self._customer = customer
+        self._history = history
+
+    async def pay(self, request: Request) -> Response:
+        call = await self._calls.decode(request, body=("method", "phone", "bank"))
+        submission = Submission(
+            method=required(call.fields.text("method"), "method"),
+            phone=call.fields.text("phone"),
+            bank=call.fields.text("bank"),
+        )
+        return _payment(await self._customer.pay(call.owner, _id(request), submission))
+
+    async def answer(self, request: Request) -> Response:
+        call = await self._calls.decode(request, body=("answer",))
+        answer = required(call.fields.word("answer", Answer), "answer")
+        return _payment(await self._customer.answer(call.owner, _id(request), answer))
+
+    async def cancel(self, request: Request) -> Response:
+        call = await self._calls.decode(request, body=())
+        return _payment(await self._customer.cancel(call.owner, _id(request)))
+
+    async def transition(self, request: Request) -> Response:
+        call = await self._calls.decode(request, body=("status", "method", "reason", "unusual"))
+        change = Change(
+            to=required(call.fields.word("status", Status), "status"),
+            method=call.fields.text("method"),
+            reason=call.fields.word("reason", Reason),
+            unusual=call.fields.flag("unusual") or False,
+        )
+        return _payment(await self._customer.transition(call.owner, _id(request), change))
+
+    async def get(self, request: Request) -> Response:
+        call = await self._calls.decode(request)
+        return reply(_shown(call.owner, await self._history.detail(call.owner, _id(request))))
+
+    async def wait(self, request: Request) -> Response:
+        call = await self._calls.decode(request, query=("status", "timeout"))
+        status = word_of(required(call.query.get("status"), "status"), Status, "status")
+        reached, payment = await self._history.wait(
+            call.owner, _id(request), status, timeout_ms=_timeout_ms(call.query)
+        )
+        return reply({"reached": reached, "payment": written(payment_json(payment))})
+
+
+def _id(request: Request) -> str:
+    return str(request.path_params["payment_id"])
+
+
+def _timeout_ms(query: Mapping[str, str]) -> int:
+    """A wait is real time: what is finer than a millisecond is dropped, not refused."""
+    value = query.get("timeout", DEFAULT_TIMEOUT_S)
+    if _SECONDS.fullmatch(value):
+        timeout_ms = int(Decimal(value) * 1000)
+        if timeout_ms <= LONGEST_TIMEOUT_MS:
+            return timeout_ms
+    raise InvalidField("timeout", f"Expected 0 to {LONGEST_TIMEOUT_MS // 1000} seconds.")
+
+
+def _payment(payment: Payment) -> Response:
+    return reply(written(payment_json(payment)))
+
+
+def _shown(owner: Owner, detail: Detail) -> dict[str, object]:
+    scheduled = [_timer(timer, detail.payment) for timer in detail.scheduled]
+    return {
+        "payment": written(payment_json(detail.payment)),
+        "reason": detail.payment.reason,
+        "mode": owner.mode,
+        "timeline": [_event(owner, event) for event in detail.timeline],
+        "next": scheduled[0] if scheduled else None,
+        "scheduled": scheduled,
+    }
+
+
+def _event(owner: Owner, event: Event) -> dict[str, object]:
+    return {
+        "id": event_id(owner, event),
+        "at": format_instant(event.at),
+        "type": event.type,
+        "status": event.status,
+        "method": event.method,
+        "reason": event.reason,
+    }
+
+
+def _timer(timer: Timer, payment: Payment) -> dict[str, object]:
+    return {
+        "at": format_instant(timer.due_at),
+        "kind": timer.kind,
+        "payment": payment.id,
+        "status": timer.change.to,
+        "reason": timer.change.reason,
+    }

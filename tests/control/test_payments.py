@@ -1,0 +1,359 @@
+"""What can be done to a payment beyond the contract, and what can be seen of it."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.control import refusal
+from tests.world import LIVE_KEY, World
+
+COMPLETES = "0900000001"
+NO_BALANCE = "+251 90-000-0002"
+TIMES_OUT = "251900000003"
+CANCELS = "00251900000004"
+HANDSET = "0911223344"
+
+TELEBIRR = {"method": "telebirr", "phone": HANDSET}
+BANK = {"method": "bank_transfer", "bank": "walia_test"}
+
+
+async def do(
+    emulator: World,
+    payment: dict[str, Any],
+    verb: str,
+    body: Any = None,
+    key: str = "test_demo_key",
+) -> httpx.Response:
+    return await emulator.control("POST", f"/payments/{payment['id']}/{verb}", body, key)
+
+
+async def done(emulator: World, payment: dict[str, Any], verb: str, body: Any = None) -> Any:
+    """A call that succeeds, and answers the payment exactly as the contract does."""
+    response = await do(emulator, payment, verb, body)
+    assert response.status_code == 200, response.text
+    assert response.json() == await emulator.retrieve(payment["id"])
+    return response.json()
+
+
+async def detail(emulator: World, payment: dict[str, Any], key: str = "test_demo_key") -> Any:
+    response = await emulator.control("GET", f"/payments/{payment['id']}", key=key)
+    assert response.status_code == 200
+    return response.json()
+
+
+@pytest.mark.parametrize(
+    ("phone", "status", "reason"),
+    [
+        (COMPLETES, "completed", None),
+        (NO_BALANCE, "failed", "insufficient_balance"),
+        (TIMES_OUT, "processing", None),
+        (CANCELS, "failed", "user_cancelled"),
+        (HANDSET, "processing", None),
+    ],
+)
+async def test_paying_has_the_outcome_of_the_number(
+    emulator: World, phone: str, status: str, reason: str | None
+) -> None:
+    payment = await emulator.create()
+    paid = await done(emulator, payment, "pay", {"method": "telebirr", "phone": phone})
+    assert (paid["status"], paid["method"]) == (status, "telebirr")
+    assert (await detail(emulator, payment))["reason"] == reason
+
+
+async def test_in_live_mode_the_test_numbers_are_numbers_like_any_other(emulator: World) -> None:
+    payment = await emulator.create(LIVE_KEY)
+    body = {"method": "telebirr", "phone": COMPLETES}
+    response = await do(emulator, payment, "pay", body, LIVE_KEY)
+    assert response.json()["status"] == "processing"
+    assert (await detail(emulator, payment, LIVE_KEY))["next"]["kind"] == "handset_timeout"
+
+
+@pytest.mark.parametrize(
+    ("changes", "body", "expected"),
+    [
+        ({}, {"method": "telebirr"}, (400, "missing_parameter", "phone")),
+        ({}, {"method": "bank_transfer"}, (400, "missing_parameter", "bank")),
+        ({}, {"method": "cash"}, (400, "invalid_method", "method")),
+        ({"methods": ["mpesa"]}, TELEBIRR, (400, "invalid_method", "method")),
+        ({}, {**TELEBIRR, "phone": ""}, (400, "invalid_phone", "phone")),
+        ({}, {**TELEBIRR, "phone": "12345"}, (400, "invalid_phone", "phone")),
+        ({}, {**TELEBIRR, "phone": "0900000001\0"}, (400, "invalid_phone", "phone")),
+        ({}, {**TELEBIRR, "phone": "٠٩٠٠٠٠٠٠٠١"}, (400, "invalid_phone", "phone")),
+        ({}, {**TELEBIRR, "phone": "0" * 201}, (400, "invalid_phone", "phone")),
+        ({}, {**TELEBIRR, "phone": "0700000001"}, (400, "invalid_phone", "phone")),
+        ({}, {"method": "mpesa", "phone": HANDSET}, (400, "invalid_phone", "phone")),
+        ({}, {**TELEBIRR, "bank": "walia_test"}, (400, "invalid_bank", "bank")),
+        ({}, {**BANK, "phone": HANDSET}, (400, "invalid_phone", "phone")),
+        ({}, {**BANK, "bank": "no_bank"}, (400, "invalid_bank", "bank")),
+    ],
+)
+async def test_what_cannot_be_paid_is_refused_and_changes_nothing(
+    emulator: World, changes: Any, body: Any, expected: tuple[int, str, str]
+) -> None:
+    payment = await emulator.create(**changes)
+    assert refusal(await do(emulator, payment, "pay", body)) == expected
+    assert await emulator.retrieve(payment["id"]) == payment
+
+
+async def test_the_first_submit_wins(emulator: World) -> None:
+    payment = await emulator.create()
+    await done(emulator, payment, "pay", TELEBIRR)
+    response = await do(emulator, payment, "pay", BANK)
+    assert refusal(response) == (409, "payment_not_payable", None)
+
+
+async def test_an_expired_payment_cannot_be_paid(emulator: World) -> None:
+    payment = await emulator.create(expires_in=60)
+    await emulator.advance(60)
+    response = await do(emulator, payment, "pay", TELEBIRR)
+    assert refusal(response) == (409, "payment_not_payable", None)
+
+
+@pytest.mark.parametrize(
+    ("submission", "answer", "status", "reason"),
+    [
+        (TELEBIRR, "approve", "completed", None),
+        (TELEBIRR, "wrong_pin", "failed", "wrong_pin"),
+        (TELEBIRR, "insufficient_balance", "failed", "insufficient_balance"),
+        (TELEBIRR, "cancel", "failed", "user_cancelled"),
+    ],
+)
+async def test_the_handset_answers(
+    emulator: World, submission: Any, answer: str, status: str, reason: str | None
+) -> None:
+    payment = await emulator.create()
+    await done(emulator, payment, "pay", submission)
+    await emulator.advance(1)
+    answered = await done(emulator, payment, "answer", {"answer": answer})
+    assert answered["status"] == status
+    assert answered["completed_at"] == (
+        "2026-01-01T00:00:01.000Z" if status == "completed" else None
+    )
+    seen = await detail(emulator, payment)
+    assert (seen["reason"], seen["next"]) == (reason, None)
+
+
+async def test_an_answer_that_does_not_fit_the_method_is_a_conflict(emulator: World) -> None:
+    payment = await emulator.create()
+    await done(emulator, payment, "pay", TELEBIRR)
+    response = await do(emulator, payment, "answer", {"answer": "decline"})
+    assert refusal(response) == (409, "invalid_state_transition", "answer")
+
+
+@pytest.mark.parametrize("phone", [None, COMPLETES, TIMES_OUT])
+async def test_where_nobody_is_asked_an_answer_is_a_conflict(
+    emulator: World, phone: str | None
+) -> None:
+    payment = await emulator.create()
+    if phone is not None:
+        await done(emulator, payment, "pay", {"method": "telebirr", "phone": phone})
+    response = await do(emulator, payment, "answer", {"answer": "approve"})
+    assert refusal(response) == (409, "invalid_state_transition", None)
+
+
+async def test_an_unanswered_handset_times_out_after_thirty_seconds(emulator: World) -> None:
+    payment = await emulator.create()
+    await done(emulator, payment, "pay", TELEBIRR)
+    assert (await emulator.advance(29.999))["effects"] == []
+    assert (await emulator.advance(0.001))["effects"][0]["reason"] == "timeout"
+    response = await do(emulator, payment, "answer", {"answer": "approve"})
+    assert refusal(response) == (409, "invalid_state_transition", None)
+
+
+async def test_the_pages_cancel_button_leaves_the_payment_pending(emulator: World) -> None:
+    payment = await emulator.create()
+    assert await done(emulator, payment, "cancel") == payment
+    await done(emulator, payment, "pay", TELEBIRR)
+    response = await do(emulator, payment, "cancel")
+    assert refusal(response) == (409, "invalid_state_transition", None)
+
+
+async def test_a_payment_is_moved_along_every_edge_by_hand(emulator: World) -> None:
+    payment = await emulator.create(methods=["mpesa", "telebirr"])
+    steps: list[tuple[dict[str, Any], str | None]] = [
+        ({"status": "processing"}, None),
+        ({"status": "failed"}, "provider_error"),
+        ({"status": "completed", "unusual": True}, None),
+        ({"status": "refunded"}, None),
+    ]
+    for body, reason in steps:
+        await emulator.advance(1)
+        changed = await done(emulator, payment, "transition", body)
+        assert (changed["status"], changed["method"]) == (body["status"], "mpesa")
+        assert (await detail(emulator, payment))["reason"] == reason
+    assert changed["completed_at"] == "2026-01-01T00:00:03.000Z"
+
+
+async def test_the_method_and_the_reason_can_be_chosen(emulator: World) -> None:
+    payment = await emulator.create()
+    moved = await done(
+        emulator, payment, "transition", {"status": "processing", "method": "bank_transfer"}
+    )
+    assert moved["method"] == "bank_transfer"
+    await done(emulator, payment, "transition", {"status": "failed", "reason": "bank_declined"})
+    assert (await detail(emulator, payment))["reason"] == "bank_declined"
+
+
+async def test_a_payment_expires_early_by_hand(emulator: World) -> None:
+    payment = await emulator.create()
+    await emulator.advance(5)
+    expired = await done(emulator, payment, "transition", {"status": "expired"})
+    assert (expired["status"], expired["method"]) == ("expired", None)
+    assert expired["expires_at"] == payment["expires_at"]
+    assert (await emulator.advance(1800))["effects"] == []
+
+
+async def test_success_comes_late_only_when_said_to_be_unusual(emulator: World) -> None:
+    for ending in ("failed", "expired"):
+        payment = await emulator.create()
+        if ending == "failed":
+            await done(emulator, payment, "transition", {"status": "processing"})
+        await done(emulator, payment, "transition", {"status": ending})
+        response = await do(emulator, payment, "transition", {"status": "completed"})
+        assert refusal(response) == (409, "invalid_state_transition", "status")
+        assert "unusual" in response.json()["error"]["message"]
+        body = {"status": "completed", "unusual": True}
+        assert (await done(emulator, payment, "transition", body))["status"] == "completed"
+
+
+LEGAL = {
+    ("pending", "processing"),
+    ("pending", "expired"),
+    ("processing", "completed"),
+    ("processing", "failed"),
+    ("completed", "refunded"),
+}
+PATHS: dict[str, list[str]] = {
+    "pending": [],
+    "processing": ["processing"],
+    "completed": ["processing", "completed"],
+    "failed": ["processing", "failed"],
+    "expired": ["expired"],
+    "refunded": ["processing", "completed", "refunded"],
+}
+
+
+@pytest.mark.parametrize("before", PATHS)
+async def test_no_other_edge_can_be_taken(emulator: World, before: str) -> None:
+    for after in PATHS:
+        payment = await emulator.create()
+        for status in PATHS[before]:
+            await done(emulator, payment, "transition", {"status": status})
+        response = await do(emulator, payment, "transition", {"status": after})
+        if (before, after) in LEGAL:
+            assert response.json()["status"] == after
+        else:
+            assert refusal(response) == (409, "invalid_state_transition", "status")
+            assert (await emulator.retrieve(payment["id"]))["status"] == before
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "param"),
+    [
+        ({"status": "processing", "reason": "timeout"}, "invalid_reason", "reason"),
+        ({"status": "processing", "method": "cash"}, "invalid_method", "method"),
+        ({"status": "expired", "method": "telebirr"}, "invalid_method", "method"),
+    ],
+)
+async def test_a_change_takes_only_what_fits_it(
+    emulator: World, body: Any, code: str, param: str
+) -> None:
+    payment = await emulator.create()
+    assert refusal(await do(emulator, payment, "transition", body)) == (400, code, param)
+    assert await emulator.retrieve(payment["id"]) == payment
+
+
+@pytest.mark.parametrize(
+    ("verb", "phone", "body"),
+    [
+        ("transition", TIMES_OUT, {"status": "completed"}),
+        ("transition", HANDSET, {"status": "completed"}),
+        ("answer", HANDSET, {"answer": "approve"}),
+    ],
+)
+async def test_a_change_by_hand_cancels_what_was_scheduled(
+    emulator: World, verb: str, phone: str, body: Any
+) -> None:
+    payment = await emulator.create()
+    await done(emulator, payment, "pay", {"method": "telebirr", "phone": phone})
+    completed = await done(emulator, payment, verb, body)
+    seen = await detail(emulator, payment)
+    assert (seen["next"], seen["scheduled"]) == (None, [])
+    assert (await emulator.advance(86_400))["effects"] == []
+    assert await emulator.retrieve(payment["id"]) == completed
+
+
+async def test_a_payment_in_processing_does_not_expire(emulator: World) -> None:
+    payment = await emulator.create(expires_in=10)
+    await done(emulator, payment, "transition", {"status": "processing"})
+    assert (await emulator.advance(60))["effects"] == []
+    assert (await emulator.retrieve(payment["id"]))["status"] == "processing"
+
+
+@pytest.mark.parametrize("verb", ["pay", "answer", "cancel", "transition"])
+async def test_an_unknown_payment_is_not_found(emulator: World, verb: str) -> None:
+    bodies: dict[str, Any] = {
+        "pay": TELEBIRR,
+        "answer": {"answer": "approve"},
+        "cancel": None,
+        "transition": {"status": "expired"},
+    }
+    response = await do(emulator, {"id": "pay_nothing"}, verb, bodies[verb])
+    assert refusal(response) == (404, "payment_not_found", None)
+
+
+async def test_a_payment_is_shown_with_its_past_and_its_future(emulator: World) -> None:
+    payment = await emulator.create()
+    seen = await detail(emulator, payment)
+    expiry = {
+        "at": "2026-01-01T00:30:00.000Z",
+        "kind": "expiry",
+        "payment": payment["id"],
+        "status": "expired",
+        "reason": None,
+    }
+    assert list(seen) == ["payment", "reason", "mode", "timeline", "next", "scheduled"]
+    assert seen["payment"] == payment
+    assert (seen["reason"], seen["mode"]) == (None, "test")
+    assert (seen["next"], seen["scheduled"]) == (expiry, [expiry])
+
+    await emulator.advance(2)
+    await done(emulator, payment, "pay", {"method": "telebirr", "phone": TIMES_OUT})
+    failure = {
+        "at": "2026-01-01T00:00:32.000Z",
+        "kind": "outcome",
+        "payment": payment["id"],
+        "status": "failed",
+        "reason": "timeout",
+    }
+    seen = await detail(emulator, payment)
+    assert (seen["next"], seen["scheduled"]) == (failure, [failure])
+
+    await emulator.advance(30)
+    seen = await detail(emulator, payment)
+    assert (seen["reason"], seen["next"], seen["scheduled"]) == ("timeout", None, [])
+    assert [{**event, "id": event["id"][:4]} for event in seen["timeline"]] == [
+        {
+            "id": "evt_",
+            "at": at,
+            "type": f"payment.{kind}",
+            "status": status,
+            "method": method,
+            "reason": reason,
+        }
+        for at, kind, status, method, reason in (
+            ("2026-01-01T00:00:00.000Z", "created", "pending", None, None),
+            ("2026-01-01T00:00:02.000Z", "processing", "processing", "telebirr", None),
+            ("2026-01-01T00:00:32.000Z", "failed", "failed", "telebirr", "timeout"),
+        )
+    ]
+
+
+async def test_a_reading_alone_settles_what_is_due(emulator: World) -> None:
+    await emulator.control("PUT", "/clock", {"frozen": False})
+    payment = await emulator.create(expires_in=60)
+    emulator.wall.move(60_000)
+    seen = await detail(emulator, payment)
+    assert seen["payment"]["status"] == "expired"
+    assert seen["timeline"][-1]["at"] == payment["expires_at"]

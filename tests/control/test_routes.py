@@ -1,0 +1,53 @@
+"""What there is under /_emulator, and what is not there."""
+
+import pytest
+
+from tests.control import refusal
+from tests.world import World
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", ""),
+        ("GET", "/nothing"),
+        ("GET", "/accounts/"),
+        ("GET", "/clock/"),
+        ("POST", "/clock"),
+        ("PATCH", "/clock"),
+        ("DELETE", "/accounts"),
+        ("GET", "/reset"),
+        ("GET", "/clock/advance"),
+        ("OPTIONS", "/clock"),
+        ("POST", "/health"),
+        ("GET", "/payments"),
+        ("POST", "/payments/pay_1"),
+        ("GET", "/payments/pay_1/pay"),
+        ("POST", "/payments/pay_1/pay/"),
+        ("PUT", "/payments/pay_1/scenario"),
+        ("GET", "/webhook_endpoints"),
+        ("GET", "/requests"),
+        ("POST", "/events"),
+    ],
+)
+async def test_an_unknown_route_or_verb_is_not_found(
+    emulator: World, method: str, path: str
+) -> None:
+    assert refusal(await emulator.control(method, path)) == (404, "route_not_found", None)
+
+
+async def test_every_answer_has_a_request_id_and_is_not_stored(emulator: World) -> None:
+    for path in ("/clock", "/nothing", "/accounts"):
+        response = await emulator.control("GET", path)
+        assert response.headers["request-id"].startswith("req_")
+        assert response.headers["cache-control"] == "no-store"
+
+
+async def test_health_needs_no_key(emulator: World) -> None:
+    response = await emulator.api.get("/_emulator/health")
+    assert response.status_code == 200
+    assert response.json()["status"] == "ok"
+
+
+async def test_the_control_api_is_not_on_the_listener_of_the_pages(emulator: World) -> None:
+    assert (await emulator.pages.get("/_emulator/clock")).status_code == 404
