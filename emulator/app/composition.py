@@ -10,8 +10,8 @@ from emulator.api.app import ASGIApp, PaymentsApi
 from emulator.api.parameters import CreateRules
 from emulator.app.gateway import Gateway, Lazily, RequestLog
 from emulator.clock import Wall
-from emulator.engine.directory import Rulings
 from emulator.engine.engine import Engine, open_engine
+from emulator.engine.founding import Rulings
 from emulator.engine.payments import CheckoutAddress
 from emulator.scenarios.values import Scenario
 from emulator.settings import Settings, data_directory

@@ -8,7 +8,8 @@ from emulator.control.replies import no_content, reply
 from emulator.domain.accounts import mask_key
 from emulator.domain.clock_spec import format_clock
 from emulator.engine.accounts import Account
-from emulator.engine.directory import Directory, NewAccount
+from emulator.engine.directory import Directory
+from emulator.engine.founding import NewAccount
 
 
 class AccountCalls:

@@ -99,6 +99,8 @@ def _shown(owner: Owner, detail: Detail) -> dict[str, object]:
         "payment": written(payment_json(detail.payment)),
         "reason": detail.payment.reason,
         "mode": owner.mode,
+        "phone": detail.payment.phone,
+        "bank": detail.payment.bank,
         "timeline": [_event(owner, event) for event in detail.timeline],
         "next": scheduled[0] if scheduled else None,
         "scheduled": scheduled,

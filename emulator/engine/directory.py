@@ -1,12 +1,12 @@
 """Who there is: accounts, their keys, and how they come and go."""
 
+import sqlite3
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
-from emulator import ids
-from emulator.clock import AccountClock, Wall
+from emulator.clock import Wall
 from emulator.domain.accounts import (
     OTHER_LIVE_KEY,
     OTHER_TEST_KEY,
@@ -14,22 +14,22 @@ from emulator.domain.accounts import (
     Mode,
     is_well_formed_key,
 )
-from emulator.domain.clock_spec import ClockKind, ClockSpec, format_clock, parse_clock
+from emulator.domain.clock_spec import format_clock
 from emulator.domain.errors import (
     AccountIsPermanent,
     InvalidApiKey,
     InvalidField,
     UnknownAccount,
 )
-from emulator.domain.rate_limit import RateLimit
-from emulator.engine.accounts import NEVER, Account, Owner, account_row, copy_of
+from emulator.engine.accounts import Account, Owner, account_row, copy_of
 from emulator.engine.announcements import Announcements
+from emulator.engine.founding import Founder, NewAccount, Rulings
 from emulator.engine.rendered import Rendered
 from emulator.engine.settling import Settling
 from emulator.storage import accounts, events, payments, rule_uses, timers
-from emulator.storage.accounts import AccountRow
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
+from emulator.storage.migrations import UnusableDatabase
 
 FIRST_ACCOUNT = "acct_demo"
 SECOND_ACCOUNT = AccountProfile(
@@ -38,29 +38,6 @@ SECOND_ACCOUNT = AccountProfile(
     test_key=OTHER_TEST_KEY,
     live_key=OTHER_LIVE_KEY,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rulings:
-    """What the settings decide about every account."""
-
-    first_test_key: str
-    first_live_key: str
-    seed: int | None
-    clock: ClockSpec
-    rate_limit: RateLimit | None
-    auto_provision: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewAccount:
-    """What a caller wants of a new account; None leaves it to us."""
-
-    name: str | None = None
-    test_key: str | None = None
-    live_key: str | None = None
-    clock: ClockSpec | None = None
-    seed: int | None = None
 
 
 class Directory:
@@ -77,12 +54,11 @@ class Directory:
         rulings: Rulings,
     ) -> None:
         self._database = database
-        self._wall = wall
         self._settling = settling
         self._rendered = rendered
         self._announcements = announcements
         self._rulings = rulings
-        self._stream = ids.stream_key(rulings.seed, "accounts")
+        self._founder = Founder(wall=wall, rulings=rulings)
         # Of all that ever were: a number names the rows and the keys of one account only.
         self._last_number = 2
         self._by_number: dict[int, Account] = {}
@@ -198,58 +174,21 @@ class Directory:
         )
         if not rows:
             made = [
-                self._made(number, profile, clock=rulings.clock, seed=rulings.seed)
+                self._founder.new(number, profile, clock=rulings.clock, seed=rulings.seed)
                 for number, profile in ((1, first), (2, SECOND_ACCOUNT))
             ]
             for account in made:
                 self._insert(tx, account)
             return made
         rows[0] = replace(rows[0], profile=replace(first, name=rows[0].profile.name))
-        accounts.replace(tx, rows[0])
+        try:
+            accounts.set_keys(tx, rows[0])
+        except sqlite3.IntegrityError:
+            raise UnusableDatabase(
+                "another account of the database has the key that the first one is to have"
+            ) from None
         self._last_number = rows[-1].number
-        return [self._taken_up(tx, row) for row in rows]
-
-    def _made(
-        self, number: int, profile: AccountProfile, *, clock: ClockSpec, seed: int | None
-    ) -> Account:
-        """A new account; a clock `frozen` at the present keeps that instant, also for a reset."""
-        running = AccountClock.from_spec(self._wall, clock)
-        if clock.kind is ClockKind.FROZEN:
-            clock = ClockSpec(kind=ClockKind.FROZEN, instant=running.now())
-        account = Account(
-            number=number, profile=profile, seed=seed, clock=running, initial_clock=clock
-        )
-        self._give_owners(
-            account,
-            ids.stream_key(seed, Mode.TEST, profile.test_key),
-            ids.stream_key(seed, Mode.LIVE, profile.live_key),
-        )
-        return account
-
-    def _give_owners(self, account: Account, test_stream: bytes, live_stream: bytes) -> None:
-        limit = self._rulings.rate_limit
-        account.test = Owner(account, Mode.TEST, stream=test_stream, rate_limit=limit)
-        account.live = Owner(account, Mode.LIVE, stream=live_stream, rate_limit=limit)
-
-    def _taken_up(self, tx: Transaction, row: AccountRow) -> Account:
-        clock = AccountClock(self._wall, frozen_at=row.frozen_at, offset_ms=row.offset_ms)
-        account = Account(
-            number=row.number,
-            profile=row.profile,
-            seed=row.seed,
-            clock=clock,
-            initial_clock=parse_clock(row.initial_clock),
-        )
-        self._give_owners(account, row.test_stream, row.live_stream)
-        account.due_at = timers.next_due_at(tx, account.number) or NEVER
-        latest_at = max(
-            (event.at for owner in account.owners for event in events.newest(tx, owner.number, 1)),
-            default=0,
-        )
-        if clock.now() < latest_at:
-            # The machine's clock was set back while the program was away.
-            clock.flow_from(latest_at)
-        return account
+        return [self._founder.taken_up(tx, row) for row in rows]
 
     @staticmethod
     def _insert(tx: Transaction, account: Account) -> None:
@@ -257,14 +196,12 @@ class Directory:
         accounts.insert(tx, account_row(account, initial_clock=initial_clock))
 
     def _create(self, tx: Transaction, *, wanted: NewAccount) -> Account:
-        rows = accounts.load_all(tx)
         number = self._last_number + 1
-        profile = self._profile(number, wanted)
-        taken = {key for row in rows for key in (row.profile.test_key, row.profile.live_key)}
+        profile = self._founder.profile(number, wanted)
         for param, key in (("test_key", profile.test_key), ("live_key", profile.live_key)):
-            if key in taken:
+            if accounts.has_key(tx, key):
                 raise InvalidField(param, "Another account has this key already.")
-        account = self._made(
+        account = self._founder.new(
             number,
             profile,
             clock=wanted.clock or self._rulings.clock,
@@ -273,22 +210,6 @@ class Directory:
         self._insert(tx, account)
         self._last_number = number
         return account
-
-    def _profile(self, number: int, wanted: NewAccount) -> AccountProfile:
-        for param, key, mode in (
-            ("test_key", wanted.test_key, Mode.TEST),
-            ("live_key", wanted.live_key, Mode.LIVE),
-        ):
-            if key is not None and not is_well_formed_key(key, mode):
-                raise InvalidField(
-                    param, f"Expected {mode}_ and 4 to 128 letters, digits or underscores."
-                )
-        return AccountProfile(
-            id=ids.account_id(self._stream, number),
-            name=wanted.name or f"Merchant {number}",
-            test_key=wanted.test_key or ids.api_key(self._stream, Mode.TEST, number),
-            live_key=wanted.live_key or ids.api_key(self._stream, Mode.LIVE, number),
-        )
 
     def _remove(self, tx: Transaction, *, account: Account) -> None:
         for owner in account.owners:
@@ -308,18 +229,17 @@ class Directory:
 
     def _restore_second(self, tx: Transaction) -> Account | None:
         """The second account anew, if it was deleted and nobody has taken its keys since."""
-        for row in accounts.load_all(tx):
-            keys = {row.profile.test_key, row.profile.live_key}
-            if row.number == 2 or keys & {SECOND_ACCOUNT.test_key, SECOND_ACCOUNT.live_key}:
-                return None
+        keys = (SECOND_ACCOUNT.test_key, SECOND_ACCOUNT.live_key)
+        if 2 in self._by_number or any(accounts.has_key(tx, key) for key in keys):
+            return None
         rulings = self._rulings
-        second = self._made(2, SECOND_ACCOUNT, clock=rulings.clock, seed=rulings.seed)
+        second = self._founder.new(2, SECOND_ACCOUNT, clock=rulings.clock, seed=rulings.seed)
         self._insert(tx, second)
         return second
 
     def _restart(self, tx: Transaction, *, account: Account) -> None:
         self._remove(tx, account=account)
-        fresh = self._made(
+        fresh = self._founder.new(
             account.number, account.profile, clock=account.initial_clock, seed=account.seed
         )
         self._insert(tx, fresh)

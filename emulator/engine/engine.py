@@ -10,7 +10,8 @@ from emulator.engine.announcements import Announcements
 from emulator.engine.changes import Changes
 from emulator.engine.checkouts import Checkouts
 from emulator.engine.customer import Customer
-from emulator.engine.directory import Directory, Rulings
+from emulator.engine.directory import Directory
+from emulator.engine.founding import Rulings
 from emulator.engine.history import History
 from emulator.engine.payments import CheckoutAddress, Payments
 from emulator.engine.rendered import Rendered

@@ -12,7 +12,10 @@ _COLUMNS = (
 )
 _ALL = f"SELECT {_COLUMNS} FROM accounts ORDER BY number"
 _INSERT = f"INSERT INTO accounts ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_REPLACE = f"INSERT OR REPLACE INTO accounts ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_HAS_KEY = (
+    "SELECT 1 FROM accounts WHERE test_key = ? UNION ALL SELECT 1 FROM accounts WHERE live_key = ?"
+)
+_SET_KEYS = "UPDATE accounts SET test_key = ?, live_key = ? WHERE number = ?"
 _DELETE = "DELETE FROM accounts WHERE number = ?"
 _SET_CLOCK = "UPDATE accounts SET frozen_at = ?, offset_ms = ? WHERE number = ?"
 
@@ -68,8 +71,17 @@ def insert(tx: Transaction, row: AccountRow) -> None:
     tx.execute(_INSERT, _parameters(row))
 
 
-def replace(tx: Transaction, row: AccountRow) -> None:
-    tx.execute(_REPLACE, _parameters(row))
+def has_key(tx: Transaction, key: str) -> bool:
+    """Whether an account has this key."""
+    return tx.execute(_HAS_KEY, (key, key)).fetchone() is not None
+
+
+def set_keys(tx: Transaction, row: AccountRow) -> None:
+    """Give an account the keys of its row.
+
+    Raises sqlite3.IntegrityError for a key that is taken.
+    """
+    tx.execute(_SET_KEYS, (row.profile.test_key, row.profile.live_key, row.number))
 
 
 def delete(tx: Transaction, number: int) -> None:

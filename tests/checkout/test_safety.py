@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from emulator.domain.payment import Status
-from emulator.engine.directory import NewAccount
+from emulator.engine.founding import NewAccount
 from tests.checkout.reading import Page
 from tests.checkout.visiting import Customer, customer, customer_of
 from tests.world import CHECKOUT_PORT, World, world

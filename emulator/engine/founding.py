@@ -1,0 +1,104 @@
+"""How an account comes to be: with what keys, streams of draws and clock."""
+
+from dataclasses import dataclass
+
+from emulator import ids
+from emulator.clock import AccountClock, Wall
+from emulator.domain.accounts import AccountProfile, Mode, is_well_formed_key
+from emulator.domain.clock_spec import ClockKind, ClockSpec, parse_clock
+from emulator.domain.errors import InvalidField
+from emulator.domain.rate_limit import RateLimit
+from emulator.engine.accounts import NEVER, Account, Owner
+from emulator.storage import events, timers
+from emulator.storage.accounts import AccountRow
+from emulator.storage.batch import Transaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rulings:
+    """What the settings decide about every account."""
+
+    first_test_key: str
+    first_live_key: str
+    seed: int | None
+    clock: ClockSpec
+    rate_limit: RateLimit | None
+    auto_provision: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewAccount:
+    """What a caller wants of a new account; None leaves it to us."""
+
+    name: str | None = None
+    test_key: str | None = None
+    live_key: str | None = None
+    clock: ClockSpec | None = None
+    seed: int | None = None
+
+
+class Founder:
+    """Makes accounts out of what is wanted or stored; it writes nothing."""
+
+    def __init__(self, *, wall: Wall, rulings: Rulings) -> None:
+        self._wall = wall
+        self._rulings = rulings
+        self._stream = ids.stream_key(rulings.seed, "accounts")
+
+    def new(
+        self, number: int, profile: AccountProfile, *, clock: ClockSpec, seed: int | None
+    ) -> Account:
+        """A new account; a clock `frozen` at the present keeps that instant, also for a reset."""
+        running = AccountClock.from_spec(self._wall, clock)
+        if clock.kind is ClockKind.FROZEN:
+            clock = ClockSpec(kind=ClockKind.FROZEN, instant=running.now())
+        account = Account(
+            number=number, profile=profile, seed=seed, clock=running, initial_clock=clock
+        )
+        self._give_owners(
+            account,
+            ids.stream_key(seed, Mode.TEST, profile.test_key),
+            ids.stream_key(seed, Mode.LIVE, profile.live_key),
+        )
+        return account
+
+    def _give_owners(self, account: Account, test_stream: bytes, live_stream: bytes) -> None:
+        limit = self._rulings.rate_limit
+        account.test = Owner(account, Mode.TEST, stream=test_stream, rate_limit=limit)
+        account.live = Owner(account, Mode.LIVE, stream=live_stream, rate_limit=limit)
+
+    def taken_up(self, tx: Transaction, row: AccountRow) -> Account:
+        clock = AccountClock(self._wall, frozen_at=row.frozen_at, offset_ms=row.offset_ms)
+        account = Account(
+            number=row.number,
+            profile=row.profile,
+            seed=row.seed,
+            clock=clock,
+            initial_clock=parse_clock(row.initial_clock),
+        )
+        self._give_owners(account, row.test_stream, row.live_stream)
+        account.due_at = timers.next_due_at(tx, account.number) or NEVER
+        latest_at = max(
+            (event.at for owner in account.owners for event in events.newest(tx, owner.number, 1)),
+            default=0,
+        )
+        if clock.now() < latest_at:
+            # The machine's clock was set back while the program was away.
+            clock.flow_from(latest_at)
+        return account
+
+    def profile(self, number: int, wanted: NewAccount) -> AccountProfile:
+        for param, key, mode in (
+            ("test_key", wanted.test_key, Mode.TEST),
+            ("live_key", wanted.live_key, Mode.LIVE),
+        ):
+            if key is not None and not is_well_formed_key(key, mode):
+                raise InvalidField(
+                    param, f"Expected {mode}_ and 4 to 128 letters, digits or underscores."
+                )
+        return AccountProfile(
+            id=ids.account_id(self._stream, number),
+            name=wanted.name or f"Merchant {number}",
+            test_key=wanted.test_key or ids.api_key(self._stream, Mode.TEST, number),
+            live_key=wanted.live_key or ids.api_key(self._stream, Mode.LIVE, number),
+        )

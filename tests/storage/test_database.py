@@ -1,0 +1,247 @@
+"""Units of work: together in one transaction, and yet each on its own."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from emulator.storage.batch import Transaction
+from emulator.storage.database import Database
+from emulator.storage.migrations import UnusableDatabase
+
+LOCKED_FOR_S = 0.05
+
+
+class Refused(Exception):
+    """What a unit of work may raise."""
+
+
+def make_table(tx: Transaction) -> None:
+    tx.execute("CREATE TABLE notes (note TEXT NOT NULL UNIQUE) STRICT")
+
+
+def add(tx: Transaction, note: str) -> str:
+    tx.execute("INSERT INTO notes VALUES (?)", (note,))
+    return note
+
+
+def add_and_fail(tx: Transaction, note: str) -> str:
+    add(tx, note)
+    raise Refused(note)
+
+
+def add_all(tx: Transaction, notes: Sequence[str]) -> list[str | Exception]:
+    """Refuses what begins with `no`, and raises for what begins with `bad`."""
+    results: list[str | Exception] = []
+    for note in notes:
+        if note.startswith("no"):
+            results.append(Refused(note))
+        else:
+            add(tx, note)
+            if note.startswith("bad"):
+                raise Refused(note)
+            results.append(note)
+    return results
+
+
+def read_all(tx: Transaction) -> list[str]:
+    return [note for (note,) in tx.execute("SELECT note FROM notes ORDER BY note")]
+
+
+@pytest.fixture(params=["memory", "file"])
+async def database(request: pytest.FixtureRequest, path: Path) -> AsyncIterator[Database]:
+    async with Database(":memory:" if request.param == "memory" else str(path)) as database:
+        await database.write(make_table)
+        yield database
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "notes.sqlite3"
+
+
+@pytest.fixture
+async def kept(path: Path) -> AsyncIterator[Database]:
+    async with Database(str(path)) as database:
+        await database.write(make_table)
+        yield database
+
+
+@pytest.fixture
+def other(kept: Database, path: Path) -> Iterator[sqlite3.Connection]:  # noqa: ARG001
+    """Another program's connection to the kept database."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        yield connection
+
+
+async def test_a_unit_of_work_that_fails_takes_no_neighbour_along(database: Database) -> None:
+    results = await asyncio.gather(
+        database.write(partial(add, note="a")),
+        database.write(partial(add_and_fail, note="b")),
+        database.write(partial(add, note="c")),
+        return_exceptions=True,
+    )
+    assert results[0] == "a"
+    assert isinstance(results[1], Refused)
+    assert results[2] == "c"
+    assert await database.read(read_all) == ["a", "c"]
+
+
+async def test_a_unit_of_work_that_breaks_a_constraint_fails_alone(database: Database) -> None:
+    results = await asyncio.gather(
+        *(database.write(partial(add, note=note)) for note in ("a", "a", "b")),
+        return_exceptions=True,
+    )
+    assert [type(result) for result in results] == [str, sqlite3.IntegrityError, str]
+    assert await database.read(read_all) == ["a", "b"]
+
+
+async def test_a_unit_of_work_alone_that_fails_leaves_nothing(database: Database) -> None:
+    with pytest.raises(Refused):
+        await database.write(partial(add_and_fail, note="a"))
+    assert await database.read(read_all) == []
+    assert await database.write(partial(add, note="a")) == "a"
+
+
+async def test_items_of_a_bulk_are_answered_each_with_its_own(database: Database) -> None:
+    results = await asyncio.gather(
+        *(database.write_bulk(add_all, note) for note in ("a", "no", "b")),
+        return_exceptions=True,
+    )
+    assert results[0] == "a"
+    assert isinstance(results[1], Refused)
+    assert results[2] == "b"
+    assert await database.read(read_all) == ["a", "b"]
+
+
+async def test_an_item_that_breaks_its_bulk_fails_alone(database: Database) -> None:
+    results = await asyncio.gather(
+        *(database.write_bulk(add_all, note) for note in ("a", "bad", "no", "b")),
+        database.write(partial(add, note="c")),
+        return_exceptions=True,
+    )
+    assert [str(result) for result in results] == ["a", "bad", "no", "b", "c"]
+    assert [type(result) for result in results] == [str, Refused, Refused, str, str]
+    assert await database.read(read_all) == ["a", "b", "c"]
+
+
+async def test_an_item_alone_that_fails_leaves_nothing(database: Database) -> None:
+    with pytest.raises(Refused):
+        await database.write_bulk(add_all, "bad")
+    assert await database.read(read_all) == []
+
+
+async def test_a_read_sees_the_writes_that_came_with_it_and_none_that_failed(
+    database: Database,
+) -> None:
+    _, _, notes = await asyncio.gather(
+        database.write(partial(add, note="a")),
+        database.write(partial(add_and_fail, note="b")),
+        database.read(read_all),
+        return_exceptions=True,
+    )
+    assert notes == ["a"]
+
+
+async def test_what_follows_a_commit_follows_only_a_commit(database: Database) -> None:
+    told: list[str] = []
+
+    def work(tx: Transaction, *, note: str, fails: bool) -> None:
+        add(tx, note)
+        tx.after_commit.append(partial(told.append, f"{note} committed"))
+        tx.undo.append(partial(told.append, f"{note} undone"))
+        if fails:
+            raise Refused
+
+    await asyncio.gather(
+        database.write(partial(work, note="a", fails=False)),
+        database.write(partial(work, note="b", fails=True)),
+        return_exceptions=True,
+    )
+    assert told == ["b undone", "a committed"]
+
+
+async def test_another_program_sees_only_what_is_committed(
+    kept: Database, other: sqlite3.Connection
+) -> None:
+    seen: list[list[str]] = []
+
+    def look() -> list[str]:
+        return [note for (note,) in other.execute("SELECT note FROM notes")]
+
+    def work(tx: Transaction) -> None:
+        add(tx, "a")
+        seen.append(look())
+
+    await kept.write(work)
+    assert seen == [[]]
+    assert look() == ["a"]
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+async def test_a_lock_of_another_program_is_waited_for(
+    kept: Database, other: sqlite3.Connection, *, is_long: bool
+) -> None:
+    other.execute("BEGIN IMMEDIATE")
+    work = asyncio.create_task(kept.write(partial(add, note="a"), is_long=is_long))
+    neighbour = asyncio.create_task(kept.write_bulk(add_all, "b"))
+    done, _ = await asyncio.wait({work, neighbour}, timeout=LOCKED_FOR_S)
+    assert not done
+    other.execute("COMMIT")
+    assert await asyncio.gather(work, neighbour) == ["a", "b"]
+
+
+async def test_a_read_does_not_wait_for_a_lock_of_another_program(
+    kept: Database, other: sqlite3.Connection
+) -> None:
+    other.execute("BEGIN IMMEDIATE")
+    assert await kept.read(read_all) == []
+    other.execute("ROLLBACK")
+
+
+async def test_work_that_nobody_waits_for_any_more_is_done_all_the_same(
+    database: Database,
+) -> None:
+    abandoned = asyncio.create_task(database.write(partial(add, note="a")))
+    stayed = asyncio.create_task(database.write(partial(add, note="b")))
+    await asyncio.wait({stayed}, timeout=0)
+    abandoned.cancel()
+    assert await stayed == "b"
+    assert await database.read(read_all) == ["a", "b"]
+
+
+async def test_many_units_of_work_share_one_transaction(database: Database) -> None:
+    statements: list[str] = []
+
+    def watch(tx: Transaction) -> None:
+        tx.execute("SELECT 1").connection.set_trace_callback(statements.append)
+
+    await database.read(watch)
+    await asyncio.gather(*(database.write(partial(add, note=str(n))) for n in range(100)))
+    assert statements.count("COMMIT") == 1
+    assert len(await database.read(read_all)) == 100
+
+
+async def test_a_file_has_one_emulator(kept: Database, path: Path) -> None:  # noqa: ARG001
+    with pytest.raises(UnusableDatabase, match="in use by another emulator"):
+        async with Database(str(path)):
+            pass
+
+
+async def test_a_closed_file_may_be_opened_again(path: Path) -> None:
+    async with Database(str(path)) as database:
+        await database.write(make_table)
+        await database.write(partial(add, note="a"))
+    async with Database(str(path)) as database:
+        assert await database.read(read_all) == ["a"]
+
+
+async def test_a_closed_database_takes_no_work(path: Path) -> None:
+    async with Database(str(path)) as database:
+        pass
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        await database.read(read_all)
