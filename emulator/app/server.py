@@ -5,6 +5,7 @@ import errno
 import os
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -68,24 +69,34 @@ async def serve(settings: Settings, *, announce: Callable[[Running], None]) -> N
 
 @contextmanager
 def _ending() -> Iterator[asyncio.Event]:
-    """An event that a signal sets; once the event is of no use any more, signals do nothing.
+    """An event that a signal sets, from `_let_signals_in` on; in the end signals do nothing.
 
     Not the loop's own handlers: closing the loop would bring back those of the system, and a
     second signal would then spoil the exit code.
     """
     end = asyncio.Event()
     loop = asyncio.get_running_loop()
+    # Threads are born with the mask of this one: no signal goes to them, not even in the last
+    # moment, when the interpreter has put the system's handlers back.
+    _hold_signals()
     for number in _ENDING_SIGNALS:
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(end.set))
     try:
         yield end
     finally:
+        _hold_signals()
         for number in _ENDING_SIGNALS:
             signal.signal(number, lambda *_: None)
-        # The interpreter, too, puts the system's handlers back when it goes. (Ignoring a signal
-        # that is just arriving makes it complain.)
-        if hasattr(signal, "pthread_sigmask"):
-            signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING_SIGNALS)
+
+
+def _hold_signals() -> None:
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING_SIGNALS)
+
+
+def _let_signals_in() -> None:
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING_SIGNALS)
 
 
 @contextmanager
@@ -177,6 +188,7 @@ class _Server(uvicorn.Server):
         # It reads files, and no request should wait for that.
         loop = asyncio.get_running_loop()
         self._announcing = loop.run_in_executor(None, self._announce, self._running)
+        _let_signals_in()
 
     async def main_loop(self) -> None:
         """Tick once a second; uvicorn would look ten times whether it should end."""

@@ -77,7 +77,7 @@ def _method_after(payment: Payment, change: Change) -> str | None:
             raise InvalidField("method", "A payment that expires has no method.")
         return payment.method
     if payment.method is None:
-        method = change.method or payment.methods[0]
+        method = payment.methods[0] if change.method is None else change.method
         if method not in payment.methods:
             raise InvalidField("method", f"The payment does not offer '{method}'.")
         return method

@@ -313,8 +313,12 @@ async def test_a_payment_is_shown_with_its_past_and_its_future(emulator: World) 
         "status": "expired",
         "reason": None,
     }
-    assert list(seen) == ["payment", "reason", "mode", "timeline", "next", "scheduled"]
+    assert list(seen) == [
+        *("payment", "reason", "mode", "phone", "bank"),
+        *("timeline", "next", "scheduled"),
+    ]
     assert seen["payment"] == payment
+    assert (seen["phone"], seen["bank"]) == (None, None)
     assert (seen["reason"], seen["mode"]) == (None, "test")
     assert (seen["next"], seen["scheduled"]) == (expiry, [expiry])
 
@@ -328,6 +332,7 @@ async def test_a_payment_is_shown_with_its_past_and_its_future(emulator: World) 
         "reason": "timeout",
     }
     seen = await detail(emulator, payment)
+    assert (seen["phone"], seen["bank"]) == ("+251900000003", None)
     assert (seen["next"], seen["scheduled"]) == (failure, [failure])
 
     await emulator.advance(30)
