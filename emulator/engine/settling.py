@@ -57,6 +57,8 @@ class Settling:
     async def run(self, accounts: AccountsOf) -> None:
         """Fire timers as real time passes; the owner of the task cancels it."""
         while True:
+            # While it is at work, whatever is due at all makes it look again.
+            self._sleeps_until = NEVER
             try:
                 due_at = await self._fire_all(accounts)
             except sqlite3.Error:

@@ -126,7 +126,7 @@ class Job:
             self.error = error
 
 
-class Busy(Exception):
+class Busy(sqlite3.OperationalError):
     """Another program holds the database; nothing of the batch has been done."""
 
 
@@ -154,8 +154,8 @@ class Batch:
         return self._connection.total_changes
 
     def _write(self, jobs: list[Job]) -> None:
-        self._begin_immediate()
         try:
+            self._begin_immediate()
             groups = _grouped(jobs)
             # What is alone in its transaction needs no savepoint, which costs as much as a row.
             self._is_alone = len(groups) == 1
@@ -164,6 +164,8 @@ class Batch:
                     for job in group:
                         self._write_one(job)
             self._connection.execute(_COMMIT)
+        except Busy:
+            raise
         except sqlite3.Error as error:
             self._fail(jobs, error)
             return
@@ -175,7 +177,8 @@ class Batch:
         try:
             self._connection.execute(_BEGIN)
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+            # The low byte: a busy database has several reasons to be.
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
                 raise
             raise Busy(str(error)) from None
 

@@ -98,7 +98,7 @@ class Database:
         await self._connection
         self._raw = self._connection.raw
         try:
-            await self._connection.submit(partial(migrate, self._raw, self._path))
+            await self._connection.submit(self._prepare)
         except BaseException:
             await self._connection.close()
             raise
@@ -127,6 +127,10 @@ class Database:
             cached_statements=CACHED_STATEMENTS,
             check_same_thread=False,  # two threads use it, one at a time
         )
+        return connection
+
+    def _prepare(self) -> None:
+        connection = self._raw
         # A small payment writes half the log that it would with pages of 4 kB.
         connection.execute("PRAGMA page_size = 2048")
         connection.execute("PRAGMA temp_store = MEMORY")
@@ -135,7 +139,7 @@ class Database:
             # Enough for `kill -9`: the log is in the system's hands when COMMIT returns.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA wal_autocheckpoint = 0")
-        return connection
+        migrate(connection, self._path)
 
     async def write(self, work: Work[T], *, is_long: bool = False) -> T:
         """Do a unit of work in a transaction and return its result once it is committed.

@@ -1,0 +1,144 @@
+"""What `serve` prints once when it answers: where it is, and what one needs for a first call."""
+
+from collections.abc import Iterable
+
+from emulator import __version__
+from emulator.app.composition import Running, shipped_scenarios
+from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY, Mode, mask_key
+from emulator.domain.durations import UNIT_MS
+from emulator.domain.instants import format_instant
+from emulator.domain.outcomes import Handset, Outcome, Step
+from emulator.engine.accounts import Account
+from emulator.scenarios.values import Scenario
+from emulator.settings import IN_MEMORY, Settings
+
+_PUBLIC_KEYS = {DEMO_TEST_KEY, DEMO_LIVE_KEY}
+_NAME_WIDTH = 11
+
+Line = tuple[str, str]
+
+
+def banner(running: Running) -> str:
+    """The text, without a line break at its end; it reads the shipped scenario files."""
+    settings = running.settings
+    account = running.engine.directory.first
+    blocks = [
+        [f"ETB payments emulator {__version__}"],
+        _named(_addresses(running)),
+        _named(_keys(account)),
+        _test_numbers(shipped_scenarios(), settings),
+        _named([*_state(account, settings), *_switched_on(settings)]),
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _named(lines: Iterable[Line]) -> list[str]:
+    return [f"  {name:<{_NAME_WIDTH}} {text}" for name, text in lines]
+
+
+def _addresses(running: Running) -> list[Line]:
+    settings = running.settings
+    api = settings.local_url(running.api_port)
+    return [
+        ("API", api),
+        ("Checkout", settings.public_checkout_url(running.checkout_port)),
+        ("Control", f"{api}/_emulator/  (JSON; no dashboard yet)"),
+    ]
+
+
+def _keys(account: Account) -> list[Line]:
+    profile = account.profile
+    return [
+        ("Test key", _shown(profile.test_key)),
+        ("Live key", f"{_shown(profile.live_key)}  (its payments are simulated, too)"),
+    ]
+
+
+def _shown(key: str) -> str:
+    return key if key in _PUBLIC_KEYS else mask_key(key)
+
+
+def _test_numbers(scenarios: Iterable[Scenario], settings: Settings) -> list[str]:
+    """A line for each outcome, with the number of each method that has it."""
+    numbers = _numbers(scenarios)
+    methods = [method for method in settings.methods if method in numbers]
+    outcomes = list(dict.fromkeys(outcome for method in methods for outcome in numbers[method]))
+    if not outcomes:
+        return []
+    width = max(map(len, outcomes))
+    head = "  ".join(f"{method:<13}" for method in methods)
+    return [
+        f"  {'Test numbers':<{width + 2}}  {head}".rstrip(),
+        *(
+            f"    {outcome:<{width}}  "
+            + "  ".join(f"{numbers[method].get(outcome, ''):<13}" for method in methods).rstrip()
+            for outcome in outcomes
+        ),
+    ]
+
+
+def _numbers(scenarios: Iterable[Scenario]) -> dict[str, dict[str, str]]:
+    """By method, then by outcome, the test mode's number that leads to it."""
+    numbers: dict[str, dict[str, str]] = {}
+    for scenario in scenarios:
+        for rule in scenario.outcomes if scenario.enabled else ():
+            when = rule.when
+            if when.mode is Mode.TEST and when.method and when.phone:
+                numbers.setdefault(when.method, {}).setdefault(_told(rule.then), when.phone)
+    return numbers
+
+
+def _told(outcome: Outcome) -> str:
+    if isinstance(outcome, Handset):
+        return "the handset asks"
+    return ", then ".join(map(_step, outcome.steps)) or "stays in processing"
+
+
+def _step(step: Step) -> str:
+    reason = f": {step.reason}" if step.reason else ""
+    after = f" after {_duration(step.after_ms)}" if step.after_ms else ""
+    return f"{step.status}{after}{reason}"
+
+
+def _duration(length_ms: int) -> str:
+    """A span of time as a scenario file has it, in the largest unit that goes into it."""
+    unit = max(
+        (unit for unit in UNIT_MS if length_ms % UNIT_MS[unit] == 0), key=lambda unit: UNIT_MS[unit]
+    )
+    return f"{length_ms // UNIT_MS[unit]}{unit}"
+
+
+def _state(account: Account, settings: Settings) -> list[Line]:
+    """What a database that was there before says counts, not what the settings say."""
+    clock = account.clock
+    now = format_instant(clock.now())
+    if clock.is_frozen:
+        told = f"frozen at {now}"
+    else:
+        told = f"{now} and flowing, not the present" if clock.offset_ms else "real"
+    return [
+        ("Clock", told),
+        ("Seed", "random" if account.seed is None else str(account.seed)),
+        (
+            "Database",
+            "in memory, gone at the end" if settings.database == IN_MEMORY else settings.database,
+        ),
+    ]
+
+
+def _switched_on(settings: Settings) -> list[Line]:
+    limit = settings.rate_limit
+    lines = [
+        ("Scenarios", f"{', '.join(settings.scenarios)}, before our own", settings.scenarios),
+        ("Strict", "refuses what is otherwise tolerated with a warning", settings.strict),
+        ("Accounts", "an unknown test_ key becomes a new one", settings.auto_provision),
+        ("Redirects", "http:// is accepted on local names", settings.allow_http_localhost),
+        (
+            "Rate limit",
+            limit
+            and f"{limit.requests} requests in {_duration(limit.period_ms)}, per account and mode",
+            limit,
+        ),
+        ("Webhooks", "are not sent by this version, --webhook-url waits", settings.webhook_url),
+    ]
+    return [(name, str(text)) for name, text, is_on in lines if is_on]

@@ -1,0 +1,180 @@
+"""Each command and its options; what a command needs is imported when it runs."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from emulator import __version__
+from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from emulator.app.composition import Running
+
+PROGRAM = "payments-emulator"
+
+
+class Mistake(click.ClickException):
+    """What the user got wrong, in a line on stderr for each thing; exit code 2."""
+
+    exit_code = 2
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+
+class Unhealthy(Mistake):
+    """Nobody's mistake: the server does not answer."""
+
+    exit_code = 1
+
+
+def _options(options: Sequence[Option]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = _click_option(option)(command)
+        return command
+
+    return decorate
+
+
+def _click_option(option: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    default = f"  [default: {option.default_text}]" if option.default_text else ""
+    if option.is_switch:
+        return click.option(option.flag, is_flag=True, default=None, help=option.help)
+    return click.option(
+        option.flag,
+        metavar=option.metavar,
+        multiple=option.is_repeatable,
+        help=option.help + default,
+    )
+
+
+def _settings(flags: dict[str, object]) -> Settings:
+    try:
+        return resolve(flags, os.environ)
+    except SettingsError as error:
+        raise Mistake(str(error)) from None
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    no_args_is_help=True,
+)
+@click.version_option(__version__, prog_name=PROGRAM)
+def cli() -> None:
+    """A local, high-fidelity emulator of the ETB hosted-checkout payments service."""
+
+
+@cli.command()
+@_options(OPTIONS)
+def serve(**flags: object) -> None:
+    """Run the service.
+
+    Each option is also a variable EMULATOR_<NAME> and a key of the --config file.
+    """
+    settings = _settings(flags)
+    import asyncio
+    import gc
+    import logging
+    import sqlite3
+
+    from emulator.app.server import NoListener, end_on_signals
+    from emulator.app.server import serve as serve_forever
+    from emulator.scenarios.problems import ScenarioError
+    from emulator.storage.batch import Busy
+    from emulator.storage.migrations import UnusableDatabase
+
+    end_on_signals()
+    logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING)
+    # What is loaded now lives as long as the program: the collector need not look at it again.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(serve_forever(settings, announce=_announce))
+    except ScenarioError as error:
+        raise Mistake(*map(str, error.problems)) from None
+    except (NoListener, UnusableDatabase) as error:
+        raise Mistake(str(error)) from None
+    except (Busy, sqlite3.DatabaseError) as error:
+        raise Mistake(f"cannot use the database {settings.database}: {error}") from None
+
+
+def _loop_factory() -> "Callable[[], asyncio.AbstractEventLoop] | None":
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def _announce(running: "Running") -> None:
+    # On this thread nothing is urgent, and on that of the requests everything.
+    usual_s = sys.getswitchinterval()
+    sys.setswitchinterval(usual_s / 20)
+    try:
+        from emulator.cli.banner import banner
+
+        text = banner(running)
+    finally:
+        sys.setswitchinterval(usual_s)
+    try:
+        click.echo(text)
+    except OSError:
+        # Nobody reads it (`serve | head -1`), which is no reason to end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@cli.command()
+@_options([option for option in OPTIONS if option.name in {"host", "port", "config"}])
+def health(**flags: object) -> None:
+    """Exit with 0 when the server answers, else with 1.
+
+    Give it what `serve` was given, as options, variables or --config file.
+    """
+    # The other port is not asked for, so whatever is known of it must not be in the way.
+    settings = _settings({**flags, "checkout-port": 0})
+    if settings.port == 0:
+        raise Mistake("port 0 is any free port; name the real one with --port")
+    from emulator.cli.probe import NotHealthy, check_health
+
+    try:
+        check_health(settings.host, settings.port)
+    except NotHealthy as error:
+        raise Unhealthy(str(error)) from None
+
+
+@cli.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
+def check(paths: tuple[str, ...]) -> int:
+    """Validate scenario files, and all those of a directory.
+
+    Each mistake is a line: path:line:column: what was expected. Exit code 2 when there is any.
+    """
+    from emulator.scenarios.library import check_paths
+
+    problems, files_count = check_paths([Path(path) for path in paths])
+    for problem in problems:
+        click.echo(str(problem))
+    if problems:
+        return 2
+    click.echo(f"{files_count} {'file' if files_count == 1 else 'files'}: no problems")
+    return 0
+
+
+@cli.command()
+def schema() -> None:
+    """Print the JSON Schema of scenario files."""
+    import json
+
+    from emulator.scenarios.schema import scenario_schema
+
+    click.echo(json.dumps(scenario_schema(), indent=2, ensure_ascii=False))

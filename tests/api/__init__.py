@@ -1,0 +1,1 @@
+"""The emulated contract, clause by clause."""

@@ -1,0 +1,156 @@
+"""Who may ask (contract, section 5)."""
+
+import asyncio
+
+import pytest
+
+from emulator.domain.rate_limit import RateLimit
+from tests.api.asking import JSON, PAYMENTS, get, ids, page, post, refusal
+from tests.world import LIVE_KEY, TEST_KEY, World, headers, order, world
+
+MISSING = (401, "missing_api_key", None)
+INVALID = (401, "invalid_api_key", None)
+
+
+@pytest.mark.parametrize(
+    ("authorization", "expected"),
+    [
+        (None, MISSING),
+        (b"", MISSING),
+        (b"Bearer", MISSING),
+        (b"Bearer ", MISSING),
+        (b"bearer    ", MISSING),
+        (b"Basic dGVzdF9kZW1vX2tleTo=", MISSING),
+        (b"Token test_demo_key", MISSING),
+        (b"test_demo_key", MISSING),
+        (b"Bearertest_demo_key", MISSING),
+        (b"Bearer demo_key", INVALID),
+        (b"Bearer TEST_demo_key", INVALID),
+        (b"Bearer Test_Demo_Key", INVALID),
+        (b"Bearer sk_demo_key", INVALID),
+        (b"Bearer test_", INVALID),
+        (b"Bearer test_abc", INVALID),
+        (b"Bearer test_" + b"a" * 129, INVALID),
+        (b"Bearer test_" + b"a" * 100_000, INVALID),
+        (b"Bearer test_demo-key", INVALID),
+        (b"Bearer test_demo_key extra", INVALID),
+        (b'Bearer "test_demo_key"', INVALID),
+        (b"Bearer test_demo_key,", INVALID),
+        (b"Bearer test_d\xc3\xa9mo_key", INVALID),
+        (b"Bearer \xff\xfe", INVALID),
+        (b"Bearer \x00", INVALID),
+        (b"Bearer test_nobody", INVALID),
+        (b"Bearer live_nobody", INVALID),
+    ],
+)
+async def test_a_missing_or_invalid_key_yields_401(
+    emulator: World, authorization: bytes | None, expected: tuple[int, str, None]
+) -> None:
+    """5 rule 4: a missing or invalid key yields 401."""
+    sent = [] if authorization is None else [(b"Authorization", authorization)]
+    response = await emulator.api.get(PAYMENTS, headers=sent)
+    assert refusal(response) == expected
+    assert response.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "bEaReR"])
+async def test_the_scheme_may_be_written_in_any_case(emulator: World, scheme: str) -> None:
+    """5 rule 1: the key is sent as a Bearer token; a scheme's name has no case (RFC 9110)."""
+    sent = {"Authorization": f"{scheme} {TEST_KEY}"}
+    assert (await emulator.api.get(PAYMENTS, headers=sent)).status_code == 200
+
+
+async def test_a_key_is_not_told_in_the_answer_that_refuses_it(emulator: World) -> None:
+    """5 rule 4: an error never repeats the secret."""
+    response = await get(emulator, PAYMENTS, "test_very_secret_word")
+    assert "very_secret_word" not in response.text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "content_type"),
+    [
+        ("GET", "/v1", b"", JSON),
+        ("GET", "/v1/", b"", JSON),
+        ("GET", "/v1/nothing", b"", JSON),
+        ("PATCH", "/v1/payments", b"{}", JSON),
+        ("DELETE", "/v1/payments/pay_x", b"", JSON),
+        ("OPTIONS", "/v1/payments", b"", JSON),
+        ("GET", "/v1/payments/pay_unknown", b"", JSON),
+        ("GET", "/v1/payments?limit=0", b"", JSON),
+        ("POST", "/v1/payments", b"{", JSON),
+        ("POST", "/v1/payments", b"{}", "text/plain"),
+        ("POST", "/v1/payments", b" " * 300_000, JSON),
+    ],
+)
+async def test_authentication_comes_before_everything(
+    emulator: World, method: str, path: str, body: bytes, content_type: str
+) -> None:
+    """5 rule 1: every request carries the header; without it nothing else is looked at."""
+    response = await emulator.api.request(
+        method, path, content=body, headers={"Content-Type": content_type}
+    )
+    assert refusal(response) == MISSING
+
+
+async def test_a_stranger_does_not_use_up_anybodys_rate_limit() -> None:
+    """5 rule 4 before section 8: authentication comes before the rate limit."""
+    async with world(rate_limit=RateLimit(requests=1, period_ms=1000)) as emulator:
+        for _ in range(5):
+            assert refusal(await get(emulator, PAYMENTS, "test_nobody")) == INVALID
+        assert (await get(emulator, PAYMENTS)).status_code == 200
+
+
+async def test_the_prefix_of_the_key_chooses_sandbox_or_live(emulator: World) -> None:
+    """5 rules 2 and 3: `test_` operates in the sandbox, `live_` apart from it."""
+    sandbox = await emulator.create()
+    live = await emulator.create(LIVE_KEY)
+    assert await ids(emulator) == [sandbox["id"]]
+    assert await ids(emulator, LIVE_KEY) == [live["id"]]
+    for payment, key in ((sandbox, LIVE_KEY), (live, TEST_KEY)):
+        response = await get(emulator, f"{PAYMENTS}/{payment['id']}", key)
+        assert refusal(response) == (404, "payment_not_found", None)
+
+
+class TestAutoProvision:
+    """Section 5 is silent on where keys come from; `--auto-provision` makes them on first use."""
+
+    async def test_without_it_an_unknown_key_stays_unknown(self, emulator: World) -> None:
+        assert refusal(await get(emulator, PAYMENTS, "test_new_merchant")) == INVALID
+
+    async def test_an_unknown_test_key_becomes_a_new_empty_account(self) -> None:
+        async with world(auto_provision=True) as emulator:
+            ours = await emulator.create()
+            assert await ids(emulator, "test_new_merchant") == []
+            theirs = await emulator.create("test_new_merchant")
+            assert await ids(emulator, "test_new_merchant") == [theirs["id"]]
+            assert await ids(emulator) == [ours["id"]]
+
+    @pytest.mark.parametrize(
+        "key", ["live_new_merchant", "test_abc", "test_new-merchant", "other_merchant"]
+    )
+    async def test_no_other_key_does(self, key: str) -> None:
+        async with world(auto_provision=True) as emulator:
+            assert refusal(await get(emulator, PAYMENTS, key)) == INVALID
+
+    @pytest.mark.parametrize("key", ["test_abcd", "test_" + "Z9_" * 42 + "zz"])
+    async def test_the_shortest_and_the_longest_key_do(self, key: str) -> None:
+        async with world(auto_provision=True) as emulator:
+            assert (await page(emulator, key))["data"] == []
+
+    async def test_first_requests_that_arrive_together_make_one_account(self) -> None:
+        async with world(auto_provision=True) as emulator:
+            answers = await asyncio.gather(
+                *(post(emulator, order(), "test_new_merchant") for _ in range(16))
+            )
+            assert {answer.status_code for answer in answers} == {201}
+            created = {answer.json()["id"] for answer in answers}
+            assert len(created) == 16
+            assert set(await ids(emulator, "test_new_merchant", limit=100)) == created
+
+
+async def test_a_given_key_replaces_the_demo_key() -> None:
+    """5 rule 4: what is no key of an account any more is invalid."""
+    async with world(test_key="test_of_our_own") as emulator:
+        response = await emulator.api.get(PAYMENTS, headers=headers("test_of_our_own"))
+        assert response.status_code == 200
+        assert refusal(await get(emulator, PAYMENTS, TEST_KEY)) == INVALID

@@ -1,0 +1,302 @@
+"""What a create call's body must be, before anybody reads its members (contract, section 4)."""
+
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.api.asking import JSON, PAYMENTS, WARNING, get, post, refusal, refused
+from tests.world import World, headers, order
+
+LARGEST = 256 * 1024
+WHOLE = json.dumps(order()).encode()
+
+
+def padded(length: int) -> bytes:
+    return WHOLE + b" " * (length - len(WHOLE))
+
+
+async def in_chunks(body: bytes, size: int = 50_000) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), size):
+        yield body[start : start + size]
+
+
+def nested(levels: int, opening: str = "[", closing: str = "]") -> str:
+    """An unknown member that makes the body this deep; the body itself is one level."""
+    return json.dumps(order())[:-1] + f',"x":{opening * (levels - 1)}{closing * (levels - 1)}}}'
+
+
+class TestMediaType:
+    """4: POST requests must carry `Content-Type: application/json`."""
+
+    @pytest.mark.parametrize(
+        "content_type",
+        [
+            "application/json",
+            "Application/JSON",
+            "application/json; charset=utf-8",
+            "application/json;charset=UTF-8",
+            'application/json; charset="utf-8"',
+            "application/json ; charset=utf-8 ",
+            "application/json; version=1; Charset=Utf-8",
+            "application/json;",
+        ],
+    )
+    async def test_json_in_utf_8_is_taken(self, emulator: World, content_type: str) -> None:
+        response = await post(emulator, WHOLE, **{"Content-Type": content_type})
+        assert response.status_code == 201
+        assert WARNING not in response.headers
+
+    @pytest.mark.parametrize(
+        "content_type",
+        [
+            "",
+            "text/plain",
+            "text/json",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=x",
+            "application/problem+json",
+            "application/jsonx",
+            "json",
+            "*/*",
+            "application/json, application/json",
+            "application/json; charset=latin-1",
+            "application/json; charset=utf-16",
+            "application/json; charset=",
+        ],
+    )
+    async def test_all_else_is_not(self, emulator: World, content_type: str) -> None:
+        refusal = await refused(emulator, WHOLE, **{"Content-Type": content_type})
+        assert refusal == ("unsupported_content_type", None)
+
+    async def test_a_body_without_a_media_type_is_not_taken(self, emulator: World) -> None:
+        response = await emulator.api.post(PAYMENTS, content=WHOLE, headers=headers())
+        assert refusal(response) == (400, "unsupported_content_type", None)
+
+    async def test_it_comes_before_the_size_and_the_size_before_json(self, emulator: World) -> None:
+        huge = b"{" * (LARGEST + 1)
+        code, _ = await refused(emulator, huge, **{"Content-Type": "text/plain"})
+        assert code == "unsupported_content_type"
+        code, _ = await refused(emulator, huge)
+        assert code == "request_too_large"
+
+
+class TestSize:
+    """8 names no limit of size; 256 KiB is ours, so that a test machine stays up."""
+
+    async def test_the_largest_body_is_taken(self, emulator: World) -> None:
+        assert (await post(emulator, padded(LARGEST))).status_code == 201
+
+    async def test_one_byte_more_is_too_large(self, emulator: World) -> None:
+        assert await refused(emulator, padded(LARGEST + 1)) == ("request_too_large", None)
+
+    @pytest.mark.parametrize(("length", "status"), [(LARGEST, 201), (LARGEST + 1, 400)])
+    async def test_a_body_in_chunks_is_measured_as_it_comes(
+        self, emulator: World, length: int, status: int
+    ) -> None:
+        response = await emulator.api.post(
+            PAYMENTS,
+            content=in_chunks(padded(length)),
+            headers={**headers(), "Content-Type": JSON},
+        )
+        assert response.status_code == status, response.text
+        if status == 400:
+            assert refusal(response) == (400, "request_too_large", None)
+
+    async def test_an_empty_chunk_is_not_the_end(self, emulator: World) -> None:
+        async def chunks() -> AsyncIterator[bytes]:
+            for chunk in (b"", WHOLE[:5], b"", WHOLE[5:], b""):
+                yield chunk
+
+        response = await emulator.api.post(
+            PAYMENTS, content=chunks(), headers={**headers(), "Content-Type": JSON}
+        )
+        assert response.status_code == 201
+
+    async def test_what_announces_itself_as_too_large_is_not_read(self, emulator: World) -> None:
+        async def never() -> AsyncIterator[bytes]:
+            raise AssertionError("the body was read")
+            yield b""
+
+        response = await emulator.api.post(
+            PAYMENTS,
+            content=never(),
+            headers={**headers(), "Content-Type": JSON, "Content-Length": "9" * 30},
+        )
+        assert refusal(response) == (400, "request_too_large", None)
+
+
+class TestJson:
+    """4: a JSON body, read strictly (RFC 8259)."""
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"",
+            b" ",
+            b"{",
+            b"{}{}",
+            b"{} x",
+            b"{'amount': 100}",
+            b'{"amount": 100,}',
+            b'{"amount" 100}',
+            b"{amount: 100}",
+            b"// comment\n{}",
+            b'{"amount": 0100}',
+            b'{"amount": +100}',
+            b'{"amount": 100.}',
+            b'{"amount": .5}',
+            b'{"amount": 0x64}',
+            b'{"amount": NaN}',
+            b'{"amount": Infinity}',
+            b'{"amount": -Infinity}',
+            b'{"amount": True}',
+            b'{"currency": "E\tB"}',
+            b'{"currency": "E\x00B"}',
+            b'{"currency": "\\x45TB"}',
+            b'{"currency": "ETB}',
+            b'{"currency": "\xff"}',
+            b'{"currency": "\xc0\xaf"}',
+            b'{"currency": "\xed\xa0\x80"}',
+            b"\xef\xbb\xbf" + WHOLE,
+            WHOLE.decode().encode("utf-16"),
+            WHOLE.decode().encode("utf-16-le"),
+            b"\x00" * 100,
+            b"amount=100&currency=ETB",
+        ],
+    )
+    async def test_what_is_not_json_is_refused(self, emulator: World, body: bytes) -> None:
+        assert await refused(emulator, body) == ("invalid_json", None)
+
+    @pytest.mark.parametrize(
+        "member",
+        [
+            rb'"x": "\ud800"',
+            rb'"x": "\udc00\ud800"',
+            rb'"x": "a\ud83d"',
+            rb'"\ud800": 1',
+            rb'"x": {"\udfff": 1}',
+            rb'"x": ["\ud800\u0041"]',
+            rb'"x": ' + b"9" * 5000 + rb', "y": "\ud800"',
+            b'"x": ' + b"9" * 5000 + b', "y": NaN',
+            b'"x": ' + b"9" * 5000 + b', "y": "\x01"',
+        ],
+    )
+    async def test_half_of_a_surrogate_pair_is_no_json(
+        self, emulator: World, member: bytes
+    ) -> None:
+        body = WHOLE[:-1] + b"," + member + b"}"
+        assert await refused(emulator, body) == ("invalid_json", None)
+
+    async def test_a_whole_surrogate_pair_is_one_character(self, emulator: World) -> None:
+        response = await post(emulator, order_with_metadata(rb'{"a": "\ud83d\ude00"}'))
+        assert response.json()["metadata"] == {"a": "\U0001f600"}
+
+    @pytest.mark.parametrize("body", [b"null", b"true", b"1", b"1.5", b'"x"', b"[]", b"[{}]"])
+    async def test_what_is_no_object_is_refused(self, emulator: World, body: bytes) -> None:
+        assert await refused(emulator, body) == ("invalid_request_body", None)
+
+    async def test_a_huge_number_is_no_object_either(self, emulator: World) -> None:
+        assert await refused(emulator, b"9" * 5000) == ("invalid_request_body", None)
+
+    @pytest.mark.parametrize(
+        ("opening", "closing"), [("[", "]"), ('{"a":', "}")], ids=["arrays", "objects"]
+    )
+    async def test_nesting_over_32_is_refused(
+        self, emulator: World, opening: str, closing: str
+    ) -> None:
+        inner = "" if opening == "[" else "1"
+        whole = nested(32, opening, closing).replace(opening + closing, opening + inner + closing)
+        response = await post(emulator, whole.encode())
+        assert response.headers[WARNING] == "unknown-parameter:x"
+        too_deep = nested(33, opening, closing).replace(
+            opening + closing, opening + inner + closing
+        )
+        assert await refused(emulator, too_deep.encode()) == ("invalid_json", None)
+
+    @pytest.mark.parametrize("levels", [1_000, 100_000])
+    async def test_nesting_without_end_costs_nothing(self, emulator: World, levels: int) -> None:
+        assert await refused(emulator, nested(levels).encode()) == ("invalid_json", None)
+        assert await refused(emulator, b"[" * levels) == ("invalid_json", None)
+
+    async def test_brackets_inside_strings_do_not_nest(self, emulator: World) -> None:
+        text = '[{"\\' * 100
+        created = await emulator.create(metadata={"a": text, "[{": "}]" * 50})
+        assert created["metadata"] == {"a": text, "[{": "}]" * 50}
+
+    async def test_brackets_side_by_side_do_not_nest(self, emulator: World) -> None:
+        body = WHOLE[:-1] + b',"x":[' + b",".join([b"[[{}]]"] * 200) + b"]}"
+        assert (await post(emulator, body)).status_code == 201
+
+    async def test_white_space_around_everything_is_json(self, emulator: World) -> None:
+        body = json.dumps(order(), indent=4).replace("\n", "\r\n\t ").encode()
+        assert (await post(emulator, b"\r\n\t " + body + b"\n")).status_code == 201
+
+    async def test_a_tiny_error_is_told_in_words(self, emulator: World) -> None:
+        response = await post(emulator, b"{")
+        assert "JSON" in response.json()["error"]["message"]
+
+
+class TestDuplicates:
+    """RFC 8259 leaves a member given twice open; here the last counts, with a warning."""
+
+    @pytest.mark.parametrize(
+        "spaced",
+        [
+            b'"amount":%d',
+            b'"amount" :%d',
+            b'"amount"\t:%d',
+            b'"amount"\n: %d',
+            b'"am\\u006funt":%d',
+        ],
+    )
+    async def test_the_last_counts(self, emulator: World, spaced: bytes) -> None:
+        body = WHOLE[:-1] + b"," + spaced % 700 + b"," + spaced % 900 + b"}"
+        response = await post(emulator, body)
+        assert response.json()["amount"] == 900
+        assert response.headers[WARNING] == "duplicate-parameter:amount"
+
+    async def test_inside_metadata_the_last_counts_too(self, emulator: World) -> None:
+        response = await post(emulator, order_with_metadata(b'{"a":"1","b":"2","a":"3"}'))
+        assert response.json()["metadata"] == {"a": "3", "b": "2"}
+        assert response.headers[WARNING] == "duplicate-parameter:metadata"
+
+    async def test_a_whole_metadata_given_twice_is_replaced_not_merged(
+        self, emulator: World
+    ) -> None:
+        body = order_with_metadata(b'{"a":"1"}')[:-1] + b',"metadata":{"b":"2"}}'
+        response = await post(emulator, body)
+        assert response.json()["metadata"] == {"b": "2"}
+        assert response.headers[WARNING] == "duplicate-parameter:metadata"
+
+    async def test_an_earlier_one_that_is_wrong_does_not_matter(self, emulator: World) -> None:
+        body = b'{"amount":"no",' + WHOLE[1:]
+        response = await post(emulator, body)
+        assert response.status_code == 201
+        assert response.headers[WARNING] == "duplicate-parameter:amount"
+
+    async def test_a_last_one_that_is_null_is_absent(self, emulator: World) -> None:
+        code, param = await refused(emulator, WHOLE[:-1] + b',"amount":null}')
+        assert (code, param) == ("missing_parameter", "amount")
+
+    @pytest.mark.parametrize("value", ['":', '":"', '\\":', ':"', '{"a":1,"a":2}'])
+    async def test_what_only_looks_like_a_member_is_none(self, emulator: World, value: str) -> None:
+        response = await post(emulator, order(metadata={"amount": value, value: "amount"}))
+        assert response.json()["metadata"] == {"amount": value, value: "amount"}
+        assert WARNING not in response.headers
+
+
+async def test_a_body_of_unknown_members_is_answered_like_any_other(emulator: World) -> None:
+    """Rule for silence: at most 16 slugs, however many there would be to tell of."""
+    members = {f"a{number}": 1 for number in range(18_000)}
+    response = await post(emulator, json.dumps({**order(), **members}).encode())
+    assert response.status_code == 201
+    slugs = response.headers[WARNING].split(", ")
+    assert slugs == [*(f"unknown-parameter:a{number}" for number in range(16)), "more"]
+    query = "&".join(f"a{number}=1" for number in range(5_000))
+    listed = await get(emulator, f"{PAYMENTS}?{query}")
+    assert listed.headers[WARNING].split(", ") == slugs
+
+
+def order_with_metadata(token: bytes) -> bytes:
+    return WHOLE[:-1] + b',"metadata":' + token + b"}"

@@ -1,0 +1,318 @@
+"""The parameters of a create call, one table each (contract, section 4.1)."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.api.asking import WARNING, order_with, post, refusal, refused
+from tests.world import World, order, world
+
+REQUIRED = ("amount", "currency", "methods", "success_url", "cancel_url")
+OPTIONAL = ("metadata", "idempotency_key", "expires_in")
+# One value each that is surely wrong.
+WRONG = {
+    "amount": "x",
+    "currency": "USD",
+    "methods": [],
+    "success_url": "x",
+    "cancel_url": "x",
+    "metadata": "x",
+    "idempotency_key": "",
+    "expires_in": "x",
+}
+
+
+@pytest.mark.parametrize("param", REQUIRED)
+@pytest.mark.parametrize("absent", [..., None], ids=["absent", "null"])
+async def test_what_is_required_may_not_be_missing(
+    emulator: World, param: str, absent: Any
+) -> None:
+    """4.1: null counts as absent."""
+    assert await refused(emulator, order(**{param: absent})) == ("missing_parameter", param)
+
+
+@pytest.mark.parametrize("param", OPTIONAL)
+async def test_what_is_optional_may_be_null(emulator: World, param: str) -> None:
+    """4.1: null counts as absent."""
+    response = await post(emulator, order(**{param: None}))
+    assert response.status_code == 201
+    assert WARNING not in response.headers
+
+
+@pytest.mark.parametrize("param", list(WRONG))
+async def test_only_the_first_problem_is_told_in_the_order_of_the_table(
+    emulator: World, param: str
+) -> None:
+    """4.1: the parameters in the order of the contract's table."""
+    names = list(WRONG)
+    later = names[names.index(param) :]
+    wrong = {name: WRONG[name] for name in reversed(later)}
+    assert await refused(emulator, {**wrong, **order(**wrong)}) == (f"invalid_{param}", param)
+
+
+@pytest.mark.parametrize("param", REQUIRED[1:])
+async def test_what_is_missing_takes_its_turn_in_that_order(emulator: World, param: str) -> None:
+    """4.1: a missing parameter is a problem of that parameter."""
+    earlier = REQUIRED[REQUIRED.index(param) - 1]
+    body = order(**{param: ..., earlier: WRONG[earlier]})
+    assert await refused(emulator, body) == (f"invalid_{earlier}", earlier)
+    body = order(**{param: ..., "expires_in": "x"})
+    assert await refused(emulator, body) == ("missing_parameter", param)
+
+
+class TestAmount:
+    """4.1: amount, an integer in ETB cents, minimum 100."""
+
+    @pytest.mark.parametrize("token", ["100", "101", "15000", str(2**53 - 1)])
+    async def test_good(self, emulator: World, token: str) -> None:
+        response = await post(emulator, order_with("amount", token))
+        assert response.json()["amount"] == int(token)
+        assert f'"amount":{token},' in response.text
+
+    @pytest.mark.parametrize(
+        "token",
+        [
+            "99",
+            "1",
+            "0",
+            "-0",
+            "-100",
+            "-9007199254740991",
+            "100.0",
+            "100.5",
+            "1e3",
+            "1E3",
+            "1e+3",
+            "1e999",
+            "-1e999",
+            "1e-999",
+            "1.5e-400",
+            "0." + "9" * 5000,
+            str(2**53),
+            str(2**63),
+            str(2**64),
+            str(-(2**63) - 1),
+            "9" * 400,
+            "9" * 401,
+            "9" * 5000,
+            "-" + "9" * 5000,
+            "1" + "0" * 100_000,
+            "true",
+            "false",
+            '"100"',
+            '""',
+            "[]",
+            "[100]",
+            "{}",
+            '{"value":100}',
+        ],
+        ids=lambda token: f"{token[:16]} ({len(token)})",
+    )
+    async def test_bad(self, emulator: World, token: str) -> None:
+        """4.1 rule 1: 400 whose param names the field, with code `invalid_amount`."""
+        assert await refused(emulator, order_with("amount", token)) == ("invalid_amount", "amount")
+
+
+class TestCurrency:
+    """4.1: must be `"ETB"`."""
+
+    @pytest.mark.parametrize(
+        "value", ["", "etb", "Etb", "USD", "ETB ", " ETB", "ETB\0", "ብር", 1, True, ["ETB"], {}]
+    )
+    async def test_bad(self, emulator: World, value: Any) -> None:
+        refusal = await refused(emulator, order(currency=value))
+        assert refusal == ("invalid_currency", "currency")
+
+    async def test_an_escaped_letter_is_a_letter(self, emulator: World) -> None:
+        response = await post(emulator, order_with("currency", '"\\u0045TB"'))
+        assert response.json()["currency"] == "ETB"
+
+
+class TestMethods:
+    """4.1: methods to offer, at least one; 2.1 names three and says that it is not all."""
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            ["telebirr"],
+            ["mpesa"],
+            ["bank_transfer"],
+            ["bank_transfer", "telebirr"],
+            ["mpesa", "bank_transfer", "telebirr"],
+        ],
+    )
+    async def test_good(self, emulator: World, value: list[str]) -> None:
+        created = await emulator.create(methods=value)
+        assert created["method"] is None
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            [],
+            "telebirr",
+            "",
+            {},
+            {"telebirr": True},
+            1,
+            True,
+            [""],
+            ["Telebirr"],
+            ["telebirr "],
+            ["telebirr", "paypal"],
+            ["paypal", "telebirr"],
+            [None],
+            ["telebirr", None],
+            [["telebirr"]],
+            [{"method": "telebirr"}],
+            [1],
+            [1.5],
+            [True],
+        ],
+    )
+    async def test_bad(self, emulator: World, value: Any) -> None:
+        assert await refused(emulator, order(methods=value)) == ("invalid_methods", "methods")
+
+    async def test_the_list_of_methods_is_configuration(self) -> None:
+        async with world(methods=("telebirr", "cbe_birr")) as emulator:
+            await emulator.create(methods=["cbe_birr", "telebirr"])
+            refusal = await refused(emulator, order(methods=["mpesa"]))
+            assert refusal == ("invalid_methods", "methods")
+
+
+class TestMetadata:
+    """4.1 and 8: up to 20 pairs, values must be strings."""
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            {},
+            {"order": "1"},
+            {"": ""},
+            {"z": "1", "a": "2", "m": "3"},
+            {"ቁልፍ": "ዋጋ \U0001f600", "quote": '"\\/\b\f\n\r\t'},
+            {"nul": "a\0b", "controls": "\x01\x1f\x7f\x85"},
+            {"amount": "1", "id": "pay_x", "__proto__": "x"},
+            {f"key{number}": str(number) for number in range(20)},
+            {"k" * 40: "v" * 500},
+        ],
+        ids=lambda value: f"{len(value)} pairs",
+    )
+    async def test_good_ones_come_back_as_they_are_in_their_order(
+        self, emulator: World, value: dict[str, str]
+    ) -> None:
+        response = await post(emulator, order(metadata=value))
+        assert response.status_code == 201, response.text
+        assert WARNING not in response.headers
+        assert list(response.json()["metadata"].items()) == list(value.items())
+        retrieved = await emulator.retrieve(response.json()["id"])
+        assert list(retrieved["metadata"].items()) == list(value.items())
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            {f"key{number}": "" for number in range(21)},
+            {"a": 1},
+            {"a": 1.5},
+            {"a": True},
+            {"a": None},
+            {"a": []},
+            {"a": {}},
+            {"a": "1", "b": 2},
+            [],
+            [["a", "1"]],
+            "a=1",
+            "",
+            1,
+            True,
+        ],
+    )
+    async def test_bad(self, emulator: World, value: Any) -> None:
+        assert await refused(emulator, order(metadata=value)) == ("invalid_metadata", "metadata")
+
+    async def test_without_any_it_is_an_empty_object(self, emulator: World) -> None:
+        assert (await emulator.create())["metadata"] == {}
+
+
+class TestIdempotencyKey:
+    """4.1: a unique string."""
+
+    @pytest.mark.parametrize("value", ["a", " ", "\0", "ቁልፍ", "x" * 255, "a/b?c", "null", "0"])
+    async def test_good(self, emulator: World, value: str) -> None:
+        response = await post(emulator, order(idempotency_key=value))
+        assert response.status_code == 201
+        assert WARNING not in response.headers
+        assert "idempotency_key" not in response.json()
+
+    @pytest.mark.parametrize("value", ["", 1, 0, 1.5, True, False, [], ["a"], {}, {"a": "b"}])
+    async def test_bad(self, emulator: World, value: Any) -> None:
+        refusal = await refused(emulator, order(idempotency_key=value))
+        assert refusal == ("invalid_idempotency_key", "idempotency_key")
+
+
+class TestExpiresIn:
+    """4.1: seconds until the checkout expires, default 1800; 8 names no minimum and maximum."""
+
+    @pytest.mark.parametrize(
+        ("token", "expires_at"),
+        [
+            ("60", "2026-01-01T00:01:00.000Z"),
+            ("1800", "2026-01-01T00:30:00.000Z"),
+            ("86400", "2026-01-02T00:00:00.000Z"),
+            ("null", "2026-01-01T00:30:00.000Z"),
+        ],
+    )
+    async def test_good(self, emulator: World, token: str, expires_at: str) -> None:
+        response = await post(emulator, order_with("expires_in", token))
+        assert response.json()["expires_at"] == expires_at
+        assert WARNING not in response.headers
+
+    @pytest.mark.parametrize(
+        ("token", "expires_at"),
+        [("1", "2026-01-01T00:00:01.000Z"), ("315360000", "2035-12-30T00:00:00.000Z")],
+    )
+    async def test_unusual_ones_are_served_with_a_warning(
+        self, emulator: World, token: str, expires_at: str
+    ) -> None:
+        response = await post(emulator, order_with("expires_in", token))
+        assert response.json()["expires_at"] == expires_at
+        assert response.headers[WARNING] == "unusual-expires-in"
+
+    @pytest.mark.parametrize(
+        "token",
+        [
+            "0",
+            "-0",
+            "-1",
+            "315360001",
+            "60.0",
+            "6e1",
+            "1e999",
+            "9" * 5000,
+            "true",
+            '"1800"',
+            '""',
+            "[]",
+            "{}",
+        ],
+        ids=lambda token: token[:16],
+    )
+    async def test_bad(self, emulator: World, token: str) -> None:
+        refusal = await refused(emulator, order_with("expires_in", token))
+        assert refusal == ("invalid_expires_in", "expires_in")
+
+    async def test_the_longest_is_written_at_the_latest_instant_of_a_clock(
+        self, emulator: World
+    ) -> None:
+        last = {"now": "9988-12-31T23:59:59.999Z"}
+        assert (await emulator.control("PUT", "/clock", last)).status_code == 200
+        created = await emulator.create(expires_in=315_360_000)
+        assert created["created_at"] == "9988-12-31T23:59:59.999Z"
+        assert created["expires_at"] == "9998-12-29T23:59:59.999Z"
+
+
+async def test_a_refusal_names_the_top_level_field(emulator: World) -> None:
+    """4.1 rule 1: `error.param` names the field."""
+    response = await post(emulator, order(metadata={"a": {"b": 1}}))
+    assert refusal(response) == (400, "invalid_metadata", "metadata")
+    assert json.loads(response.content)["error"]["message"]

@@ -1,0 +1,151 @@
+"""Where the customer is sent afterwards: `success_url` and `cancel_url` (contract, section 4.1)."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.asking import WARNING, post, refused
+from tests.world import World, order, world
+
+URLS = ("success_url", "cancel_url")
+HTTP_ON_LOCAL_NAMES = [
+    "http://localhost/ok",
+    "http://localhost:3000/ok?order=1#top",
+    "http://LOCALHOST/",
+    "http://127.0.0.1:8000",
+    "http://127.8.9.10/",
+    "http://[::1]:8000/ok",
+    "http://web/ok",
+    "http://web:3000/ok",
+    "http://shop.localhost/",
+    "http://shop.test/ok",
+    "http://host.docker.internal:3000/ok",
+    "http://host.containers.internal/",
+]
+HTTP_ELSEWHERE = [
+    "http://shop.example/ok",
+    "http://10.0.0.1/",
+    "http://192.168.1.10/ok",
+    "http://8.8.8.8/",
+    "http://[2001:db8::1]/",
+    "http://[::ffff:8.8.8.8]/",
+    "http://localhost.example/",
+    "http://shop.local/",
+    "http://test.example/",
+    "http://docker.internal/",
+    "http://localhost@shop.example/",
+    "http://shop.example#localhost",
+    "http://shop.example?localhost",
+]
+
+
+@pytest.mark.parametrize("param", URLS)
+class TestUrls:
+    """4.1: HTTPS URL for redirect."""
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "https://shop.example",
+            "https://shop.example/",
+            "https://shop.example/ok?order=1&x[]=2#top",
+            "https://shop.example:8443/ok",
+            "https://shop.example?ok",
+            "https://shop.example#ok",
+            "https://localhost/ok",
+            "https://10.0.0.1/ok",
+            "https://[::1]/ok",
+            "https://[2001:DB8::1]:8443/ok",
+            "HTTPS://SHOP.EXAMPLE/OK",
+            "https://ሱቅ.example/እሺ?ክፍያ=1",
+            "https://xn--fsq.example/",
+            "https://shop.example/%20%zz",
+            "https://shop.example/<>\"{}|\\^`'",
+            "https://shop.example/a/../b//c",
+            "https://shop.example/{CHECKOUT_ID}",
+            "https://shop.example/\U0001f600",
+            "https://shop_1.example/",
+            "https://shop.example/" + "a" * (2048 - 21),
+        ],
+    )
+    async def test_good_ones_are_stored_and_returned_verbatim(
+        self, emulator: World, param: str, url: str
+    ) -> None:
+        response = await post(emulator, order(**{param: url}))
+        assert response.status_code == 201, response.text
+        assert response.json()[param] == url
+        assert WARNING not in response.headers
+        assert (await emulator.retrieve(response.json()["id"]))[param] == url
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "",
+            "x",
+            "shop.example",
+            "/ok",
+            "//shop.example/ok",
+            "https",
+            "https:",
+            "https:shop.example",
+            "https:/shop.example",
+            "https://",
+            "https:///x",
+            "https://?x",
+            "https://#x",
+            "https://:443/",
+            "https://user@/",
+            "https://user:pass@:443/",
+            "https://[::1",
+            "https://[",
+            "https://[]/",
+            "https://[zz]/",
+            "https://::1/",
+            "https:\\\\shop.example",
+            "http://shop.example/ok",
+            "http://localhost/ok",
+            "ftp://shop.example/ok",
+            "javascript:alert(1)",
+            "data:text/html,x",
+            "myapp://ok",
+            "mailto:a@shop.example",
+            " https://shop.example",
+            "https://shop.example ",
+            "https://shop.example/a b",
+            "https://shop example/",
+            "https://shop.example/\n",
+            "\thttps://shop.example/",
+            "https://shop.example/\r\nLocation: x",
+            "https://shop.example/\x00",
+            "https://shop\x00.example/",
+            "https://shop.example/\x1b",
+            "https://shop.example/\x7f",
+            "https://shop.example/\x85",
+            "https://shop.example/\xa0",
+            "https://shop.example/\u2028",
+            "https://shop.example/\u3000",
+            1,
+            True,
+            [],
+            ["https://shop.example"],
+            {},
+        ],
+    )
+    async def test_bad_ones_are_refused(self, emulator: World, param: str, url: Any) -> None:
+        assert await refused(emulator, order(**{param: url})) == (f"invalid_{param}", param)
+
+    @pytest.mark.parametrize("url", HTTP_ON_LOCAL_NAMES)
+    async def test_http_on_local_names_is_taken_where_it_is_allowed(
+        self, param: str, url: str
+    ) -> None:
+        async with world(allow_http_localhost=True) as emulator:
+            response = await post(emulator, order(**{param: url}))
+            assert response.json()[param] == url
+            assert WARNING not in response.headers
+        async with world() as emulator:
+            assert await refused(emulator, order(**{param: url})) == (f"invalid_{param}", param)
+
+    @pytest.mark.parametrize("url", HTTP_ELSEWHERE)
+    async def test_http_elsewhere_is_not(self, param: str, url: str) -> None:
+        async with world(allow_http_localhost=True) as emulator:
+            assert await refused(emulator, order(**{param: url})) == (f"invalid_{param}", param)

@@ -1,0 +1,291 @@
+"""Retrying safely (contract, section 4.1: `idempotency_key`, and rule 2)."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from emulator.domain.rate_limit import RateLimit
+from tests.api.asking import REPLAYED, WARNING, event_types, ids, post, refusal
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, order, world
+
+DAY_S = 24 * 3600
+REUSED = (409, "idempotency_key_reused", "idempotency_key")
+KEY = {"idempotency_key": "order-1"}
+
+
+async def first(emulator: World, **changes: Any) -> httpx.Response:
+    response = await post(emulator, order(**KEY, **changes))
+    assert response.status_code == 201
+    assert REPLAYED not in response.headers
+    return response
+
+
+def assert_replays(replay: httpx.Response, original: httpx.Response) -> None:
+    assert replay.status_code == 201
+    assert replay.content == original.content
+    assert replay.headers[REPLAYED] == "true"
+    assert replay.headers["location"] == original.headers["location"]
+    assert replay.headers["request-id"] != original.headers["request-id"]
+
+
+async def test_a_retry_is_answered_byte_for_byte_as_the_first_request(emulator: World) -> None:
+    """4.1: lets a failed request be retried safely: no second payment, no second event."""
+    original = await first(emulator, metadata={"ቁልፍ": 'quote " and \\', "a": "1"})
+    await emulator.advance(1)
+    for _ in range(3):
+        replay = await post(emulator, order(**KEY, metadata=original.json()["metadata"]))
+        assert_replays(replay, original)
+    assert await ids(emulator) == [original.json()["id"]]
+    assert await event_types(emulator) == ["payment.created"]
+
+
+@pytest.mark.parametrize("statuses", [["processing", "completed", "refunded"], ["expired"]])
+async def test_the_first_answer_is_replayed_whatever_became_of_the_payment(
+    emulator: World, statuses: list[str]
+) -> None:
+    """4.1: the retry learns what the lost answer said."""
+    original = await first(emulator)
+    path = f"/payments/{original.json()['id']}/transition"
+    for status in statuses:
+        await emulator.control("POST", path, {"status": status})
+        assert_replays(await post(emulator, order(**KEY)), original)
+    retrieved = await emulator.retrieve(original.json()["id"])
+    assert retrieved["status"] == statuses[-1]
+    assert len(await event_types(emulator)) == 1 + len(statuses)
+
+
+async def test_a_retry_after_a_restart_is_still_a_retry(tmp_path: Path) -> None:
+    """4.1: the key is kept with the payment."""
+    database = str(tmp_path / "state.db")
+    async with world(database=database) as emulator:
+        original = await first(emulator)
+    async with world(database=database) as emulator:
+        replay = await post(emulator, order(**KEY))
+        assert (replay.status_code, replay.content) == (201, original.content)
+        assert replay.headers[REPLAYED] == "true"
+
+
+class TestSameParameters:
+    """4.1 rule 2: what counts as different parameters."""
+
+    @pytest.mark.parametrize(
+        ("earlier", "later"),
+        [
+            ({}, {"expires_in": 1800}),
+            ({}, {"expires_in": None}),
+            ({"expires_in": None}, {"expires_in": 1800}),
+            ({}, {"metadata": {}}),
+            ({}, {"metadata": None}),
+            ({"metadata": None}, {"metadata": {}}),
+            ({"metadata": {"a": "1", "b": "2"}}, {"metadata": {"b": "2", "a": "1"}}),
+            ({}, {"unknown": 1}),
+            ({"unknown": 1}, {"unknown": 2}),
+        ],
+    )
+    async def test_the_same(
+        self, emulator: World, earlier: dict[str, Any], later: dict[str, Any]
+    ) -> None:
+        original = await first(emulator, **earlier)
+        assert_replays(await post(emulator, order(**KEY, **later)), original)
+
+    async def test_the_order_of_members_white_space_and_escapes_do_not_count(
+        self, emulator: World
+    ) -> None:
+        original = await first(emulator)
+        body = dict(reversed(order(**KEY).items()))
+        text = json.dumps(body, indent=2).replace("telebirr", "\\u0074elebirr")
+        assert_replays(await post(emulator, text.encode()), original)
+
+    @pytest.mark.parametrize(
+        "later",
+        [
+            {"amount": 15_001},
+            {"methods": ["telebirr", "mpesa"]},
+            {"methods": ["mpesa", "telebirr", "bank_transfer"]},
+            {"success_url": "https://shop.example/ok?order=2"},
+            {"success_url": "https://SHOP.example/ok?order=1"},
+            {"cancel_url": "https://shop.example/No"},
+            {"metadata": {}},
+            {"metadata": None},
+            {"metadata": {"a": "2"}},
+            {"metadata": {"A": "1"}},
+            {"metadata": {"a": "1", "b": ""}},
+            {"expires_in": 1801},
+        ],
+    )
+    async def test_different(self, emulator: World, later: dict[str, Any]) -> None:
+        """4.1 rule 2: a 409 is returned."""
+        original = await first(emulator, metadata={"a": "1"})
+        body = {**order(**KEY, metadata={"a": "1"}), **later}
+        assert refusal(await post(emulator, body)) == REUSED
+        retry = await post(emulator, order(**KEY, metadata={"a": "1"}))
+        assert_replays(retry, original)
+        assert await ids(emulator) == [original.json()["id"]]
+        assert await event_types(emulator) == ["payment.created"]
+
+    async def test_keys_and_values_of_metadata_do_not_run_together(self, emulator: World) -> None:
+        await first(emulator, metadata={"ab": "c"})
+        response = await post(emulator, order(**KEY, metadata={"a": "bc"}))
+        assert refusal(response) == REUSED
+
+    @pytest.mark.parametrize(
+        "other", ["order-2", "Order-1", "order-1 ", "order-1\0", "order-1\0x", "o", "ብር"]
+    )
+    async def test_another_key_is_another_payment(self, emulator: World, other: str) -> None:
+        original = await first(emulator)
+        second = await post(emulator, order(idempotency_key=other))
+        assert second.status_code == 201
+        assert REPLAYED not in second.headers
+        assert second.json()["id"] != original.json()["id"]
+
+    async def test_keys_that_differ_after_a_nul_are_different(self, emulator: World) -> None:
+        one = await post(emulator, order(idempotency_key="a\0b"))
+        two = await post(emulator, order(idempotency_key="a\0c"))
+        assert one.json()["id"] != two.json()["id"]
+
+    async def test_without_a_key_every_request_is_a_payment(self, emulator: World) -> None:
+        assert len({(await emulator.create())["id"] for _ in range(3)}) == 3
+        assert len({(await emulator.create(idempotency_key=None))["id"] for _ in range(3)}) == 3
+
+
+class TestWhatUsesNoKey:
+    """4.1: a failed request can be retried: a refusal leaves the key free."""
+
+    async def test_an_invalid_body(self, emulator: World) -> None:
+        assert (await post(emulator, order(**KEY, amount=1))).status_code == 400
+        await first(emulator)
+
+    async def test_a_rate_limit(self) -> None:
+        async with world(rate_limit=RateLimit(requests=1, period_ms=1000)) as emulator:
+            await emulator.create()
+            assert (await post(emulator, order(**KEY))).status_code == 429
+            await emulator.advance(1)
+            await first(emulator)
+
+    async def test_what_is_refused_for_being_unusual(self) -> None:
+        async with world(strict=True) as emulator:
+            refused = await post(emulator, order(**KEY, expires_in=5))
+            assert refusal(refused)[1] == "invalid_expires_in"
+            await first(emulator)
+
+    async def test_a_request_with_different_parameters(self, emulator: World) -> None:
+        original = await first(emulator)
+        for _ in range(2):
+            assert refusal(await post(emulator, order(**KEY, amount=200))) == REUSED
+        assert_replays(await post(emulator, order(**KEY)), original)
+
+    async def test_an_invalid_body_is_invalid_even_when_the_key_was_used_before(
+        self, emulator: World
+    ) -> None:
+        await first(emulator)
+        response = await post(emulator, order(**KEY, amount=1))
+        assert refusal(response) == (400, "invalid_amount", "amount")
+
+
+class TestRetention:
+    """4.1 is silent on how long a key is kept: 24 hours on the account's clock."""
+
+    async def test_to_the_last_millisecond_it_is_the_same_payment(self, emulator: World) -> None:
+        original = await first(emulator)
+        await emulator.advance(DAY_S - 0.001)
+        assert_replays(await post(emulator, order(**KEY)), original)
+        assert refusal(await post(emulator, order(**KEY, amount=200))) == REUSED
+
+    async def test_then_the_key_is_free(self, emulator: World) -> None:
+        original = await first(emulator)
+        await emulator.advance(DAY_S)
+        second = await first(emulator, amount=200)
+        assert second.json()["id"] != original.json()["id"]
+        assert_replays(await post(emulator, order(**KEY, amount=200)), second)
+        assert refusal(await post(emulator, order(**KEY))) == REUSED
+
+    async def test_a_replay_does_not_prolong_it(self, emulator: World) -> None:
+        await first(emulator)
+        await emulator.advance(DAY_S / 2)
+        await post(emulator, order(**KEY))
+        await emulator.advance(DAY_S / 2)
+        await first(emulator)
+
+    async def test_the_second_use_is_kept_as_long_as_the_first(self, emulator: World) -> None:
+        await first(emulator)
+        await emulator.advance(DAY_S)
+        second = await first(emulator)
+        await emulator.advance(DAY_S - 0.001)
+        assert_replays(await post(emulator, order(**KEY)), second)
+        await emulator.advance(0.001)
+        await first(emulator)
+
+    async def test_another_accounts_clock_has_no_say(self, emulator: World) -> None:
+        original = await first(emulator)
+        await emulator.advance(DAY_S, OTHER_TEST_KEY)
+        assert_replays(await post(emulator, order(**KEY)), original)
+
+
+@pytest.mark.parametrize("other", [LIVE_KEY, OTHER_TEST_KEY])
+async def test_a_key_belongs_to_one_account_and_mode(emulator: World, other: str) -> None:
+    """4.1: scope of a key: account, mode."""
+    ours = await first(emulator)
+    theirs = await post(emulator, order(**KEY, amount=200), other)
+    assert theirs.status_code == 201
+    assert REPLAYED not in theirs.headers
+    assert await ids(emulator, other) == [theirs.json()["id"]]
+    assert_replays(await post(emulator, order(**KEY)), ours)
+
+
+class TestTogether:
+    """4.1: of concurrent duplicates exactly one payment is ever created."""
+
+    async def test_64_duplicates_create_one_payment(self, emulator: World) -> None:
+        answers = await asyncio.gather(*(post(emulator, order(**KEY)) for _ in range(64)))
+        assert {answer.status_code for answer in answers} == {201}
+        assert len({answer.content for answer in answers}) == 1
+        assert sum(REPLAYED not in answer.headers for answer in answers) == 1
+        assert len({answer.headers["request-id"] for answer in answers}) == 64
+        assert await ids(emulator) == [answers[0].json()["id"]]
+        assert await event_types(emulator) == ["payment.created"]
+
+    async def test_of_different_ones_the_first_wins_and_the_others_are_told(
+        self, emulator: World
+    ) -> None:
+        bodies = [order(**KEY, amount=1000 + number % 4) for number in range(64)]
+        answers = await asyncio.gather(*(post(emulator, body) for body in bodies))
+        (payment_id,) = await ids(emulator)
+        for answer in answers:
+            if answer.status_code == 201:
+                assert answer.json()["id"] == payment_id
+            else:
+                assert refusal(answer) == REUSED
+        assert sum(answer.status_code == 201 for answer in answers) == 16
+
+    async def test_many_keys_at_once_create_one_payment_each(self, emulator: World) -> None:
+        bodies = [order(idempotency_key=f"order-{number % 16}") for number in range(64)]
+        answers = await asyncio.gather(*(post(emulator, body) for body in bodies))
+        assert len({answer.json()["id"] for answer in answers}) == 16
+        assert len(await ids(emulator, limit=100)) == 16
+
+    async def test_whoever_gives_up_waiting_leaves_the_others_be(self, emulator: World) -> None:
+        waiting = [asyncio.create_task(post(emulator, order(**KEY))) for _ in range(8)]
+        await emulator.api.get("/_emulator/health")
+        waiting[0].cancel()
+        waiting[3].cancel()
+        answers = await asyncio.gather(*waiting, return_exceptions=True)
+        served = [answer for answer in answers if isinstance(answer, httpx.Response)]
+        assert len(served) >= 6
+        assert {answer.status_code for answer in served} == {201}
+        assert len(await ids(emulator)) == 1
+        replay = await post(emulator, order(**KEY))
+        assert replay.headers[REPLAYED] == "true"
+
+
+async def test_the_key_in_a_header_does_nothing(emulator: World) -> None:
+    """4.1: the key is a parameter of the body; the header is tolerated with a warning."""
+    sent = {"Idempotency-Key": "order-1"}
+    one, two = await post(emulator, order(), **sent), await post(emulator, order(), **sent)
+    assert one.json()["id"] != two.json()["id"]
+    assert one.headers[WARNING] == "idempotency-key-header"
+    assert REPLAYED not in two.headers
+    assert TEST_KEY not in one.text

@@ -1,0 +1,348 @@
+"""Pages of payments (contract, sections 2.2 and 4.3)."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.asking import PAYMENTS, WARNING, get, ids, page, refusal
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, headers
+
+
+async def created(emulator: World, count: int, **changes: Any) -> list[str]:
+    """The ids of new payments, the newest first."""
+    return [(await emulator.create(**changes))["id"] for _ in range(count)][::-1]
+
+
+async def transition(emulator: World, payment_id: str, *statuses: str) -> None:
+    for status in statuses:
+        body = {"status": status}
+        response = await emulator.control("POST", f"/payments/{payment_id}/transition", body)
+        assert response.status_code == 200, response.text
+
+
+async def walk(emulator: World, limit: int, **parameters: str) -> list[list[str]]:
+    """The ids of all pages, one after the other."""
+    pages: list[list[str]] = []
+    cursor: dict[str, str] = {}
+    for _ in range(50):
+        found = await page(emulator, limit=limit, **parameters, **cursor)
+        pages.append([payment["id"] for payment in found["data"]])
+        assert found["has_more"] is (found["next_cursor"] is not None)
+        if not found["has_more"]:
+            return pages
+        assert found["next_cursor"] == pages[-1][-1]
+        cursor = {"after": found["next_cursor"]}
+    raise AssertionError("the pages have no end")
+
+
+async def at(emulator: World, offset_ms: int) -> str:
+    await emulator.control(
+        "PUT", "/clock", {"now": f"2026-01-01T00:00:{offset_ms // 1000:02}.{offset_ms % 1000:03}Z"}
+    )
+    return str((await emulator.create())["id"])
+
+
+async def test_without_payments_there_is_an_empty_page(emulator: World) -> None:
+    """2.2: `data`, `has_more`, `next_cursor`."""
+    assert await page(emulator) == {"data": [], "has_more": False, "next_cursor": None}
+
+
+async def test_the_newest_payment_comes_first(emulator: World) -> None:
+    """4.3 is silent on the order: newest first, of equal times the later inserted first."""
+    together = await created(emulator, 5)
+    await emulator.advance(0.001)
+    later = await created(emulator, 5)
+    assert await ids(emulator) == later + together
+
+
+class TestPages:
+    """4.3: pagination is cursor-based."""
+
+    @pytest.mark.parametrize("limit", [1, 2, 3, 7, 11, 12, 100])
+    async def test_pages_together_are_the_whole_list(self, emulator: World, limit: int) -> None:
+        """2.2: `next_cursor` is the id of the page's last payment, and null on the last page."""
+        expected = await created(emulator, 12)
+        pages = await walk(emulator, limit)
+        assert [one for found in pages for one in found] == expected
+        assert all(len(found) == limit for found in pages[:-1])
+        assert pages[-1]
+
+    async def test_a_page_never_shifts_because_new_payments_arrive(self, emulator: World) -> None:
+        expected = await created(emulator, 6)
+        first = await page(emulator, limit=3)
+        await created(emulator, 4)
+        second = await page(emulator, limit=3, after=first["next_cursor"])
+        assert [payment["id"] for payment in second["data"]] == expected[3:]
+        assert second["has_more"] is False
+
+    async def test_a_cursor_stays_valid_when_its_payment_no_longer_matches(
+        self, emulator: World
+    ) -> None:
+        expected = await created(emulator, 6)
+        first = await page(emulator, limit=3, status="pending")
+        await transition(emulator, first["next_cursor"], "expired")
+        second = await page(emulator, limit=3, status="pending", after=first["next_cursor"])
+        assert [payment["id"] for payment in second["data"]] == expected[3:]
+
+    async def test_a_payment_that_never_matched_is_a_cursor_too(self, emulator: World) -> None:
+        oldest, middle, newest = (await created(emulator, 3))[::-1]
+        await transition(emulator, oldest, "expired")
+        await transition(emulator, newest, "expired")
+        assert await ids(emulator, status="expired", after=middle) == [oldest]
+
+    async def test_after_the_last_there_is_an_empty_page(self, emulator: World) -> None:
+        oldest = (await created(emulator, 2))[-1]
+        expected = {"data": [], "has_more": False, "next_cursor": None}
+        assert await page(emulator, after=oldest) == expected
+
+    async def test_a_cursor_outside_of_the_bounds_is_a_cursor(self, emulator: World) -> None:
+        early, late = await at(emulator, 1000), await at(emulator, 2000)
+        assert await ids(emulator, after=late, created_gte="2026-01-01T00:00:02Z") == []
+        assert await ids(emulator, after=late, created_lte="2026-01-01T00:00:01Z") == [early]
+
+    async def test_every_cursor_that_is_no_payment_of_ours_gets_one_identical_answer(
+        self, emulator: World
+    ) -> None:
+        """5 rule 5: nobody learns whether another account's payment exists."""
+        await emulator.create()
+        theirs = (await emulator.create(OTHER_TEST_KEY))["id"]
+        live = (await emulator.create(LIVE_KEY))["id"]
+        cursors = [theirs, live, "pay_unknown", "pay_", "", " ", "x", "\0", "'", "ብር", "9" * 5000]
+        answers = set()
+        for cursor in cursors:
+            response = await emulator.api.get(PAYMENTS, params={"after": cursor}, headers=headers())
+            assert refusal(response) == (400, "invalid_cursor", "after")
+            answers.add(response.content)
+        assert len(answers) == 1
+
+
+class TestLimit:
+    """4.3 and 8: 1 to 100, default 10."""
+
+    async def test_the_default_is_ten(self, emulator: World) -> None:
+        expected = await created(emulator, 11)
+        assert await ids(emulator) == expected[:10]
+
+    @pytest.mark.parametrize(
+        ("text", "count"), [("1", 1), ("9", 9), ("010", 10), ("00000000003", 3), ("100", 12)]
+    )
+    async def test_plain_digits_are_a_number(self, emulator: World, text: str, count: int) -> None:
+        expected = await created(emulator, 12)
+        assert await ids(emulator, limit=text) == expected[:count]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "0",
+            "000",
+            "101",
+            "1000",
+            "-1",
+            "+5",
+            "1.0",
+            "1e1",
+            "5 ",
+            " 5",
+            "0x5",
+            "five",
+            "٣",
+            "५",
+            "³",
+            "1_0",
+            "1,0",
+            "5\x00",
+            "9" * 5000,
+            "null",
+            "true",
+            "[5]",
+        ],
+        ids=lambda text: text[:20],
+    )
+    async def test_all_else_is_refused(self, emulator: World, text: str) -> None:
+        response = await emulator.api.get(PAYMENTS, params={"limit": text}, headers=headers())
+        assert refusal(response) == (400, "invalid_limit", "limit")
+
+    async def test_a_plus_that_is_not_escaped_is_a_blank(self, emulator: World) -> None:
+        assert refusal(await get(emulator, f"{PAYMENTS}?limit=+5"))[1] == "invalid_limit"
+
+
+class TestFilters:
+    """4.3: `status` and `method`."""
+
+    async def test_each_status_finds_its_own(self, emulator: World) -> None:
+        of_status = {
+            status: (await created(emulator, 1))[0]
+            for status in ("pending", "processing", "completed", "failed", "expired", "refunded")
+        }
+        await transition(emulator, of_status["processing"], "processing")
+        await transition(emulator, of_status["completed"], "processing", "completed")
+        await transition(emulator, of_status["failed"], "processing", "failed")
+        await transition(emulator, of_status["expired"], "expired")
+        await transition(emulator, of_status["refunded"], "processing", "completed", "refunded")
+        for status, payment_id in of_status.items():
+            assert await ids(emulator, status=status) == [payment_id]
+
+    async def test_each_method_finds_its_own_and_none_what_has_none(self, emulator: World) -> None:
+        await created(emulator, 2)
+        for method in ("telebirr", "mpesa", "bank_transfer"):
+            payment = await emulator.create(methods=[method])
+            await transition(emulator, payment["id"], "processing")
+            assert await ids(emulator, method=method) == [payment["id"]]
+
+    async def test_filters_hold_together(self, emulator: World) -> None:
+        expected = await created(emulator, 4, methods=["mpesa"])
+        others = await created(emulator, 4, methods=["telebirr"])
+        for payment_id in expected + others:
+            await transition(emulator, payment_id, "processing")
+        await transition(emulator, expected[0], "completed")
+        both = {"status": "processing", "method": "mpesa"}
+        assert await walk(emulator, 2, **both) == [expected[1:3], expected[3:]]
+
+    async def test_a_filter_sees_what_is_due_at_this_very_millisecond(
+        self, emulator: World
+    ) -> None:
+        expected = await created(emulator, 3)
+        await emulator.advance(1799.999)
+        assert await ids(emulator, status="expired") == []
+        await emulator.advance(0.001)
+        assert await ids(emulator, status="expired") == expected
+        assert await ids(emulator, status="pending") == []
+
+    @pytest.mark.parametrize("param", ["status", "method"])
+    @pytest.mark.parametrize("value", ["", "paid", "Pending", "pending ", "pending,failed", "\0"])
+    async def test_an_unknown_value_is_refused(
+        self, emulator: World, param: str, value: str
+    ) -> None:
+        """4.3: filter by a status value; an empty value is a value."""
+        response = await emulator.api.get(PAYMENTS, params={param: value}, headers=headers())
+        assert refusal(response) == (400, f"invalid_{param}", param)
+
+
+class TestBounds:
+    """4.3 is silent on whether the bounds of creation are inclusive: they are."""
+
+    @pytest.mark.parametrize(
+        ("parameters", "found"),
+        [
+            ({"created_gte": "2026-01-01T00:00:02.000Z"}, "cba"),
+            ({"created_gte": "2026-01-01T00:00:02.001Z"}, "c"),
+            ({"created_lte": "2026-01-01T00:00:02.000Z"}, "ba0"),
+            ({"created_lte": "2026-01-01T00:00:01.999Z"}, "0"),
+            (
+                {
+                    "created_gte": "2026-01-01T00:00:02.000Z",
+                    "created_lte": "2026-01-01T00:00:02.000Z",
+                },
+                "ba",
+            ),
+            (
+                {
+                    "created_gte": "2026-01-01T00:00:03.000Z",
+                    "created_lte": "2026-01-01T00:00:01.000Z",
+                },
+                "",
+            ),
+            ({"created_gte": "2026-01-01T00:00:01.9999Z"}, "cba"),
+            ({"created_gte": "2026-01-01T00:00:02.0001Z"}, "c"),
+            ({"created_gte": "2026-01-01T00:00:02.0000001Z"}, "c"),
+            ({"created_gte": "2026-01-01T00:00:02.0000000000000000Z"}, "cba"),
+            ({"created_lte": "2026-01-01T00:00:01.9999999Z"}, "0"),
+            ({"created_lte": "2026-01-01T00:00:02.0000001Z"}, "ba0"),
+            ({"created_gte": "2026-01-01T03:00:02+03:00"}, "cba"),
+            ({"created_gte": "2025-12-31T19:00:02-05:00"}, "cba"),
+            ({"created_gte": "20260101T000002Z"}, "cba"),
+            ({"created_gte": "2026-01-01T00:00:02,000z"}, "cba"),
+            ({"created_gte": "2026-01-01t00:00Z"}, "cba0"),
+            ({"created_gte": "0001-01-01T00:00:00+23:59"}, "cba0"),
+            ({"created_lte": "9999-12-31T23:59:59.999999-23:59"}, "cba0"),
+        ],
+    )
+    async def test_bounds_are_inclusive_to_the_millisecond(
+        self, emulator: World, parameters: dict[str, str], found: str
+    ) -> None:
+        names = {
+            await at(emulator, 1000): "0",
+            await at(emulator, 2000): "a",
+            await at(emulator, 2000): "b",
+            await at(emulator, 3000): "c",
+        }
+        response = await emulator.api.get(PAYMENTS, params=parameters, headers=headers())
+        assert "".join(names[one["id"]] for one in response.json()["data"]) == found
+        assert WARNING not in response.headers
+        walked = await walk(emulator, 1, **parameters)
+        assert "".join(names[one] for part in walked for one in part) == found
+
+    @pytest.mark.parametrize("param", ["created_gte", "created_lte"])
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "now",
+            "1767225600",
+            "2026",
+            "2026-13-01",
+            "2026-02-30",
+            "2026-01-01T25:00:00Z",
+            "2026-01-01T00:00:00ZZ",
+            "2026-01-01 00:00:00Z",
+            "2026/01/01",
+            "01.01.2026",
+            "2026-01-01T00:00:00+",
+            "2026-01-01T00:00:00+99:00",
+            "2026-01-01T",
+            "T00:00:00Z",
+            "2026-01-01T00:00:00.Z",
+            "-2026-01-01T00:00:00Z",
+            "10000-01-01T00:00:00Z",
+            "0000-01-01T00:00:00Z",
+            "٢٠٢٦-٠١-٠١T00:00:00Z",
+            "2026-01-01x00:00:00Z",
+            "\x00",
+            "2026-01-01T00:00:60Z",
+            "2026-01-01T00:00.5Z",
+            "2026-01-01T00.5Z",
+            "2026-01-01T00:00:00.5.5Z",
+            "9" * 5000,
+            "2026-01-01T00:00:00." + "9" * 5000 + "x",
+        ],
+        ids=lambda text: text[:30],
+    )
+    async def test_what_is_no_timestamp_is_refused(
+        self, emulator: World, param: str, text: str
+    ) -> None:
+        response = await emulator.api.get(PAYMENTS, params={param: text}, headers=headers())
+        assert refusal(response) == (400, f"invalid_{param}", param)
+
+
+WRONG = {
+    "limit": ("0", "invalid_limit"),
+    "after": ("pay_unknown", "invalid_cursor"),
+    "status": ("x", "invalid_status"),
+    "method": ("x", "invalid_method"),
+    "created_gte": ("x", "invalid_created_gte"),
+    "created_lte": ("x", "invalid_created_lte"),
+}
+
+
+@pytest.mark.parametrize("param", list(WRONG))
+async def test_only_the_first_problem_is_told_in_the_order_of_the_table(
+    emulator: World, param: str
+) -> None:
+    """4.3: the parameters in the order of the contract's table."""
+    later = list(WRONG)[list(WRONG).index(param) :]
+    parameters = {name: WRONG[name][0] for name in reversed(later)}
+    response = await emulator.api.get(PAYMENTS, params=parameters, headers=headers())
+    assert refusal(response) == (400, WRONG[param][1], param)
+
+
+async def test_every_account_and_mode_has_a_list_of_its_own(emulator: World) -> None:
+    """5: test and live, ours and another's never meet."""
+    keys = ["test_demo_key", "live_demo_key", "test_other_key", "live_other_key"]
+    expected = {key: await created(emulator, 3, key=key) for key in keys}
+    for key in keys:
+        assert await ids(emulator, key) == expected[key]
+        assert await ids(emulator, key, status="pending") == expected[key]
+        assert await ids(emulator, key, created_gte="2026-01-01T00:00:00Z") == expected[key]
+        assert await ids(emulator, key, created_lte="2026-01-01T00:00:00Z") == expected[key]
+        assert await ids(emulator, key, after=expected[key][0]) == expected[key][1:]

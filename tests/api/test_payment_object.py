@@ -1,0 +1,229 @@
+"""What a payment looks like, and where it is found (contract, sections 2.1 and 4.2)."""
+
+import json
+import re
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tests.api.asking import PAYMENTS, WARNING, event_types, get, page, post, refusal
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, START_MS, TEST_KEY, World, order, world
+
+FIELDS = [
+    "id",
+    "object",
+    "amount",
+    "currency",
+    "status",
+    "method",
+    "checkout_url",
+    "success_url",
+    "cancel_url",
+    "metadata",
+    "created_at",
+    "expires_at",
+    "completed_at",
+]
+ID = re.compile(r"pay_[A-Za-z0-9]{24}")
+TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
+CHECKOUT_URL = re.compile(r"http://127\.0\.0\.1:8081/c/[A-Za-z0-9_-]{22,}")
+
+UNKNOWN = (404, "payment_not_found", None)
+
+
+async def test_a_payment_has_exactly_the_thirteen_fields_in_their_order(emulator: World) -> None:
+    """2.1: the fields of the payment object."""
+    created = await post(emulator, order(metadata={"b": "1", "a": "2"}, idempotency_key="k"))
+    payment = created.json()
+    assert list(payment) == FIELDS
+    retrieved = await get(emulator, f"{PAYMENTS}/{payment['id']}")
+    assert retrieved.content == created.content
+    assert (await page(emulator))["data"] == [payment]
+
+
+async def test_a_new_payment_is_as_the_table_says(emulator: World) -> None:
+    """2.1: the rules of each field."""
+    payment = await emulator.create(metadata={"order": "1"})
+    assert ID.fullmatch(payment.pop("id"))
+    assert CHECKOUT_URL.fullmatch(payment.pop("checkout_url"))
+    assert payment == {
+        "object": "payment",
+        "amount": 15_000,
+        "currency": "ETB",
+        "status": "pending",
+        "method": None,
+        "success_url": "https://shop.example/ok?order=1",
+        "cancel_url": "https://shop.example/no",
+        "metadata": {"order": "1"},
+        "created_at": "2026-01-01T00:00:00.000Z",
+        "expires_at": "2026-01-01T00:30:00.000Z",
+        "completed_at": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("phone", "ends"),
+    [("0900000001", "completed"), ("0900000002", "failed"), ("0911111111", "processing")],
+)
+async def test_it_keeps_its_fields_through_its_life(emulator: World, phone: str, ends: str) -> None:
+    """2.1 and 4.4: `method` is set by the submit, `completed_at` by success; no field is added."""
+    created = await emulator.create()
+    await emulator.advance(1.234)
+    paying = {"method": "telebirr", "phone": phone}
+    await emulator.control("POST", f"/payments/{created['id']}/pay", paying)
+    payment = await emulator.retrieve(created["id"])
+    assert list(payment) == FIELDS
+    completed_at = "2026-01-01T00:00:01.234Z" if ends == "completed" else None
+    changed = {"status": ends, "method": "telebirr", "completed_at": completed_at}
+    assert payment == {**created, **changed}
+
+
+async def test_timestamps_are_utc_with_milliseconds(emulator: World) -> None:
+    """2.1: ISO 8601 timestamps."""
+    await emulator.advance(0.007)
+    payment = await emulator.create(expires_in=61)
+    assert payment["created_at"] == "2026-01-01T00:00:00.007Z"
+    assert payment["expires_at"] == "2026-01-01T00:01:01.007Z"
+    assert TIMESTAMP.fullmatch(payment["created_at"])
+
+
+async def test_the_answer_is_compact_json(emulator: World) -> None:
+    """1: JSON-encoded responses, in UTF-8."""
+    created = await post(emulator, order(metadata={"ቁልፍ": "ዋጋ\u2028"}))
+    assert (
+        created.content
+        == json.dumps(created.json(), ensure_ascii=False, separators=(",", ":")).encode()
+    )
+
+
+async def test_the_location_leads_to_the_payment(emulator: World) -> None:
+    """4.1: 201 is the status of creation; it says where the payment is."""
+    created = await post(emulator, order())
+    assert created.headers["location"] == f"/v1/payments/{created.json()['id']}"
+    assert (await get(emulator, created.headers["location"])).content == created.content
+
+
+async def test_ids_and_checkout_tokens_are_all_different_and_tell_nothing_of_each_other(
+    emulator: World,
+) -> None:
+    """2.1: `id` is unique; who knows an id cannot open the checkout."""
+    payments = [await emulator.create() for _ in range(100)]
+    ids = {payment["id"] for payment in payments}
+    tokens = {payment["checkout_url"].rpartition("/")[2] for payment in payments}
+    assert len(ids) == len(tokens) == 100
+    for one, next_one in pairwise(payments):
+        for name, prefix in (("id", 10), ("checkout_url", 40)):
+            assert one[name][prefix:] != next_one[name][prefix:]
+
+
+async def test_the_checkout_lives_at_the_address_that_is_configured() -> None:
+    """1: the hosted checkout page lives at a separate address."""
+    async with world(checkout_url="https://pay.staging.example/base") as emulator:
+        payment = await emulator.create()
+        assert payment["checkout_url"].startswith("https://pay.staging.example/base/c/")
+
+
+class TestRetrieve:
+    """4.2: the payment object of an id; 404 when it does not exist or is another account's."""
+
+    @pytest.mark.parametrize(
+        "payment_id",
+        [
+            "pay_unknown",
+            "pay_",
+            "x",
+            "pay_000000000000000000000000",
+            "0",
+            "%00",
+            "%20",
+            "%F0%9F",
+            "a" * 10000,
+            "'%20OR%201=1--",
+            "pay_%25",
+            "%E1%89%A5",
+        ],
+        ids=lambda text: text[:20],
+    )
+    async def test_what_does_not_exist_is_not_found(self, emulator: World, payment_id: str) -> None:
+        await emulator.create()
+        assert refusal(await get(emulator, f"{PAYMENTS}/{payment_id}")) == UNKNOWN
+
+    async def test_an_id_has_to_be_right_to_the_letter(self, emulator: World) -> None:
+        payment = await emulator.create()
+        for wrong in (payment["id"].swapcase(), payment["id"][:-1], payment["id"] + "0"):
+            assert refusal(await get(emulator, f"{PAYMENTS}/{wrong}")) == UNKNOWN
+
+    @pytest.mark.parametrize("key", [OTHER_TEST_KEY, LIVE_KEY, "live_other_key"])
+    async def test_anothers_payment_is_answered_like_one_that_does_not_exist(
+        self, emulator: World, key: str
+    ) -> None:
+        """5 rule 5: a resource that belongs to another account is reported as 404."""
+        payment = await emulator.create()
+        await emulator.retrieve(payment["id"])
+        theirs = await get(emulator, f"{PAYMENTS}/{payment['id']}", key)
+        assert refusal(theirs) == UNKNOWN
+        nobodys = await get(emulator, f"{PAYMENTS}/pay_unknown", key)
+        assert theirs.text.replace(payment["id"], "pay_unknown") == nobodys.text
+
+    async def test_it_shows_the_payment_at_the_very_instant_that_it_expires(
+        self, emulator: World
+    ) -> None:
+        payment = await emulator.create()
+        await emulator.advance(1799.999)
+        assert (await emulator.retrieve(payment["id"]))["status"] == "pending"
+        await emulator.advance(0.001)
+        assert (await emulator.retrieve(payment["id"]))["status"] == "expired"
+        assert await event_types(emulator) == ["payment.expired", "payment.created"]
+
+    async def test_reading_changes_nothing(self, emulator: World) -> None:
+        payment = await emulator.create()
+        bodies = {(await get(emulator, f"{PAYMENTS}/{payment['id']}")).content for _ in range(5)}
+        assert len(bodies) == 1
+        assert await event_types(emulator) == ["payment.created"]
+
+
+class TestPolling:
+    """4.2: polling is meant for use before going live."""
+
+    async def read(self, emulator: World, payment: dict[str, Any], key: str) -> str | None:
+        response = await get(emulator, f"{PAYMENTS}/{payment['id']}", key)
+        assert response.status_code == 200
+        return response.headers.get(WARNING)
+
+    async def test_a_live_payment_that_is_read_more_than_thirty_times_is_warned_of(
+        self, emulator: World
+    ) -> None:
+        payment, other = await emulator.create(LIVE_KEY), await emulator.create(LIVE_KEY)
+        warnings = [await self.read(emulator, payment, LIVE_KEY) for _ in range(32)]
+        assert warnings == [None] * 30 + ["frequent-polling"] * 2
+        assert await self.read(emulator, other, LIVE_KEY) is None
+
+    async def test_in_the_sandbox_anybody_may_poll(self, emulator: World) -> None:
+        payment = await emulator.create()
+        assert {await self.read(emulator, payment, TEST_KEY) for _ in range(40)} == {None}
+
+    async def test_neither_lists_nor_misses_count(self, emulator: World) -> None:
+        payment = await emulator.create(LIVE_KEY)
+        for _ in range(40):
+            await page(emulator, LIVE_KEY)
+            await get(emulator, f"{PAYMENTS}/{payment['id']}")
+        warnings = [await self.read(emulator, payment, LIVE_KEY) for _ in range(31)]
+        assert warnings == [None] * 30 + ["frequent-polling"]
+
+    async def test_it_stays_a_warning_where_all_else_is_refused(self) -> None:
+        async with world(strict=True) as emulator:
+            payment = await emulator.create(LIVE_KEY)
+            warnings = [await self.read(emulator, payment, LIVE_KEY) for _ in range(31)]
+            assert warnings[-1] == "frequent-polling"
+
+
+async def test_a_clock_that_flows_stamps_with_its_own_milliseconds() -> None:
+    """2.1: `created_at` is when the payment was created."""
+    from emulator.settings import Settings
+
+    async with world(Settings(seed=1)) as emulator:
+        emulator.wall.move(1_234)
+        payment = await emulator.create()
+        assert payment["created_at"] == "2026-01-01T00:00:01.234Z"
+        assert emulator.wall.now_ms() == START_MS + 1_234

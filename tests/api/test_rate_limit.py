@@ -1,0 +1,125 @@
+"""How much is too much (contract, section 8): 429 with `Retry-After`, off by default."""
+
+import pytest
+
+from emulator.domain.rate_limit import RateLimit
+from emulator.settings import Settings
+from tests.api.asking import PAYMENTS, get, ids, post, refusal
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, order, world
+
+TOO_MANY = (429, "rate_limit_exceeded", None)
+THREE_A_SECOND = RateLimit(requests=3, period_ms=1000)
+
+
+async def statuses(emulator: World, count: int, key: str = TEST_KEY) -> list[int]:
+    return [(await get(emulator, PAYMENTS, key)).status_code for _ in range(count)]
+
+
+async def test_by_default_there_is_none(emulator: World) -> None:
+    """8: thresholds are not shown, and an invented one would make CI flaky."""
+    assert set(await statuses(emulator, 200)) == {200}
+
+
+async def test_on_a_frozen_clock_it_is_exact() -> None:
+    """8: the bucket is full at start, and time alone fills it."""
+    async with world(rate_limit=THREE_A_SECOND) as emulator:
+        assert await statuses(emulator, 5) == [200, 200, 200, 429, 429]
+        await emulator.advance(0.333)
+        assert await statuses(emulator, 1) == [429]
+        await emulator.advance(0.001)
+        assert await statuses(emulator, 2) == [200, 429]
+        await emulator.advance(0.666)
+        assert await statuses(emulator, 3) == [200, 200, 429]
+        await emulator.advance(3600)
+        assert await statuses(emulator, 4) == [200, 200, 200, 429]
+
+
+@pytest.mark.parametrize(
+    ("limit", "retry_after"),
+    [
+        (RateLimit(requests=100, period_ms=1000), 1),
+        (RateLimit(requests=1, period_ms=1000), 1),
+        (RateLimit(requests=1, period_ms=60_000), 60),
+        (RateLimit(requests=7, period_ms=60_000), 9),
+        (RateLimit(requests=60, period_ms=60_000), 1),
+    ],
+    ids=str,
+)
+async def test_who_waits_as_long_as_told_is_served(limit: RateLimit, retry_after: int) -> None:
+    """7: the client waits the number of seconds in the `Retry-After` header."""
+    async with world(rate_limit=limit) as emulator:
+        assert set(await statuses(emulator, limit.requests)) == {200}
+        response = await get(emulator, PAYMENTS)
+        assert refusal(response) == TOO_MANY
+        assert response.headers["retry-after"] == str(retry_after)
+        await emulator.advance(retry_after)
+        assert await statuses(emulator, 1) == [200]
+
+
+async def test_whole_seconds_are_told_and_what_is_less_is_rounded_up() -> None:
+    """7: seconds, at least 1."""
+    async with world(rate_limit=RateLimit(requests=1, period_ms=60_000)) as emulator:
+        await statuses(emulator, 1)
+        for passed_s, told in ((0.5, "60"), (0.5, "59"), (58, "1"), (0.999, "1")):
+            await emulator.advance(passed_s)
+            assert (await get(emulator, PAYMENTS)).headers["retry-after"] == told
+        await emulator.advance(0.001)
+        assert await statuses(emulator, 1) == [200]
+
+
+async def test_the_message_says_when_the_clock_is_frozen() -> None:
+    """8: who waits for a frozen clock waits for ever."""
+    async with world(rate_limit=RateLimit(requests=1, period_ms=1000)) as emulator:
+        await statuses(emulator, 1)
+        response = await get(emulator, PAYMENTS)
+        assert "frozen" in response.json()["error"]["message"]
+
+
+async def test_on_a_clock_that_flows_it_refills_with_time() -> None:
+    """8: on the account's clock."""
+    async with world(Settings(seed=1, rate_limit=THREE_A_SECOND)) as emulator:
+        assert await statuses(emulator, 4) == [200, 200, 200, 429]
+        response = await get(emulator, PAYMENTS)
+        assert "frozen" not in response.json()["error"]["message"]
+        emulator.wall.move(334)
+        assert await statuses(emulator, 2) == [200, 429]
+
+
+async def test_each_account_and_mode_has_a_bucket_of_its_own() -> None:
+    """8 and 5: nobody is slowed down by another."""
+    async with world(rate_limit=THREE_A_SECOND, auto_provision=True) as emulator:
+        for key in (TEST_KEY, LIVE_KEY, OTHER_TEST_KEY, "live_other_key", "test_new_merchant"):
+            assert await statuses(emulator, 4, key) == [200, 200, 200, 429]
+
+
+async def test_every_request_counts_whatever_becomes_of_it() -> None:
+    """8: it comes right after authentication, before routing and before the body is read."""
+    async with world(rate_limit=THREE_A_SECOND) as emulator:
+        assert (await get(emulator, "/v1/nothing")).status_code == 404
+        assert (await post(emulator, b"{")).status_code == 400
+        assert (await get(emulator, f"{PAYMENTS}/pay_unknown")).status_code == 404
+        for response in (
+            await get(emulator, "/v1/nothing"),
+            await post(emulator, order()),
+            await post(emulator, b"{", **{"Content-Type": "text/plain"}),
+            await get(emulator, f"{PAYMENTS}?limit=0"),
+        ):
+            assert refusal(response) == TOO_MANY
+        await emulator.advance(1)
+        assert await ids(emulator) == []
+
+
+async def test_our_own_calls_do_not_count() -> None:
+    """8 speaks of the contract's calls only."""
+    async with world(rate_limit=RateLimit(requests=1, period_ms=1000)) as emulator:
+        for _ in range(5):
+            assert (await emulator.control("GET", "/clock")).status_code == 200
+        assert await statuses(emulator, 2) == [200, 429]
+
+
+async def test_a_reset_fills_the_bucket() -> None:
+    """8: as at start, its clock included."""
+    async with world(rate_limit=THREE_A_SECOND) as emulator:
+        await statuses(emulator, 4)
+        assert (await emulator.control("POST", "/reset")).status_code == 204
+        assert await statuses(emulator, 4) == [200, 200, 200, 429]

@@ -1,0 +1,134 @@
+"""Which calls there are, and what every answer carries (contract, sections 4 and 7)."""
+
+import pytest
+
+from tests.api.asking import PAYMENTS, assert_dressed, get, page, post, refusal
+from tests.world import World, headers, order
+
+NO_ROUTE = (404, "route_not_found", None)
+
+
+@pytest.mark.parametrize("method", ["PATCH", "PUT", "DELETE", "OPTIONS", "TRACE", "QUERY"])
+@pytest.mark.parametrize("path", ["/v1/payments", "/v1/payments/{id}"])
+async def test_a_verb_that_the_contract_does_not_have_is_no_route(
+    emulator: World, method: str, path: str
+) -> None:
+    """7: the statuses are a closed set without 405, PATCH included."""
+    payment = await emulator.create()
+    before = await page(emulator)
+    response = await emulator.api.request(
+        method, path.format(id=payment["id"]), json=order(), headers=headers()
+    )
+    assert refusal(response) == NO_ROUTE
+    assert await page(emulator) == before
+
+
+async def test_a_payment_cannot_be_posted_to(emulator: World) -> None:
+    """4: there are three calls."""
+    payment = await emulator.create()
+    response = await emulator.api.post(
+        f"{PAYMENTS}/{payment['id']}", json=order(), headers=headers()
+    )
+    assert refusal(response) == NO_ROUTE
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1",
+        "/v1/",
+        "/v1/payment",
+        "/v1/Payments",
+        "/v1/payments/",
+        "/v1//payments",
+        "/v1/payments/pay_x/",
+        "/v1/payments/pay_x/refund",
+        "/v1/payments%2F",
+        "/v1/payments/..",
+        "/v1/refunds",
+        "/v1/\u1264",
+    ],
+)
+async def test_an_unknown_path_is_no_route(emulator: World, path: str) -> None:
+    """7: status 404, whoever asks for what is not there."""
+    assert refusal(await get(emulator, path)) == NO_ROUTE
+
+
+@pytest.mark.parametrize("path", ["/", "/v2/payments", "/v1x", "/favicon.ico", "/_emulatorx"])
+async def test_outside_of_the_contract_and_of_our_own_there_is_nothing(
+    emulator: World, path: str
+) -> None:
+    """7: the error object comes there, too, and nobody is asked for a key."""
+    assert refusal(await emulator.api.get(path)) == NO_ROUTE
+
+
+async def test_routing_comes_before_the_body(emulator: World) -> None:
+    """7: what is no route is 404 whatever was sent."""
+    response = await emulator.api.post("/v1/nothing", content=b"{", headers=headers())
+    assert refusal(response) == NO_ROUTE
+
+
+async def test_every_response_has_an_id_of_its_own(emulator: World) -> None:
+    """7 is silent on headers: each answer has a Request-Id and is not stored."""
+    payment = await emulator.create()
+    responses = [
+        await post(emulator, order()),
+        await get(emulator, PAYMENTS),
+        await get(emulator, f"{PAYMENTS}/{payment['id']}"),
+        await get(emulator, f"{PAYMENTS}/pay_unknown"),
+        await get(emulator, f"{PAYMENTS}?limit=0"),
+        await get(emulator, "/v1/nothing"),
+        await get(emulator, PAYMENTS, "test_nobody"),
+        await get(emulator, PAYMENTS, "live_nobody"),
+        await emulator.api.get(PAYMENTS),
+        await emulator.api.get("/nowhere"),
+        await emulator.api.get("/_emulator/health"),
+    ]
+    for response in responses:
+        assert_dressed(response)
+    assert len({response.headers["request-id"] for response in responses}) == len(responses)
+
+
+async def test_the_statuses_are_those_of_the_contract(emulator: World) -> None:
+    """7: 201 is created, 200 is success."""
+    created = await post(emulator, order())
+    assert created.status_code == 201
+    assert (await get(emulator, created.headers["location"])).status_code == 200
+    assert (await get(emulator, PAYMENTS)).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["shop.example", "payments.internal:9999", "evil.example", ""])
+async def test_the_contract_and_the_health_call_are_reached_under_any_name(
+    emulator: World, host: str
+) -> None:
+    """1: the API root is `{base_url}`, whatever that is called."""
+    assert (await get(emulator, PAYMENTS, Host=host)).status_code == 200
+    health = await emulator.api.get("/_emulator/health", headers={"Host": host})
+    assert health.status_code == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
+async def test_a_browser_is_given_no_leave_to_use_a_secret_key(
+    emulator: World, method: str
+) -> None:
+    """5: secret keys don't belong in browsers: no CORS."""
+    response = await emulator.api.request(
+        method,
+        PAYMENTS,
+        headers={
+            **headers(),
+            "Origin": "https://shop.example",
+            "Access-Control-Request-Method": "POST",
+        },
+    )
+    assert_dressed(response)
+
+
+async def test_a_body_and_a_media_type_do_not_matter_to_a_read(emulator: World) -> None:
+    """4.2: no body; one that comes all the same is not looked at."""
+    payment = await emulator.create()
+    for path in (PAYMENTS, f"{PAYMENTS}/{payment['id']}"):
+        response = await emulator.api.request(
+            "GET", path, content=b"{", headers={**headers(), "Content-Type": "text/plain"}
+        )
+        assert response.status_code == 200

@@ -1,0 +1,1 @@
+"""The rules that hold for all the source, and the wheel made of it."""

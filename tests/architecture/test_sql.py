@@ -1,0 +1,70 @@
+"""SQL is in `storage/` and nowhere else, and its values are bound."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.architecture.tools import modules, parsed
+
+SQL = re.compile(
+    r"^\s*(SELECT\s|INSERT\s+(OR\s+\w+\s+)?INTO\s|REPLACE\s+INTO\s|UPDATE\s+\w+\s+SET\s|DELETE\s+FROM\s"
+    r"|(CREATE|DROP|ALTER)\s+(UNIQUE\s+)?(TABLE|INDEX|TRIGGER|VIEW)\s|PRAGMA\s|BEGIN\b|COMMIT\b"
+    r"|ROLLBACK\b|SAVEPOINT\s|RELEASE\s|WITH\s+RECURSIVE\s|VACUUM\b|ATTACH\s)"
+    r"|\sFROM\s+(accounts|payments|events|timers|rule_uses)\b"
+)
+
+
+def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+def sql_in(path: Path) -> list[int]:
+    return [line for line, text in texts(parsed(path)) if SQL.search(text)]
+
+
+def test_there_is_no_sql_outside_of_storage() -> None:
+    found = [
+        f"{name}:{line}"
+        for name, path in modules()
+        if not name.startswith("emulator/storage/")
+        for line in sql_in(path)
+    ]
+    assert found == []
+
+
+def test_sql_is_found_where_it_is() -> None:
+    storage = [name for name, path in modules() if sql_in(path)]
+    assert {"emulator/storage/payments.py", "emulator/storage/timers.py"} <= set(storage)
+
+
+def test_nothing_outside_of_storage_opens_a_database() -> None:
+    """The command line tells of sqlite3's errors, which is all that it may know of it."""
+    opening = [
+        f"{name}:{node.lineno}"
+        for name, path in modules()
+        if not name.startswith("emulator/storage/")
+        for node in ast.walk(parsed(path))
+        if (isinstance(node, ast.Attribute) and ast.unparse(node) == "sqlite3.connect")
+        or (isinstance(node, ast.ImportFrom) and node.module in {"sqlite3", "aiosqlite"})
+        or (isinstance(node, ast.Import) and any(a.name == "aiosqlite" for a in node.names))
+    ]
+    assert opening == []
+
+
+def test_statements_are_constants() -> None:
+    """What is executed was put together at import time: a value in it could only be bound."""
+    put_together = [
+        f"{name}:{node.lineno}"
+        for name, path in modules()
+        if name.startswith("emulator/storage/")
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in {"execute", "executemany"}
+        and node.args
+        and isinstance(node.args[0], ast.JoinedStr | ast.BinOp)
+    ]
+    assert put_together == []

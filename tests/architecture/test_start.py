@@ -1,0 +1,74 @@
+"""What is imported before the first answer: nothing that start-up does not need."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.processes import COMMAND, FREE_PORTS, run, serving
+
+# Each costs more than it is worth before somebody asks for what needs it.
+NEVER = {"httpx", "jinja2", "rich", "pydantic", "starlette.routing", "starlette.applications"}
+# For the banner, which is printed when requests are already answered.
+LATER = {"yaml", "emulator.cli.banner", "emulator.scenarios.library"}
+HEAVY = {"asyncio", "uvicorn", "starlette", "aiosqlite", "sqlite3", "msgspec", "yaml", "uvloop"}
+
+# The command itself, which tells what is loaded when it would print the banner, and ends.
+TELL_AND_END = """
+import json, os, signal, sys
+from emulator.cli import commands
+
+def announce(running):
+    assert running.gateway.is_ready
+    print(json.dumps(sorted(sys.modules)), flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+commands._announce = announce
+sys.argv[0] = "payments-emulator"
+from emulator.cli import main
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded() -> set[str]:
+    """What is loaded when the first request can be answered."""
+    ended = run("serve", *FREE_PORTS, command=(sys.executable, "-c", TELL_AND_END))
+    assert ended.returncode == 0, ended.stderr
+    return set(json.loads(ended.stdout))
+
+
+def test_nothing_is_loaded_that_the_first_answer_does_not_need(loaded: set[str]) -> None:
+    assert loaded & (NEVER | LATER) == set()
+
+
+def test_the_server_is_the_fast_one(loaded: set[str]) -> None:
+    assert {"uvloop", "uvicorn.protocols.http.httptools_impl"} <= loaded
+    assert "uvicorn.protocols.http.h11_impl" not in loaded
+
+
+def test_what_is_never_needed_is_not_loaded_later_either(tmp_path: Path) -> None:
+    command = (COMMAND[0], "-X", "importtime", *COMMAND[1:])
+    with serving(logs=tmp_path, command=command) as server:
+        assert server.request("GET", "/_emulator/health").status == 200
+        payment = server.create()
+        assert server.request("GET", f"/v1/payments/{payment['id']}").status == 200
+        assert server.request("GET", "/v1/payments").status == 200
+        assert server.stop() == 0
+        imported = imports(server.stderr)
+    assert "yaml" in imported, "the banner tells what is in scenario files"
+    assert NEVER.isdisjoint(imported)
+
+
+def imports(stderr: str) -> list[str]:
+    return re.findall(r"^import time:[\d |]+\| +(\S+)$", stderr, re.MULTILINE)
+
+
+@pytest.mark.parametrize("arguments", [["health", "--port", "1"], ["--version"], ["schema"]])
+def test_small_commands_load_little(arguments: list[str]) -> None:
+    ended = run(*arguments, command=(COMMAND[0], "-X", "importtime", *COMMAND[1:]))
+    imported = imports(ended.stderr)
+    assert "emulator.cli.commands" in imported
+    assert HEAVY.isdisjoint(imported)

@@ -1,0 +1,117 @@
+"""The habits: formatted, linted, typed; time and chance in one module each; modules of a size."""
+
+import ast
+import tomllib
+
+import pytest
+
+from tests.architecture.tools import REPOSITORY, modules, parsed, run_tool
+
+CHECKED = ("emulator", "tests")
+LONGEST_MODULE_LINES = 350
+# The only modules of the program that may use what is banned.
+EXEMPT = {"emulator/clock.py", "emulator/ids.py"}
+
+BANNED = [
+    "import time\n\nNOW = time.time\n",
+    "from time import monotonic\n\nNOW = monotonic\n",
+    "from datetime import UTC, datetime\n\nNOW = datetime.now(UTC)\n",
+    "import datetime\n\nNOW = datetime.datetime.now(datetime.UTC)\n",
+    "import asyncio\n\nWAIT = asyncio.sleep\n",
+    "from asyncio import sleep\n\nWAIT = sleep\n",
+    "import random\n\nDRAW = random.random\n",
+    "import secrets\n\nDRAW = secrets.token_hex\n",
+    "import os\n\nDRAW = os.urandom\n",
+    "from uuid import uuid4\n\nDRAW = uuid4\n",
+]
+
+
+def banned_findings(source: str, path: str) -> str:
+    ended = run_tool(
+        "ruff",
+        "check",
+        "--no-cache",
+        "--select",
+        "TID251",
+        "--stdin-filename",
+        path,
+        "-",
+        sent=source,
+    )
+    return ended.stdout
+
+
+def test_the_source_is_linted() -> None:
+    ended = run_tool("ruff", "check", *CHECKED)
+    assert ended.returncode == 0, ended.stdout
+
+
+def test_the_source_is_formatted() -> None:
+    ended = run_tool("ruff", "format", "--check", *CHECKED)
+    assert ended.returncode == 0, ended.stdout
+
+
+def test_the_source_is_typed() -> None:
+    ended = run_tool("mypy")
+    assert ended.returncode == 0, ended.stdout
+    config = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    assert config["tool"]["mypy"]["strict"] is True
+    assert config["tool"]["mypy"]["packages"] == ["emulator"]
+
+
+@pytest.mark.parametrize("source", BANNED, ids=lambda source: source.splitlines()[0])
+def test_time_and_chance_are_found_wherever_they_are_used(source: str) -> None:
+    assert "TID251" in banned_findings(source, "emulator/engine/planted.py")
+    assert "TID251" in banned_findings(source, "tests/engine/planted.py")
+
+
+def test_only_the_clock_and_the_ids_are_exempt() -> None:
+    config = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    ignores = config["tool"]["ruff"]["lint"]["per-file-ignores"]
+    exempt = {path for path, rules in ignores.items() if "TID251" in rules or "TID" in rules}
+    assert {path for path in exempt if not path.startswith("tests/")} == EXEMPT
+    for name, path in modules():
+        if name not in EXEMPT:
+            assert "noqa: TID251" not in path.read_text(encoding="utf-8"), name
+
+
+@pytest.mark.parametrize(
+    ("module", "foreign"),
+    [
+        ("emulator/clock.py", {"random", "secrets", "uuid", "os"}),
+        ("emulator/ids.py", {"time", "datetime", "asyncio"}),
+    ],
+)
+def test_the_clock_draws_nothing_and_the_ids_know_no_time(module: str, foreign: set[str]) -> None:
+    imported = {
+        name
+        for node in ast.walk(parsed(REPOSITORY / module))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [node.module]
+            if isinstance(node, ast.ImportFrom)
+            else [alias.name for alias in node.names]
+        )
+    }
+    assert not imported & foreign
+
+
+def test_no_module_is_too_long() -> None:
+    lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules()}
+    assert {name: n for name, n in lengths.items() if n > LONGEST_MODULE_LINES} == {}
+
+
+def test_every_module_says_what_it_knows() -> None:
+    assert [name for name, path in modules() if not ast.get_docstring(parsed(path))] == []
+
+
+def test_no_exception_is_passed_over_in_silence() -> None:
+    silent = [
+        f"{name}:{node.lineno}"
+        for name, path in modules()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or ast.unparse(node.type) in {"Exception", "BaseException"})
+        and all(isinstance(statement, ast.Pass) for statement in node.body)
+    ]
+    assert silent == []

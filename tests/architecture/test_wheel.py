@@ -1,0 +1,111 @@
+"""The wheel holds all that the program needs, and works where there is nothing else."""
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.tools import PACKAGE, REPOSITORY
+from tests.cli.processes import HANGS_AFTER_S, environment
+
+DATA = ("scenarios", "templates")
+
+FIND_ALL = """
+import emulator
+from pathlib import Path
+from emulator.app.composition import shipped_scenarios
+from emulator.settings import data_directory
+from emulator.storage.migrations import migrations
+
+assert Path(emulator.__file__).is_relative_to({installed!r}), emulator.__file__
+for name in ("scenarios", "templates"):
+    assert data_directory(name).is_relative_to({installed!r}), name
+    assert any(path.is_file() for path in data_directory(name).rglob("*")), name
+assert shipped_scenarios()
+assert len(migrations()) == {schema_files}
+"""
+
+
+def run_python(*arguments: str, cwd: Path, path: Path | None = None) -> str:
+    variables = {} if path is None else {"PYTHONPATH": str(path)}
+    ended = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env=environment(variables),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=HANGS_AFTER_S,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from what is under version control or would be, and from nothing else."""
+    directory = tmp_path_factory.mktemp("wheel")
+    ignored = shutil.ignore_patterns(
+        ".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "artifacts", "build", "dist"
+    )
+    source = directory / "source"
+    shutil.copytree(REPOSITORY, source, ignore=ignored)
+    built = directory / "built"
+    build = ("-m", "build", "--wheel", "--no-isolation", "--outdir", str(built), str(source))
+    run_python(*build, cwd=directory)
+    [wheel] = built.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("installed")
+    options = ("--no-deps", "--no-index", "--disable-pip-version-check", "--quiet")
+    run_python(
+        "-m", "pip", "install", *options, "--target", str(directory), str(wheel), cwd=directory
+    )
+    return directory
+
+
+def test_the_wheel_holds_every_file_of_the_package_and_its_data(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    package = {
+        path.relative_to(REPOSITORY).as_posix()
+        for path in PACKAGE.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    data = {
+        f"emulator/data/{path.relative_to(REPOSITORY).as_posix()}"
+        for directory in DATA
+        for path in (REPOSITORY / directory).rglob("*")
+        if path.is_file()
+    }
+    assert any(name.endswith(".sql") for name in package)
+    assert {name for name in data if name.startswith("emulator/data/scenarios/")}
+    assert {name for name in data if name.startswith("emulator/data/templates/")}
+    assert package | data <= names
+
+
+def test_the_wheel_holds_nothing_of_the_tests(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    rooms = {name.split("/")[0] for name in names if ".dist-info/" not in name}
+    assert rooms == {"emulator"}
+
+
+def test_what_is_installed_finds_its_data(installed: Path, tmp_path: Path) -> None:
+    schema_files = len(list((PACKAGE / "storage" / "schema").glob("*.sql")))
+    program = FIND_ALL.format(installed=str(installed), schema_files=schema_files)
+    run_python("-c", program, cwd=tmp_path, path=installed)
+
+
+def test_what_is_installed_checks_its_own_scenarios(installed: Path, tmp_path: Path) -> None:
+    shipped = str(installed / "emulator" / "data" / "scenarios")
+    printed = run_python("-m", "emulator", "check", shipped, cwd=tmp_path, path=installed)
+    assert printed.endswith(" files: no problems\n")
+
+
+def test_the_wheel_brings_the_command(installed: Path) -> None:
+    [entry_points] = installed.glob("*.dist-info/entry_points.txt")
+    assert "payments-emulator = emulator.cli:main" in entry_points.read_text(encoding="utf-8")

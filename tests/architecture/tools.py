@@ -1,0 +1,34 @@
+"""Where the source is, and how a tool is run over it."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PACKAGE = REPOSITORY / "emulator"
+
+
+def run_tool(
+    name: str, *arguments: str, cwd: Path = REPOSITORY, sent: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a program of the environment that runs the tests."""
+    return subprocess.run(
+        [str(Path(sys.executable).parent / name), *arguments],
+        cwd=cwd,
+        input=sent,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+    )
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """Every module of the package, as its path in the repository and its file."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield path.relative_to(REPOSITORY).as_posix(), path
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))

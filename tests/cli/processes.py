@@ -1,0 +1,257 @@
+"""The program as its users run it: a process with two listeners, asked over real sockets."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from tests.world import TEST_KEY, headers, order
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+COMMAND = (sys.executable, "-m", "emulator")
+# Root may do everything, so that for some tests it becomes somebody else, who may not even be
+# able to read our modules: they are all loaded before.
+AS_NOBODY = (
+    sys.executable,
+    "-c",
+    "import encodings.idna, os, uvloop, emulator.app.server, emulator.scenarios.problems\n"
+    "if os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+    "from emulator.cli import main; main()",
+)
+FREE_PORTS = ("--port", "0", "--checkout-port", "0")
+# A process that hangs is a failed test and must not become a hanging one.
+HANGS_AFTER_S = 60
+MOST_LOOKS = 5_000
+# In the last paragraph of the banner; an empty line ends that.
+_LAST_NAME = "Database"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass(kw_only=True)
+class Server:
+    """`serve`, ready; what it has printed so far, and what it writes to stderr."""
+
+    process: subprocess.Popen[str]
+    stderr_path: Path
+    printed: list[str] = field(default_factory=list)
+
+    @property
+    def api_port(self) -> int:
+        return self._port("API")
+
+    @property
+    def checkout_port(self) -> int:
+        return self._port("Checkout")
+
+    def _port(self, name: str) -> int:
+        [line] = [line for line in self.printed if line.startswith(f"  {name} ")]
+        found = re.search(r"http://\S+?:(\d+)(?=[/\s])", line)
+        assert found is not None, line
+        return int(found[1])
+
+    def read_banner(self) -> None:
+        assert self.process.stdout is not None
+        is_last = False
+        for line in self.process.stdout:
+            self.printed.append(line)
+            is_last = is_last or line.startswith(f"  {_LAST_NAME} ")
+            if is_last and line == "\n":
+                return
+        raise AssertionError(f"no start: {self.stderr}")
+
+    @property
+    def banner(self) -> str:
+        return "".join(self.printed)
+
+    def read_rest(self) -> str:
+        """What it prints until it ends."""
+        assert self.process.stdout is not None
+        return self.process.stdout.read()
+
+    @property
+    def stderr(self) -> str:
+        return self.stderr_path.read_text(encoding="utf-8")
+
+    def connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.api_port, timeout=HANGS_AFTER_S)
+
+    def request(self, method: str, path: str, body: Any = None, key: str = TEST_KEY) -> Answer:
+        """One request on a connection of its own."""
+        connection = self.connection()
+        try:
+            return ask(connection, method, path, body, key)
+        finally:
+            connection.close()
+
+    def create(self, **changes: Any) -> dict[str, Any]:
+        answer = self.request("POST", "/v1/payments", order(**changes))
+        assert answer.status == 201, answer.body
+        return dict(answer.json)
+
+    def stop(self) -> int:
+        """The exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def ask(
+    connection: http.client.HTTPConnection,
+    method: str,
+    path: str,
+    body: Any = None,
+    key: str = TEST_KEY,
+) -> Answer:
+    """A request on a connection that may serve many."""
+    sent = headers(key)
+    content = None
+    if body is not None:
+        content = json.dumps(body)
+        sent["Content-Type"] = "application/json"
+    connection.request(method, path, body=content, headers=sent)
+    response = connection.getresponse()
+    return Answer(
+        status=response.status,
+        headers={name.lower(): value for name, value in response.getheaders()},
+        body=response.read(),
+    )
+
+
+def environment(variables: dict[str, str] | None = None) -> dict[str, str]:
+    """Ours, without what would configure the emulator."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("EMULATOR_")}
+    return kept | (variables or {})
+
+
+def start(
+    *options: str,
+    stdout: int | IO[str],
+    stderr: IO[str],
+    variables: dict[str, str] | None = None,
+    command: Sequence[str] = COMMAND,
+) -> subprocess.Popen[str]:
+    """A server on free ports, unless the options name others; whoever calls this ends it."""
+    return subprocess.Popen(
+        [*command, "serve", *FREE_PORTS, *options],
+        cwd=REPOSITORY,
+        env=environment(variables),
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=stderr,
+        encoding="utf-8",
+    )
+
+
+@contextmanager
+def ended(process: subprocess.Popen[str]) -> Iterator[None]:
+    """See to it that a process ends, also when it hangs and somebody reads from it."""
+    watchdog = threading.Timer(HANGS_AFTER_S, process.kill)
+    watchdog.start()
+    try:
+        yield
+    finally:
+        watchdog.cancel()
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+@contextmanager
+def serving(
+    *options: str,
+    logs: Path,
+    variables: dict[str, str] | None = None,
+    command: Sequence[str] = COMMAND,
+) -> Iterator[Server]:
+    """A server that has printed its banner; it is killed at the end if it still runs."""
+    stderr_path = logs / f"stderr-{len(list(logs.glob('stderr-*')))}"
+    with stderr_path.open("w") as stderr:
+        process = start(
+            *options,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            variables=variables,
+            command=command,
+        )
+    with ended(process):
+        server = Server(process=process, stderr_path=stderr_path)
+        server.read_banner()
+        yield server
+
+
+def free_port() -> int:
+    """A port that nobody listened on a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        return int(held.getsockname()[1])
+
+
+def wait_for(process: subprocess.Popen[str], is_so: Callable[[], bool]) -> None:
+    """Look again and again, until it is so, as long as the process runs."""
+    for _ in range(MOST_LOOKS):
+        if is_so():
+            return
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.01)
+            raise AssertionError("the process has ended")
+    raise AssertionError("it never was so")
+
+
+def answers(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=HANGS_AFTER_S)
+    try:
+        return ask(connection, "GET", "/_emulator/health").status == http.client.OK
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def listens(port: int) -> bool:
+    """Whether a connection can be made, even if nobody answers yet."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=HANGS_AFTER_S).close()
+    except OSError:
+        return False
+    return True
+
+
+def run(
+    *arguments: str,
+    variables: dict[str, str] | None = None,
+    command: Sequence[str] = COMMAND,
+) -> subprocess.CompletedProcess[str]:
+    """A command that ends by itself."""
+    return subprocess.run(
+        [*command, *arguments],
+        cwd=REPOSITORY,
+        env=environment(variables),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=HANGS_AFTER_S,
+    )

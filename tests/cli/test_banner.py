@@ -1,0 +1,151 @@
+"""What `serve` prints once, when it answers."""
+
+import os
+import re
+from pathlib import Path
+
+from emulator.settings import data_directory
+from tests.cli.processes import (
+    HANGS_AFTER_S,
+    answers,
+    ended,
+    free_port,
+    serving,
+    start,
+    wait_for,
+)
+from tests.world import START
+
+
+def test_the_banner_of_a_server_with_its_defaults(tmp_path: Path) -> None:
+    with serving(logs=tmp_path) as server:
+        assert (
+            server.banner
+            == f"""\
+ETB payments emulator 0.1.0
+
+  API         http://127.0.0.1:{server.api_port}
+  Checkout    http://127.0.0.1:{server.checkout_port}
+  Control     http://127.0.0.1:{server.api_port}/_emulator/  (JSON; no dashboard yet)
+
+  Test key    test_demo_key
+  Live key    live_demo_key  (its payments are simulated, too)
+
+  Test numbers                    telebirr       mpesa
+    completed                     +251900000001  +251700000001
+    failed: insufficient_balance  +251900000002  +251700000002
+    failed after 30s: timeout     +251900000003  +251700000003
+    failed: user_cancelled        +251900000004  +251700000004
+
+  Clock       real
+  Seed        random
+  Database    in memory, gone at the end
+
+"""
+        )
+
+
+def test_the_printed_ports_are_the_real_ones(tmp_path: Path) -> None:
+    with serving(logs=tmp_path) as server:
+        assert server.api_port != 0 != server.checkout_port
+        payment = server.create()
+        assert server.request("GET", f"/v1/payments/{payment['id']}").status == 200
+        base = f"http://127.0.0.1:{server.checkout_port}/c/"
+        assert payment["checkout_url"].startswith(base)
+
+
+def test_it_is_printed_once_and_fits_eighty_columns(tmp_path: Path) -> None:
+    with serving("--strict", "--auto-provision", "--allow-http-localhost", logs=tmp_path) as server:
+        server.create()
+        server.stop()
+        printed = server.banner + server.read_rest()
+    assert printed.count("ETB payments emulator") == 1
+    assert max(map(len, printed.splitlines())) <= 80
+    assert re.fullmatch(r"[ -~\n]*", printed), "no colour where nobody asked for it"
+
+
+def test_keys_that_are_not_public_are_masked(tmp_path: Path) -> None:
+    keys = ("--test-key", "test_a_secret_of_mine", "--live-key", "live_another_secret")
+    with serving(*keys, logs=tmp_path) as server:
+        printed = server.banner
+    assert "  Test key    test_a_…ine\n" in printed
+    assert "  Live key    live_an…ret  (its payments are simulated, too)\n" in printed
+    assert "secret" not in printed
+
+
+def test_clock_and_seed_are_those_asked_for(tmp_path: Path) -> None:
+    with serving("--clock", f"frozen@{START}", "--seed", "-7", logs=tmp_path) as server:
+        printed = server.banner
+    assert "  Clock       frozen at 2026-01-01T00:00:00.000Z\n" in printed
+    assert "  Seed        -7\n" in printed
+
+
+def test_the_clock_and_the_seed_of_a_kept_database_beat_the_options(tmp_path: Path) -> None:
+    database = str(tmp_path / "kept.sqlite3")
+    kept = ("--database", database)
+    with serving(*kept, "--clock", f"frozen@{START}", "--seed", "3", logs=tmp_path) as server:
+        assert server.stop() == 0
+    with serving(*kept, "--clock", "real", "--seed", "4", logs=tmp_path) as server:
+        printed = server.banner
+    assert "  Clock       frozen at 2026-01-01T00:00:00.000Z\n" in printed
+    assert "  Seed        3\n" in printed
+    assert f"  Database    {database}\n" in printed
+
+
+def test_a_wildcard_host_is_printed_as_a_browser_can_use_it(tmp_path: Path) -> None:
+    with serving("--host", "0.0.0.0", logs=tmp_path) as server:  # noqa: S104 - what is tested
+        assert f"  API         http://localhost:{server.api_port}\n" in server.printed
+
+
+def test_numbers_of_a_method_that_the_service_does_not_know_are_left_out(tmp_path: Path) -> None:
+    with serving("--methods", "mpesa", logs=tmp_path) as server:
+        printed = server.banner
+    assert "    completed                     +251700000001\n" in printed
+    assert "telebirr" not in printed
+    assert "+2519" not in printed
+
+
+def test_what_was_switched_on_is_told(tmp_path: Path) -> None:
+    scenario = data_directory("scenarios") / "banks.yaml"
+    own = tmp_path / "own.yaml"
+    own.write_text(scenario.read_text(encoding="utf-8").replace("name: banks", "name: own"))
+    switches = ("--strict", "--auto-provision", "--allow-http-localhost")
+    given = ("--rate-limit", "1000/min", "--scenarios", str(own))
+    with serving(*switches, *given, logs=tmp_path) as server:
+        told = server.banner.partition("gone at the end\n")[2]
+    assert told.splitlines() == [
+        f"  Scenarios   {own}, before our own",
+        "  Strict      refuses what is otherwise tolerated with a warning",
+        "  Accounts    an unknown test_ key becomes a new one",
+        "  Redirects   http:// is accepted on local names",
+        "  Rate limit  1000 requests in 1m, per account and mode",
+        "",
+    ]
+
+
+def test_that_webhooks_are_not_sent_by_this_version_is_told(tmp_path: Path) -> None:
+    with serving("--webhook-url", "http://127.0.0.1:9/hook", logs=tmp_path) as server:
+        told = "  Webhooks    are not sent by this version, --webhook-url waits\n"
+        assert told in server.printed
+
+
+def test_a_terminal_without_the_ellipsis_gets_a_question_mark(tmp_path: Path) -> None:
+    variables = {"PYTHONIOENCODING": "latin-1"}
+    with serving("--test-key", "test_a_secret", logs=tmp_path, variables=variables) as server:
+        assert "  Test key    test_a_?ret\n" in server.printed
+
+
+def test_nobody_has_to_read_the_banner(tmp_path: Path) -> None:
+    port = free_port()
+    unread, stdout = os.pipe()
+    os.close(unread)
+    stderr_path = tmp_path / "stderr"
+    with stderr_path.open("w") as stderr:
+        process = start("--port", str(port), stdout=stdout, stderr=stderr)
+    os.close(stdout)
+    with ended(process):
+        wait_for(process, lambda: answers(port))
+        process.terminate()
+        assert process.wait(HANGS_AFTER_S) == 0
+    assert "Traceback" not in stderr_path.read_text()
+    assert "BrokenPipe" not in stderr_path.read_text()

@@ -1,0 +1,57 @@
+"""`check` and `schema`: what a person who writes scenario files needs."""
+
+import json
+from pathlib import Path
+
+from jsonschema import Draft202012Validator
+
+from emulator.scenarios.schema import scenario_schema
+from tests.cli.processes import run
+
+GOOD = "version: 1\nname: {}\n"
+
+
+def test_good_files_are_counted(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.yaml", tmp_path / "two.yaml"
+    one.write_text(GOOD.format("one"))
+    two.write_text(GOOD.format("two"))
+    assert run("check", str(one)).stdout == "1 file: no problems\n"
+    ended = run("check", str(tmp_path))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "2 files: no problems\n", "")
+
+
+def test_every_problem_is_a_line_with_its_place(tmp_path: Path) -> None:
+    good, bad, missing = tmp_path / "good.yaml", tmp_path / "bad.yaml", tmp_path / "none.yaml"
+    good.write_text(GOOD.format("good"))
+    bad.write_text(
+        GOOD.format("bad") + "outcomes:\n  - when: {phone: '12'}\n    then: [{status: paid}]\n"
+    )
+    ended = run("check", str(good), str(bad), str(missing))
+    assert ended.returncode == 2
+    assert ended.stderr == ""
+    lines = ended.stdout.splitlines()
+    assert lines[0].startswith(f"{bad}:4:19: ")
+    assert lines[1].startswith(f"{bad}:5:21: ")
+    assert lines[2] == f"{missing}:1:1: cannot be read: No such file or directory"
+    assert len(lines) == 3
+
+
+def test_an_empty_directory_is_a_problem(tmp_path: Path) -> None:
+    ended = run("check", str(tmp_path))
+    assert ended.returncode == 2
+    assert ended.stdout.startswith(f"{tmp_path}:1:1: the directory must hold scenario files")
+
+
+def test_the_shipped_files_are_good() -> None:
+    ended = run("check", "scenarios")
+    assert ended.returncode == 0
+    assert ended.stdout.endswith(" files: no problems\n")
+
+
+def test_the_printed_schema_is_the_schema() -> None:
+    ended = run("schema")
+    assert ended.returncode == 0
+    printed = json.loads(ended.stdout)
+    assert printed == scenario_schema()
+    Draft202012Validator.check_schema(printed)
+    assert ended.stdout.startswith('{\n  "$schema"'), "a person may read it"

@@ -1,0 +1,85 @@
+"""Keys: which are well-formed, and how they are shown (contract, section 5)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emulator.domain.accounts import (
+    LONGEST_KEY,
+    AccountProfile,
+    Mode,
+    is_well_formed_key,
+    mask_key,
+)
+
+KEYS = st.from_regex(r"(?a:(test|live)_[A-Za-z0-9_]{4,128})", fullmatch=True)
+
+
+@given(KEYS)
+def test_a_prefix_and_a_word_is_a_key(key: str) -> None:
+    """5 rules 2 and 3: the prefix chooses the mode."""
+    assert is_well_formed_key(key)
+    assert is_well_formed_key(key, Mode(key[:4]))
+    other = Mode.LIVE if key.startswith("test") else Mode.TEST
+    assert not is_well_formed_key(key, other)
+    assert len(key) <= LONGEST_KEY
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "",
+        "test",
+        "test_",
+        "test_abc",
+        "live_abc",
+        "test_" + "a" * 129,
+        "Test_abcd",
+        "TEST_abcd",
+        "sk_test_abcd",
+        "abcd",
+        "test-abcd",
+        "test_ab-cd",
+        "test_ab cd",
+        " test_abcd",
+        "test_abcd ",
+        "test_abcd\n",
+        "test_ábcd",
+        "test_١٢٣٤",
+        "live",
+        "prod_abcd",
+        "_abcd",
+    ],
+)
+def test_all_else_is_none(key: str) -> None:
+    assert not is_well_formed_key(key)
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"),
+    [
+        ("test_demo_key", "test_de…key"),
+        ("live_demo_key", "live_de…key"),
+        ("test_abcd", "test_…"),
+        ("test_abcdefg", "test_…"),
+        ("test_abcdefgh", "test_ab…fgh"),
+        ("", "…"),
+    ],
+)
+def test_a_key_is_shown_by_its_ends(key: str, shown: str) -> None:
+    assert mask_key(key) == shown
+
+
+@given(KEYS)
+def test_at_least_three_characters_of_its_word_stay_secret(key: str) -> None:
+    shown = mask_key(key)
+    assert "…" in shown
+    assert key not in shown
+    assert len(key) - len(shown.replace("…", "")) >= 3
+
+
+def test_an_account_has_a_key_for_each_mode() -> None:
+    """5: one sandbox key, one live key."""
+    profile = AccountProfile(id="acct_x", name="X", test_key="test_abcd", live_key="live_abcd")
+    assert profile.key(Mode.TEST) == "test_abcd"
+    assert profile.key(Mode.LIVE) == "live_abcd"

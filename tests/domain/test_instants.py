@@ -1,0 +1,180 @@
+"""How an instant is written and read (contract, section 2.1: ISO 8601 timestamps)."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from emulator.domain.instants import (
+    EPOCH,
+    FIRST_INSTANT,
+    LAST_INSTANT,
+    format_instant,
+    parse_instant,
+    parse_timestamp,
+)
+
+END_OF_9999 = (datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC) - EPOCH) // timedelta(
+    milliseconds=1
+)
+INSTANTS = st.integers(FIRST_INSTANT, END_OF_9999)
+OFFSETS = st.integers(-23 * 60 - 59, 23 * 60 + 59)
+
+
+@pytest.mark.parametrize(
+    ("instant", "text"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (1, "1970-01-01T00:00:00.001Z"),
+        (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+        (1_767_225_600_000, "2026-01-01T00:00:00.000Z"),
+        (1_767_225_599_999, "2025-12-31T23:59:59.999Z"),
+        (END_OF_9999, "9999-12-31T23:59:59.999Z"),
+    ],
+)
+def test_an_instant_is_utc_with_milliseconds(instant: int, text: str) -> None:
+    assert format_instant(instant) == text
+    parsed = parse_timestamp(text)
+    assert (parsed.floor, parsed.ceiling, parsed.is_loose) == (instant, instant, False)
+
+
+@given(INSTANTS)
+@example(FIRST_INSTANT)
+@example(LAST_INSTANT - 1)
+@example(END_OF_9999)
+def test_what_is_written_is_read_back(instant: int) -> None:
+    text = format_instant(instant)
+    assert len(text) == 24
+    parsed = parse_timestamp(text)
+    assert parsed.floor == parsed.ceiling == instant
+    assert not parsed.is_loose
+
+
+@given(st.integers(FIRST_INSTANT, LAST_INSTANT - 1))
+def test_a_clock_can_be_set_to_what_it_shows(instant: int) -> None:
+    assert parse_instant(format_instant(instant)) == instant
+
+
+@given(INSTANTS, INSTANTS)
+def test_the_order_of_texts_is_the_order_of_instants(one: int, other: int) -> None:
+    assert (format_instant(one) < format_instant(other)) == (one < other)
+
+
+@given(st.integers(FIRST_INSTANT + 10**8, END_OF_9999 - 10**8), OFFSETS)
+def test_any_offset_names_the_same_instant(instant: int, offset_minutes: int) -> None:
+    zone = timezone(timedelta(minutes=offset_minutes))
+    moment = (EPOCH + timedelta(milliseconds=instant)).astimezone(zone)
+    parsed = parse_timestamp(moment.isoformat(timespec="milliseconds"))
+    assert parsed.floor == parsed.ceiling == instant
+    assert not parsed.is_loose
+
+
+@given(INSTANTS, st.from_regex(r"[0-9]{1,12}", fullmatch=True))
+def test_what_is_finer_than_a_millisecond_lies_between_two(instant: int, digits: str) -> None:
+    text = format_instant(instant).replace("Z", f"{digits}Z")
+    parsed = parse_timestamp(text)
+    assert parsed.floor == instant
+    assert parsed.ceiling == instant + (int(digits) > 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "strict_text"),
+    [
+        ("2026-01-01", "2026-01-01T00:00:00.000Z"),
+        ("20260101", "2026-01-01T00:00:00.000Z"),
+        ("2026-W01-4", "2026-01-01T00:00:00.000Z"),
+        ("2026-01-01T05:06", "2026-01-01T05:06:00.000Z"),
+        ("2026-01-01T05:06:07.008", "2026-01-01T05:06:07.008Z"),
+        ("2026-01-01t05:06:07", "2026-01-01T05:06:07.000Z"),
+        ("2026-01-01T05:06:07 02:00", "2026-01-01T03:06:07.000Z"),
+        ("2026-01-01T05:06:07 0200", "2026-01-01T03:06:07.000Z"),
+    ],
+)
+def test_what_had_to_be_interpreted_is_loose(text: str, strict_text: str) -> None:
+    """Rule for silence: without offset, date only, a blank where `+` was meant."""
+    parsed = parse_timestamp(text)
+    assert parsed.is_loose
+    assert format_instant(parsed.floor) == strict_text
+    assert parsed.floor == parsed.ceiling
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-01-01T00:00:00Z",
+        "2026-01-01T00:00:00z",
+        "2026-01-01T00:00Z",
+        "2026-01-01T00Z",
+        "20260101T000000Z",
+        "2026-W01-4T00:00:00Z",
+        "2026-01-01T00:00:00,000Z",
+        "2026-01-01T03:00:00+03:00",
+        "2026-01-01T03:00:00+0300",
+        "2026-01-01T03:00:00+03",
+        "2026-01-01T00:00:00-00:00",
+        "2025-12-31T18:30:00-05:30",
+    ],
+)
+def test_iso_8601_in_its_forms_is_read(text: str) -> None:
+    parsed = parse_timestamp(text)
+    assert format_instant(parsed.floor) == "2026-01-01T00:00:00.000Z"
+    assert not parsed.is_loose
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "2026",
+        "2026-01",
+        "2026-1-1",
+        "26-01-01",
+        "2026-00-01",
+        "2026-01-32",
+        "2026-02-29",
+        "2026-01-01T",
+        "2026-01-01Z",
+        "2026-01-01 00:00:00",
+        "2026-01-01_00:00:00Z",
+        "x2026-01-01",
+        "2026-01-01T24:01Z",
+        "2026-01-01T23:60Z",
+        "2026-01-01T1:00Z",
+        "2026-01-01T00:00:00.Z",
+        "2026-01-01T00.5Z",
+        "2026-01-01T00:00.5Z",
+        "2026-01-01T00:00:00Z ",
+        " 2026-01-01",
+        "2026-01-01T00:00:00Z\n",
+        "2026-01-01T00:00:00+3",
+        "2026-01-01T00:00:00+24:00",
+        "now",
+        "0000-01-01T00:00:00Z",
+        "10000-01-01",
+        "２０２６-01-01",
+        "2026-01-01T00:00:00 ",
+        "1767225600",
+        "Thu, 01 Jan 2026 00:00:00 GMT",
+        "2026-W54-1",
+        "2026-W01-8",
+    ],
+)
+def test_all_else_is_no_timestamp(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - the words are the reader's own
+        parse_timestamp(text)
+
+
+@given(st.text() | st.text("0123456789-:.,TWZ+ tz"))
+def test_any_text_is_a_timestamp_or_a_refusal(text: str) -> None:
+    try:
+        parsed = parse_timestamp(text)
+    except ValueError:
+        return
+    assert 0 <= parsed.ceiling - parsed.floor <= 1
+
+
+@pytest.mark.parametrize("text", ["1969-12-31T23:59:59.999Z", "9989-01-01T00:00:00Z", "0001-01-01"])
+def test_a_clock_stays_within_its_calendar(text: str) -> None:
+    with pytest.raises(ValueError, match="is not between the years"):
+        parse_instant(text)

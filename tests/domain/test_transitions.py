@@ -1,0 +1,170 @@
+"""The life of a payment (contract, section 3; its transitions are ours, see design 5)."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from emulator.domain.errors import IllegalTransition, InvalidField
+from emulator.domain.payment import Payment, Reason, Status
+from emulator.domain.transitions import Change, decide
+from tests.world import START_MS
+
+ORDINARY = {
+    ("pending", "processing"),
+    ("pending", "expired"),
+    ("processing", "completed"),
+    ("processing", "failed"),
+    ("completed", "refunded"),
+}
+UNUSUAL = {("failed", "completed"), ("expired", "completed")}
+PAIRS = list(product(Status, Status))
+LATER = START_MS + 5_000
+
+
+def payment(status: Status = Status.PENDING, **members: Any) -> Payment:
+    return Payment(
+        **{
+            "position": 1,
+            "id": "pay_x",
+            "amount_minor": 15_000,
+            "methods": ("mpesa", "telebirr"),
+            "terms_json": "{}",
+            "created_at": START_MS,
+            "expires_at": START_MS + 1_800_000,
+            "status": status,
+            **members,
+        }
+    )
+
+
+def test_there_are_36_pairs() -> None:
+    """3: six states."""
+    assert len(PAIRS) == 36
+    assert len(ORDINARY | UNUSUAL) == 7
+
+
+@pytest.mark.parametrize(("before", "after"), PAIRS)
+def test_a_status_changes_only_along_its_edges(before: Status, after: Status) -> None:
+    """3 and design 5: five ordinary edges, two that are unusual, and no other."""
+    change = Change(to=after)
+    if (before, after) in ORDINARY:
+        assert decide(payment(before), change, now=LATER).status is after
+        return
+    with pytest.raises(IllegalTransition) as refusal:
+        decide(payment(before), change, now=LATER)
+    assert refusal.value.param == "status"
+
+
+@pytest.mark.parametrize(("before", "after"), PAIRS)
+def test_saying_unusual_adds_the_unusual_edges_and_takes_none_away(
+    before: Status, after: Status
+) -> None:
+    """Design 5: late success after `failed` or `expired`."""
+    change = Change(to=after, unusual=True)
+    if (before, after) in ORDINARY | UNUSUAL:
+        assert decide(payment(before), change, now=LATER).status is after
+    else:
+        with pytest.raises(IllegalTransition):
+            decide(payment(before), change, now=LATER)
+
+
+@pytest.mark.parametrize("status", [Status.FAILED, Status.EXPIRED, Status.REFUNDED])
+def test_an_end_is_an_end(status: Status) -> None:
+    """Design 5: `failed`, `expired`, `refunded` end it."""
+    for after in Status:
+        with pytest.raises(IllegalTransition):
+            decide(payment(status), Change(to=after), now=LATER)
+
+
+def test_what_was_agreed_never_changes() -> None:
+    """2.1: only status, method and `completed_at` change."""
+    before = payment(Status.PROCESSING, method="mpesa")
+    after = decide(before, Change(to=Status.COMPLETED), now=LATER)
+    assert after == before._replace(status=Status.COMPLETED, completed_at=LATER)
+
+
+class TestMethod:
+    """2.1: null until the customer selects one."""
+
+    @pytest.mark.parametrize(
+        ("chosen", "taken"), [("telebirr", "telebirr"), ("mpesa", "mpesa"), (None, "mpesa")]
+    )
+    def test_the_submit_sets_it(self, chosen: str | None, taken: str) -> None:
+        """Design 10: `method` is by default the first offered."""
+        change = Change(to=Status.PROCESSING, method=chosen)
+        assert decide(payment(), change, now=LATER).method == taken
+
+    @pytest.mark.parametrize("method", ["bank_transfer", "", "Telebirr"])
+    def test_it_is_one_of_those_that_are_offered(self, method: str) -> None:
+        with pytest.raises(InvalidField) as refusal:
+            decide(payment(), Change(to=Status.PROCESSING, method=method), now=LATER)
+        assert refusal.value.param == "method"
+
+    def test_it_stays(self) -> None:
+        before = payment(Status.PROCESSING, method="telebirr")
+        for status in (Status.COMPLETED, Status.FAILED):
+            assert decide(before, Change(to=status), now=LATER).method == "telebirr"
+            same = Change(to=status, method="telebirr")
+            assert decide(before, same, now=LATER).method == "telebirr"
+            with pytest.raises(InvalidField):
+                decide(before, Change(to=status, method="mpesa"), now=LATER)
+
+    def test_what_expires_has_none(self) -> None:
+        assert decide(payment(), Change(to=Status.EXPIRED), now=LATER).method is None
+        with pytest.raises(InvalidField):
+            decide(payment(), Change(to=Status.EXPIRED, method="mpesa"), now=LATER)
+
+    def test_what_is_paid_after_it_expired_has_one(self) -> None:
+        late = Change(to=Status.COMPLETED, unusual=True)
+        assert decide(payment(Status.EXPIRED), late, now=LATER).method == "mpesa"
+
+
+class TestReason:
+    """Design 5: a reason says why a payment failed, and nothing else has one."""
+
+    @pytest.mark.parametrize("reason", Reason)
+    def test_each_reason_fails_a_payment(self, reason: Reason) -> None:
+        before = payment(Status.PROCESSING, method="mpesa")
+        change = Change(to=Status.FAILED, reason=reason)
+        assert decide(before, change, now=LATER).reason is reason
+
+    def test_the_default_is_the_providers_error(self) -> None:
+        before = payment(Status.PROCESSING, method="mpesa")
+        assert decide(before, Change(to=Status.FAILED), now=LATER).reason is Reason.PROVIDER_ERROR
+
+    @pytest.mark.parametrize(("before", "after"), sorted(ORDINARY | UNUSUAL))
+    def test_no_other_status_takes_one(self, before: str, after: str) -> None:
+        if after == "failed":
+            return
+        change = Change(to=Status(after), reason=Reason.TIMEOUT, unusual=True)
+        with pytest.raises(InvalidField) as refusal:
+            decide(payment(Status(before)), change, now=LATER)
+        assert refusal.value.param == "reason"
+
+    def test_a_late_success_forgets_why_it_failed(self) -> None:
+        before = payment(Status.FAILED, method="mpesa", reason=Reason.TIMEOUT)
+        after = decide(before, Change(to=Status.COMPLETED, unusual=True), now=LATER)
+        assert (after.reason, after.completed_at) == (None, LATER)
+
+
+class TestCompletedAt:
+    """2.1: when the payment was confirmed; null until then."""
+
+    @pytest.mark.parametrize(("before", "after"), sorted(ORDINARY | UNUSUAL))
+    def test_only_success_sets_it(self, before: str, after: str) -> None:
+        change = Change(to=Status(after), unusual=True)
+        decided = decide(payment(Status(before)), change, now=LATER)
+        assert decided.completed_at == (LATER if after == "completed" else None)
+
+    def test_a_refund_keeps_it(self) -> None:
+        before = payment(Status.COMPLETED, method="mpesa", completed_at=START_MS)
+        assert decide(before, Change(to=Status.REFUNDED), now=LATER).completed_at == START_MS
+
+
+def test_a_payer_is_kept_once_known() -> None:
+    """Design 8: the pages show whose account is to pay."""
+    submit = Change(to=Status.PROCESSING, method="mpesa", phone="+251700000001")
+    submitted = decide(payment(), submit, now=LATER)
+    assert (submitted.phone, submitted.bank) == ("+251700000001", None)
+    assert decide(submitted, Change(to=Status.FAILED), now=LATER).phone == "+251700000001"

@@ -1,0 +1,129 @@
+"""How payments, events and effects are written (contract, section 2.1; design 9 and 10)."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emulator.domain.accounts import Mode
+from emulator.domain.payment import EVENT_TYPES, Event, Payment, Reason, Status, event_type
+from emulator.domain.timers import Timer, TimerKind
+from emulator.domain.transitions import Change
+from emulator.domain.wire import effect_json, event_json, payment_json
+from tests.world import START_MS
+
+METHODS = st.sampled_from(["telebirr", "mpesa", "bank_transfer"])
+TEXT = st.text()
+
+
+@st.composite
+def payments(draw: st.DrawFn) -> tuple[Payment, dict[str, Any]]:
+    terms = {
+        "checkout_url": "http://127.0.0.1:8081/c/x",
+        "success_url": draw(TEXT),
+        "cancel_url": draw(TEXT),
+        "metadata": draw(st.dictionaries(TEXT, TEXT, max_size=20)),
+    }
+    payment = Payment(
+        position=1,
+        id="pay_x",
+        amount_minor=draw(st.integers(100, 2**53 - 1)),
+        methods=("telebirr", "mpesa", "bank_transfer"),
+        terms_json=json.dumps(terms),
+        created_at=START_MS,
+        expires_at=START_MS + 1_800_000,
+        status=draw(st.sampled_from(Status)),
+        method=draw(st.none() | METHODS),
+        reason=draw(st.none() | st.sampled_from(Reason)),
+        completed_at=draw(st.none() | st.just(START_MS + 1)),
+        phone="+251900000001",
+        bank="walia_test",
+    )
+    return payment, terms
+
+
+@given(payments())
+def test_a_payment_is_written_as_the_contract_says(made: tuple[Payment, dict[str, Any]]) -> None:
+    """2.1: thirteen fields in their order; no reason, no phone, no bank."""
+    payment, terms = made
+    completed_at = None if payment.completed_at is None else "2026-01-01T00:00:00.001Z"
+    assert list(json.loads(payment_json(payment)).items()) == [
+        ("id", "pay_x"),
+        ("object", "payment"),
+        ("amount", payment.amount_minor),
+        ("currency", "ETB"),
+        ("status", payment.status.value),
+        ("method", payment.method),
+        *terms.items(),
+        ("created_at", "2026-01-01T00:00:00.000Z"),
+        ("expires_at", "2026-01-01T00:30:00.000Z"),
+        ("completed_at", completed_at),
+    ]
+    assert payment.terms.metadata == terms["metadata"]
+    assert payment.terms.success_url == terms["success_url"]
+    assert payment.terms.cancel_url == terms["cancel_url"]
+    assert payment.terms.checkout_url == terms["checkout_url"]
+
+
+@given(payments(), st.sampled_from(Mode))
+def test_an_event_carries_the_payment_as_it_was(
+    made: tuple[Payment, dict[str, Any]], mode: Mode
+) -> None:
+    """Design 9: compact JSON with id, object, type, timestamp, mode and data."""
+    payment, _ = made
+    event = Event(
+        position=1,
+        payment=1,
+        at=START_MS + 7,
+        status=payment.status,
+        method=payment.method,
+        reason=payment.reason,
+        completed_at=payment.completed_at,
+    )
+    written = json.loads(event_json(event, payment, event_id="evt_x", mode=mode))
+    assert list(written.items()) == [
+        ("id", "evt_x"),
+        ("object", "event"),
+        ("type", EVENT_TYPES[payment.status]),
+        ("timestamp", "2026-01-01T00:00:00.007Z"),
+        ("mode", mode.value),
+        ("data", json.loads(payment_json(payment))),
+    ]
+
+
+def test_there_is_a_type_of_event_for_each_status() -> None:
+    """Design 9: the types of events; `payment.created` for `pending`."""
+    assert [event_type(status) for status in Status] == [
+        "payment.created",
+        "payment.processing",
+        "payment.completed",
+        "payment.failed",
+        "payment.expired",
+        "payment.refunded",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "more"),
+    [
+        (Change(to=Status.EXPIRED), {"type": "payment.expired", "status": "expired"}),
+        (
+            Change(to=Status.FAILED, reason=Reason.TIMEOUT),
+            {"type": "payment.failed", "status": "failed", "reason": "timeout"},
+        ),
+    ],
+)
+def test_an_effect_tells_what_happened_to_which_payment(
+    change: Change, more: dict[str, str]
+) -> None:
+    """Design 10: effects are `{at, type, payment, …}`, in which `payment` is the id."""
+    timer = Timer(START_MS, 1, 1, TimerKind.EXPIRY, change)
+    payment = Payment(1, "pay_x", 100, ("mpesa",), "{}", START_MS, START_MS)
+    assert json.loads(effect_json(timer, payment)) == {
+        "at": "2026-01-01T00:00:00.000Z",
+        "payment": "pay_x",
+        "kind": "expiry",
+        **more,
+    }

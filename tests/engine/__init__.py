@@ -1,0 +1,1 @@
+"""The verbs and the scheduler, through the program that uses them."""

@@ -1,0 +1,137 @@
+"""The same seed, keys and requests give the same bytes (design 3)."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from emulator.domain.clock_spec import parse_clock
+from emulator.settings import Settings
+from tests.world import (
+    LIVE_KEY,
+    OTHER_TEST_KEY,
+    START,
+    TEST_KEY,
+    World,
+    headers,
+    order,
+    world,
+)
+
+Others = Callable[[World], Awaitable[Any]]
+
+
+async def nothing(emulator: World) -> None:
+    """Nobody else is there."""
+
+
+async def busy_others(emulator: World) -> None:
+    """Other accounts and the other mode do all kinds of things."""
+    for key in (OTHER_TEST_KEY, LIVE_KEY, "test_passer_by"):
+        payment = await emulator.create(key, idempotency_key="k")
+        await emulator.api.get("/v1/nothing", headers=headers(key))
+        body = {"method": "telebirr", "phone": "0911111111"}
+        await emulator.control("POST", f"/payments/{payment['id']}/pay", body, key)
+    await emulator.api.get("/nowhere")
+    await emulator.api.get("/v1/payments")
+    await emulator.advance(3600, OTHER_TEST_KEY)
+
+
+async def run(emulator: World, others: Others, key: str = TEST_KEY) -> list[bytes]:
+    """A merchant's day, as bytes: answers, ids of requests, events."""
+    seen: list[bytes] = []
+
+    async def ask(method: str, path: str, body: Any = None) -> Any:
+        await others(emulator)
+        response = await emulator.api.request(method, path, json=body, headers=headers(key))
+        kept = [(name, value) for name, value in response.headers.raw if name != b"date"]
+        seen.append(response.content + repr(kept).encode())
+        return response.json()
+
+    payment = await ask("POST", "/v1/payments", order(idempotency_key="k"))
+    await ask("POST", "/v1/payments", order(idempotency_key="k"))
+    await ask("POST", "/v1/payments", order(amount=1))
+    path = f"/_emulator/payments/{payment['id']}"
+    await ask("POST", f"{path}/pay", {"method": "telebirr", "phone": "0900000003"})
+    await ask("POST", "/_emulator/clock/advance", {"seconds": 30})
+    await ask("GET", f"/v1/payments/{payment['id']}")
+    await ask("GET", "/v1/payments")
+    events = await emulator.api.get("/_emulator/events", headers=headers(key))
+    return [*seen, events.content]
+
+
+async def test_two_runs_give_the_same_bytes() -> None:
+    async with world() as one, world() as other:
+        assert await run(one, nothing) == await run(other, nothing)
+
+
+async def test_what_others_do_makes_no_difference() -> None:
+    """Design 3: whatever else runs. (The calls of our own are numbered whosoever they are.)"""
+    settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1, auto_provision=True)
+    async with world(settings) as alone, world(settings) as crowded:
+        ours, theirs = await run(alone, nothing), await run(crowded, busy_others)
+    assert [*ours[:3], *ours[5:]] == [*theirs[:3], *theirs[5:]]
+
+
+async def test_it_makes_no_difference_when_an_account_came() -> None:
+    """Design 3: tests that run in parallel each take a fresh account."""
+    settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1, auto_provision=True)
+    seen = []
+    for before in ([], ["test_one_more", "test_another"]):
+        async with world(settings) as emulator:
+            for key in before:
+                await emulator.create(key)
+            seen.append(await emulator.create("test_of_this_run"))
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [((1, TEST_KEY), (2, TEST_KEY)), ((1, TEST_KEY), (None, TEST_KEY))]
+)
+async def test_another_seed_gives_other_bytes(
+    one: tuple[int | None, str], other: tuple[int | None, str]
+) -> None:
+    ids = []
+    for seed, key in (one, other):
+        async with world(seed=seed) as emulator:
+            payment = await emulator.create(key)
+            ids.append((payment["id"], payment["checkout_url"]))
+    assert ids[0][0] != ids[1][0]
+    assert ids[0][1] != ids[1][1]
+
+
+async def test_without_a_seed_every_run_is_different() -> None:
+    seen = set()
+    for _ in range(3):
+        async with world(seed=None) as emulator:
+            seen.add((await emulator.create())["id"])
+    assert len(seen) == 3
+
+
+async def test_two_accounts_never_collide() -> None:
+    """Design 3: a stream of its own for each seed, key and mode."""
+    seen: set[str] = set()
+    count = 0
+    async with world(auto_provision=True) as emulator:
+        keys = [TEST_KEY, LIVE_KEY, OTHER_TEST_KEY, *(f"test_worker_{one}" for one in range(10))]
+        for key in keys:
+            for _ in range(10):
+                payment = await emulator.create(key)
+                seen |= {payment["id"], payment["checkout_url"]}
+                count += 2
+            events = (await emulator.control("GET", "/events", key=key)).json()["data"]
+            seen |= {event["id"] for event in events}
+            count += 10
+    assert len(seen) == count
+
+
+async def test_an_accounts_own_seed_beats_the_programs() -> None:
+    """Design 10: `POST /accounts` takes a seed."""
+    seen = []
+    for seed in (1, 2):
+        async with world(seed=seed) as emulator:
+            wanted = {"test_key": "test_of_its_own", "live_key": "live_of_its_own", "seed": 7}
+            created = await emulator.control("POST", "/accounts", wanted)
+            assert created.status_code == 201, created.text
+            seen.append(await emulator.create("test_of_its_own"))
+    assert seen[0] == seen[1]

@@ -1,0 +1,171 @@
+"""What is due is settled before any read, so that no two reads disagree (design 5)."""
+
+from typing import Any
+
+import pytest
+
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, headers
+
+DUE = [
+    pytest.param(1800, None, "pending", "expired", id="expiry"),
+    pytest.param(30, ("telebirr", "0900000003"), "processing", "failed", id="scripted outcome"),
+    pytest.param(30, ("telebirr", "0911111111"), "processing", "failed", id="nobody answers"),
+]
+
+
+async def views(emulator: World, payment_id: str, statuses: tuple[str, str]) -> dict[str, Any]:
+    """The status of a payment as every way of reading shows it."""
+    listed = (await emulator.api.get("/v1/payments", headers=headers())).json()["data"]
+    found = {
+        status: (
+            await emulator.api.get("/v1/payments", params={"status": status}, headers=headers())
+        ).json()["data"]
+        for status in statuses
+    }
+    detail = (await emulator.control("GET", f"/payments/{payment_id}")).json()
+    events = (await emulator.control("GET", "/events")).json()["data"]
+    return {
+        "list": listed[0]["status"],
+        "filters": "".join(status for status in statuses if found[status]),
+        "retrieve": (await emulator.retrieve(payment_id))["status"],
+        "detail": detail["payment"]["status"],
+        "timeline": detail["timeline"][-1]["status"],
+        "event": events[0]["data"]["status"],
+    }
+
+
+@pytest.mark.parametrize(("after_s", "submit", "before", "after"), DUE)
+async def test_every_view_changes_at_the_same_millisecond(
+    emulator: World,
+    after_s: int,
+    submit: tuple[str, str] | None,
+    before: str,
+    after: str,
+) -> None:
+    """Design 5: a poll, a list filter and a page can never disagree."""
+    payment_id = (await emulator.create())["id"]
+    if submit is not None:
+        body = dict(zip(("method", "phone"), submit, strict=True))
+        await emulator.control("POST", f"/payments/{payment_id}/pay", body)
+    await emulator.advance(after_s - 0.001)
+    assert set((await views(emulator, payment_id, (before, after))).values()) == {before}
+    await emulator.advance(0.001)
+    assert set((await views(emulator, payment_id, (before, after))).values()) == {after}
+
+
+READS = ["retrieve", "list", "filter", "detail", "events", "clock", "create", "pay"]
+
+
+@pytest.mark.parametrize("read", READS)
+async def test_whoever_reads_first_finds_it_settled(read: str) -> None:
+    """Design 5: settled before any read, even where the scheduler had no time yet."""
+    from tests.engine.observing import observed
+
+    async with observed() as (emulator, wall):
+        payment_id = (await emulator.create())["id"]
+        wall.move(1_800_000)
+        path = f"/payments/{payment_id}"
+        if read == "retrieve":
+            assert (await emulator.retrieve(payment_id))["status"] == "expired"
+        elif read in ("list", "filter"):
+            parameters = {"status": "expired"} if read == "filter" else {}
+            response = await emulator.api.get("/v1/payments", params=parameters, headers=headers())
+            assert [one["status"] for one in response.json()["data"]] == ["expired"]
+        elif read == "detail":
+            detail = (await emulator.control("GET", path)).json()
+            assert (detail["payment"]["status"], detail["next"]) == ("expired", None)
+        elif read == "events":
+            events = (await emulator.control("GET", "/events")).json()["data"]
+            assert events[0]["type"] == "payment.expired"
+        elif read == "clock":
+            assert (await emulator.control("GET", "/clock")).json()["next"] is None
+        elif read == "create":
+            await emulator.create()
+            events = (await emulator.control("GET", "/events")).json()["data"]
+            types = [event["type"] for event in events]
+            assert types == ["payment.created", "payment.expired", "payment.created"]
+        else:
+            body = {"method": "telebirr", "phone": "0900000001"}
+            refused = await emulator.control("POST", f"{path}/pay", body)
+            assert refused.json()["error"]["code"] == "payment_not_payable"
+
+
+async def test_what_is_due_together_happens_in_order_of_creation(emulator: World) -> None:
+    """Design 6: in order of due time and then of creation."""
+    created = [(await emulator.create(expires_in=60))["id"] for _ in range(20)]
+    effects = (await emulator.advance(60))["effects"]
+    assert [effect["payment"] for effect in effects] == created
+    events = (await emulator.control("GET", "/events")).json()["data"]
+    assert [event["data"]["id"] for event in events[:20]] == created[::-1]
+
+
+async def test_more_than_a_chunk_is_settled_whole(emulator: World) -> None:
+    """Design 5: however much is due at once."""
+    for _ in range(1_001):
+        await emulator.create(expires_in=60)
+    await emulator.control("PUT", "/clock", {"now": "2026-01-01T00:01:00Z"})
+    pending = await emulator.api.get(
+        "/v1/payments", params={"status": "pending"}, headers=headers()
+    )
+    assert pending.json()["data"] == []
+    expired = await emulator.api.get(
+        "/v1/payments", params={"status": "expired", "limit": 100}, headers=headers()
+    )
+    assert len(expired.json()["data"]) == 100
+
+
+async def test_an_account_settles_both_of_its_modes_and_no_other_account(emulator: World) -> None:
+    """Design 3 and 6: an account has one clock; others have their own."""
+    payments = {key: (await emulator.create(key))["id"] for key in ("test_demo_key", LIVE_KEY)}
+    other = (await emulator.create(OTHER_TEST_KEY))["id"]
+    await emulator.advance(1800)
+    for key, payment_id in payments.items():
+        assert (await emulator.retrieve(payment_id, key))["status"] == "expired"
+    assert (await emulator.retrieve(other, OTHER_TEST_KEY))["status"] == "pending"
+
+
+async def test_a_manual_change_cancels_what_was_scheduled(emulator: World) -> None:
+    """Design 5: `answer` and `transition` cancel the steps that a scenario had scheduled."""
+    for verb, body in (
+        ("transition", {"status": "completed"}),
+        ("answer", {"answer": "approve"}),
+    ):
+        payment_id = (await emulator.create())["id"]
+        phone = "0900000003" if verb == "transition" else "0911111111"
+        paying = {"method": "telebirr", "phone": phone}
+        await emulator.control("POST", f"/payments/{payment_id}/pay", paying)
+        changed = await emulator.control("POST", f"/payments/{payment_id}/{verb}", body)
+        assert changed.json()["status"] == "completed"
+        assert (await emulator.advance(7200))["effects"] == []
+        assert (await emulator.retrieve(payment_id))["status"] == "completed"
+
+
+async def test_a_payment_in_processing_is_let_finish_after_it_would_have_expired(
+    emulator: World,
+) -> None:
+    """Design 5: a payment in `processing` at `expires_at` is let finish."""
+    payment_id = (await emulator.create(expires_in=60))["id"]
+    await emulator.advance(59.999)
+    paying = {"method": "telebirr", "phone": "0911111111"}
+    await emulator.control("POST", f"/payments/{payment_id}/pay", paying)
+    await emulator.advance(20)
+    assert (await emulator.retrieve(payment_id))["status"] == "processing"
+    await emulator.control("POST", f"/payments/{payment_id}/answer", {"answer": "approve"})
+    payment = await emulator.retrieve(payment_id)
+    assert (payment["status"], payment["completed_at"]) == ("completed", "2026-01-01T00:01:19.999Z")
+
+
+@pytest.mark.parametrize(("expires_in", "waits_s"), [(1800, 1790), (60, 50), (20, 30), (40, 30)])
+async def test_a_bank_waits_until_the_checkout_expires_or_for_thirty_seconds(
+    emulator: World, expires_in: int, waits_s: int
+) -> None:
+    """Design 7: a bank: at `expires_at`, or 30 s after the submit if that is later."""
+    payment_id = (await emulator.create(expires_in=expires_in))["id"]
+    await emulator.advance(10)
+    paying = {"method": "bank_transfer", "bank": "walia_test"}
+    await emulator.control("POST", f"/payments/{payment_id}/pay", paying)
+    await emulator.advance(waits_s - 0.001)
+    assert (await emulator.retrieve(payment_id))["status"] == "processing"
+    await emulator.advance(0.001)
+    detail = (await emulator.control("GET", f"/payments/{payment_id}")).json()
+    assert (detail["payment"]["status"], detail["reason"]) == ("failed", "timeout")

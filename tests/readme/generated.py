@@ -1,0 +1,102 @@
+"""The tables of README.md that are made from the program, and their place in it."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from emulator.domain.accounts import Mode
+from emulator.domain.outcomes import Handset, Outcome
+from emulator.scenarios.library import load_paths
+from emulator.settings import OPTIONS, Option, data_directory
+
+_METHODS = ("telebirr", "mpesa")
+_NO_DEFAULT = {True: "off", False: "none"}
+
+
+def options_table() -> str:
+    """Every option of `serve`: its flag, its variable, its default, its help."""
+    rows = [
+        (f"`{_flag(option)}`", f"`{option.variable}`", _default(option), _prose(option.help))
+        for option in OPTIONS
+    ]
+    return _table(("option", "variable", "default", "meaning"), rows)
+
+
+def numbers_table() -> str:
+    """The phone numbers of the shipped scenarios, by outcome."""
+    numbers: dict[str, dict[str, str]] = {}
+    for outcome, method, phone in _shipped_numbers():
+        numbers.setdefault(outcome, {})[method] = f"`{phone}`"
+    rows = [
+        (outcome, *(phones.get(method, "") for method in _METHODS))
+        for outcome, phones in numbers.items()
+    ]
+    return _table(("outcome", "telebirr", "M-Pesa"), rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "options": options_table,
+    "test numbers": numbers_table,
+}
+
+
+def generated(name: str, text: str) -> str:
+    """What stands in a document where a table is generated."""
+    return _parts(name, text)[1]
+
+
+def regenerated(text: str) -> str:
+    """A document with its tables written anew."""
+    for name, table in TABLES.items():
+        before, _, after = _parts(name, text)
+        text = before + table() + after
+    return text
+
+
+def _parts(name: str, text: str) -> tuple[str, str, str]:
+    """What stands before a generated table, the table, and what comes after it."""
+    begin, end = f"<!-- generated: {name} -->\n", "<!-- end generated -->"
+    before, found, rest = text.partition(begin)
+    table, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise ValueError(f"no place for the table '{name}'")
+    return before + found, table, closed + after
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _flag(option: Option) -> str:
+    return f"{option.flag} {option.metavar}" if option.metavar else option.flag
+
+
+def _prose(text: str) -> str:
+    """A sentence with Markdown's signs in it as they are meant."""
+    return text.replace("*", r"\*").replace("|", r"\|")
+
+
+def _default(option: Option) -> str:
+    text = option.default_text
+    return f"`{text}`" if text else _NO_DEFAULT[option.is_switch]
+
+
+def _shipped_numbers() -> Iterator[tuple[str, str, str]]:
+    """The outcome, method and number of each rule for one number, telebirr's first."""
+    shipped = load_paths([data_directory("scenarios")])
+    rules = [rule for scenario in shipped if scenario.enabled for rule in scenario.outcomes]
+    for name in _METHODS:
+        for rule in rules:
+            if rule.when.method == name and rule.when.phone and rule.when.mode is Mode.TEST:
+                yield _outcome(rule.then), name, rule.when.phone
+
+
+def _outcome(outcome: Outcome) -> str:
+    if isinstance(outcome, Handset):
+        return "waits for an answer"
+    steps = [
+        ("at once" if step.after_ms == 0 else f"after {step.after_ms // 1000} s")
+        + f" `{step.status}`"
+        + (f", reason `{step.reason}`" if step.reason else "")
+        for step in outcome.steps
+    ]
+    return ", then ".join(steps) or "stays in `processing`"

@@ -1,0 +1,78 @@
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.processes import run
+from tests.readme.document import Kind, Section, files, sections
+from tests.readme.live import acts, is_as_shown, missing, play
+
+RUN = [section for section in sections() if section.is_run]
+SHELL_SCRIPTS = [
+    pytest.param(section, id=section.title)
+    for section in sections()
+    if any(block.kind is Kind.WORKFLOW for block in section.blocks)
+]
+
+needs_a_shell = pytest.mark.skipif(
+    bool(missing()), reason=f"not on this machine: {', '.join(missing())}"
+)
+
+
+@needs_a_shell
+@pytest.mark.parametrize("section", [pytest.param(one, id=one.title) for one in RUN])
+def test_the_examples_do_what_is_shown(section: Section, tmp_path: Path) -> None:
+    for number, act in enumerate(acts(section)):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        for example in play(act, directory):
+            if example.shown is not None:
+                assert is_as_shown(example.printed, example.shown), (
+                    f"shown:\n{example.shown}\nprinted:\n{example.printed}"
+                )
+
+
+def test_there_are_examples() -> None:
+    assert len(RUN) >= 9
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown", "is_so"),
+    [
+        ('{"id":"pay_1","a":2}', '{"id":"pay_…",…}', True),
+        ('{"id":"evt_1","a":2}', '{"id":"pay_…",…}', False),
+        ("one\r\ntwo\nthree\n", "one\n…\nthree\n", True),
+        ("one\ntwo\nthree", "one\nthree", False),
+        ("one\nthree", "one\n…\nthree", True),
+    ],
+)
+def test_what_is_shown_is_compared_line_by_line(printed: str, shown: str, is_so: bool) -> None:
+    assert is_as_shown(printed, shown) is is_so
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, block in files().items() if block.kind is Kind.SCENARIO]
+)
+def test_every_scenario_shown_is_valid(name: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_text(files()[name].text, encoding="utf-8")
+    checked = run("check", str(file))
+    assert (checked.returncode, checked.stdout) == (0, "1 file: no problems\n")
+
+
+@pytest.mark.skipif("bash" in missing(), reason="there is no bash on this machine")
+@pytest.mark.parametrize("section", SHELL_SCRIPTS)
+def test_the_workflow_shown_is_yaml_whose_scripts_a_shell_can_read(section: Section) -> None:
+    [workflow] = [block for block in section.blocks if block.kind is Kind.WORKFLOW]
+    for step in yaml.safe_load(workflow.text)["steps"]:
+        subprocess.run(["bash", "-n", "-c", step["run"]], check=True)
+
+
+@pytest.mark.skipif(not os.environ.get("CI"), reason="only where CI is set")
+def test_in_ci_nothing_is_skipped_for_want_of_a_program() -> None:
+    from tests.checkout.browsing import CHROMIUM
+
+    assert missing() == []
+    assert CHROMIUM is not None, "there is no chromium"

@@ -1,0 +1,162 @@
+"""What README.md lists is what the program has, nothing more and nothing less."""
+
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from emulator.api.authentication import bearer_key
+from emulator.api.errors import ANSWERS
+from emulator.app.gateway import HEALTH
+from emulator.control.app import build
+from emulator.domain.transitions import TRANSITIONS
+from emulator.settings import OPTIONS
+from tests.readme.document import REPOSITORY, readme, rows, section
+from tests.readme.generated import TABLES, generated
+from tests.world import LIVE_KEY, World, headers, order, world
+
+STRICT = "Warnings and `--strict`"
+LONG = "a" * 3_000
+# A request for each thing that is merely odd; a string is the query of a list call.
+ODD_REQUESTS: list[str | dict[str, Any]] = [
+    "NAME=1",
+    "limit=5&limit=5",
+    {"methods": ["telebirr", "telebirr"]},
+    {"metadata": {"key": LONG}},
+    {"success_url": f"https://shop.example/{LONG}"},
+    {"cancel_url": f"https://shop.example/{LONG}"},
+    "created_gte=2026-01-01",
+    "created_lte=2026-01-01",
+    {"headers": {"Idempotency-Key": "a"}},
+    {"idempotency_key": LONG},
+    {"expires_in": 1},
+]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_generated_tables_are_up_to_date(name: str) -> None:
+    assert generated(name, readme()) == TABLES[name](), "run `python -m tests.readme`"
+
+
+def test_every_option_has_a_row() -> None:
+    flags = [row[0].strip("`").partition(" ")[0] for row in rows(generated("options", readme()))]
+    assert flags == [option.flag for option in OPTIONS]
+
+
+async def test_every_warning_is_listed_with_its_code(emulator: World) -> None:
+    async with world(strict=True) as strict:
+        seen = [await _seen(emulator, strict, request) for request in ODD_REQUESTS]
+    listed = [(row[1].strip("`"), row[2].strip("`")) for row in rows(section(STRICT).text)]
+    assert listed == [*seen, ("frequent-polling", "stays a warning")]
+
+
+async def _seen(tolerant: World, strict: World, request: str | dict[str, Any]) -> tuple[str, str]:
+    """The slug of the warning, and the code of the refusal."""
+    served = await _ask(tolerant, request)
+    refused = await _ask(strict, request)
+    assert (served.is_success, refused.status_code) == (True, 400)
+    slug = served.headers["emulator-warning"].replace(":limit", ":NAME")
+    return slug, refused.json()["error"]["code"]
+
+
+async def _ask(of: World, request: str | dict[str, Any]) -> httpx.Response:
+    if isinstance(request, str):
+        return await of.api.get(f"/v1/payments?{request}", headers=headers())
+    changes = dict(request)
+    extra = changes.pop("headers", {})
+    body = order(**changes)
+    return await of.api.post("/v1/payments", json=body, headers={**headers(), **extra})
+
+
+async def test_the_31st_read_of_a_live_payment_is_frequent_polling() -> None:
+    async with world(strict=True) as strict:
+        payment = await strict.create(LIVE_KEY)
+        path, live = f"/v1/payments/{payment['id']}", headers(LIVE_KEY)
+        reads = [await strict.api.get(path, headers=live) for _ in range(31)]
+    warnings = [read.headers.get("emulator-warning") for read in reads]
+    assert warnings == [None] * 30 + ["frequent-polling"]
+    assert {read.status_code for read in reads} == {200}
+
+
+async def test_every_call_of_the_control_api_is_listed(emulator: World) -> None:
+    listed = [row[0].strip("`") for row in rows(section("Control API").text)]
+    router = build(engine=emulator.running.engine, bearer_key=bearer_key)
+    routes = {
+        f"{method} {route.path}"
+        for route in router.routes  # type: ignore[attr-defined]
+        for method in getattr(route, "methods", None) or ()
+        if method != "HEAD"
+    }
+    assert len(listed) == len(set(listed))
+    assert set(listed) == routes | {f"GET {HEALTH}"}
+
+
+@pytest.mark.parametrize(
+    ("call", "path"),
+    [
+        ("GET /_emulator/clock", "/clock"),
+        ("GET /_emulator/payments/{payment_id}", "/payments/{id}"),
+    ],
+)
+async def test_the_members_of_an_answer_are_listed(emulator: World, call: str, path: str) -> None:
+    payment = await emulator.create()
+    answer = await emulator.control("GET", path.format(id=payment["id"]))
+    [told] = [row[1] for row in rows(section("Control API").text) if row[0] == f"`{call}`"]
+    listed = re.sub(r": \{.*?\}", "", told.split("`")[1]).strip("{}").split(", ")
+    assert listed == list(answer.json())
+
+
+def test_every_error_code_is_listed() -> None:
+    listed = set(
+        re.findall(r"`([a-z_]+)`", section("Fidelity").text.partition("### Error codes")[2])
+    )
+    codes = {answer.code for answer in ANSWERS.values() if answer.code is not None}
+    assert codes <= listed
+
+
+def test_every_transition_is_listed() -> None:
+    life = section("Fidelity").text.partition("### A payment's life")[2].partition("###")[0]
+    listed = {
+        (since.strip("`"), row[1].strip("`"))
+        for row in rows(life)
+        for since in row[0].split(", ")
+        if since
+    }
+    assert listed == {(since.value, to.value) for since, to in TRANSITIONS}
+
+
+def test_every_clause_of_the_contract_has_a_row() -> None:
+    table = section("Fidelity").text.partition("### ")[0]
+    clauses = ["1", "2.1", "2.2", "3", "4", "4.1", "4.2", "4.3", "4.4", "5", "6", "7", "8", "9"]
+    assert list(dict.fromkeys(row[0] for row in rows(table))) == clauses
+
+
+def test_every_row_of_the_fidelity_table_says_what_it_stands_on() -> None:
+    for row in rows(section("Fidelity").text.partition("### ")[0]):
+        assert len(row) == 5, row
+        assert re.match(r"stated|assumed", row[3]), row
+
+
+def test_every_room_is_on_the_map() -> None:
+    listed = {row[0].strip("`") for row in rows(section("Development").text)}
+    package = REPOSITORY / "emulator"
+    rooms = {file.parent.name for file in package.glob("*/__init__.py")}
+    rooms |= {file.stem for file in package.glob("[!_]*.py")}
+    assert listed == rooms
+
+
+def test_every_link_inside_the_document_leads_somewhere() -> None:
+    text = readme()
+    anchors = {
+        re.sub(r"[^a-z0-9 _-]", "", heading.lower()).replace(" ", "-")
+        for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    }
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert links
+    broken = [
+        link
+        for link in links
+        if not (link[1:] in anchors if link[0] == "#" else (REPOSITORY / link).is_file())
+    ]
+    assert broken == []
