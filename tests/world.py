@@ -80,6 +80,7 @@ class World:
     wall: ManualWall
     api: httpx.AsyncClient
     pages: httpx.AsyncClient
+    log: list[str]
 
     async def create(self, key: str = TEST_KEY, **changes: Any) -> dict[str, Any]:
         """A payment, created as an SDK would."""
@@ -110,8 +111,13 @@ async def world(settings: Settings | None = None, **changes: Any) -> AsyncIterat
     settings = settings or Settings(clock=parse_clock(f"frozen@{START}"), seed=1)
     settings = replace(settings, **changes)
     wall = ManualWall()
+    log: list[str] = []
     async with compose(
-        settings, wall=wall, api_port=API_PORT, checkout_port=CHECKOUT_PORT
+        settings,
+        wall=wall,
+        api_port=API_PORT,
+        checkout_port=CHECKOUT_PORT,
+        write_log=log.append,
     ) as running:
         running.gateway.is_ready = True
         transport = httpx.ASGITransport(app=running.gateway)
@@ -121,4 +127,4 @@ async def world(settings: Settings | None = None, **changes: Any) -> AsyncIterat
                 transport=transport, base_url=f"http://127.0.0.1:{CHECKOUT_PORT}"
             ) as pages,
         ):
-            yield World(running=running, wall=wall, api=api, pages=pages)
+            yield World(running=running, wall=wall, api=api, pages=pages, log=log)

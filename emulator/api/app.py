@@ -30,7 +30,7 @@ from emulator.api.parameters import CreateRules, check_order
 from emulator.api.queries import KNOWN as KNOWN_QUERY
 from emulator.api.queries import page_query, parse_query
 from emulator.domain.accounts import Mode
-from emulator.domain.errors import InvalidField, RateLimitExceeded, Refusal, UnknownRoute
+from emulator.domain.errors import InvalidField, NotReady, RateLimitExceeded, Refusal, UnknownRoute
 from emulator.engine.accounts import Owner
 from emulator.engine.directory import Directory
 from emulator.engine.payments import Payments
@@ -102,6 +102,9 @@ class PaymentsApi:
             reply = Reply(status_of(refusal), error_body(refusal), error_headers(refusal))
         except ClientGone:
             return 0
+        except NotReady:
+            # At the very end; the contract's statuses have no 503.
+            reply = Reply(500, INTERNAL_ERROR_BODY, [])
         except Exception:
             logger.exception("%s %s failed", scope["method"], scope["path"])
             reply = Reply(500, INTERNAL_ERROR_BODY, [])

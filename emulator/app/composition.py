@@ -1,6 +1,6 @@
 """How the rooms are put together, out of the settings and a clock on the wall."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,12 @@ class Running:
 
 @asynccontextmanager
 async def compose(
-    settings: Settings, *, wall: Wall, api_port: int, checkout_port: int
+    settings: Settings,
+    *,
+    wall: Wall,
+    api_port: int,
+    checkout_port: int,
+    write_log: Callable[[str], object],
 ) -> AsyncIterator[Running]:
     """The program without its sockets. Raises ScenarioError, UnusableDatabase."""
     given = given_scenarios(settings)
@@ -42,7 +47,7 @@ async def compose(
         checkout=checkout,
         load_scenarios=lambda: given + shipped_scenarios(),
     ) as engine:
-        log = RequestLog(wall, as_json=settings.log_format == "json")
+        log = RequestLog(wall, write_log, as_json=settings.log_format == "json")
         yield Running(
             settings=settings,
             api_port=api_port,

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import sys
 from collections.abc import Callable
 
 from emulator import __version__, ids
@@ -42,8 +41,9 @@ class Lazily:
 class RequestLog:
     """One quiet line a request, written together a few times a second."""
 
-    def __init__(self, wall: Wall, *, as_json: bool) -> None:
+    def __init__(self, wall: Wall, write: Callable[[str], object], *, as_json: bool) -> None:
         self._wall = wall
+        self._write = write
         self._write_one = _json_line if as_json else _text_line
         self._entries: list[_Entry] = []
         self.start = wall.monotonic_ms
@@ -59,8 +59,7 @@ class RequestLog:
         """Write what has not been written yet."""
         entries, self._entries = self._entries, []
         if entries:
-            sys.stderr.write("".join(map(self._write_one, entries)))
-            sys.stderr.flush()
+            self._write("".join(map(self._write_one, entries)))
 
 
 def _text_line(entry: _Entry) -> str:
@@ -109,9 +108,13 @@ class Gateway:
             status = await self._route(scope, receive, send)
         self._log.add(scope, status, started_ms)
 
-    async def _route(self, scope: Scope, receive: Receive, send: Send) -> int:
+    def next_request_id(self) -> bytes:
+        """The id of a request that is not the contract's."""
         self._requests += 1
-        request_id = ids.request_id(self._stream, self._requests)
+        return ids.request_id(self._stream, self._requests)
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> int:
+        request_id = self.next_request_id()
         status = 0
 
         async def dressed(message: Message) -> None:

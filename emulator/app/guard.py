@@ -6,6 +6,7 @@ from emulator.domain.hosts import is_ip_literal, is_local_name, split_host
 from emulator.engine.payments import CheckoutAddress
 from emulator.settings import Settings
 
+PAGES = frozenset({"/_emulator", "/_emulator/"})
 LONGEST_SHOWN_HOST = 253
 
 _GUARDED = frozenset({b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest"})
@@ -21,10 +22,10 @@ class HostGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises ForbiddenOrigin."""
-        self.check(_guarded(scope), scope["method"])
+        self.check(_guarded(scope), scope)
         await self._app(scope, receive, send)
 
-    def check(self, headers: dict[bytes, bytes], method: str) -> None:  # noqa: ARG002
+    def check(self, headers: dict[bytes, bytes], scope: Scope) -> None:  # noqa: ARG002
         host = split_host(headers.get(b"host", b"").decode("latin-1"))
         if not (
             is_ip_literal(host)
@@ -32,7 +33,7 @@ class HostGuard:
             or host in self._allowed
             or host == self._checkout_host()
         ):
-            shown = host[:LONGEST_SHOWN_HOST]
+            shown = host[:LONGEST_SHOWN_HOST] or "(none)"
             raise ForbiddenOrigin(
                 f"The host '{shown}' is not known to be this machine."
                 f" Name it with --allowed-hosts {shown} if it is."
@@ -47,13 +48,13 @@ class HostGuard:
 class Guard(HostGuard):
     """Refuses web pages of other origins as well."""
 
-    def check(self, headers: dict[bytes, bytes], method: str) -> None:
-        super().check(headers, method)
+    def check(self, headers: dict[bytes, bytes], scope: Scope) -> None:
+        super().check(headers, scope)
         origin = headers.get(b"origin")
         # Without the scheme, which a proxy in front changes; `null` has no host at all.
         if origin is not None and origin.partition(b"://")[2] != headers.get(b"host"):
             raise ForbiddenOrigin("A web page of another origin may not call the control API.")
-        if headers.get(b"sec-fetch-site") == b"cross-site" and not _is_navigation(headers, method):
+        if headers.get(b"sec-fetch-site") == b"cross-site" and not _is_navigation(headers, scope):
             raise ForbiddenOrigin("A web page of another site may not call the control API.")
 
 
@@ -68,10 +69,11 @@ def _guarded(scope: Scope) -> dict[bytes, bytes]:
     return headers
 
 
-def _is_navigation(headers: dict[bytes, bytes], method: str) -> bool:
+def _is_navigation(headers: dict[bytes, bytes], scope: Scope) -> bool:
     """Whether a person follows a link to a page."""
     return (
-        method == "GET"
+        scope["path"] in PAGES
+        and scope["method"] == "GET"
         and headers.get(b"sec-fetch-mode") == b"navigate"
         and headers.get(b"sec-fetch-dest") == b"document"
     )

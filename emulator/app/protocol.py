@@ -1,12 +1,20 @@
 """HTTP on one connection: uvicorn's protocol, with one write a turn and errors in our form."""
 
 import asyncio
+import re
+import sys
 from typing import Any
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from emulator.api.errors import error_body
-from emulator.domain.errors import MalformedHttp
+from emulator.app.gateway import Gateway
+from emulator.domain.errors import MalformedHttp, Refusal, UnknownRoute
+
+LARGEST_HEAD_BYTES = 64 * 1024
+
+_REQUEST_LINE = re.compile(rb"([A-Za-z-]{1,32}) (/[!-~]*) HTTP/1\.[01]\r\n")
 
 
 class JoinedWrites:
@@ -26,12 +34,12 @@ class JoinedWrites:
     def write(self, data: bytes) -> None:
         """Hold a head until its body comes, or until the end of the turn."""
         if self._held:
-            self._transport.write(self._held + data)
-            self._held = b""
+            data, self._held = self._held + data, b""
         elif data.startswith(b"HTTP/1.1 "):
             self._held = data
             self._loop.call_soon(self._flush)
-        else:
+            return
+        if not self._transport.is_closing():
             self._transport.write(data)
 
     def close(self) -> None:
@@ -39,9 +47,9 @@ class JoinedWrites:
         self._transport.close()
 
     def _flush(self) -> None:
-        if self._held:
-            self._transport.write(self._held)
-            self._held = b""
+        data, self._held = self._held, b""
+        if data and not self._transport.is_closing():
+            self._transport.write(data)
 
     def __getattr__(self, name: str) -> Any:
         """All else is the transport's own."""
@@ -51,15 +59,46 @@ class JoinedWrites:
 class Protocol(HttpToolsProtocol):
     """One connection."""
 
+    _latest = b""
+    _head_bytes = 0
+    _is_in_head = True
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(JoinedWrites(transport))  # type: ignore[arg-type]
 
+    def on_message_begin(self) -> None:
+        self._head_bytes = 0
+        self._is_in_head = True
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head = False
+        super().on_headers_complete()
+
+    def data_received(self, data: bytes) -> None:
+        self._latest = data
+        super().data_received(data)
+        self._latest = b""
+        if self._is_in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > LARGEST_HEAD_BYTES and not self.transport.is_closing():
+                self.send_400_response(f"The head is over {LARGEST_HEAD_BYTES:,} bytes.")
+
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP: an error object here, too, and the end of the connection."""
-        body = error_body(MalformedHttp(msg))
+        """Answer what is not HTTP: an error object here, too, and the end of the connection.
+
+        A verb that HTTP does not know is a route that the contract does not have.
+        """
+        refusal: Refusal = MalformedHttp(msg)
+        line = _REQUEST_LINE.match(self._latest)
+        if line and isinstance(sys.exc_info()[1], httptools.HttpParserInvalidMethodError):
+            refusal = UnknownRoute(line[1].decode(), line[2].decode("latin-1"))
+        body = error_body(refusal)
+        gateway: Gateway = self.config.app  # type: ignore[assignment]
+        status = b"404 Not Found" if isinstance(refusal, UnknownRoute) else b"400 Bad Request"
         self.transport.write(
-            b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
-            b"cache-control: no-store\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s"
-            % (len(body), body)
+            b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncache-control: no-store\r\n"
+            b"request-id: %s\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s"
+            % (status, gateway.next_request_id(), len(body), body)
         )
         self.transport.close()

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from emulator.app.composition import Running, compose
+from emulator.app.log import standard_error
 from emulator.app.protocol import Protocol
 from emulator.clock import SystemWall, Wall
 from emulator.settings import Settings
@@ -54,6 +55,7 @@ async def serve(settings: Settings, *, announce: Callable[[Running], None]) -> N
     with (
         listener(settings.host, settings.port, option="--port") as api,
         listener(settings.host, settings.checkout_port, option="--checkout-port") as pages,
+        standard_error(as_json=settings.log_format == "json") as log,
         _ending() as end,
     ):
         wall = SystemWall()
@@ -62,6 +64,7 @@ async def serve(settings: Settings, *, announce: Callable[[Running], None]) -> N
             wall=wall,
             api_port=api.getsockname()[1],
             checkout_port=pages.getsockname()[1],
+            write_log=log.write,
         ) as running:
             server = _Server(running, wall=wall, end=end, announce=announce)
             await server.serve(sockets=[api, pages])

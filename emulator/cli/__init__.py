@@ -1,5 +1,6 @@
 """The command line: what each command takes, and how a mistake is told in one line."""
 
+import os
 import sys
 from typing import NoReturn
 
@@ -7,9 +8,12 @@ import click
 
 from emulator.cli.commands import PROGRAM, Mistake, cli
 
+_STANDARD_ERROR = 2
+
 
 def main() -> NoReturn:
     """Run the command line. Exit code 2 for every mistake of the user."""
+    _take_standard_descriptors()
     _never_fail_to_print()
     try:
         result = cli.main(prog_name=PROGRAM, standalone_mode=False)
@@ -23,6 +27,14 @@ def main() -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
     sys.exit(result if isinstance(result, int) else 0)
+
+
+def _take_standard_descriptors() -> None:
+    """Where standard error was closed, a socket or the database must not get its number."""
+    descriptor = os.open(os.devnull, os.O_RDWR)
+    while descriptor <= _STANDARD_ERROR:
+        descriptor = os.open(os.devnull, os.O_RDWR)
+    os.close(descriptor)
 
 
 def _never_fail_to_print() -> None:

@@ -82,7 +82,6 @@ def serve(**flags: object) -> None:
     settings = _settings(flags)
     import asyncio
     import gc
-    import logging
     import sqlite3
 
     from emulator.app.server import NoListener, end_on_signals
@@ -92,7 +91,6 @@ def serve(**flags: object) -> None:
     from emulator.storage.migrations import UnusableDatabase
 
     end_on_signals()
-    logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING)
     # What is loaded now lives as long as the program: the collector need not look at it again.
     gc.collect()
     gc.freeze()

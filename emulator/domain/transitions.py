@@ -54,20 +54,22 @@ def decide(payment: Payment, change: Change, *, now: Instant) -> Payment:
             f"A payment that is {payment.status} becomes {change.to} only with 'unusual': true.",
             param="status",
         )
+    to = change.to
+    # By position, in the order of the fields: by name it would take twice as long.
     return Payment(
-        position=payment.position,
-        id=payment.id,
-        amount_minor=payment.amount_minor,
-        methods=payment.methods,
-        terms_json=payment.terms_json,
-        created_at=payment.created_at,
-        expires_at=payment.expires_at,
-        status=change.to,
-        method=_method_after(payment, change),
-        reason=_reason_after(change),
-        completed_at=now if change.to is Status.COMPLETED else payment.completed_at,
-        phone=change.phone or payment.phone,
-        bank=change.bank or payment.bank,
+        payment.position,
+        payment.id,
+        payment.amount_minor,
+        payment.methods,
+        payment.terms_json,
+        payment.created_at,
+        payment.expires_at,
+        to,
+        _method_after(payment, change),
+        _reason_after(change),
+        now if to is Status.COMPLETED else payment.completed_at,
+        change.phone or payment.phone,
+        change.bank or payment.bank,
     )
 
 

@@ -75,14 +75,16 @@ class Changes:
         """
         due = timers.due(tx, account.number, until=until, limit=limit)
         latest: dict[int, Payment] = {}
-        changed: dict[int, list[tuple[Payment, Instant]]] = {}
+        changed: dict[int, list[tuple[Payment, Instant]]] = {
+            owner.number: [] for owner in account.owners
+        }
         for timer, stored in due:
             position = stored.position
             after = decide(latest.get(position, stored), timer.change, now=timer.due_at)
             latest[position] = after
-            changed.setdefault(position >> ORDINAL_BITS, []).append((after, timer.due_at))
+            changed[position >> ORDINAL_BITS].append((after, timer.due_at))
         for owner in account.owners:
-            if owner.number in changed:
+            if changed[owner.number]:
                 self.write(tx, owner, changed[owner.number])
         if due:
             timers.delete_through(tx, account.number, due[-1][0])

@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import Iterable
 from functools import partial
 from typing import Protocol
 
 from emulator.clock import Wall
+from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
 from emulator.engine.accounts import NEVER, Account
 from emulator.engine.changes import CHUNK, Changes
@@ -61,7 +61,9 @@ class Settling:
             self._sleeps_until = NEVER
             try:
                 due_at = await self._fire_all(accounts)
-            except sqlite3.Error:
+            except NotReady:
+                return
+            except Exception:
                 # Readers settle for themselves; a full disk may have room again in a while.
                 logger.exception("timers could not be fired")
                 due_at = self._wall.now_ms() + RETRY_AFTER_MS

@@ -19,6 +19,7 @@ _LAST_ORDINAL = {
     "payments": "SELECT max(position) FROM payments WHERE position BETWEEN ? AND ?",
     "events": "SELECT max(position) FROM events WHERE position BETWEEN ? AND ?",
 }
+_TIMERS = "timers"
 _LAST_TIMER = "SELECT max(sequence) FROM timers"
 _MOST_ROWS_A_STATEMENT = 32
 _NO_ITEM: Any = object()
@@ -67,21 +68,32 @@ class Transaction:
 
     def next_timer(self) -> int:
         """The sequence of the next timer."""
-        last = self._ordinals.get("timers")
+        last = self._ordinals.get(_TIMERS)
         if last is None:
             last = self.execute(_LAST_TIMER).fetchone()[0] or 0
-        self._ordinals["timers"] = last + 1
+        self._ordinals[_TIMERS] = last + 1
         return last + 1
 
     def forget_ordinals(self) -> None:
         """Count again, after rows were removed or restored wholesale."""
-        self._ordinals.clear()
+        _forget(self._ordinals)
 
 
 @cache
 def _insert(head: str, width: int, rows: int) -> str:
     row = f"({', '.join('?' * width)})"
     return f"{head} VALUES {', '.join([row] * rows)}"
+
+
+def _forget(ordinals: dict[Any, int]) -> None:
+    """Forget how many rows there are; how many timers there ever were stays known.
+
+    A gap in their numbers means nothing, and counting them takes a look at each.
+    """
+    timers = ordinals.get(_TIMERS)
+    ordinals.clear()
+    if timers is not None:
+        ordinals[_TIMERS] = timers
 
 
 class Job:
@@ -234,7 +246,7 @@ class Batch:
     def _revoke(self, transaction: Transaction) -> None:
         for remedy in reversed(transaction.undo):
             remedy()
-        self._ordinals.clear()
+        _forget(self._ordinals)
 
 
 def _grouped(jobs: Iterable[Job]) -> list[list[Job]]:

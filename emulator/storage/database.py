@@ -1,6 +1,7 @@
 """The one connection: how work reaches its thread, and how its results come back."""
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 
 import aiosqlite
 
+from emulator.domain.errors import NotReady
 from emulator.storage.batch import Batch, Busy, Job, Transaction
 from emulator.storage.lock import FileLock
 from emulator.storage.migrations import UnusableDatabase, migrate
@@ -30,6 +32,9 @@ LARGEST_LOG_BYTES = 64 * 1024 * 1024
 _BUSY_TIMEOUT = "PRAGMA busy_timeout = {}"
 _CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
 _RESTART_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
+
+
+logger = logging.getLogger(__name__)
 
 
 class _Connection(aiosqlite.Connection):
@@ -120,14 +125,13 @@ class Database:
             self._lock.release()
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
+        return sqlite3.connect(
             self._path,
             timeout=0,
             isolation_level=None,
             cached_statements=CACHED_STATEMENTS,
             check_same_thread=False,  # two threads use it, one at a time
         )
-        return connection
 
     def _prepare(self) -> None:
         connection = self._raw
@@ -165,7 +169,7 @@ class Database:
 
     def _submit(self, job: Job) -> "asyncio.Future[Any]":
         if not self._is_open:
-            raise sqlite3.ProgrammingError("the database is closed")
+            raise NotReady
         future: asyncio.Future[Any] = self._loop.create_future()
         self._waiting.append((job, future))
         if not self._is_busy:
@@ -188,7 +192,7 @@ class Database:
             self._start_on_thread(waiting, jobs)
             return
         try:
-            changes = Batch(self._raw, self._ordinals).perform(jobs)
+            changes = self._perform(jobs)
         except Busy:
             self._start_on_thread(waiting, jobs)
         else:
@@ -198,14 +202,23 @@ class Database:
         performed = self._connection.submit(partial(self._perform_patiently, jobs))
         performed.add_done_callback(lambda done: self._deliver(waiting, done.result()))
 
+    def _perform(self, jobs: list[Job]) -> int:
+        """Whatever goes wrong, each job has its error, or somebody would wait for ever."""
+        try:
+            return Batch(self._raw, self._ordinals).perform(jobs)
+        except Busy:
+            raise
+        except Exception as error:  # noqa: BLE001 - handed to whoever asked for the work
+            _fail(jobs, error)
+        return self._checkpointed_changes
+
     def _perform_patiently(self, jobs: list[Job]) -> int:
         self._raw.execute(_BUSY_TIMEOUT.format(BUSY_TIMEOUT_MS))
         try:
-            return Batch(self._raw, self._ordinals).perform(jobs)
+            return self._perform(jobs)
         except Busy as error:
-            for job in jobs:
-                job.error = error
-            return self._raw.total_changes
+            _fail(jobs, error)
+            return self._checkpointed_changes
         finally:
             self._raw.execute(_BUSY_TIMEOUT.format(0))
 
@@ -230,10 +243,14 @@ class Database:
             while True:
                 await self._checkpoint_due.wait()
                 self._checkpoint_due.clear()
-                await connection.execute_fetchall(_CHECKPOINT)
-                if self._log_bytes() > LARGEST_LOG_BYTES:
-                    # Under a load without pause the log is never wholly copied; stop it once.
-                    await self.read(_restart_log, is_long=True)
+                try:
+                    await connection.execute_fetchall(_CHECKPOINT)
+                    if self._log_bytes() > LARGEST_LOG_BYTES:
+                        # Under a load without pause the log is never wholly copied; stop it once.
+                        await self.read(_restart_log, is_long=True)
+                except sqlite3.Error:
+                    # The log only grows; the next round may find the disk in a better state.
+                    logger.exception("the log of %s could not be copied", self._path)
 
     def _log_bytes(self) -> int:
         log = Path(f"{self._path}-wal")
@@ -242,3 +259,8 @@ class Database:
 
 def _restart_log(tx: Transaction) -> None:
     tx.execute(_RESTART_LOG)
+
+
+def _fail(jobs: list[Job], error: Exception) -> None:
+    for job in jobs:
+        job.error = job.error or error

@@ -27,21 +27,24 @@ def _methods(text: str) -> tuple[str, ...]:
 
 
 def payment_of_row(row: tuple[Any, ...]) -> Payment:
-    """The payment in the first columns of a row, in the order of PAYMENT_COLUMNS."""
+    """The payment in the first columns of a row, in the order of PAYMENT_COLUMNS.
+
+    By position, which is the order of its fields too: by name it would take twice as long.
+    """
     return Payment(
-        position=row[0],
-        id=row[1],
-        amount_minor=row[2],
-        methods=_methods(row[3]),
-        terms_json=row[4],
-        created_at=row[5],
-        expires_at=row[6],
-        status=STATUSES[row[7]],
-        method=row[8],
-        reason=REASONS[row[9]],
-        completed_at=row[10],
-        phone=row[11],
-        bank=row[12],
+        row[0],
+        row[1],
+        row[2],
+        _methods(row[3]),
+        row[4],
+        row[5],
+        row[6],
+        STATUSES[row[7]],
+        row[8],
+        REASONS[row[9]],
+        row[10],
+        row[11],
+        row[12],
     )
 
 

@@ -22,8 +22,12 @@ KIND_WORDS = {kind: kind.value for kind in TimerKind}
 
 _COLUMNS = "due_at, sequence, payment, kind, status, reason, unusual"
 _PAYMENT_WIDTH = len(PAYMENT_COLUMNS.split(","))
+# Without its terms: they are most of a row, and no change of status asks for them.
 _JOINED = (
-    ", ".join(f"payments.{column.strip()}" for column in PAYMENT_COLUMNS.split(","))
+    ", ".join(
+        "''" if column.strip() == "terms" else f"payments.{column.strip()}"
+        for column in PAYMENT_COLUMNS.split(",")
+    )
     + ", "
     + ", ".join(f"timers.{column.strip()}" for column in _COLUMNS.split(","))
 )
@@ -39,8 +43,10 @@ _NEXT = (
 ).replace("status, reason", "timers.status, timers.reason")
 _NEXT_DUE_AT = "SELECT due_at FROM timers WHERE account = ? ORDER BY due_at, sequence LIMIT 1"
 _DELETE_THROUGH = "DELETE FROM timers WHERE account = ? AND (due_at, sequence) <= (?, ?)"
+# The number of a timer that is gone may be given again: the payment must be the right one, too.
+_IS_EXPIRY = "account = ? AND due_at = ? AND sequence = ? AND payment = ? AND kind = 'expiry'"
 _EXPIRY_TIMER = "SELECT expiry_timer FROM payments WHERE position = ?"
-_DELETE_ONE = "DELETE FROM timers WHERE account = ? AND due_at = ? AND sequence = ?"
+_DELETE_EXPIRY = f"DELETE FROM timers WHERE {_IS_EXPIRY}"
 _DELETE_STEPS = (
     "DELETE FROM timers INDEXED BY timers_by_payment WHERE payment = ? AND kind <> 'expiry'"
 )
@@ -48,17 +54,18 @@ _STEPS = (
     f"SELECT {_COLUMNS} FROM timers INDEXED BY timers_by_payment"
     " WHERE payment = ? AND kind <> 'expiry' ORDER BY due_at, sequence"
 )
-_ONE = f"SELECT {_COLUMNS} FROM timers WHERE account = ? AND due_at = ? AND sequence = ?"
+_EXPIRY = f"SELECT {_COLUMNS} FROM timers WHERE {_IS_EXPIRY}"
 _DELETE_ALL = "DELETE FROM timers WHERE account = ?"
 
 
-def _timer_of_row(row: tuple[Any, ...]) -> Timer:
+def _timer_of_row(row: tuple[Any, ...], start: int = 0) -> Timer:
+    """The timer in the columns from `start` on, in the order of _COLUMNS and of its fields."""
     return Timer(
-        due_at=row[0],
-        sequence=row[1],
-        payment=row[2],
-        kind=KINDS[row[3]],
-        change=_change(row[4], row[5], row[6]),
+        row[start],
+        row[start + 1],
+        row[start + 2],
+        KINDS[row[start + 3]],
+        _change(row[start + 4], row[start + 5], row[start + 6]),
     )
 
 
@@ -91,9 +98,12 @@ def insert(tx: Transaction, scheduled: Iterable[tuple[int, Timer]]) -> None:
 def due(
     tx: Transaction, account: int, *, until: Instant, limit: int
 ) -> list[tuple[Timer, Payment]]:
-    """The account's timers that are due until an instant, in order, with their payments."""
+    """The account's timers that are due until an instant, in order, with their payments.
+
+    The payments are there to be changed: their `terms_json` is empty.
+    """
     return [
-        (_timer_of_row(row[_PAYMENT_WIDTH:]), payment_of_row(row))
+        (_timer_of_row(row, _PAYMENT_WIDTH), payment_of_row(row))
         for row in tx.execute(_DUE, (account, until, limit))
     ]
 
@@ -116,8 +126,12 @@ def of_payment(tx: Transaction, account: int, payment: Payment) -> list[Timer]:
 
 
 def _expiry_of(tx: Transaction, account: int, payment: Payment) -> list[tuple[Any, ...]]:
+    return tx.execute(_EXPIRY, _expiry_key(tx, account, payment)).fetchall()
+
+
+def _expiry_key(tx: Transaction, account: int, payment: Payment) -> tuple[int, ...]:
     (sequence,) = tx.execute(_EXPIRY_TIMER, (payment.position,)).fetchone()
-    return tx.execute(_ONE, (account, payment.expires_at, sequence)).fetchall()
+    return account, payment.expires_at, sequence, payment.position
 
 
 def delete_through(tx: Transaction, account: int, last: Timer) -> None:
@@ -127,8 +141,7 @@ def delete_through(tx: Transaction, account: int, last: Timer) -> None:
 
 def cancel(tx: Transaction, account: int, payment: Payment) -> None:
     """Remove all that is scheduled for a payment."""
-    (sequence,) = tx.execute(_EXPIRY_TIMER, (payment.position,)).fetchone()
-    tx.execute(_DELETE_ONE, (account, payment.expires_at, sequence))
+    tx.execute(_DELETE_EXPIRY, _expiry_key(tx, account, payment))
     tx.execute(_DELETE_STEPS, (payment.position,))
 
 

@@ -65,7 +65,7 @@ class TestAmount:
     """4.1: amount, an integer in ETB cents, minimum 100."""
 
     @pytest.mark.parametrize("token", ["100", "101", "15000", str(2**53 - 1)])
-    async def test_good(self, emulator: World, token: str) -> None:
+    async def test_a_good_one_is_taken(self, emulator: World, token: str) -> None:
         response = await post(emulator, order_with("amount", token))
         assert response.json()["amount"] == int(token)
         assert f'"amount":{token},' in response.text
@@ -109,7 +109,7 @@ class TestAmount:
         ],
         ids=lambda token: f"{token[:16]} ({len(token)})",
     )
-    async def test_bad(self, emulator: World, token: str) -> None:
+    async def test_a_bad_one_is_refused(self, emulator: World, token: str) -> None:
         """4.1 rule 1: 400 whose param names the field, with code `invalid_amount`."""
         assert await refused(emulator, order_with("amount", token)) == ("invalid_amount", "amount")
 
@@ -120,7 +120,7 @@ class TestCurrency:
     @pytest.mark.parametrize(
         "value", ["", "etb", "Etb", "USD", "ETB ", " ETB", "ETB\0", "ብር", 1, True, ["ETB"], {}]
     )
-    async def test_bad(self, emulator: World, value: Any) -> None:
+    async def test_a_bad_one_is_refused(self, emulator: World, value: Any) -> None:
         refusal = await refused(emulator, order(currency=value))
         assert refusal == ("invalid_currency", "currency")
 
@@ -142,7 +142,7 @@ class TestMethods:
             ["mpesa", "bank_transfer", "telebirr"],
         ],
     )
-    async def test_good(self, emulator: World, value: list[str]) -> None:
+    async def test_a_good_one_is_taken(self, emulator: World, value: list[str]) -> None:
         created = await emulator.create(methods=value)
         assert created["method"] is None
 
@@ -170,7 +170,7 @@ class TestMethods:
             [True],
         ],
     )
-    async def test_bad(self, emulator: World, value: Any) -> None:
+    async def test_a_bad_one_is_refused(self, emulator: World, value: Any) -> None:
         assert await refused(emulator, order(methods=value)) == ("invalid_methods", "methods")
 
     async def test_the_list_of_methods_is_configuration(self) -> None:
@@ -227,7 +227,7 @@ class TestMetadata:
             True,
         ],
     )
-    async def test_bad(self, emulator: World, value: Any) -> None:
+    async def test_a_bad_one_is_refused(self, emulator: World, value: Any) -> None:
         assert await refused(emulator, order(metadata=value)) == ("invalid_metadata", "metadata")
 
     async def test_without_any_it_is_an_empty_object(self, emulator: World) -> None:
@@ -238,14 +238,14 @@ class TestIdempotencyKey:
     """4.1: a unique string."""
 
     @pytest.mark.parametrize("value", ["a", " ", "\0", "ቁልፍ", "x" * 255, "a/b?c", "null", "0"])
-    async def test_good(self, emulator: World, value: str) -> None:
+    async def test_a_good_one_is_taken(self, emulator: World, value: str) -> None:
         response = await post(emulator, order(idempotency_key=value))
         assert response.status_code == 201
         assert WARNING not in response.headers
         assert "idempotency_key" not in response.json()
 
     @pytest.mark.parametrize("value", ["", 1, 0, 1.5, True, False, [], ["a"], {}, {"a": "b"}])
-    async def test_bad(self, emulator: World, value: Any) -> None:
+    async def test_a_bad_one_is_refused(self, emulator: World, value: Any) -> None:
         refusal = await refused(emulator, order(idempotency_key=value))
         assert refusal == ("invalid_idempotency_key", "idempotency_key")
 
@@ -262,7 +262,7 @@ class TestExpiresIn:
             ("null", "2026-01-01T00:30:00.000Z"),
         ],
     )
-    async def test_good(self, emulator: World, token: str, expires_at: str) -> None:
+    async def test_a_good_one_is_taken(self, emulator: World, token: str, expires_at: str) -> None:
         response = await post(emulator, order_with("expires_in", token))
         assert response.json()["expires_at"] == expires_at
         assert WARNING not in response.headers
@@ -297,7 +297,7 @@ class TestExpiresIn:
         ],
         ids=lambda token: token[:16],
     )
-    async def test_bad(self, emulator: World, token: str) -> None:
+    async def test_a_bad_one_is_refused(self, emulator: World, token: str) -> None:
         refusal = await refused(emulator, order_with("expires_in", token))
         assert refusal == ("invalid_expires_in", "expires_in")
 

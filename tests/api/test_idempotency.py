@@ -86,7 +86,7 @@ class TestSameParameters:
             ({"unknown": 1}, {"unknown": 2}),
         ],
     )
-    async def test_the_same(
+    async def test_the_same_parameters_are_a_retry(
         self, emulator: World, earlier: dict[str, Any], later: dict[str, Any]
     ) -> None:
         original = await first(emulator, **earlier)
@@ -117,7 +117,9 @@ class TestSameParameters:
             {"expires_in": 1801},
         ],
     )
-    async def test_different(self, emulator: World, later: dict[str, Any]) -> None:
+    async def test_different_parameters_are_a_conflict(
+        self, emulator: World, later: dict[str, Any]
+    ) -> None:
         """4.1 rule 2: a 409 is returned."""
         original = await first(emulator, metadata={"a": "1"})
         body = {**order(**KEY, metadata={"a": "1"}), **later}
@@ -155,24 +157,26 @@ class TestSameParameters:
 class TestWhatUsesNoKey:
     """4.1: a failed request can be retried: a refusal leaves the key free."""
 
-    async def test_an_invalid_body(self, emulator: World) -> None:
+    async def test_an_invalid_body_uses_no_key(self, emulator: World) -> None:
         assert (await post(emulator, order(**KEY, amount=1))).status_code == 400
         await first(emulator)
 
-    async def test_a_rate_limit(self) -> None:
+    async def test_a_rate_limit_uses_no_key(self) -> None:
         async with world(rate_limit=RateLimit(requests=1, period_ms=1000)) as emulator:
             await emulator.create()
             assert (await post(emulator, order(**KEY))).status_code == 429
             await emulator.advance(1)
             await first(emulator)
 
-    async def test_what_is_refused_for_being_unusual(self) -> None:
+    async def test_what_is_refused_for_being_unusual_uses_no_key(self) -> None:
         async with world(strict=True) as emulator:
             refused = await post(emulator, order(**KEY, expires_in=5))
             assert refusal(refused)[1] == "invalid_expires_in"
             await first(emulator)
 
-    async def test_a_request_with_different_parameters(self, emulator: World) -> None:
+    async def test_a_request_with_different_parameters_does_not_take_it_over(
+        self, emulator: World
+    ) -> None:
         original = await first(emulator)
         for _ in range(2):
             assert refusal(await post(emulator, order(**KEY, amount=200))) == REUSED

@@ -145,3 +145,23 @@ def test_a_head_request_is_answered_without_a_body(server: Server) -> None:
     answer = raw(server, sent)
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert answer.endswith(b"\r\n\r\n")
+
+
+def test_a_verb_that_http_does_not_know_is_an_unknown_route(server: Server) -> None:
+    """Design, section 4: unknown route or verb: 404."""
+    answer = raw(server, b"FOO /v1/payments HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 404 ")
+    assert b"route_not_found" in answer
+    assert b"request-id: req_" in answer
+
+
+def test_a_head_without_end_is_refused_before_it_fills_the_memory(server: Server) -> None:
+    head = b"GET /v1/payments HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: "
+    answer = raw(server, head + b"x" * 80_000)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert_unharmed(server)
+
+
+def test_a_large_body_is_no_large_head(server: Server) -> None:
+    body = json.dumps(order(metadata={"note": "x" * 100_000})).encode()
+    assert raw(server, create_request(body)).startswith(b"HTTP/1.1 201 ")

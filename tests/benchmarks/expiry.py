@@ -27,7 +27,7 @@ PAYMENTS = 100_000
 RUNS = 3
 CREATED_AT_ONCE = 200
 EXPIRES_IN_S = 1_800
-HEARTBEAT_S = 0.001
+HEARTBEAT_S = 0.005
 
 ORDER = Order(
     amount_minor=125_000,
@@ -87,7 +87,13 @@ async def _expire(directory: Path) -> tuple[float, float, float]:
 @asynccontextmanager
 async def _populated(path: Path) -> AsyncIterator[Running]:
     settings = Settings(database=str(path), clock=parse_clock("frozen@2026-01-01T00:00:00Z"))
-    async with compose(settings, wall=SystemWall(), api_port=8080, checkout_port=8081) as running:
+    async with compose(
+        settings,
+        wall=SystemWall(),
+        api_port=8080,
+        checkout_port=8081,
+        write_log=lambda _: None,
+    ) as running:
         owner = running.engine.directory.first.test
         for _ in range(PAYMENTS // CREATED_AT_ONCE):
             creates = (

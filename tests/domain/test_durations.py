@@ -25,7 +25,7 @@ from emulator.domain.durations import LONGEST_MS, UNIT_MS, parse_duration_ms
         ("007s", 7_000),
     ],
 )
-def test_a_number_and_a_unit(text: str, ms: int) -> None:
+def test_a_number_and_a_unit_are_a_duration(text: str, ms: int) -> None:
     assert parse_duration_ms(text) == ms
 
 

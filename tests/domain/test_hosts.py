@@ -30,7 +30,7 @@ from emulator.domain.hosts import is_ip_literal, is_local_name, split_host
         "host.containers.internal",
     ],
 )
-def test_local_names(host: str) -> None:
+def test_a_name_of_this_machine_is_local(host: str) -> None:
     assert is_local_name(host)
 
 
@@ -61,12 +61,12 @@ def test_local_names(host: str) -> None:
         "127.0.0.1.nip.io",
     ],
 )
-def test_names_that_may_be_anywhere(host: str) -> None:
+def test_a_name_that_may_be_anywhere_is_not_local(host: str) -> None:
     assert not is_local_name(host)
 
 
 @pytest.mark.parametrize("host", ["1.2.3.4", "127.0.0.1", "[::1]", "::1", "[2001:db8::1]"])
-def test_ip_literals(host: str) -> None:
+def test_an_address_is_an_ip_literal(host: str) -> None:
     assert is_ip_literal(host)
 
 
@@ -92,7 +92,7 @@ def test_what_is_no_ip_literal(host: str) -> None:
         (":8080", ""),
     ],
 )
-def test_the_host_of_a_host_header(header: str, host: str) -> None:
+def test_the_host_of_a_host_header_is_without_port_and_case(header: str, host: str) -> None:
     assert split_host(header) == host
 
 

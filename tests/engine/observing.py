@@ -35,15 +35,20 @@ class ObservedWall(ManualWall):
 async def observed(settings: Settings | None = None) -> AsyncIterator[tuple[World, ObservedWall]]:
     """A world whose clocks flow with a wall that is moved by hand, unless told otherwise."""
     wall = ObservedWall()
+    log: list[str] = []
     async with compose(
-        settings or Settings(seed=1), wall=wall, api_port=API_PORT, checkout_port=CHECKOUT_PORT
+        settings or Settings(seed=1),
+        wall=wall,
+        api_port=API_PORT,
+        checkout_port=CHECKOUT_PORT,
+        write_log=log.append,
     ) as running:
         running.gateway.is_ready = True
         transport = httpx.ASGITransport(app=running.gateway)
         async with httpx.AsyncClient(
             transport=transport, base_url=f"http://127.0.0.1:{API_PORT}"
         ) as api:
-            yield World(running=running, wall=wall, api=api, pages=api), wall
+            yield World(running=running, wall=wall, api=api, pages=api, log=log), wall
 
 
 async def breathe(emulator: World) -> None:

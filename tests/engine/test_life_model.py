@@ -342,4 +342,4 @@ class LifeOfPayments(RuleBasedStateMachine):
 
 
 TestLifeOfPayments = LifeOfPayments.TestCase
-TestLifeOfPayments.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestLifeOfPayments.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

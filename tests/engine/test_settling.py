@@ -169,3 +169,17 @@ async def test_a_bank_waits_until_the_checkout_expires_or_for_thirty_seconds(
     await emulator.advance(0.001)
     detail = (await emulator.control("GET", f"/payments/{payment_id}")).json()
     assert (detail["payment"]["status"], detail["reason"]) == ("failed", "timeout")
+
+
+async def test_no_payment_takes_another_ones_expiry_away(emulator: World) -> None:
+    """Design 6: a timer belongs to what it was set for, whatever was set there before."""
+    first = (await emulator.create())["id"]
+    path = f"/payments/{first}/transition"
+    await emulator.control("POST", path, {"status": "processing"})
+    refused = await emulator.control("POST", path, {"status": "expired"})
+    assert refused.status_code == 409
+    second = (await emulator.create())["id"]
+    assert (await emulator.control("GET", f"/payments/{first}")).json()["scheduled"] == []
+    await emulator.control("POST", path, {"status": "completed"})
+    await emulator.advance(1800)
+    assert (await emulator.retrieve(second))["status"] == "expired"

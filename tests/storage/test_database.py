@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from emulator.domain.errors import NotReady
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
 from emulator.storage.migrations import UnusableDatabase
@@ -243,5 +244,5 @@ async def test_a_closed_file_may_be_opened_again(path: Path) -> None:
 async def test_a_closed_database_takes_no_work(path: Path) -> None:
     async with Database(str(path)) as database:
         pass
-    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+    with pytest.raises(NotReady):
         await database.read(read_all)

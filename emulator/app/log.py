@@ -1,0 +1,94 @@
+"""Where the log goes: standard error, written so that nobody who fails to read it stops us."""
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from queue import SimpleQueue
+from threading import Thread
+
+MOST_WAITING_CHARACTERS = 4 * 1024 * 1024
+# Of the half second that the program has to end in.
+LAST_LINES_S = 0.1
+
+
+class LogStream:
+    """A text stream that a thread of its own writes: a full pipe blocks only that thread.
+
+    What does not fit into memory meanwhile is dropped and counted. It writes to the descriptor,
+    as a blocked write to `sys.stderr` would hold a lock that the end of the program needs.
+    """
+
+    def __init__(self, descriptor: int | None) -> None:
+        self._descriptor = descriptor
+        self._waiting: SimpleQueue[str | None] = SimpleQueue()
+        self._characters = 0
+        self._lost = 0
+        self._thread = Thread(target=self._run, name="log", daemon=True)
+        self._thread.start()
+
+    def write(self, text: str) -> int:
+        if self._characters > MOST_WAITING_CHARACTERS:
+            self._lost += text.count("\n")
+        else:
+            self._characters += len(text)
+            self._waiting.put(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing to do: the thread writes as soon as it can."""
+
+    def close(self) -> None:
+        """Wait a moment for what has not been written yet."""
+        self._waiting.put(None)
+        self._thread.join(LAST_LINES_S)
+
+    def _run(self) -> None:
+        while (text := self._waiting.get()) is not None:
+            self._characters -= len(text)
+            if self._lost and self._characters == 0:
+                text += f"({self._lost} lines of the log were lost: nobody read them)\n"
+                self._lost = 0
+            if not self._write(text.encode(errors="backslashreplace")):
+                return
+
+    def _write(self, data: bytes) -> bool:
+        """Whether there is still somebody to write for."""
+        if self._descriptor is None:
+            return True
+        try:
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+        except OSError:
+            return False
+        return True
+
+
+class _JsonLines(logging.Formatter):
+    """A record, with its traceback if it has one, as one JSON object on a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry = {"level": record.levelname.lower(), "message": record.getMessage()}
+        if record.exc_info:
+            entry["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(entry, ensure_ascii=False)
+
+
+@contextmanager
+def standard_error(*, as_json: bool) -> Iterator[LogStream]:
+    """The program's log, which the `logging` module writes to as well."""
+    # Without a standard error its descriptor may be anything by now, the database included.
+    stream = LogStream(None if sys.stderr is None else sys.stderr.fileno())
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(
+        _JsonLines() if as_json else logging.Formatter("%(levelname)s %(message)s")
+    )
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield stream
+    finally:
+        root.removeHandler(handler)
+        stream.close()

@@ -1,0 +1,62 @@
+"""The log: a line a request, and nobody who has to read it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.cli.processes import (
+    REPOSITORY,
+    answers,
+    ended,
+    environment,
+    free_port,
+    serving,
+    wait_for,
+)
+from tests.cli.processes import Server as Process
+
+# More than a pipe holds (64 KiB) in lines of some 50 characters.
+REQUESTS = 3_000
+
+
+def test_a_server_whose_log_nobody_reads_goes_on_and_ends(tmp_path: Path) -> None:
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "emulator", "serve", "--port", str(port), "--checkout-port", "0"],
+        cwd=REPOSITORY,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    with ended(process):
+        wait_for(process, lambda: answers(port))
+        server = Process(process=process, stderr_path=tmp_path / "none")
+        server.printed.append(f"  API         http://127.0.0.1:{port}\n")
+        connection = server.connection()
+        for _ in range(REQUESTS):
+            connection.request("GET", "/_emulator/health")
+            connection.getresponse().read()
+        connection.close()
+        assert server.stop() == 0
+        assert process.stderr is not None
+        process.stderr.close()
+
+
+def test_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
+    with serving("--log-format", "json", logs=tmp_path) as server:
+        server.create()
+        assert server.stop() == 0
+    [entry] = map(json.loads, server.stderr.splitlines())
+    assert (entry["method"], entry["path"], entry["status"]) == ("POST", "/v1/payments", 201)
+
+
+def test_a_server_without_a_standard_error_has_no_log(tmp_path: Path) -> None:
+    command = ("/bin/sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-m", "emulator")
+    with serving("--database", str(tmp_path / "db"), logs=tmp_path, command=command) as server:
+        server.create()
+        assert server.stop() == 0
+    assert server.stderr == ""
+    assert (tmp_path / "db").stat().st_size > 0
