@@ -127,7 +127,7 @@ class PaymentsApi:
             self._strangers += 1
             return ids.request_id(self._stream, self._strangers)
         owner.requests += 1
-        return ids.request_id(owner.stream, owner.requests)
+        return ids.request_id(owner.request_stream, owner.requests)
 
     async def _reply(
         self,

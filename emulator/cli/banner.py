@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from emulator import __version__
-from emulator.app.composition import Running, shipped_scenarios
+from emulator.app.composition import Running
 from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY, Mode, mask_key
 from emulator.domain.durations import UNIT_MS
 from emulator.domain.instants import format_instant
@@ -19,14 +19,17 @@ Line = tuple[str, str]
 
 
 def banner(running: Running) -> str:
-    """The text, without a line break at its end; it reads the shipped scenario files."""
+    """The text, without a line break at its end.
+
+    It reads the shipped scenario files, so that the first payment need not.
+    """
     settings = running.settings
     account = running.engine.directory.first
     blocks = [
         [f"ETB payments emulator {__version__}"],
         _named(_addresses(running)),
         _named(_keys(account)),
-        _test_numbers(shipped_scenarios(), settings),
+        _test_numbers(running.engine.rules.scenarios, settings),
         _named([*_state(account, settings), *_switched_on(settings)]),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"

@@ -57,7 +57,16 @@ class Account:
 class Owner:
     """An account in one mode: whom a key stands for, and to whom payments belong."""
 
-    __slots__ = ("account", "bucket", "mode", "number", "reads", "requests", "stream")
+    __slots__ = (
+        "account",
+        "bucket",
+        "mode",
+        "number",
+        "reads",
+        "request_stream",
+        "requests",
+        "stream",
+    )
 
     def __init__(
         self, account: Account, mode: Mode, *, stream: bytes, rate_limit: RateLimit | None
@@ -66,6 +75,7 @@ class Owner:
         self.mode = mode
         self.number = account.number * 2 + (mode is Mode.LIVE)
         self.stream = stream
+        self.request_stream = stream
         self.bucket = None if rate_limit is None else TokenBucket(rate_limit)
         self.requests = 0
         self.reads: dict[str, int] = {}
@@ -73,6 +83,7 @@ class Owner:
     def take_counts(self, other: "Owner") -> None:
         self.bucket = other.bucket
         self.requests = other.requests
+        self.request_stream = other.request_stream
         self.reads = other.reads
 
 

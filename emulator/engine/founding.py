@@ -13,6 +13,8 @@ from emulator.storage import events, timers
 from emulator.storage.accounts import AccountRow
 from emulator.storage.batch import Transaction
 
+DEFAULT_NAME = "Test Merchant"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rulings:
@@ -66,6 +68,11 @@ class Founder:
         limit = self._rulings.rate_limit
         account.test = Owner(account, Mode.TEST, stream=test_stream, rate_limit=limit)
         account.live = Owner(account, Mode.LIVE, stream=live_stream, rate_limit=limit)
+        for owner in account.owners:
+            # Requests are counted from the start of the program on: without a seed their ids
+            # are of another stream each time, or they would be given out again.
+            key = account.profile.key(owner.mode)
+            owner.request_stream = ids.stream_key(account.seed, owner.mode, key, "requests")
 
     def taken_up(self, tx: Transaction, row: AccountRow) -> Account:
         clock = AccountClock(self._wall, frozen_at=row.frozen_at, offset_ms=row.offset_ms)
@@ -88,6 +95,7 @@ class Founder:
         return account
 
     def profile(self, number: int, wanted: NewAccount) -> AccountProfile:
+        """The name, id and keys of a new account. Raises InvalidField for a malformed key."""
         for param, key, mode in (
             ("test_key", wanted.test_key, Mode.TEST),
             ("live_key", wanted.live_key, Mode.LIVE),
@@ -96,9 +104,14 @@ class Founder:
                 raise InvalidField(
                     param, f"Expected {mode}_ and 4 to 128 letters, digits or underscores."
                 )
+        stream = self._stream
+        if wanted.test_key is not None:
+            # Whoever names the key gets the same account whatever else was made before.
+            seed = self._rulings.seed if wanted.seed is None else wanted.seed
+            stream, number = ids.stream_key(seed, "account", wanted.test_key), 0
         return AccountProfile(
-            id=ids.account_id(self._stream, number),
-            name=wanted.name or f"Merchant {number}",
-            test_key=wanted.test_key or ids.api_key(self._stream, Mode.TEST, number),
-            live_key=wanted.live_key or ids.api_key(self._stream, Mode.LIVE, number),
+            id=ids.account_id(stream, number),
+            name=wanted.name or DEFAULT_NAME,
+            test_key=wanted.test_key or ids.api_key(stream, Mode.TEST, number),
+            live_key=wanted.live_key or ids.api_key(stream, Mode.LIVE, number),
         )
