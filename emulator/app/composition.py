@@ -104,7 +104,7 @@ def _gateway(
             stream=ids.stream_key(settings.seed, "strangers"),
         ),
         control=Lazily(lambda: _control(settings, engine, checkout)),
-        checkout=Lazily(lambda: _checkout(settings, engine, checkout, stream)),
+        checkout=Lazily(lambda: _checkout(settings, engine, checkout)),
         checkout_port=checkout_port,
         log=log,
         stream=stream,
@@ -119,11 +119,9 @@ def _control(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> A
     return Guard(build(engine=engine, bearer_key=bearer_key), settings, checkout)
 
 
-def _checkout(
-    settings: Settings, engine: Engine, checkout: CheckoutAddress, stream: bytes
-) -> ASGIApp:
+def _checkout(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
     from emulator.app.guard import HostGuard
     from emulator.checkout.app import build
 
-    pages = build(checkouts=engine.checkouts, templates=data_directory("templates"), stream=stream)
+    pages = build(checkouts=engine.checkouts, templates=data_directory("templates"))
     return HostGuard(pages, settings, checkout)

@@ -45,11 +45,11 @@ _ANY_CHECKOUT = re.compile(r"/c/[^/]+")
 logger = logging.getLogger(__name__)
 
 
-def build(*, checkouts: Checkouts, templates: Path, stream: bytes) -> ASGIApp:
-    """The room's application; `stream` is the key of its anti-CSRF tokens."""
+def build(*, checkouts: Checkouts, templates: Path) -> ASGIApp:
+    """The room's application."""
     directory = templates / "checkout"
     assets = Assets(directory)
-    renderer = Renderer(directory, assets, stream)
+    renderer = Renderer(directory, assets)
     pages = Pages(checkouts, renderer)
     routes: dict[tuple[str, str | None], Endpoint] = {
         ("GET", None): pages.show,

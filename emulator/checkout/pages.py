@@ -34,7 +34,7 @@ class Pages:
     async def show(self, request: Request, token: str) -> Response:
         """`GET /c/{token}`: the checkout opened afresh."""
         checkout = await self._checkouts.open(token)
-        view = views.opened(checkout, method=request.query_params.get("method"))
+        view = views.opened(checkout, asked=request.query_params)
         return self._renderer.page(request, view, checkout)
 
     async def follow(self, request: Request, token: str) -> Response:
@@ -70,13 +70,8 @@ class Pages:
         except InvalidField as refusal:
             if refusal.param != "phone" or method not in PHONE_METHODS:
                 raise
-            view = views.method_form(
-                checkout.payment,
-                method,
-                typed=phone or "",
-                problem=views.phone_problem(phone or "", method),
-            )
-            return self._renderer.page(request, view, checkout)
+            wrong = views.wrong_phone(phone or "", method)
+            return self._see(request, token, method=method, **wrong.query)
         return self._see(request, token, "wait")
 
     async def answer(self, request: Request, token: str) -> Response:
@@ -104,7 +99,7 @@ class Pages:
         checkout = await self._checkouts.open(token)
         check_origin(request.headers, public_url=checkout.payment.terms.checkout_url)
         form = await read_form(request)
-        check_token(form, self._renderer.form_token(token))
+        check_token(form, checkout.form_token)
         return checkout, form
 
     def _see(self, request: Request, token: str, leaf: str = "", **query: str) -> Response:

@@ -8,7 +8,6 @@ import jinja2
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from emulator import ids
 from emulator.checkout.assets import Assets
 from emulator.checkout.forms import TOKEN_FIELD
 from emulator.checkout.texts import LANGUAGES, Texts, load_catalogues, preferred_language
@@ -43,12 +42,11 @@ class Visit:
 
 
 class Renderer:
-    """Renders views; `key` is what the anti-CSRF tokens are made with."""
+    """Renders views."""
 
-    def __init__(self, directory: Path, assets: Assets, key: bytes) -> None:
+    def __init__(self, directory: Path, assets: Assets) -> None:
         self._catalogues = load_catalogues(directory)
         self._assets = assets
-        self._key = key
         environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(directory),
             autoescape=True,
@@ -71,10 +69,6 @@ class Renderer:
         depth = raw_path.partition(b"?")[0].count(b"/") - 1
         return Visit(texts=self._catalogues[language], root="../" * depth or "./", chosen=chosen)
 
-    def form_token(self, token: str) -> str:
-        """What every form of a checkout has to bring along."""
-        return ids.form_token(self._key, token)
-
     def page(self, request: Request, view: View, checkout: Checkout | None = None) -> HTMLResponse:
         """The page of a view; without a checkout one that knows of no payment."""
         visit = self.visit(request)
@@ -85,7 +79,7 @@ class Renderer:
             "heading": view.heading,
             "stylesheet": visit.root + self._assets.path("checkout.css"),
             "icon": visit.root + self._assets.path("icon.svg"),
-            "banner": "simulation" if checkout is None else _BANNERS[checkout.mode],
+            "banner": "simulation_banner" if checkout is None else _BANNERS[checkout.mode],
             "merchant": "",
             "refresh_s": None,
             "destination": None,
@@ -105,7 +99,7 @@ class Renderer:
             "merchant": checkout.merchant,
             "amount": visit.texts.money(checkout.payment.amount_minor),
             "form_token_field": TOKEN_FIELD,
-            "form_token": self.form_token(checkout.token),
+            "form_token": checkout.form_token,
         }
         if view.leaf is not None:
             values["here"] = visit.checkout(checkout.token, view.leaf, **view.query)

@@ -33,7 +33,9 @@ _SENTENCE_OF_REASON = {
 }
 
 
+_PHONE_INVALID = "phone_invalid"
 _PREFIX_OF_METHOD = {"telebirr": "phone_need_09", "mpesa": "phone_need_07"}
+_LONGEST_TYPED = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +54,26 @@ class View:
     values: Mapping[str, object] = field(default_factory=dict)
 
 
-def opened(checkout: Checkout, *, method: str | None) -> View:
-    """The page of `/c/{token}`: it tells the present state, and never leaves by itself."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrongPhone:
+    """A refused phone number, as the address of the form tells it: why (a key), what was typed."""
+
+    problem: str
+    typed: str
+
+    @property
+    def query(self) -> dict[str, str]:
+        return {"problem": self.problem, "typed": self.typed}
+
+
+def opened(checkout: Checkout, *, asked: Mapping[str, str]) -> View:
+    """The page of `/c/{token}`: it tells the present state, and never leaves by itself.
+
+    `asked` is the query: which method's form, and what was wrong with it when it was sent.
+    """
     payment = checkout.payment
     if payment.status is Status.PENDING:
-        return _offer(payment, method)
+        return _offer(payment, asked)
     if payment.status is Status.PROCESSING:
         return _in_progress(checkout)
     return _ended(payment)
@@ -84,39 +101,15 @@ def leaving_cancelled(payment: Payment) -> View:
     return _leaving("cancelled", payment.terms.cancel_url, is_paid=False)
 
 
-def method_form(
-    payment: Payment, method: str, *, typed: str = "", problem: str | None = None
-) -> View:
-    """The form of one method, as new or with what was wrong with the phone number."""
-    if method == BANK_TRANSFER:
-        return View(
-            page="bank-choice",
-            heading="choose_bank",
-            query={"method": method},
-            values={"method": method, "banks": BANKS, "has_others": _has_others(payment)},
-        )
-    return View(
-        page="method-form",
-        heading="pay_to",
-        status=200 if problem is None else 400,
-        query={"method": method},
-        values={
-            "method": method,
-            "takes_phone": method in PHONE_METHODS,
-            "has_others": _has_others(payment),
-            "typed": typed,
-            "problem": problem,
-        },
-    )
-
-
-def phone_problem(phone: str, method: str) -> str:
-    """What is wrong with a phone number that a method does not take: a key of the catalogue."""
+def wrong_phone(phone: str, method: str) -> WrongPhone:
+    """What is wrong with a phone number that a method does not take."""
     try:
         normalise_phone(phone)
     except ValueError:
-        return "phone_invalid"
-    return _PREFIX_OF_METHOD[method]
+        problem = _PHONE_INVALID
+    else:
+        problem = _PREFIX_OF_METHOD[method]
+    return WrongPhone(problem=problem, typed=phone[:_LONGEST_TYPED])
 
 
 def problem(heading: str, sentence: str | None, *, status: int, token: str | None = None) -> View:
@@ -134,12 +127,42 @@ def _has_others(payment: Payment) -> bool:
     return len(payment.methods) > 1
 
 
-def _offer(payment: Payment, method: str | None) -> View:
-    if not _has_others(payment):
-        return method_form(payment, payment.methods[0])
+def _offer(payment: Payment, asked: Mapping[str, str]) -> View:
+    method = asked.get("method") if _has_others(payment) else payment.methods[0]
     if method in payment.methods:
-        return method_form(payment, method)
+        return _method_form(payment, method, asked)
     return View(page="choose", heading="pay_to", values={"methods": payment.methods})
+
+
+def _method_form(payment: Payment, method: str, asked: Mapping[str, str]) -> View:
+    if method == BANK_TRANSFER:
+        return View(
+            page="bank-choice",
+            heading="choose_bank",
+            query={"method": method},
+            values={"method": method, "banks": BANKS, "has_others": _has_others(payment)},
+        )
+    wrong = _told_wrong(method, asked)
+    return View(
+        page="method-form",
+        heading="pay_to",
+        query={"method": method, **(wrong.query if wrong else {})},
+        values={
+            "method": method,
+            "takes_phone": method in PHONE_METHODS,
+            "has_others": _has_others(payment),
+            "typed": wrong.typed if wrong else "",
+            "problem": wrong.problem if wrong else None,
+        },
+    )
+
+
+def _told_wrong(method: str, asked: Mapping[str, str]) -> WrongPhone | None:
+    problem = asked.get("problem", "")
+    # Anybody can write an address: only what we would say of this method is shown.
+    if method not in PHONE_METHODS or problem not in (_PHONE_INVALID, _PREFIX_OF_METHOD[method]):
+        return None
+    return WrongPhone(problem=problem, typed=asked.get("typed", "")[:_LONGEST_TYPED])
 
 
 def _in_progress(checkout: Checkout) -> View:

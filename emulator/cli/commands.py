@@ -81,20 +81,16 @@ def serve(**flags: object) -> None:
     """
     settings = _settings(flags)
     import asyncio
-    import gc
     import sqlite3
 
-    from emulator.app.server import NoListener, end_on_signals
+    from emulator.app.server import NoListener, collect_rarely, end_on_signals
     from emulator.app.server import serve as serve_forever
     from emulator.scenarios.problems import ScenarioError
     from emulator.storage.batch import Busy
     from emulator.storage.migrations import UnusableDatabase
 
     end_on_signals()
-    # What is loaded now lives as long as the program: the collector need not look at it again.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
+    collect_rarely()
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(serve_forever(settings, announce=_announce))

@@ -20,9 +20,14 @@ from emulator.storage.database import Database
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkout:
-    """What a checkout page shows: the payment as it is now, and whose it is."""
+    """What a checkout page shows: the payment as it is now, and whose it is.
+
+    `form_token` is what its forms have to bring along: made from what the database keeps, so that
+    a form that was opened before a restart is taken after it.
+    """
 
     token: str
+    form_token: str
     merchant: str
     mode: Mode
     now: Instant
@@ -55,6 +60,7 @@ class Checkouts:
         )
         return Checkout(
             token=token,
+            form_token=ids.form_token(owner.stream, token),
             merchant=owner.account.profile.name,
             mode=owner.mode,
             now=owner.account.clock.now(),

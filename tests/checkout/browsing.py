@@ -152,11 +152,6 @@ class Tab:
     page: Page
     console: list[str]
 
-    @property
-    def complaints(self) -> list[str]:
-        """A page with a status such as 400 is told on the console as well, and meant."""
-        return [message for message in self.console if "status of 4" not in message]
-
     async def click(self, testid: str) -> None:
         await self.page.get_by_test_id(testid).click()
 

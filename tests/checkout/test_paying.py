@@ -103,19 +103,75 @@ async def test_a_wrong_number_is_told_beside_it_and_changes_nothing(
 ) -> None:
     visitor = await customer(emulator)
     form_page = await visitor.open(f"?method={method}")
-    response = await visitor.post(form_page.form("pay-form"), form_page, phone=phone)
-    assert response.status_code == 400
-    page = Page(response)
+    page = await visitor.submit(form_page.form("pay-form"), form_page, phone=phone)
+    assert page.response.status_code == 200
     assert page.text("phone-error") == sentence
     field = page.get("phone").attributes
     assert field["value"] == phone
     assert field["aria-invalid"] == "true"
+    assert "autofocus" in field
     assert page.get("phone-error").attributes["id"] in field["aria-describedby"].split()
     assert await visitor.statuses() == ["pending"]
     again = await visitor.submit(
         page.form("pay-form"), page, phone={"telebirr": "0900000001"}.get(method, "0700000001")
     )
     assert again.heading == "Payment successful"
+
+
+async def test_a_wrong_number_of_a_single_method_is_told_in_its_form(emulator: World) -> None:
+    visitor = await customer(emulator, methods=["mpesa"])
+    page = await visitor.pay("mpesa", phone="0900000001")
+    assert page.text("phone-error") == "M-Pesa needs a number that starts with 07"
+
+
+async def test_what_is_wrong_is_told_in_the_other_language_too(emulator: World) -> None:
+    visitor = await customer(emulator)
+    page = await visitor.pay("telebirr", phone="0700000001")
+    address = page.response.url.join(page.get("language-am").attributes["href"])
+    page = Page(await emulator.pages.get(address))
+    assert page.text("phone-error") == "ለቴሌብር በ09 የሚጀምር ቁጥር ያስፈልጋል"
+    assert page.get("phone").attributes["value"] == "0700000001"
+
+
+async def test_of_a_wrong_number_the_first_32_characters_are_kept(emulator: World) -> None:
+    visitor = await customer(emulator)
+    page = await visitor.pay("telebirr", phone="1" * 1000)
+    assert page.response.url.params["typed"] == "1" * 32
+    page = await visitor.open(f"?method=telebirr&problem=phone_invalid&typed={'2' * 1000}")
+    assert page.get("phone").attributes["value"] == "2" * 32
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "typed=0911223344",
+        "problem=&typed=1",
+        "problem=forbidden&typed=1",
+        "problem=phone_need_07&typed=1",
+        "problem=%00&typed=1",
+    ],
+)
+async def test_a_form_tells_of_no_problem_but_those_of_its_own_method(
+    emulator: World, query: str
+) -> None:
+    page = await (await customer(emulator)).open(f"?method=telebirr&{query}")
+    assert page.name == "method-form"
+    assert page.find("phone-error") is None
+    field = page.get("phone").attributes
+    assert field["value"] == ""
+    assert "autofocus" not in field
+
+
+@pytest.mark.parametrize(
+    ("method", "name"), [("bank_transfer", "bank-choice"), ("cash", "choose"), ("", "choose")]
+)
+async def test_a_problem_of_a_phone_is_told_of_no_other_page(
+    emulator: World, method: str, name: str
+) -> None:
+    visitor = await customer(emulator)
+    page = await visitor.open(f"?method={method}&problem=phone_invalid&typed=1")
+    assert page.name == name
+    assert page.find("phone-error") is None
 
 
 async def test_twenty_submits_at_once_are_one_payment(emulator: World) -> None:
@@ -191,6 +247,7 @@ async def test_a_submit_of_the_method_alone_goes_to_its_form(emulator: World) ->
         {"method": "cash", "phone": "0900000001"},
         {"method": ""},
         {"method": "mpesa", "phone": "0700000001"},
+        {"method": "mpesa", "phone": "1"},
     ],
 )
 async def test_what_no_form_of_ours_sends_is_refused_in_a_page(

@@ -3,6 +3,7 @@
 import pytest
 
 from emulator.domain.payment import Reason, Status
+from tests.checkout.reading import Page
 from tests.checkout.visiting import CANCEL_URL, SUCCESS_URL, customer, customer_of
 from tests.world import LIVE_KEY, World
 
@@ -175,21 +176,33 @@ async def test_the_payment_id_is_no_way_to_its_checkout(emulator: World) -> None
 @pytest.mark.parametrize("status", Status)
 async def test_every_page_says_that_it_is_a_simulation(emulator: World, status: Status) -> None:
     visitor = await customer_of(emulator, status)
-    for leaf in ("", "/wait"):
+    for leaf in ("", "/wait", "/cancelled", "?method=telebirr", "?method=bank_transfer"):
         page = await visitor.open(leaf)
         assert page.text("test-banner") == "Test mode. No real money moves."
+        assert page.text("simulation") == "This page is a simulation."
 
 
 async def test_live_mode_says_that_it_is_a_simulation_too(emulator: World) -> None:
     visitor = await customer(emulator, LIVE_KEY)
     page = await visitor.open()
     assert page.text("live-banner") == "Simulation. No real money moves, in live mode either."
+    assert page.text("simulation") == "This page is a simulation."
     assert page.find("test-banner") is None
 
 
 async def test_a_page_without_a_payment_says_that_it_is_a_simulation(emulator: World) -> None:
-    response = await emulator.pages.get("/c/unknown")
-    assert "Simulation. No real money moves." in response.text
+    visitor = await customer(emulator)
+    accepts = {"accept": "text/html"}
+    for response in (
+        await emulator.pages.get("/c/unknown"),
+        await emulator.pages.get("/nothing", headers=accepts),
+        await emulator.pages.post(visitor.path, data={"method": "telebirr"}),
+        await emulator.pages.post(visitor.path, json={}),
+    ):
+        assert response.status_code in (400, 403, 404)
+        page = Page(response)
+        assert page.text("simulation-banner") == "Simulation. No real money moves."
+        assert page.text("simulation") == "This page is a simulation."
 
 
 @pytest.mark.parametrize("status", Status)

@@ -130,6 +130,7 @@ async def test_every_page_exists_in_amharic(emulator: World, status: Status) -> 
     for leaf in ("", "/wait"):
         page = await visitor.open(f"{leaf}?lang=am")
         assert page.text("test-banner") == "የሙከራ ሁነታ። እውነተኛ ገንዘብ አይንቀሳቀስም።"
+        assert page.text("simulation") == "ይህ ገጽ ማስመሰያ ነው።"
         assert re.search(r"[\u1200-\u137f]", page.heading)
 
 
