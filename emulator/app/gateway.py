@@ -5,18 +5,28 @@ import logging
 from collections.abc import Callable
 
 from emulator import __version__, ids
-from emulator.api.app import ASGIApp, Header, Message, PaymentsApi, Receive, Scope, Send
+from emulator.api.app import (
+    WHOLE_REPLY,
+    ASGIApp,
+    Header,
+    Message,
+    PaymentsApi,
+    Receive,
+    Scope,
+    Send,
+)
 from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
 from emulator.clock import Wall
 from emulator.domain.errors import Refusal, UnknownRoute
-from emulator.domain.instants import Instant, format_instant
+from emulator.domain.instants import format_instant
 
 HEALTH = "/_emulator/health"
 
 _JSON: Header = (b"content-type", b"application/json")
 
 WRITTEN_EVERY_S = 0.05
-_Entry = tuple[Instant, Scope, int, float]
+_TEXT_LINE = "%s %s %s %d %.1f ms\n"
+_JSON_LINE = '{"at":"%s","method":"%s","path":"%s","status":%d,"duration_ms":%.1f}\n'
 
 logger = logging.getLogger(__name__)
 
@@ -44,36 +54,24 @@ class RequestLog:
     def __init__(self, wall: Wall, write: Callable[[str], object], *, as_json: bool) -> None:
         self._wall = wall
         self._write = write
-        self._write_one = _json_line if as_json else _text_line
-        self._entries: list[_Entry] = []
+        self._line = _JSON_LINE if as_json else _TEXT_LINE
+        # Kept as text: values that live for a while cost the garbage collector more than this.
+        self._lines: list[str] = []
         self.start = wall.monotonic_ms
 
     def add(self, scope: Scope, status: int, started_ms: float) -> None:
-        if not self._entries:
+        at = format_instant(self._wall.now_ms())
+        duration_ms = self._wall.monotonic_ms() - started_ms
+        line = self._line % (at, scope["method"], _shown(scope), status, duration_ms)
+        self._lines.append(line)
+        if len(self._lines) == 1:
             asyncio.get_running_loop().call_later(WRITTEN_EVERY_S, self.flush)
-        self._entries.append(
-            (self._wall.now_ms(), scope, status, self._wall.monotonic_ms() - started_ms)
-        )
 
     def flush(self) -> None:
         """Write what has not been written yet."""
-        entries, self._entries = self._entries, []
-        if entries:
-            self._write("".join(map(self._write_one, entries)))
-
-
-def _text_line(entry: _Entry) -> str:
-    at_ms, scope, status, duration_ms = entry
-    at = format_instant(at_ms)[11:23]
-    return f"{at} {scope['method']} {_shown(scope)} {status} {duration_ms:.1f} ms\n"
-
-
-def _json_line(entry: _Entry) -> str:
-    at_ms, scope, status, duration_ms = entry
-    return (
-        f'{{"at":"{format_instant(at_ms)}","method":"{scope["method"]}",'
-        f'"path":"{_shown(scope)}","status":{status},"duration_ms":{duration_ms:.1f}}}\n'
-    )
+        if self._lines:
+            self._write("".join(self._lines))
+            self._lines.clear()
 
 
 class Gateway:
@@ -100,10 +98,12 @@ class Gateway:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started_ms = self._log.start()
+        # Taken out, since it leads back to the scope: only the garbage collector ends a circle.
+        write_whole = scope.pop(WHOLE_REPLY, None)
         path = scope["path"]
         is_contract = path.startswith("/v1/") or path == "/v1"
         if is_contract and scope["server"][1] != self._checkout_port:
-            status = await self._api.answer(scope, receive, send)
+            status = await self._api.answer(scope, receive, send, write_whole)
         else:
             status = await self._route(scope, receive, send)
         self._log.add(scope, status, started_ms)

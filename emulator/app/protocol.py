@@ -3,11 +3,17 @@
 import asyncio
 import re
 import sys
+from functools import partial
 from typing import Any
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
+from emulator.api.app import WHOLE_REPLY, Header
 from emulator.api.errors import error_body
 from emulator.app.gateway import Gateway
 from emulator.domain.errors import MalformedHttp, Refusal, UnknownRoute
@@ -42,6 +48,12 @@ class JoinedWrites:
         if not self._transport.is_closing():
             self._transport.write(data)
 
+    def write_now(self, data: bytes) -> None:
+        """Write what is whole already."""
+        self._flush()
+        if not self._transport.is_closing():
+            self._transport.write(data)
+
     def close(self) -> None:
         self._flush()
         self._transport.close()
@@ -64,7 +76,8 @@ class Protocol(HttpToolsProtocol):
     _is_in_head = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(JoinedWrites(transport))  # type: ignore[arg-type]
+        self._transport = JoinedWrites(transport)
+        super().connection_made(self._transport)  # type: ignore[arg-type]
 
     def on_message_begin(self) -> None:
         self._head_bytes = 0
@@ -74,6 +87,32 @@ class Protocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._is_in_head = False
         super().on_headers_complete()
+        self.scope[WHOLE_REPLY] = partial(self._reply, self.cycle)  # type: ignore[literal-required]
+
+    def _reply(
+        self, cycle: RequestResponseCycle, status: int, headers: list[Header], body: bytes
+    ) -> None:
+        """Write a whole response at once, and leave the cycle as its own `send` would.
+
+        That looks at each header twice, in case an application made one up; ours come from us.
+        """
+        if cycle.disconnected:
+            return
+        parts = [STATUS_LINE[status]]
+        for name, value in (*cycle.default_headers, *headers):
+            parts += (name, b": ", value, b"\r\n")
+        if not cycle.keep_alive:
+            parts.append(b"connection: close\r\n")
+        parts.append(b"\r\n")
+        if cycle.scope["method"] != "HEAD":
+            parts.append(body)
+        self._transport.write_now(b"".join(parts))
+        cycle.response_started = cycle.response_complete = True
+        cycle.waiting_for_100_continue = False
+        cycle.message_event.set()
+        if not cycle.keep_alive:
+            self._transport.close()
+        cycle.on_response()
 
     def data_received(self, data: bytes) -> None:
         self._latest = data
