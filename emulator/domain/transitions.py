@@ -74,16 +74,16 @@ def decide(payment: Payment, change: Change, *, now: Instant) -> Payment:
 
 
 def _method_after(payment: Payment, change: Change) -> str | None:
-    if change.to is Status.EXPIRED:
-        if change.method is not None:
-            raise InvalidField("method", "A payment that expires has no method.")
+    if change.method is None and (payment.method is not None or change.to is Status.EXPIRED):
         return payment.method
+    if change.to is Status.EXPIRED:
+        raise InvalidField("method", "A payment that expires has no method.")
     if payment.method is None:
         method = payment.methods[0] if change.method is None else change.method
         if method not in payment.methods:
             raise InvalidField("method", f"The payment does not offer '{method}'.")
         return method
-    if change.method not in (None, payment.method):
+    if change.method != payment.method:
         raise InvalidField("method", f"The payment's method is already '{payment.method}'.")
     return payment.method
 

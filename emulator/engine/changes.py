@@ -41,7 +41,7 @@ class Changes:
         # Of a payment that changed twice the last counts.
         after = {payment.position: payment for payment, _ in changed}
         payments.update(tx, after.values())
-        self._rendered.evict(after)
+        self._rendered.evict(after.keys())
         tx.after_commit.append(partial(self._announcements.changed, after))
 
     def schedule(self, tx: Transaction, scheduled: Sequence[tuple[Account, Timer]]) -> None:

@@ -1,6 +1,6 @@
 """A bounded memory of how payments are written, so that a poll asks no database."""
 
-from collections.abc import Iterable
+from collections.abc import Set
 
 from emulator.storage.batch import ORDINAL_BITS
 
@@ -38,14 +38,11 @@ class Rendered:
         young.by_position[position] = (payment_id, body)
         young.by_id[payment_id] = (position >> ORDINAL_BITS, body)
 
-    def evict(self, positions: Iterable[int]) -> None:
+    def evict(self, positions: Set[int]) -> None:
         for generation in (self._young, self._old):
-            if not generation.by_position:
-                continue
-            for position in positions:
-                entry = generation.by_position.pop(position, None)
-                if entry is not None:
-                    del generation.by_id[entry[0]]
+            for position in generation.by_position.keys() & positions:
+                payment_id, _ = generation.by_position.pop(position)
+                del generation.by_id[payment_id]
 
     def at(self, position: int) -> tuple[str, bytes] | None:
         """The id and the body of the payment at a position."""

@@ -21,7 +21,7 @@ _LAST_ORDINAL = {
 }
 _TIMERS = "timers"
 _LAST_TIMER = "SELECT max(sequence) FROM timers"
-_MOST_ROWS_A_STATEMENT = 32
+_MOST_ROWS_A_STATEMENT = 100
 _NO_ITEM: Any = object()
 
 

@@ -16,10 +16,12 @@ _INSERT = (
 )
 _UPDATE = (
     "UPDATE payments SET status = ?, method = ?, reason = ?, completed_at = ?, phone = ?, bank = ?"
-    " WHERE position IN ({})"
+    " WHERE position"
 )
-_UPDATE_STATUS = "UPDATE payments SET status = ? WHERE position IN ({})"
-_MOST_POSITIONS_A_STATEMENT = 256
+_UPDATE_STATUS = "UPDATE payments SET status = ? WHERE position"
+_MOST_POSITIONS_A_STATEMENT = 500
+# The fields of a payment that a change of status can change, from the status on.
+_STANDING = slice(Payment._fields.index("status"), None)
 _BY_ID = f"SELECT {PAYMENT_COLUMNS} FROM payments WHERE id = ?"
 _BY_POSITION = f"SELECT {PAYMENT_COLUMNS} FROM payments WHERE position = ?"
 _POSITION_OF_ID = "SELECT position FROM payments WHERE id = ?"
@@ -102,24 +104,19 @@ def update(tx: Transaction, payments: Iterable[Payment]) -> None:
     """Write what a change of status can change: those that became alike in one statement."""
     alike: dict[tuple[Any, ...], list[int]] = {}
     for payment in payments:
-        became = (
-            payment.status,
-            payment.method,
-            payment.reason,
-            payment.completed_at,
-            payment.phone,
-            payment.bank,
-        )
-        alike.setdefault(became, []).append(payment.position)
-    for became, positions in alike.items():
-        status, *others = became
+        alike.setdefault(tuple(payment)[_STANDING], []).append(payment.position)
+    for (status, *others), positions in alike.items():
         # What expires had nothing else and gets nothing else: that spares it three indexes.
         is_bare = all(value is None for value in others)
         statement = _UPDATE_STATUS if is_bare else _UPDATE
         values = (STATUS_WORDS[status],) if is_bare else (STATUS_WORDS[status], *others)
         for start in range(0, len(positions), _MOST_POSITIONS_A_STATEMENT):
             part = positions[start : start + _MOST_POSITIONS_A_STATEMENT]
-            tx.execute(statement.format(", ".join("?" * len(part))), (*values, *part))
+            if part[-1] - part[0] == len(part) - 1 and part == list(range(part[0], part[-1] + 1)):
+                tx.execute(f"{statement} BETWEEN ? AND ?", (*values, part[0], part[-1]))
+            else:
+                places = ", ".join("?" * len(part))
+                tx.execute(f"{statement} IN ({places})", (*values, *part))
 
 
 def find(tx: Transaction, owner: int, payment_id: str) -> Payment | None:

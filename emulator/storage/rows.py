@@ -21,7 +21,7 @@ EVENT_COLUMNS = "position, payment, at, status, method, reason, completed_at"
 
 
 @lru_cache(maxsize=256)
-def _methods(text: str) -> tuple[str, ...]:
+def methods_of_text(text: str) -> tuple[str, ...]:
     """One tuple for all payments that offer the same."""
     return tuple(text.split(","))
 
@@ -35,7 +35,7 @@ def payment_of_row(row: tuple[Any, ...]) -> Payment:
         row[0],
         row[1],
         row[2],
-        _methods(row[3]),
+        methods_of_text(row[3]),
         row[4],
         row[5],
         row[6],
