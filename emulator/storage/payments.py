@@ -16,9 +16,11 @@ _INSERT = (
 )
 _UPDATE = (
     "UPDATE payments SET status = ?, method = ?, reason = ?, completed_at = ?, phone = ?, bank = ?"
-    " WHERE position"
+    " WHERE position {}"
 )
-_UPDATE_STATUS = "UPDATE payments SET status = ? WHERE position"
+_UPDATE_STATUS = "UPDATE payments SET status = ? WHERE position {}"
+_RANGE = "BETWEEN ? AND ?"
+_AMONG = "IN ({})"
 _MOST_POSITIONS_A_STATEMENT = 500
 # The fields of a payment that a change of status can change, from the status on.
 _STANDING = slice(Payment._fields.index("status"), None)
@@ -113,10 +115,10 @@ def update(tx: Transaction, payments: Iterable[Payment]) -> None:
         for start in range(0, len(positions), _MOST_POSITIONS_A_STATEMENT):
             part = positions[start : start + _MOST_POSITIONS_A_STATEMENT]
             if part[-1] - part[0] == len(part) - 1 and part == list(range(part[0], part[-1] + 1)):
-                tx.execute(f"{statement} BETWEEN ? AND ?", (*values, part[0], part[-1]))
+                tx.execute(statement.format(_RANGE), (*values, part[0], part[-1]))
             else:
-                places = ", ".join("?" * len(part))
-                tx.execute(f"{statement} IN ({places})", (*values, *part))
+                among = _AMONG.format(", ".join("?" * len(part)))
+                tx.execute(statement.format(among), (*values, *part))
 
 
 def find(tx: Transaction, owner: int, payment_id: str) -> Payment | None:
