@@ -11,7 +11,7 @@ from typing import Any
 
 from emulator import ids
 from emulator.api.authentication import bearer_key
-from emulator.api.bodies import check_content_type, check_size, decode_object
+from emulator.api.bodies import ClientGone, check_content_type, decode_object, read_body
 from emulator.api.errors import (
     INTERNAL_ERROR_BODY,
     error_body,
@@ -49,7 +49,6 @@ COLLECTION = "/v1/payments"
 WHOLE_REPLY = "emulator.whole_reply"
 USUAL_READS = 30
 MOST_COUNTED_PAYMENTS = 10_000
-MOST_LENGTH_DIGITS = 18
 
 _ITEM = COLLECTION + "/"
 _JSON: Header = (b"content-type", b"application/json")
@@ -57,10 +56,6 @@ _NO_STORE: Header = (b"cache-control", b"no-store")
 _REPLAYED: Header = (b"idempotent-replayed", b"true")
 
 logger = logging.getLogger(__name__)
-
-
-class ClientGone(Exception):
-    """The client hung up before it had sent its whole request."""
 
 
 @dataclass(slots=True)
@@ -169,7 +164,7 @@ class PaymentsApi:
         odd: list[Oddity],
     ) -> Reply:
         check_content_type(headers.get(b"content-type"))
-        raw = await _read_body(headers, receive)
+        raw = await read_body(headers, receive)
         body, repeated = decode_object(raw)
         if scope["query_string"]:
             parse_query(scope["query_string"], (), odd)
@@ -241,23 +236,3 @@ def _count_read(owner: Owner, payment_id: str, odd: list[Oddity]) -> None:
     owner.reads[payment_id] = reads
     if reads > USUAL_READS:
         odd.append(frequent_polling())
-
-
-async def _read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
-    """Raises RequestTooLarge as soon as that is known, ClientGone."""
-    declared = headers.get(b"content-length", b"0")
-    # What is no number was refused as no HTTP; a very long one would not be read for nothing.
-    check_size(int(declared[:MOST_LENGTH_DIGITS]) if declared.isdigit() else 0)
-    message = await receive()
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        if message["type"] == "http.disconnect":
-            raise ClientGone
-        part: bytes = message.get("body", b"")
-        size += len(part)
-        check_size(size)
-        if not message.get("more_body"):
-            return b"".join((*parts, part)) if parts else part
-        parts.append(part)
-        message = await receive()

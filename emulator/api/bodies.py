@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
 import msgspec
@@ -12,20 +13,56 @@ from emulator.domain.errors import (
     RequestTooLarge,
     UnsupportedContentType,
 )
+from emulator.domain.numbers import WrittenNumber
 
 LARGEST_BODY_BYTES = 256 * 1024
 DEEPEST_NESTING = 32
+MOST_LENGTH_DIGITS = 18
 _MOST_DIGITS = 400
 
 
-class NotAnInteger:
-    """A JSON number with a fraction or an exponent: valid JSON, but never a valid value here."""
-
-    def __init__(self, token: str) -> None:
-        self.token = token
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
-_decoder = msgspec.json.Decoder(float_hook=NotAnInteger)
+class ClientGone(Exception):
+    """The client hung up before it had sent its whole request."""
+
+
+_decoder = msgspec.json.Decoder(float_hook=WrittenNumber)
+
+
+async def read_optional_object(
+    headers: Mapping[bytes, bytes], receive: Receive
+) -> tuple[dict[str, Any], list[str]]:
+    """As `decode_object` of a body that may be missing; only one that is there needs a type.
+
+    Raises ClientGone and InvalidRequest in one of its kinds.
+    """
+    raw = await read_body(headers, receive)
+    if not raw:
+        return {}, []
+    check_content_type(headers.get(b"content-type"))
+    return decode_object(raw)
+
+
+async def read_body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
+    """Raises RequestTooLarge as soon as that is known, ClientGone."""
+    declared = headers.get(b"content-length", b"0")
+    # What is no number was refused as no HTTP; a very long one would not be read for nothing.
+    _check_size(int(declared[:MOST_LENGTH_DIGITS]) if declared.isdigit() else 0)
+    message = await receive()
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        part: bytes = message.get("body", b"")
+        size += len(part)
+        _check_size(size)
+        if not message.get("more_body"):
+            return b"".join((*parts, part)) if parts else part
+        parts.append(part)
+        message = await receive()
 
 
 def check_content_type(value: bytes | None) -> None:
@@ -45,7 +82,7 @@ def check_content_type(value: bytes | None) -> None:
             raise UnsupportedContentType("The charset must be UTF-8.")
 
 
-def check_size(length: int) -> None:
+def _check_size(length: int) -> None:
     if length > LARGEST_BODY_BYTES:
         raise RequestTooLarge(limit_bytes=LARGEST_BODY_BYTES)
 
@@ -139,7 +176,7 @@ def _decode_slowly(raw: bytes) -> tuple[dict[str, Any], list[str]]:
         value = json.loads(
             raw.decode(),
             object_pairs_hook=_collect,
-            parse_float=NotAnInteger,
+            parse_float=WrittenNumber,
             parse_int=_integer,
             parse_constant=_refuse_constant,
         )
@@ -153,7 +190,7 @@ def _decode_slowly(raw: bytes) -> tuple[dict[str, Any], list[str]]:
 
 
 def _integer(token: str) -> object:
-    return int(token) if len(token) <= _MOST_DIGITS else NotAnInteger(token)
+    return int(token) if len(token) <= _MOST_DIGITS else WrittenNumber(token)
 
 
 def _refuse_constant(token: str) -> object:

@@ -113,10 +113,12 @@ def _gateway(
 
 def _control(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
     from emulator.api.authentication import bearer_key
+    from emulator.api.bodies import read_optional_object
     from emulator.app.guard import Guard
     from emulator.control.app import build
 
-    return Guard(build(engine=engine, bearer_key=bearer_key), settings, checkout)
+    calls = build(engine=engine, bearer_key=bearer_key, read_object=read_optional_object)
+    return Guard(calls, settings, checkout)
 
 
 def _checkout(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:

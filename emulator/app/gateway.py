@@ -15,6 +15,7 @@ from emulator.api.app import (
     Scope,
     Send,
 )
+from emulator.api.bodies import ClientGone
 from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
 from emulator.clock import Wall
 from emulator.domain.errors import Refusal, UnknownRoute
@@ -134,6 +135,8 @@ class Gateway:
         except Refusal as refusal:
             body = error_body(refusal)
             await _answer(dressed, status_of(refusal), body, *error_headers(refusal))
+        except ClientGone:
+            pass  # Nobody is left to be answered.
         except Exception:
             logger.exception("%s %s failed", scope["method"], scope["path"])
             if not status:

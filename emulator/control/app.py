@@ -4,6 +4,7 @@ from starlette.routing import Mount, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from emulator.control.accounts import AccountCalls
+from emulator.control.bodies import ReadObject
 from emulator.control.calls import BearerKey, Calls
 from emulator.control.clock import ClockCalls
 from emulator.control.events import EventCalls
@@ -12,12 +13,12 @@ from emulator.domain.errors import UnknownRoute
 from emulator.engine.engine import Engine
 
 
-def build(*, engine: Engine, bearer_key: BearerKey) -> ASGIApp:
+def build(*, engine: Engine, bearer_key: BearerKey, read_object: ReadObject) -> ASGIApp:
     """The application behind `/_emulator`; refusals are raised to whoever calls it.
 
     A router alone, because Starlette's application would answer what is raised by itself.
     """
-    calls = Calls(engine.directory, bearer_key)
+    calls = Calls(engine.directory, bearer_key, read_object)
     accounts = AccountCalls(calls, engine.directory)
     clock = ClockCalls(calls, engine.timekeeper)
     payments = PaymentCalls(calls, engine.customer, engine.history)

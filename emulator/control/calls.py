@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from emulator.control.bodies import read_fields, unknown_parameter
+from emulator.control.bodies import ReadObject, read_fields, unknown_parameter
 from emulator.control.fields import Fields, word_of
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import DuplicateParameter
@@ -34,9 +34,12 @@ class Call:
 class Calls:
     """Decodes calls; every room of the control API begins with it."""
 
-    def __init__(self, directory: Directory, bearer_key: BearerKey) -> None:
+    def __init__(
+        self, directory: Directory, bearer_key: BearerKey, read_object: ReadObject
+    ) -> None:
         self._directory = directory
         self._bearer_key = bearer_key
+        self._read_object = read_object
 
     async def decode(
         self,
@@ -58,7 +61,9 @@ class Calls:
         values = _query(request, _SUBJECT + query)
         if owner is None:
             owner = self._named(values)
-        fields = Fields({}) if body is None else await read_fields(request, body)
+        fields = Fields({})
+        if body is not None:
+            fields = await read_fields(request, body, self._read_object)
         return Call(owner=owner, query=values, fields=fields)
 
     def _named(self, values: Mapping[str, str]) -> Owner:

@@ -360,6 +360,6 @@ async def test_a_client_that_hangs_up_in_its_body_is_no_failure_of_ours(
         "headers": [(b"host", b"127.0.0.1:8080"), (b"content-type", JSON.encode())],
     }
     await emulator.running.gateway(scope, receive, send)
-    assert sent[0]["status"] == 400
+    assert sent == []
     assert not caplog.records
     assert (await emulator.advance(0))["now"] == "2026-01-01T00:00:00.000Z"
