@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from emulator.api.authentication import bearer_key
+from emulator.api.bodies import read_optional_object
 from emulator.api.errors import ANSWERS
 from emulator.app.gateway import HEALTH
 from emulator.control.app import build
@@ -81,7 +82,11 @@ async def test_the_31st_read_of_a_live_payment_is_frequent_polling() -> None:
 
 async def test_every_call_of_the_control_api_is_listed(emulator: World) -> None:
     listed = [row[0].strip("`") for row in rows(section("Control API").text)]
-    router = build(engine=emulator.running.engine, bearer_key=bearer_key)
+    router = build(
+        engine=emulator.running.engine,
+        bearer_key=bearer_key,
+        read_object=read_optional_object,
+    )
     routes = {
         f"{method} {route.path}"
         for route in router.routes  # type: ignore[attr-defined]
