@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from emulator import ids
 from emulator.api.app import ASGIApp, PaymentsApi
@@ -13,8 +14,10 @@ from emulator.clock import Wall
 from emulator.engine.engine import Engine, open_engine
 from emulator.engine.founding import Rulings
 from emulator.engine.payments import CheckoutAddress
-from emulator.scenarios.values import Scenario
 from emulator.settings import Settings, data_directory
+
+if TYPE_CHECKING:
+    from emulator.scenarios.values import Scenario
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +61,7 @@ async def compose(
         log.flush()
 
 
-def given_scenarios(settings: Settings) -> tuple[Scenario, ...]:
+def given_scenarios(settings: Settings) -> "tuple[Scenario, ...]":
     """The scenarios that the settings name, the newest first. Raises ScenarioError."""
     if not settings.scenarios:
         return ()
@@ -67,7 +70,7 @@ def given_scenarios(settings: Settings) -> tuple[Scenario, ...]:
     return load_paths([Path(path) for path in settings.scenarios])[::-1]
 
 
-def shipped_scenarios() -> tuple[Scenario, ...]:
+def shipped_scenarios() -> "tuple[Scenario, ...]":
     """Our own: weaker than all others, and read when first needed, since start-up is not."""
     from emulator.scenarios.library import load_paths
 

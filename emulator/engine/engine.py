@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from emulator.clock import Wall
 from emulator.engine.announcements import Announcements
@@ -18,8 +19,10 @@ from emulator.engine.rendered import Rendered
 from emulator.engine.rules import Rules
 from emulator.engine.settling import Settling
 from emulator.engine.timekeeper import Timekeeper
-from emulator.scenarios.values import Scenario
 from emulator.storage.database import Database
+
+if TYPE_CHECKING:
+    from emulator.scenarios.values import Scenario
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +46,7 @@ async def open_engine(
     wall: Wall,
     rulings: Rulings,
     checkout: CheckoutAddress,
-    load_scenarios: Callable[[], tuple[Scenario, ...]],
+    load_scenarios: "Callable[[], tuple[Scenario, ...]]",
 ) -> AsyncIterator[Engine]:
     """Open the database and run the scheduler for as long as the engine is used.
 

@@ -2,28 +2,32 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from emulator.domain.outcomes import Outcome
 from emulator.domain.payment import Payment
 from emulator.engine.accounts import Owner
-from emulator.scenarios.rules import RuleKey, Subject, choose_expiry, choose_outcome
-from emulator.scenarios.values import Scenario
 from emulator.storage import rule_uses
 from emulator.storage.batch import Transaction
+
+if TYPE_CHECKING:
+    # Rules are made of many values, and starting needs none of them.
+    from emulator.scenarios.rules import RuleKey
+    from emulator.scenarios.values import Scenario
 
 
 class Rules:
     """The scenarios that are switched on, the strongest first; read when first needed."""
 
-    def __init__(self, load: Callable[[], tuple[Scenario, ...]]) -> None:
+    def __init__(self, load: "Callable[[], tuple[Scenario, ...]]") -> None:
         self._load = load
 
     @cached_property
-    def scenarios(self) -> tuple[Scenario, ...]:
+    def scenarios(self) -> "tuple[Scenario, ...]":
         return tuple(scenario for scenario in self._load() if scenario.enabled)
 
     @cached_property
-    def _with_expiry(self) -> tuple[Scenario, ...]:
+    def _with_expiry(self) -> "tuple[Scenario, ...]":
         return tuple(scenario for scenario in self.scenarios if scenario.expiry)
 
     def expiry_ms(
@@ -38,6 +42,8 @@ class Rules:
         """How long a rule keeps the checkout of a new payment open, if one applies."""
         if not self._with_expiry:
             return None
+        from emulator.scenarios.rules import Subject, choose_expiry
+
         subject = Subject(
             mode=owner.mode, methods=methods, amount_minor=amount_minor, metadata=metadata
         )
@@ -59,6 +65,8 @@ class Rules:
         bank: str | None,
     ) -> Outcome:
         """What the phone or the bank will do; the use of a counted rule is written down."""
+        from emulator.scenarios.rules import Subject, choose_outcome
+
         subject = Subject(
             mode=owner.mode,
             methods=payment.methods,
@@ -74,13 +82,13 @@ class Rules:
         return chosen.outcome
 
 
-def _place(key: RuleKey) -> tuple[str, str, int]:
+def _place(key: "RuleKey") -> tuple[str, str, int]:
     return key.scenario, key.section.value, key.index
 
 
-def _uses(tx: Transaction, owner: Owner) -> Callable[[RuleKey], int]:
+def _uses(tx: Transaction, owner: Owner) -> "Callable[[RuleKey], int]":
     return partial(_count, tx, owner.account.number)
 
 
-def _count(tx: Transaction, account: int, key: RuleKey) -> int:
+def _count(tx: Transaction, account: int, key: "RuleKey") -> int:
     return rule_uses.count(tx, account, _place(key))
