@@ -1,0 +1,183 @@
+"""Scenario files at work: which rule decides, how often, and what then happens by itself."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from emulator.domain.clock_spec import parse_clock
+from emulator.settings import Settings
+from tests.world import LIVE_KEY, START, TEST_KEY, World, world
+
+HEAD = "version: 1\nname: {name}\n"
+SHOP_CASES = """
+outcomes:
+  - when: {metadata: {case: limit}}
+    then: [{after: 2s, status: failed, reason: limit_exceeded}]
+  - when: {metadata: {case: late}}
+    then:
+      - {after: 10s, status: failed, reason: timeout}
+      - {after: 1m, status: completed, unusual: true}
+  - when: {metadata: {case: stuck}}
+    then: []
+  - when: {amount: {gte: 500000}}
+    then: [{status: failed, reason: limit_exceeded}]
+  - when: {phone: "0911 00 00 00"}
+    then: handset
+  - when: {metadata: {case: twice}}
+    then: [{status: failed, reason: provider_error}]
+    times: 2
+  - when: {metadata: {case: twice}}
+    then: [{status: completed}]
+expiry:
+  - when: {metadata: {case: short}}
+    after: 5s
+  - when: {mode: live, metadata: {case: once}}
+    after: 7s
+    times: 1
+"""
+
+
+@asynccontextmanager
+async def playing(directory: Path, **files: str) -> AsyncIterator[World]:
+    """A world with scenario files of its own, in the order in which they are given."""
+    paths = []
+    for name, text in files.items():
+        path = directory / f"{name}.yaml"
+        path.write_text(HEAD.format(name=name) + text, encoding="utf-8")
+        paths.append(str(path))
+    settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1, scenarios=tuple(paths))
+    async with world(settings) as emulator:
+        yield emulator
+
+
+async def pay(
+    emulator: World, phone: str = "0955555555", key: str = TEST_KEY, **changes: Any
+) -> dict[str, Any]:
+    """A payment that the customer has submitted telebirr for, as it is then."""
+    payment = await emulator.create(key, **changes)
+    submission = {"method": "telebirr", "phone": phone}
+    paid = await emulator.control("POST", f"/payments/{payment['id']}/pay", submission, key)
+    assert paid.status_code == 200, paid.text
+    return dict(paid.json())
+
+
+async def seen(emulator: World, payment: dict[str, Any], key: str = TEST_KEY) -> tuple[Any, Any]:
+    """The status and the reason."""
+    detail = (await emulator.control("GET", f"/payments/{payment['id']}", key=key)).json()
+    return detail["payment"]["status"], detail["reason"]
+
+
+async def test_a_step_happens_at_its_own_time(tmp_path: Path) -> None:
+    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+        payment = await pay(emulator, metadata={"case": "limit"})
+        await emulator.advance(1.999)
+        assert await seen(emulator, payment) == ("processing", None)
+        await emulator.advance(0.001)
+        assert await seen(emulator, payment) == ("failed", "limit_exceeded")
+
+
+async def test_a_late_success_follows_a_timeout(tmp_path: Path) -> None:
+    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+        payment = await pay(emulator, metadata={"case": "late"})
+        effects = (await emulator.advance(60))["effects"]
+        assert [(effect["at"][14:19], effect["type"]) for effect in effects] == [
+            ("00:10", "payment.failed"),
+            ("01:00", "payment.completed"),
+        ]
+        assert await seen(emulator, payment) == ("completed", None)
+        late = await emulator.retrieve(payment["id"])
+        assert late["completed_at"] == "2026-01-01T00:01:00.000Z"
+
+
+async def test_an_empty_list_stays_in_processing_for_ever(tmp_path: Path) -> None:
+    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+        payment = await pay(emulator, metadata={"case": "stuck"})
+        assert (await emulator.advance(10 * 86_400))["effects"] == []
+        assert await seen(emulator, payment) == ("processing", None)
+
+
+@pytest.mark.parametrize(
+    ("amount", "status"), [(499_999, "processing"), (500_000, "failed"), (10**9, "failed")]
+)
+async def test_a_rule_may_ask_for_a_range_of_amounts(
+    tmp_path: Path, amount: int, status: str
+) -> None:
+    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+        assert (await pay(emulator, amount=amount))["status"] == status
+
+
+async def test_a_rule_with_times_retires_after_its_uses(tmp_path: Path) -> None:
+    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+        case = {"case": "twice"}
+        paid = [(await pay(emulator, metadata=case))["status"] for _ in range(4)]
+        assert paid == ["failed", "failed", "completed", "completed"]
+        await emulator.control("POST", "/reset")
+        assert (await pay(emulator, metadata=case))["status"] == "failed"
+
+
+async def test_the_uses_of_a_rule_are_counted_for_each_account(tmp_path: Path) -> None:
+    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+        case = {"case": "twice"}
+        for key in (TEST_KEY, "test_other_key"):
+            paid = [(await pay(emulator, key=key, metadata=case))["status"] for _ in range(3)]
+            assert paid == ["failed", "failed", "completed"]
+
+
+async def test_an_expiry_rule_beats_expires_in_and_is_seen_in_expires_at(tmp_path: Path) -> None:
+    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+        payment = await emulator.create(metadata={"case": "short"}, expires_in=3_600)
+        assert payment["expires_at"] == "2026-01-01T00:00:05.000Z"
+        await emulator.advance(4.999)
+        assert (await emulator.retrieve(payment["id"]))["status"] == "pending"
+        await emulator.advance(0.001)
+        assert (await emulator.retrieve(payment["id"]))["status"] == "expired"
+
+
+async def test_an_expiry_rule_with_times_retires_too(tmp_path: Path) -> None:
+    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+        case = {"case": "once"}
+        of_test_mode = await emulator.create(metadata=case)
+        first, second = [await emulator.create(LIVE_KEY, metadata=case) for _ in range(2)]
+        assert [payment["expires_at"][14:19] for payment in (of_test_mode, first, second)] == [
+            "30:00",
+            "00:07",
+            "30:00",
+        ]
+
+
+async def test_a_file_given_later_beats_one_given_before_and_both_beat_ours(
+    tmp_path: Path,
+) -> None:
+    rule = 'outcomes: [{{when: {{phone: "0900000001"}}, then: [{{status: failed, reason: {}}}]}}]\n'
+    files = {"older": rule.format("wrong_pin"), "newer": rule.format("bank_declined")}
+    async with playing(tmp_path, **files) as emulator:
+        payment = await pay(emulator, "0900000001")
+        assert await seen(emulator, payment) == ("failed", "bank_declined")
+
+
+async def test_a_file_that_is_not_enabled_decides_nothing(tmp_path: Path) -> None:
+    text = "enabled: false\noutcomes: [{when: {}, then: [{status: completed}]}]\n"
+    async with playing(tmp_path, idle=text) as emulator:
+        assert (await pay(emulator))["status"] == "processing"
+
+
+async def test_a_phone_in_any_writing_meets_its_rule(tmp_path: Path) -> None:
+    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+        payment = await pay(emulator, "+251-911-000000", metadata={"case": "twice"})
+        assert payment["status"] == "processing"
+        await emulator.advance(30)
+        assert await seen(emulator, payment) == ("failed", "timeout")
+
+
+async def test_the_uses_of_a_rule_survive_a_restart(tmp_path: Path) -> None:
+    settings = {"database": str(tmp_path / "db")}
+    path = tmp_path / "shop.yaml"
+    path.write_text(HEAD.format(name="shop") + SHOP_CASES, encoding="utf-8")
+    paid = []
+    for _ in range(3):
+        async with world(scenarios=(str(path),), **settings) as emulator:
+            paid.append((await pay(emulator, metadata={"case": "twice"}))["status"])
+    assert paid == ["failed", "failed", "completed"]
