@@ -112,8 +112,8 @@ class Database:
         """Close, after what is under way has been committed."""
         self._is_open = False
         if self._checkpointer is not None:
-            self._checkpointer.cancel()
-            await asyncio.gather(self._checkpointer, return_exceptions=True)
+            self._checkpoint_due.set()
+            await self._checkpointer
         for _job, future in self._waiting:
             future.cancel()
         self._waiting.clear()
@@ -238,19 +238,27 @@ class Database:
             self._checkpoint_due.set()
 
     async def _checkpoint(self) -> None:
-        """Copy the log into the database on a connection of its own, off the path of requests."""
-        async with aiosqlite.connect(self._path, isolation_level=None) as connection:
-            while True:
-                await self._checkpoint_due.wait()
-                self._checkpoint_due.clear()
-                try:
+        """Copy the log into the database on a connection of its own, off the path of requests.
+
+        It ends by itself once the database is closed: cancelled while it opens its connection,
+        it would leave that behind.
+        """
+        while True:
+            await self._checkpoint_due.wait()
+            self._checkpoint_due.clear()
+            if not self._is_open:
+                return
+            try:
+                async with aiosqlite.connect(self._path, isolation_level=None) as connection:
                     await connection.execute_fetchall(_CHECKPOINT)
-                    if self._log_bytes() > LARGEST_LOG_BYTES:
-                        # Under a load without pause the log is never wholly copied; stop it once.
-                        await self.read(_restart_log, is_long=True)
-                except sqlite3.Error:
-                    # The log only grows; the next round may find the disk in a better state.
-                    logger.exception("the log of %s could not be copied", self._path)
+                if self._log_bytes() > LARGEST_LOG_BYTES:
+                    # Under a load without pause the log is never wholly copied; stop it once.
+                    await self.read(_restart_log, is_long=True)
+            except NotReady:
+                return
+            except sqlite3.Error:
+                # The log only grows; the next round may find the disk in a better state.
+                logger.exception("the log of %s could not be copied", self._path)
 
     def _log_bytes(self) -> int:
         log = Path(f"{self._path}-wal")
