@@ -111,12 +111,13 @@ class Database:
     async def __aexit__(self, *_: object) -> None:
         """Close, after what is under way has been committed."""
         self._is_open = False
-        if self._checkpointer is not None:
-            self._checkpoint_due.set()
-            await self._checkpointer
         for _job, future in self._waiting:
             future.cancel()
         self._waiting.clear()
+        if self._checkpointer is not None:
+            self._checkpoint_due.set()
+            # Waited for, not awaited: what it asked of us may just have been cancelled.
+            await asyncio.wait([self._checkpointer])
         await self._connection.close()
         self._release_lock()
 
