@@ -133,7 +133,9 @@ class Payments:
         `objection` is raised where all else is right. Raises IdempotencyKeyReused, and
         IdempotencyKeyInUse after five seconds of waiting for an equal key (contract, 4.1).
         """
-        await self._settling.settle(owner.account)
+        account = owner.account
+        if account.due_at <= account.clock.now():
+            await self._settling.settle(account)
         request = _Request(owner, order, objection)
         if order.idempotency_key is None:
             created = await self._database.write_bulk(self._create, request)

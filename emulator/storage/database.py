@@ -25,9 +25,9 @@ _Waiting = list[tuple[Job, "asyncio.Future[Any]"]]
 MEMORY = ":memory:"
 BUSY_TIMEOUT_MS = 2_000
 CACHED_STATEMENTS = 512
-# Rows changed between two checkpoints: 25 MB of log or less.
-CHECKPOINT_AFTER_CHANGES = 16_000
-LARGEST_LOG_BYTES = 64 * 1024 * 1024
+# Rows changed between two checkpoints: up to 100 MB of log. More often costs a load its speed.
+CHECKPOINT_AFTER_CHANGES = 64_000
+LARGEST_LOG_BYTES = 256 * 1024 * 1024
 
 _BUSY_TIMEOUT = "PRAGMA busy_timeout = {}"
 _CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
