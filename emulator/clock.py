@@ -52,7 +52,7 @@ class AccountClock:
     """One account's business time: it flows with the wall at an offset, or stands.
 
     It stands while it is frozen, and while an `advance` holds it at the instant being fired.
-    It is moved on the storage thread and read from any: each read takes one attribute.
+    It is moved inside transactions and read from any thread: each read takes one attribute.
     """
 
     __slots__ = ("_offset_ms", "_standing_at", "_wall", "is_frozen")

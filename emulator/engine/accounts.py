@@ -16,7 +16,7 @@ NEVER: Instant = 1 << 62
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Account:
-    """The unit of isolation. The storage thread moves its clock and `due_at`; all may read them.
+    """The unit of isolation. Transactions move its clock and `due_at`; all may read them.
 
     `due_at` is when the next timer is due, or earlier; NEVER without one.
     """

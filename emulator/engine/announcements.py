@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class Announcements:
-    """Told on the storage thread after a commit; wakes waiters on the event loop."""
+    """Told after a commit, on whichever thread made it; wakes waiters on the event loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()

@@ -1,6 +1,6 @@
 """How a decided change is written down, and how timers are fired: the ways to a new status.
 
-All of it runs on the storage thread, inside a transaction.
+All of it runs inside a transaction, which may be on the loop or on the storage thread.
 """
 
 from collections.abc import Sequence

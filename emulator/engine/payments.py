@@ -82,7 +82,7 @@ class CheckoutAddress:
 
 
 class _Request(msgspec.Struct, frozen=True):
-    """A create call on its way to the storage thread."""
+    """A create call on its way to the database."""
 
     owner: Owner
     order: Order

@@ -40,11 +40,10 @@ class Transaction:
     does at once and names the remedy in `undo`.
     """
 
-    __slots__ = ("_ordinals", "after_commit", "execute", "executemany", "undo")
+    __slots__ = ("_ordinals", "after_commit", "execute", "undo")
 
     def __init__(self, connection: sqlite3.Connection, ordinals: dict[Any, int]) -> None:
         self.execute = connection.execute
-        self.executemany = connection.executemany
         self.after_commit: list[Callable[[], None]] = []
         self.undo: list[Callable[[], None]] = []
         self._ordinals = ordinals
