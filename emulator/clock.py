@@ -82,6 +82,15 @@ class AccountClock:
     def is_standing(self) -> bool:
         return self._standing_at is not None
 
+    @property
+    def pace(self) -> tuple[bool, int]:
+        """Whether it flows, and its offset, or the instant at which it stands.
+
+        Real time does not change it: only who moves the clock, freezes it or lets it flow.
+        """
+        standing_at = self._standing_at
+        return (True, self._offset_ms) if standing_at is None else (False, standing_at)
+
     def stand_at(self, instant: Instant) -> None:
         """Hold time at an instant, frozen or for the length of an advance."""
         self._standing_at = instant

@@ -1,47 +1,80 @@
-"""Who is waiting for a payment to change, and how they are told."""
+"""Who is waiting for something to change, and how they are told."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
+
+from emulator.clock import Wall
+from emulator.domain.errors import NotReady
+from emulator.domain.instants import Instant
+from emulator.engine.accounts import Account
+
+T = TypeVar("T")
+Look = Callable[[], Awaitable[tuple[bool, T]]]
+
+Topic = int | Account
+"""What can change: a payment, by its position, or the clock of an account."""
 
 
 class Announcements:
     """Told after a commit, on whichever thread made it; wakes waiters on the event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, wall: Wall) -> None:
+        self._wall = wall
         self._loop = asyncio.get_running_loop()
-        self._waiting: dict[int, set[asyncio.Event]] = {}
+        self._waiting: dict[Topic, set[asyncio.Event]] = {}
         self.is_closed = False
 
+    async def watch(
+        self, topics: tuple[Topic, ...], look: Look[T], *, until: Instant
+    ) -> tuple[bool, T]:
+        """Look until it is enough: now, whenever a topic has changed, and when time is over.
+
+        Returns what the last look gave. Raises NotReady when the program stops.
+        """
+        with self._woken_by(topics) as changed:
+            is_over = self._wall.now_ms() >= until
+            while not self.is_closed:
+                is_enough, seen = await look()
+                if is_enough or is_over:
+                    return is_enough, seen
+                await self._wall.wait(changed, until=until)
+                is_over = not changed.is_set()
+                changed.clear()
+        raise NotReady
+
     @contextmanager
-    def of(self, position: int) -> Iterator[asyncio.Event]:
-        """An event that is set whenever the payment has changed, and when the program stops."""
+    def _woken_by(self, topics: tuple[Topic, ...]) -> Iterator[asyncio.Event]:
+        """An event that is set whenever a topic has changed, and when the program stops."""
         event = asyncio.Event()
-        waiting = self._waiting.setdefault(position, set())
-        waiting.add(event)
+        for topic in topics:
+            self._waiting.setdefault(topic, set()).add(event)
         try:
             yield event
         finally:
-            waiting.discard(event)
-            if not waiting:
-                self._waiting.pop(position, None)
+            for topic in topics:
+                waiting = self._waiting[topic]
+                waiting.discard(event)
+                if not waiting:
+                    del self._waiting[topic]
 
-    def changed(self, positions: Iterable[int]) -> None:
+    def changed(self, topics: Iterable[Topic]) -> None:
         if not self._waiting:
             return
-        for position in positions:
-            if position in self._waiting:
-                self._loop.call_soon_threadsafe(self._wake, position)
+        for topic in topics:
+            if topic in self._waiting:
+                self._loop.call_soon_threadsafe(self._wake, topic)
 
     def all_changed(self) -> None:
         """As `changed`, where payments were removed wholesale."""
         self.changed(tuple(self._waiting))
 
-    def _wake(self, position: int) -> None:
-        for event in self._waiting.get(position, ()):
+    def _wake(self, topic: Topic) -> None:
+        for event in self._waiting.get(topic, ()):
             event.set()
 
     def close(self) -> None:
         self.is_closed = True
-        for position in self._waiting:
-            self._wake(position)
+        for topic in self._waiting:
+            self._wake(topic)

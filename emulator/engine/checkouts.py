@@ -1,29 +1,34 @@
 """The customer's way to a payment: by the token of its checkout, without any key."""
 
-from dataclasses import dataclass
 from functools import partial
 
+import msgspec
+
 from emulator import ids
+from emulator.clock import Wall
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import UnknownCheckout
 from emulator.domain.instants import Instant
+from emulator.domain.outcomes import Outcome
 from emulator.domain.payment import Payment
 from emulator.domain.timers import Timer
-from emulator.engine.accounts import Owner
+from emulator.engine.accounts import Account, Owner
+from emulator.engine.announcements import Announcements
 from emulator.engine.customer import Answer, Customer, Submission
 from emulator.engine.directory import Directory
+from emulator.engine.rules import Rules
 from emulator.engine.settling import Settling
 from emulator.storage import payments, timers
 from emulator.storage.batch import ORDINAL_BITS, Transaction
 from emulator.storage.database import Database
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkout:
+class Checkout(msgspec.Struct, frozen=True, kw_only=True):
     """What a checkout page shows: the payment as it is now, and whose it is.
 
     `form_token` is what its forms have to bring along: made from what the database keeps, so that
-    a form that was opened before a restart is taken after it.
+    a form that was opened before a restart is taken after it. `moment` is a word for an address:
+    another one as soon as there is something else to show than the time that flows.
     """
 
     token: str
@@ -31,8 +36,17 @@ class Checkout:
     merchant: str
     mode: Mode
     now: Instant
+    is_flowing: bool
+    moment: str
     payment: Payment
     scheduled: list[Timer]
+
+
+class TestNumber(msgspec.Struct, frozen=True, kw_only=True):
+    """A phone number that a scenario names, and what happens if it is submitted."""
+
+    phone: str
+    outcome: Outcome
 
 
 class Checkouts:
@@ -42,31 +56,88 @@ class Checkouts:
         self,
         *,
         database: Database,
+        wall: Wall,
         directory: Directory,
         settling: Settling,
         customer: Customer,
+        rules: Rules,
+        announcements: Announcements,
     ) -> None:
         self._database = database
+        self._wall = wall
         self._directory = directory
         self._settling = settling
         self._customer = customer
+        self._rules = rules
+        self._announcements = announcements
 
     async def open(self, token: str) -> Checkout:
         """The checkout of a token, settled. Raises UnknownCheckout."""
-        owner, payment = await self._find(token)
-        await self._settling.settle(owner.account)
-        payment, scheduled = await self._database.read(
-            partial(self._read, owner=owner, position=payment.position)
-        )
+        read = partial(self._open, token=token, payment_id=ids.payment_id(token))
+        opened = await self._database.read(read)
+        while isinstance(opened, Account):
+            await self._settling.settle(opened)
+            opened = await self._database.read(read)
+        return opened
+
+    def _open(self, tx: Transaction, *, token: str, payment_id: str) -> Checkout | Account:
+        """The checkout, or its account if something has to happen there before."""
+        found = timers.with_payment(tx, payment_id)
+        if found is None:
+            raise UnknownCheckout
+        payment, scheduled = found
+        owner = self._owner_of(payment)
+        account = owner.account
+        now = account.clock.now()
+        if account.due_at <= now:
+            return account
+        is_flowing, ahead = account.clock.pace
+        due_at = scheduled[0].due_at if scheduled else None
         return Checkout(
             token=token,
             form_token=ids.form_token(owner.stream, token),
-            merchant=owner.account.profile.name,
+            merchant=account.profile.name,
             mode=owner.mode,
-            now=owner.account.clock.now(),
+            now=now,
+            is_flowing=is_flowing,
+            moment=f"{payment.status}.{payment.reason}.{due_at}.{is_flowing:d}.{ahead}",
             payment=payment,
             scheduled=scheduled,
         )
+
+    async def changed(self, token: str, seen: str, *, timeout_ms: int) -> Checkout:
+        """The checkout as soon as its moment is not `seen`, or after `timeout_ms` of real time.
+
+        Raises UnknownCheckout, also when the payment is removed meanwhile, and NotReady when the
+        program stops.
+        """
+
+        async def look() -> tuple[bool, Checkout]:
+            checkout = await self.open(token)
+            return checkout.moment != seen, checkout
+
+        until = self._wall.now_ms() + timeout_ms
+        is_changed, checkout = await look()
+        if not is_changed:
+            position = checkout.payment.position
+            topics = (position, self._owner_of(checkout.payment).account)
+            _, checkout = await self._announcements.watch(topics, look, until=until)
+        return checkout
+
+    async def test_numbers(self, checkout: Checkout, method: str) -> tuple[TestNumber, ...]:
+        """The numbers that scenarios name for a method, the strongest rule's first, eight at most.
+
+        What each does is what would happen if it were submitted for this payment now. Raises
+        UnknownCheckout where that depends on an account that has just been deleted.
+        """
+        payment = checkout.payment
+        numbers = self._rules.numbers_at_once(checkout.mode, payment, method)
+        if numbers is None:
+            owner = self._owner_of(payment)
+            numbers = await self._database.read(
+                partial(self._rules.numbers, owner=owner, payment=payment, method=method)
+            )
+        return tuple(TestNumber(phone=phone, outcome=outcome) for phone, outcome in numbers)
 
     async def pay(self, token: str, submission: Submission) -> Payment:
         """Raises UnknownCheckout and as `Customer.pay`."""
@@ -86,16 +157,16 @@ class Checkouts:
     async def _find(self, token: str) -> tuple[Owner, Payment]:
         payment_id = ids.payment_id(token)
         payment = await self._database.read(partial(_find, payment_id=payment_id))
-        if payment is not None:
-            owner = self._directory.owner_numbered(payment.position >> ORDINAL_BITS)
-            if owner is not None:
-                return owner, payment
-        raise UnknownCheckout
+        if payment is None:
+            raise UnknownCheckout
+        return self._owner_of(payment), payment
 
-    @staticmethod
-    def _read(tx: Transaction, *, owner: Owner, position: int) -> tuple[Payment, list[Timer]]:
-        payment = payments.get(tx, position)
-        return payment, timers.of_payment(tx, owner.account.number, payment)
+    def _owner_of(self, payment: Payment) -> Owner:
+        """Raises UnknownCheckout where its account was deleted meanwhile."""
+        owner = self._directory.owner_numbered(payment.position >> ORDINAL_BITS)
+        if owner is None:
+            raise UnknownCheckout
+        return owner
 
 
 def _find(tx: Transaction, *, payment_id: str) -> Payment | None:

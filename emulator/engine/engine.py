@@ -53,7 +53,7 @@ async def open_engine(
     Raises UnusableDatabase.
     """
     rendered = Rendered()
-    announcements = Announcements()
+    announcements = Announcements(wall)
     changes = Changes(rendered, announcements)
     rules = Rules(load_scenarios)
     async with Database(database_path) as database:
@@ -81,9 +81,21 @@ async def open_engine(
             ),
             customer=customer,
             checkouts=Checkouts(
-                database=database, directory=directory, settling=settling, customer=customer
+                database=database,
+                wall=wall,
+                directory=directory,
+                settling=settling,
+                customer=customer,
+                rules=rules,
+                announcements=announcements,
             ),
-            timekeeper=Timekeeper(database=database, wall=wall, changes=changes, settling=settling),
+            timekeeper=Timekeeper(
+                database=database,
+                wall=wall,
+                changes=changes,
+                settling=settling,
+                announcements=announcements,
+            ),
             history=History(
                 database=database, wall=wall, settling=settling, announcements=announcements
             ),

@@ -5,7 +5,7 @@ from functools import partial
 
 from emulator import ids
 from emulator.clock import Wall
-from emulator.domain.errors import NotReady, UnknownPayment
+from emulator.domain.errors import UnknownPayment
 from emulator.domain.payment import Event, Payment, Status
 from emulator.domain.timers import Timer
 from emulator.domain.wire import event_json
@@ -62,21 +62,19 @@ class History:
     ) -> tuple[bool, Payment]:
         """Wait until a payment has taken on a status, for at most `timeout_ms` of real time.
 
-        Returns whether it has, be it already past, and the payment. Raises UnknownPayment.
+        Returns whether it has, be it already past, and the payment. Raises UnknownPayment, and
+        NotReady when the program stops.
         """
+
+        async def look() -> tuple[bool, Payment]:
+            detail = await self.detail(owner, payment_id)
+            return any(event.status is status for event in detail.timeline), detail.payment
+
         until = self._wall.now_ms() + timeout_ms
-        detail = await self.detail(owner, payment_id)
-        with self._announcements.of(detail.payment.position) as changed:
-            while True:
-                if self._announcements.is_closed:
-                    raise NotReady
-                detail = await self.detail(owner, payment_id)
-                if any(event.status is status for event in detail.timeline):
-                    return True, detail.payment
-                await self._wall.wait(changed, until=until)
-                if not changed.is_set():
-                    return False, detail.payment
-                changed.clear()
+        reached, payment = await look()
+        if reached:
+            return True, payment
+        return await self._announcements.watch((payment.position,), look, until=until)
 
     async def events(self, owner: Owner, *, limit: int) -> list[str]:
         """The bodies of the newest events, newest first, as they are sent."""

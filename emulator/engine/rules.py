@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from emulator.domain.accounts import Mode
 from emulator.domain.outcomes import Outcome
 from emulator.domain.payment import Payment
 from emulator.engine.accounts import Owner
@@ -12,6 +13,7 @@ from emulator.storage.batch import Transaction
 
 if TYPE_CHECKING:
     # Rules are made of many values, and starting needs none of them.
+    from emulator.scenarios.numbers import NamedNumbers, Numbers
     from emulator.scenarios.rules import RuleKey
     from emulator.scenarios.values import Scenario
 
@@ -80,6 +82,20 @@ class Rules:
         if chosen.counts and chosen.key is not None:
             rule_uses.use(tx, owner.account.number, _place(chosen.key))
         return chosen.outcome
+
+    @cached_property
+    def _numbers(self) -> "NamedNumbers":
+        from emulator.scenarios.numbers import NamedNumbers
+
+        return NamedNumbers(self.scenarios)
+
+    def numbers_at_once(self, mode: Mode, payment: Payment, method: str) -> "Numbers | None":
+        """As `numbers`; None where that depends on how often rules were used."""
+        return None if self._numbers.is_counted else self._numbers.of(mode, payment, method)
+
+    def numbers(self, tx: Transaction, owner: Owner, payment: Payment, method: str) -> "Numbers":
+        """The phones that the scenarios name, with what `outcome` would be; no use is counted."""
+        return self._numbers.of(owner.mode, payment, method, _uses(tx, owner))
 
 
 def _place(key: "RuleKey") -> tuple[str, str, int]:

@@ -8,6 +8,7 @@ from emulator.domain.errors import InvalidField
 from emulator.domain.instants import LAST_INSTANT, Instant, format_instant
 from emulator.domain.timers import Timer
 from emulator.engine.accounts import Account
+from emulator.engine.announcements import Announcements
 from emulator.engine.changes import CHUNK, Changes
 from emulator.engine.settling import Settling
 from emulator.storage import accounts, timers
@@ -51,12 +52,19 @@ class Timekeeper:
     """Moves clocks forward, firing all that falls due on the way at its own instant."""
 
     def __init__(
-        self, *, database: Database, wall: Wall, changes: Changes, settling: Settling
+        self,
+        *,
+        database: Database,
+        wall: Wall,
+        changes: Changes,
+        settling: Settling,
+        announcements: Announcements,
     ) -> None:
         self._database = database
         self._wall = wall
         self._changes = changes
         self._settling = settling
+        self._announcements = announcements
 
     async def read(self, account: Account) -> Reading:
         await self._settling.settle(account)
@@ -119,6 +127,7 @@ class Timekeeper:
                 account.collector = None
                 if account.clock.is_standing and not account.clock.is_frozen:
                     account.clock.flow_from(account.clock.now())
+                    self._announcements.changed((account,))
                 self._settling.notice(account)
             return Advanced(now=account.clock.now(), is_settled=is_settled, effects=effects)
 
@@ -178,6 +187,7 @@ class Timekeeper:
         return is_done
 
     def _store(self, tx: Transaction, account: Account) -> None:
+        """Write down where a clock was moved to, and tell whoever waits for that."""
         clock = account.clock
         now = clock.now()
         accounts.set_clock(
@@ -186,3 +196,4 @@ class Timekeeper:
             frozen_at=now if clock.is_frozen else None,
             offset_ms=now - self._wall.now_ms(),
         )
+        tx.after_commit.append(partial(self._announcements.changed, (account,)))

@@ -1,6 +1,6 @@
 """Which rule applies to a payment: by precedence of scenarios, then top to bottom."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -44,10 +44,14 @@ class RuleKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The outcome, the rule that gave it (None: the default), and whether to count the use."""
+    """The outcome, the rule that gave it (None: the default), and whether to count the use.
+
+    `when` is what that rule asks for.
+    """
 
     outcome: Outcome
     key: RuleKey | None = None
+    when: When = field(default_factory=When)
     counts: bool = False
 
 
@@ -84,9 +88,10 @@ def choose_outcome(scenarios: Iterable[Scenario], subject: Subject, uses: Uses) 
     Without a matching rule a person answers, at the handset.
     """
     for scenario in scenarios:
-        for key, rule in _keyed(scenario.name, Section.OUTCOMES, scenario.outcomes):
-            if _applies(rule, key, subject, uses):
-                return Chosen(outcome=rule.then, key=key, counts=rule.times is not None)
+        first = _first(scenario.name, Section.OUTCOMES, scenario.outcomes, subject, uses)
+        if first is not None:
+            key, rule = first
+            return Chosen(outcome=rule.then, key=key, when=rule.when, counts=rule.times is not None)
     return Chosen(outcome=Handset())
 
 
@@ -95,21 +100,23 @@ def choose_expiry(
 ) -> ChosenExpiry | None:
     """How long a new checkout stays open; None leaves it to `expires_in`."""
     for scenario in scenarios:
-        for key, rule in _keyed(scenario.name, Section.EXPIRY, scenario.expiry):
-            if _applies(rule, key, subject, uses):
-                return ChosenExpiry(after_ms=rule.after_ms, key=key, counts=rule.times is not None)
+        first = _first(scenario.name, Section.EXPIRY, scenario.expiry, subject, uses)
+        if first is not None:
+            key, rule = first
+            return ChosenExpiry(after_ms=rule.after_ms, key=key, counts=rule.times is not None)
     return None
 
 
-def _keyed(
-    scenario: str, section: Section, rules: tuple[_Rule, ...]
-) -> Iterator[tuple[RuleKey, _Rule]]:
+def _first(
+    scenario: str, section: Section, rules: tuple[_Rule, ...], subject: Subject, uses: Uses
+) -> tuple[RuleKey, _Rule] | None:
+    """The first rule that matches and has not retired, with its place."""
     for index, rule in enumerate(rules):
-        yield RuleKey(scenario=scenario, section=section, index=index), rule
-
-
-def _applies(rule: OutcomeRule | ExpiryRule, key: RuleKey, subject: Subject, uses: Uses) -> bool:
-    return matches(rule.when, subject) and (rule.times is None or uses(key) < rule.times)
+        if matches(rule.when, subject):
+            key = RuleKey(scenario=scenario, section=section, index=index)
+            if rule.times is None or uses(key) < rule.times:
+                return key, rule
+    return None
 
 
 def _matches_method(method: str | None, subject: Subject) -> bool:

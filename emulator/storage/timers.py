@@ -10,10 +10,12 @@ from emulator.domain.timers import Timer, TimerKind
 from emulator.domain.transitions import Change
 from emulator.storage.batch import Transaction
 from emulator.storage.rows import (
+    PAYMENT_COLUMNS,
     REASONS,
     STATUS_WORDS,
     STATUSES,
     methods_of_text,
+    payment_of_row,
 )
 
 KINDS = {kind.value: kind for kind in TimerKind}
@@ -50,14 +52,26 @@ _EXPIRY = f"SELECT {_COLUMNS} FROM timers WHERE {_IS_EXPIRY}"
 _DELETE_ALL = "DELETE FROM timers WHERE account = ?"
 
 
+def _of(table: str, columns: str) -> list[str]:
+    return [f"{table}.{column}" for column in columns.split(", ")]
+
+
+_PAYMENT_AND_EXPIRY = [*_of("payments", PAYMENT_COLUMNS), *_of("expiry", _COLUMNS)]
+_EXPIRY_AT, _STEP_AT = len(_of("payments", PAYMENT_COLUMNS)), len(_PAYMENT_AND_EXPIRY)
+# A row for each step, or one without. It is one statement because it is what every page asks.
+_WITH_PAYMENT = (
+    f"SELECT {', '.join([*_PAYMENT_AND_EXPIRY, *_of('step', _COLUMNS)])} FROM payments"
+    " LEFT JOIN timers AS expiry ON expiry.account = payments.owner >> 1"
+    " AND expiry.due_at = payments.expires_at AND expiry.sequence = payments.expiry_timer"
+    " AND expiry.payment = payments.position AND expiry.kind = 'expiry'"
+    " LEFT JOIN timers AS step INDEXED BY timers_by_payment"
+    " ON step.payment = payments.position AND step.kind <> 'expiry'"
+    " WHERE payments.id = ? ORDER BY step.due_at, step.sequence"
+)
+
+
 def _timer_of_row(row: tuple[Any, ...]) -> Timer:
-    return Timer(
-        due_at=row[0],
-        sequence=row[1],
-        payment=row[2],
-        kind=KINDS[row[3]],
-        change=_change(row[4], row[5], row[6]),
-    )
+    return Timer(row[0], row[1], row[2], KINDS[row[3]], _change(row[4], row[5], row[6]))
 
 
 def _due_of_row(row: tuple[Any, ...]) -> tuple[Timer, Payment]:
@@ -131,6 +145,15 @@ def of_payment(tx: Transaction, account: int, payment: Payment) -> list[Timer]:
     """What is scheduled for one payment, in order."""
     rows = [*_expiry_of(tx, account, payment), *tx.execute(_STEPS, (payment.position,))]
     return [_timer_of_row(row) for row in rows]
+
+
+def with_payment(tx: Transaction, payment_id: str) -> tuple[Payment, list[Timer]] | None:
+    """A payment by its id alone, since the customer has no key, and what is scheduled for it."""
+    rows = tx.execute(_WITH_PAYMENT, (payment_id,)).fetchall()
+    if not rows:
+        return None
+    timers = [rows[0][_EXPIRY_AT:_STEP_AT], *(row[_STEP_AT:] for row in rows)]
+    return payment_of_row(rows[0]), [_timer_of_row(row) for row in timers if row[0] is not None]
 
 
 def _expiry_of(tx: Transaction, account: int, payment: Payment) -> list[tuple[Any, ...]]:

@@ -1,0 +1,223 @@
+"""A checkout as its page shows it: settled, with what it waits for and the moment it is of."""
+
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from emulator.domain.clock_spec import ClockSpec
+from emulator.domain.errors import UnknownCheckout
+from emulator.domain.payment import Reason, Status
+from emulator.domain.timers import TimerKind
+from emulator.engine.customer import Answer
+from emulator.engine.timekeeper import Target
+from tests.engine.observing import observed
+from tests.engine.playing import SHOP_CASES, playing
+from tests.engine.visiting import COMPLETES, TIMES_OUT, Visitor, visitor
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, START_MS, World, world
+
+HALF_AN_HOUR_MS = 1_800_000
+WORD = re.compile(r"[A-Za-z0-9._-]{1,80}", re.ASCII)
+
+
+async def test_it_shows_the_payment_and_whose_it_is(emulator: World) -> None:
+    shopper = await visitor(emulator, LIVE_KEY)
+    checkout = await shopper.open()
+    assert checkout.payment.id == shopper.payment_id
+    assert (checkout.token, checkout.merchant) == (shopper.token, "Demo Merchant")
+    assert (checkout.mode, checkout.now) == ("live", START_MS)
+
+
+async def test_there_is_none_where_no_payment_is(emulator: World) -> None:
+    with pytest.raises(UnknownCheckout):
+        await emulator.running.engine.checkouts.open("nothing")
+
+
+async def test_there_is_none_any_more_when_the_account_was_deleted(emulator: World) -> None:
+    shopper = await visitor(emulator, OTHER_TEST_KEY)
+    await emulator.running.engine.directory.delete("acct_other")
+    with pytest.raises(UnknownCheckout):
+        await shopper.open()
+
+
+async def test_it_is_settled_even_where_the_scheduler_had_no_time_yet() -> None:
+    """Design 5: a payment whose time has come is settled before any read."""
+    async with observed() as (emulator, wall):
+        shopper = await visitor(emulator)
+        wall.move(HALF_AN_HOUR_MS - 1)
+        before = await shopper.open()
+        wall.move(1)
+        after = await shopper.open()
+    assert (before.payment.status, before.now) == (Status.PENDING, START_MS + HALF_AN_HOUR_MS - 1)
+    assert (after.payment.status, after.now) == (Status.EXPIRED, START_MS + HALF_AN_HOUR_MS)
+
+
+async def test_what_is_due_for_others_does_not_hold_it_up() -> None:
+    async with observed() as (emulator, wall):
+        for _ in range(3):
+            await emulator.create(expires_in=60)
+        shopper = await visitor(emulator)
+        wall.move(60_000)
+        assert (await shopper.open()).payment.status is Status.PENDING
+
+
+LIVES: list[tuple[str, str | None, int, list[TimerKind]]] = [
+    ("pending", None, 0, [TimerKind.EXPIRY]),
+    ("asked", "asked", 0, [TimerKind.HANDSET_TIMEOUT]),
+    ("scripted", "late", 0, [TimerKind.OUTCOME, TimerKind.OUTCOME]),
+    ("failed, to be paid late", "late", 10_000, [TimerKind.OUTCOME]),
+    ("paid late", "late", 60_000, []),
+    ("stuck", "stuck", 0, []),
+]
+
+
+@pytest.mark.parametrize(
+    ("case", "by_ms", "kinds"), [life[1:] for life in LIVES], ids=[life[0] for life in LIVES]
+)
+async def test_it_tells_what_is_scheduled_for_the_payment_in_order(
+    tmp_path: Path, case: str | None, by_ms: int, kinds: list[TimerKind]
+) -> None:
+    """The same as the control API tells, which asks in another way."""
+    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+        await visitor(emulator)
+        shopper = await visitor(emulator, metadata={"case": case or ""})
+        if case is not None:
+            await shopper.pay("0922222222")
+        await shopper.advance(by_ms)
+        checkout = await shopper.open()
+        assert [timer.kind for timer in checkout.scheduled] == kinds
+        history = emulator.running.engine.history
+        detail = await history.detail(shopper.owner, shopper.payment_id)
+        assert (checkout.payment, checkout.scheduled) == (detail.payment, detail.scheduled)
+
+
+async def test_it_tells_whether_time_flows() -> None:
+    async with world(clock=ClockSpec()) as emulator:
+        shopper = await visitor(emulator)
+        assert (await shopper.open()).is_flowing
+        await shopper.freeze()
+        assert not (await shopper.open()).is_flowing
+        await shopper.freeze(False)
+        assert (await shopper.open()).is_flowing
+
+
+async def test_real_time_alone_makes_no_other_moment() -> None:
+    async with world(clock=ClockSpec()) as emulator:
+        shopper = await visitor(emulator)
+        moment = await shopper.moment()
+        emulator.wall.move(1_799_999)
+        assert await shopper.moment() == moment
+        await shopper.freeze()
+        moment = await shopper.moment()
+        emulator.wall.move(86_400_000)
+        assert await shopper.moment() == moment
+
+
+async def test_what_happens_to_others_makes_no_other_moment(emulator: World) -> None:
+    shopper = await visitor(emulator)
+    moment = await shopper.moment()
+    other, stranger = await visitor(emulator), await visitor(emulator, OTHER_TEST_KEY)
+    await other.pay(COMPLETES)
+    await stranger.advance(3_600_000)
+    assert await shopper.moment() == moment
+
+
+Deed = Callable[[Visitor], Awaitable[object]]
+
+
+async def set_clock(shopper: Visitor) -> None:
+    timekeeper = shopper.world.running.engine.timekeeper
+    await timekeeper.set(shopper.owner.account, now=START_MS + 5, frozen=None)
+
+
+async def advance_to_the_next(shopper: Visitor) -> None:
+    timekeeper = shopper.world.running.engine.timekeeper
+    await timekeeper.advance(shopper.owner.account, Target())
+
+
+DEEDS: dict[str, Deed] = {
+    "submitting a phone": Visitor.pay,
+    "submitting a bank": Visitor.pay_by_bank,
+    "paying at once": lambda shopper: shopper.pay(COMPLETES),
+    "waiting for another instant": lambda shopper: shopper.pay(TIMES_OUT),
+    "a change by hand": lambda shopper: shopper.change(Status.PROCESSING),
+    "advancing the clock": lambda shopper: shopper.advance(1),
+    "advancing it to what is next": advance_to_the_next,
+    "setting it": set_clock,
+}
+
+
+@pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
+@pytest.mark.parametrize("is_frozen", [False, True])
+async def test_a_moment_is_over_after(is_frozen: bool, deed: Deed) -> None:
+    async with world(clock=ClockSpec()) as emulator:
+        shopper = await visitor(emulator)
+        await shopper.freeze(is_frozen)
+        before = await shopper.moment()
+        await deed(shopper)
+        assert await shopper.moment() != before
+
+
+async def test_no_two_steps_of_a_payment_are_of_one_moment(emulator: World) -> None:
+    moments = []
+    for reason in (Reason.WRONG_PIN, Reason.TIMEOUT):
+        await emulator.control("POST", "/reset")
+        shopper = await visitor(emulator)
+        await shopper.pay()
+        await shopper.change(Status.FAILED, reason)
+        moments.append(await shopper.moment())
+    await emulator.control("POST", "/reset")
+    shopper = await visitor(emulator)
+    moments.append(await shopper.moment())
+    await shopper.pay()
+    moments.append(await shopper.moment())
+    await shopper.answer(Answer.APPROVE)
+    moments.append(await shopper.moment())
+    await shopper.change(Status.REFUNDED)
+    moments.append(await shopper.moment())
+    assert len(set(moments)) == len(moments)
+
+
+async def test_waiting_for_another_instant_is_another_moment(emulator: World) -> None:
+    """After a reset the same requests give the same addresses: the page may still be open."""
+    moments = []
+    for expires_in in (60, 90):
+        await emulator.control("POST", "/reset")
+        moments.append(await (await visitor(emulator, expires_in=expires_in)).moment())
+    assert moments[0] != moments[1]
+
+
+async def test_freezing_a_clock_and_letting_it_flow_each_begin_another_moment() -> None:
+    async with world(clock=ClockSpec()) as emulator:
+        shopper = await visitor(emulator)
+        moments = [await shopper.moment()]
+        for frozen in (True, False):
+            await shopper.freeze(frozen)
+            # What it stood still it is behind of ever after.
+            emulator.wall.move(1)
+            moments.append(await shopper.moment())
+        assert len(set(moments)) == 3
+
+
+async def test_a_moment_is_a_word_for_an_address_and_tells_no_secret(emulator: World) -> None:
+    shopper = await visitor(emulator)
+    checkouts = [await shopper.open()]
+    await shopper.change(Status.PROCESSING)
+    await shopper.change(Status.FAILED, Reason.INSUFFICIENT_BALANCE)
+    await shopper.freeze(False)
+    checkouts.append(await shopper.open())
+    for checkout in checkouts:
+        assert WORD.fullmatch(checkout.moment)
+        for secret in (shopper.token, shopper.payment_id, checkout.form_token):
+            assert secret not in checkout.moment
+
+
+async def test_a_moment_outlives_the_program(tmp_path: Path) -> None:
+    """A page that is open while the program is started anew has nothing else to show."""
+    database = str(tmp_path / "state.db")
+    async with world(database=database) as emulator:
+        shopper = await visitor(emulator)
+        before = await shopper.moment()
+    async with world(database=database) as emulator:
+        assert (await emulator.running.engine.checkouts.open(shopper.token)).moment == before

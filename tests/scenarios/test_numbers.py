@@ -1,0 +1,147 @@
+from typing import Any
+
+import pytest
+
+from emulator.domain.accounts import Mode
+from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
+from emulator.domain.payment import Payment, Status
+from emulator.scenarios.numbers import MOST_DECIDED, MOST_NUMBERS, NamedNumbers
+from emulator.scenarios.rules import RuleKey
+from emulator.scenarios.values import AmountRange, OutcomeRule, Scenario, When
+
+ONE, TWO, THREE = "+251900000001", "+251900000002", "+251900000003"
+MPESA = "+251700000001"
+COMPLETES = Scripted(steps=(Step(status=Status.COMPLETED),))
+FAILS = Scripted(steps=(Step(status=Status.FAILED),))
+
+
+def rule(then: Outcome = COMPLETES, times: int | None = None, **when: Any) -> OutcomeRule:
+    return OutcomeRule(when=When(**when), then=then, times=times)
+
+
+def named(*files: list[OutcomeRule]) -> NamedNumbers:
+    """The numbers of scenarios, the strongest first."""
+    return NamedNumbers(
+        tuple(
+            Scenario(name=f"s{index}", outcomes=tuple(rules)) for index, rules in enumerate(files)
+        )
+    )
+
+
+def payment(amount_minor: int = 15_000, metadata: str = "{}") -> Payment:
+    return Payment(
+        position=1,
+        id="pay_1",
+        amount_minor=amount_minor,
+        methods=("telebirr", "mpesa"),
+        terms_json=f'{{"metadata":{metadata}}}',
+        created_at=0,
+        expires_at=1,
+    )
+
+
+def phones(
+    numbers: NamedNumbers, shown: Payment | None = None, mode: Mode = Mode.TEST
+) -> list[str]:
+    return [phone for phone, _ in numbers.of(mode, shown or payment(), "telebirr")]
+
+
+def test_numbers_come_in_the_order_of_their_rules_each_once() -> None:
+    numbers = named(
+        [rule(phone=THREE), rule(phone=ONE)], [rule(FAILS, phone=THREE), rule(FAILS, phone=TWO)]
+    )
+    assert numbers.of(Mode.TEST, payment(), "telebirr") == (
+        (THREE, COMPLETES),
+        (ONE, COMPLETES),
+        (TWO, FAILS),
+    )
+
+
+def test_each_method_has_the_numbers_of_its_operator() -> None:
+    numbers = named([rule(phone=ONE), rule(phone=MPESA), rule(method="mpesa", phone=MPESA)])
+    assert numbers.of(Mode.TEST, payment(), "mpesa") == ((MPESA, COMPLETES),)
+    assert phones(numbers) == [ONE]
+    assert numbers.of(Mode.TEST, payment(), "bank_transfer") == ()
+
+
+def test_a_number_of_which_a_person_is_asked_is_offered_where_a_rule_says_so() -> None:
+    numbers = named([rule(Handset(), phone=ONE), rule(mode=Mode.LIVE, phone=TWO)])
+    assert numbers.of(Mode.TEST, payment(), "telebirr") == ((ONE, Handset()),)
+
+
+def test_a_number_that_a_rule_without_phone_decides_is_not_offered() -> None:
+    numbers = named([rule(phone=ONE), rule(FAILS), rule(phone=TWO)])
+    assert phones(numbers) == [ONE]
+
+
+def test_a_number_does_what_the_first_rule_says_that_matches() -> None:
+    numbers = named([rule(FAILS, mode=Mode.LIVE, phone=ONE)], [rule(mode=Mode.TEST, phone=ONE)])
+    assert numbers.of(Mode.TEST, payment(), "telebirr") == ((ONE, COMPLETES),)
+    assert numbers.of(Mode.LIVE, payment(), "telebirr") == ((ONE, FAILS),)
+
+
+@pytest.mark.parametrize(
+    ("amount_minor", "expected"), [(99, [TWO]), (100, [ONE, TWO]), (200, [ONE, TWO]), (201, [TWO])]
+)
+def test_a_number_may_depend_on_the_amount(amount_minor: int, expected: list[str]) -> None:
+    numbers = named([rule(phone=ONE, amount=AmountRange(gte=100, lte=200)), rule(phone=TWO)])
+    assert phones(numbers, payment(amount_minor)) == expected
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ("{}", [THREE]),
+        ('{"case":"a"}', [ONE, THREE]),
+        ('{"case":"b","of":"x"}', [TWO, THREE]),
+        ('{"case":"b"}', [THREE]),
+        ('{"case":"","of":"x"}', [THREE]),
+    ],
+)
+def test_a_number_may_depend_on_metadata(metadata: str, expected: list[str]) -> None:
+    numbers = named(
+        [
+            rule(phone=ONE, metadata=(("case", "a"),)),
+            rule(phone=TWO, metadata=(("case", "b"), ("of", "x"))),
+            rule(phone=THREE),
+        ]
+    )
+    assert phones(numbers, payment(metadata=metadata)) == expected
+
+
+def test_a_rule_that_has_retired_makes_room_for_the_next() -> None:
+    numbers = named([rule(FAILS, times=2, phone=ONE), rule(phone=ONE), rule(times=1, phone=TWO)])
+    used = {"s0": {0: 0, 2: 0}}
+
+    def uses(key: RuleKey) -> int:
+        return used[key.scenario][key.index]
+
+    def shown() -> tuple[tuple[str, Outcome], ...]:
+        return numbers.of(Mode.TEST, payment(), "telebirr", uses)
+
+    assert numbers.is_counted
+    assert shown() == ((ONE, FAILS), (TWO, COMPLETES))
+    used["s0"] = {0: 2, 2: 1}
+    assert shown() == ((ONE, COMPLETES),)
+
+
+def test_without_a_rule_that_retires_no_uses_are_needed() -> None:
+    assert not named([rule(phone=ONE)], []).is_counted
+
+
+def test_there_are_no_more_than_a_page_has_room_for() -> None:
+    named_phones = [f"+2519{number:08}" for number in range(20)]
+    of_live_mode = [rule(mode=Mode.LIVE, phone="+251999999999")]
+    numbers = named(of_live_mode + [rule(phone=phone) for phone in named_phones])
+    assert phones(numbers) == named_phones[:MOST_NUMBERS]
+
+
+def test_there_is_an_end_to_deciding() -> None:
+    """A file may name thousands, and a page is to be quick."""
+    never = [rule(mode=Mode.LIVE, phone=f"+25195{number:07}") for number in range(MOST_DECIDED)]
+    assert phones(named([*never[1:], rule(phone=ONE)])) == [ONE]
+    assert phones(named([*never, rule(phone=ONE)])) == []
+
+
+def test_without_scenarios_there_are_none() -> None:
+    assert phones(named()) == []
