@@ -14,6 +14,7 @@ from emulator.api.app import (
     Receive,
     Scope,
     Send,
+    WriteWhole,
 )
 from emulator.api.bodies import ClientGone
 from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
@@ -77,6 +78,39 @@ class RequestLog:
             self._lines.clear()
 
 
+class _Response:
+    """What one request is answered with: given its last headers, and written whole if it can be."""
+
+    __slots__ = ("_head", "_request_id", "_send", "_write_whole", "is_begun", "status")
+
+    def __init__(self, request_id: bytes, send: Send, write_whole: WriteWhole | None) -> None:
+        self._request_id = request_id
+        self._send = send
+        self._write_whole = write_whole
+        self._head: Message | None = None
+        self.status = 0
+        self.is_begun = False
+
+    async def send(self, message: Message) -> None:
+        """The application's `send`; a head waits for what follows it."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self._head = message
+            headers = message["headers"] = list(message.get("headers", ()))
+            headers.append((b"request-id", self._request_id))
+            if all(name != b"cache-control" for name, _ in headers):
+                headers.append((b"cache-control", b"no-store"))
+            return
+        head, self._head = self._head, None
+        self.is_begun = True
+        if head is not None:
+            if self._write_whole is not None and not message.get("more_body"):
+                self._write_whole(self.status, head["headers"], message.get("body", b""))
+                return
+            await self._send(head)
+        await self._send(message)
+
+
 class Gateway:
     """The one ASGI application: `/v1` and `/_emulator` on one listener, the pages on the other."""
 
@@ -108,7 +142,7 @@ class Gateway:
         if is_contract and scope["server"][1] != self._checkout_port:
             status = await self._api.answer(scope, receive, send, write_whole)
         else:
-            status = await self._route(scope, receive, send)
+            status = await self._route(scope, receive, send, write_whole)
         self._log.add(scope, status, started_ms)
 
     def next_request_id(self) -> bytes:
@@ -116,32 +150,22 @@ class Gateway:
         self._requests += 1
         return ids.request_id(self._stream, self._requests)
 
-    async def _route(self, scope: Scope, receive: Receive, send: Send) -> int:
-        request_id = self.next_request_id()
-        status = 0
-
-        async def dressed(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                headers = message["headers"] = list(message.get("headers", ()))
-                headers.append((b"request-id", request_id))
-                if all(name != b"cache-control" for name, _ in headers):
-                    headers.append((b"cache-control", b"no-store"))
-            await send(message)
-
+    async def _route(
+        self, scope: Scope, receive: Receive, send: Send, write_whole: WriteWhole | None
+    ) -> int:
+        response = _Response(self.next_request_id(), send, write_whole)
         try:
-            await self._dispatch(scope, receive, dressed)
+            await self._dispatch(scope, receive, response.send)
         except Refusal as refusal:
             body = error_body(refusal)
-            await _answer(dressed, status_of(refusal), body, *error_headers(refusal))
+            await _answer(response.send, status_of(refusal), body, *error_headers(refusal))
         except ClientGone:
             pass  # Nobody is left to be answered.
         except Exception:
             logger.exception("%s %s failed", scope["method"], scope["path"])
-            if not status:
-                await _answer(dressed, 500, INTERNAL_ERROR_BODY)
-        return status
+            if not response.is_begun:
+                await _answer(response.send, 500, INTERNAL_ERROR_BODY)
+        return response.status
 
     async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, path = scope["method"], scope["path"]

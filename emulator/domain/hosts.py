@@ -1,11 +1,15 @@
 """Which host names can only mean this machine or its private network of containers."""
 
+from functools import lru_cache
 from ipaddress import ip_address
 
 _LOCAL_NAMES = frozenset({"host.docker.internal", "host.containers.internal"})
 _LOCAL_SUFFIXES = (".localhost", ".test")
+# Asked of every request but the contract's, nearly always of the same host.
+_REMEMBERED = 64
 
 
+@lru_cache(_REMEMBERED)
 def is_ip_literal(host: str) -> bool:
     try:
         ip_address(host.strip("[]"))
@@ -14,6 +18,7 @@ def is_ip_literal(host: str) -> bool:
     return True
 
 
+@lru_cache(_REMEMBERED)
 def is_local_name(host: str) -> bool:
     """Whether a host is IP loopback, a name without a dot (a compose service), or reserved."""
     bare = host.strip("[]").rstrip(".").lower()
