@@ -128,5 +128,9 @@ def _checkout(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> 
     from emulator.app.guard import HostGuard
     from emulator.checkout.app import build
 
-    pages = build(checkouts=engine.checkouts, templates=data_directory("templates"))
+    pages = build(
+        checkouts=engine.checkouts,
+        templates=data_directory("templates"),
+        shows_handset=not settings.no_handset,
+    )
     return HostGuard(pages, settings, checkout)

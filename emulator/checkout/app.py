@@ -17,6 +17,7 @@ from emulator.checkout.views import View
 from emulator.domain.errors import (
     ForbiddenOrigin,
     InvalidRequest,
+    NotReady,
     Refusal,
     Unknown,
     UnknownCheckout,
@@ -27,8 +28,8 @@ from emulator.engine.checkouts import Checkouts
 Endpoint = Callable[[Request, str], Awaitable[Response]]
 
 CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self';"
-    " frame-ancestors 'none'; base-uri 'none'"
+    "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self';"
+    " font-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 
 _HEADERS = [
@@ -45,16 +46,18 @@ _ANY_CHECKOUT = re.compile(r"/c/[^/]+")
 logger = logging.getLogger(__name__)
 
 
-def build(*, checkouts: Checkouts, templates: Path) -> ASGIApp:
-    """The room's application."""
+def build(*, checkouts: Checkouts, templates: Path, shows_handset: bool) -> ASGIApp:
+    """The room's application; `shows_handset` puts the simulated phone beside the pages."""
     directory = templates / "checkout"
-    assets = Assets(directory)
-    renderer = Renderer(directory, assets)
+    assets = Assets(directory / DIRECTORY)
+    renderer = Renderer(directory, assets, shows_handset=shows_handset)
     pages = Pages(checkouts, renderer)
     routes: dict[tuple[str, str | None], Endpoint] = {
         ("GET", None): pages.show,
         ("POST", None): pages.pay,
         ("GET", "wait"): pages.follow,
+        ("GET", "bank"): pages.bank,
+        ("GET", "status"): pages.watch,
         ("POST", "answer"): pages.answer,
         ("POST", "cancel"): pages.cancel,
         ("GET", "cancelled"): pages.leave,
@@ -84,10 +87,13 @@ class CheckoutApp:
         except Refusal as refusal:
             if isinstance(refusal, UnknownRoute) and not _is_browser(request):
                 raise
-            response = self._renderer.page(request, _view_of(refusal, request))
+            response = self._renderer.page(
+                self._renderer.visit(request), _view_of(refusal, request)
+            )
         except Exception:
             logger.exception("%s %s failed", request.method, request.scope["path"])
-            response = self._renderer.page(request, views.problem("wrong", None, status=500))
+            visit = self._renderer.visit(request)
+            response = self._renderer.page(visit, views.problem("wrong", None, status=500))
         await response(scope, receive, _dressed(send))
 
     async def _respond(self, request: Request) -> Response:
@@ -114,6 +120,8 @@ def _view_of(refusal: Refusal, request: Request) -> View:
             return views.problem("page_not_found", None, status=404)
         case Unknown():
             return views.problem("not_found", "not_found_body", status=404)
+        case NotReady():
+            return views.problem("wrong", None, status=503)
         case ForbiddenOrigin():
             return views.problem("forbidden", "nothing_changed", status=403, token=token)
         case InvalidRequest():

@@ -1,5 +1,6 @@
 """The files that the pages load: each under a name that changes with its content."""
 
+import re
 from hashlib import blake2b
 from pathlib import Path
 
@@ -8,26 +9,34 @@ from starlette.responses import Response
 DIRECTORY = "static"
 FOREVER = "public, max-age=31536000, immutable"
 
-_MEDIA_TYPES = {".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+_MEDIA_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
+}
+_REFERENCE = re.compile(r"""\burl\(\s*(?P<quote>["']?)(?P<name>[^)]*?)(?P=quote)\s*\)""")
 
 
 class Assets:
     """All files of known types in a directory, read once."""
 
     def __init__(self, directory: Path) -> None:
+        """Raises ValueError where a stylesheet names what is not here."""
         self._names: dict[str, str] = {}
         self._files: dict[str, tuple[bytes, str]] = {}
-        for path in sorted(directory.iterdir()):
-            if path.suffix in _MEDIA_TYPES:
-                content = path.read_bytes()
-                digest = blake2b(content, digest_size=6).hexdigest()
-                name = f"{path.stem}-{digest}{path.suffix}"
-                self._names[path.name] = f"{DIRECTORY}/{name}"
-                self._files[name] = content, _MEDIA_TYPES[path.suffix]
+        paths = [path for path in sorted(directory.iterdir()) if path.suffix in _MEDIA_TYPES]
+        # Stylesheets come last: what they say, and so their digests, follows from the others.
+        for path in sorted(paths, key=_is_stylesheet):
+            content = self._stylesheet(path) if _is_stylesheet(path) else path.read_bytes()
+            digest = blake2b(content, digest_size=6).hexdigest()
+            name = f"{path.stem}-{digest}{path.suffix}"
+            self._names[path.name] = name
+            self._files[name] = content, _MEDIA_TYPES[path.suffix]
 
     def path(self, name: str) -> str:
         """The path of a file below the listener's root. Raises KeyError."""
-        return self._names[name]
+        return f"{DIRECTORY}/{self._names[name]}"
 
     def response(self, name: str) -> Response | None:
         """A file by its name with the digest, None when there is no such."""
@@ -36,3 +45,18 @@ class Assets:
         content, media_type = self._files[name]
         headers = {"Cache-Control": FOREVER, "Content-Type": media_type}
         return Response(content, headers=headers)
+
+    def _stylesheet(self, path: Path) -> bytes:
+        """A stylesheet that names the files beside it as they are served, beside it too."""
+
+        def as_served(reference: re.Match[str]) -> str:
+            name = reference["name"]
+            if name not in self._names or name.endswith(".css"):
+                raise ValueError(f"{path.name} names '{name}', which is no file beside it")
+            return f'url("{self._names[name]}")'
+
+        return _REFERENCE.sub(as_served, path.read_text(encoding="utf-8")).encode()
+
+
+def _is_stylesheet(path: Path) -> bool:
+    return path.suffix == ".css"

@@ -3,22 +3,24 @@
 from contextlib import suppress
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from emulator.checkout import views
 from emulator.checkout.forms import check_origin, check_token, read_form
-from emulator.checkout.rendering import Renderer
+from emulator.checkout.rendering import Renderer, Visit
 from emulator.domain.errors import (
     IllegalTransition,
     InvalidField,
     MissingParameter,
     PaymentNotPayable,
 )
-from emulator.domain.payment import PHONE_METHODS, Status
+from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Payment, Status
 from emulator.engine.checkouts import Checkout, Checkouts
 from emulator.engine.customer import Answer, Submission
 
 SEE_OTHER = 303
+# A held request takes one of the six connections that a browser opens to a host.
+WATCH_MS = 10_000
 
 
 class Pages:
@@ -33,67 +35,103 @@ class Pages:
 
     async def show(self, request: Request, token: str) -> Response:
         """`GET /c/{token}`: the checkout opened afresh."""
+        visit = self._renderer.visit(request)
         checkout = await self._checkouts.open(token)
-        view = views.opened(checkout, asked=request.query_params)
-        return self._renderer.page(request, view, checkout)
+        method = views.phone_method(checkout.payment, visit.asked)
+        numbers = await self._checkouts.test_numbers(checkout, method) if method else ()
+        view = views.opened(checkout, asked=visit.asked, numbers=numbers)
+        return self._renderer.page(visit, view, checkout)
 
     async def follow(self, request: Request, token: str) -> Response:
         """`GET /c/{token}/wait`: where the customer is after the submit."""
+        visit = self._renderer.visit(request)
         checkout = await self._checkouts.open(token)
-        view = views.followed(checkout)
+        view = views.followed(checkout, asked=visit.asked)
         if view is None:
-            return self._see(request, token)
-        return self._renderer.page(request, view, checkout)
+            return _see(visit, token)
+        return self._renderer.page(visit, view, checkout)
+
+    async def bank(self, request: Request, token: str) -> Response:
+        """`GET /c/{token}/bank`: the bank's simulated page, as often as it is opened."""
+        visit = self._renderer.visit(request)
+        checkout = await self._checkouts.open(token)
+        view = views.at_bank(checkout)
+        if view is None:
+            return _see(visit, token, "wait")
+        return self._renderer.page(visit, view, checkout)
+
+    async def watch(self, request: Request, token: str) -> Response:
+        """`GET /c/{token}/status?seen=…`: what a page that is open watches, in JSON.
+
+        Answered as soon as it differs from what the page has seen. Raises NotReady.
+        """
+        seen = self._renderer.visit(request).asked.get("seen", "")
+        checkout = await self._checkouts.changed(token, seen, timeout_ms=WATCH_MS)
+        return JSONResponse(
+            {
+                "status": checkout.payment.status,
+                "moment": checkout.moment,
+                "left_ms": views.left_ms(checkout),
+                "is_flowing": checkout.is_flowing,
+            }
+        )
 
     async def leave(self, request: Request, token: str) -> Response:
         """`GET /c/{token}/cancelled`: on the way back to the merchant, nothing submitted.
 
         A page of its own, as Chromium applies `form-action` to what a POST redirects to.
         """
+        visit = self._renderer.visit(request)
         checkout = await self._checkouts.open(token)
         if checkout.payment.status is not Status.PENDING:
-            return self._see(request, token)
-        return self._renderer.page(request, views.leaving_cancelled(checkout.payment), checkout)
+            return _see(visit, token)
+        return self._renderer.page(visit, views.leaving_cancelled(checkout.payment), checkout)
 
     async def pay(self, request: Request, token: str) -> Response:
         """`POST /c/{token}`: submit a method; with the method alone, go to its form."""
+        visit = self._renderer.visit(request)
         checkout, form = await self._form(request, token)
         if checkout.payment.status is not Status.PENDING:
-            return self._see(request, token, "wait")
+            return _see(visit, token, _leaf_after_submit(checkout.payment))
         method, phone, bank = form.get("method", ""), form.get("phone"), form.get("bank")
         try:
-            await self._checkouts.pay(token, Submission(method=method, phone=phone, bank=bank))
+            payment = await self._checkouts.pay(
+                token, Submission(method=method, phone=phone, bank=bank)
+            )
         except MissingParameter:
-            return self._see(request, token, method=method)
+            return _see(visit, token, method=method)
         except PaymentNotPayable:
-            return self._see(request, token, "wait")
+            return _see(visit, token, "wait")
         except InvalidField as refusal:
             if refusal.param != "phone" or method not in PHONE_METHODS:
                 raise
             wrong = views.wrong_phone(phone or "", method)
-            return self._see(request, token, method=method, **wrong.query)
-        return self._see(request, token, "wait")
+            return _see(visit, token, method=method, **wrong.query)
+        return _see(visit, token, _leaf_after_submit(payment))
 
     async def answer(self, request: Request, token: str) -> Response:
         """`POST /c/{token}/answer`: what the customer decides at the bank, or on the phone."""
-        _, form = await self._form(request, token)
+        visit = self._renderer.visit(request)
+        checkout, form = await self._form(request, token)
+        payment = checkout.payment
         try:
             answer = Answer(form.get("answer", ""))
         except ValueError:
             raise InvalidField("answer", "There is no such answer.") from None
         # Where somebody else was first, or nobody is asked, the present state says so.
         with suppress(IllegalTransition):
-            await self._checkouts.answer(token, answer)
-        return self._see(request, token, "wait")
+            payment = await self._checkouts.answer(token, answer)
+        return _see(visit, token, _leaf_after_submit(payment))
 
     async def cancel(self, request: Request, token: str) -> Response:
         """`POST /c/{token}/cancel`: leave before anything was submitted."""
+        visit = self._renderer.visit(request)
         await self._form(request, token)
         try:
             await self._checkouts.cancel(token)
         except IllegalTransition:
-            return self._see(request, token)
-        return self._see(request, token, "cancelled")
+            return _see(visit, token)
+        return _see(visit, token, "cancelled")
 
     async def _form(self, request: Request, token: str) -> tuple[Checkout, dict[str, str]]:
         checkout = await self._checkouts.open(token)
@@ -102,6 +140,11 @@ class Pages:
         check_token(form, checkout.form_token)
         return checkout, form
 
-    def _see(self, request: Request, token: str, leaf: str = "", **query: str) -> Response:
-        address = self._renderer.visit(request).checkout(token, leaf, **query)
-        return RedirectResponse(address, SEE_OTHER)
+
+def _see(visit: Visit, token: str, leaf: str = "", **query: str) -> Response:
+    return RedirectResponse(visit.checkout(token, leaf, **query), SEE_OTHER)
+
+
+def _leaf_after_submit(payment: Payment) -> str:
+    is_at_bank = payment.method == BANK_TRANSFER and payment.status is Status.PROCESSING
+    return "bank" if is_at_bank else "wait"

@@ -1,110 +1,187 @@
-"""How a view becomes HTML: the templates, compiled once, and what all of them may show."""
+"""How a view becomes HTML: the templates, compiled once a language, and what all may show."""
 
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from functools import lru_cache
 from pathlib import Path
-from urllib.parse import urlencode
+from types import MappingProxyType
+from typing import cast
+from urllib.parse import parse_qsl, urlencode
 
 import jinja2
+import msgspec
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from emulator.checkout.assets import Assets
-from emulator.checkout.forms import TOKEN_FIELD
+from emulator.checkout.numbers import offered
+from emulator.checkout.shapes import Shape, slots
 from emulator.checkout.texts import LANGUAGES, Texts, load_catalogues, preferred_language
 from emulator.checkout.views import View
-from emulator.domain.accounts import Mode
-from emulator.engine.checkouts import Checkout
+from emulator.domain.banks import BANKS
+from emulator.engine.checkouts import Checkout, TestNumber
 
-_BANNERS = {Mode.TEST: "test_banner", Mode.LIVE: "live_banner"}
+# There are a few dozen; with the scenarios' test numbers and all languages, a few hundred.
+_MOST_SHAPES = 512
+_MOST_QUERIES = 256
+_LONG_AMOUNT = 16
+
+# What differs from customer to customer.
+_SLOTS = slots(
+    {"root", "checkout", "here", "switch", "token", "form_token", "moment"}
+    | {"merchant", "monogram", "amount", "phone", "masked_phone", "left", "left_ms"}
+    | {"back", "destination"}
+)
+
+# What most pages lack.
+_ABSENT: dict[str, Hashable] = {
+    "mode": None,
+    "status": None,
+    "is_watched": False,
+    "is_leaving": False,
+    "refresh_s": None,
+    "has_others": False,
+}
+
+# By the language that the address asks for: the query of a link to a page, and the beginning of
+# the query of one that says more.
+_QUERIES: dict[str | None, dict[str, Hashable]] = {
+    None: {"only_query": "", "query": "?"},
+    **{
+        language: {"only_query": f"?lang={language}", "query": f"?lang={language}&"}
+        for language in LANGUAGES
+    },
+}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
-    """In which language a request is answered, and where the listener's root is from there.
+class Visit(msgspec.Struct, frozen=True, kw_only=True):
+    """A request of a page: what it asks for, in which language, and how far the root is from it.
 
     `chosen` is the language that the address asks for; every link keeps it. Links are relative,
     so that the pages work below whatever path a proxy puts them.
     """
 
+    asked: Mapping[str, str]
     texts: Texts
-    root: str
     chosen: str | None
-
-    def address(self, path: str, **query: str) -> str:
-        """A path below the listener's root, as a reference relative to this request."""
-        if self.chosen is not None:
-            query = {"lang": self.chosen, **query}
-        return f"{self.root}{path}{'?' if query else ''}{urlencode(query)}"
+    root: str
 
     def checkout(self, token: str, leaf: str = "", **query: str) -> str:
-        """A page of a checkout."""
-        return self.address(f"c/{token}/{leaf}" if leaf else f"c/{token}", **query)
+        """The address of a page of a checkout, as a reference relative to this request."""
+        if self.chosen is not None:
+            query = {"lang": self.chosen, **query}
+        path = f"{self.root}c/{token}/{leaf}" if leaf else f"{self.root}c/{token}"
+        return f"{path}?{_written(tuple(query.items()))}" if query else path
+
+
+@lru_cache(_MOST_QUERIES)
+def _read(query_string: bytes) -> Mapping[str, str]:
+    """What a query says; of a name that is given twice the last counts."""
+    pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
+    return MappingProxyType(dict(pairs))
+
+
+@lru_cache(_MOST_QUERIES)
+def _written(query: tuple[tuple[str, str], ...]) -> str:
+    return urlencode(query)
 
 
 class Renderer:
     """Renders views."""
 
-    def __init__(self, directory: Path, assets: Assets) -> None:
+    def __init__(self, directory: Path, assets: Assets, *, shows_handset: bool) -> None:
         self._catalogues = load_catalogues(directory)
-        self._assets = assets
-        environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(directory),
-            autoescape=True,
-            undefined=jinja2.StrictUndefined,
-            auto_reload=False,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._templates = {
-            name.removesuffix(".html"): environment.get_template(name)
-            for name in environment.list_templates(extensions=["html"])
+        self._environments = {
+            texts.language: _environment(directory, texts, assets)
+            for texts in self._catalogues.values()
         }
+        self._shows_handset = shows_handset
+        self._shape = lru_cache(_MOST_SHAPES)(self._render)
 
     def visit(self, request: Request) -> Visit:
         """How a request is to be answered: `?lang=` decides, then `Accept-Language`."""
-        asked = request.query_params.get("lang")
-        chosen = asked if asked in LANGUAGES else None
+        scope = request.scope
+        asked = _read(scope["query_string"])
+        wanted = asked.get("lang")
+        chosen = wanted if wanted in LANGUAGES else None
         language = chosen or preferred_language(request.headers.get("accept-language", ""))
-        raw_path: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
+        raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         depth = raw_path.partition(b"?")[0].count(b"/") - 1
-        return Visit(texts=self._catalogues[language], root="../" * depth or "./", chosen=chosen)
+        return Visit(
+            asked=asked,
+            texts=self._catalogues[language],
+            chosen=chosen,
+            root="../" * depth or "./",
+        )
 
-    def page(self, request: Request, view: View, checkout: Checkout | None = None) -> HTMLResponse:
+    def page(self, visit: Visit, view: View, checkout: Checkout | None = None) -> HTMLResponse:
         """The page of a view; without a checkout one that knows of no payment."""
-        visit = self.visit(request)
-        values: dict[str, object] = {
-            "t": visit.texts,
-            "visit": visit,
+        values: dict[str, Hashable] = {
+            **_ABSENT,
+            "chosen": visit.chosen,
             "page": view.page,
             "heading": view.heading,
-            "stylesheet": visit.root + self._assets.path("checkout.css"),
-            "icon": visit.root + self._assets.path("icon.svg"),
-            "banner": "simulation_banner" if checkout is None else _BANNERS[checkout.mode],
-            "merchant": "",
-            "refresh_s": None,
-            "destination": None,
-            "token": None,
-            "status": None,
-            "languages": [],
+            "handset": view.handset if self._shows_handset else None,
+            "numbers": view.numbers,
             **view.values,
         }
+        texts = {"root": visit.root, **view.texts}
         if checkout is not None:
-            values |= self._checkout_values(visit, view, checkout)
-        return HTMLResponse(self._templates[view.page].render(values), view.status)
+            payment = checkout.payment
+            amount = visit.texts.money(payment.amount_minor)
+            values["mode"] = checkout.mode.value
+            values["status"] = payment.status.value
+            values["is_long"] = len(amount) > _LONG_AMOUNT
+            values["is_watched"] = view.leaf is not None
+            texts |= {
+                "checkout": f"{visit.root}c/{checkout.token}",
+                "form_token": checkout.form_token,
+                "merchant": checkout.merchant,
+                "monogram": checkout.merchant[:1],
+                "amount": amount,
+            }
+            if view.leaf is not None:
+                texts |= _watched(visit, view, checkout, view.leaf)
+        shape = self._shape(visit.texts.language, tuple(values.items()))
+        return HTMLResponse(shape.fill(texts), view.status)
 
-    def _checkout_values(self, visit: Visit, view: View, checkout: Checkout) -> dict[str, object]:
-        values: dict[str, object] = {
-            "token": checkout.token,
-            "status": checkout.payment.status.value,
-            "merchant": checkout.merchant,
-            "amount": visit.texts.money(checkout.payment.amount_minor),
-            "form_token_field": TOKEN_FIELD,
-            "form_token": checkout.form_token,
-        }
-        if view.leaf is not None:
-            values["here"] = visit.checkout(checkout.token, view.leaf, **view.query)
-            values["languages"] = [
-                (language, visit.checkout(checkout.token, view.leaf, **view.query, lang=language))
-                for language in LANGUAGES
-            ]
-        return values
+    def _render(self, language: str, items: tuple[tuple[str, Hashable], ...]) -> Shape:
+        values = dict(items)
+        numbers = cast("tuple[TestNumber, ...]", values["numbers"])
+        template = self._environments[language].get_template(f"{values['page']}.html")
+        return Shape(
+            template.render(
+                **_SLOTS,
+                **_QUERIES[cast("str | None", values["chosen"])],
+                **{**values, "numbers": [offered(number) for number in numbers]},
+            )
+        )
+
+
+def _watched(visit: Visit, view: View, checkout: Checkout, leaf: str) -> dict[str, str]:
+    """Where this very page is found, in this language and the other, and what it has seen."""
+    other = {**view.query, "lang": visit.texts.other_language}
+    return {
+        "here": visit.checkout(checkout.token, leaf, **view.query),
+        "switch": visit.checkout(checkout.token, leaf, **other),
+        "moment": checkout.moment,
+    }
+
+
+def _environment(directory: Path, texts: Texts, assets: Assets) -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(directory),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {
+        "t": texts,
+        "method_name": texts.method,
+        "language": texts.language,
+        "other_language": texts.other_language,
+        "asset": assets.path,
+        "banks": BANKS,
+    }
+    return environment

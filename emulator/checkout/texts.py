@@ -2,12 +2,18 @@
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
+
+from markupsafe import Markup, escape
+
+from emulator.domain.payment import DEFAULT_METHODS
 
 DEFAULT_LANGUAGE = "en"
 LANGUAGES = (DEFAULT_LANGUAGE, "am")
 
 _LONGEST_ACCEPT_LANGUAGE = 1_000
+_MOST_REMEMBERED = 64
 _NO_BREAK_SPACE = "\u00a0"
 
 
@@ -16,20 +22,26 @@ class Texts:
 
     def __init__(self, language: str, entries: Mapping[str, str]) -> None:
         self.language = language
-        self._entries = entries
+        self._entries = {key: escape(text) for key, text in entries.items()}
+        self._currency = entries["currency"]
 
-    def __call__(self, key: str, **values: str) -> str:
-        """The text of a key with its placeholders filled in; escaping is the template's."""
+    @property
+    def other_language(self) -> str:
+        """The language that the page offers to switch to."""
+        return LANGUAGES[1 - LANGUAGES.index(self.language)]
+
+    def __call__(self, key: str, **values: object) -> Markup:
+        """The text of a key as HTML, its placeholders filled in with what is escaped."""
         return self._entries[key].format_map(values)
 
     def method(self, method: str) -> str:
         """The name of a payment method; one that only the settings know is its own name."""
-        return self._entries.get(method, method)
+        return self(method) if method in DEFAULT_METHODS else method
 
     def money(self, amount_minor: int) -> str:
         """An amount in ETB cents: `ETB 1,234.50`, never broken over two lines."""
         birr, cents = divmod(amount_minor, 100)
-        return f"{self('currency')}{_NO_BREAK_SPACE}{birr:,}.{cents:02}"
+        return f"{self._currency}{_NO_BREAK_SPACE}{birr:,}.{cents:02}"
 
 
 def load_catalogues(directory: Path) -> dict[str, Texts]:
@@ -42,6 +54,7 @@ def load_catalogues(directory: Path) -> dict[str, Texts]:
     }
 
 
+@lru_cache(_MOST_REMEMBERED)
 def preferred_language(accept_language: str) -> str:
     """The language that an `Accept-Language` header likes best among ours."""
     best, best_quality = DEFAULT_LANGUAGE, 0.0

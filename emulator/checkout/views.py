@@ -1,19 +1,21 @@
 """Which page a customer gets: decided by the payment as it is, and by how they came here."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
+from emulator.checkout.numbers import minutes
 from emulator.domain.banks import BANKS
-from emulator.domain.instants import Instant
 from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Payment, Reason, Status
 from emulator.domain.phones import mask_phone, normalise_phone
 from emulator.domain.timers import TimerKind
-from emulator.engine.checkouts import Checkout
+from emulator.engine.checkouts import Checkout, TestNumber
 from emulator.engine.customer import Answer
 
-WAITING_REFRESH_S = 2
+# How often a page looks again by itself where no script does.
+WAITING_REFRESH_S = 1
 # A page with buttons is left alone for longer: a reload takes the keyboard's focus away.
-BANK_REFRESH_S = 5
+ANSWERING_REFRESH_S = 5
 
 BANK_ANSWERS = {
     Answer.APPROVE: "approve",
@@ -32,18 +34,30 @@ _SENTENCE_OF_REASON = {
     Reason.PROVIDER_ERROR: "provider_error",
 }
 
-
 _PHONE_INVALID = "phone_invalid"
+_HINT_OF_METHOD = {"telebirr": "phone_hint_telebirr", "mpesa": "phone_hint_mpesa"}
 _PREFIX_OF_METHOD = {"telebirr": "phone_need_09", "mpesa": "phone_need_07"}
 _LONGEST_TYPED = 32
+_CLOSED_MENU = {"menu": "closed"}
+
+
+class Handset(StrEnum):
+    """What the simulated phone beside the page shows."""
+
+    IDLE = "idle"
+    ASKING = "asking"
+    IGNORED = "ignored"
+    SCRIPTED = "scripted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """A page to be rendered: its template, and keys of the catalogue as heading and sentence.
+    """A page to be rendered: its template, and the key of its heading in the catalogue.
 
     `leaf` and `query` are the address below `/c/{token}` under which a GET shows the same page,
-    and None where there is no such.
+    and None where there is no such. `values` decide what the page looks like; `texts` are filled
+    in, and nothing depends on them. Beside the page are the test `numbers` that its form can be
+    filled in with, and the simulated phone; without a `handset` there is none.
     """
 
     page: str
@@ -51,7 +65,10 @@ class View:
     status: int = 200
     leaf: str | None = ""
     query: Mapping[str, str] = field(default_factory=dict)
-    values: Mapping[str, object] = field(default_factory=dict)
+    values: Mapping[str, Hashable] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    numbers: tuple[TestNumber, ...] = ()
+    handset: Handset | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,23 +80,26 @@ class WrongPhone:
 
     @property
     def query(self) -> dict[str, str]:
-        return {"problem": self.problem, "typed": self.typed}
+        return {"problem": self.problem, "phone": self.typed}
 
 
-def opened(checkout: Checkout, *, asked: Mapping[str, str]) -> View:
+def opened(
+    checkout: Checkout, *, asked: Mapping[str, str], numbers: tuple[TestNumber, ...] = ()
+) -> View:
     """The page of `/c/{token}`: it tells the present state, and never leaves by itself.
 
-    `asked` is the query: which method's form, and what was wrong with it when it was sent.
+    `asked` is the query: which method's form, and what was wrong with it when it was sent;
+    `numbers` are the test numbers that the form of that method offers.
     """
     payment = checkout.payment
     if payment.status is Status.PENDING:
-        return _offer(payment, asked)
+        return _offer(payment, asked, numbers)
     if payment.status is Status.PROCESSING:
-        return _in_progress(checkout)
+        return at_bank(checkout) or _waiting(checkout, asked)
     return _ended(payment)
 
 
-def followed(checkout: Checkout) -> View | None:
+def followed(checkout: Checkout, *, asked: Mapping[str, str]) -> View | None:
     """The page of a customer who has submitted: it leaves when all is done.
 
     None while nothing was submitted.
@@ -88,7 +108,7 @@ def followed(checkout: Checkout) -> View | None:
     if payment.status is Status.PENDING:
         return None
     if payment.status is Status.PROCESSING:
-        return _in_progress(checkout)
+        return _waiting(checkout, asked)
     if payment.status is Status.COMPLETED:
         return _leaving("success", payment.terms.success_url, is_paid=True)
     if payment.reason is Reason.USER_CANCELLED:
@@ -96,9 +116,38 @@ def followed(checkout: Checkout) -> View | None:
     return _ended(payment)
 
 
+def at_bank(checkout: Checkout) -> View | None:
+    """The bank's simulated page; None where no bank waits for an answer."""
+    payment = checkout.payment
+    if payment.method != BANK_TRANSFER or not _is_asked(checkout):
+        return None
+    return View(
+        page="bank",
+        heading="bank_page",
+        leaf="bank",
+        values={
+            "refresh_s": ANSWERING_REFRESH_S,
+            "bank": _bank_name(payment),
+            "answers": tuple(BANK_ANSWERS.items()),
+        },
+    )
+
+
 def leaving_cancelled(payment: Payment) -> View:
     """The page that takes a customer who has cancelled back to the merchant."""
     return _leaving("cancelled", payment.terms.cancel_url, is_paid=False)
+
+
+def phone_method(payment: Payment, asked: Mapping[str, str]) -> str | None:
+    """The method whose phone form `/c/{token}` shows, if it shows one."""
+    method = _form_method(payment, asked) if payment.status is Status.PENDING else None
+    return method if method in PHONE_METHODS else None
+
+
+def left_ms(checkout: Checkout) -> int | None:
+    """How long the customer has to answer; None where nobody counts."""
+    due = [timer.due_at for timer in checkout.scheduled if timer.change.reason is Reason.TIMEOUT]
+    return max(0, due[0] - checkout.now) if due else None
 
 
 def wrong_phone(phone: str, method: str) -> WrongPhone:
@@ -119,7 +168,8 @@ def problem(heading: str, sentence: str | None, *, status: int, token: str | Non
         heading=heading,
         status=status,
         leaf=None,
-        values={"sentence": sentence, "token": token},
+        values={"sentence": sentence, "has_checkout": token is not None},
+        texts={} if token is None else {"token": token},
     )
 
 
@@ -127,33 +177,52 @@ def _has_others(payment: Payment) -> bool:
     return len(payment.methods) > 1
 
 
-def _offer(payment: Payment, asked: Mapping[str, str]) -> View:
+def _form_method(payment: Payment, asked: Mapping[str, str]) -> str | None:
     method = asked.get("method") if _has_others(payment) else payment.methods[0]
-    if method in payment.methods:
-        return _method_form(payment, method, asked)
-    return View(page="choose", heading="pay_to", values={"methods": payment.methods})
+    return method if method in payment.methods else None
 
 
-def _method_form(payment: Payment, method: str, asked: Mapping[str, str]) -> View:
+def _offer(payment: Payment, asked: Mapping[str, str], numbers: tuple[TestNumber, ...]) -> View:
+    method = _form_method(payment, asked)
+    if method is not None:
+        return _method_form(payment, method, asked, numbers)
+    takes_phone = not PHONE_METHODS.isdisjoint(payment.methods)
+    return View(
+        page="choose",
+        heading="choose_method",
+        values={"methods": payment.methods},
+        handset=Handset.IDLE if takes_phone else None,
+    )
+
+
+def _method_form(
+    payment: Payment, method: str, asked: Mapping[str, str], numbers: tuple[TestNumber, ...]
+) -> View:
+    common = {"method": method, "has_others": _has_others(payment)}
     if method == BANK_TRANSFER:
         return View(
             page="bank-choice",
             heading="choose_bank",
             query={"method": method},
-            values={"method": method, "banks": BANKS, "has_others": _has_others(payment)},
+            values=common,
         )
+    takes_phone = method in PHONE_METHODS
     wrong = _told_wrong(method, asked)
+    phone = asked.get("phone", "")[:_LONGEST_TYPED]
     return View(
         page="method-form",
-        heading="pay_to",
+        heading="payment_method",
         query={"method": method, **(wrong.query if wrong else {})},
         values={
-            "method": method,
-            "takes_phone": method in PHONE_METHODS,
-            "has_others": _has_others(payment),
-            "typed": wrong.typed if wrong else "",
-            "problem": wrong.problem if wrong else None,
+            **common,
+            "takes_phone": takes_phone,
+            "hint": _HINT_OF_METHOD.get(method),
+            "problem": wrong and wrong.problem,
+            "is_filled": phone != "" and wrong is None,
         },
+        texts={"phone": phone},
+        numbers=numbers,
+        handset=Handset.IDLE if takes_phone else None,
     )
 
 
@@ -162,46 +231,49 @@ def _told_wrong(method: str, asked: Mapping[str, str]) -> WrongPhone | None:
     # Anybody can write an address: only what we would say of this method is shown.
     if method not in PHONE_METHODS or problem not in (_PHONE_INVALID, _PREFIX_OF_METHOD[method]):
         return None
-    return WrongPhone(problem=problem, typed=asked.get("typed", "")[:_LONGEST_TYPED])
+    return WrongPhone(problem=problem, typed=asked.get("phone", "")[:_LONGEST_TYPED])
 
 
-def _in_progress(checkout: Checkout) -> View:
+def _waiting(checkout: Checkout, asked: Mapping[str, str]) -> View:
     payment = checkout.payment
-    is_asked = any(timer.kind is TimerKind.HANDSET_TIMEOUT for timer in checkout.scheduled)
-    if payment.method == BANK_TRANSFER and is_asked:
-        return View(
-            page="bank",
-            heading="bank_page",
-            leaf="wait",
-            values={
-                "refresh_s": BANK_REFRESH_S,
-                "bank_name": None if payment.bank is None else BANKS[payment.bank],
-                "answers": BANK_ANSWERS,
-            },
-        )
+    is_asked = _is_asked(checkout)
     is_on_phone = payment.method in PHONE_METHODS
+    has_ignored = is_on_phone and is_asked and asked.get("menu") == _CLOSED_MENU["menu"]
+    left = left_ms(checkout)
     return View(
         page="waiting",
         heading="check_phone" if is_on_phone else "processing",
         leaf="wait",
+        query=_CLOSED_MENU if has_ignored else {},
         values={
-            "refresh_s": WAITING_REFRESH_S,
+            "refresh_s": ANSWERING_REFRESH_S if is_asked else WAITING_REFRESH_S,
             "is_on_phone": is_on_phone,
-            "masked_phone": None if payment.phone is None else mask_phone(payment.phone),
-            "time_left": _time_left(checkout),
+            "has_phone": payment.phone is not None,
+            "bank": _bank_name(payment) if is_asked and not is_on_phone else None,
+            "has_left": left is not None,
+            "is_flowing": checkout.is_flowing,
         },
+        texts={
+            "masked_phone": "" if payment.phone is None else mask_phone(payment.phone),
+            "left_ms": str(left),
+            "left": "" if left is None else minutes(left),
+        },
+        handset=_handset(is_asked=is_asked, has_ignored=has_ignored) if payment.phone else None,
     )
 
 
-def _time_left(checkout: Checkout) -> str | None:
-    """How long the customer has to answer, as `0:30`; None where nobody counts."""
-    due = [timer.due_at for timer in checkout.scheduled if timer.change.reason is Reason.TIMEOUT]
-    return _minutes(due[0] - checkout.now) if due else None
+def _handset(*, is_asked: bool, has_ignored: bool) -> Handset:
+    if not is_asked:
+        return Handset.SCRIPTED
+    return Handset.IGNORED if has_ignored else Handset.ASKING
 
 
-def _minutes(duration_ms: Instant) -> str:
-    minutes, seconds = divmod(max(0, -(-duration_ms // 1000)), 60)
-    return f"{minutes}:{seconds:02}"
+def _is_asked(checkout: Checkout) -> bool:
+    return any(timer.kind is TimerKind.HANDSET_TIMEOUT for timer in checkout.scheduled)
+
+
+def _bank_name(payment: Payment) -> str | None:
+    return None if payment.bank is None else BANKS[payment.bank]
 
 
 def _leaving(heading: str, destination: str, *, is_paid: bool) -> View:
@@ -209,7 +281,8 @@ def _leaving(heading: str, destination: str, *, is_paid: bool) -> View:
         page="leaving",
         heading=heading,
         leaf=None,
-        values={"destination": destination, "is_paid": is_paid},
+        values={"is_leaving": True, "is_paid": is_paid},
+        texts={"destination": destination},
     )
 
 
@@ -232,5 +305,6 @@ def _result(heading: str, sentence: str | None = None, *, back: str, status: int
         page="result",
         heading=heading,
         status=status,
-        values={"sentence": sentence, "back": back},
+        values={"sentence": sentence},
+        texts={"back": back},
     )

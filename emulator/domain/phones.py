@@ -25,3 +25,8 @@ def method_of_phone(normalised: str) -> str:
 def mask_phone(normalised: str) -> str:
     """A number as a page may show it: `+251 9•• ••• •01`."""
     return f"{normalised[:4]} {normalised[4]}•• ••• •{normalised[-2:]}"
+
+
+def local_phone(normalised: str) -> str:
+    """A number as people dial it: `0900000001`."""
+    return f"0{normalised[4:]}"

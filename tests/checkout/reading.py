@@ -1,5 +1,6 @@
 """What a test wants to know of an HTML page, read with the standard library's parser."""
 
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
@@ -17,7 +18,7 @@ class Element:
 
     @property
     def text(self) -> str:
-        return " ".join(" ".join(self.parts).split(" ")).strip()
+        return re.sub(" +", " ", " ".join(self.parts)).strip()
 
 
 class Page(HTMLParser):
@@ -28,6 +29,7 @@ class Page(HTMLParser):
         assert response.headers["content-type"] == "text/html; charset=utf-8", response.text
         self.response = response
         self.elements: list[Element] = []
+        self.timed: list[Element] = []
         self._open: list[Element] = []
         self.feed(response.text)
         assert self._open == [], "an element is not closed"
@@ -35,6 +37,8 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         element = Element(tag, {name: value or "" for name, value in attrs})
         self.elements.append(element)
+        if self._open and self._open[-1].tag == "noscript":
+            self.timed.append(element)
         if tag == "input":
             for form in self._open:
                 if form.tag == "form":
@@ -79,13 +83,13 @@ class Page(HTMLParser):
 
     @property
     def refresh(self) -> str | None:
-        """What the page does by itself: `2;url=…`."""
-        found = [
-            meta.attributes["content"]
-            for meta in self.all("meta")
-            if meta.attributes.get("http-equiv") == "refresh"
-        ]
-        return found[0] if found else None
+        """What the page does by itself, with scripts or without: `0;url=…`."""
+        return _refresh([meta for meta in self.all("meta") if meta not in self.timed])
+
+    @property
+    def refresh_without_script(self) -> str | None:
+        """What the page does by itself where no script does: `2;url=…`."""
+        return _refresh(self.timed)
 
     def form(self, of: str) -> Element:
         """The form whose action ends so, or that bears this test id."""
@@ -94,3 +98,12 @@ class Page(HTMLParser):
             if form.attributes.get("data-testid") == of or action.endswith(of):
                 return form
         raise AssertionError(f"no form {of}")
+
+
+def _refresh(metas: list[Element]) -> str | None:
+    found = [
+        meta.attributes["content"]
+        for meta in metas
+        if meta.attributes.get("http-equiv") == "refresh"
+    ]
+    return found[0] if found else None

@@ -39,6 +39,7 @@ async def test_what_nobody_expected_is_a_page_without_details(
     app = build(
         checkouts=cast("Checkouts", Failing(error)),
         templates=data_directory("templates"),
+        shows_handset=True,
     )
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as pages:

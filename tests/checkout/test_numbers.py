@@ -1,0 +1,112 @@
+"""The test numbers beside a phone form: which are offered, what is said of them, what they do."""
+
+from pathlib import Path
+
+import pytest
+
+from emulator.checkout.numbers import minutes, offered
+from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
+from emulator.domain.payment import Reason, Status
+from emulator.engine.checkouts import TestNumber as Number
+from tests.checkout.reading import Page
+from tests.checkout.visiting import customer
+from tests.world import LIVE_KEY, World, world
+
+
+@pytest.mark.parametrize(("method", "prefix"), [("telebirr", "09"), ("mpesa", "07")])
+async def test_the_test_numbers_of_the_method_are_offered(
+    emulator: World, method: str, prefix: str
+) -> None:
+    page = await (await customer(emulator)).open(f"?method={method}")
+    told = {link.text for link in page.all("a") if "number-" in link.attributes["data-testid"]}
+    assert told == {
+        f"{prefix}00 000 001 Completes",
+        f"{prefix}00 000 002 Insufficient balance",
+        f"{prefix}00 000 003 Times out · 0:30",
+        f"{prefix}00 000 004 Cancelled on the phone",
+    }
+
+
+@pytest.mark.parametrize("lang", ["", "&lang=am"])
+async def test_one_click_fills_the_form_and_changes_nothing(emulator: World, lang: str) -> None:
+    visitor = await customer(emulator)
+    page = await visitor.open(f"?method=telebirr{lang}")
+    link = page.response.url.join(page.get("number-0900000001").attributes["href"])
+    filled = Page(await emulator.pages.get(link))
+    assert filled.get("phone").attributes["value"] == "0900000001"
+    assert filled.find("phone-error") is None
+    assert "autofocus" in filled.get("pay").attributes
+    assert filled.all("html")[0].attributes["lang"] == ("am" if lang else "en")
+    assert await visitor.statuses() == ["pending"]
+    page = await visitor.submit(filled.form("pay-form"), filled)
+    assert await visitor.statuses() == ["pending", "processing", "completed"]
+
+
+async def test_live_mode_has_no_test_numbers(emulator: World) -> None:
+    page = await (await customer(emulator, LIVE_KEY)).open("?method=telebirr")
+    assert page.find("test-numbers") is None
+    assert page.find("handset") is not None
+
+
+async def test_a_number_of_an_own_scenario_is_offered_first(tmp_path: Path) -> None:
+    scenario = tmp_path / "own.yaml"
+    scenario.write_text(
+        "version: 1\nname: own\noutcomes:\n"
+        '  - when: {phone: "+251911111111"}\n'
+        "    then: [{after: 90s, status: failed, reason: wrong_pin}]\n",
+        encoding="utf-8",
+    )
+    async with world(scenarios=(str(scenario),)) as emulator:
+        page = await (await customer(emulator)).open("?method=telebirr")
+        links = [link for link in page.all("a") if "number-" in link.attributes["data-testid"]]
+        assert links[0].text == "0911 111 111 Wrong PIN · 1:30"
+        assert len(links) == 5
+
+
+def scripted(*steps: Step) -> Outcome:
+    return Scripted(steps=steps)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "label", "after"),
+    [
+        (Handset(), "number_asks", None),
+        (scripted(), "number_stays", None),
+        (scripted(Step(status=Status.COMPLETED)), "number_completes", None),
+        (
+            scripted(
+                Step(status=Status.FAILED, reason=Reason.TIMEOUT, after_ms=30_000),
+                Step(status=Status.COMPLETED, after_ms=61_000, unusual=True),
+            ),
+            "number_completes",
+            "1:01",
+        ),
+        (
+            scripted(Step(status=Status.COMPLETED), Step(status=Status.REFUNDED, after_ms=1_000)),
+            "refunded",
+            "0:01",
+        ),
+        *((scripted(Step(status=Status.FAILED, reason=reason)), None, None) for reason in Reason),
+    ],
+)
+def test_a_number_is_told_by_where_it_ends(
+    outcome: Outcome, label: str | None, after: str | None
+) -> None:
+    told = offered(Number(phone="+251900000001", outcome=outcome))
+    assert (told.phone, told.written, told.after) == ("0900000001", "0900 000 001", after)
+    assert label in (None, told.label)
+
+
+@pytest.mark.parametrize(
+    ("duration_ms", "text"),
+    [
+        (-1, "0:00"),
+        (0, "0:00"),
+        (1, "0:01"),
+        (1000, "0:01"),
+        (30_000, "0:30"),
+        (3_600_001, "60:01"),
+    ],
+)
+def test_begun_seconds_count(duration_ms: int, text: str) -> None:
+    assert minutes(duration_ms) == text
