@@ -144,7 +144,13 @@ def _environment(directory: Path) -> dict[str, str]:
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m emulator "$@"\n', encoding="utf-8")
     program.chmod(0o755)
     path = [str(programs), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
-    return environment({"PATH": os.pathsep.join(path), "PYTHONPATH": str(REPOSITORY)})
+    return environment(
+        {
+            "PATH": os.pathsep.join(path),
+            "PYTHONPATH": str(REPOSITORY),
+            "CHROMIUM": shutil.which("chromium") or "",
+        }
+    )
 
 
 def _write_files(directory: Path, ports: dict[int, int]) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.checkout.browsing import CHROMIUM
 from tests.cli.processes import run
 from tests.readme.document import Kind, Section, files, sections
 from tests.readme.live import acts, is_as_shown, missing, play
@@ -24,6 +25,8 @@ needs_a_shell = pytest.mark.skipif(
 @needs_a_shell
 @pytest.mark.parametrize("section", [pytest.param(one, id=one.title) for one in RUN])
 def test_the_examples_do_what_is_shown(section: Section, tmp_path: Path) -> None:
+    if "playwright" in section.text and CHROMIUM is None:
+        pytest.skip("there is no chromium on this machine")
     for number, act in enumerate(acts(section)):
         directory = tmp_path / str(number)
         directory.mkdir()
@@ -71,7 +74,5 @@ def test_the_workflow_shown_is_yaml_whose_scripts_a_shell_can_read(section: Sect
 
 
 def test_in_ci_nothing_is_skipped_for_want_of_a_program() -> None:
-    from tests.checkout.browsing import CHROMIUM
-
     wanting = [*missing(), *(["chromium"] if CHROMIUM is None else [])]
     assert not (os.environ.get("CI") and wanting), wanting

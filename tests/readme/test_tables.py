@@ -12,7 +12,7 @@ from emulator.api.errors import ANSWERS
 from emulator.app.gateway import HEALTH
 from emulator.control.app import build
 from emulator.domain.transitions import TRANSITIONS
-from emulator.settings import OPTIONS
+from emulator.settings import OPTIONS, data_directory
 from tests.readme.document import REPOSITORY, readme, rows, section
 from tests.readme.generated import TABLES, generated
 from tests.world import LIVE_KEY, World, headers, order, world
@@ -43,6 +43,25 @@ def test_the_generated_tables_are_up_to_date(name: str) -> None:
 def test_every_option_has_a_row() -> None:
     flags = [row[0].strip("`").partition(" ")[0] for row in rows(generated("options", readme()))]
     assert flags == [option.flag for option in OPTIONS]
+
+
+def test_every_test_id_of_the_pages_is_listed() -> None:
+    """Where a template says `{{ … }}` the table has the name of what stands there, in braces."""
+    templates = (data_directory("templates") / "checkout").rglob("*.html")
+    sources = [template.read_text(encoding="utf-8") for template in templates]
+    written = {name for source in sources for name in re.findall(r'data-testid="(.+?)"', source)}
+    shapes = {re.sub(r"{{.*?}}", "*", name) for name in written}
+    listed = {
+        name
+        for row in rows(section("The checkout page").text)
+        for name in re.findall("`([a-z0-9_{}-]+)`", row[0])
+    }
+    of_languages = {"language-*": {"language-en", "language-am"}}
+    expected = set().union(*(of_languages.get(shape, {shape}) for shape in shapes))
+    assert {re.sub("{.*?}", "*", name) for name in listed} == expected - {
+        "answer-wrong_pin",
+        "answer-insufficient_balance",
+    }
 
 
 async def test_every_warning_is_listed_with_its_code(emulator: World) -> None:

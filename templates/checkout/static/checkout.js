@@ -53,5 +53,5 @@
   // A page that the back button brings out of the browser's memory may be long out of date.
   addEventListener("pageshow", (event) => event.persisted && location.reload());
   if (countdown) countDown(Number(countdown.dataset.leftMs), "isFlowing" in countdown.dataset);
-  if (page) watch();
+  watch();
 })();
