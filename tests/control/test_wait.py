@@ -16,10 +16,10 @@ async def wait(emulator: World, payment_id: str, query: str) -> httpx.Response:
 
 
 async def under_way(emulator: World, payment_id: str, query: str) -> asyncio.Task[httpx.Response]:
-    """A wait that has begun: another call has been answered since."""
+    """A wait that has begun: the loop has had a few turns since."""
     task = asyncio.create_task(wait(emulator, payment_id, query))
     for _ in range(3):
-        await emulator.control("GET", "/clock")
+        await asyncio.wait({task}, timeout=0)
     assert not task.done()
     return task
 
