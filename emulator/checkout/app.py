@@ -7,7 +7,7 @@ from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from emulator.checkout import views
 from emulator.checkout.assets import DIRECTORY, Assets
@@ -94,7 +94,8 @@ class CheckoutApp:
             logger.exception("%s %s failed", request.method, request.scope["path"])
             visit = self._renderer.visit(request)
             response = self._renderer.page(visit, views.problem("wrong", None, status=500))
-        await response(scope, receive, _dressed(send))
+        _protect(response)
+        await response(scope, receive, send)
 
     async def _respond(self, request: Request) -> Response:
         path: str = request.scope["path"]
@@ -133,13 +134,8 @@ def _is_browser(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "")
 
 
-def _dressed(send: Send) -> Send:
-    async def dressed(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = message["headers"]
-            headers += _HEADERS
-            if all(name != b"cache-control" for name, _ in headers):
-                headers.append(_NO_STORE)
-        await send(message)
-
-    return dressed
+def _protect(response: Response) -> None:
+    headers = response.raw_headers
+    headers += _HEADERS
+    if all(name != b"cache-control" for name, _ in headers):
+        headers.append(_NO_STORE)

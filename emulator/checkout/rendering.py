@@ -1,6 +1,6 @@
 """How a view becomes HTML: the templates, compiled once a language, and what all may show."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -85,6 +85,13 @@ def _written(query: tuple[tuple[str, str], ...]) -> str:
     return urlencode(query)
 
 
+def _accept_language(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    for name, value in headers:
+        if name == b"accept-language":
+            return value.decode("latin-1")
+    return ""
+
+
 class Renderer:
     """Renders views."""
 
@@ -103,7 +110,7 @@ class Renderer:
         asked = _read(scope["query_string"])
         wanted = asked.get("lang")
         chosen = wanted if wanted in LANGUAGES else None
-        language = chosen or preferred_language(request.headers.get("accept-language", ""))
+        language = chosen or preferred_language(_accept_language(scope["headers"]))
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         depth = raw_path.partition(b"?")[0].count(b"/") - 1
         return Visit(

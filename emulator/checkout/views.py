@@ -1,8 +1,10 @@
 """Which page a customer gets: decided by the payment as it is, and by how they came here."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
+
+import msgspec
 
 from emulator.checkout.numbers import minutes
 from emulator.domain.banks import BANKS
@@ -38,6 +40,7 @@ _PHONE_INVALID = "phone_invalid"
 _HINT_OF_METHOD = {"telebirr": "phone_hint_telebirr", "mpesa": "phone_hint_mpesa"}
 _PREFIX_OF_METHOD = {"telebirr": "phone_need_09", "mpesa": "phone_need_07"}
 _LONGEST_TYPED = 32
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _CLOSED_MENU = {"menu": "closed"}
 
 
@@ -50,8 +53,7 @@ class Handset(StrEnum):
     SCRIPTED = "scripted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(msgspec.Struct, frozen=True, kw_only=True):
     """A page to be rendered: its template, and the key of its heading in the catalogue.
 
     `leaf` and `query` are the address below `/c/{token}` under which a GET shows the same page,
@@ -64,15 +66,14 @@ class View:
     heading: str
     status: int = 200
     leaf: str | None = ""
-    query: Mapping[str, str] = field(default_factory=dict)
-    values: Mapping[str, Hashable] = field(default_factory=dict)
-    texts: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = _NOTHING
+    values: Mapping[str, Hashable] = _NOTHING
+    texts: Mapping[str, str] = _NOTHING
     numbers: tuple[TestNumber, ...] = ()
     handset: Handset | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrongPhone:
+class WrongPhone(msgspec.Struct, frozen=True, kw_only=True):
     """A refused phone number, as the address of the form tells it: why (a key), what was typed."""
 
     problem: str

@@ -58,7 +58,7 @@ async def test_nothing_new_is_told_after_ten_seconds_of_real_time(emulator: Worl
     watching = asyncio.create_task(seen(visitor, before["moment"]))
     while not watching.done():
         emulator.wall.move(1_000)
-        await asyncio.wait([watching], timeout=0.01)
+        await asyncio.wait({watching}, timeout=0)
     assert await watching == before
     assert emulator.wall.now_ms() >= 10_000
 
@@ -68,7 +68,7 @@ async def test_a_payment_that_is_gone_is_404(emulator: World) -> None:
     before = await seen(visitor)
     path = f"{visitor.path}/status"
     watching = asyncio.create_task(emulator.pages.get(path, params={"seen": before["moment"]}))
-    await asyncio.wait([watching], timeout=0.01)
+    await asyncio.wait({watching}, timeout=0)
     assert (await emulator.control("POST", "/reset")).status_code == 204
     assert (await watching).status_code == 404
 
@@ -79,7 +79,7 @@ async def test_a_stop_does_not_wait_for_those_who_watch() -> None:
         before = await seen(visitor)
         path = f"{visitor.path}/status"
         watching = asyncio.create_task(emulator.pages.get(path, params={"seen": before["moment"]}))
-        await asyncio.wait([watching], timeout=0.01)
+        await asyncio.wait({watching}, timeout=0)
         emulator.running.engine.announcements.close()
         assert (await watching).status_code == 503
 
