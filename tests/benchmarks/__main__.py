@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.benchmarks import expiry, http_measures, start
+from tests.benchmarks import expiry, http_measures, page_measures, start
 from tests.benchmarks.load import LoadFailed
 from tests.benchmarks.pairs import Generator, Plan
 from tests.benchmarks.report import Exit, Row, exit_code, summary, table, write_json
 from tests.benchmarks.servers import REPOSITORY, ServerFailed
 
-SECTIONS = ("create", "retrieve", "list", "start", "expiry")
-HTTP_SECTIONS = frozenset({"create", "retrieve", "list"})
+SECTIONS = ("create", "retrieve", "list", "page", "start", "expiry")
+HTTP_SECTIONS = frozenset({"create", "retrieve", "list", "page"})
 
 
 def _sections(text: str) -> frozenset[str]:
@@ -64,6 +64,10 @@ def _conditions(plan: Plan) -> dict[str, str]:
         "method": f"bursts of {plan.burst_s} s in the order A B B A, {plan.pairs} pairs, "
         f"median of the pairs' ratios; {plan.starts} starts; cN: N keep-alive connections",
         "retrieve": f"drawn at random from {http_measures.RETRIEVED_PAYMENTS:,} payments",
+        "page": f"GETs drawn at random from {page_measures.PAYMENTS:,} payments' checkouts, "
+        "clock frozen; the ratios are of CPU, not of rates",
+        "weight": "the page in Amharic and each file that it or its stylesheets name, once, not "
+        "compressed, without headers; a font if it is for a character that is on the page",
         "absolute": "limit → subject; CPU is processor time per answer, all threads",
         "machine": f"{cores} cores, load {os.getloadavg()[0]:.2f} at start, "
         f"{platform.system()} {platform.release()}, databases in {tempfile.gettempdir()}",
@@ -86,6 +90,9 @@ def _measure(plan: Plan, wanted: frozenset[str]) -> list[Row]:
         if wanted & {"retrieve", "list"}:
             _say("retrieve, list")
             rows += http_measures.reads(plan, generator, wanted)
+        if "page" in wanted:
+            _say("page")
+            rows += page_measures.pages(plan, generator)
     finally:
         generator.close()
     if "start" in wanted:

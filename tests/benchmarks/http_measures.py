@@ -4,10 +4,9 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from tests.benchmarks.load import Outcome
-from tests.benchmarks.pairs import Comparison, Generator, Plan, compare
+from tests.benchmarks.pairs import Comparison, Generator, Plan, Quantity, compare
 from tests.benchmarks.report import Gate, Row
 from tests.benchmarks.servers import Server, ServerFailed, bare, emulator
 from tests.benchmarks.traffic import COLLECTION, TEST_KEY, Reads, Traffic, create_body
@@ -17,16 +16,17 @@ from tests.benchmarks.traffic import COLLECTION, TEST_KEY, Reads, Traffic, creat
 RETRIEVED_PAYMENTS = 20_000
 RETRIEVES_DRAWN = 60_000
 CONTROL_BAND = Gate(at_least=0.95, at_most=1.05)
-_HEADERS = {"Authorization": f"Bearer {TEST_KEY}", "Content-Type": "application/json"}
+HEADERS = {"Authorization": f"Bearer {TEST_KEY}", "Content-Type": "application/json"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """One line of the table; without a gate it is only reported."""
+    """One line of the table: of which quantity; without a gate it is only reported."""
 
     name: str
     connections: int
     gate: Gate | None = None
+    quantity: Quantity = Quantity.RATE
 
 
 CREATES = (
@@ -40,17 +40,17 @@ RETRIEVES = (
     Measure(name="retrieve", connections=64),
 )
 LISTS = (Measure(name="list of 10", connections=16, gate=Gate(at_least=0.40)),)
-_LIST = Reads(paths=(f"{COLLECTION}?limit=10",))
+LIST = Reads(paths=(f"{COLLECTION}?limit=10",))
 
 
 def control(plan: Plan, generator: Generator) -> list[Row]:
     """The limit against a second process of the limit, both verbs: is this machine quiet enough?"""
     rows = []
     with bare() as limit, bare() as twin:
-        for name, traffic in (("POST", generator.creates), ("GET", partial(_again, _LIST))):
+        for name, traffic in (("POST", _new_creates(generator)), ("GET", _always(LIST))):
             measure = Measure(name=f"limit itself {name}", connections=16, gate=CONTROL_BAND)
-            comparison = _compare(plan, generator, measure, traffic, (limit, twin))
-            rows.append(_row(measure, comparison, is_control=True))
+            comparison = compare_as(measure, plan, generator, traffic, (limit, twin))
+            rows.append(row_of(measure, comparison, is_control=True))
     return rows
 
 
@@ -60,9 +60,9 @@ def creates(plan: Plan, generator: Generator) -> list[Row]:
         _prove(subject)
         rows, created = [], 0
         for measure in CREATES:
-            servers = (limit, subject)
-            comparison = _compare(plan, generator, measure, generator.creates, servers)
-            rows.append(_row(measure, comparison))
+            traffic = _new_creates(generator)
+            comparison = compare_as(measure, plan, generator, traffic, (limit, subject))
+            rows.append(row_of(measure, comparison))
             created += comparison.subject.answered
         memory = Row(
             measure="memory, after creates",
@@ -83,31 +83,30 @@ def reads(plan: Plan, generator: Generator, wanted: frozenset[str]) -> list[Row]
         drawn = random.Random(1).choices(ids, k=RETRIEVES_DRAWN)
         retrieve = Reads(paths=tuple(f"{COLLECTION}/{payment_id}" for payment_id in drawn))
         plans = [(m, retrieve) for m in RETRIEVES if "retrieve" in wanted]
-        plans += [(m, _LIST) for m in LISTS if "list" in wanted]
+        plans += [(m, LIST) for m in LISTS if "list" in wanted]
         for measure, traffic in plans:
-            same: Callable[[], Traffic] = partial(_again, traffic)
-            rows.append(_row(measure, _compare(plan, generator, measure, same, (limit, subject))))
+            comparison = compare_as(measure, plan, generator, _always(traffic), (limit, subject))
+            rows.append(row_of(measure, comparison))
     return rows
 
 
-def _again(traffic: Traffic) -> Traffic:
-    return traffic
-
-
-def _compare(
+def compare_as(
+    measure: Measure,
     plan: Plan,
     generator: Generator,
-    measure: Measure,
-    traffic: Callable[[], Traffic],
+    traffic: Callable[[Server], Traffic],
     servers: tuple[Server, Server],
 ) -> Comparison:
+    """Compare the limit and the subject; `traffic` is asked before each burst what to send."""
+
     def burst(server: Server) -> Outcome:
-        return generator.burst(server, traffic(), measure.connections, plan.burst_s)
+        return generator.burst(server, traffic(server), measure.connections, plan.burst_s)
 
     return compare(plan, burst, *servers)
 
 
-def _row(measure: Measure, comparison: Comparison, *, is_control: bool = False) -> Row:
+def row_of(measure: Measure, comparison: Comparison, *, is_control: bool = False) -> Row:
+    """The line of a measure: its quantity's ratios, with rates, latencies and CPU behind them."""
     a, b = comparison.limit, comparison.subject
     absolute = (
         f"{a.per_s:,.0f} → {b.per_s:,.0f}/s; p50 {a.p50_ms:.2f} → {b.p50_ms:.2f} ms, "
@@ -120,7 +119,7 @@ def _row(measure: Measure, comparison: Comparison, *, is_control: bool = False) 
     }
     return Row(
         measure=f"{measure.name} c{measure.connections}",
-        values=comparison.ratios,
+        values=comparison.ratios[measure.quantity],
         gate=measure.gate,
         absolute=absolute,
         is_control=is_control,
@@ -128,17 +127,25 @@ def _row(measure: Measure, comparison: Comparison, *, is_control: bool = False) 
     )
 
 
+def _new_creates(generator: Generator) -> Callable[[Server], Traffic]:
+    return lambda _: generator.creates()
+
+
+def _always(traffic: Traffic) -> Callable[[Server], Traffic]:
+    return lambda _: traffic
+
+
 def _prove(subject: Server) -> None:
     """What is about to be measured is the real thing: a create, stored, retrieved and listed."""
     sent = create_body("proof")
-    status, body = subject.call("POST", COLLECTION, _HEADERS, sent)
+    status, body = subject.call("POST", COLLECTION, HEADERS, sent)
     payment = json.loads(body)
     if status != 201 or payment["metadata"] != json.loads(sent)["metadata"]:
         raise ServerFailed(f"a create was answered {status}: {body[:600]!r}")
-    read_status, read = subject.call("GET", f"{COLLECTION}/{payment['id']}", _HEADERS)
+    read_status, read = subject.call("GET", f"{COLLECTION}/{payment['id']}", HEADERS)
     if read_status != 200 or json.loads(read) != payment:
         raise ServerFailed(f"the payment reads back differently: {read_status} {read[:600]!r}")
-    _, page = subject.call("GET", f"{COLLECTION}?limit=10", _HEADERS)
+    _, page = subject.call("GET", f"{COLLECTION}?limit=10", HEADERS)
     if json.loads(page)["data"] != [payment]:
         raise ServerFailed(f"the payment is not what the list holds: {page[:600]!r}")
 
@@ -152,7 +159,7 @@ def _fill(generator: Generator, subject: Server) -> list[str]:
     cursor = ""
     while len(ids) < RETRIEVED_PAYMENTS:
         path = f"{COLLECTION}?limit=100{cursor}"
-        status, body = subject.call("GET", path, _HEADERS)
+        status, body = subject.call("GET", path, HEADERS)
         if status != 200:
             raise ServerFailed(f"{path} was answered {status}: {body[:600]!r}")
         page = json.loads(body)

@@ -1,9 +1,10 @@
 """How two servers are compared: short bursts in turns, and the median of the pairs' ratios."""
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
@@ -23,6 +24,13 @@ class Plan:
     tree: Path
 
 
+class Quantity(StrEnum):
+    """What of two servers is divided: answers a second, or processor time per answer."""
+
+    RATE = "rate"
+    CPU = "CPU"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
     """One server over all its bursts; `cpu_us` is processor time per answer, all threads."""
@@ -36,9 +44,9 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The second server's rate over the first's, pair by pair."""
+    """The second server's quantities over the first's, pair by pair, and what is behind them."""
 
-    ratios: tuple[float, ...]
+    ratios: Mapping[Quantity, tuple[float, ...]]
     limit: Side
     subject: Side
 
@@ -79,26 +87,54 @@ def compare(
     servers = (limit, subject)
     for server in servers:
         burst(server)
-    cpu_before = [server.cpu_s() for server in servers]
-    outcomes: tuple[list[Outcome], list[Outcome]] = ([], [])
-    for pair in range(plan.pairs):
-        for side in (0, 1) if pair % 2 == 0 else (1, 0):
-            outcomes[side].append(burst(servers[side]))
-    cpu_s = [server.cpu_s() - before for server, before in zip(servers, cpu_before, strict=True)]
+    pairs = [_pair(burst, servers, is_turned=pair % 2 == 1) for pair in range(plan.pairs)]
     return Comparison(
-        ratios=tuple(b.per_s / a.per_s for a, b in zip(*outcomes, strict=True)),
-        limit=_side(outcomes[0], cpu_s[0]),
-        subject=_side(outcomes[1], cpu_s[1]),
+        ratios={
+            Quantity.RATE: tuple(b.outcome.per_s / a.outcome.per_s for a, b in pairs),
+            Quantity.CPU: tuple(b.cpu_us / a.cpu_us for a, b in pairs),
+        },
+        limit=_side([a for a, _ in pairs]),
+        subject=_side([b for _, b in pairs]),
     )
 
 
-def _side(outcomes: list[Outcome], cpu_s: float) -> Side:
-    latencies_ns = sorted(ns for outcome in outcomes for ns in outcome.latencies_ns)
-    answered = sum(outcome.answered for outcome in outcomes)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turn:
+    """One server's part of a pair; `cpu_s` is of the whole pair: some work is put off a little."""
+
+    outcome: Outcome
+    cpu_s: float
+
+    @property
+    def cpu_us(self) -> float:
+        return self.cpu_s * 1e6 / self.outcome.answered
+
+
+def _pair(
+    burst: Callable[[Server], Outcome], servers: tuple[Server, Server], *, is_turned: bool
+) -> tuple[_Turn, _Turn]:
+    """A burst on each server; the answer is in the servers' order, turned or not."""
+    limit, subject = servers
+    limit_cpu_s, subject_cpu_s = limit.cpu_s(), subject.cpu_s()
+    if is_turned:
+        b = burst(subject)
+        a = burst(limit)
+    else:
+        a = burst(limit)
+        b = burst(subject)
+    return (
+        _Turn(outcome=a, cpu_s=limit.cpu_s() - limit_cpu_s),
+        _Turn(outcome=b, cpu_s=subject.cpu_s() - subject_cpu_s),
+    )
+
+
+def _side(turns: Sequence[_Turn]) -> Side:
+    latencies_ns = sorted(ns for turn in turns for ns in turn.outcome.latencies_ns)
+    answered = sum(turn.outcome.answered for turn in turns)
     return Side(
-        per_s=statistics.median(outcome.per_s for outcome in outcomes),
+        per_s=statistics.median(turn.outcome.per_s for turn in turns),
         p50_ms=latencies_ns[len(latencies_ns) // 2] / 1e6,
         p99_ms=latencies_ns[len(latencies_ns) * 99 // 100] / 1e6,
-        cpu_us=cpu_s * 1e6 / answered,
+        cpu_us=sum(turn.cpu_s for turn in turns) * 1e6 / answered,
         answered=answered,
     )

@@ -11,10 +11,10 @@ COLLECTION = "/v1/payments"
 CREATES_PER_BURST_LIMIT = 10_000_000
 
 
-def create_body(number: str) -> bytes:
+def create_body(number: str, amount_minor: int = 125_000) -> bytes:
     """A create with all that a shop sends; `number` makes its idempotency key unique."""
     body = {
-        "amount": 125_000,
+        "amount": amount_minor,
         "currency": "ETB",
         "methods": ["telebirr", "mpesa", "bank_transfer"],
         "success_url": "https://shop.example.com/orders/100042/success?source=hosted",
