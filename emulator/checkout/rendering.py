@@ -23,6 +23,9 @@ from emulator.engine.checkouts import Checkout, TestNumber
 # There are a few dozen; with the scenarios' test numbers and all languages, a few hundred.
 _MOST_SHAPES = 512
 _MOST_QUERIES = 256
+# No page of ours says more; what is remembered has to have an end.
+_LONGEST_QUERY = 1_024
+_LONGEST_ACCEPT_LANGUAGE = 1_000
 _LONG_AMOUNT = 16
 
 # What differs from customer to customer.
@@ -88,7 +91,7 @@ def _written(query: tuple[tuple[str, str], ...]) -> str:
 def _accept_language(headers: Iterable[tuple[bytes, bytes]]) -> str:
     for name, value in headers:
         if name == b"accept-language":
-            return value.decode("latin-1")
+            return value[:_LONGEST_ACCEPT_LANGUAGE].decode("latin-1")
     return ""
 
 
@@ -107,7 +110,7 @@ class Renderer:
     def visit(self, request: Request) -> Visit:
         """How a request is to be answered: `?lang=` decides, then `Accept-Language`."""
         scope = request.scope
-        asked = _read(scope["query_string"])
+        asked = _read(scope["query_string"][:_LONGEST_QUERY])
         wanted = asked.get("lang")
         chosen = wanted if wanted in LANGUAGES else None
         language = chosen or preferred_language(_accept_language(scope["headers"]))

@@ -12,7 +12,6 @@ from emulator.domain.payment import DEFAULT_METHODS
 DEFAULT_LANGUAGE = "en"
 LANGUAGES = (DEFAULT_LANGUAGE, "am")
 
-_LONGEST_ACCEPT_LANGUAGE = 1_000
 _MOST_REMEMBERED = 64
 _NO_BREAK_SPACE = "\u00a0"
 
@@ -58,7 +57,7 @@ def load_catalogues(directory: Path) -> dict[str, Texts]:
 def preferred_language(accept_language: str) -> str:
     """The language that an `Accept-Language` header likes best among ours."""
     best, best_quality = DEFAULT_LANGUAGE, 0.0
-    for entry in accept_language[:_LONGEST_ACCEPT_LANGUAGE].split(","):
+    for entry in accept_language.split(","):
         language_range, _, parameters = entry.partition(";")
         language = language_range.strip().lower().partition("-")[0]
         quality = _quality(parameters)

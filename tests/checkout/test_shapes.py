@@ -51,3 +51,15 @@ async def test_customers_of_one_page_see_their_own(emulator: World) -> None:
         assert pages[0].response.text == pages[2].response.text
         tokens = {page.form("/cancel").fields["form_token"] for page in pages}
         assert len(tokens) == 2
+
+
+@pytest.mark.parametrize("leaf", ["", "?method=telebirr", "?method=bank_transfer", "/status"])
+async def test_a_page_asks_the_database_one_question(emulator: World, leaf: str) -> None:
+    visitor = await customer(emulator)
+    asked: list[str] = []
+    raw = emulator.running.engine.checkouts._database._raw
+    raw.set_trace_callback(asked.append)
+    response = await emulator.pages.get(visitor.path + leaf)
+    raw.set_trace_callback(None)
+    assert response.status_code == 200
+    assert len(asked) == 1, asked
