@@ -117,20 +117,20 @@ def _gateway(
 def _control(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
     from emulator.api.authentication import bearer_key
     from emulator.api.bodies import read_optional_object
-    from emulator.app.guard import Guard
+    from emulator.app.guard import Guard, HostGuard
     from emulator.control.app import build
 
     calls = build(engine=engine, bearer_key=bearer_key, read_object=read_optional_object)
-    return Guard(calls, settings, checkout)
+    return Guard(calls, HostGuard(settings, checkout))
 
 
 def _checkout(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
     from emulator.app.guard import HostGuard
     from emulator.checkout.app import build
 
-    pages = build(
+    return build(
         checkouts=engine.checkouts,
         templates=data_directory("templates"),
         shows_handset=not settings.no_handset,
+        check_host=HostGuard(settings, checkout).check,
     )
-    return HostGuard(pages, settings, checkout)

@@ -2,7 +2,7 @@
 
 from emulator.api.app import ASGIApp, Receive, Scope, Send
 from emulator.domain.errors import ForbiddenOrigin
-from emulator.domain.hosts import is_ip_literal, is_local_name, split_host
+from emulator.domain.hosts import authority, is_ip_literal, is_local_name, split_host
 from emulator.engine.payments import CheckoutAddress
 from emulator.settings import Settings
 
@@ -15,17 +15,13 @@ _GUARDED = frozenset({b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", 
 class HostGuard:
     """Refuses a `Host` that DNS could have been made to point here."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, checkout: CheckoutAddress) -> None:
-        self._app = app
+    def __init__(self, settings: Settings, checkout: CheckoutAddress) -> None:
         self._allowed = frozenset(settings.allowed_hosts)
         self._checkout = checkout
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Raises ForbiddenOrigin."""
-        self.check(_guarded(scope), scope)
-        await self._app(scope, receive, send)
-
-    def check(self, headers: dict[bytes, bytes], scope: Scope) -> None:  # noqa: ARG002
+    def check(self, scope: Scope) -> dict[bytes, bytes]:
+        """Look at a request; returns those of its headers that decide. Raises ForbiddenOrigin."""
+        headers = _guarded(scope)
         host = split_host(headers.get(b"host", b"").decode("latin-1"))
         if not (
             is_ip_literal(host)
@@ -38,24 +34,30 @@ class HostGuard:
                 f"The host '{shown}' is not known to be this machine."
                 f" Name it with --allowed-hosts {shown} if it is."
             )
+        return headers
 
     def _checkout_host(self) -> str:
         # Asked anew each time: the address may be changed while the program runs.
-        authority = self._checkout.base.partition("://")[2].partition("/")[0]
-        return split_host(authority.rpartition("@")[2])
+        return split_host(authority(self._checkout.base))
 
 
-class Guard(HostGuard):
+class Guard:
     """Refuses web pages of other origins as well."""
 
-    def check(self, headers: dict[bytes, bytes], scope: Scope) -> None:
-        super().check(headers, scope)
+    def __init__(self, app: ASGIApp, hosts: HostGuard) -> None:
+        self._app = app
+        self._hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Raises ForbiddenOrigin."""
+        headers = self._hosts.check(scope)
         origin = headers.get(b"origin")
         # Without the scheme, which a proxy in front changes; `null` has no host at all.
         if origin is not None and origin.partition(b"://")[2] != headers.get(b"host"):
             raise ForbiddenOrigin("A web page of another origin may not call the control API.")
         if headers.get(b"sec-fetch-site") == b"cross-site" and not _is_navigation(headers, scope):
             raise ForbiddenOrigin("A web page of another site may not call the control API.")
+        await self._app(scope, receive, send)
 
 
 def _guarded(scope: Scope) -> dict[bytes, bytes]:

@@ -26,6 +26,9 @@ from emulator.domain.errors import (
 from emulator.engine.checkouts import Checkouts
 
 Endpoint = Callable[[Request, str], Awaitable[Response]]
+CheckHost = Callable[[Scope], object]
+
+STATUS = "status"
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self';"
@@ -41,13 +44,19 @@ _HEADERS = [
 _NO_STORE = (b"cache-control", b"no-store")
 _CHECKOUT = re.compile(r"/c/(?P<token>[A-Za-z0-9]{1,64})(?:/(?P<leaf>[a-z]+))?", re.ASCII)
 _FILE = re.compile(rf"/{DIRECTORY}/(?P<name>[a-z0-9.-]+)", re.ASCII)
+_READING = ("GET", "HEAD")
 _ANY_CHECKOUT = re.compile(r"/c/[^/]+")
 
 logger = logging.getLogger(__name__)
 
 
-def build(*, checkouts: Checkouts, templates: Path, shows_handset: bool) -> ASGIApp:
-    """The room's application; `shows_handset` puts the simulated phone beside the pages."""
+def build(
+    *, checkouts: Checkouts, templates: Path, shows_handset: bool, check_host: CheckHost
+) -> ASGIApp:
+    """The room's application; `shows_handset` puts the simulated phone beside the pages.
+
+    `check_host` raises ForbiddenOrigin for a request that does not mean this machine.
+    """
     directory = templates / "checkout"
     assets = Assets(directory / DIRECTORY)
     renderer = Renderer(directory, assets, shows_handset=shows_handset)
@@ -57,12 +66,12 @@ def build(*, checkouts: Checkouts, templates: Path, shows_handset: bool) -> ASGI
         ("POST", None): pages.pay,
         ("GET", "wait"): pages.follow,
         ("GET", "bank"): pages.bank,
-        ("GET", "status"): pages.watch,
+        ("GET", STATUS): pages.watch,
         ("POST", "answer"): pages.answer,
         ("POST", "cancel"): pages.cancel,
         ("GET", "cancelled"): pages.leave,
     }
-    return CheckoutApp(routes=routes, assets=assets, renderer=renderer)
+    return CheckoutApp(routes=routes, assets=assets, renderer=renderer, check_host=check_host)
 
 
 class CheckoutApp:
@@ -74,22 +83,24 @@ class CheckoutApp:
         routes: dict[tuple[str, str | None], Endpoint],
         assets: Assets,
         renderer: Renderer,
+        check_host: CheckHost,
     ) -> None:
+        self._check_host = check_host
         self._routes = routes
         self._assets = assets
         self._renderer = renderer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Raises UnknownRoute where a program, not a browser, asks for what is not here."""
+        """Raises what is refused to a program instead of a person."""
         request = Request(scope, receive)
         try:
+            self._check_host(scope)
             response = await self._respond(request)
         except Refusal as refusal:
-            if isinstance(refusal, UnknownRoute) and not _is_browser(request):
+            if _asks_program(request, refusal):
                 raise
-            response = self._renderer.page(
-                self._renderer.visit(request), _view_of(refusal, request)
-            )
+            visit = self._renderer.visit(request)
+            response = self._renderer.page(visit, _view_of(refusal, request))
         except Exception:
             logger.exception("%s %s failed", request.method, request.scope["path"])
             visit = self._renderer.visit(request)
@@ -123,6 +134,9 @@ def _view_of(refusal: Refusal, request: Request) -> View:
             return views.problem("not_found", "not_found_body", status=404)
         case NotReady():
             return views.problem("wrong", None, status=503)
+        case ForbiddenOrigin() if request.method in _READING:
+            # Only who runs the emulator can mend this, so it is told in full.
+            return views.problem("forbidden_host", None, status=403, detail=refusal.message)
         case ForbiddenOrigin():
             return views.problem("forbidden", "nothing_changed", status=403, token=token)
         case InvalidRequest():
@@ -130,8 +144,16 @@ def _view_of(refusal: Refusal, request: Request) -> View:
     return views.problem("wrong", "nothing_changed", status=409, token=token)
 
 
-def _is_browser(request: Request) -> bool:
-    return "text/html" in request.headers.get("accept", "")
+def _asks_program(request: Request, refusal: Refusal) -> bool:
+    """Whether no person will see the answer: a script of our own asks, or no browser at all."""
+    match = _CHECKOUT.fullmatch(request.scope["path"])
+    if match is not None and match["leaf"] == STATUS:
+        return True
+    is_read = request.method in _READING
+    is_strange = isinstance(refusal, UnknownRoute) or (
+        isinstance(refusal, ForbiddenOrigin) and is_read
+    )
+    return is_strange and "text/html" not in request.headers.get("accept", "")
 
 
 def _protect(response: Response) -> None:

@@ -12,11 +12,13 @@ from emulator.domain.errors import (
     RequestTooLarge,
     UnsupportedContentType,
 )
+from emulator.domain.hosts import authority
 
 TOKEN_FIELD = "form_token"  # noqa: S105 - the name of a field
 MOST_BYTES = 16 * 1024
 MOST_FIELDS = 20
 
+_SCHEMES = ("http", "https")
 _MEDIA_TYPE = "application/x-www-form-urlencoded"
 
 
@@ -41,8 +43,9 @@ def check_origin(headers: Mapping[str, str], *, public_url: str) -> None:
     Behind a proxy, ours is the origin of the checkout's public URL. Raises ForbiddenOrigin.
     """
     origin = headers.get("origin")
-    ours = (headers.get("host", "").lower(), _authority(public_url))
-    if origin is not None and _authority(origin) not in ours:
+    scheme = (origin or "").partition("://")[0]
+    ours = (authority(f"{scheme}://{headers.get('host', '')}"), authority(public_url))
+    if origin is not None and (scheme not in _SCHEMES or authority(origin) not in ours):
         raise ForbiddenOrigin("A web page of another origin may not pay.")
 
 
@@ -50,10 +53,6 @@ def check_token(form: Mapping[str, str], expected: str) -> None:
     """Refuse a form that is not of this checkout's own page. Raises ForbiddenOrigin."""
     if not hmac.compare_digest(form.get(TOKEN_FIELD, "").encode(), expected.encode()):
         raise ForbiddenOrigin("The form does not come from this checkout's page.")
-
-
-def _authority(url: str) -> str:
-    return url.partition("://")[2].partition("/")[0].lower()
 
 
 def _check_content_type(content_type: str) -> None:

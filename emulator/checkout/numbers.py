@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from emulator.domain.outcomes import Handset, Outcome
-from emulator.domain.payment import Reason, Status
+from emulator.domain.payment import DEFAULT_REASON, Reason, Status
 from emulator.domain.phones import local_phone
 from emulator.engine.checkouts import TestNumber
 
@@ -12,14 +12,13 @@ _LABEL_OF_REASON = {
     Reason.USER_CANCELLED: "number_cancels",
     Reason.TIMEOUT: "number_times_out",
     Reason.WRONG_PIN: "wrong_pin_answer",
-    Reason.BANK_DECLINED: "declined",
-    Reason.LIMIT_EXCEEDED: "limit_exceeded",
-    Reason.PROVIDER_ERROR: "provider_error",
+    Reason.BANK_DECLINED: "number_declined",
+    Reason.LIMIT_EXCEEDED: "number_over_limit",
+    Reason.PROVIDER_ERROR: "number_unavailable",
 }
 _LABEL_OF_STATUS = {
     Status.COMPLETED: "number_completes",
-    Status.REFUNDED: "refunded",
-    Status.PROCESSING: "number_stays",
+    Status.REFUNDED: "number_refunded",
 }
 
 
@@ -61,4 +60,6 @@ def _label(outcome: Outcome) -> str:
     if not outcome.steps:
         return "number_stays"
     last = outcome.steps[-1]
-    return _LABEL_OF_STATUS[last.status] if last.reason is None else _LABEL_OF_REASON[last.reason]
+    if last.status is Status.FAILED:
+        return _LABEL_OF_REASON[last.reason or DEFAULT_REASON]
+    return _LABEL_OF_STATUS[last.status]

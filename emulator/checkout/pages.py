@@ -1,5 +1,6 @@
 """What each page and each form of a checkout does: decode, one verb, a view or a redirect."""
 
+from collections import Counter
 from contextlib import suppress
 
 from starlette.requests import Request
@@ -19,8 +20,11 @@ from emulator.engine.checkouts import Checkout, Checkouts
 from emulator.engine.customer import Answer, Submission
 
 SEE_OTHER = 303
-# A held request takes one of the six connections that a browser opens to a host.
 WATCH_MS = 10_000
+# A held request takes one of the six connections that a browser opens to a host; a page beyond
+# that many asks again and again instead.
+MOST_HELD = 3
+AGAIN_MS = 150
 
 
 class Pages:
@@ -32,21 +36,22 @@ class Pages:
     def __init__(self, checkouts: Checkouts, renderer: Renderer) -> None:
         self._checkouts = checkouts
         self._renderer = renderer
+        self._held: Counter[str] = Counter()
 
     async def show(self, request: Request, token: str) -> Response:
         """`GET /c/{token}`: the checkout opened afresh."""
         visit = self._renderer.visit(request)
         checkout = await self._checkouts.open(token)
-        method = views.phone_method(checkout.payment, visit.asked)
+        method = views.phone_method(checkout.payment, visit.query)
         numbers = await self._checkouts.test_numbers(checkout, method) if method else ()
-        view = views.opened(checkout, asked=visit.asked, numbers=numbers)
+        view = views.opened(checkout, asked=visit.query, numbers=numbers)
         return self._renderer.page(visit, view, checkout)
 
     async def follow(self, request: Request, token: str) -> Response:
         """`GET /c/{token}/wait`: where the customer is after the submit."""
         visit = self._renderer.visit(request)
         checkout = await self._checkouts.open(token)
-        view = views.followed(checkout, asked=visit.asked)
+        view = views.followed(checkout, asked=visit.query)
         if view is None:
             return _see(visit, token)
         return self._renderer.page(visit, view, checkout)
@@ -63,16 +68,29 @@ class Pages:
     async def watch(self, request: Request, token: str) -> Response:
         """`GET /c/{token}/status?seen=…`: what a page that is open watches, in JSON.
 
-        Answered as soon as it differs from what the page has seen. Raises NotReady.
+        Answered as soon as it differs from what the page has seen, unless as many requests of the
+        same machine are held already: then at once, and `again_ms` says when to come back. Raises
+        NotReady.
         """
-        seen = self._renderer.visit(request).asked.get("seen", "")
-        checkout = await self._checkouts.changed(token, seen, timeout_ms=WATCH_MS)
+        seen = request.query_params.get("seen", "")
+        machine = "" if request.client is None else request.client.host
+        holds = self._held[machine] < MOST_HELD
+        self._held[machine] += holds
+        try:
+            checkout = await self._checkouts.changed(
+                token, seen, timeout_ms=WATCH_MS if holds else 0
+            )
+        finally:
+            self._held[machine] -= holds
+            if not self._held[machine]:
+                del self._held[machine]
         return JSONResponse(
             {
                 "status": checkout.payment.status,
                 "moment": checkout.moment,
                 "left_ms": views.left_ms(checkout),
                 "is_flowing": checkout.is_flowing,
+                "again_ms": 0 if holds else AGAIN_MS,
             }
         )
 
@@ -96,7 +114,7 @@ class Pages:
         method, phone, bank = form.get("method", ""), form.get("phone"), form.get("bank")
         try:
             payment = await self._checkouts.pay(
-                token, Submission(method=method, phone=phone, bank=bank)
+                checkout, Submission(method=method, phone=phone, bank=bank)
             )
         except MissingParameter:
             return _see(visit, token, method=method)
@@ -120,15 +138,15 @@ class Pages:
             raise InvalidField("answer", "There is no such answer.") from None
         # Where somebody else was first, or nobody is asked, the present state says so.
         with suppress(IllegalTransition):
-            payment = await self._checkouts.answer(token, answer)
+            payment = await self._checkouts.answer(checkout, answer)
         return _see(visit, token, _leaf_after_submit(payment))
 
     async def cancel(self, request: Request, token: str) -> Response:
         """`POST /c/{token}/cancel`: leave before anything was submitted."""
         visit = self._renderer.visit(request)
-        await self._form(request, token)
+        checkout, _ = await self._form(request, token)
         try:
-            await self._checkouts.cancel(token)
+            await self._checkouts.cancel(checkout)
         except IllegalTransition:
             return _see(visit, token)
         return _see(visit, token, "cancelled")
@@ -142,7 +160,7 @@ class Pages:
 
 
 def _see(visit: Visit, token: str, leaf: str = "", **query: str) -> Response:
-    return RedirectResponse(visit.checkout(token, leaf, **query), SEE_OTHER)
+    return RedirectResponse(visit.address(token, leaf, **query), SEE_OTHER)
 
 
 def _leaf_after_submit(payment: Payment) -> str:

@@ -9,14 +9,15 @@ from urllib.parse import parse_qsl, urlencode
 
 import jinja2
 import msgspec
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from emulator.checkout.assets import Assets
 from emulator.checkout.numbers import offered
-from emulator.checkout.shapes import Shape, slots
+from emulator.checkout.shapes import Shape, Slot
 from emulator.checkout.texts import LANGUAGES, Texts, load_catalogues, preferred_language
-from emulator.checkout.views import View
+from emulator.checkout.views import ANSWERING_REFRESH_S, Screen, View
 from emulator.domain.banks import BANKS
 from emulator.engine.checkouts import Checkout, TestNumber
 
@@ -29,11 +30,16 @@ _LONGEST_ACCEPT_LANGUAGE = 1_000
 _LONG_AMOUNT = 16
 
 # What differs from customer to customer.
-_SLOTS = slots(
-    {"root", "checkout", "here", "switch", "token", "form_token", "moment"}
-    | {"merchant", "monogram", "amount", "phone", "masked_phone", "left", "left_ms"}
-    | {"back", "destination"}
-)
+_SLOTS = {
+    name: Slot(name)
+    for name in (
+        *("root", "checkout", "here", "switch", "token", "form_token", "moment"),
+        *("monogram", "amount", "phone", "masked_phone", "left", "left_ms"),
+        *("back", "destination", "detail"),
+    )
+}
+# A name may be written from right to left; the sentence around it is not.
+_MERCHANT = Markup("<bdi>{}</bdi>").format(Slot("merchant"))
 
 # What most pages lack.
 _ABSENT: dict[str, Hashable] = {
@@ -41,7 +47,6 @@ _ABSENT: dict[str, Hashable] = {
     "status": None,
     "is_watched": False,
     "is_leaving": False,
-    "refresh_s": None,
     "has_others": False,
 }
 
@@ -63,12 +68,12 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
     so that the pages work below whatever path a proxy puts them.
     """
 
-    asked: Mapping[str, str]
+    query: Mapping[str, str]
     texts: Texts
     chosen: str | None
     root: str
 
-    def checkout(self, token: str, leaf: str = "", **query: str) -> str:
+    def address(self, token: str, leaf: str = "", **query: str) -> str:
         """The address of a page of a checkout, as a reference relative to this request."""
         if self.chosen is not None:
             query = {"lang": self.chosen, **query}
@@ -89,10 +94,8 @@ def _written(query: tuple[tuple[str, str], ...]) -> str:
 
 
 def _accept_language(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    for name, value in headers:
-        if name == b"accept-language":
-            return value[:_LONGEST_ACCEPT_LANGUAGE].decode("latin-1")
-    return ""
+    values = [value for name, value in headers if name == b"accept-language"]
+    return b",".join(values)[:_LONGEST_ACCEPT_LANGUAGE].decode("latin-1")
 
 
 class Renderer:
@@ -110,14 +113,14 @@ class Renderer:
     def visit(self, request: Request) -> Visit:
         """How a request is to be answered: `?lang=` decides, then `Accept-Language`."""
         scope = request.scope
-        asked = _read(scope["query_string"][:_LONGEST_QUERY])
-        wanted = asked.get("lang")
+        query = _read(scope["query_string"][:_LONGEST_QUERY])
+        wanted = query.get("lang")
         chosen = wanted if wanted in LANGUAGES else None
         language = chosen or preferred_language(_accept_language(scope["headers"]))
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         depth = raw_path.partition(b"?")[0].count(b"/") - 1
         return Visit(
-            asked=asked,
+            query=query,
             texts=self._catalogues[language],
             chosen=chosen,
             root="../" * depth or "./",
@@ -125,13 +128,15 @@ class Renderer:
 
     def page(self, visit: Visit, view: View, checkout: Checkout | None = None) -> HTMLResponse:
         """The page of a view; without a checkout one that knows of no payment."""
+        handset = view.handset if self._shows_handset else None
         values: dict[str, Hashable] = {
             **_ABSENT,
             "chosen": visit.chosen,
             "page": view.page,
             "heading": view.heading,
-            "handset": view.handset if self._shows_handset else None,
+            "handset": handset,
             "numbers": view.numbers,
+            "refresh_s": ANSWERING_REFRESH_S if handset is Screen.ASKING else view.refresh_s,
             **view.values,
         }
         texts = {"root": visit.root, **view.texts}
@@ -146,7 +151,7 @@ class Renderer:
                 "checkout": f"{visit.root}c/{checkout.token}",
                 "form_token": checkout.form_token,
                 "merchant": checkout.merchant,
-                "monogram": checkout.merchant[:1],
+                "monogram": checkout.merchant.strip()[:1],
                 "amount": amount,
             }
             if view.leaf is not None:
@@ -161,6 +166,7 @@ class Renderer:
         return Shape(
             template.render(
                 **_SLOTS,
+                merchant=_MERCHANT,
                 **_QUERIES[cast("str | None", values["chosen"])],
                 **{**values, "numbers": [offered(number) for number in numbers]},
             )
@@ -171,8 +177,8 @@ def _watched(visit: Visit, view: View, checkout: Checkout, leaf: str) -> dict[st
     """Where this very page is found, in this language and the other, and what it has seen."""
     other = {**view.query, "lang": visit.texts.other_language}
     return {
-        "here": visit.checkout(checkout.token, leaf, **view.query),
-        "switch": visit.checkout(checkout.token, leaf, **other),
+        "here": visit.address(checkout.token, leaf, **view.query),
+        "switch": visit.address(checkout.token, leaf, **other),
         "moment": checkout.moment,
     }
 

@@ -38,8 +38,3 @@ class Shape:
         """The page. Raises KeyError for a slot that is left open."""
         escaped = {name: escape(text) for name, text in texts.items()}
         return self._format % tuple([escaped[name] for name in self._names])
-
-
-def slots(names: set[str]) -> dict[str, Slot]:
-    """A slot for each name, to render a template with."""
-    return {name: Slot(name) for name in names}

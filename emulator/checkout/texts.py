@@ -1,7 +1,8 @@
 """The words of the pages: a catalogue a language, which is shown, and how money is written."""
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,6 +14,7 @@ DEFAULT_LANGUAGE = "en"
 LANGUAGES = (DEFAULT_LANGUAGE, "am")
 
 _MOST_REMEMBERED = 64
+_QUALITY = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?", re.ASCII)
 _NO_BREAK_SPACE = "\u00a0"
 
 
@@ -58,7 +60,7 @@ def preferred_language(accept_language: str) -> str:
     """The language that an `Accept-Language` header likes best among ours."""
     best, best_quality = DEFAULT_LANGUAGE, 0.0
     for entry in accept_language.split(","):
-        language_range, _, parameters = entry.partition(";")
+        language_range, *parameters = entry.split(";")
         language = language_range.strip().lower().partition("-")[0]
         quality = _quality(parameters)
         if language in LANGUAGES and quality > best_quality:
@@ -66,11 +68,10 @@ def preferred_language(accept_language: str) -> str:
     return best
 
 
-def _quality(parameters: str) -> float:
-    name, _, value = parameters.strip().partition("=")
-    if name.strip().lower() != "q":
-        return 1.0
-    try:
-        return float(value)
-    except ValueError:
-        return 0.0
+def _quality(parameters: Sequence[str]) -> float:
+    """How much a language is liked; what cannot be read says nothing for it."""
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "q":
+            return float(value) if _QUALITY.fullmatch(value.strip()) else 0.0
+    return 1.0

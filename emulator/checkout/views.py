@@ -10,7 +10,7 @@ from emulator.checkout.numbers import minutes
 from emulator.domain.banks import BANKS
 from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Payment, Reason, Status
 from emulator.domain.phones import mask_phone, normalise_phone
-from emulator.domain.timers import TimerKind
+from emulator.domain.timers import is_asked
 from emulator.engine.checkouts import Checkout, TestNumber
 from emulator.engine.customer import Answer
 
@@ -44,7 +44,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 _CLOSED_MENU = {"menu": "closed"}
 
 
-class Handset(StrEnum):
+class Screen(StrEnum):
     """What the simulated phone beside the page shows."""
 
     IDLE = "idle"
@@ -58,7 +58,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     `leaf` and `query` are the address below `/c/{token}` under which a GET shows the same page,
     and None where there is no such. `values` decide what the page looks like; `texts` are filled
-    in, and nothing depends on them. Beside the page are the test `numbers` that its form can be
+    in, and nothing depends on them. Where no script does, the page looks again by itself every
+    `refresh_s`. Beside the page are the test `numbers` that its form can be
     filled in with, and the simulated phone; without a `handset` there is none.
     """
 
@@ -69,8 +70,9 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     query: Mapping[str, str] = _NOTHING
     values: Mapping[str, Hashable] = _NOTHING
     texts: Mapping[str, str] = _NOTHING
+    refresh_s: int | None = None
     numbers: tuple[TestNumber, ...] = ()
-    handset: Handset | None = None
+    handset: Screen | None = None
 
 
 class WrongPhone(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,17 +122,14 @@ def followed(checkout: Checkout, *, asked: Mapping[str, str]) -> View | None:
 def at_bank(checkout: Checkout) -> View | None:
     """The bank's simulated page; None where no bank waits for an answer."""
     payment = checkout.payment
-    if payment.method != BANK_TRANSFER or not _is_asked(checkout):
+    if payment.method != BANK_TRANSFER or not is_asked(checkout.scheduled):
         return None
     return View(
         page="bank",
         heading="bank_page",
         leaf="bank",
-        values={
-            "refresh_s": ANSWERING_REFRESH_S,
-            "bank": _bank_name(payment),
-            "answers": tuple(BANK_ANSWERS.items()),
-        },
+        values={"bank": _bank_name(payment), "answers": tuple(BANK_ANSWERS.items())},
+        refresh_s=ANSWERING_REFRESH_S,
     )
 
 
@@ -162,15 +161,29 @@ def wrong_phone(phone: str, method: str) -> WrongPhone:
     return WrongPhone(problem=problem, typed=phone[:_LONGEST_TYPED])
 
 
-def problem(heading: str, sentence: str | None, *, status: int, token: str | None = None) -> View:
-    """A page that says why something was not done; `token` is the checkout to go back to."""
+def problem(
+    heading: str,
+    sentence: str | None,
+    *,
+    status: int,
+    token: str | None = None,
+    detail: str | None = None,
+) -> View:
+    """A page that says why something was not done; `token` is the checkout to go back to.
+
+    `detail` is for whoever runs the emulator.
+    """
     return View(
         page="problem",
         heading=heading,
         status=status,
         leaf=None,
-        values={"sentence": sentence, "has_checkout": token is not None},
-        texts={} if token is None else {"token": token},
+        values={
+            "sentence": sentence,
+            "has_checkout": token is not None,
+            "has_detail": detail is not None,
+        },
+        texts={"token": token or "", "detail": detail or ""},
     )
 
 
@@ -192,7 +205,7 @@ def _offer(payment: Payment, asked: Mapping[str, str], numbers: tuple[TestNumber
         page="choose",
         heading="choose_method",
         values={"methods": payment.methods},
-        handset=Handset.IDLE if takes_phone else None,
+        handset=Screen.IDLE if takes_phone else None,
     )
 
 
@@ -210,20 +223,22 @@ def _method_form(
     takes_phone = method in PHONE_METHODS
     wrong = _told_wrong(method, asked)
     phone = asked.get("phone", "")[:_LONGEST_TYPED]
+    is_filled = phone != "" and wrong is None
+    filled = {"phone": phone} if is_filled else {}
     return View(
         page="method-form",
         heading="payment_method",
-        query={"method": method, **(wrong.query if wrong else {})},
+        query={"method": method, **(wrong.query if wrong else filled)},
         values={
             **common,
             "takes_phone": takes_phone,
             "hint": _HINT_OF_METHOD.get(method),
             "problem": wrong and wrong.problem,
-            "is_filled": phone != "" and wrong is None,
+            "is_filled": is_filled,
         },
         texts={"phone": phone},
         numbers=numbers,
-        handset=Handset.IDLE if takes_phone else None,
+        handset=Screen.IDLE if takes_phone else None,
     )
 
 
@@ -237,9 +252,10 @@ def _told_wrong(method: str, asked: Mapping[str, str]) -> WrongPhone | None:
 
 def _waiting(checkout: Checkout, asked: Mapping[str, str]) -> View:
     payment = checkout.payment
-    is_asked = _is_asked(checkout)
+    asks = is_asked(checkout.scheduled)
     is_on_phone = payment.method in PHONE_METHODS
-    has_ignored = is_on_phone and is_asked and asked.get("menu") == _CLOSED_MENU["menu"]
+    has_ignored = is_on_phone and asks and asked.get("menu") == _CLOSED_MENU["menu"]
+    has_phone = payment.phone is not None
     left = left_ms(checkout)
     return View(
         page="waiting",
@@ -247,10 +263,9 @@ def _waiting(checkout: Checkout, asked: Mapping[str, str]) -> View:
         leaf="wait",
         query=_CLOSED_MENU if has_ignored else {},
         values={
-            "refresh_s": ANSWERING_REFRESH_S if is_asked else WAITING_REFRESH_S,
             "is_on_phone": is_on_phone,
-            "has_phone": payment.phone is not None,
-            "bank": _bank_name(payment) if is_asked and not is_on_phone else None,
+            "has_phone": has_phone,
+            "bank": _bank_name(payment) if asks and not is_on_phone else None,
             "has_left": left is not None,
             "is_flowing": checkout.is_flowing,
         },
@@ -259,18 +274,15 @@ def _waiting(checkout: Checkout, asked: Mapping[str, str]) -> View:
             "left_ms": str(left),
             "left": "" if left is None else minutes(left),
         },
-        handset=_handset(is_asked=is_asked, has_ignored=has_ignored) if payment.phone else None,
+        refresh_s=WAITING_REFRESH_S,
+        handset=_screen(asks=asks, has_ignored=has_ignored) if is_on_phone and has_phone else None,
     )
 
 
-def _handset(*, is_asked: bool, has_ignored: bool) -> Handset:
-    if not is_asked:
-        return Handset.SCRIPTED
-    return Handset.IGNORED if has_ignored else Handset.ASKING
-
-
-def _is_asked(checkout: Checkout) -> bool:
-    return any(timer.kind is TimerKind.HANDSET_TIMEOUT for timer in checkout.scheduled)
+def _screen(*, asks: bool, has_ignored: bool) -> Screen:
+    if not asks:
+        return Screen.SCRIPTED
+    return Screen.IGNORED if has_ignored else Screen.ASKING
 
 
 def _bank_name(payment: Payment) -> str | None:

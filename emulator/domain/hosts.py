@@ -5,6 +5,7 @@ from ipaddress import ip_address
 
 _LOCAL_NAMES = frozenset({"host.docker.internal", "host.containers.internal"})
 _LOCAL_SUFFIXES = (".localhost", ".test")
+_USUAL_PORTS = {"http": ":80", "https": ":443"}
 # Asked of every request but the contract's, nearly always of the same host.
 _REMEMBERED = 64
 
@@ -27,6 +28,13 @@ def is_local_name(host: str) -> bool:
     return bare != "" and (
         "." not in bare or bare in _LOCAL_NAMES or bare.endswith(_LOCAL_SUFFIXES)
     )
+
+
+def authority(url: str) -> str:
+    """Host and port of a URL or an origin, as browsers write them: without the usual port."""
+    scheme, _, rest = url.partition("://")
+    named = rest.partition("/")[0].rpartition("@")[2].lower()
+    return named.removesuffix(_USUAL_PORTS.get(scheme.lower(), ""))
 
 
 def split_host(host_header: str) -> str:

@@ -42,6 +42,10 @@ class Reason(StrEnum):
     PROVIDER_ERROR = "provider_error"
 
 
+# Of a payment that fails where nobody has said why.
+DEFAULT_REASON = Reason.PROVIDER_ERROR
+
+
 class Terms:
     """What was agreed at creation and never changes, kept as the JSON it is answered with."""
 

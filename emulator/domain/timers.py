@@ -1,5 +1,6 @@
 """What is going to happen by itself, and when."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -24,3 +25,8 @@ class Timer(NamedTuple):
     payment: int
     kind: TimerKind
     change: Change
+
+
+def is_asked(scheduled: Iterable[Timer]) -> bool:
+    """Whether somebody is asked, on the phone or at the bank: all that is scheduled tells."""
+    return any(timer.kind is TimerKind.HANDSET_TIMEOUT for timer in scheduled)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from emulator.domain.errors import IllegalTransition, InvalidField
 from emulator.domain.instants import Instant
-from emulator.domain.payment import Payment, Reason, Status
+from emulator.domain.payment import DEFAULT_REASON, Payment, Reason, Status
 
 
 class Edge(Enum):
@@ -90,7 +90,7 @@ def _method_after(payment: Payment, change: Change) -> str | None:
 
 def _reason_after(change: Change) -> Reason | None:
     if change.to is Status.FAILED:
-        return change.reason or Reason.PROVIDER_ERROR
+        return change.reason or DEFAULT_REASON
     if change.reason is not None:
         raise InvalidField("reason", f"A payment that becomes {change.to} has no reason.")
     return None

@@ -18,7 +18,7 @@ from emulator.engine.customer import Answer, Customer, Submission
 from emulator.engine.directory import Directory
 from emulator.engine.rules import Rules
 from emulator.engine.settling import Settling
-from emulator.storage import payments, timers
+from emulator.storage import timers
 from emulator.storage.batch import ORDINAL_BITS, Transaction
 from emulator.storage.database import Database
 
@@ -139,27 +139,20 @@ class Checkouts:
             )
         return tuple(TestNumber(phone=phone, outcome=outcome) for phone, outcome in numbers)
 
-    async def pay(self, token: str, submission: Submission) -> Payment:
+    async def pay(self, checkout: Checkout, submission: Submission) -> Payment:
         """Raises UnknownCheckout and as `Customer.pay`."""
-        owner, payment = await self._find(token)
-        return await self._customer.pay(owner, payment.id, submission)
+        payment = checkout.payment
+        return await self._customer.pay(self._owner_of(payment), payment.id, submission)
 
-    async def answer(self, token: str, answer: Answer) -> Payment:
+    async def answer(self, checkout: Checkout, answer: Answer) -> Payment:
         """Raises UnknownCheckout and as `Customer.answer`."""
-        owner, payment = await self._find(token)
-        return await self._customer.answer(owner, payment.id, answer)
+        payment = checkout.payment
+        return await self._customer.answer(self._owner_of(payment), payment.id, answer)
 
-    async def cancel(self, token: str) -> Payment:
+    async def cancel(self, checkout: Checkout) -> Payment:
         """Raises UnknownCheckout and as `Customer.cancel`."""
-        owner, payment = await self._find(token)
-        return await self._customer.cancel(owner, payment.id)
-
-    async def _find(self, token: str) -> tuple[Owner, Payment]:
-        payment_id = ids.payment_id(token)
-        payment = await self._database.read(partial(_find, payment_id=payment_id))
-        if payment is None:
-            raise UnknownCheckout
-        return self._owner_of(payment), payment
+        payment = checkout.payment
+        return await self._customer.cancel(self._owner_of(payment), payment.id)
 
     def _owner_of(self, payment: Payment) -> Owner:
         """Raises UnknownCheckout where its account was deleted meanwhile."""
@@ -167,7 +160,3 @@ class Checkouts:
         if owner is None:
             raise UnknownCheckout
         return owner
-
-
-def _find(tx: Transaction, *, payment_id: str) -> Payment | None:
-    return payments.find_of_anyone(tx, payment_id)

@@ -17,7 +17,7 @@ from emulator.domain.instants import Instant
 from emulator.domain.outcomes import HANDSET_TIMEOUT_MS, Outcome, Scripted
 from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Payment, Reason, Status
 from emulator.domain.phones import method_of_phone, normalise_phone
-from emulator.domain.timers import Timer, TimerKind
+from emulator.domain.timers import Timer, TimerKind, is_asked
 from emulator.domain.transitions import Change
 from emulator.engine.accounts import Account, Owner
 from emulator.engine.changes import Changes
@@ -187,7 +187,7 @@ class Customer:
         self, tx: Transaction, owner: Owner, payment: Payment, now: Instant, *, answer: Answer
     ) -> Payment:
         scheduled = timers.of_payment(tx, owner.account.number, payment)
-        if all(timer.kind is not TimerKind.HANDSET_TIMEOUT for timer in scheduled):
+        if not is_asked(scheduled):
             raise IllegalTransition(
                 f"Nobody is asked: the payment is {payment.status} and waits for no answer."
             )

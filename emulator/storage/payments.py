@@ -129,12 +129,6 @@ def find(tx: Transaction, owner: int, payment_id: str) -> Payment | None:
     return payment_of_row(row)
 
 
-def find_of_anyone(tx: Transaction, payment_id: str) -> Payment | None:
-    """A payment by its id alone, for the customer, who has no key."""
-    row = tx.execute(_BY_ID, (payment_id,)).fetchone()
-    return None if row is None else payment_of_row(row)
-
-
 def get(tx: Transaction, position: int) -> Payment:
     return payment_of_row(tx.execute(_BY_POSITION, (position,)).fetchone())
 

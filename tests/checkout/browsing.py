@@ -7,20 +7,17 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import httpx
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, async_playwright
 
-from tests.world import headers, order
+from tests.world import LIVE_KEY, START, TEST_KEY, headers, order
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-SCREENSHOTS = REPOSITORY / "artifacts" / "checkout"
 CHROMIUM = shutil.which("chromium")
-PHONE = {"width": 390, "height": 844}
-DESKTOP = {"width": 1280, "height": 900}
 
 _CHROMIUM_ARGUMENTS = [
     "--headless",
@@ -36,17 +33,73 @@ _READY_WITHIN_S = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class Shop:
-    """A merchant's site: it answers every address with that address."""
+    """A merchant's site: it answers every address with that address, but for the one to stay at."""
 
     base: str
 
     @property
     def success_url(self) -> str:
-        return f"{self.base}/ok?order=1&name=%C3%A9#thanks"
+        return f"{self.base}/ok?order=1&name=%C3%A9&amp;x=;+%22#thanks"
 
     @property
     def cancel_url(self) -> str:
-        return f"{self.base}/no"
+        return f"{self.base}/no?back=%2F%3Fa%3D1&&x"
+
+    @property
+    def nowhere_url(self) -> str:
+        """An address that leads nowhere: a browser on its way there stays where it is."""
+        return f"{self.base}/nowhere"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merchant:
+    """An account of the emulator, and what a test does with it through the APIs."""
+
+    api: httpx.AsyncClient
+    shop: Shop
+    checkout: str
+    key: str = TEST_KEY
+    live_key: str = LIVE_KEY
+
+    def in_live_mode(self) -> "Merchant":
+        return replace(self, key=self.live_key)
+
+    async def create(self, **changes: Any) -> dict[str, Any]:
+        urls = {"success_url": self.shop.success_url, "cancel_url": self.shop.cancel_url}
+        return await self._post("/v1/payments", order(**{**urls, **changes}))
+
+    async def pay(self, payment: dict[str, Any], method: str, **target: str) -> None:
+        """What the customer does on another page: `phone=` or `bank=` is the target."""
+        await self._post(_path(payment, "pay"), {"method": method, **target})
+
+    async def answer(self, payment: dict[str, Any], answer: str) -> None:
+        """What the customer does on the phone, or at the bank."""
+        await self._post(_path(payment, "answer"), {"answer": answer})
+
+    async def transition(self, payment: dict[str, Any], *statuses: str) -> None:
+        for status in statuses:
+            await self._post(_path(payment, "transition"), {"status": status})
+
+    async def advance(self, seconds: float) -> None:
+        await self._post("/_emulator/clock/advance", {"seconds": seconds})
+
+    async def set_clock(self, *, frozen: bool) -> None:
+        response = await self.api.put(
+            "/_emulator/clock", json={"frozen": frozen}, headers=headers(self.key)
+        )
+        assert response.is_success, response.text
+
+    async def timeline(self, payment: dict[str, Any]) -> list[str]:
+        response = await self.api.get(_path(payment), headers=headers(self.key))
+        return [entry["status"] for entry in response.json()["timeline"]]
+
+    async def status(self, payment: dict[str, Any]) -> str:
+        return (await self.timeline(payment))[-1]
+
+    async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        response = await self.api.post(path, json=body, headers=headers(self.key))
+        assert response.is_success, response.text
+        return dict(response.json())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,41 +108,38 @@ class Emulator:
 
     api: httpx.AsyncClient
     shop: Shop
+    checkout: str
 
-    async def create(self, **changes: Any) -> dict[str, Any]:
-        urls = {"success_url": self.shop.success_url, "cancel_url": self.shop.cancel_url}
-        body = order(**{**urls, **changes})
-        response = await self.api.post("/v1/payments", json=body, headers=headers())
+    @property
+    def demo(self) -> Merchant:
+        """The account that is there at start; its clock flows."""
+        return Merchant(api=self.api, shop=self.shop, checkout=self.checkout)
+
+    async def merchant(self, name: str, *, clock: str = f"frozen@{START}") -> Merchant:
+        """An account of its own, whose time stands still unless it is asked to flow."""
+        response = await self.api.post("/_emulator/accounts", json={"name": name, "clock": clock})
         assert response.status_code == 201, response.text
-        return dict(response.json())
+        account = response.json()
+        return replace(self.demo, key=account["test_key"], live_key=account["live_key"])
 
-    async def status(self, payment: dict[str, Any]) -> str:
-        response = await self.api.get(f"/v1/payments/{payment['id']}", headers=headers())
-        return str(response.json()["status"])
 
-    async def answer(self, payment: dict[str, Any], answer: str) -> None:
-        """What the customer does on the phone."""
-        response = await self.api.post(
-            f"/_emulator/payments/{payment['id']}/answer",
-            json={"answer": answer},
-            headers=headers(),
-        )
-        assert response.status_code == 200, response.text
-
-    async def timeline(self, payment: dict[str, Any]) -> list[str]:
-        response = await self.api.get(f"/_emulator/payments/{payment['id']}", headers=headers())
-        return [entry["status"] for entry in response.json()["timeline"]]
+def _path(payment: dict[str, Any], *verb: str) -> str:
+    return "/".join(["/_emulator/payments", payment["id"], *verb])
 
 
 @asynccontextmanager
 async def running_shop() -> AsyncIterator[Shop]:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        body = b"<!doctype html><title>Shop</title><h1>" + head.split()[1] + b"</h1>"
-        writer.write(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n"
-            b"content-length: %d\r\n\r\n%s" % (len(body), body)
-        )
+        path = (await reader.readuntil(b"\r\n\r\n")).split()[1]
+        if path == b"/nowhere":
+            writer.write(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n")
+        else:
+            body = b"<!doctype html><title>Shop</title><link rel=icon href=data:,><h1>%s</h1>"
+            body %= path.replace(b"&", b"&amp;")
+            writer.write(
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n"
+                b"content-length: %d\r\n\r\n%s" % (len(body), body)
+            )
         await writer.drain()
         writer.close()
 
@@ -98,13 +148,16 @@ async def running_shop() -> AsyncIterator[Shop]:
 
 
 @asynccontextmanager
-async def running_emulator(shop: Shop, log: Path) -> AsyncIterator[Emulator]:
-    port, checkout_port = _free_ports(2)
+async def running_emulator(
+    shop: Shop, log: Path, *options: str, ports: tuple[int, ...] = ()
+) -> AsyncIterator[Emulator]:
+    """An emulator on free ports, unless two are given: the API's and the checkout's."""
+    port, checkout_port = ports or free_ports(2)
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("EMULATOR_")}
-    with log.open("wb") as output:
+    with log.open("ab") as output:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "emulator", "serve", "--allow-http-localhost"),
-            *("--port", str(port), "--checkout-port", str(checkout_port)),
+            *("--port", str(port), "--checkout-port", str(checkout_port), *options),
             cwd=REPOSITORY,
             env=inherited,
             stdin=asyncio.subprocess.DEVNULL,
@@ -118,16 +171,16 @@ async def running_emulator(shop: Shop, log: Path) -> AsyncIterator[Emulator]:
         async with httpx.AsyncClient(transport=transport, base_url=base) as api:
             health = await api.get("/_emulator/health", timeout=_READY_WITHIN_S)
             assert health.status_code == 200, f"see {log}"
-            yield Emulator(api=api, shop=shop)
+            yield Emulator(api=api, shop=shop, checkout=f"http://127.0.0.1:{checkout_port}")
     finally:
         if process.returncode is None:
             process.terminate()
         await process.wait()
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> tuple[int, ...]:
     held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [int(one.getsockname()[1]) for one in held]
+    ports = tuple(int(one.getsockname()[1]) for one in held)
     for one in held:
         one.close()
     return ports
@@ -135,6 +188,7 @@ def _free_ports(count: int) -> list[int]:
 
 @asynccontextmanager
 async def running_chromium() -> AsyncIterator[Browser]:
+    assert CHROMIUM is not None, "chromium is missing"
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=CHROMIUM, args=_CHROMIUM_ARGUMENTS
@@ -143,44 +197,3 @@ async def running_chromium() -> AsyncIterator[Browser]:
             yield browser
         finally:
             await browser.close()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tab:
-    """A browser window without JavaScript, and what its console complained about."""
-
-    page: Page
-    console: list[str]
-
-    async def click(self, testid: str) -> None:
-        await self.page.get_by_test_id(testid).click()
-
-    async def sees(self, testid: str, text: str) -> None:
-        await expect(self.page.get_by_test_id(testid)).to_contain_text(text)
-
-    async def leaves_for(self, url: str) -> None:
-        await self.page.wait_for_url(url)
-        assert self.page.url == url
-
-    async def screenshot(self, name: str) -> None:
-        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        await self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
-
-
-@asynccontextmanager
-async def tab(
-    browser: Browser, *, size: dict[str, int] = PHONE, is_dark: bool = False, locale: str = "en"
-) -> AsyncIterator[Tab]:
-    context = await browser.new_context(
-        java_script_enabled=False,
-        viewport={"width": size["width"], "height": size["height"]},
-        color_scheme="dark" if is_dark else "light",
-        locale=locale,
-    )
-    console: list[str] = []
-    page = await context.new_page()
-    page.on("console", lambda message: console.append(message.text))
-    try:
-        yield Tab(page=page, console=console)
-    finally:
-        await context.close()

@@ -40,6 +40,7 @@ async def test_what_nobody_expected_is_a_page_without_details(
         checkouts=cast("Checkouts", Failing(error)),
         templates=data_directory("templates"),
         shows_handset=True,
+        check_host=lambda _: None,
     )
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as pages:

@@ -84,6 +84,14 @@ async def test_where_a_scenario_answers_the_phone_does_not_ask(emulator: World) 
     assert page.find("answer-approve") is page.find("answer-wrong_pin") is None
 
 
+async def test_without_scripts_a_page_with_buttons_is_left_alone_for_longer() -> None:
+    for hidden, every_s in ((False, "5;"), (True, "1;")):
+        async with world(no_handset=hidden) as emulator:
+            _, page = await asked(emulator)
+            assert page.refresh is None
+            assert (page.refresh_without_script or "").startswith(every_s)
+
+
 async def test_a_bank_transfer_has_no_phone(emulator: World) -> None:
     visitor = await customer(emulator, methods=["bank_transfer"])
     for page in (await visitor.open(), await visitor.pay("bank_transfer", bank="walia_test")):

@@ -9,6 +9,7 @@ from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
 from emulator.domain.payment import Reason, Status
 from emulator.engine.checkouts import TestNumber as Number
 from tests.checkout.reading import Page
+from tests.checkout.test_texts import catalogue
 from tests.checkout.visiting import customer
 from tests.world import LIVE_KEY, World, world
 
@@ -63,6 +64,27 @@ async def test_a_number_of_an_own_scenario_is_offered_first(tmp_path: Path) -> N
         assert len(links) == 5
 
 
+async def test_a_number_that_fails_for_no_told_reason_is_offered_too(tmp_path: Path) -> None:
+    scenario = tmp_path / "own.yaml"
+    scenario.write_text(
+        "version: 1\nname: own\noutcomes:\n"
+        '  - when: {phone: "+251911000001"}\n'
+        "    then: [{after: 10s, status: failed}]\n",
+        encoding="utf-8",
+    )
+    async with world(scenarios=(str(scenario),)) as emulator:
+        visitor = await customer(emulator, methods=["telebirr"])
+        page = await visitor.open()
+        assert page.text("number-0911000001") == "0911 000 001 Not available · 0:10"
+
+
+async def test_a_filled_form_stays_filled_in_the_other_language(emulator: World) -> None:
+    page = await (await customer(emulator)).open("?method=telebirr&phone=0900000001")
+    other = page.response.url.join(page.get("language-am").attributes["href"])
+    page = Page(await emulator.pages.get(other))
+    assert page.get("phone").attributes["value"] == "0900000001"
+
+
 def scripted(*steps: Step) -> Outcome:
     return Scripted(steps=steps)
 
@@ -83,18 +105,29 @@ def scripted(*steps: Step) -> Outcome:
         ),
         (
             scripted(Step(status=Status.COMPLETED), Step(status=Status.REFUNDED, after_ms=1_000)),
-            "refunded",
+            "number_refunded",
             "0:01",
         ),
-        *((scripted(Step(status=Status.FAILED, reason=reason)), None, None) for reason in Reason),
+        *(
+            (scripted(Step(status=Status.FAILED, reason=reason)), label, None)
+            for reason, label in [
+                (Reason.INSUFFICIENT_BALANCE, "insufficient_answer"),
+                (Reason.USER_CANCELLED, "number_cancels"),
+                (Reason.TIMEOUT, "number_times_out"),
+                (Reason.WRONG_PIN, "wrong_pin_answer"),
+                (Reason.BANK_DECLINED, "number_declined"),
+                (Reason.LIMIT_EXCEEDED, "number_over_limit"),
+                (Reason.PROVIDER_ERROR, "number_unavailable"),
+                (None, "number_unavailable"),
+            ]
+        ),
     ],
 )
-def test_a_number_is_told_by_where_it_ends(
-    outcome: Outcome, label: str | None, after: str | None
-) -> None:
+def test_a_number_is_told_by_where_it_ends(outcome: Outcome, label: str, after: str | None) -> None:
     told = offered(Number(phone="+251900000001", outcome=outcome))
     assert (told.phone, told.written, told.after) == ("0900000001", "0900 000 001", after)
-    assert label in (None, told.label)
+    assert told.label == label
+    assert label in catalogue("en")
 
 
 @pytest.mark.parametrize(

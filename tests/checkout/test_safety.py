@@ -154,6 +154,39 @@ async def test_a_form_of_another_origin_is_refused(
     assert await visitor.statuses() == expected
 
 
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("https://pay.staging.test", 303),
+        ("https://pay.staging.test:443", 303),
+        ("HTTPS://Pay.Staging.Test", 403),  # no browser writes a scheme so
+        ("https://pay.staging.test:8443", 403),
+        ("foo://pay.staging.test", 403),
+    ],
+)
+async def test_the_usual_port_of_a_public_url_is_no_other_origin(origin: str, status: int) -> None:
+    async with world(checkout_url="https://pay.staging.test:443/shop") as emulator:
+        payment = await emulator.create()
+        path = httpx.URL(payment["checkout_url"]).path.removeprefix("/shop")
+        visitor = Customer(world=emulator, payment_id=payment["id"], path=path)
+        page = await visitor.open("?method=telebirr")
+        form = page.form("pay-form")
+        response = await visitor.post(form, page, {"origin": origin}, phone="0900000001")
+        assert response.status_code == status
+
+
+async def test_an_unknown_host_is_told_how_it_becomes_known(emulator: World) -> None:
+    path = (await customer(emulator)).path
+    host = {"host": "pay.shop.example"}
+    page = Page(await emulator.pages.get(path, headers=HTML | host))
+    assert page.response.status_code == 403
+    assert page.heading == "This page is not known under this address"
+    assert "--allowed-hosts pay.shop.example" in page.text("detail")
+    assert_is_safe(page.response)
+    response = await emulator.pages.get(path, headers=host)
+    assert response.json()["error"]["code"] == "forbidden_origin"
+
+
 async def test_behind_a_proxy_the_origin_is_that_of_the_public_url() -> None:
     async with world(checkout_url="https://pay.staging.test/shop") as emulator:
         payment = await emulator.create()

@@ -3,14 +3,15 @@
 import jinja2
 import pytest
 
-from emulator.checkout.shapes import Shape, slots
+from emulator.checkout.shapes import Shape, Slot
+from emulator.domain.payment import LARGEST_AMOUNT_MINOR
 from tests.checkout.visiting import customer
 from tests.world import World
 
 
 def shape(source: str, *names: str) -> Shape:
     template = jinja2.Environment(autoescape=True).from_string(source)
-    return Shape(template.render(slots(set(names))))
+    return Shape(template.render({name: Slot(name) for name in names}))
 
 
 def test_what_is_filled_in_is_escaped() -> None:
@@ -39,6 +40,12 @@ def test_a_slot_that_is_left_open_is_a_mistake() -> None:
 def test_a_template_can_ask_nothing_about_a_slot(source: str) -> None:
     with pytest.raises(TypeError, match="merchant"):
         shape(source, "merchant")
+
+
+async def test_a_long_amount_is_written_smaller(emulator: World) -> None:
+    for amount, name in ((15_000, "amount"), (LARGEST_AMOUNT_MINOR, "amount long")):
+        page = await (await customer(emulator, amount=amount)).open()
+        assert page.get("amount").attributes["class"] == name
 
 
 async def test_customers_of_one_page_see_their_own(emulator: World) -> None:

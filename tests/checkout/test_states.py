@@ -210,15 +210,19 @@ async def test_a_page_without_a_payment_says_that_it_is_a_simulation(emulator: W
 async def test_no_page_tells_the_payment_id_or_the_metadata(
     emulator: World, status: Status
 ) -> None:
-    visitor = await customer(emulator, metadata={"order": "confidential"})
-    if status is not Status.PENDING:
-        visitor = await customer_of(emulator, status)
-    for leaf in ("", "/wait", "?method=telebirr"):
+    visitor = await customer_of(emulator, status, metadata={"order": "confidential"})
+    for leaf in ("", "/wait", "?method=telebirr", "?method=bank_transfer", "/cancelled"):
         html = (await visitor.open(leaf)).response.text
         assert visitor.payment_id not in html
         assert visitor.payment_id.removeprefix("pay_") not in html
         assert "confidential" not in html
         assert "_demo_key" not in html
+
+
+async def test_no_search_engine_lists_a_checkout(emulator: World) -> None:
+    page = await (await customer(emulator)).open()
+    robots = [m for m in page.all("meta") if m.attributes.get("name") == "robots"]
+    assert [meta.attributes["content"] for meta in robots] == ["noindex"]
 
 
 async def test_no_page_asks_for_a_pin(emulator: World) -> None:

@@ -91,10 +91,15 @@ async def customer(world: World, key: str = TEST_KEY, **order: Any) -> Customer:
 
 
 async def customer_of(
-    world: World, status: Status, *, reason: Reason | None = None, method: str = "telebirr"
+    world: World,
+    status: Status,
+    *,
+    reason: Reason | None = None,
+    method: str = "telebirr",
+    **order: Any,
 ) -> Customer:
     """The customer of a payment that has a status."""
-    visitor = await customer(world)
+    visitor = await customer(world, **order)
     way = {
         Status.PENDING: [],
         Status.PROCESSING: [Status.PROCESSING],

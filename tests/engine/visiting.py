@@ -42,14 +42,14 @@ class Visitor:
         return (await self.open()).moment
 
     async def pay(self, phone: str = ASKED) -> None:
-        await self.checkouts.pay(self.token, Submission(method="telebirr", phone=phone))
+        await self.checkouts.pay(await self.open(), Submission(method="telebirr", phone=phone))
 
     async def pay_by_bank(self) -> None:
         submission = Submission(method="bank_transfer", bank="walia_test")
-        await self.checkouts.pay(self.token, submission)
+        await self.checkouts.pay(await self.open(), submission)
 
     async def answer(self, answer: Answer = Answer.APPROVE) -> None:
-        await self.checkouts.answer(self.token, answer)
+        await self.checkouts.answer(await self.open(), answer)
 
     async def change(self, to: Status, reason: Reason | None = None) -> None:
         """Change the status by hand."""

@@ -3,18 +3,21 @@
 "use strict";
 
 (() => {
+  const LONGEST_ANSWER_MS = 15000;
+  const LEAVES_WITHIN_MS = 5000;
   const RETRY_MS = 1000;
   const TICK_MS = 200;
   const page = document.querySelector("main[data-watch]");
   const countdown = document.querySelector("[data-left-ms]");
   const offline = document.querySelector("[data-testid=offline]");
-  let isLeaving = false;
+  let leavesUntil = 0;
   let ticking;
 
-  function moveOn() {
-    // A form that is on its way must not be overtaken by the news of what it did.
-    if (!isLeaving) location.replace(page.dataset.here);
-  }
+  // A form that is on its way must not be overtaken by the news of what it did. Whoever stops it
+  // stays here, so that it is not for ever.
+  const leave = () => (leavesUntil = performance.now() + LEAVES_WITHIN_MS);
+  const isLeaving = () => performance.now() < leavesUntil;
+  const pause = (forMs) => new Promise((resolve) => setTimeout(resolve, forMs));
 
   // As `minutes` on the server: begun seconds count.
   function write(leftMs) {
@@ -31,25 +34,40 @@
     if (isFlowing) ticking = setInterval(() => write(until - performance.now()), TICK_MS);
   }
 
+  // What there is to show, or null where this page is no longer the one that shows it.
+  async function look(seen) {
+    const signal = AbortSignal.timeout(LONGEST_ANSWER_MS);
+    const answer = await fetch(`${page.dataset.watch}?seen=${seen}`, { signal });
+    if (answer.status === 404) return null;
+    if (!answer.ok) throw new Error(`status ${answer.status}`);
+    const present = await answer.json();
+    return present.status === page.dataset.status ? present : null;
+  }
+
   async function watch() {
-    for (let seen = page.dataset.moment; !isLeaving; ) {
+    for (let seen = page.dataset.moment; ; ) {
+      while (isLeaving()) await pause(RETRY_MS);
       try {
-        const answer = await fetch(`${page.dataset.watch}?seen=${seen}`);
-        if (answer.status === 404) return moveOn();
-        if (!answer.ok) throw new Error(`status ${answer.status}`);
-        const present = await answer.json();
-        if (present.status !== page.dataset.status) return moveOn();
+        const present = await look(seen);
+        if (present === null) {
+          if (isLeaving()) continue;
+          return location.replace(page.dataset.here);
+        }
         seen = present.moment;
         offline.hidden = true;
         countDown(present.left_ms, present.is_flowing);
+        if (present.again_ms) await pause(present.again_ms);
       } catch {
-        offline.hidden = isLeaving;
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+        offline.hidden = isLeaving();
+        // The next answer is not to wait for news: it shows that the way is open again.
+        seen = "";
+        await pause(RETRY_MS);
       }
     }
   }
 
-  addEventListener("beforeunload", () => (isLeaving = true));
+  addEventListener("submit", leave);
+  addEventListener("beforeunload", leave);
   // A page that the back button brings out of the browser's memory may be long out of date.
   addEventListener("pageshow", (event) => event.persisted && location.reload());
   if (countdown) countDown(Number(countdown.dataset.leftMs), "isFlowing" in countdown.dataset);

@@ -1,0 +1,68 @@
+"""What axe-core finds on a page, and what it has to be told."""
+
+from typing import Any
+
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.async_api import Page
+
+WCAG = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
+# Nothing else depends on light and dark.
+COLOURS = ("color-contrast", "link-in-text-block")
+
+_OPTIONS: dict[str, Any] = {
+    # What is drawn by `::before` lies beside the text, as a test proves; axe cannot tell.
+    "checks": {"color-contrast": {"options": {"ignorePseudo": True}}},
+    "resultTypes": ["violations", "incomplete"],
+}
+_EVERYTHING = {
+    **_OPTIONS,
+    "runOnly": [*WCAG, "best-practice"],
+    # Part of WCAG 2.2 AA, and off unless it is asked for.
+    "rules": {"target-size": {"enabled": True}},
+}
+_RUN = """async (options) => {
+  const results = await axe.run(options);
+  return ["violations", "incomplete"].flatMap((kind) =>
+    results[kind].flatMap(({ id, nodes }) =>
+      nodes.map(({ target, failureSummary }) => `${kind} ${id} ${target}: ${failureSummary}`)));
+}"""
+
+# Where a positioned `::before` is painted, and which text lies on it.
+_TEXT_ON_DECORATIONS = """() => {
+  const covered = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const style = getComputedStyle(element, "::before");
+    if (style.content === "none" || style.position !== "absolute") continue;
+    const box = element.getBoundingClientRect();
+    const left = box.left + parseFloat(style.left), top = box.top + parseFloat(style.top);
+    const right = left + parseFloat(style.width), bottom = top + parseFloat(style.height);
+    const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+      const range = document.createRange();
+      range.selectNodeContents(text);
+      for (const at of range.getClientRects()) {
+        if (at.left < right && at.right > left && at.top < bottom && at.bottom > top)
+          covered.push(text.data);
+      }
+    }
+  }
+  return covered;
+}"""
+
+
+async def bring_axe(page: Page) -> None:
+    """Load axe into a page, once for all that is asked of it.
+
+    It comes by way of the debugger, to which the page's Content-Security-Policy does not apply.
+    """
+    await page.evaluate(AXE_SCRIPT)
+
+
+async def axe_findings(page: Page, *, only_colours: bool = False) -> list[str]:
+    """Every violation, and everything that axe could not decide."""
+    options = {**_OPTIONS, "runOnly": list(COLOURS)} if only_colours else _EVERYTHING
+    return list(await page.evaluate(_RUN, options))
+
+
+async def text_on_decorations(page: Page) -> list[str]:
+    return list(await page.evaluate(_TEXT_ON_DECORATIONS))

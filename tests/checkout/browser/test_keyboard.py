@@ -1,0 +1,178 @@
+"""The keyboard alone pays, and whoever uses it always sees where they are."""
+
+import pytest
+from playwright.async_api import expect
+
+from tests.checkout.browser.tabs import OpenTab, Tab
+
+MOST_STOPS = 40
+
+# The test id of what has the focus, and how its outline stands out from what is behind it.
+FOCUSED = """() => {
+  const luminance = (colour) => {
+    const [red, green, blue] = colour.match(/[\\d.]+/g).slice(0, 3).map((part) => {
+      const share = part / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const focused = document.activeElement;
+  const style = getComputedStyle(focused);
+  let behind = focused.parentElement;
+  while (/, 0\\)$/.test(getComputedStyle(behind).backgroundColor)) behind = behind.parentElement;
+  const both = [style.outlineColor, getComputedStyle(behind).backgroundColor].map(luminance);
+  const box = focused.getBoundingClientRect();
+  return {
+    testid: focused.dataset.testid ?? null,
+    isOutlined: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
+    contrast: (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05),
+    isOnScreen: box.top >= 0 && box.bottom <= innerHeight && box.width > 0,
+  };
+}"""
+FOCUSABLE = """() => [...document.querySelectorAll("a[href], button, input:not([type=hidden])")]
+  .filter((element) => element.checkVisibility())
+  .map((element) => element.dataset.testid ?? null)"""
+
+
+async def assert_focus_is_seen(customer: Tab) -> str | None:
+    """Returns the test id of what has the focus."""
+    focused = await customer.page.evaluate(FOCUSED)
+    assert focused["isOutlined"], focused
+    assert focused["isOnScreen"], focused
+    assert focused["contrast"] >= 3, focused
+    return focused["testid"] and str(focused["testid"])
+
+
+async def tab_to(customer: Tab, testid: str) -> None:
+    """Press the tabulator until it is there, and see every stop on the way."""
+    for _ in range(MOST_STOPS):
+        await customer.press("Tab")
+        if await assert_focus_is_seen(customer) == testid:
+            return
+    raise AssertionError(f"the keyboard does not reach {testid}")
+
+
+async def choose(customer: Tab, testid: str, page: str) -> None:
+    await tab_to(customer, testid)
+    await customer.press("Enter")
+    await customer.is_on(page)
+
+
+async def test_the_keyboard_pays_by_phone(customer: Tab) -> None:
+    await customer.open(await customer.merchant.create())
+    await choose(customer, "method-telebirr", "method-form")
+    await tab_to(customer, "phone")
+    await customer.page.keyboard.type("0911223344")
+    await customer.press("Enter")
+    await customer.is_on("waiting")
+    await tab_to(customer, "answer-approve")
+    await customer.press("Enter")
+    await customer.leaves_for(customer.merchant.shop.success_url)
+
+
+async def test_the_keyboard_pays_with_a_test_number(customer: Tab) -> None:
+    await customer.open(await customer.merchant.create(methods=["mpesa"]))
+    await tab_to(customer, "number-0700000001")
+    await customer.press("Enter")
+    # The number is filled in: only the button is left.
+    await expect(customer.page.get_by_test_id("pay")).to_be_focused()
+    await assert_focus_is_seen(customer)
+    await customer.press("Enter")
+    await customer.leaves_for(customer.merchant.shop.success_url)
+
+
+async def test_the_keyboard_pays_at_a_bank(customer: Tab) -> None:
+    await customer.open(await customer.merchant.create())
+    await choose(customer, "method-bank_transfer", "bank-choice")
+    await choose(customer, "bank-semien_test", "bank")
+    await choose(customer, "leave-bank", "waiting")
+    await choose(customer, "open-bank", "bank")
+    await tab_to(customer, "answer-approve")
+    await customer.press("Space")
+    await customer.leaves_for(customer.merchant.shop.success_url)
+
+
+async def test_the_keyboard_ignores_and_asks_again(customer: Tab) -> None:
+    payment = await customer.merchant.create()
+    await customer.merchant.pay(payment, method="telebirr", phone="0911223344")
+    await customer.open(payment)
+    await tab_to(customer, "answer-ignore")
+    await customer.press("Enter")
+    await expect(customer.page.get_by_test_id("show-menu")).to_be_visible()
+    await tab_to(customer, "show-menu")
+    await customer.press("Enter")
+    await expect(customer.page.get_by_test_id("answer-ignore")).to_be_visible()
+    await tab_to(customer, "answer-wrong_pin")
+    await customer.press("Enter")
+    await customer.reads("not_completed", "wrong_pin")
+    await tab_to(customer, "back")
+    await customer.press("Enter")
+    await customer.leaves_for(customer.merchant.shop.cancel_url)
+
+
+async def test_the_keyboard_changes_the_language_and_cancels(customer: Tab) -> None:
+    await customer.open(await customer.merchant.create())
+    await tab_to(customer, "language-am")
+    await customer.press("Enter")
+    await expect(customer.page.locator("html")).to_have_attribute("lang", "am")
+    await tab_to(customer, "cancel")
+    await customer.press("Enter")
+    await customer.leaves_for(customer.merchant.shop.cancel_url)
+
+
+@pytest.mark.parametrize(
+    ("paid_by", "rest"),
+    [
+        ({}, ""),
+        ({}, "?method=telebirr"),
+        ({}, "?method=bank_transfer"),
+        ({"method": "bank_transfer", "bank": "walia_test"}, "/bank"),
+        ({"method": "telebirr", "phone": "0911223344"}, "/wait"),
+    ],
+    ids=["choice", "form", "banks", "bank", "waiting"],
+)
+async def test_the_tabulator_stops_at_everything_in_the_order_of_the_page(
+    customer: Tab, paid_by: dict[str, str], rest: str
+) -> None:
+    payment = await customer.merchant.create()
+    if paid_by:
+        await customer.merchant.pay(payment, **paid_by)
+    await customer.open(payment, rest)
+    expected = await customer.page.evaluate(FOCUSABLE)
+    stops = []
+    for _ in expected:
+        await customer.press("Tab")
+        stops.append(await assert_focus_is_seen(customer))
+        await customer.page.emulate_media(color_scheme="dark")
+        await assert_focus_is_seen(customer)
+        await customer.page.emulate_media(color_scheme="light")
+    assert stops == expected
+    assert None not in stops
+
+
+@pytest.mark.parametrize("has_script", [True, False])
+async def test_a_refused_number_has_the_focus_and_is_described(
+    customer: Tab, open_tab: OpenTab, has_script: bool
+) -> None:
+    device = customer.device if has_script else customer.device.without_script()
+    async with open_tab(device) as customer:
+        await customer.open(await customer.merchant.create(methods=["mpesa"]))
+        field = customer.page.get_by_label(customer.says("phone_number"))
+        hint = customer.says("phone_hint_mpesa")
+        await expect(field).to_have_accessible_description(hint)
+        await field.fill("0911223344")
+        await customer.press("Enter")
+        await expect(field).to_have_accessible_description(
+            f"{customer.says('phone_need_07')} {hint}"
+        )
+        await expect(field).to_be_focused()
+        await expect(field).to_have_value("0911223344")
+        await expect(field).to_have_attribute("aria-invalid", "true")
+        await assert_focus_is_seen(customer)
+        alert = customer.page.get_by_role("alert")
+        await expect(alert).to_have_text(customer.says("phone_need_07"))
+        # What is wrong can be put right where the focus is.
+        await customer.press("Control+A")
+        await customer.page.keyboard.type("0700000001")
+        await customer.press("Enter")
+        await customer.leaves_for(customer.merchant.shop.success_url)

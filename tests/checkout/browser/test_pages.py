@@ -1,0 +1,154 @@
+"""Every page and state in both languages: it fits every screen, and everybody can use it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import expect
+
+from tests.checkout.browser.axe import axe_findings, bring_axe, text_on_decorations
+from tests.checkout.browser.states import LARGEST_AMOUNT, STATES
+from tests.checkout.browser.tabs import LANGUAGES, PHONE, SCREENSHOTS, Scheme, Tab, Windows
+from tests.checkout.browsing import Emulator
+
+T = TypeVar("T")
+
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+HEIGHTS = {320: 640, 360: 740, 768: 1024, 1280: 900}
+WIDTHS_FOR_AXE = (360, 1280)
+PICTURES: dict[tuple[str, int, Scheme], str] = {
+    ("en", 360, "light"): "phone",
+    ("en", 360, "dark"): "phone-dark",
+    ("am", 360, "light"): "phone-am",
+    ("en", 768, "light"): "tablet",
+    ("en", 1280, "light"): "desktop",
+}
+LONGEST_NAME = "Wholesale" + "abcdefghi" * 10
+
+# On how many lines the text of an element stands.
+LINES = """element => {
+  const range = document.createRange();
+  range.selectNodeContents(element);
+  return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size;
+}"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """A state that a customer of each language looks at, and only looks at."""
+
+    name: str
+    customers: list[Tab]
+
+    async def each(self, look: Callable[[Tab], Awaitable[T]]) -> dict[str, T]:
+        """What both see, by language."""
+        found = await asyncio.gather(*(look(customer) for customer in self.customers))
+        return dict(zip(LANGUAGES, found, strict=True))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="package")
+async def customers(windows: Windows, server: Emulator) -> AsyncIterator[list[Tab]]:
+    """A customer for each language, who goes from state to state."""
+    merchant = await server.merchant("Abeba Coffee")
+    async with AsyncExitStack() as stack:
+        tabs = [windows.tab(merchant, PHONE.speaking(language)) for language in LANGUAGES]
+        yield [await stack.enter_async_context(tab) for tab in tabs]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="package", params=STATES)
+async def seen(request: pytest.FixtureRequest, customers: list[Tab]) -> AsyncIterator[Seen]:
+    seen = Seen(name=request.param, customers=customers)
+
+    async def reach(customer: Tab) -> None:
+        await resize(customer, PHONE.width)
+        await STATES[seen.name].reach(customer)
+        await bring_axe(customer.page)
+
+    await seen.each(reach)
+    yield seen
+    for customer in customers:
+        await customer.page.unroute_all()
+
+
+async def resize(customer: Tab, width: int) -> None:
+    await customer.page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
+
+
+async def width_of(customer: Tab) -> int:
+    return int(await customer.page.evaluate("document.documentElement.scrollWidth"))
+
+
+@pytest.mark.parametrize("width", HEIGHTS)
+async def test_every_page_fits_and_can_be_read_by_everybody(seen: Seen, width: int) -> None:
+    async def look(customer: Tab) -> list[str]:
+        await resize(customer, width)
+        found = await text_on_decorations(customer.page)
+        if await width_of(customer) != width:
+            found.append("it scrolls sideways")
+        for scheme in SCHEMES:
+            await customer.page.emulate_media(color_scheme=scheme)
+            if width in WIDTHS_FOR_AXE:
+                found += await axe_findings(customer.page, only_colours=scheme == "dark")
+            await take_picture(customer, width, scheme)
+        return found
+
+    async def take_picture(customer: Tab, width: int, scheme: Scheme) -> None:
+        variant = PICTURES.get((customer.device.language, width, scheme))
+        if variant is not None:
+            path = SCREENSHOTS / f"{seen.name}-{variant}.png"
+            await customer.page.screenshot(path=path, full_page=True)
+
+    assert await seen.each(look) == {"en": [], "am": []}
+
+
+async def test_a_screen_reader_finds_its_way(seen: Seen) -> None:
+    async def look(customer: Tab) -> None:
+        page = customer.page
+        await expect(page.locator("html")).to_have_attribute("lang", customer.device.language)
+        for landmark in ("banner", "main", "contentinfo"):
+            await expect(page.get_by_role(landmark)).to_have_count(1)
+        await expect(page.get_by_role("heading", level=1)).to_have_count(1)
+        await expect(page.get_by_role("main").get_by_role("heading", level=1)).to_have_count(1)
+
+    await seen.each(look)
+
+
+async def test_what_speaks_up_does_not_do_so_every_second(seen: Seen) -> None:
+    async def look(customer: Tab) -> None:
+        page = customer.page
+        is_waiting = STATES[seen.name].page == "waiting"
+        await expect(page.get_by_role("timer")).to_have_count(int(is_waiting))
+        speaking = page.locator("[role=status], [role=alert], [aria-live]")
+        await expect(speaking.locator("[role=timer]")).to_have_count(0)
+        await expect(page.locator("[role=timer][aria-live]")).to_have_count(0)
+        if is_waiting:
+            await expect(page.get_by_role("status")).to_have_text(customer.says("waiting"))
+
+    await seen.each(look)
+
+
+@pytest.mark.parametrize("name", ["choose", "phone-filled", "bank", "waiting", "failed"])
+async def test_the_longest_name_and_amount_fit(
+    server: Emulator, customers: list[Tab], name: str
+) -> None:
+    state = STATES[name]
+    state = replace(state, order={**state.order, "amount": LARGEST_AMOUNT})
+    merchant = await server.merchant(LONGEST_NAME)
+
+    async def look(customer: Tab) -> dict[int, tuple[int, int]]:
+        customer = replace(customer, merchant=merchant)
+        await state.reach(customer)
+        found = {}
+        for width in HEIGHTS:
+            await resize(customer, width)
+            lines = await customer.page.get_by_test_id("amount").evaluate(LINES)
+            found[width] = await width_of(customer), lines
+        return found
+
+    # An amount is never broken over two lines.
+    fits = {width: (width, 1) for width in HEIGHTS}
+    assert await asyncio.gather(*map(look, customers)) == [fits, fits]
