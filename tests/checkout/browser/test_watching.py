@@ -1,0 +1,49 @@
+"""What the page's script does where the browser, the network or the customer is not at its best."""
+
+import asyncio
+
+from tests.checkout.browser.tabs import Tab
+
+MANY_TABS = 8
+NO_BEFOREUNLOAD = """
+const add = window.addEventListener.bind(window);
+window.addEventListener = (kind, ...rest) => kind === "beforeunload" || add(kind, ...rest);
+"""
+
+
+async def test_the_news_does_not_overtake_a_form_where_a_browser_tells_of_no_leaving(
+    customer: Tab,
+) -> None:
+    """As on iOS, where `beforeunload` never fires."""
+    await customer.page.add_init_script(NO_BEFOREUNLOAD)
+    for _ in range(5):
+        payment = await customer.merchant.create(methods=["telebirr"])
+        await customer.open(payment)
+        await customer.type_phone("0900000001")
+        await customer.click("pay")
+        await customer.leaves_for(customer.merchant.shop.success_url)
+
+
+async def test_a_submit_that_is_stopped_leaves_the_page_alive(customer: Tab) -> None:
+    payment = await customer.merchant.create(methods=["telebirr"])
+    await customer.open(payment)
+    await customer.type_phone("0911223344")
+    await customer.page.evaluate("addEventListener('submit', (form) => form.preventDefault())")
+    await customer.click("pay")
+    await customer.merchant.pay(payment, method="telebirr", phone="0911223344")
+    await customer.is_on("waiting")
+
+
+async def test_many_tabs_do_not_wait_for_each_other(customer: Tab) -> None:
+    """A browser has six connections to a host, and a page that watches may hold one."""
+    tabs = [customer, *[await customer.another() for _ in range(MANY_TABS - 1)]]
+    payments = [await customer.merchant.create() for _ in tabs]
+    loop = asyncio.get_running_loop()
+    for tab, payment in zip(tabs, payments, strict=True):
+        opened_at = loop.time()
+        await tab.open(payment)
+        assert loop.time() - opened_at < 2.5
+    for tab, payment in zip(tabs, payments, strict=True):
+        await tab.come_to_front()
+        await customer.merchant.pay(payment, method="telebirr", phone="0911223344")
+        await tab.is_on("waiting")
