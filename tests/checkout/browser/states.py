@@ -73,7 +73,6 @@ STATES = {
     "choose": State(page="choose"),
     "choose-live": State(is_live=True, page="choose"),
     "phone": State(rest="?method=telebirr", page="method-form"),
-    "phone-mpesa": State(rest="?method=mpesa", page="method-form"),
     "phone-filled": State(
         rest="?method=telebirr", then=clicks("number-0900000001"), page="method-form"
     ),
@@ -97,6 +96,5 @@ STATES = {
         statuses=("processing", "completed", "refunded"), page="result", status="refunded"
     ),
     "unknown": State(rest="0", page="problem"),
-    "no-such-page": State(rest="/nothing", page="problem"),
     "foreign-form": State(rest="?method=telebirr", then=_sends_a_foreign_form, page="problem"),
 }

@@ -131,7 +131,7 @@ async def test_what_speaks_up_does_not_do_so_every_second(seen: Seen) -> None:
     await seen.each(look)
 
 
-@pytest.mark.parametrize("name", ["choose", "phone-filled", "bank", "waiting", "failed"])
+@pytest.mark.parametrize("name", ["bank", "waiting", "failed"])
 async def test_the_longest_name_and_amount_fit(
     server: Emulator, customers: list[Tab], name: str
 ) -> None:

@@ -6,7 +6,7 @@ from playwright.async_api import expect
 from tests.checkout.browser.tabs import DESKTOP, PHONE, Device, OpenTab, Tab
 
 PAID = ["pending", "processing", "completed"]
-DEVICES = [PHONE, PHONE.without_script(), DESKTOP.speaking("am")]
+DEVICES = [DESKTOP.speaking("am"), PHONE.without_script()]
 
 
 async def test_the_other_tab_moves_on_by_itself(customer: Tab) -> None:
