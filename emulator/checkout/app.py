@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -101,6 +101,8 @@ class CheckoutApp:
                 raise
             visit = self._renderer.visit(request)
             response = self._renderer.page(visit, _view_of(refusal, request))
+        except ClientDisconnect:
+            return  # Nobody is left to be answered.
         except Exception:
             logger.exception("%s %s failed", request.method, request.scope["path"])
             visit = self._renderer.visit(request)

@@ -1,9 +1,12 @@
 """What each page and each form of a checkout does: decode, one verb, a view or a redirect."""
 
+import asyncio
 from collections import Counter
+from collections.abc import Coroutine
 from contextlib import suppress
+from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from emulator.checkout import views
@@ -70,16 +73,16 @@ class Pages:
 
         Answered as soon as it differs from what the page has seen, unless as many requests of the
         same machine are held already: then at once, and `again_ms` says when to come back. Raises
-        NotReady.
+        NotReady, and ClientDisconnect once the page was left.
         """
         seen = request.query_params.get("seen", "")
         machine = "" if request.client is None else request.client.host
         holds = self._held[machine] < MOST_HELD
         self._held[machine] += holds
         try:
-            checkout = await self._checkouts.changed(
-                token, seen, timeout_ms=WATCH_MS if holds else 0
-            )
+            timeout_ms = WATCH_MS if holds else 0
+            changed = self._checkouts.changed(token, seen, timeout_ms=timeout_ms)
+            checkout = await (_unless_left(request, changed) if holds else changed)
         finally:
             self._held[machine] -= holds
             if not self._held[machine]:
@@ -161,6 +164,26 @@ class Pages:
 
 def _see(visit: Visit, token: str, leaf: str = "", **query: str) -> Response:
     return RedirectResponse(visit.address(token, leaf, **query), SEE_OTHER)
+
+
+async def _unless_left(request: Request, changed: Coroutine[Any, Any, Checkout]) -> Checkout:
+    """What is waited for, given up when the client hangs up. Raises as it, and ClientDisconnect."""
+    waiting = asyncio.create_task(changed)
+    leaving = asyncio.create_task(_left(request))
+    try:
+        await asyncio.wait({waiting, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not waiting.done():
+            raise ClientDisconnect
+        return waiting.result()
+    finally:
+        for task in (waiting, leaving):
+            task.cancel()
+        await asyncio.gather(waiting, leaving, return_exceptions=True)
+
+
+async def _left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _leaf_after_submit(payment: Payment) -> str:

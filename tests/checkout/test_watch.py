@@ -1,11 +1,13 @@
 """`/c/{token}/status`: what an open page watches."""
 
 import asyncio
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
+
+from starlette.types import Message
 
 from emulator.checkout.pages import WATCH_MS
 from tests.checkout.visiting import Customer, customer
-from tests.world import World, world
+from tests.world import CHECKOUT_PORT, World, world
 
 HANGS_AFTER_S = 10
 T = TypeVar("T")
@@ -20,7 +22,7 @@ async def seen(visitor: Customer, moment: str = "") -> dict[str, Any]:
 
 async def is_over(watching: "asyncio.Task[T]") -> bool:
     """Whether a request has been answered, now that the loop has had a few turns."""
-    for _ in range(3):
+    for _ in range(8):
         await asyncio.wait({watching}, timeout=0)
     return watching.done()
 
@@ -100,6 +102,42 @@ async def test_nothing_new_is_told_after_ten_seconds_of_real_time(emulator: Worl
         passed_ms += 1_000
     assert await watching == before
     assert passed_ms == WATCH_MS
+
+
+async def test_a_page_that_was_left_frees_its_place(emulator: World) -> None:
+    visitor = await customer(emulator)
+    moment = (await seen(visitor))["moment"]
+    hang_up = asyncio.Event()
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        await hang_up.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": f"{visitor.path}/status",
+        "raw_path": f"{visitor.path}/status".encode(),
+        "query_string": f"seen={moment}".encode(),
+        "headers": [(b"host", b"localhost")],
+        "server": ("127.0.0.1", CHECKOUT_PORT),
+        "client": ("127.0.0.1", 123),
+    }
+    gateway = emulator.running.gateway
+    held = [asyncio.create_task(gateway(cast("Any", scope), receive, send)) for _ in range(3)]
+    assert [await is_over(watching) for watching in held] == [False] * 3
+    assert (await seen(visitor, moment))["again_ms"] == 150
+    hang_up.set()
+    for watching in held:
+        await within_a_while(watching)
+    assert sent == []
+    after = asyncio.create_task(seen(visitor, moment))
+    assert not await is_over(after)
+    after.cancel()
 
 
 async def test_a_payment_that_is_gone_is_404(emulator: World) -> None:

@@ -37,7 +37,8 @@
   // What there is to show, or null where this page is no longer the one that shows it.
   async function look(seen) {
     const signal = AbortSignal.timeout(LONGEST_ANSWER_MS);
-    const answer = await fetch(`${page.dataset.watch}?seen=${seen}`, { signal });
+    // Not by way of the browser's cache, where two tabs that ask the same wait for each other.
+    const answer = await fetch(`${page.dataset.watch}?seen=${seen}`, { signal, cache: "no-store" });
     if (answer.status === 404) return null;
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     const present = await answer.json();
