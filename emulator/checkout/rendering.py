@@ -11,7 +11,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import Response
 
 from emulator.checkout.assets import Assets
 from emulator.checkout.numbers import offered
@@ -28,6 +28,8 @@ _MOST_QUERIES = 256
 _LONGEST_QUERY = 1_024
 _LONGEST_ACCEPT_LANGUAGE = 1_000
 _LONG_AMOUNT = 16
+
+_HTML = b"text/html; charset=utf-8"
 
 # What differs from customer to customer.
 _SLOTS = {
@@ -59,6 +61,17 @@ _QUERIES: dict[str | None, dict[str, Hashable]] = {
         for language in LANGUAGES
     },
 }
+
+
+class Html(Response):
+    """A page as an answer; its two headers are not worked out anew each time."""
+
+    def __init__(self, html: str, status: int) -> None:
+        self.status_code = status
+        self.background = None
+        self.body = html.encode()
+        length = b"%d" % len(self.body)
+        self.raw_headers = [(b"content-type", _HTML), (b"content-length", length)]
 
 
 class Visit(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,7 +139,7 @@ class Renderer:
             root="../" * depth or "./",
         )
 
-    def page(self, visit: Visit, view: View, checkout: Checkout | None = None) -> HTMLResponse:
+    def page(self, visit: Visit, view: View, checkout: Checkout | None = None) -> Response:
         """The page of a view; without a checkout one that knows of no payment."""
         handset = view.handset if self._shows_handset else None
         values: dict[str, Hashable] = {
@@ -157,7 +170,7 @@ class Renderer:
             if view.leaf is not None:
                 texts |= _watched(visit, view, checkout, view.leaf)
         shape = self._shape(visit.texts.language, tuple(values.items()))
-        return HTMLResponse(shape.fill(texts), view.status)
+        return Html(shape.fill(texts), view.status)
 
     def _render(self, language: str, items: tuple[tuple[str, Hashable], ...]) -> Shape:
         values = dict(items)

@@ -27,6 +27,11 @@ def test_what_is_filled_in_is_no_template_and_opens_no_slot() -> None:
     assert page.fill({"merchant": hostile, "amount": "1"}) == f"100% {hostile} 1"
 
 
+def test_what_is_filled_in_may_hold_any_character() -> None:
+    page = shape("{{ a }}|{{ b }}", "a", "b")
+    assert page.fill({"a": "<\0>", "b": "\0&"}) == "&lt;\0&gt;|\0&amp;"
+
+
 def test_a_slot_may_stand_anywhere_and_often() -> None:
     assert shape("{{ a }}{{ b }}{{ a }}", "a", "b").fill({"a": "1", "b": "2"}) == "121"
 

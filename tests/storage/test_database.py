@@ -148,15 +148,6 @@ async def test_a_read_sees_the_writes_that_came_with_it_and_none_that_failed(
     assert notes == ["a"]
 
 
-async def test_a_read_is_answered_at_once_where_nothing_else_is_under_way(
-    database: Database,
-) -> None:
-    await database.write(partial(add, note="a"))
-    with pytest.raises(StopIteration) as answered:
-        database.read(read_all).send(None)
-    assert answered.value.value == ["a"]
-
-
 async def test_what_follows_a_commit_follows_only_a_commit(database: Database) -> None:
     told: list[str] = []
 
