@@ -42,11 +42,18 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
     scheduled: list[Timer]
 
 
-class TestNumber(msgspec.Struct, frozen=True, kw_only=True):
-    """A phone number that a scenario names, and what happens if it is submitted."""
+class TestNumber(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A phone number that a scenario names, and what happens if it is submitted.
+
+    It equals only itself, so that pages can be remembered by it without a look at its outcome.
+    """
 
     phone: str
     outcome: Outcome
+
+
+MOST_TOLD = 256
+_NOT_TOLD: tuple[object, tuple[TestNumber, ...]] = (None, ())
 
 
 class Checkouts:
@@ -70,6 +77,8 @@ class Checkouts:
         self._customer = customer
         self._rules = rules
         self._announcements = announcements
+        # By the identity of what is kept beside it, and so cannot become something else's.
+        self._told: dict[int, tuple[object, tuple[TestNumber, ...]]] = {}
 
     async def open(self, token: str) -> Checkout:
         """The checkout of a token, settled. Raises UnknownCheckout."""
@@ -137,7 +146,13 @@ class Checkouts:
             numbers = await self._database.read(
                 partial(self._rules.numbers, owner=owner, payment=payment, method=method)
             )
-        return tuple(TestNumber(phone=phone, outcome=outcome) for phone, outcome in numbers)
+        kept, told = self._told.get(id(numbers), _NOT_TOLD)
+        if kept is not numbers:
+            told = tuple(TestNumber(phone=phone, outcome=outcome) for phone, outcome in numbers)
+            if len(self._told) >= MOST_TOLD:
+                self._told.clear()
+            self._told[id(numbers)] = numbers, told
+        return told
 
     async def pay(self, checkout: Checkout, submission: Submission) -> Payment:
         """Raises UnknownCheckout and as `Customer.pay`."""
