@@ -8,7 +8,14 @@ import msgspec
 
 from emulator.checkout.numbers import minutes
 from emulator.domain.banks import BANKS
-from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Payment, Reason, Status
+from emulator.domain.payment import (
+    BANK_TRANSFER,
+    DEFAULT_REASON,
+    PHONE_METHODS,
+    Payment,
+    Reason,
+    Status,
+)
 from emulator.domain.phones import mask_phone, normalise_phone
 from emulator.domain.timers import is_asked
 from emulator.engine.checkouts import Checkout, TestNumber
@@ -59,8 +66,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     `leaf` and `query` are the address below `/c/{token}` under which a GET shows the same page,
     and None where there is no such. `values` decide what the page looks like; `texts` are filled
     in, and nothing depends on them. Where no script does, the page looks again by itself every
-    `refresh_s`. Beside the page are the test `numbers` that its form can be
-    filled in with, and the simulated phone; without a `handset` there is none.
+    `refresh_s`. Beside the page are the test `numbers` that its form can be filled in with, and
+    the simulated phone; without a `handset` there is none.
     """
 
     page: str
@@ -309,7 +316,7 @@ def _ended(payment: Payment) -> View:
         return _result("expired", "expired_body", back=terms.cancel_url, status=410)
     if payment.reason is Reason.USER_CANCELLED and payment.method not in PHONE_METHODS:
         return _result("cancelled", back=terms.cancel_url)
-    sentence = _SENTENCE_OF_REASON[payment.reason or Reason.PROVIDER_ERROR]
+    sentence = _SENTENCE_OF_REASON[payment.reason or DEFAULT_REASON]
     return _result("not_completed", sentence, back=terms.cancel_url)
 
 
