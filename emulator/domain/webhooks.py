@@ -1,7 +1,7 @@
 """The words for webhooks: endpoints, deliveries, attempts, and what can be made to go wrong."""
 
 import binascii
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from emulator.domain.instants import Instant
@@ -10,7 +10,6 @@ from emulator.domain.payment import EVENT_TYPES
 SECRET_PREFIX = "whsec_"  # noqa: S105 - what every secret begins with is no secret
 SHORTEST_SECRET_BYTES = 24
 LONGEST_SECRET_BYTES = 64
-LONGEST_URL = 2_048
 MOST_ENDPOINTS = 16
 # How long the secret before a rotation goes on signing, by the account's clock.
 ROTATION_OVERLAP_MS = 24 * 3_600_000
@@ -70,6 +69,9 @@ class Endpoint:
     is_enabled: bool = True
     old_secret: str | None = None
     old_secret_until: Instant = 0
+
+    def disabled(self) -> "Endpoint":
+        return replace(self, is_enabled=False)
 
     def secrets(self, now: Instant) -> tuple[str, ...]:
         """The secrets that sign, the newest first."""
@@ -132,6 +134,19 @@ class Result:
     @property
     def has_succeeded(self) -> bool:
         return self.response is not None and 200 <= self.response.status <= 299
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One try to deliver, as it is remembered; `at` is by the account's clock."""
+
+    number: int
+    at: Instant
+    trigger: Trigger
+    tamper: Tamper | None
+    url: str
+    headers: tuple[tuple[str, str], ...]
+    result: Result
 
 
 def is_webhook_secret(text: str) -> bool:

@@ -44,6 +44,12 @@ class Members:
     entry: Entry
     known: dict[str, Entry]
 
+    @property
+    def has_stray_keys(self) -> bool:
+        """Whether there are keys beside the known ones."""
+        node = self.entry.node
+        return isinstance(node, MapNode) and len(node.pairs) > len(self.known)
+
     def get(self, key: str, read: Callable[[Entry], T]) -> T | None:
         """The member as `read` understands it; None when it is absent or wrong."""
         found = self.known.get(key)
@@ -148,6 +154,14 @@ def read_duration_ms(entry: Entry) -> int | None:
             return None
     entry.refuse("a duration such as 30s or 500ms")
     return None
+
+
+def read_positive_duration_ms(entry: Entry) -> int | None:
+    duration_ms = read_duration_ms(entry)
+    if duration_ms == 0:
+        entry.note(f"{entry.label} must be longer than nothing")
+        return None
+    return duration_ms
 
 
 def read_word(entry: Entry, words: type[Word]) -> Word | None:

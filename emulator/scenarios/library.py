@@ -1,4 +1,4 @@
-"""Which files a path stands for, and reading them all before complaining about any."""
+"""Which files a path stands for, and whose name wins; reads all before complaining about any."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,6 +26,15 @@ def check_paths(paths: Sequence[Path]) -> tuple[list[Problem], int]:
     """Every problem of the files and directories, and how many files were looked into."""
     _, problems, files_count = _read_paths(paths)
     return problems, files_count
+
+
+def in_force(given: Sequence[Scenario], shipped: Sequence[Scenario]) -> tuple[Scenario, ...]:
+    """The given scenarios, then those of the shipped that none of them replaces by its name.
+
+    One that is given switched off replaces, too: so a shipped one is switched off.
+    """
+    taken = {scenario.name for scenario in given}
+    return (*given, *(scenario for scenario in shipped if scenario.name not in taken))
 
 
 def _read_paths(paths: Sequence[Path]) -> tuple[list[Scenario], list[Problem], int]:

@@ -12,16 +12,19 @@ from emulator.scenarios.entries import (
     read_text,
     whole_number,
 )
+from emulator.scenarios.expiry import read_expiry_rules
 from emulator.scenarios.nodes import read_tree
+from emulator.scenarios.outcomes import read_outcome_rules
 from emulator.scenarios.problems import Notes, Problem, ScenarioError
-from emulator.scenarios.sections import read_expiry_rules, read_outcome_rules
 from emulator.scenarios.values import Scenario
 from emulator.scenarios.vocabulary import FILE_KEYS, LATER_SECTIONS, NAME_PATTERN, VERSION
+from emulator.scenarios.webhooks import read_webhook_rules
 
 # A section's name in the file is its field in Scenario.
 SECTIONS: dict[str, Callable[[Entry], tuple[object, ...]]] = {
     "outcomes": read_outcome_rules,
     "expiry": read_expiry_rules,
+    "webhooks": read_webhook_rules,
 }
 
 

@@ -1,4 +1,4 @@
-"""Which rule applies to a payment: by precedence of scenarios, then top to bottom."""
+"""Which rule applies to a payment or an event: by precedence of scenarios, then top to bottom."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -6,12 +6,14 @@ from typing import TypeVar
 
 from emulator.domain.accounts import Mode
 from emulator.domain.outcomes import Handset, Outcome
+from emulator.domain.webhooks import Oddity
 from emulator.scenarios.values import (
     AmountRange,
     ExpiryRule,
     OutcomeRule,
     Scenario,
     Section,
+    WebhookRule,
     When,
 )
 
@@ -64,10 +66,19 @@ class ChosenExpiry:
     counts: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenWebhook:
+    """What goes wrong with an event's deliveries, the rule that says so, and whether to count."""
+
+    oddity: Oddity
+    key: RuleKey
+    counts: bool
+
+
 Uses = Callable[[RuleKey], int]
 """How often a rule was used so far; asked only of rules that match and can retire."""
 
-_Rule = TypeVar("_Rule", OutcomeRule, ExpiryRule)
+_Rule = TypeVar("_Rule", OutcomeRule, ExpiryRule, WebhookRule)
 
 
 def matches(when: When, subject: Subject) -> bool:
@@ -87,35 +98,66 @@ def choose_outcome(scenarios: Iterable[Scenario], subject: Subject, uses: Uses) 
 
     Without a matching rule a person answers, at the handset.
     """
-    for scenario in scenarios:
-        first = _first(scenario.name, Section.OUTCOMES, scenario.outcomes, subject, uses)
-        if first is not None:
-            key, rule = first
-            return Chosen(outcome=rule.then, key=key, when=rule.when, counts=rule.times is not None)
-    return Chosen(outcome=Handset())
+    first = _first(
+        ((scenario.name, scenario.outcomes) for scenario in scenarios),
+        Section.OUTCOMES,
+        lambda rule: matches(rule.when, subject),
+        uses,
+    )
+    if first is None:
+        return Chosen(outcome=Handset())
+    key, rule = first
+    return Chosen(outcome=rule.then, key=key, when=rule.when, counts=rule.times is not None)
 
 
 def choose_expiry(
     scenarios: Iterable[Scenario], subject: Subject, uses: Uses
 ) -> ChosenExpiry | None:
     """How long a new checkout stays open; None leaves it to `expires_in`."""
-    for scenario in scenarios:
-        first = _first(scenario.name, Section.EXPIRY, scenario.expiry, subject, uses)
-        if first is not None:
-            key, rule = first
-            return ChosenExpiry(after_ms=rule.after_ms, key=key, counts=rule.times is not None)
-    return None
+    first = _first(
+        ((scenario.name, scenario.expiry) for scenario in scenarios),
+        Section.EXPIRY,
+        lambda rule: matches(rule.when, subject),
+        uses,
+    )
+    if first is None:
+        return None
+    key, rule = first
+    return ChosenExpiry(after_ms=rule.after_ms, key=key, counts=rule.times is not None)
+
+
+def choose_webhook(
+    scenarios: Iterable[Scenario], *, mode: Mode, event: str, uses: Uses
+) -> ChosenWebhook | None:
+    """What goes wrong with the deliveries of an event of type `event`; None: nothing does."""
+    first = _first(
+        ((scenario.name, scenario.webhooks) for scenario in scenarios),
+        Section.WEBHOOKS,
+        lambda rule: rule.when.mode in (None, mode) and rule.when.event in (None, event),
+        uses,
+    )
+    if first is None:
+        return None
+    key, rule = first
+    return ChosenWebhook(oddity=rule.then, key=key, counts=rule.times is not None)
 
 
 def _first(
-    scenario: str, section: Section, rules: tuple[_Rule, ...], subject: Subject, uses: Uses
+    named: Iterable[tuple[str, tuple[_Rule, ...]]],
+    section: Section,
+    applies: Callable[[_Rule], bool],
+    uses: Uses,
 ) -> tuple[RuleKey, _Rule] | None:
-    """The first rule that matches and has not retired, with its place."""
-    for index, rule in enumerate(rules):
-        if matches(rule.when, subject):
-            key = RuleKey(scenario=scenario, section=section, index=index)
-            if rule.times is None or uses(key) < rule.times:
-                return key, rule
+    """The first rule that applies and has not retired, with its place.
+
+    `named` are the rules of this section, under the names of their scenarios.
+    """
+    for scenario, rules in named:
+        for index, rule in enumerate(rules):
+            if applies(rule):
+                key = RuleKey(scenario=scenario, section=section, index=index)
+                if rule.times is None or uses(key) < rule.times:
+                    return key, rule
     return None
 
 

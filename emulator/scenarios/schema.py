@@ -1,7 +1,7 @@
 """The JSON Schema of scenario files, for completion in editors.
 
 It says what a schema can; what it cannot, the loader alone checks: the order of steps, whether a
-phone and a method fit each other, keys given twice, names used twice.
+phone and a method fit each other, keys given twice, names used twice, durations of nothing.
 """
 
 from typing import Any
@@ -9,19 +9,26 @@ from typing import Any
 from emulator.domain.accounts import Mode
 from emulator.domain.banks import BANKS
 from emulator.domain.payment import DEFAULT_METHODS, LARGEST_AMOUNT_MINOR, Reason, Status
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Tamper
 from emulator.scenarios.vocabulary import (
     AMOUNT_KEYS,
+    AWAITED_EVENT,
     EXPIRY_RULE_KEYS,
     EXPIRY_THEN_KEYS,
     FILE_KEYS,
     HANDSET,
     METHOD_PATTERN,
+    MOST_COPIES,
     MOST_STEPS,
     MOST_TIMES,
     NAME_PATTERN,
     OUTCOME_RULE_KEYS,
     STEP_KEYS,
     VERSION,
+    WEBHOOK_EXCLUSIONS,
+    WEBHOOK_RULE_KEYS,
+    WEBHOOK_THEN_KEYS,
+    WEBHOOK_WHEN_KEYS,
     WHEN_KEYS,
     statuses_after_submit,
 )
@@ -30,6 +37,8 @@ JsonSchema = dict[str, Any]
 
 _TEXT: JsonSchema = {"type": "string"}
 _BOOLEAN: JsonSchema = {"type": "boolean"}
+_SWITCH: JsonSchema = {**_BOOLEAN, "default": False}
+_MODE: JsonSchema = {"enum": [mode.value for mode in Mode]}
 _AMOUNT: JsonSchema = {"type": "integer", "minimum": 1, "maximum": LARGEST_AMOUNT_MINOR}
 _TIMES: JsonSchema = {"type": "integer", "minimum": 1, "maximum": MOST_TIMES}
 _DURATION: JsonSchema = {
@@ -53,6 +62,7 @@ def scenario_schema() -> JsonSchema:
         "enabled": {**_BOOLEAN, "default": True},
         "outcomes": {"type": "array", "items": _outcome_rule()},
         "expiry": {"type": "array", "items": _expiry_rule()},
+        "webhooks": {"type": "array", "items": _webhook_rule()},
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -77,7 +87,7 @@ def _object(keys: dict[str, str], shapes: JsonSchema, *, required: list[str]) ->
 def _when() -> JsonSchema:
     amount_range = _object(AMOUNT_KEYS, dict.fromkeys(AMOUNT_KEYS, _AMOUNT), required=[])
     shapes = {
-        "mode": {"enum": [mode.value for mode in Mode]},
+        "mode": _MODE,
         "method": {
             "type": "string",
             "pattern": f"^{METHOD_PATTERN.pattern}$",
@@ -106,7 +116,7 @@ def _step() -> JsonSchema:
         "after": _DURATION,
         "status": {"enum": [status.value for status in statuses_after_submit()]},
         "reason": {"enum": [reason.value for reason in Reason]},
-        "unusual": {**_BOOLEAN, "default": False},
+        "unusual": _SWITCH,
     }
     return {
         **_object(STEP_KEYS, shapes, required=["status"]),
@@ -125,3 +135,45 @@ def _expiry_rule() -> JsonSchema:
         **_object(EXPIRY_RULE_KEYS, shapes, required=["when"]),
         "oneOf": [{"required": ["after"]}, {"required": ["then"]}],
     }
+
+
+def _webhook_rule() -> JsonSchema:
+    when = {"mode": _MODE, "event": {"enum": list(EVENT_TYPES_IN_ORDER)}}
+    shapes = {
+        "when": _object(WEBHOOK_WHEN_KEYS, when, required=[]),
+        "then": _webhook_then(),
+        "times": _TIMES,
+    }
+    return {
+        **_object(WEBHOOK_RULE_KEYS, shapes, required=["when", "then"]),
+        "if": {"properties": {"then": _is_on("before_response")}, "required": ["then"]},
+        "then": {"properties": {"when": {"properties": {"event": {"const": AWAITED_EVENT}}}}},
+    }
+
+
+def _webhook_then() -> JsonSchema:
+    shapes = {
+        "copies": {"type": "integer", "minimum": 1, "maximum": MOST_COPIES},
+        "delay": _DURATION,
+        "drop": _SWITCH,
+        "hold": _SWITCH,
+        "before_response": _SWITCH,
+        "tamper": {"enum": [tamper.value for tamper in Tamper]},
+    }
+    return {
+        **_object(WEBHOOK_THEN_KEYS, shapes, required=[]),
+        # What is empty, or says `false` alone, says nothing.
+        "not": {"additionalProperties": {"const": False}},
+        "allOf": [
+            {
+                "if": _is_on(key),
+                # `false` is as good as absent, and what is no switch has to be absent.
+                "then": {"properties": {other: {"const": False} for other in others}},
+            }
+            for key, others in WEBHOOK_EXCLUSIONS.items()
+        ],
+    }
+
+
+def _is_on(key: str) -> JsonSchema:
+    return {"type": "object", "properties": {key: {"const": True}}, "required": [key]}

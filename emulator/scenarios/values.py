@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from emulator.domain.accounts import Mode
 from emulator.domain.outcomes import Outcome
+from emulator.domain.webhooks import Oddity
 
 
 class Section(StrEnum):
@@ -12,6 +13,7 @@ class Section(StrEnum):
 
     OUTCOMES = "outcomes"
     EXPIRY = "expiry"
+    WEBHOOKS = "webhooks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,23 @@ class ExpiryRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookWhen:
+    """What must all be true of an event for a rule to apply; None asks for nothing."""
+
+    mode: Mode | None = None
+    event: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookRule:
+    """What goes wrong with the deliveries of an event."""
+
+    when: WebhookWhen = field(default_factory=WebhookWhen)
+    then: Oddity
+    times: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
     """One scenario file. `enabled` is how it starts; an account may switch it later."""
 
@@ -64,3 +83,4 @@ class Scenario:
     enabled: bool = True
     outcomes: tuple[OutcomeRule, ...] = ()
     expiry: tuple[ExpiryRule, ...] = ()
+    webhooks: tuple[WebhookRule, ...] = ()

@@ -5,8 +5,9 @@ The loader knows its keys from here, and the JSON Schema its keys and descriptio
 
 import re
 
-from emulator.domain.payment import Status
+from emulator.domain.payment import Status, event_type
 from emulator.domain.transitions import TRANSITIONS
+from emulator.domain.webhooks import LONGEST_HEAD_START_MS, LONGEST_HOLD_MS
 
 VERSION = 1
 LARGEST_FILE_BYTES = 256 * 1024
@@ -14,6 +15,7 @@ MOST_NODES = 10_000
 DEEPEST_NESTING = 32
 MOST_STEPS = 100
 MOST_TIMES = 1_000_000
+MOST_COPIES = 100
 
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 # Any identifier: which methods exist is configuration, so an unknown one is no mistake here.
@@ -27,8 +29,12 @@ FILE_KEYS = {
     "enabled": "Whether the scenario is on at start; an account may switch it later.",
     "outcomes": "What happens after the customer submits a method. The first rule that matches.",
     "expiry": "How long a checkout stays open, instead of `expires_in`. The first that matches.",
+    "webhooks": "What goes wrong with the deliveries of an event. The first rule that matches.",
 }
-LATER_SECTIONS = frozenset({"faults", "webhooks", "script"})
+LATER_SECTIONS = frozenset({"faults", "script"})
+
+_WHEN = "All of these must match; `{}` matches everything."
+_TIMES = "After so many uses the rule retires and the next one that matches applies."
 
 WHEN_KEYS = {
     "mode": "The mode of the payment.",
@@ -43,9 +49,9 @@ AMOUNT_KEYS = {
     "lte": "The largest amount that matches, in ETB cents.",
 }
 OUTCOME_RULE_KEYS = {
-    "when": "All of these must match; `{}` matches everything.",
+    "when": _WHEN,
     "then": "Timed steps, an empty list to stay in processing, or `handset`: a person answers.",
-    "times": "After so many uses the rule retires and the next one that matches applies.",
+    "times": _TIMES,
 }
 STEP_KEYS = {
     "after": "How long after the submit; without it, together with the submit.",
@@ -54,12 +60,43 @@ STEP_KEYS = {
     "unusual": "Says that a change which mobile money shows only now and then is meant.",
 }
 EXPIRY_RULE_KEYS = {
-    "when": "All of these must match; `{}` matches everything.",
+    "when": _WHEN,
     "after": "How long after its creation the checkout expires.",
     "then": "The same, written as `then: {after: 5s}`.",
-    "times": "After so many uses the rule retires and the next one that matches applies.",
+    "times": _TIMES,
 }
 EXPIRY_THEN_KEYS = {"after": EXPIRY_RULE_KEYS["after"]}
+WEBHOOK_RULE_KEYS = {
+    "when": _WHEN,
+    "then": "What goes wrong with the deliveries of the event.",
+    "times": _TIMES,
+}
+WEBHOOK_WHEN_KEYS = {
+    "mode": WHEN_KEYS["mode"],
+    "event": "The type of the event.",
+}
+WEBHOOK_THEN_KEYS = {
+    "copies": "How many deliveries there are in all, with one `webhook-id`; 1 is the usual one.",
+    "delay": "How much later than usual the first attempt is made.",
+    "drop": "No attempt is made; the delivery is listed as dropped.",
+    "hold": "Delivered after the payment's next event, so out of order; "
+    f"if there is none, after {LONGEST_HOLD_MS // 1_000} s.",
+    "before_response": "Arrives before the create call is answered, "
+    f"which waits for {LONGEST_HEAD_START_MS // 1_000} s at most.",
+    "tamper": "What is changed after signing, in every attempt; a resend is genuine.",
+}
+_DROPPED = "what is dropped is never sent"
+# What makes no sense beside a key that is true, and why.
+WEBHOOK_EXCLUSIONS = {
+    "drop": dict.fromkeys((key for key in WEBHOOK_THEN_KEYS if key != "drop"), _DROPPED),
+    "hold": {"delay": "what is held goes out after the payment's next event"},
+    "before_response": {
+        "delay": "what comes before the response is sent at once",
+        "hold": "what comes before the response cannot wait for the next event",
+    },
+}
+# The only event that a response can wait for: that of the create call.
+AWAITED_EVENT = event_type(Status.PENDING)
 
 
 def followers(status: Status) -> list[Status]:

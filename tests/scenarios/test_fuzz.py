@@ -14,6 +14,7 @@ from emulator.domain.accounts import Mode
 from emulator.domain.banks import BANKS
 from emulator.domain.outcomes import Handset, Scripted
 from emulator.domain.payment import Reason, Status
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Oddity, Tamper
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.nodes import Loader, read_tree
 from emulator.scenarios.problems import Notes, ScenarioError
@@ -26,6 +27,9 @@ from emulator.scenarios.vocabulary import (
     LATER_SECTIONS,
     OUTCOME_RULE_KEYS,
     STEP_KEYS,
+    WEBHOOK_RULE_KEYS,
+    WEBHOOK_THEN_KEYS,
+    WEBHOOK_WHEN_KEYS,
     WHEN_KEYS,
 )
 
@@ -57,11 +61,11 @@ def read(text: str) -> Scenario | None:
 
 KEYS = sorted(
     {*FILE_KEYS, *LATER_SECTIONS, *WHEN_KEYS, *AMOUNT_KEYS, *OUTCOME_RULE_KEYS, *STEP_KEYS}
-    | {*EXPIRY_RULE_KEYS, "<<", "tes"}
+    | {*EXPIRY_RULE_KEYS, *WEBHOOK_RULE_KEYS, *WEBHOOK_WHEN_KEYS, *WEBHOOK_THEN_KEYS, "<<", "tes"}
 )
 WORDS = [
-    *Mode, *Status, *Reason, *BANKS, "telebirr", "mpesa", "handset", "case", "5s", "0s", "1.5h",
-    "0900000001", "+251700000001", "yes", "", "é\u2028ሀ",
+    *Mode, *Status, *Reason, *BANKS, *EVENT_TYPES_IN_ORDER, *Tamper, "telebirr", "mpesa", "handset",
+    "case", "5s", "0s", "1.5h", "0900000001", "+251700000001", "yes", "", "é\u2028ሀ",
 ]  # fmt: skip
 SCALARS = (
     st.none()
@@ -103,6 +107,35 @@ def test_arbitrary_values_under_known_keys_are_refused_in_words_or_read(value: A
     text = yaml.safe_dump({"version": 1, "name": "fuzz", **value}, sort_keys=False)
     if read(text) is not None:
         VALIDATOR.validate(yaml.safe_load(text))
+
+
+WEBHOOK_THENS = st.fixed_dictionaries(
+    {},
+    optional={
+        "copies": st.integers(0, 101),
+        "delay": st.integers(1, 10_000).map(lambda span_ms: f"{span_ms}ms"),
+        "drop": st.booleans(),
+        "hold": st.booleans(),
+        "before_response": st.booleans(),
+        "tamper": st.sampled_from(list(Tamper)).map(str),
+    },
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            "when": st.fixed_dictionaries(
+                {}, optional={"event": st.sampled_from(EVENT_TYPES_IN_ORDER)}
+            ),
+            "then": WEBHOOK_THENS,
+        }
+    )
+)
+def test_loader_and_schema_agree_on_which_webhook_oddities_go_together(rule: Any) -> None:
+    document = {"version": 1, "name": "fuzz", "webhooks": [rule]}
+    is_read = read(yaml.safe_dump(document)) is not None
+    assert VALIDATOR.is_valid(document) is is_read
 
 
 @given(st.data())
@@ -173,6 +206,38 @@ EXPIRY_RULES = st.fixed_dictionaries(
     {"when": WHENS, "after": st.integers(1, 10_000).map(lambda span_ms: f"{span_ms}ms")},
     optional={"times": st.integers(1, 99)},
 )
+OFF = st.just({}) | st.sampled_from(["drop", "hold", "before_response"]).map(
+    lambda key: {key: False}
+)
+MULTIPLIED = {
+    "copies": st.integers(1, 100),
+    "tamper": st.sampled_from(list(Tamper)).map(str),
+}
+DELAYED = {"delay": st.integers(1, 10_000).map(lambda span_ms: f"{span_ms}ms")}
+ODDITIES = st.one_of(
+    st.just({"drop": True}),
+    st.fixed_dictionaries(DELAYED, optional=MULTIPLIED),
+    st.fixed_dictionaries({"hold": st.just(True)}, optional=MULTIPLIED),
+    st.fixed_dictionaries(MULTIPLIED),
+)
+WEBHOOK_RULES = st.fixed_dictionaries(
+    {
+        "when": st.fixed_dictionaries(
+            {},
+            optional={
+                "mode": st.sampled_from(list(Mode)).map(str),
+                "event": st.sampled_from(EVENT_TYPES_IN_ORDER),
+            },
+        ),
+        "then": st.builds(lambda off, oddity: {**off, **oddity}, OFF, ODDITIES),
+    },
+    optional={"times": st.integers(1, 99)},
+) | st.fixed_dictionaries(
+    {
+        "when": st.sampled_from([{}, {"event": "payment.created"}]),
+        "then": st.fixed_dictionaries({"before_response": st.just(True)}, optional=MULTIPLIED),
+    }
+)
 SCENARIOS = st.fixed_dictionaries(
     {"version": st.just(1), "name": st.from_regex("[a-z0-9][a-z0-9_-]{0,63}", fullmatch=True)},
     optional={
@@ -180,6 +245,7 @@ SCENARIOS = st.fixed_dictionaries(
         "enabled": st.booleans(),
         "outcomes": st.lists(OUTCOME_RULES, max_size=4),
         "expiry": st.lists(EXPIRY_RULES, max_size=4),
+        "webhooks": st.lists(WEBHOOK_RULES, max_size=4),
     },
 )
 
@@ -207,6 +273,13 @@ def test_every_well_formed_scenario_is_read_as_it_was_written(document: dict[str
             ]
     for expiry, written in zip(scenario.expiry, document.get("expiry", []), strict=True):
         assert f"{expiry.after_ms}ms" == written["after"]
+    for webhook, written in zip(scenario.webhooks, document.get("webhooks", []), strict=True):
+        assert webhook.times == written.get("times")
+        assert webhook.when.mode == written["when"].get("mode")
+        assert webhook.when.event == written["when"].get("event")
+        oddity = dict(written["then"])
+        delay_ms = int(oddity.pop("delay", "0ms").removesuffix("ms"))
+        assert webhook.then == Oddity(delay_ms=delay_ms, **oddity)
 
 
 @given(SCENARIOS)

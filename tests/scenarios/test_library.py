@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from emulator.scenarios.library import check_paths, load_paths
+from emulator.scenarios.library import check_paths, in_force, load_paths
 from emulator.scenarios.problems import ScenarioError
+from emulator.scenarios.values import Scenario
 
 
 def write(path: Path, name: str, more: str = "") -> Path:
@@ -98,6 +99,25 @@ def test_two_files_of_the_same_name_are_a_problem_of_the_later_one(tmp_path: Pat
     first = write(tmp_path / "a.yaml", "twin")
     second = write(tmp_path / "b.yaml", "twin")
     assert problem_lines([tmp_path]) == [f"{second}:2:7: the name 'twin' is taken by {first}"]
+
+
+def test_given_scenarios_come_before_the_shipped_ones() -> None:
+    given = (Scenario(name="newer"), Scenario(name="older"))
+    shipped = (Scenario(name="first"), Scenario(name="second"))
+    assert in_force(given, shipped) == given + shipped
+    assert in_force((), shipped) == shipped
+    assert in_force(given, ()) == given
+
+
+def test_a_given_scenario_replaces_the_shipped_one_of_its_name() -> None:
+    given = (Scenario(name="mine"), Scenario(name="banks", description="Given."))
+    shipped = (Scenario(name="banks", description="Shipped."), Scenario(name="other"))
+    assert in_force(given, shipped) == (*given, Scenario(name="other"))
+
+
+def test_a_shipped_scenario_is_switched_off_by_one_of_its_name_that_is_off() -> None:
+    off = Scenario(name="banks", enabled=False)
+    assert in_force([off], [Scenario(name="banks")]) == (off,)
 
 
 def problem_lines(paths: list[Path]) -> list[str]:

@@ -5,6 +5,7 @@ import pytest
 from emulator.domain.accounts import Mode
 from emulator.domain.outcomes import Handset, Scripted, Step
 from emulator.domain.payment import Reason, Status
+from emulator.domain.webhooks import Oddity
 from emulator.scenarios.loader import SECTIONS, parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
 from emulator.scenarios.values import (
@@ -13,6 +14,8 @@ from emulator.scenarios.values import (
     OutcomeRule,
     Scenario,
     Section,
+    WebhookRule,
+    WebhookWhen,
     When,
 )
 from emulator.scenarios.vocabulary import FILE_KEYS, LATER_SECTIONS
@@ -50,6 +53,10 @@ expiry:
   - when: {mode: live, amount: {gte: 7}}
     then: {after: 10m}
     times: 1
+webhooks:
+  - when: {mode: test, event: payment.completed}
+    then: {copies: 2, delay: 10s}
+    times: 1
 """,
         "case.yaml",
     )
@@ -86,6 +93,13 @@ expiry:
             ExpiryRule(when=When(metadata=(("test_case", "short"), ("1", "yes"))), after_ms=5_000),
             ExpiryRule(
                 when=When(mode=Mode.LIVE, amount=AmountRange(gte=7)), after_ms=600_000, times=1
+            ),
+        ),
+        webhooks=(
+            WebhookRule(
+                when=WebhookWhen(mode=Mode.TEST, event="payment.completed"),
+                then=Oddity(copies=2, delay_ms=10_000),
+                times=1,
             ),
         ),
     )
@@ -208,10 +222,10 @@ def test_aliases_cannot_nest_deeper_than_what_is_written_out() -> None:
         (f"{HEAD}name: again\n", 3, 1, "'name' must be given once in a scenario"),
         (f"{HEAD}<<: {{enabled: true}}\n", 3, 1, "merge keys (<<) are not understood here"),
         (f"{HEAD}faults: []\n", 3, 1, "'faults' is not available in this version"),
-        (f"{HEAD}webhooks: []\n", 3, 1, "'webhooks' is not available in this version"),
         (f"{HEAD}script: [{{x: 1}}]\n", 3, 1, "'script' is not available in this version"),
         (f"{HEAD}outcomes:\n", 3, 10, "outcomes must be a list of rules, not empty"),
         (f"{HEAD}expiry: {{}}\n", 3, 9, "expiry must be a list of rules, not a mapping"),
+        (f"{HEAD}webhooks: drop\n", 3, 11, "webhooks must be a list of rules, not 'drop'"),
         (f"{HEAD}outcomes: [later]\n", 3, 12, "an outcome rule must be a mapping, not 'later'"),
     ],
     ids=lambda value: repr(value)[:40] if isinstance(value, str) else None,
@@ -408,12 +422,15 @@ outcomes:
 expiry:
   - when: {}
     after: 0s
+webhooks:
+  - when: {}
+    then: {}
 script: []
 """
     )
     places = [(problem.line, problem.column) for problem in problems]
     assert places == [
-        (1, 10), (2, 7), (3, 1), (5, 18), (5, 31), (6, 21), (7, 12), (10, 12), (11, 1),
+        (1, 10), (2, 7), (3, 1), (5, 18), (5, 31), (6, 21), (7, 12), (10, 12), (13, 11), (14, 1),
     ]  # fmt: skip
 
 

@@ -6,13 +6,24 @@ import pytest
 from emulator.domain.accounts import Mode
 from emulator.domain.outcomes import Handset, Scripted, Step
 from emulator.domain.payment import Status
-from emulator.scenarios.rules import RuleKey, Subject, choose_expiry, choose_outcome, matches
+from emulator.domain.webhooks import Oddity
+from emulator.scenarios.rules import (
+    ChosenWebhook,
+    RuleKey,
+    Subject,
+    choose_expiry,
+    choose_outcome,
+    choose_webhook,
+    matches,
+)
 from emulator.scenarios.values import (
     AmountRange,
     ExpiryRule,
     OutcomeRule,
     Scenario,
     Section,
+    WebhookRule,
+    WebhookWhen,
     When,
 )
 
@@ -35,6 +46,9 @@ AT_BANK = Subject(
 
 COMPLETES = Scripted(steps=(Step(status=Status.COMPLETED),))
 FAILS = Scripted(steps=(Step(status=Status.FAILED),))
+
+TWICE = Oddity(copies=2)
+DROPPED = Oddity(drop=True)
 
 
 def never_used(_: RuleKey) -> int:
@@ -169,6 +183,93 @@ def test_an_expiry_rule_matches_a_method_that_is_offered() -> None:
 def test_without_an_expiry_rule_nothing_is_said_about_expiry() -> None:
     scenario = Scenario(name="s", outcomes=(OutcomeRule(then=FAILS),))
     assert choose_expiry([scenario], CREATED, must_not_ask) is None
+
+
+@pytest.mark.parametrize(
+    ("when", "expected"),
+    [
+        (WebhookWhen(), True),
+        (WebhookWhen(mode=Mode.TEST), True),
+        (WebhookWhen(mode=Mode.LIVE), False),
+        (WebhookWhen(event="payment.completed"), True),
+        (WebhookWhen(event="payment.created"), False),
+        (WebhookWhen(mode=Mode.TEST, event="payment.completed"), True),
+        (WebhookWhen(mode=Mode.LIVE, event="payment.completed"), False),
+        (WebhookWhen(mode=Mode.TEST, event="payment.failed"), False),
+    ],
+)
+def test_a_webhook_rule_matches_on_mode_and_event(when: WebhookWhen, expected: bool) -> None:
+    scenario = Scenario(name="s", webhooks=(WebhookRule(when=when, then=TWICE),))
+    chosen = choose_webhook(
+        [scenario], mode=Mode.TEST, event="payment.completed", uses=must_not_ask
+    )
+    key = RuleKey(scenario="s", section=Section.WEBHOOKS, index=0)
+    assert chosen == (ChosenWebhook(oddity=TWICE, key=key, counts=False) if expected else None)
+
+
+def test_without_a_webhook_rule_nothing_goes_wrong() -> None:
+    scenario = Scenario(name="s", outcomes=(OutcomeRule(then=FAILS),))
+    for scenarios in ([], [scenario]):
+        chosen = choose_webhook(
+            scenarios, mode=Mode.LIVE, event="payment.failed", uses=must_not_ask
+        )
+        assert chosen is None
+
+
+def test_the_first_webhook_rule_of_the_first_scenario_that_matches_wins() -> None:
+    scenarios = [
+        Scenario(
+            name="no-match",
+            webhooks=(WebhookRule(when=WebhookWhen(mode=Mode.LIVE), then=DROPPED),),
+        ),
+        Scenario(
+            name="strong",
+            webhooks=(
+                WebhookRule(when=WebhookWhen(event="payment.failed"), then=DROPPED),
+                WebhookRule(then=TWICE),
+                WebhookRule(then=DROPPED),
+            ),
+        ),
+        Scenario(name="weak", webhooks=(WebhookRule(then=DROPPED),)),
+    ]
+    chosen = choose_webhook(scenarios, mode=Mode.TEST, event="payment.created", uses=must_not_ask)
+    assert chosen is not None
+    assert chosen.key == RuleKey(scenario="strong", section=Section.WEBHOOKS, index=1)
+
+
+def test_a_webhook_rule_retires_and_makes_room_for_the_next_and_then_for_none() -> None:
+    scenarios = [
+        Scenario(
+            name="drop-two",
+            webhooks=(
+                WebhookRule(when=WebhookWhen(event="payment.completed"), then=DROPPED, times=2),
+            ),
+        ),
+        Scenario(name="then-twice", webhooks=(WebhookRule(then=TWICE, times=1),)),
+    ]
+    uses: dict[RuleKey, int] = {}
+    oddities = []
+    for _ in range(5):
+        chosen = choose_webhook(
+            scenarios,
+            mode=Mode.TEST,
+            event="payment.completed",
+            uses=lambda key: uses.get(key, 0),
+        )
+        oddities.append(chosen and chosen.oddity)
+        if chosen is not None:
+            assert chosen.counts
+            uses[chosen.key] = uses.get(chosen.key, 0) + 1
+    assert oddities == [DROPPED, DROPPED, TWICE, None, None]
+
+
+def test_uses_are_asked_only_of_a_webhook_rule_that_matches() -> None:
+    live_only = WebhookRule(when=WebhookWhen(mode=Mode.LIVE), then=DROPPED, times=1)
+    scenario = Scenario(name="s", webhooks=(live_only,))
+    assert (
+        choose_webhook([scenario], mode=Mode.TEST, event="payment.failed", uses=must_not_ask)
+        is None
+    )
 
 
 def test_choosing_a_rule_and_printing_the_schema_need_no_yaml() -> None:

@@ -39,6 +39,10 @@ def expiry(more: str) -> str:
     return f"{HEAD}expiry:\n  - {{when: {{}}{more}}}\n"
 
 
+def webhook(then: str = "{copies: 2}", when: str = "{}", more: str = "") -> str:
+    return f"{HEAD}webhooks:\n  - {{when: {when}, then: {then}{more}}}\n"
+
+
 def test_the_schema_is_a_schema() -> None:
     Draft202012Validator.check_schema(SCHEMA)
     assert json.loads(json.dumps(SCHEMA)) == SCHEMA
@@ -47,6 +51,7 @@ def test_the_schema_is_a_schema() -> None:
 FILE = SCHEMA["properties"]
 OUTCOME_RULE = FILE["outcomes"]["items"]
 EXPIRY_RULE = FILE["expiry"]["items"]
+WEBHOOK_RULE = FILE["webhooks"]["items"]
 WHEN = OUTCOME_RULE["properties"]["when"]
 LEVELS: dict[str, tuple[dict[str, Any], str]] = {
     "file": (SCHEMA, f"{HEAD}qqqqq: 1\n"),
@@ -63,6 +68,9 @@ LEVELS: dict[str, tuple[dict[str, Any], str]] = {
         OUTCOME_RULE["properties"]["then"]["anyOf"][1]["items"],
         outcome(then="[{status: failed, qqqqq: 1}]"),
     ),
+    "webhook rule": (WEBHOOK_RULE, webhook(more=", qqqqq: 1")),
+    "webhook when": (WEBHOOK_RULE["properties"]["when"], webhook(when="{qqqqq: 1}")),
+    "webhook then": (WEBHOOK_RULE["properties"]["then"], webhook("{copies: 2, qqqqq: 1}")),
 }
 
 
@@ -109,6 +117,20 @@ GOOD = [
     outcome(more=", times: 1000000"),
     expiry(", after: 5s"),
     expiry(", then: {after: 500ms}, times: 2"),
+    f"{HEAD}webhooks: []",
+    webhook(),
+    webhook(more=", times: 3"),
+    webhook(when="{mode: live, event: payment.refunded}"),
+    webhook("{copies: 1}"),
+    webhook("{copies: 100, delay: 1.5s, tamper: body, drop: false}"),
+    webhook("{drop: true}"),
+    webhook("{drop: true, hold: false, before_response: false}"),
+    webhook("{hold: true, copies: 2, tamper: signature, before_response: false}"),
+    webhook("{hold: false, delay: 1s}"),
+    webhook("{before_response: true, copies: 2, tamper: timestamp, hold: false}"),
+    webhook("{before_response: true}", "{mode: test}"),
+    webhook("{before_response: true}", "{event: payment.created}"),
+    webhook("{before_response: false, hold: true}", "{event: payment.failed}"),
 ]
 
 BAD = [
@@ -126,7 +148,6 @@ BAD = [
     f"{HEAD}enabled: 1",
     f"{HEAD}enabled:",
     f"{HEAD}faults: []",
-    f"{HEAD}webhooks: []",
     f"{HEAD}script: []",
     f"{HEAD}outcomes:",
     f"{HEAD}outcomes: {{}}",
@@ -171,6 +192,37 @@ BAD = [
     expiry(", then: 5s"),
     expiry(", then: {}"),
     expiry(", after: 5s, then: {after: 5s}"),
+    f"{HEAD}webhooks:",
+    f"{HEAD}webhooks: [drop]",
+    f"{HEAD}webhooks: [{{when: {{}}}}]",
+    f"{HEAD}webhooks: [{{then: {{copies: 2}}}}]",
+    webhook(more=", times: 0"),
+    webhook(when="{event: completed}"),
+    webhook(when="{event: ping}"),
+    webhook(when="{mode: tset}"),
+    webhook(when="{phone: '0900000001'}"),
+    webhook("drop"),
+    webhook("{}"),
+    webhook("{drop: false}"),
+    webhook("{drop: false, hold: false, before_response: false}"),
+    webhook("{copies: 0}"),
+    webhook("{copies: 101}"),
+    webhook("{copies: '2'}"),
+    webhook("{copies: false}"),
+    webhook("{delay: 5}"),
+    webhook("{drop: 1}"),
+    webhook("{hold: 30s}"),
+    webhook("{tamper: head}"),
+    webhook("{tamper: false}"),
+    webhook("{drop: true, copies: 1}"),
+    webhook("{drop: true, delay: 1s}"),
+    webhook("{drop: true, hold: true}"),
+    webhook("{drop: true, before_response: true}"),
+    webhook("{drop: true, tamper: body}"),
+    webhook("{hold: true, delay: 1s}"),
+    webhook("{before_response: true, delay: 1s}"),
+    webhook("{before_response: true, hold: true}"),
+    webhook("{before_response: true}", "{event: payment.completed}"),
 ]
 
 # What a schema cannot say, or a parser of YAML does not let it see.
@@ -189,6 +241,9 @@ ONLY_THE_LOADER_SEES = [
     outcome(then="[{status: completed, after: 2s}, {status: refunded, after: 1s}]"),
     outcome(then="[{status: failed, after: 4000d}]"),
     expiry(", after: 0s"),
+    webhook("{delay: 0s}"),
+    webhook("{drop: yes}"),
+    webhook("{drop: true, drop: true}"),
 ]
 
 
