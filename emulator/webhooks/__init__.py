@@ -1,0 +1,1 @@
+"""How a notification looks, is signed, is sent and is retried."""

@@ -1,0 +1,225 @@
+"""How a webhook goes over the network, and what comes back of it."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from emulator.clock import Wall
+from emulator.domain.webhooks import Request, Response, Result
+from emulator.webhooks.addresses import ip_addresses
+from emulator.webhooks.causes import (
+    Diagnosis,
+    Stage,
+    Tried,
+    diagnose_failure,
+    diagnose_redirect,
+    diagnose_timeout,
+)
+
+if TYPE_CHECKING:
+    import httpcore
+    import httpx
+
+TIMEOUT_S = 15
+MOST_BYTES_READ = 65_536
+MOST_BYTES_KEPT = 16_384
+MOST_HEADERS_KEPT = 64
+LONGEST_HEADER_KEPT = 2_048
+
+# A connection for each attempt: one that is kept would block a server that serves one at a time,
+# and would be used again in the moment in which its other end closes it.
+_OF_THE_CONNECTION = (("accept-encoding", "identity"), ("connection", "close"))
+# What httpcore tells of its progress.
+_STAGES = {
+    "connection.connect_tcp.started": Stage.CONNECTING,
+    "connection.connect_tcp.complete": Stage.SECURING,
+    "http11.send_request_headers.started": Stage.ANSWERING,
+}
+
+
+class Sender:
+    """Sends webhooks; what it needs for it is loaded with the first one.
+
+    It bounds neither how many are sent at once nor how many to one address.
+    """
+
+    def __init__(self, wall: Wall, *, is_in_container: bool) -> None:
+        self._wall = wall
+        self._is_in_container = is_in_container
+        self._opening: asyncio.Future[httpx.AsyncHTTPTransport] | None = None
+
+    async def send(self, request: Request) -> Result:
+        """Make one attempt; whatever the network does is a result and no exception.
+
+        It takes at most `TIMEOUT_S` from connecting to the end of the response. The status
+        decides: a response stands, though its body never ends or breaks off.
+        """
+        exchange = _Exchange(await self._transport(), request)
+        started_ms = self._wall.monotonic_ms()
+        has_ended = asyncio.Event()
+        task = asyncio.create_task(exchange.run())
+        task.add_done_callback(lambda _: has_ended.set())
+        try:
+            until = self._wall.now_ms() + TIMEOUT_S * 1_000
+            await self._wall.wait(has_ended, until=until)
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+        if not task.cancelled():
+            task.result()
+        return self._result(exchange, self._wall.monotonic_ms() - started_ms)
+
+    async def close(self) -> None:
+        """Drop the connections that are left; does no harm twice, or when none was made."""
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            await (await opening).aclose()
+
+    async def _transport(self) -> "httpx.AsyncHTTPTransport":
+        if self._opening is None:
+            loop = asyncio.get_running_loop()
+            self._opening = loop.run_in_executor(None, _open_transport)
+        # Who waits for it is cancelled alone.
+        return await asyncio.shield(self._opening)
+
+    def _result(self, exchange: "_Exchange", duration_ms: float) -> Result:
+        response = exchange.response
+        diagnosis: Diagnosis | None
+        if response is not None:
+            diagnosis = diagnose_redirect(response, exchange.url)
+        else:
+            tried = Tried(
+                url=exchange.url, stage=exchange.stage, is_in_container=self._is_in_container
+            )
+            if exchange.failure is None:
+                diagnosis = diagnose_timeout(tried, TIMEOUT_S)
+            else:
+                diagnosis = diagnose_failure(exchange.failure, tried)
+        return Result(
+            response=response,
+            error=diagnosis.error if diagnosis else None,
+            cause=diagnosis.cause if diagnosis else None,
+            duration_ms=duration_ms,
+        )
+
+
+class _Exchange:
+    """One request and what has come of it so far, which stands when it is cut off."""
+
+    def __init__(self, transport: "httpx.AsyncHTTPTransport", request: Request) -> None:
+        self.url = request.url
+        self.stage = Stage.NAMING
+        self.failure: Exception | None = None
+        self._transport = transport
+        self._request = request
+        self._stream: httpcore.AsyncNetworkStream | None = None
+        self._status: int | None = None
+        self._headers: tuple[tuple[str, str], ...] = ()
+        self._body = bytearray()
+
+    @property
+    def response(self) -> Response | None:
+        if self._status is None:
+            return None
+        return Response(
+            status=self._status,
+            headers=self._headers,
+            body=self._body[:MOST_BYTES_KEPT].decode("utf-8", "replace"),
+        )
+
+    async def run(self) -> None:
+        import httpx
+
+        try:
+            await self._receive(await self._respond())
+        # UnicodeError: a name that cannot be written as the domain name system does.
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as error:
+            self.failure = error
+        finally:
+            # httpcore forgets to when it is cancelled in the TLS handshake.
+            if self._stream is not None:
+                await self._stream.aclose()
+
+    async def _respond(self) -> "httpx.Response":
+        """The response of the first of the addresses that takes the connection."""
+        import httpx
+
+        url = httpx.URL(self.url)
+        failures: list[httpx.ConnectError] = []
+        for address in await ip_addresses(url.raw_host):
+            try:
+                return await self._transport.handle_async_request(self._wire(url, address))
+            except httpx.ConnectError as error:
+                if self.stage is not Stage.CONNECTING:
+                    raise
+                failures.append(error)
+        raise failures[0]
+
+    def _wire(self, url: "httpx.URL", address: str) -> "httpx.Request":
+        import httpx
+
+        wire = httpx.Request(
+            "POST",
+            url.copy_with(host=address),
+            headers=[
+                ("host", url.netloc.decode("ascii")),
+                *self._request.headers,
+                *_OF_THE_CONNECTION,
+            ],
+            content=self._request.body,
+            extensions={"trace": self._note, "sni_hostname": url.raw_host.decode("ascii")},
+        )
+        if not url.userinfo:
+            return wire
+        return next(httpx.BasicAuth(url.username, url.password).auth_flow(wire))
+
+    async def _note(self, event: str, about: Mapping[str, object]) -> None:
+        import httpcore
+
+        self.stage = _STAGES.get(event, self.stage)
+        made = about.get("return_value")
+        if isinstance(made, httpcore.AsyncNetworkStream):
+            self._stream = made
+
+    async def _receive(self, received: "httpx.Response") -> None:
+        self._status = received.status_code
+        self._headers = tuple(
+            (_text(name).lower(), _text(value)[:LONGEST_HEADER_KEPT])
+            for name, value in received.headers.raw[:MOST_HEADERS_KEPT]
+        )
+        try:
+            async for part in received.aiter_raw():
+                self._body += part
+                if len(self._body) >= MOST_BYTES_READ:
+                    break
+        finally:
+            await received.aclose()
+
+
+def _text(header: bytes) -> str:
+    return header.decode("utf-8", "replace")
+
+
+def _open_transport() -> "httpx.AsyncHTTPTransport":
+    """httpx without its client; it takes a while, and is done on a thread.
+
+    The client would keep cookies, and fail over a redirect that it need not follow.
+    """
+    import ssl
+    from importlib import import_module
+
+    import certifi
+    import httpx
+
+    with suppress(ImportError):
+        # Else the first connection waits for it, and the loop with it.
+        import_module("anyio._backends._asyncio")
+    # The system's authorities, or those of SSL_CERT_FILE, and those that browsers trust.
+    context = ssl.create_default_context()
+    context.load_verify_locations(certifi.where())
+    return httpx.AsyncHTTPTransport(
+        verify=context,
+        trust_env=False,
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
+    )

@@ -1,0 +1,136 @@
+"""Webhooks as a merchant's library sees them: those that verify, and those that must not."""
+
+import json
+from base64 import b64encode
+from typing import Any
+
+import pytest
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from emulator import __version__
+from emulator.clock import SystemWall
+from emulator.domain.webhooks import Request, Tamper
+from emulator.webhooks.messages import TAMPERED_AGE_S, Message, request
+
+URL = "https://shop.example/hook"
+SECRET = "whsec_" + b64encode(bytes(range(24))).decode()
+OLD_SECRET = "whsec_" + b64encode(bytes(range(64))).decode()
+STRANGE_SECRET = "whsec_" + b64encode(bytes(range(1, 33))).decode()
+EVENT = {
+    "id": "evt_1",
+    "object": "event",
+    "type": "payment.completed",
+    "data": {"amount": 15_000, "metadata": {"ደንበኛ": "አበበ በቂላ ☕"}},
+}
+BODY = json.dumps(EVENT, ensure_ascii=False, separators=(",", ":")).encode()
+OTHER_BODY = BODY.replace(b"15000", b"15")
+
+
+def now_s() -> int:
+    """The real time, which the library compares with."""
+    return SystemWall().now_ms() // 1000
+
+
+def message(body: bytes = BODY) -> Message:
+    return Message(event_id="evt_1", timestamp_s=now_s(), body=body)
+
+
+def verified(sent: Request, secret: str = SECRET) -> Any:
+    return Webhook(secret).verify(sent.body, dict(sent.headers))
+
+
+@pytest.mark.parametrize("body", [BODY, b"{}", '{"a":"\\u0000 ኢትዮጵያ 😀"}'.encode()])
+def test_a_webhook_verifies_and_is_the_event_to_the_byte(body: bytes) -> None:
+    sent = request(message(body), url=URL, secrets=[SECRET])
+    assert sent.body == body
+    assert sent.url == URL
+    assert verified(sent) == json.loads(body)
+
+
+@pytest.mark.parametrize("secret", [SECRET, OLD_SECRET])
+def test_during_a_rotation_a_webhook_verifies_with_both_secrets(secret: str) -> None:
+    sent = request(message(), url=URL, secrets=[SECRET, OLD_SECRET])
+    assert verified(sent, secret) == EVENT
+
+
+def test_of_two_signatures_that_of_the_newest_secret_comes_first() -> None:
+    both, new, old = (
+        dict(request(message(), url=URL, secrets=secrets).headers)["webhook-signature"]
+        for secrets in ([SECRET, OLD_SECRET], [SECRET], [OLD_SECRET])
+    )
+    assert both == f"{new} {old}"
+
+
+def test_a_webhook_does_not_verify_with_a_strange_secret() -> None:
+    sent = request(message(), url=URL, secrets=[SECRET, OLD_SECRET])
+    with pytest.raises(WebhookVerificationError, match="No matching signature"):
+        verified(sent, STRANGE_SECRET)
+
+
+def test_a_webhook_has_these_headers_and_no_other() -> None:
+    signed = message()
+    sent = request(signed, url=URL, secrets=[SECRET])
+    *others, (last, signature) = sent.headers
+    assert others == [
+        ("content-type", "application/json"),
+        ("user-agent", f"etb-payments-emulator/{__version__}"),
+        ("webhook-id", "evt_1"),
+        ("webhook-timestamp", str(signed.timestamp_s)),
+    ]
+    assert last == "webhook-signature"
+    assert signature.startswith("v1,")
+
+
+@pytest.mark.parametrize("tamper", [None, *Tamper])
+def test_the_same_message_is_the_same_request(tamper: Tamper | None) -> None:
+    signed = message()
+    assert request(signed, url=URL, secrets=[SECRET], tamper=tamper) == request(
+        signed, url=URL, secrets=[SECRET], tamper=tamper
+    )
+
+
+@pytest.mark.parametrize("secret", [SECRET, OLD_SECRET])
+@pytest.mark.parametrize("tamper", Tamper)
+def test_what_was_tampered_with_verifies_with_no_secret(tamper: Tamper, secret: str) -> None:
+    sent = request(
+        message(),
+        url=URL,
+        secrets=[SECRET, OLD_SECRET],
+        tamper=tamper,
+        other_body=OTHER_BODY,
+    )
+    with pytest.raises(WebhookVerificationError):
+        verified(sent, secret)
+
+
+def test_another_body_is_sent_than_was_signed() -> None:
+    signed = message()
+    sent = request(signed, url=URL, secrets=[SECRET], tamper=Tamper.BODY, other_body=OTHER_BODY)
+    assert sent.body == OTHER_BODY
+    assert sent.headers == request(signed, url=URL, secrets=[SECRET]).headers
+
+
+def test_a_foreign_signature_is_as_well_formed_as_a_right_one() -> None:
+    signed = message()
+    right, foreign = (
+        request(signed, url=URL, secrets=[SECRET, OLD_SECRET], tamper=tamper)
+        for tamper in (None, Tamper.SIGNATURE)
+    )
+    assert foreign.body == right.body
+    assert foreign.headers[:-1] == right.headers[:-1]
+    right_signatures = right.headers[-1][1].split(" ")
+    foreign_signatures = foreign.headers[-1][1].split(" ")
+    assert [len(one) for one in foreign_signatures] == [len(one) for one in right_signatures]
+    assert set(foreign_signatures).isdisjoint(right_signatures)
+
+
+def test_a_false_timestamp_is_too_old_and_not_the_signed_one() -> None:
+    signed = message()
+    sent = request(signed, url=URL, secrets=[SECRET], tamper=Tamper.TIMESTAMP)
+    headers = dict(sent.headers)
+    assert int(headers["webhook-timestamp"]) == signed.timestamp_s - TAMPERED_AGE_S
+    with pytest.raises(WebhookVerificationError, match="too old"):
+        verified(sent)
+    # Nor does it help a receiver that it knows no tolerance.
+    aged = Message(event_id="evt_1", timestamp_s=signed.timestamp_s - TAMPERED_AGE_S, body=BODY)
+    assert dict(request(aged, url=URL, secrets=[SECRET]).headers) != headers
