@@ -23,6 +23,11 @@ class Wall(Protocol):
         """Return when the event is set or the instant has come, whichever is first."""
 
 
+async def pause(wall: Wall, length_ms: int) -> None:
+    """Wait for a span of real time."""
+    await wall.wait(asyncio.Event(), until=wall.now_ms() + length_ms)
+
+
 class SystemWall:
     """The clock on the wall of this machine."""
 

@@ -6,6 +6,7 @@ but how many there were, which the database knows.
 """
 
 import os
+from binascii import b2a_base64
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -67,6 +68,49 @@ def _count(ordinal: int) -> str:
 
 def event_id(key: bytes, ordinal: int) -> str:
     return "evt_" + _draw(key, b"event", ordinal, _ID_LENGTH)
+
+
+def ping_id(key: bytes, ordinal: int) -> str:
+    """The event id of a ping, which is no event: the ordinal is that of its delivery."""
+    return "evt_" + _draw(key, b"ping", ordinal, _ID_LENGTH)
+
+
+def delivery_id(key: bytes, ordinal: int) -> str:
+    """It begins with the ordinal, so that it is found without an index."""
+    length = _ID_LENGTH - _COUNT_LENGTH
+    return f"dlv_{_count(ordinal)}{_draw(key, b'delivery', ordinal, length)}"
+
+
+def delivery_ordinal(key: bytes, delivery: str) -> int | None:
+    """The ordinal of the delivery with this id, if the id is of this stream."""
+    digits = delivery[4 : 4 + _COUNT_LENGTH].encode()
+    if any(digit not in _LETTERS for digit in digits):
+        return None
+    ordinal = 0
+    for digit in digits:
+        ordinal = ordinal * len(_LETTERS) + _LETTERS.index(digit)
+    return ordinal if delivery_id(key, ordinal) == delivery else None
+
+
+def endpoint_id(key: bytes, ordinal: int) -> str:
+    return "we_" + _draw(key, b"endpoint", ordinal, _ID_LENGTH)
+
+
+def webhook_secret(key: bytes, ordinal: int) -> str:
+    """A signing secret of 32 bytes, as Standard Webhooks writes it."""
+    secret = blake2b(ordinal.to_bytes(8, "big"), key=key, person=b"secret", digest_size=KEY_BYTES)
+    return _written_secret(secret.digest())
+
+
+def webhook_secret_after(key: bytes, secret: str) -> str:
+    """The secret that replaces another one."""
+    return _written_secret(
+        blake2b(secret.encode(), key=key, person=b"rotation", digest_size=KEY_BYTES).digest()
+    )
+
+
+def _written_secret(secret: bytes) -> str:
+    return f"whsec_{b2a_base64(secret, newline=False).decode('ascii')}"
 
 
 def request_id(key: bytes, ordinal: int) -> bytes:

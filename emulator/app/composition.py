@@ -14,6 +14,7 @@ from emulator.clock import Wall
 from emulator.engine.engine import Engine, open_engine
 from emulator.engine.founding import Rulings
 from emulator.engine.payments import CheckoutAddress
+from emulator.engine.webhooks import GivenEndpoint
 from emulator.settings import Settings, data_directory
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ async def compose(
         wall=wall,
         rulings=_rulings(settings),
         checkout=checkout,
-        load_scenarios=lambda: given + shipped_scenarios(),
+        load_scenarios=lambda: _in_force(given),
     ) as engine:
         log = RequestLog(wall, write_log, as_json=settings.log_format == "json")
         yield Running(
@@ -70,6 +71,12 @@ def given_scenarios(settings: Settings) -> "tuple[Scenario, ...]":
     return load_paths([Path(path) for path in settings.scenarios])[::-1]
 
 
+def _in_force(given: "tuple[Scenario, ...]") -> "tuple[Scenario, ...]":
+    from emulator.scenarios.library import in_force
+
+    return in_force(given, shipped_scenarios())
+
+
 def shipped_scenarios() -> "tuple[Scenario, ...]":
     """Our own: weaker than all others, and read when first needed, since start-up is not."""
     from emulator.scenarios.library import load_paths
@@ -85,6 +92,11 @@ def _rulings(settings: Settings) -> Rulings:
         clock=settings.clock,
         rate_limit=settings.rate_limit,
         auto_provision=settings.auto_provision,
+        endpoint=(
+            None
+            if settings.webhook_url is None
+            else GivenEndpoint(url=settings.webhook_url, secret=settings.webhook_secret)
+        ),
     )
 
 

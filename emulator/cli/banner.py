@@ -30,7 +30,9 @@ def banner(running: Running) -> str:
         _named(_addresses(running)),
         _named(_keys(account)),
         _test_numbers(running.engine.rules.scenarios, settings),
-        _named([*_state(account, settings), *_switched_on(settings)]),
+        _named(
+            [*_state(account, settings), *_switched_on(settings), *_webhooks(account, settings)]
+        ),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
@@ -129,6 +131,20 @@ def _state(account: Account, settings: Settings) -> list[Line]:
     ]
 
 
+def _webhooks(account: Account, settings: Settings) -> list[Line]:
+    """The given endpoint, and its secret unless that was given, too: then it is known."""
+    given = (e for e in account.test.endpoints.values() if e.url == settings.webhook_url)
+    endpoint = next(given, None)
+    if endpoint is None:
+        return []
+    if settings.webhook_secret is None:
+        return [("Webhooks", f"{endpoint.url}, secret {endpoint.secret}")]
+    if endpoint.secret == settings.webhook_secret:
+        return [("Webhooks", f"{endpoint.url}, signed with the given secret")]
+    kept = "signed with the secret of the database, which keeps the endpoint as it was"
+    return [("Webhooks", f"{endpoint.url}, {kept}")]
+
+
 def _switched_on(settings: Settings) -> list[Line]:
     limit = settings.rate_limit
     lines = [
@@ -142,6 +158,5 @@ def _switched_on(settings: Settings) -> list[Line]:
             and f"{limit.requests} requests in {_duration(limit.period_ms)}, per account and mode",
             limit,
         ),
-        ("Webhooks", "are not sent by this version, --webhook-url waits", settings.webhook_url),
     ]
     return [(name, str(text)) for name, text, is_on in lines if is_on]

@@ -9,6 +9,7 @@ from emulator.control.calls import BearerKey, Calls
 from emulator.control.clock import ClockCalls
 from emulator.control.events import EventCalls
 from emulator.control.payments import PaymentCalls
+from emulator.control.webhooks import DeliveryCalls, EndpointCalls
 from emulator.domain.errors import UnknownRoute
 from emulator.engine.engine import Engine
 
@@ -23,7 +24,10 @@ def build(*, engine: Engine, bearer_key: BearerKey, read_object: ReadObject) -> 
     clock = ClockCalls(calls, engine.timekeeper)
     payments = PaymentCalls(calls, engine.customer, engine.history)
     events = EventCalls(calls, engine.history)
+    endpoints = EndpointCalls(calls, engine.webhooks.endpoints, engine.webhooks.deliveries)
+    deliveries = DeliveryCalls(calls, engine.webhooks.deliveries)
     payment = "/_emulator/payments/{payment_id}"
+    endpoint = "/_emulator/webhook_endpoints/{endpoint_id}"
     return Router(
         routes=[
             Route("/_emulator/accounts", accounts.create, methods=["POST"]),
@@ -41,6 +45,16 @@ def build(*, engine: Engine, bearer_key: BearerKey, read_object: ReadObject) -> 
             Route(f"{payment}/cancel", payments.cancel, methods=["POST"]),
             Route(f"{payment}/transition", payments.transition, methods=["POST"]),
             Route(f"{payment}/wait", payments.wait, methods=["GET"]),
+            Route("/_emulator/webhook_endpoints", endpoints.create, methods=["POST"]),
+            Route("/_emulator/webhook_endpoints", endpoints.list, methods=["GET"]),
+            Route(endpoint, endpoints.change, methods=["PATCH"]),
+            Route(endpoint, endpoints.delete, methods=["DELETE"]),
+            Route(f"{endpoint}/rotate", endpoints.rotate, methods=["POST"]),
+            Route(f"{endpoint}/ping", endpoints.ping, methods=["POST"]),
+            Route("/_emulator/deliveries", deliveries.list, methods=["GET"]),
+            Route(
+                "/_emulator/deliveries/{delivery_id}/resend", deliveries.resend, methods=["POST"]
+            ),
             # Whatever is left, another verb on a path above included.
             Mount("", app=unknown_route),
         ],

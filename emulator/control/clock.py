@@ -42,11 +42,10 @@ class ClockCalls:
 
     async def advance(self, request: Request) -> Response:
         call = await self._calls.decode(request, body=(*_WAYS, "webhooks"))
-        _check_webhooks(call.fields)
+        waits = _waits_for_webhooks(call.fields)
         way = _only_way(call.fields)
-        advanced = await self._timekeeper.advance(
-            call.account, _target(call.fields, way), param=way
-        )
+        target = _target(call.fields, way, waits=waits)
+        advanced = await self._timekeeper.advance(call.account, target, param=way)
         parts = _written(advanced)
         if len(advanced.effects) <= EFFECTS_A_PART:
             return Response(b"".join(parts), media_type=MEDIA_TYPE)
@@ -64,30 +63,27 @@ def _only_way(fields: Fields) -> str:
     return ways[0]
 
 
-def _target(fields: Fields, way: str) -> Target:
+def _target(fields: Fields, way: str, *, waits: bool) -> Target:
     if way == "seconds":
-        return Target(by_ms=fields.span_ms(way))
+        return Target(by_ms=fields.span_ms(way), waits=waits)
     if way == "until":
-        return Target(until=fields.instant(way))
+        return Target(until=fields.instant(way), waits=waits)
     if fields.text(way, kind=CLOCK) != _NEXT:
         raise InvalidField(way, f"Expected '{_NEXT}'.", kind=CLOCK)
-    return Target()
+    return Target(waits=waits)
 
 
-def _check_webhooks(fields: Fields) -> None:
+def _waits_for_webhooks(fields: Fields) -> bool:
     if fields.text("webhooks") not in (None, _BACKGROUND):
         raise InvalidField("webhooks", f"Expected '{_BACKGROUND}', or leave it out.")
+    return not fields.has("webhooks")
 
 
 def _shown(reading: Reading) -> dict[str, object]:
     following = None
     if reading.next is not None:
-        timer, payment_id = reading.next
-        following = {
-            "at": format_instant(timer.due_at),
-            "kind": timer.kind,
-            "payment": payment_id,
-        }
+        at, kind, payment_id = reading.next
+        following = {"at": format_instant(at), "kind": kind, "payment": payment_id}
     return {
         "now": format_instant(reading.now),
         "frozen": reading.is_frozen,

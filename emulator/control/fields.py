@@ -1,7 +1,7 @@
 """How the members of a body become values, each checked once; null and absent are None."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal, Inexact
 from enum import StrEnum
@@ -10,9 +10,11 @@ from typing import Any, TypeVar
 from emulator.domain.clock_spec import ClockSpec, parse_clock
 from emulator.domain.errors import InvalidField, MissingParameter
 from emulator.domain.instants import LAST_INSTANT, Instant, parse_instant
+from emulator.settings import parse_url
 
 LONGEST_TEXT = 200
 LONGEST_NAME = 100
+LONGEST_URL = 2_048
 SEEDS = range(-(2**63), 2**63)
 # Whatever code a field of a clock would have, its refusals are `invalid_clock`.
 CLOCK = "clock"
@@ -34,15 +36,17 @@ class Fields:
     def has(self, name: str) -> bool:
         return name in self.members
 
-    def text(self, name: str, *, kind: str | None = None) -> str | None:
-        """A string of at most LONGEST_TEXT characters. Raises InvalidField."""
+    def text(
+        self, name: str, *, kind: str | None = None, longest: int = LONGEST_TEXT
+    ) -> str | None:
+        """A string of a limited number of characters. Raises InvalidField."""
         value = self.members.get(name)
         if value is None:
             return None
         if not isinstance(value, str):
             raise InvalidField(name, "Expected a string.", kind=kind)
-        if len(value) > LONGEST_TEXT:
-            raise InvalidField(name, f"Expected at most {LONGEST_TEXT} characters.", kind=kind)
+        if len(value) > longest:
+            raise InvalidField(name, f"Expected at most {longest} characters.", kind=kind)
         return value
 
     def flag(self, name: str, *, kind: str | None = None) -> bool | None:
@@ -56,6 +60,29 @@ class Fields:
         """One of a closed set of words. Raises InvalidField."""
         value = self.text(name)
         return None if value is None else word_of(value, words, name)
+
+    def words(self, name: str, words: Collection[str]) -> tuple[str, ...] | None:
+        """A list of some of a closed set of words, in the order of the set. Raises InvalidField."""
+        value = self.members.get(name)
+        if value is None:
+            return None
+        expected = f"Expected a list of one or more of: {', '.join(words)}."
+        if not isinstance(value, list) or not value:
+            raise InvalidField(name, expected)
+        for entry in value:
+            if not isinstance(entry, str) or entry not in words:
+                raise InvalidField(name, expected)
+        return tuple(word for word in words if word in value)
+
+    def url(self, name: str) -> str | None:
+        """An absolute http or https URL, as it is written. Raises InvalidField."""
+        value = self.text(name, longest=LONGEST_URL)
+        if value is None:
+            return None
+        try:
+            return parse_url(value)
+        except ValueError:
+            raise InvalidField(name, "Expected an absolute http or https URL.") from None
 
     def name(self, name: str) -> str | None:
         """A name that a page can show. Raises InvalidField."""

@@ -20,13 +20,16 @@ Refusal
 │   ├── UnknownRoute
 │   ├── UnknownPayment
 │   ├── UnknownCheckout
-│   └── UnknownAccount
+│   ├── UnknownAccount
+│   ├── UnknownEndpoint
+│   └── UnknownDelivery
 ├── Conflict
 │   ├── IdempotencyKeyReused
 │   ├── IdempotencyKeyInUse
 │   ├── IllegalTransition
 │   ├── PaymentNotPayable
-│   └── AccountIsPermanent
+│   ├── AccountIsPermanent
+│   └── TooManyEndpoints
 ├── ForbiddenOrigin
 └── NotReady
 """
@@ -152,6 +155,16 @@ class UnknownAccount(Unknown):
         super().__init__(f"There is no account '{account_id}'.")
 
 
+class UnknownEndpoint(Unknown):
+    def __init__(self, endpoint_id: str) -> None:
+        super().__init__(f"There is no webhook endpoint '{endpoint_id}'.")
+
+
+class UnknownDelivery(Unknown):
+    def __init__(self, delivery_id: str) -> None:
+        super().__init__(f"There is no delivery '{delivery_id}'.")
+
+
 class Conflict(Refusal):
     """The request is well formed, but the present state forbids it."""
 
@@ -191,6 +204,13 @@ class ForbiddenOrigin(Refusal):
 class AccountIsPermanent(Conflict):
     def __init__(self) -> None:
         super().__init__("The first account cannot be deleted; reset it instead.")
+
+
+class TooManyEndpoints(Conflict):
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            f"There are {most} webhook endpoints already, and no more are possible; delete one."
+        )
 
 
 class NotReady(Refusal):

@@ -7,6 +7,11 @@ from typing import NamedTuple
 from emulator.domain.instants import Instant
 from emulator.domain.transitions import Change
 
+DueKey = tuple[Instant, int]
+"""When something is due, and its place in the order of creation between equal instants."""
+
+LAST_SEQUENCE = 1 << 62
+
 
 class TimerKind(StrEnum):
     EXPIRY = "expiry"
@@ -25,6 +30,14 @@ class Timer(NamedTuple):
     payment: int
     kind: TimerKind
     change: Change
+
+
+class Due(NamedTuple):
+    """The next thing to happen, for whoever wants to know: a timer, or a webhook's attempt."""
+
+    at: Instant
+    kind: str
+    payment_id: str
 
 
 def is_asked(scheduled: Iterable[Timer]) -> bool:

@@ -39,6 +39,14 @@ def event_json(event: Event, payment: Payment, *, event_id: str, mode: Mode) -> 
     )
 
 
+def ping_json(*, event_id: str, at: Instant, mode: Mode) -> str:
+    """The body of a ping: an event that tells of no payment."""
+    return (
+        f'{{"id":"{event_id}","object":"event","type":"ping",'
+        f'"timestamp":"{format_instant(at)}","mode":"{mode.value}","data":{{}}}}'
+    )
+
+
 def effect_json(timer: Timer, payment: Payment) -> str:
     """One thing that an advance made happen, for its list of effects."""
     before, after = _around_payment(timer.due_at, timer.kind, timer.change)

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from emulator.clock import AccountClock
 from emulator.domain.accounts import AccountProfile, Mode
@@ -9,7 +10,11 @@ from emulator.domain.clock_spec import ClockSpec
 from emulator.domain.errors import InvalidApiKey
 from emulator.domain.instants import Instant
 from emulator.domain.rate_limit import RateLimit, TokenBucket
+from emulator.engine.effects import Effects
 from emulator.storage.accounts import AccountRow
+
+if TYPE_CHECKING:
+    from emulator.domain.webhooks import Endpoint
 
 NEVER: Instant = 1 << 62
 
@@ -31,7 +36,9 @@ class Account:
     due_at: Instant = NEVER
     is_closed: bool = False
     advancing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    collector: list[str] | None = None
+    collector: Effects | None = None
+    # Of an advance that a limit stopped: what was under way then is an effect of the next one.
+    unsettled: Effects | None = None
 
     def owner(self, mode: Mode) -> "Owner":
         return self.test if mode is Mode.TEST else self.live
@@ -45,6 +52,7 @@ class Account:
         """Become as another account object is, in place: requests on their way hold this one."""
         self.clock = other.clock
         self.due_at = other.due_at
+        self.unsettled = other.unsettled
         for owner, fresh in zip(self.owners, other.owners, strict=True):
             owner.stream = fresh.stream
             owner.take_counts(fresh)
@@ -53,13 +61,22 @@ class Account:
     def owners(self) -> tuple["Owner", "Owner"]:
         return (self.test, self.live)
 
+    @property
+    def is_listening(self) -> bool:
+        """Whether there is anybody to tell of its events."""
+        return bool(self.test.endpoints or self.live.endpoints)
+
 
 class Owner:
-    """An account in one mode: whom a key stands for, and to whom payments belong."""
+    """An account in one mode: whom a key stands for, and to whom payments belong.
+
+    `endpoints`, by position, are replaced as a whole: who has them may go on reading.
+    """
 
     __slots__ = (
         "account",
         "bucket",
+        "endpoints",
         "mode",
         "number",
         "reads",
@@ -79,12 +96,14 @@ class Owner:
         self.bucket = None if rate_limit is None else TokenBucket(rate_limit)
         self.requests = 0
         self.reads: dict[str, int] = {}
+        self.endpoints: dict[int, Endpoint] = {}
 
     def take_counts(self, other: "Owner") -> None:
         self.bucket = other.bucket
         self.requests = other.requests
         self.request_stream = other.request_stream
         self.reads = other.reads
+        self.endpoints = other.endpoints
 
 
 def copy_of(account: Account) -> Account:
@@ -96,6 +115,7 @@ def copy_of(account: Account) -> Account:
         clock=account.clock,
         initial_clock=account.initial_clock,
         due_at=account.due_at,
+        unsettled=account.unsettled,
     )
     copy.test = Owner(copy, Mode.TEST, stream=account.test.stream, rate_limit=None)
     copy.live = Owner(copy, Mode.LIVE, stream=account.live.stream, rate_limit=None)

@@ -8,12 +8,13 @@ from functools import partial
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment
-from emulator.domain.timers import Timer
+from emulator.domain.timers import LAST_SEQUENCE, DueKey, Timer
 from emulator.domain.transitions import Change, decide
 from emulator.domain.wire import effect_json
 from emulator.engine.accounts import NEVER, Account, Owner
 from emulator.engine.announcements import Announcements
 from emulator.engine.rendered import Rendered
+from emulator.engine.webhooks import Webhooks
 from emulator.storage import events, payments, timers
 from emulator.storage.batch import ORDINAL_BITS, Transaction
 
@@ -23,9 +24,12 @@ CHUNK = 1_000
 class Changes:
     """Writes changes of status, each with its event, and keeps memory in step."""
 
-    def __init__(self, rendered: Rendered, announcements: Announcements) -> None:
+    def __init__(
+        self, rendered: Rendered, announcements: Announcements, webhooks: Webhooks
+    ) -> None:
         self._rendered = rendered
         self._announcements = announcements
+        self._webhooks = webhooks
 
     def apply(
         self, tx: Transaction, owner: Owner, payment: Payment, change: Change, *, now: Instant
@@ -37,7 +41,9 @@ class Changes:
 
     def write(self, tx: Transaction, owner: Owner, changed: list[tuple[Payment, Instant]]) -> None:
         """Write payments that took on a new status, and an event for each, in order."""
-        events.insert(tx, owner.number, changed)
+        first_event = events.insert(tx, owner.number, changed)
+        if owner.endpoints:
+            self._webhooks.outbox.tell(tx, owner, changed, first_event=first_event)
         # Of a payment that changed twice the last counts.
         after = {payment.position: payment for payment, _ in changed}
         payments.update(tx, after.values())
@@ -63,17 +69,24 @@ class Changes:
         account.check_open()
         now = account.clock.now()
         while account.due_at <= now:
-            self.fire(tx, account, until=now, limit=CHUNK)
+            self.fire(tx, account, until=(now, LAST_SEQUENCE))
         return now
 
     def fire(
-        self, tx: Transaction, account: Account, *, until: Instant, limit: int
+        self,
+        tx: Transaction,
+        account: Account,
+        *,
+        until: DueKey,
+        at_one_instant: bool = False,
     ) -> Instant | None:
-        """Fire at most `limit` timers that are due, each at its own instant, in order.
+        """Fire a chunk of the timers that are due, each at its own instant, in order.
 
-        Returns the instant of the last one.
+        Returns the instant of the last one; `at_one_instant` it is that of all.
         """
-        due = timers.due(tx, account.number, until=until, limit=limit)
+        due = timers.due(tx, account.number, until=until, limit=CHUNK)
+        if at_one_instant:
+            due = [one for one in due if one[0].due_at == due[0][0].due_at]
         latest: dict[int, Payment] = {}
         changed: dict[int, list[tuple[Payment, Instant]]] = {
             owner.number: [] for owner in account.owners
@@ -97,8 +110,9 @@ class Changes:
         effects = account.collector
         if effects is None:
             return
-        tx.undo.append(partial(effects.__delitem__, slice(len(effects), None)))
-        effects.extend([effect_json(timer, payment) for timer, payment in due])
+        listed = effects.listed
+        tx.undo.append(partial(listed.__delitem__, slice(len(listed), None)))
+        listed.extend([effect_json(timer, payment) for timer, payment in due])
 
     def _look_ahead(self, tx: Transaction, account: Account) -> None:
         before = account.due_at

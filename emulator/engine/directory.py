@@ -26,6 +26,7 @@ from emulator.engine.announcements import Announcements
 from emulator.engine.founding import Founder, NewAccount, Rulings
 from emulator.engine.rendered import Rendered
 from emulator.engine.settling import Settling
+from emulator.engine.webhooks import Webhooks
 from emulator.storage import accounts, events, payments, rule_uses, timers
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
@@ -51,12 +52,14 @@ class Directory:
         settling: Settling,
         rendered: Rendered,
         announcements: Announcements,
+        webhooks: Webhooks,
         rulings: Rulings,
     ) -> None:
         self._database = database
         self._settling = settling
         self._rendered = rendered
         self._announcements = announcements
+        self._webhooks = webhooks
         self._rulings = rulings
         self._founder = Founder(wall=wall, rulings=rulings)
         # Of all that ever were: a number names the rows and the keys of one account only.
@@ -88,6 +91,7 @@ class Directory:
         """Take up the accounts of the database, and see to it that the first two exist."""
         for account in await self._database.write(self._open):
             self._enter(account)
+        await self._webhooks.open(self.all(), self.first)
 
     async def owner_of(self, key: str) -> Owner:
         """Whose a key is. Raises InvalidApiKey (contract, section 5)."""
@@ -215,6 +219,7 @@ class Directory:
         for owner in account.owners:
             payments.delete_all(tx, owner.number)
             events.delete_all(tx, owner.number)
+        self._webhooks.remove(tx, account)
         timers.delete_all(tx, account.number)
         rule_uses.delete_all(tx, account.number)
         accounts.delete(tx, account.number)
@@ -243,5 +248,6 @@ class Directory:
             account.number, account.profile, clock=account.initial_clock, seed=account.seed
         )
         self._insert(tx, fresh)
+        self._webhooks.found(tx, fresh)
         tx.undo.append(partial(account.restart, copy_of(account)))
         account.restart(fresh)

@@ -19,6 +19,7 @@ from emulator.engine.rendered import Rendered
 from emulator.engine.rules import Rules
 from emulator.engine.settling import Settling
 from emulator.engine.timekeeper import Timekeeper
+from emulator.engine.webhooks import Webhooks
 from emulator.storage.database import Database
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Engine:
     history: History
     announcements: Announcements
     rules: Rules
+    webhooks: Webhooks
 
 
 @asynccontextmanager
@@ -54,9 +56,10 @@ async def open_engine(
     """
     rendered = Rendered()
     announcements = Announcements(wall)
-    changes = Changes(rendered, announcements)
     rules = Rules(load_scenarios)
     async with Database(database_path) as database:
+        webhooks = Webhooks(database=database, wall=wall, rules=rules, given=rulings.endpoint)
+        changes = Changes(rendered, announcements, webhooks)
         settling = Settling(database=database, wall=wall, changes=changes)
         directory = Directory(
             database=database,
@@ -64,6 +67,7 @@ async def open_engine(
             settling=settling,
             rendered=rendered,
             announcements=announcements,
+            webhooks=webhooks,
             rulings=rulings,
         )
         await directory.open()
@@ -77,6 +81,7 @@ async def open_engine(
                 settling=settling,
                 rendered=rendered,
                 rules=rules,
+                webhooks=webhooks,
                 checkout=checkout,
             ),
             customer=customer,
@@ -95,12 +100,14 @@ async def open_engine(
                 changes=changes,
                 settling=settling,
                 announcements=announcements,
+                webhooks=webhooks,
             ),
             history=History(
                 database=database, wall=wall, settling=settling, announcements=announcements
             ),
             announcements=announcements,
             rules=rules,
+            webhooks=webhooks,
         )
         scheduler = asyncio.create_task(settling.run(directory))
         try:
@@ -109,3 +116,4 @@ async def open_engine(
             announcements.close()
             scheduler.cancel()
             await asyncio.gather(scheduler, return_exceptions=True)
+            await webhooks.close()

@@ -9,6 +9,7 @@ from emulator.domain.clock_spec import ClockKind, ClockSpec, parse_clock
 from emulator.domain.errors import InvalidField
 from emulator.domain.rate_limit import RateLimit
 from emulator.engine.accounts import NEVER, Account, Owner
+from emulator.engine.webhooks import GivenEndpoint
 from emulator.storage import events, timers
 from emulator.storage.accounts import AccountRow
 from emulator.storage.batch import Transaction
@@ -26,6 +27,7 @@ class Rulings:
     clock: ClockSpec
     rate_limit: RateLimit | None
     auto_provision: bool
+    endpoint: GivenEndpoint | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

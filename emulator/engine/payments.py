@@ -25,6 +25,7 @@ from emulator.engine.changes import Changes
 from emulator.engine.rendered import Rendered
 from emulator.engine.rules import Rules
 from emulator.engine.settling import Settling
+from emulator.engine.webhooks import Webhooks
 from emulator.storage import idempotency, payments
 from emulator.storage.batch import LAST_ORDINAL, Transaction
 from emulator.storage.database import Database
@@ -115,6 +116,7 @@ class Payments:
         settling: Settling,
         rendered: Rendered,
         rules: Rules,
+        webhooks: Webhooks,
         checkout: CheckoutAddress,
     ) -> None:
         self._database = database
@@ -123,6 +125,7 @@ class Payments:
         self._settling = settling
         self._rendered = rendered
         self._rules = rules
+        self._webhooks = webhooks
         self._checkout = checkout
         # Whoever waits for a key puts an event there.
         self._in_flight: dict[_Flight, asyncio.Event | None] = {}
@@ -151,6 +154,8 @@ class Payments:
                 if landed is not None:
                     landed.set()
         self._settling.notice(owner.account)
+        if owner.endpoints and not created.is_replay:
+            await self._webhooks.head_start(created.id)
         return created
 
     async def _wait_for_key(self, flight: _Flight) -> None:
@@ -209,6 +214,9 @@ class Payments:
 
     def _write(self, tx: Transaction, drafts: list[_Draft]) -> None:
         payments.insert(tx, drafts)
+        for owner in {draft.owner for draft in drafts if draft.owner.endpoints}:
+            new = [draft.payment for draft in drafts if draft.owner is owner]
+            self._webhooks.outbox.tell_of_new(tx, owner, new)
         for draft in drafts:
             self._changes.expect(draft.owner.account, draft.payment.expires_at)
         tx.after_commit.append(partial(self._remember, drafts))

@@ -12,6 +12,8 @@ from emulator.storage import rule_uses
 from emulator.storage.batch import Transaction
 
 if TYPE_CHECKING:
+    from emulator.domain.webhooks import Oddity
+
     # Rules are made of many values, and starting needs none of them.
     from emulator.scenarios.numbers import NamedNumbers, Numbers
     from emulator.scenarios.rules import RuleKey
@@ -82,6 +84,25 @@ class Rules:
         if chosen.counts and chosen.key is not None:
             rule_uses.use(tx, owner.account.number, _place(chosen.key))
         return chosen.outcome
+
+    @cached_property
+    def _with_webhooks(self) -> "tuple[Scenario, ...]":
+        return tuple(scenario for scenario in self.scenarios if scenario.webhooks)
+
+    def webhook(self, tx: Transaction, owner: Owner, event_type: str) -> "Oddity | None":
+        """What goes wrong with the deliveries of an event, if a rule says so."""
+        if not self._with_webhooks:
+            return None
+        from emulator.scenarios.rules import choose_webhook
+
+        chosen = choose_webhook(
+            self._with_webhooks, mode=owner.mode, event=event_type, uses=_uses(tx, owner)
+        )
+        if chosen is None:
+            return None
+        if chosen.counts:
+            rule_uses.use(tx, owner.account.number, _place(chosen.key))
+        return chosen.oddity
 
     @cached_property
     def _numbers(self) -> "NamedNumbers":

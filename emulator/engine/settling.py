@@ -9,8 +9,9 @@ from typing import Protocol
 from emulator.clock import Wall
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
+from emulator.domain.timers import LAST_SEQUENCE
 from emulator.engine.accounts import NEVER, Account
-from emulator.engine.changes import CHUNK, Changes
+from emulator.engine.changes import Changes
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
 
@@ -43,7 +44,7 @@ class Settling:
             await self._database.write(partial(self._fire, account=account), is_long=True)
 
     def _fire(self, tx: Transaction, *, account: Account) -> None:
-        self._changes.fire(tx, account, until=account.clock.now(), limit=CHUNK)
+        self._changes.fire(tx, account, until=(account.clock.now(), LAST_SEQUENCE))
 
     def notice(self, account: Account) -> None:
         """Tell the scheduler that an account's next timer or its clock may have changed."""

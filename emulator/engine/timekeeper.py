@@ -1,16 +1,19 @@
 """Moving an account's time: reading, setting and advancing its clock."""
 
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from functools import partial
 
 from emulator.clock import Wall
 from emulator.domain.errors import InvalidField
 from emulator.domain.instants import LAST_INSTANT, Instant, format_instant
-from emulator.domain.timers import Timer
+from emulator.domain.timers import LAST_SEQUENCE, Due
 from emulator.engine.accounts import Account
 from emulator.engine.announcements import Announcements
-from emulator.engine.changes import CHUNK, Changes
+from emulator.engine.changes import Changes
+from emulator.engine.effects import Effects
 from emulator.engine.settling import Settling
+from emulator.engine.webhooks import Webhooks
 from emulator.storage import accounts, timers
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
@@ -21,19 +24,23 @@ LONGEST_ADVANCE_MS = 60_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What an account's clock shows, and the next thing that is due, with its payment's id."""
+    """What an account's clock shows, and the next thing that is due."""
 
     now: Instant
     is_frozen: bool
-    next: tuple[Timer, str] | None
+    next: Due | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """How far to advance: by milliseconds, until an instant, or (both None) to the next timer."""
+    """How far to advance: by milliseconds, until an instant, or (both None) to what is due next.
+
+    Unless `waits`, webhooks are sent while it goes on, and are none of its effects.
+    """
 
     by_ms: int | None = None
     until: Instant | None = None
+    waits: bool = True
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,24 +66,37 @@ class Timekeeper:
         changes: Changes,
         settling: Settling,
         announcements: Announcements,
+        webhooks: Webhooks,
     ) -> None:
         self._database = database
         self._wall = wall
         self._changes = changes
         self._settling = settling
         self._announcements = announcements
+        self._webhooks = webhooks
 
     async def read(self, account: Account) -> Reading:
         await self._settling.settle(account)
         return await self._database.read(partial(self._read, account=account))
 
-    @staticmethod
-    def _read(tx: Transaction, *, account: Account) -> Reading:
+    def _read(self, tx: Transaction, *, account: Account) -> Reading:
         return Reading(
             now=account.clock.now(),
             is_frozen=account.clock.is_frozen,
-            next=timers.next_of_account(tx, account.number),
+            next=self._next_due(tx, account=account),
         )
+
+    def _next_due(self, tx: Transaction, *, account: Account) -> Due | None:
+        """The next timer or attempt; of equal instants the one that was created first."""
+        found = []
+        timer = timers.next_of_account(tx, account.number)
+        if timer is not None:
+            first, payment_id = timer
+            found.append((first[:2], Due(first.due_at, first.kind, payment_id)))
+        attempt = self._webhooks.next_due(tx, account)
+        if attempt is not None:
+            found.append(attempt)
+        return min(found)[1] if found else None
 
     async def set(self, account: Account, *, now: Instant | None, frozen: bool | None) -> Reading:
         """Set a clock forward, firing what is due, and freeze it or let it flow.
@@ -89,6 +109,7 @@ class Timekeeper:
             async with account.advancing:
                 account.check_open()
                 await self._database.write(partial(self._freeze, account=account, frozen=frozen))
+            self._webhooks.stir(account)
         self._settling.notice(account)
         return await self.read(account)
 
@@ -118,18 +139,21 @@ class Timekeeper:
         """
         async with account.advancing:
             account.check_open()
-            effects: list[str] = []
-            account.collector = effects
             try:
                 until = await self._until(account, target, param)
-                is_settled = await self._advance(account, until, frozen, effects)
+                deadline_ms = self._wall.now_ms() + LONGEST_ADVANCE_MS
+                effects = await self._begin(account)
+                course = _Course(until, frozen, deadline_ms, target.waits)
+                is_settled = await self._advance(account, course, effects)
+                account.unsettled = None if is_settled else effects
             finally:
                 account.collector = None
                 if account.clock.is_standing and not account.clock.is_frozen:
                     account.clock.flow_from(account.clock.now())
                     self._announcements.changed((account,))
                 self._settling.notice(account)
-            return Advanced(now=account.clock.now(), is_settled=is_settled, effects=effects)
+                self._webhooks.stir(account)
+            return Advanced(now=account.clock.now(), is_settled=is_settled, effects=effects.listed)
 
     async def _until(self, account: Account, target: Target, param: str) -> Instant:
         await self._settling.settle(account)
@@ -139,8 +163,9 @@ class Timekeeper:
         elif target.until is not None:
             until = target.until
         else:
-            due_at = await self._database.read(partial(self._next_due_at, account=account))
-            until = now if due_at is None else due_at
+            due = await self._database.read(partial(self._next_due, account=account))
+            # What is due already has only to be waited for.
+            until = now if due is None else max(now, due.at)
         if until < now:
             raise InvalidField(
                 param,
@@ -152,39 +177,94 @@ class Timekeeper:
             raise InvalidField(param, "The clock cannot pass the year 9988.", kind="clock")
         return until
 
-    @staticmethod
-    def _next_due_at(tx: Transaction, *, account: Account) -> Instant | None:
-        return timers.next_due_at(tx, account.number)
+    async def _begin(self, account: Account) -> Effects:
+        """Stop the clock where it is, and remember what was due before."""
 
-    async def _advance(
-        self, account: Account, until: Instant, frozen: bool | None, effects: list[str]
-    ) -> bool:
-        deadline_ms = self._wall.monotonic_ms() + LONGEST_ADVANCE_MS
-        step = partial(self._step, account=account, until=until, frozen=frozen)
-        while not await self._database.write(step, is_long=True):
-            if len(effects) >= MOST_EFFECTS or self._wall.monotonic_ms() > deadline_ms:
-                return account.due_at > until
-        return True
+        def begin(tx: Transaction) -> Effects:
+            clock = account.clock
+            tx.undo.append(partial(clock.restore, clock.state()))
+            clock.stand_at(clock.now())
+            latest = (clock.now(), tx.next_timer())
+            if account.unsettled is None:
+                return Effects(latest)
+            account.unsettled.go_on(latest)
+            return account.unsettled
+
+        effects = await self._database.write(begin)
+        account.collector = effects
+        return effects
+
+    async def _advance(self, account: Account, course: "_Course", effects: Effects) -> bool:
+        """Take step after step; whether all has settled before a limit was met."""
+        if not course.waits:
+            effects.horizon = None
+        elif not await self._settle(account, course, effects):
+            return False
+        step = partial(self._step, account=account, course=course, effects=effects)
+        while True:
+            reached = await self._database.write(step, is_long=True)
+            if reached is _Reached.ATTEMPTS:
+                if not await self._settle(account, course, effects):
+                    return False
+            elif reached is _Reached.END:
+                return True
+            is_late = self._wall.now_ms() > course.deadline_ms
+            if len(effects.listed) >= MOST_EFFECTS or is_late:
+                return await self._database.read(
+                    partial(self._is_there, account=account, course=course)
+                )
+
+    async def _settle(self, account: Account, course: "_Course", effects: Effects) -> bool:
+        """Wait for the attempts of an instant; whether all have ended before time was over."""
+        is_settled = await self._webhooks.settle(account, until=course.deadline_ms)
+        effects.list_attempts()
+        return is_settled
+
+    def _is_there(self, tx: Transaction, *, account: Account, course: "_Course") -> bool:
+        """Whether nothing is left to happen."""
+        due = self._next_due(tx, account=account) if course.waits else None
+        return account.due_at > course.until and (due is None or due.at > course.until)
 
     def _step(
-        self, tx: Transaction, *, account: Account, until: Instant, frozen: bool | None
-    ) -> bool:
-        """Fire a chunk with the clock at the instant of its last timer; True when done."""
+        self, tx: Transaction, *, account: Account, course: "_Course", effects: Effects
+    ) -> "_Reached":
+        """Fire a chunk of timers, or let attempts be made, with the clock at their instant."""
         clock = account.clock
         tx.undo.append(partial(clock.restore, clock.state()))
-        fired_until = self._changes.fire(tx, account, until=until, limit=CHUNK)
-        is_done = account.due_at > until
-        reached = until if is_done or fired_until is None else fired_until
-        # A clock that flows may have passed it while this waited its turn.
-        instant = max(reached, clock.now())
-        clock.stand_at(instant)
-        if is_done:
-            if clock.is_frozen if frozen is None else frozen:
-                clock.freeze()
-            else:
-                clock.flow_from(instant)
+        attempt = self._webhooks.next_due(tx, account) if course.waits else None
+        limit = (course.until, LAST_SEQUENCE)
+        if attempt is not None and attempt[0] <= limit:
+            timer = timers.next_key(tx, account.number)
+            if timer is None or attempt[0] < timer:
+                self._stand(tx, account, attempt[0][0])
+                # What is created from now on, or due later, has its turn when this is done.
+                effects.horizon = min(timer or limit, (clock.now(), tx.next_timer()))
+                return _Reached.ATTEMPTS
+            limit = attempt[0]
+        one_instant = course.waits and account.is_listening
+        fired_at = self._changes.fire(tx, account, until=limit, at_one_instant=one_instant)
+        is_left = account.due_at <= course.until or one_instant
+        if is_left and fired_at is not None:
+            self._stand(tx, account, fired_at)
+            return _Reached.TIMERS
+        self._arrive(tx, account, course)
+        return _Reached.END
+
+    def _stand(self, tx: Transaction, account: Account, instant: Instant) -> None:
+        # What was overdue is fired late; time does not go back for it.
+        account.clock.stand_at(max(instant, account.clock.now()))
         self._store(tx, account)
-        return is_done
+
+    def _arrive(self, tx: Transaction, account: Account, course: "_Course") -> None:
+        clock = account.clock
+        # A clock that flows may have passed it while this waited its turn.
+        instant = max(course.until, clock.now())
+        clock.stand_at(instant)
+        if clock.is_frozen if course.frozen is None else course.frozen:
+            clock.freeze()
+        else:
+            clock.flow_from(instant)
+        self._store(tx, account)
 
     def _store(self, tx: Transaction, account: Account) -> None:
         """Write down where a clock was moved to, and tell whoever waits for that."""
@@ -197,3 +277,21 @@ class Timekeeper:
             offset_ms=now - self._wall.now_ms(),
         )
         tx.after_commit.append(partial(self._announcements.changed, (account,)))
+
+
+class _Reached(Enum):
+    """What a step has come to."""
+
+    TIMERS = auto()
+    ATTEMPTS = auto()
+    END = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """Where an advance goes, how the clock is to be there, and when real time is over."""
+
+    until: Instant
+    frozen: bool | None
+    deadline_ms: Instant
+    waits: bool

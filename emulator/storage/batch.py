@@ -16,11 +16,14 @@ _SAVEPOINT = "SAVEPOINT work"
 _RELEASE = "RELEASE work"
 _ROLLBACK_TO = "ROLLBACK TO work"
 _LAST_ORDINAL = {
-    "payments": "SELECT max(position) FROM payments WHERE position BETWEEN ? AND ?",
-    "events": "SELECT max(position) FROM events WHERE position BETWEEN ? AND ?",
+    table: f"SELECT max(position) FROM {table} WHERE position BETWEEN ? AND ?"
+    for table in ("payments", "events", "endpoints", "deliveries")
 }
 _TIMERS = "timers"
-_LAST_TIMER = "SELECT max(sequence) FROM timers"
+_LAST_TIMER = (
+    "SELECT max(sequence) FROM (SELECT sequence FROM timers"
+    " UNION ALL SELECT sequence FROM deliveries WHERE due_at IS NOT NULL)"
+)
 _MOST_ROWS_A_STATEMENT = 100
 _NO_ITEM: Any = object()
 
@@ -56,7 +59,7 @@ class Transaction:
             self.execute(_insert(head, width, len(part)), list(chain.from_iterable(part)))
 
     def next_position(self, table: str, owner: int, *, count: int = 1) -> int:
-        """The first of the positions of the owner's next rows in `payments` or `events`."""
+        """The first of the positions of the owner's next rows in a table that has them."""
         key = (table, owner)
         last = self._ordinals.get(key)
         if last is None:
@@ -66,7 +69,7 @@ class Transaction:
         return last + 1
 
     def next_timer(self) -> int:
-        """The sequence of the next timer."""
+        """The sequence of the next timer, or of the next delivery, which is due like one."""
         last = self._ordinals.get(_TIMERS)
         if last is None:
             last = self.execute(_LAST_TIMER).fetchone()[0] or 0

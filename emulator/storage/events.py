@@ -16,6 +16,8 @@ _LATER = (
     f"SELECT {EVENT_COLUMNS} FROM events INDEXED BY events_by_payment"
     " WHERE payment = ? AND status <> 'pending' ORDER BY position"
 )
+_GET = f"SELECT {EVENT_COLUMNS} FROM events WHERE position = ?"
+_FIRST_OF = "SELECT position, first_event FROM payments WHERE position IN ({}) ORDER BY position"
 _NEWEST = (
     f"SELECT {EVENT_COLUMNS} FROM events WHERE position BETWEEN ? AND ?"
     " ORDER BY position DESC LIMIT ?"
@@ -23,8 +25,11 @@ _NEWEST = (
 _DELETE_ALL = "DELETE FROM events WHERE position BETWEEN ? AND ?"
 
 
-def insert(tx: Transaction, owner: int, changed: Sequence[tuple[Payment, Instant]]) -> None:
-    """Write an event for each payment that took on its present status at an instant, in order."""
+def insert(tx: Transaction, owner: int, changed: Sequence[tuple[Payment, Instant]]) -> int:
+    """Write an event for each payment that took on its present status at an instant, in order.
+
+    Returns the position of the first.
+    """
     first = tx.next_position("events", owner, count=len(changed))
     tx.insert(
         _INSERT,
@@ -41,6 +46,17 @@ def insert(tx: Transaction, owner: int, changed: Sequence[tuple[Payment, Instant
             for position, (payment, at) in enumerate(changed, start=first)
         ],
     )
+    return first
+
+
+def get(tx: Transaction, position: int) -> Event:
+    return event_of_row(tx.execute(_GET, (position,)).fetchone())
+
+
+def first_of(tx: Transaction, payments: Sequence[int]) -> list[tuple[int, int]]:
+    """The position of each payment, in order, with that of the event of its creation."""
+    statement = _FIRST_OF.format(", ".join("?" * len(payments)))
+    return tx.execute(statement, payments).fetchall()
 
 
 def of_payment(tx: Transaction, payment: int) -> list[Event]:

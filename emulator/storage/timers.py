@@ -6,7 +6,7 @@ from typing import Any
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment
-from emulator.domain.timers import Timer, TimerKind
+from emulator.domain.timers import DueKey, Timer, TimerKind
 from emulator.domain.transitions import Change
 from emulator.storage.batch import Transaction
 from emulator.storage.rows import (
@@ -28,14 +28,16 @@ _DUE = (
     "SELECT due_at, sequence, kind, timers.status, timers.reason, unusual,"
     " position, id, methods, payments.status, method, payments.reason, completed_at, phone, bank"
     " FROM timers CROSS JOIN payments ON payments.position = timers.payment"
-    " WHERE account = ? AND due_at <= ? ORDER BY due_at, sequence LIMIT ?"
+    " WHERE account = ? AND (due_at, sequence) <= (?, ?) ORDER BY due_at, sequence LIMIT ?"
 )
 _NEXT = (
     f"SELECT payments.id, {_COLUMNS} FROM timers"
     " CROSS JOIN payments ON payments.position = timers.payment"
     " WHERE account = ? ORDER BY due_at, sequence LIMIT 1"
 ).replace("status, reason", "timers.status, timers.reason")
-_NEXT_DUE_AT = "SELECT due_at FROM timers WHERE account = ? ORDER BY due_at, sequence LIMIT 1"
+_NEXT_KEY = (
+    "SELECT due_at, sequence FROM timers WHERE account = ? ORDER BY due_at, sequence LIMIT 1"
+)
 _DELETE_THROUGH = "DELETE FROM timers WHERE account = ? AND (due_at, sequence) <= (?, ?)"
 # The number of a timer that is gone may be given again: the payment must be the right one, too.
 _IS_EXPIRY = "account = ? AND due_at = ? AND sequence = ? AND payment = ? AND kind = 'expiry'"
@@ -120,19 +122,23 @@ def insert(tx: Transaction, scheduled: Iterable[tuple[int, Timer]]) -> None:
     )
 
 
-def due(
-    tx: Transaction, account: int, *, until: Instant, limit: int
-) -> list[tuple[Timer, Payment]]:
-    """The account's timers that are due until an instant, in order, with their payments.
+def due(tx: Transaction, account: int, *, until: DueKey, limit: int) -> list[tuple[Timer, Payment]]:
+    """The account's timers up to and with a place in their order, with their payments.
 
     The payments are there to be changed: amount, terms and instants are left out of them.
     """
-    return [_due_of_row(row) for row in tx.execute(_DUE, (account, until, limit)).fetchall()]
+    return [_due_of_row(row) for row in tx.execute(_DUE, (account, *until, limit)).fetchall()]
+
+
+def next_key(tx: Transaction, account: int) -> DueKey | None:
+    """The place of the account's next timer in the order of all that is due."""
+    row: DueKey | None = tx.execute(_NEXT_KEY, (account,)).fetchone()
+    return row
 
 
 def next_due_at(tx: Transaction, account: int) -> Instant | None:
-    row = tx.execute(_NEXT_DUE_AT, (account,)).fetchone()
-    return None if row is None else int(row[0])
+    key = next_key(tx, account)
+    return None if key is None else key[0]
 
 
 def next_of_account(tx: Transaction, account: int) -> tuple[Timer, str] | None:

@@ -123,10 +123,33 @@ def test_what_was_switched_on_is_told(tmp_path: Path) -> None:
     ]
 
 
-def test_that_webhooks_are_not_sent_by_this_version_is_told(tmp_path: Path) -> None:
-    with serving("--webhook-url", "http://127.0.0.1:9/hook", logs=tmp_path) as server:
-        told = "  Webhooks    are not sent by this version, --webhook-url waits\n"
-        assert told in server.printed
+URL = "http://127.0.0.1:9/hook"
+SECRET = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"  # noqa: S105 - of nobody
+OTHER_SECRET = "whsec_MjEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"  # noqa: S105 - of nobody
+
+
+def test_a_generated_webhook_secret_is_told(tmp_path: Path) -> None:
+    with serving("--webhook-url", URL, "--seed", "1", logs=tmp_path) as server:
+        [endpoint] = server.request("GET", "/_emulator/webhook_endpoints").json["data"]
+        assert f"  Webhooks    {URL}, secret {endpoint['secret']}\n" in server.printed
+
+
+def test_a_given_webhook_secret_is_not_shown(tmp_path: Path) -> None:
+    given = ("--webhook-url", URL, "--webhook-secret", SECRET)
+    with serving(*given, logs=tmp_path) as server:
+        assert f"  Webhooks    {URL}, signed with the given secret\n" in server.printed
+        assert SECRET not in server.banner
+
+
+def test_an_endpoint_that_the_database_holds_is_kept_with_its_secret(tmp_path: Path) -> None:
+    kept = ("--database", str(tmp_path / "kept.sqlite3"), "--webhook-url", URL)
+    with serving(*kept, "--webhook-secret", SECRET, logs=tmp_path) as server:
+        before = server.request("GET", "/_emulator/webhook_endpoints").json
+        server.kill()
+    with serving(*kept, "--webhook-secret", OTHER_SECRET, logs=tmp_path) as server:
+        assert server.request("GET", "/_emulator/webhook_endpoints").json == before
+        told = "signed with the secret of the database, which keeps the endpoint as it was"
+        assert f"  Webhooks    {URL}, {told}\n" in server.printed
 
 
 def test_a_terminal_without_the_ellipsis_gets_a_question_mark(tmp_path: Path) -> None:

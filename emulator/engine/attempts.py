@@ -1,0 +1,241 @@
+"""One attempt to deliver: what it tells, how it is made, and what follows from how it ended."""
+
+import json
+import logging
+from dataclasses import dataclass
+from functools import partial
+
+from emulator import ids
+from emulator.clock import Wall, pause
+from emulator.domain.errors import NotReady
+from emulator.domain.instants import Instant, format_instant
+from emulator.domain.timers import Due, DueKey
+from emulator.domain.webhooks import (
+    PING,
+    DeliveryState,
+    Endpoint,
+    Request,
+    Result,
+    Tamper,
+    Trigger,
+)
+from emulator.domain.wire import event_json, ping_json
+from emulator.engine.accounts import Account, Owner
+from emulator.engine.endpoints import put_endpoint
+from emulator.engine.history import event_id, payment_at
+from emulator.storage import deliveries, events, payments
+from emulator.storage.batch import LAST_ORDINAL, Transaction
+from emulator.storage.database import Database
+from emulator.storage.deliveries import Delivery
+from emulator.webhooks.messages import Message, request
+from emulator.webhooks.retries import delay_ms_after, is_gone
+from emulator.webhooks.sending import Sender
+
+# The kind under which a coming attempt is listed among what is due.
+ATTEMPT = "webhook_attempt"
+RETRY_AFTER_MS = 1_000
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errand:
+    """A delivery with what it tells: the event, in the bytes that are signed.
+
+    `tampered_body` is the same about another amount. `payment_id` is None for a ping.
+    """
+
+    owner: Owner
+    delivery: Delivery
+    event_id: str
+    event_type: str
+    payment_id: str | None
+    body: bytes
+    tampered_body: bytes
+
+    def sent_body(self, tamper: Tamper | None) -> bytes:
+        return self.tampered_body if tamper is Tamper.BODY else self.body
+
+
+def delivery_id(owner: Owner, delivery: Delivery) -> str:
+    return ids.delivery_id(owner.stream, delivery.position & LAST_ORDINAL)
+
+
+def errand(tx: Transaction, owner: Owner, delivery: Delivery) -> Errand:
+    """The event as it was when it happened, whatever became of the payment since."""
+    if delivery.event is None or delivery.payment is None:
+        ping_id = ids.ping_id(owner.stream, delivery.position & LAST_ORDINAL)
+        ping = ping_json(event_id=ping_id, at=delivery.created_at, mode=owner.mode).encode()
+        return Errand(
+            owner=owner,
+            delivery=delivery,
+            event_id=ping_id,
+            event_type=PING,
+            payment_id=None,
+            body=ping,
+            tampered_body=ping,
+        )
+    event = events.get(tx, delivery.event)
+    payment = payment_at(event, payments.get(tx, delivery.payment))
+    name = event_id(owner, event)
+    body = event_json(event, payment, event_id=name, mode=owner.mode)
+    dearer = payment._replace(amount_minor=payment.amount_minor + 1)
+    return Errand(
+        owner=owner,
+        delivery=delivery,
+        event_id=name,
+        event_type=event.type,
+        payment_id=payment.id,
+        body=body.encode(),
+        tampered_body=event_json(event, dearer, event_id=name, mode=owner.mode).encode(),
+    )
+
+
+class Attempts:
+    """Makes attempts and writes down how they ended."""
+
+    def __init__(self, *, database: Database, wall: Wall, sender: Sender) -> None:
+        self._database = database
+        self._wall = wall
+        self._sender = sender
+
+    async def make(self, errand: Errand, endpoint: Endpoint, trigger: Trigger) -> None:
+        """Make one attempt; it is written down when this returns.
+
+        Raises NotReady when the program stops first; the attempt will be made again.
+        """
+        account = errand.owner.account
+        at = account.clock.now()
+        tamper = errand.delivery.tamper if trigger is Trigger.SCHEDULE else None
+        message = Message(
+            event_id=errand.event_id, timestamp_s=self._wall.now_ms() // 1000, body=errand.body
+        )
+        sent = request(
+            message,
+            url=endpoint.url,
+            secrets=endpoint.secrets(at),
+            tamper=tamper,
+            other_body=errand.tampered_body,
+        )
+        result = await self._sender.send(sent)
+        made = _Made(
+            errand=errand,
+            endpoint=endpoint,
+            at=at,
+            trigger=trigger,
+            tamper=tamper,
+            request=sent,
+            result=result,
+        )
+        await self._write_down(made)
+
+    async def _write_down(self, made: "_Made") -> None:
+        while True:
+            try:
+                return await self._database.write(partial(self._record, made=made))
+            except NotReady:
+                raise
+            except Exception:
+                # Sent again because its answer was lost, it would be sent without end.
+                logger.exception("an attempt could not be written down")
+                await pause(self._wall, RETRY_AFTER_MS)
+
+    def _record(self, tx: Transaction, *, made: "_Made") -> None:
+        errand, result = made.errand, made.result
+        owner, sent = errand.owner, errand.delivery
+        stored = deliveries.get(tx, sent.position)
+        if stored is None or stored.sequence != sent.sequence:
+            return  # The account has begun anew meanwhile.
+        number = deliveries.add_attempt(
+            tx,
+            stored.position,
+            at=made.at,
+            trigger=made.trigger,
+            tamper=made.tamper,
+            request=made.request,
+            result=result,
+        )
+        endpoint = owner.endpoints.get(stored.endpoint)
+        after = self._standing_after(stored, endpoint, made)
+        deliveries.settle(
+            tx,
+            stored.position,
+            state=after.state,
+            attempts=after.attempts,
+            due_at=after.due_at,
+        )
+        if endpoint is not None and endpoint.is_enabled and is_gone(result):
+            put_endpoint(tx, owner, endpoint.disabled())
+        effects = owner.account.collector or owner.account.unsettled
+        if effects is not None and made.trigger is Trigger.SCHEDULE:
+            effect = _effect(made, number, after.state)
+            tx.after_commit.append(partial(effects.attempted, deliveries.due_key(sent), effect))
+
+    def _standing_after(
+        self, stored: Delivery, endpoint: Endpoint | None, made: "_Made"
+    ) -> Delivery:
+        """How a delivery stands after an attempt, which it may not have waited for."""
+        result = made.result
+        is_scheduled = made.trigger is Trigger.SCHEDULE
+        attempts = stored.attempts + is_scheduled
+        if result.has_succeeded:
+            return stored._replace(state=DeliveryState.SUCCEEDED, attempts=attempts, due_at=None)
+        if made.trigger is Trigger.PING:
+            return stored._replace(state=DeliveryState.FAILED)
+        if not is_scheduled or stored.state is not DeliveryState.PENDING:
+            return stored._replace(attempts=attempts)
+        delay_ms = None
+        if endpoint is not None and endpoint.is_enabled and not is_gone(result):
+            delay_ms = delay_ms_after(
+                endpoint.profile, attempts, result, wall_now_ms=self._wall.now_ms()
+            )
+        if delay_ms is None:
+            return stored._replace(state=DeliveryState.FAILED, attempts=attempts, due_at=None)
+        now = made.errand.owner.account.clock.now()
+        return stored._replace(attempts=attempts, due_at=now + delay_ms)
+
+    @staticmethod
+    def next_due(tx: Transaction, account: Account) -> tuple[DueKey, Due] | None:
+        """The account's next attempt, of either mode."""
+        found = [
+            (deliveries.due_key(delivery), delivery.payment)
+            for owner in account.owners
+            if (delivery := deliveries.next_of(tx, owner.endpoints)) is not None
+            and delivery.payment is not None
+        ]
+        if not found:
+            return None
+        key, payment = min(found)
+        return key, Due(key[0], ATTEMPT, payments.get(tx, payment).id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Made:
+    """An attempt that has ended; `at` is when it began, by the account's clock."""
+
+    errand: Errand
+    endpoint: Endpoint
+    at: Instant
+    trigger: Trigger
+    tamper: Tamper | None
+    request: Request
+    result: Result
+
+
+def _effect(made: _Made, number: int, state: DeliveryState) -> str:
+    errand, result = made.errand, made.result
+    effect = {
+        "at": format_instant(made.at),
+        "type": "webhook.attempt",
+        "payment": errand.payment_id,
+        "kind": ATTEMPT,
+        "event": errand.event_id,
+        "event_type": errand.event_type,
+        "delivery": delivery_id(errand.owner, errand.delivery),
+        "endpoint": made.endpoint.id,
+        "number": number,
+        "response_status": None if result.response is None else result.response.status,
+        "error": result.error,
+        "delivery_status": state.value,
+    }
+    return json.dumps(effect, ensure_ascii=False, separators=(",", ":"))

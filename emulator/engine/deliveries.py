@@ -1,0 +1,138 @@
+"""What was sent and how it went, and sending by hand: resend one, ping an endpoint."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from emulator import ids
+from emulator.domain.errors import UnknownDelivery, UnknownEndpoint
+from emulator.domain.webhooks import Attempt, DeliveryState, Trigger
+from emulator.engine.accounts import Owner
+from emulator.engine.attempts import Attempts, Errand, delivery_id, errand
+from emulator.engine.endpoints import find
+from emulator.storage import deliveries, endpoints, payments
+from emulator.storage.batch import Transaction, first_position
+from emulator.storage.database import Database
+from emulator.storage.deliveries import Delivery, DeliveryQuery
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A delivery as it is looked at: what it tells, to which endpoint, and each attempt."""
+
+    errand: Errand
+    endpoint_id: str
+    attempts: list[Attempt]
+
+    @property
+    def id(self) -> str:
+        return delivery_id(self.errand.owner, self.errand.delivery)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which deliveries to look at; None asks for nothing."""
+
+    limit: int
+    payment_id: str | None = None
+    endpoint_id: str | None = None
+    state: DeliveryState | None = None
+
+
+class Deliveries:
+    """Reads deliveries, and makes attempts that no schedule asks for."""
+
+    def __init__(self, *, database: Database, attempts: Attempts) -> None:
+        self._database = database
+        self._attempts = attempts
+
+    async def newest(self, owner: Owner, wanted: Wanted) -> "list[Record]":
+        """The newest deliveries, newest first."""
+        work = partial(self._list, owner=owner, wanted=wanted)
+        return await self._database.read(work, is_long=True)
+
+    @staticmethod
+    def _list(tx: Transaction, *, owner: Owner, wanted: Wanted) -> "list[Record]":
+        names = endpoints.ids(tx, owner.number)
+        query = DeliveryQuery(limit=wanted.limit, state=wanted.state)
+        if wanted.payment_id is not None:
+            payment = payments.find(tx, owner.number, wanted.payment_id)
+            if payment is None:
+                return []
+            query = query._replace(payment=payment.position)
+        if wanted.endpoint_id is not None:
+            named = [position for position, name in names.items() if name == wanted.endpoint_id]
+            if not named:
+                return []
+            query = query._replace(endpoint=named[0])
+        found = deliveries.newest(tx, owner.number, query)
+        return [_record(tx, owner, delivery, names[delivery.endpoint]) for delivery in found]
+
+    async def resend(self, owner: Owner, delivery: str) -> Record:
+        """Send a delivery once more, genuine, and wait for how it ends.
+
+        Its schedule goes on unless it succeeds. Raises UnknownDelivery, and UnknownEndpoint where
+        the endpoint was deleted.
+        """
+        ordinal = ids.delivery_ordinal(owner.stream, delivery)
+        if ordinal is None:
+            raise UnknownDelivery(delivery)
+        position = first_position(owner.number) + ordinal
+        before = await self._look(owner, position, name=delivery)
+        endpoint = owner.endpoints.get(before.errand.delivery.endpoint)
+        if endpoint is None:
+            raise UnknownEndpoint(before.endpoint_id)
+        await self._attempts.make(before.errand, endpoint, Trigger.RESEND)
+        return await self._look(owner, position, name=delivery)
+
+    async def ping(self, owner: Owner, endpoint_id: str) -> Record:
+        """Send an endpoint a signed event that tells of nothing, once, and wait for its end.
+
+        Raises UnknownEndpoint.
+        """
+        endpoint = find(owner, endpoint_id)
+        work = partial(self._insert_ping, owner=owner, endpoint=endpoint.position)
+        position = await self._database.write(work)
+        before = await self._look(owner, position, name=endpoint_id)
+        await self._attempts.make(before.errand, endpoint, Trigger.PING)
+        return await self._look(owner, position, name=endpoint_id)
+
+    @staticmethod
+    def _insert_ping(tx: Transaction, *, owner: Owner, endpoint: int) -> int:
+        owner.account.check_open()
+        delivery = Delivery(
+            position=tx.next_position("deliveries", owner.number),
+            endpoint=endpoint,
+            event=None,
+            payment=None,
+            created_at=owner.account.clock.now(),
+            state=DeliveryState.PENDING,
+            attempts=0,
+            due_at=None,
+            sequence=tx.next_timer(),
+            is_held=False,
+            tamper=None,
+        )
+        deliveries.put(tx, [delivery])
+        return delivery.position
+
+    async def _look(self, owner: Owner, position: int, *, name: str) -> Record:
+        """Raises UnknownDelivery, which `name` is the name for."""
+        return await self._database.read(
+            partial(self._one, owner=owner, position=position, name=name)
+        )
+
+    @staticmethod
+    def _one(tx: Transaction, *, owner: Owner, position: int, name: str) -> Record:
+        delivery = deliveries.get(tx, position)
+        if delivery is None:
+            raise UnknownDelivery(name)
+        names = endpoints.ids(tx, owner.number)
+        return _record(tx, owner, delivery, names[delivery.endpoint])
+
+
+def _record(tx: Transaction, owner: Owner, delivery: Delivery, endpoint_id: str) -> Record:
+    return Record(
+        errand=errand(tx, owner, delivery),
+        endpoint_id=endpoint_id,
+        attempts=deliveries.attempts(tx, delivery.position),
+    )

@@ -1,0 +1,271 @@
+"""Who sends what is due: a lane for each endpoint, so that none waits for another."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from emulator.clock import Wall, pause
+from emulator.domain.errors import NotReady
+from emulator.domain.instants import Instant
+from emulator.domain.timers import LAST_SEQUENCE, DueKey
+from emulator.domain.webhooks import LONGEST_HEAD_START_MS, Trigger
+from emulator.engine.accounts import NEVER, Account, Owner
+from emulator.engine.attempts import Attempts, Errand, errand
+from emulator.engine.settling import FAR_OFF, RETRY_AFTER_MS
+from emulator.storage import deliveries
+from emulator.storage.batch import Transaction
+from emulator.storage.database import Database
+from emulator.storage.deliveries import Delivery
+
+# Attempts that are under way to one endpoint at a time. Each has a connection of its own, and a
+# small server, such as Python's, lets five wait: the next would be heard after a second.
+MOST_UNDER_WAY = 5
+
+logger = logging.getLogger(__name__)
+
+
+class Lane:
+    """The way to one endpoint: what is under way there, and when the next thing is due.
+
+    `due_at` is NEVER also where nothing more can begin before something has ended.
+    """
+
+    __slots__ = ("due_at", "endpoint", "owner", "tasks", "under_way")
+
+    def __init__(self, owner: Owner, endpoint: int) -> None:
+        self.owner = owner
+        self.endpoint = endpoint
+        self.due_at: Instant = NEVER
+        self.under_way: dict[int, Delivery] = {}
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def busy_payments(self) -> set[int]:
+        """Those whose first attempts are under way: another one of theirs waits its turn."""
+        return {
+            delivery.payment
+            for delivery in self.under_way.values()
+            if delivery.attempts == 0 and delivery.payment is not None
+        }
+
+
+class _View(NamedTuple):
+    """What a look at a lane has shown: what can begin, and when to look again."""
+
+    errands: list[Errand]
+    due_at: Instant
+    has_more: bool
+
+
+class Dispatcher:
+    """Makes attempts as they fall due by the accounts' clocks; `run` is its task."""
+
+    def __init__(self, *, database: Database, wall: Wall, attempts: Attempts) -> None:
+        self._database = database
+        self._wall = wall
+        self._attempts = attempts
+        self._loop = asyncio.get_running_loop()
+        self._lanes: dict[int, Lane] = {}
+        self._stirred: set[Lane] = set()
+        self._called: set[Owner] = set()
+        self._sooner = asyncio.Event()
+        self._settling: dict[Account, asyncio.Event] = {}
+        self._head_starts: dict[str, tuple[set[int], asyncio.Event]] = {}
+
+    def stir(self, owner: Owner) -> None:
+        """Look whether something is due to an owner's endpoints; from any thread."""
+        if owner not in self._called:
+            self._called.add(owner)
+            self._loop.call_soon_threadsafe(self._stir, owner)
+
+    def _stir(self, owner: Owner) -> None:
+        self._called.discard(owner)
+        for endpoint in owner.endpoints:
+            lane = self._lanes.get(endpoint)
+            if lane is None:
+                lane = self._lanes[endpoint] = Lane(owner, endpoint)
+            self._look_soon(lane)
+
+    def _look_soon(self, lane: Lane) -> None:
+        if len(lane.under_way) < MOST_UNDER_WAY:
+            self._stirred.add(lane)
+            self._sooner.set()
+
+    async def run(self) -> None:
+        """Send until cancelled."""
+        while True:
+            try:
+                await self._begin(self._ready())
+                due_at = self._wall_due_at()
+            except NotReady:
+                return
+            except Exception:
+                logger.exception("webhooks could not be looked for")
+                self._stirred.update(self._lanes.values())
+                due_at = self._wall.now_ms() + RETRY_AFTER_MS
+            if not self._sooner.is_set():
+                await self._wall.wait(self._sooner, until=None if due_at >= FAR_OFF else due_at)
+            self._sooner.clear()
+
+    def _ready(self) -> list[Lane]:
+        """The lanes to look at: where something has changed, and where time has come."""
+        ready, self._stirred = self._stirred, set()
+        for lane in self._lanes.values():
+            if lane.due_at <= lane.owner.account.clock.now():
+                ready.add(lane)
+        return list(ready)
+
+    def _wall_due_at(self) -> Instant:
+        """When, on the wall, something is due in the first of the lanes where time flows."""
+        flowing = (
+            lane.owner.account.clock.wall_instant(lane.due_at)
+            for lane in self._lanes.values()
+            if not lane.owner.account.clock.is_standing
+        )
+        return min(flowing, default=NEVER)
+
+    async def _begin(self, lanes: Sequence[Lane]) -> None:
+        """Begin all that can be begun in these lanes."""
+        if not lanes:
+            return
+        for lane, view in await self._database.read(partial(self._look, lanes=lanes)):
+            if self._lanes.get(lane.endpoint) is not lane:
+                continue  # Its account has begun anew meanwhile.
+            lane.due_at = view.due_at
+            for one in view.errands:
+                self._start(lane, one)
+            if view.has_more and view.errands:
+                self._look_soon(lane)
+
+    @staticmethod
+    def _look(tx: Transaction, *, lanes: Sequence[Lane]) -> list[tuple[Lane, _View]]:
+        return [(lane, _look_at(tx, lane)) for lane in lanes]
+
+    def _start(self, lane: Lane, one: Errand) -> None:
+        lane.under_way[one.delivery.position] = one.delivery
+        task = asyncio.create_task(self._attempt(lane, one))
+        lane.tasks.add(task)
+        task.add_done_callback(lane.tasks.discard)
+
+    async def _attempt(self, lane: Lane, one: Errand) -> None:
+        try:
+            endpoint = lane.owner.endpoints.get(lane.endpoint)
+            if endpoint is not None and endpoint.is_enabled:
+                await self._attempts.make(one, endpoint, Trigger.SCHEDULE)
+        except NotReady:
+            return  # The program ends.
+        except Exception:
+            # Whatever it was, it must not be repeated without a pause.
+            logger.exception("a webhook could not be attempted")
+            await pause(self._wall, RETRY_AFTER_MS)
+        finally:
+            self._end(lane, one)
+
+    def _end(self, lane: Lane, one: Errand) -> None:
+        position = one.delivery.position
+        lane.under_way.pop(position, None)
+        if self._lanes.get(lane.endpoint) is lane:
+            self._look_soon(lane)
+        waiting = self._settling.get(lane.owner.account)
+        if waiting is not None:
+            waiting.set()
+        if one.payment_id in self._head_starts:
+            awaited, has_arrived = self._head_starts[one.payment_id]
+            awaited.discard(position)
+            if not awaited:
+                has_arrived.set()
+                del self._head_starts[one.payment_id]
+
+    async def settle(self, account: Account, *, until: Instant) -> bool:
+        """Wait until all that is due in an account has been attempted, or for real time."""
+        changed = self._settling[account] = asyncio.Event()
+        try:
+            while self._is_busy(account) or await self._database.read(
+                partial(self._is_due, account=account)
+            ):
+                if self._wall.now_ms() >= until:
+                    return False
+                for owner in account.owners:
+                    self._stir(owner)
+                await self._wall.wait(changed, until=until)
+                changed.clear()
+            return True
+        finally:
+            del self._settling[account]
+
+    def _lanes_of(self, account: Account) -> Iterable[Lane]:
+        positions = (position for owner in account.owners for position in owner.endpoints)
+        return [self._lanes[position] for position in positions if position in self._lanes]
+
+    def _is_busy(self, account: Account) -> bool:
+        return any(lane.under_way for lane in self._lanes_of(account))
+
+    @staticmethod
+    def _is_due(tx: Transaction, *, account: Account) -> bool:
+        for owner in account.owners:
+            first = deliveries.next_of(tx, owner.endpoints)
+            if first is not None and deliveries.due_key(first) <= _horizon(account):
+                return True
+        return False
+
+    def give_head_start(self, payment_id: str, awaited: Iterable[int]) -> None:
+        """Note which deliveries are to arrive before the answer that tells of a payment."""
+        self._head_starts[payment_id] = (set(awaited), asyncio.Event())
+
+    async def head_start(self, payment_id: str) -> None:
+        """Wait for the attempts that were to arrive first, as long as there are any."""
+        if payment_id in self._head_starts:
+            _, has_arrived = self._head_starts[payment_id]
+            until = self._wall.now_ms() + LONGEST_HEAD_START_MS
+            await self._wall.wait(has_arrived, until=until)
+
+    def drop(self, account: Account) -> None:
+        """Forget what is under way in an account that has begun anew; from any thread."""
+        self._loop.call_soon_threadsafe(self._drop, account)
+
+    def _drop(self, account: Account) -> None:
+        dropped = [lane for lane in self._lanes.values() if lane.owner.account is account]
+        for lane in dropped:
+            del self._lanes[lane.endpoint]
+            self._stirred.discard(lane)
+            for task in lane.tasks:
+                task.cancel()
+
+    async def close(self) -> None:
+        """Cancel what is under way."""
+        tasks = [task for lane in self._lanes.values() for task in lane.tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _horizon(account: Account) -> DueKey:
+    """What is due later has to wait."""
+    effects = account.collector
+    if effects is not None and effects.horizon is not None:
+        return effects.horizon
+    return account.clock.now(), LAST_SEQUENCE
+
+
+def _look_at(tx: Transaction, lane: Lane) -> _View:
+    free = MOST_UNDER_WAY - len(lane.under_way)
+    if free <= 0 or lane.endpoint not in lane.owner.endpoints:
+        return _View([], NEVER, has_more=False)
+    busy = lane.busy_payments
+    found = deliveries.upcoming(
+        tx, lane.endpoint, besides=lane.under_way, busy_payments=busy, limit=free + 1
+    )
+    horizon = _horizon(lane.owner.account)
+    errands: list[Errand] = []
+    for delivery in found:
+        if deliveries.due_key(delivery) > horizon:
+            return _View(errands, delivery.due_at or NEVER, has_more=False)
+        is_first = delivery.attempts == 0
+        if len(errands) == free or (is_first and delivery.payment in busy):
+            continue
+        errands.append(errand(tx, lane.owner, delivery))
+        if is_first and delivery.payment is not None:
+            busy.add(delivery.payment)
+    return _View(errands, NEVER, has_more=len(found) > len(errands))

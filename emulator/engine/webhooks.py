@@ -1,0 +1,153 @@
+"""The door to webhooks: behind it nothing is loaded or at work before there is an endpoint."""
+
+import asyncio
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from emulator.clock import Wall
+from emulator.domain.instants import Instant
+from emulator.domain.timers import Due, DueKey
+from emulator.engine.accounts import Account
+from emulator.engine.rules import Rules
+from emulator.storage import endpoints
+from emulator.storage.batch import ORDINAL_BITS, Transaction
+from emulator.storage.database import Database
+
+if TYPE_CHECKING:
+    from emulator.domain.webhooks import Endpoint
+    from emulator.engine.attempts import Attempts
+    from emulator.engine.deliveries import Deliveries
+    from emulator.engine.dispatcher import Dispatcher
+    from emulator.engine.endpoints import Endpoints
+    from emulator.engine.outbox import Outbox
+    from emulator.webhooks.sending import Sender
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenEndpoint:
+    """The endpoint that the settings give the first account; a secret of None is drawn."""
+
+    url: str
+    secret: str | None = field(repr=False)
+
+
+class Webhooks:
+    """What the other verbs ask of webhooks; all of it costs nothing where nobody listens."""
+
+    def __init__(
+        self, *, database: Database, wall: Wall, rules: Rules, given: GivenEndpoint | None
+    ) -> None:
+        self._database = database
+        self._wall = wall
+        self._rules = rules
+        self._given = given
+        # What the first account has at start, by the number of the owner, and again after a reset.
+        self._founding: dict[int, Endpoint] = {}
+        self._dispatching: asyncio.Task[None] | None = None
+
+    @cached_property
+    def endpoints(self) -> "Endpoints":
+        from emulator.engine.endpoints import Endpoints
+
+        return Endpoints(database=self._database, before_first=self._dispatch)
+
+    @cached_property
+    def deliveries(self) -> "Deliveries":
+        from emulator.engine.deliveries import Deliveries
+
+        return Deliveries(database=self._database, attempts=self._attempts)
+
+    @cached_property
+    def _sender(self) -> "Sender":
+        from emulator.webhooks.addresses import is_in_container
+        from emulator.webhooks.sending import Sender
+
+        return Sender(self._wall, is_in_container=is_in_container(os.environ))
+
+    @cached_property
+    def _attempts(self) -> "Attempts":
+        from emulator.engine.attempts import Attempts
+
+        return Attempts(database=self._database, wall=self._wall, sender=self._sender)
+
+    @cached_property
+    def _dispatcher(self) -> "Dispatcher":
+        from emulator.engine.dispatcher import Dispatcher
+
+        return Dispatcher(database=self._database, wall=self._wall, attempts=self._attempts)
+
+    @cached_property
+    def outbox(self) -> "Outbox":
+        """For events of who has endpoints."""
+        from emulator.engine.outbox import Outbox
+
+        return Outbox(rules=self._rules, dispatcher=self._dispatcher)
+
+    def _dispatch(self) -> None:
+        """Begin to send; from now on events may be told of, on whichever thread."""
+        if self._dispatching is None:
+            self._dispatching = asyncio.create_task(self._dispatcher.run())
+            _ = self.outbox
+
+    async def open(self, accounts: Iterable[Account], first: Account) -> None:
+        """Take up the endpoints of the database; the given one is added where it is missing."""
+        owners = {owner.number: owner for account in accounts for owner in account.owners}
+        stored = await self._database.read(endpoints.load_all)
+        for endpoint in stored:
+            owner = owners[endpoint.position >> ORDINAL_BITS]
+            owner.endpoints = {**owner.endpoints, endpoint.position: endpoint}
+        if self._given is not None:
+            self._founding = await self.endpoints.give(first, self._given)
+        if stored:
+            self._dispatch()
+            for account in accounts:
+                self.stir(account)
+
+    async def close(self) -> None:
+        """Stop sending; what is under way will be sent again by the next program."""
+        if self._dispatching is not None:
+            self._dispatching.cancel()
+            await asyncio.gather(self._dispatching, return_exceptions=True)
+            await self._dispatcher.close()
+            await self._sender.close()
+
+    def next_due(self, tx: Transaction, account: Account) -> tuple[DueKey, Due] | None:
+        """The account's next attempt."""
+        if not account.is_listening:
+            return None
+        return self._attempts.next_due(tx, account)
+
+    def stir(self, account: Account) -> None:
+        """Look whether attempts are due, since the clock was moved."""
+        for owner in account.owners:
+            if owner.endpoints:
+                self._dispatcher.stir(owner)
+
+    async def settle(self, account: Account, *, until: Instant) -> bool:
+        """Wait until all attempts that are due have been made, for real time at most until then.
+
+        Returns whether they have.
+        """
+        return not account.is_listening or await self._dispatcher.settle(account, until=until)
+
+    async def head_start(self, payment_id: str) -> None:
+        """Let what a scenario wants to arrive before an answer arrive, for two seconds at most."""
+        await self._dispatcher.head_start(payment_id)
+
+    def remove(self, tx: Transaction, account: Account) -> None:
+        """Remove all endpoints and deliveries of an account from the database."""
+        for owner in account.owners:
+            endpoints.delete_all(tx, owner.number)
+        if self._dispatching is not None:
+            tx.after_commit.append(partial(self._dispatcher.drop, account))
+
+    def found(self, tx: Transaction, account: Account) -> None:
+        """Give an account that begins anew the endpoints that it had at start."""
+        for owner in account.owners:
+            endpoint = self._founding.get(owner.number)
+            if endpoint is not None:
+                endpoints.insert(tx, endpoint)
+                owner.endpoints = {endpoint.position: endpoint}

@@ -1,0 +1,266 @@
+"""The deliveries and attempts tables: what is on its way to endpoints, and how it went."""
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from emulator.domain.instants import Instant
+from emulator.domain.timers import DueKey
+from emulator.domain.webhooks import (
+    Attempt,
+    DeliveryState,
+    Request,
+    Response,
+    Result,
+    Tamper,
+    Trigger,
+)
+from emulator.storage.batch import Transaction, first_position, last_position
+
+_COLUMNS = (
+    "position, endpoint, event, payment, created_at, state, attempts, due_at, sequence, is_held,"
+    " tamper"
+)
+_PUT = f"INSERT OR REPLACE INTO deliveries ({_COLUMNS})"
+_GET = f"SELECT {_COLUMNS} FROM deliveries WHERE position = ?"
+_UPCOMING = (
+    f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_due"
+    " WHERE endpoint = ? AND due_at IS NOT NULL AND position NOT IN ({})"
+    " AND (attempts > 0 OR payment NOT IN ({}))"
+    " ORDER BY due_at, sequence LIMIT ?"
+)
+_NEXT = (
+    f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_due"
+    " WHERE endpoint = ? AND due_at IS NOT NULL ORDER BY due_at, sequence LIMIT 1"
+)
+_PENDING_OF_PAYMENT = (
+    f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_due"
+    " WHERE endpoint = ? AND due_at IS NOT NULL AND payment = ? ORDER BY due_at, sequence"
+)
+_HELD = (
+    f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_held"
+    " WHERE is_held = 1 AND payment IN ({}) ORDER BY position"
+)
+_SETTLE = (
+    "UPDATE deliveries SET state = ?, attempts = ?, due_at = ?, is_held = 0 WHERE position = ?"
+)
+_CANCEL_ALL = (
+    "UPDATE deliveries SET state = 'cancelled', due_at = NULL, is_held = 0"
+    " WHERE endpoint = ? AND due_at IS NOT NULL"
+)
+_ATTEMPT_COLUMNS = (
+    "delivery, number, at, cause, tamper, url, request_headers, status, response_headers,"
+    " response_body, error, advice, duration_ms"
+)
+_INSERT_ATTEMPT = (
+    f"INSERT INTO attempts ({_ATTEMPT_COLUMNS}) VALUES (?1,"
+    " (SELECT coalesce(max(number), 0) + 1 FROM attempts WHERE delivery = ?1),"
+    " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) RETURNING number"
+)
+_ATTEMPTS = f"SELECT {_ATTEMPT_COLUMNS} FROM attempts WHERE delivery = ? ORDER BY number"
+_NEWEST = (
+    f"SELECT {_COLUMNS} FROM deliveries WHERE position BETWEEN ? AND ?"
+    " AND (?3 IS NULL OR payment = ?3) AND (?4 IS NULL OR endpoint = ?4)"
+    " AND (?5 IS NULL OR state = ?5) ORDER BY position DESC LIMIT ?6"
+)
+
+
+class Delivery(NamedTuple):
+    """One event on its way to one endpoint; `event` and `payment` are None for a ping.
+
+    `attempts` are those of the schedule. `due_at` is when the next one is, None without one.
+    """
+
+    position: int
+    endpoint: int
+    event: int | None
+    payment: int | None
+    created_at: Instant
+    state: DeliveryState
+    attempts: int
+    due_at: Instant | None
+    sequence: int
+    is_held: bool
+    tamper: Tamper | None
+
+
+class DeliveryQuery(NamedTuple):
+    """Which deliveries of an owner; None asks for nothing."""
+
+    limit: int
+    payment: int | None = None
+    endpoint: int | None = None
+    state: DeliveryState | None = None
+
+
+_STATES = {state.value: state for state in DeliveryState}
+_TAMPERS: dict[str | None, Tamper | None] = {tamper.value: tamper for tamper in Tamper} | {
+    None: None
+}
+
+
+def _delivery_of_row(row: tuple[Any, ...]) -> Delivery:
+    return Delivery(
+        position=row[0],
+        endpoint=row[1],
+        event=row[2],
+        payment=row[3],
+        created_at=row[4],
+        state=_STATES[row[5]],
+        attempts=row[6],
+        due_at=row[7],
+        sequence=row[8],
+        is_held=bool(row[9]),
+        tamper=_TAMPERS[row[10]],
+    )
+
+
+def _attempt_of_row(row: tuple[Any, ...]) -> Attempt:
+    response = None
+    if row[7] is not None:
+        response = Response(status=row[7], headers=_pairs(row[8]), body=row[9])
+    return Attempt(
+        number=row[1],
+        at=row[2],
+        trigger=Trigger(row[3]),
+        tamper=_TAMPERS[row[4]],
+        url=row[5],
+        headers=_pairs(row[6]),
+        result=Result(response=response, error=row[10], cause=row[11], duration_ms=row[12]),
+    )
+
+
+def _pairs(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, value in json.loads(text))
+
+
+def put(tx: Transaction, deliveries: Sequence[Delivery]) -> None:
+    """Write deliveries, new ones and others that were only waiting."""
+    tx.insert(
+        _PUT,
+        [
+            (
+                *delivery[:5],
+                delivery.state.value,
+                *delivery[6:10],
+                None if delivery.tamper is None else delivery.tamper.value,
+            )
+            for delivery in deliveries
+        ],
+    )
+
+
+def get(tx: Transaction, position: int) -> Delivery | None:
+    row = tx.execute(_GET, (position,)).fetchone()
+    return None if row is None else _delivery_of_row(row)
+
+
+def upcoming(
+    tx: Transaction,
+    endpoint: int,
+    *,
+    besides: Collection[int],
+    busy_payments: Collection[int],
+    limit: int,
+) -> list[Delivery]:
+    """What an endpoint gets next, in order, `besides` what is on its way already.
+
+    First attempts of busy payments are left out: another one of theirs is under way.
+    """
+    statement = _UPCOMING.format(_marks(besides), _marks(busy_payments))
+    rows = tx.execute(statement, (endpoint, *besides, *busy_payments, limit))
+    return [_delivery_of_row(row) for row in rows.fetchall()]
+
+
+def next_of(tx: Transaction, endpoints: Iterable[int]) -> Delivery | None:
+    """The first of all deliveries that are due to these endpoints, some time."""
+    rows = [tx.execute(_NEXT, (endpoint,)).fetchone() for endpoint in endpoints]
+    found = [_delivery_of_row(row) for row in rows if row is not None]
+    return min(found, key=due_key, default=None)
+
+
+def due_key(delivery: Delivery) -> DueKey:
+    """When a pending delivery is due."""
+    return delivery.due_at or 0, delivery.sequence
+
+
+def pending_of_payment(tx: Transaction, endpoints: Iterable[int], payment: int) -> list[Delivery]:
+    """A payment's deliveries that have attempts to come, the soonest first."""
+    rows = [
+        row
+        for endpoint in endpoints
+        for row in tx.execute(_PENDING_OF_PAYMENT, (endpoint, payment)).fetchall()
+    ]
+    return sorted(map(_delivery_of_row, rows), key=due_key)
+
+
+def held(tx: Transaction, payments: Collection[int]) -> dict[int, list[Delivery]]:
+    """What waits for the next event of each of these payments."""
+    found: dict[int, list[Delivery]] = {}
+    for row in tx.execute(_HELD.format(_marks(payments)), tuple(payments)).fetchall():
+        found.setdefault(row[3], []).append(_delivery_of_row(row))
+    return found
+
+
+def settle(
+    tx: Transaction,
+    position: int,
+    *,
+    state: DeliveryState,
+    attempts: int,
+    due_at: Instant | None,
+) -> None:
+    """Write how a delivery stands after an attempt."""
+    tx.execute(_SETTLE, (state.value, attempts, due_at, position))
+
+
+def cancel_all(tx: Transaction, endpoint: int) -> None:
+    """Give up what is still due to an endpoint."""
+    tx.execute(_CANCEL_ALL, (endpoint,))
+
+
+def add_attempt(
+    tx: Transaction,
+    delivery: int,
+    *,
+    at: Instant,
+    trigger: Trigger,
+    tamper: Tamper | None,
+    request: Request,
+    result: Result,
+) -> int:
+    """Write an attempt down; returns its number among those of the delivery."""
+    response = result.response
+    values = (
+        delivery,
+        at,
+        trigger.value,
+        None if tamper is None else tamper.value,
+        request.url,
+        json.dumps(request.headers),
+        None if response is None else response.status,
+        None if response is None else json.dumps(response.headers),
+        None if response is None else response.body,
+        result.error,
+        result.cause,
+        result.duration_ms,
+    )
+    return int(tx.execute(_INSERT_ATTEMPT, values).fetchone()[0])
+
+
+def attempts(tx: Transaction, delivery: int) -> list[Attempt]:
+    """The attempts of a delivery, oldest first."""
+    return [_attempt_of_row(row) for row in tx.execute(_ATTEMPTS, (delivery,))]
+
+
+def newest(tx: Transaction, owner: int, query: DeliveryQuery) -> list[Delivery]:
+    """An owner's deliveries, newest first."""
+    bounds = (first_position(owner), last_position(owner))
+    state = None if query.state is None else query.state.value
+    filters = (query.payment, query.endpoint, state)
+    rows = tx.execute(_NEWEST, (*bounds, *filters, query.limit))
+    return [_delivery_of_row(row) for row in rows]
+
+
+def _marks(values: Collection[object]) -> str:
+    return ", ".join("?" * len(values))

@@ -1,0 +1,80 @@
+"""The endpoints table: who is told of events. It is all that starting has to know of webhooks."""
+
+from typing import TYPE_CHECKING, Any
+
+from emulator.storage.batch import Transaction, first_position, last_position
+
+if TYPE_CHECKING:
+    # Starting asks for endpoints, and mostly there are none.
+    from emulator.domain.webhooks import Endpoint
+
+_COLUMNS = "position, id, url, events, secret, profile, is_enabled, old_secret, old_secret_until"
+_ALL = f"SELECT {_COLUMNS} FROM endpoints WHERE is_deleted = 0 ORDER BY position"
+_IDS = "SELECT position, id FROM endpoints WHERE position BETWEEN ? AND ?"
+_INSERT = f"INSERT INTO endpoints ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_UPDATE = (
+    "UPDATE endpoints SET url = ?, events = ?, secret = ?, profile = ?, is_enabled = ?,"
+    " old_secret = ?, old_secret_until = ? WHERE position = ?"
+)
+_MARK_DELETED = "UPDATE endpoints SET is_deleted = 1 WHERE position = ?"
+_DELETE_ALL = (
+    "DELETE FROM endpoints WHERE position BETWEEN ? AND ?",
+    "DELETE FROM deliveries WHERE position BETWEEN ? AND ?",
+    "DELETE FROM attempts WHERE delivery BETWEEN ? AND ?",
+)
+
+
+def _endpoint_of_row(row: tuple[Any, ...]) -> "Endpoint":
+    from emulator.domain.webhooks import Endpoint, Profile
+
+    return Endpoint(
+        position=row[0],
+        id=row[1],
+        url=row[2],
+        events=tuple(row[3].split(",")),
+        secret=row[4],
+        profile=Profile(row[5]),
+        is_enabled=bool(row[6]),
+        old_secret=row[7],
+        old_secret_until=row[8],
+    )
+
+
+def _changeable(endpoint: "Endpoint") -> tuple[object, ...]:
+    return (
+        endpoint.url,
+        ",".join(endpoint.events),
+        endpoint.secret,
+        endpoint.profile.value,
+        endpoint.is_enabled,
+        endpoint.old_secret,
+        endpoint.old_secret_until,
+    )
+
+
+def load_all(tx: Transaction) -> "list[Endpoint]":
+    """The endpoints of all owners, in the order of creation."""
+    return [_endpoint_of_row(row) for row in tx.execute(_ALL)]
+
+
+def ids(tx: Transaction, owner: int) -> dict[int, str]:
+    """The id of each endpoint that an owner has or had, by position."""
+    return dict(tx.execute(_IDS, (first_position(owner), last_position(owner))).fetchall())
+
+
+def insert(tx: Transaction, endpoint: "Endpoint") -> None:
+    tx.execute(_INSERT, (endpoint.position, endpoint.id, *_changeable(endpoint)))
+
+
+def update(tx: Transaction, endpoint: "Endpoint") -> None:
+    tx.execute(_UPDATE, (*_changeable(endpoint), endpoint.position))
+
+
+def mark_deleted(tx: Transaction, position: int) -> None:
+    tx.execute(_MARK_DELETED, (position,))
+
+
+def delete_all(tx: Transaction, owner: int) -> None:
+    """Remove an owner's endpoints with all that was sent to them."""
+    for statement in _DELETE_ALL:
+        tx.execute(statement, (first_position(owner), last_position(owner)))

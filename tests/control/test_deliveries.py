@@ -1,0 +1,149 @@
+"""Deliveries over the control API: what was sent, what came back, and sending once more."""
+
+from typing import Any
+
+import pytest
+
+from tests.control import refusal
+from tests.engine.telling import APPROVES, pay, register, telling
+from tests.webhooks.receiver import Reply, replies
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, World
+
+
+async def test_a_delivery_shows_each_attempt_as_it_went_over_the_wire() -> None:
+    late = Reply(status=503, headers={"X-Shop": "busy"}, body="በኋላ".encode())
+    async with telling(replies(late, Reply(status=200, body=b"ok"))) as told:
+        payment = await told.emulator.create(metadata={"ስም": "አበበ"})
+        await told.settle()
+        await told.advance(1)
+        [delivery] = await told.deliveries()
+        assert list(delivery) == [
+            "id",
+            "event",
+            "type",
+            "payment",
+            "endpoint",
+            "status",
+            "created_at",
+            "next_attempt_at",
+            "attempts",
+        ]
+        assert delivery["id"].startswith("dlv_")
+        assert delivery["event"] == told.ids[0]
+        assert delivery["type"] == "payment.created"
+        assert delivery["payment"] == payment["id"]
+        assert delivery["endpoint"] == told.endpoint["id"]
+        first, second = delivery["attempts"]
+        for attempt, received in zip((first, second), told.receiver.received, strict=True):
+            assert attempt["request"]["url"] == told.receiver.url
+            assert attempt["request"]["body"].encode() == received.body
+            sent = attempt["request"]["headers"]
+            assert sent.items() <= received.headers.items()
+            assert {"webhook-id", "webhook-timestamp", "webhook-signature"} <= set(sent)
+            assert attempt["duration_ms"] >= 0
+        assert first["status"] == 503
+        assert first["response"]["headers"]["x-shop"] == "busy"
+        assert first["response"]["body"] == "በኋላ"
+        assert (second["status"], second["response"]["body"]) == (200, "ok")
+        assert [attempt["trigger"] for attempt in (first, second)] == ["schedule"] * 2
+
+
+async def test_an_endpoint_that_cannot_be_reached_tells_why(emulator: World) -> None:
+    endpoint = await register(emulator, "http://127.0.0.1:1/hook")
+    ping = await emulator.control("POST", f"/webhook_endpoints/{endpoint['id']}/ping")
+    [attempt] = ping.json()["attempts"]
+    assert attempt["status"] is None
+    assert attempt["response"] is None
+    assert "refused" in attempt["error"]
+    assert ":1" in attempt["cause"], "whichever address would work"
+
+
+async def test_deliveries_are_listed_newest_first_and_can_be_chosen() -> None:
+    async with telling(replies(Reply(), Reply(status=500))) as told:
+        first = await told.emulator.create()
+        await told.settle()
+        second = await told.emulator.create()
+        await pay(told.emulator, second, APPROVES)
+        await told.settle()
+        everything = await told.deliveries()
+        assert [delivery["payment"] for delivery in everything] == [first["id"]] + [
+            second["id"]
+        ] * 3
+        assert await told.deliveries("?limit=1") == everything[-1:]
+        assert await told.deliveries(f"?payment={second['id']}") == everything[1:]
+        assert await told.deliveries("?status=succeeded") == everything[:1]
+        assert await told.deliveries(f"?endpoint={told.endpoint['id']}") == everything
+        assert await told.deliveries("?payment=pay_none") == []
+        assert await told.deliveries("?endpoint=we_none") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "param"),
+    [
+        ("limit=0", "invalid_limit", "limit"),
+        ("status=done", "invalid_status", "status"),
+        ("event=x", "unknown_parameter", "event"),
+    ],
+)
+async def test_a_wrong_query_is_refused(emulator: World, query: str, code: str, param: str) -> None:
+    assert refusal(await emulator.control("GET", f"/deliveries?{query}")) == (400, code, param)
+
+
+async def test_a_resend_is_one_more_attempt_of_the_same_event() -> None:
+    async with telling(replies(Reply(status=500), Reply(status=500), Reply())) as told:
+        await told.emulator.create()
+        await told.settle()
+        [delivery] = await told.deliveries()
+        failed = await resend(told.emulator, delivery)
+        assert failed["status"] == "pending"
+        assert failed["next_attempt_at"] == delivery["next_attempt_at"]
+        resent = await resend(told.emulator, delivery)
+        assert resent["status"] == "succeeded"
+        assert [attempt["trigger"] for attempt in resent["attempts"]] == [
+            "schedule",
+            "resend",
+            "resend",
+        ]
+        assert [attempt["number"] for attempt in resent["attempts"]] == [1, 2, 3]
+        assert await told.advance(100) == [], "it has arrived"
+        assert len(set(told.ids)) == 1
+
+
+async def test_what_has_arrived_can_be_sent_again() -> None:
+    async with telling(replies(Reply(), Reply(status=500), Reply())) as told:
+        await told.emulator.create()
+        await told.settle()
+        [delivery] = await told.deliveries()
+        assert (await resend(told.emulator, delivery))["status"] == "succeeded"
+        assert len(told.receiver.received) == 2
+        assert await told.advance(100) == []
+
+
+async def test_a_resend_tells_of_the_payment_as_it_was_then() -> None:
+    async with telling() as told:
+        payment = await told.emulator.create()
+        await told.settle()
+        await told.pay(payment)
+        await told.settle()
+        await resend(told.emulator, (await told.deliveries())[0])
+        assert told.receiver.received[-1].body == told.receiver.received[0].body
+
+
+async def test_a_delivery_of_somebody_else_is_not_found() -> None:
+    async with telling() as told:
+        await told.emulator.create()
+        await told.settle()
+        [delivery] = await told.deliveries()
+        path = f"/deliveries/{delivery['id']}/resend"
+        for key in (LIVE_KEY, OTHER_TEST_KEY):
+            response = await told.emulator.control("POST", path, key=key)
+            assert refusal(response) == (404, "delivery_not_found", None)
+        for name in ("dlv_", "x", "dlv_0000029999999999999999999", "dlv_ስስስስስስ"):
+            response = await told.emulator.control("POST", f"/deliveries/{name}/resend")
+            assert refusal(response) == (404, "delivery_not_found", None)
+
+
+async def resend(emulator: World, delivery: dict[str, Any]) -> dict[str, Any]:
+    response = await emulator.control("POST", f"/deliveries/{delivery['id']}/resend")
+    assert response.status_code == 200, response.text
+    return dict(response.json())

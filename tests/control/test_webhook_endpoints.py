@@ -1,0 +1,246 @@
+"""Endpoints over the control API: registered, changed, rotated, pinged, removed."""
+
+from typing import Any
+
+import pytest
+
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, is_webhook_secret
+from tests.control import refusal
+from tests.engine.telling import register, telling
+from tests.webhooks.receiver import Reply, receiving
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, world
+
+URL = "http://127.0.0.1:9/hook"
+SECRET = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"  # noqa: S105 - of nobody
+PATH = "/webhook_endpoints"
+
+
+async def listed(emulator: World, key: str = "test_demo_key") -> list[dict[str, Any]]:
+    response = await emulator.control("GET", PATH, key=key)
+    assert response.status_code == 200
+    return list(response.json()["data"])
+
+
+async def test_an_endpoint_has_all_events_a_secret_and_the_default_profile(
+    emulator: World,
+) -> None:
+    endpoint = await register(emulator, URL)
+    assert list(endpoint) == ["id", "url", "events", "secret", "profile", "enabled"]
+    assert endpoint["id"].startswith("we_")
+    assert is_webhook_secret(endpoint.pop("secret"))
+    assert endpoint == {
+        "id": endpoint["id"],
+        "url": URL,
+        "events": list(EVENT_TYPES_IN_ORDER),
+        "profile": "default",
+        "enabled": True,
+    }
+
+
+async def test_an_endpoint_is_as_it_was_asked_for(emulator: World) -> None:
+    terms: dict[str, Any] = {
+        "url": "https://shop.example/hook?a=ስ",
+        "events": ["payment.failed", "payment.created", "payment.failed"],
+        "secret": SECRET,
+        "profile": "standard",
+    }
+    endpoint = await register(emulator, **terms)
+    assert endpoint["events"] == ["payment.created", "payment.failed"]
+    assert {name: endpoint[name] for name in ("url", "secret", "profile")} == {
+        name: terms[name] for name in ("url", "secret", "profile")
+    }
+
+
+async def test_endpoints_are_listed_newest_first_and_only_to_their_owner(emulator: World) -> None:
+    first, second = await register(emulator, URL), await register(emulator, URL)
+    live = await register(emulator, URL, LIVE_KEY)
+    assert await listed(emulator) == [second, first]
+    assert await listed(emulator, LIVE_KEY) == [live]
+    assert await listed(emulator, OTHER_TEST_KEY) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "param"),
+    [
+        ({}, "missing_parameter", "url"),
+        ({"url": "ftp://shop.example/"}, "invalid_url", "url"),
+        ({"url": "shop.example"}, "invalid_url", "url"),
+        ({"url": 7}, "invalid_url", "url"),
+        ({"url": "http://a/" + "x" * 2_048}, "invalid_url", "url"),
+        ({"url": URL, "events": []}, "invalid_events", "events"),
+        ({"url": URL, "events": "payment.created"}, "invalid_events", "events"),
+        ({"url": URL, "events": ["completed"]}, "invalid_events", "events"),
+        ({"url": URL, "events": [["payment.created"]]}, "invalid_events", "events"),
+        ({"url": URL, "secret": "whsec_short"}, "invalid_secret", "secret"),
+        ({"url": URL, "secret": ""}, "invalid_secret", "secret"),
+        ({"url": URL, "profile": "fast"}, "invalid_profile", "profile"),
+        ({"url": URL, "enabled": True}, "unknown_parameter", "enabled"),
+    ],
+)
+async def test_a_wrong_endpoint_is_refused_and_changes_nothing(
+    emulator: World, body: dict[str, Any], code: str, param: str
+) -> None:
+    response = await emulator.control("POST", PATH, body)
+    assert refusal(response) == (400, code, param)
+    assert await listed(emulator) == []
+
+
+async def test_an_owner_has_sixteen_endpoints_at_most(emulator: World) -> None:
+    for _ in range(16):
+        await register(emulator, URL)
+    response = await emulator.control("POST", PATH, {"url": URL})
+    assert refusal(response) == (409, "too_many_webhook_endpoints", None)
+    await register(emulator, URL, LIVE_KEY)
+
+
+async def test_an_endpoint_is_changed_member_by_member(emulator: World) -> None:
+    endpoint = await register(emulator, URL)
+    path = f"{PATH}/{endpoint['id']}"
+    for change in (
+        {"url": "http://127.0.0.1:10/"},
+        {"events": ["payment.completed"]},
+        {"profile": "standard"},
+        {"secret": SECRET},
+        {"enabled": False},
+    ):
+        response = await emulator.control("PATCH", path, change)
+        assert response.status_code == 200
+        endpoint |= change
+        assert response.json() == endpoint
+        assert await listed(emulator) == [endpoint]
+    assert refusal(await emulator.control("PATCH", path, {"enabled": 1}))[1] == "invalid_enabled"
+
+
+@pytest.mark.parametrize(
+    "call", [("PATCH", ""), ("DELETE", ""), ("POST", "/rotate"), ("POST", "/ping")]
+)
+async def test_an_unknown_endpoint_is_not_found(emulator: World, call: tuple[str, str]) -> None:
+    others = await register(emulator, URL, OTHER_TEST_KEY)
+    for name in ("we_000000000000000000000000", others["id"]):
+        response = await emulator.control(call[0], f"{PATH}/{name}{call[1]}", {})
+        assert refusal(response) == (404, "webhook_endpoint_not_found", None)
+    assert await listed(emulator, OTHER_TEST_KEY) == [others]
+
+
+async def test_an_endpoint_that_is_deleted_is_told_nothing_more() -> None:
+    async with telling(lambda _: Reply(status=500)) as told:
+        await told.emulator.create()
+        await told.settle()
+        path = f"{PATH}/{told.endpoint['id']}"
+        assert (await told.emulator.control("DELETE", path)).status_code == 204
+        await told.emulator.create()
+        assert await told.advance(100) == []
+        assert len(told.receiver.received) == 1
+        [delivery] = await told.deliveries()
+        assert delivery["endpoint"] == told.endpoint["id"]
+        assert delivery["status"] == "cancelled"
+        resent = await told.emulator.control("POST", f"/deliveries/{delivery['id']}/resend")
+        assert refusal(resent) == (404, "webhook_endpoint_not_found", None)
+        again = await register(told.emulator, told.receiver.url)
+        assert again["id"] != told.endpoint["id"]
+
+
+async def test_the_secret_before_a_rotation_signs_for_a_day() -> None:
+    async with telling() as told:
+        path = f"{PATH}/{told.endpoint['id']}/rotate"
+        rotated = (await told.emulator.control("POST", path)).json()
+        assert is_webhook_secret(rotated["secret"])
+        assert rotated == told.endpoint | {"secret": rotated["secret"]}
+        await told.emulator.create(expires_in=1_000_000)
+        await told.advance(86_399.999)
+        await told.emulator.create(expires_in=1_000_000)
+        await told.advance(0.001)
+        await told.emulator.create(expires_in=1_000_000)
+        await told.settle()
+        counts = [
+            len(received.headers["webhook-signature"].split(" "))
+            for received in told.receiver.received
+        ]
+        assert counts == [2, 2, 1]
+
+
+async def test_a_rotation_may_name_the_new_secret(emulator: World) -> None:
+    endpoint = await register(emulator, URL)
+    path = f"{PATH}/{endpoint['id']}/rotate"
+    response = await emulator.control("POST", path, {"secret": SECRET})
+    assert response.json()["secret"] == SECRET
+    wrong = await emulator.control("POST", path, {"secret": "x"})
+    assert refusal(wrong) == (400, "invalid_secret", "secret")
+    assert (await listed(emulator))[0]["secret"] == SECRET
+
+
+async def test_a_ping_is_a_signed_event_that_tells_of_no_payment() -> None:
+    async with telling() as told:
+        path = f"{PATH}/{told.endpoint['id']}/ping"
+        response = await told.emulator.control("POST", path)
+        assert response.status_code == 200
+        [received] = told.receiver.received
+        assert received.json == {
+            "id": received.headers["webhook-id"],
+            "object": "event",
+            "type": "ping",
+            "timestamp": "2026-01-01T00:00:00.000Z",
+            "mode": "test",
+            "data": {},
+        }
+        delivery = response.json()
+        assert delivery["status"] == "succeeded"
+        assert delivery["payment"] is None
+        assert [attempt["trigger"] for attempt in delivery["attempts"]] == ["ping"]
+        assert await told.deliveries() == [delivery]
+        assert (await told.emulator.control("GET", "/events")).json() == {"data": []}
+
+
+async def test_a_ping_that_fails_is_not_repeated() -> None:
+    async with telling(lambda _: Reply(status=500)) as told:
+        response = await told.emulator.control("POST", f"{PATH}/{told.endpoint['id']}/ping")
+        assert response.json()["status"] == "failed"
+        assert response.json()["attempts"][0]["status"] == 500
+        assert await told.advance(100) == []
+
+
+async def test_a_reset_leaves_no_endpoint_and_no_delivery() -> None:
+    async with telling(lambda _: Reply(status=500)) as told:
+        await told.emulator.create()
+        await told.settle()
+        assert (await told.emulator.control("POST", "/reset")).status_code == 204
+        assert await listed(told.emulator) == []
+        assert await told.deliveries() == []
+        assert await told.advance(100) == []
+        assert len(told.receiver.received) == 1
+
+
+async def test_the_endpoint_given_at_start_is_there_again_after_a_reset() -> None:
+    async with (
+        receiving() as receiver,
+        world(webhook_url=receiver.url, seed=None) as emulator,
+    ):
+        before = [await listed(emulator, key) for key in ("test_demo_key", LIVE_KEY)]
+        assert [endpoint["url"] for mode in before for endpoint in mode] == [receiver.url] * 2
+        assert before[0][0]["secret"] == before[1][0]["secret"]
+        await register(emulator, URL)
+        await emulator.control("PATCH", f"{PATH}/{before[0][0]['id']}", {"enabled": False})
+        await emulator.control("POST", "/reset")
+        assert [await listed(emulator, key) for key in ("test_demo_key", LIVE_KEY)] == before
+        await emulator.create()
+        await emulator.create(LIVE_KEY)
+        await receiver.wait_for(2)
+        assert {received.json["mode"] for received in receiver.received} == {"test", "live"}
+        assert await listed(emulator, OTHER_TEST_KEY) == []
+
+
+async def test_with_a_seed_ids_and_secrets_are_the_same_in_every_run() -> None:
+    runs = []
+    for _ in range(2):
+        async with world() as emulator:
+            endpoint = await register(emulator, URL)
+            path = f"{PATH}/{endpoint['id']}/rotate"
+            runs.append((endpoint, (await emulator.control("POST", path)).json()))
+    assert runs[0] == runs[1]
+
+
+async def test_a_wrong_change_changes_nothing(emulator: World) -> None:
+    await register(emulator, URL)
+    before = await listed(emulator)
+    await emulator.control("PATCH", f"{PATH}/{before[0]['id']}", {"url": "nowhere"})
+    assert await listed(emulator) == before

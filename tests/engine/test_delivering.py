@@ -1,0 +1,195 @@
+"""Events on their way to endpoints: what is sent, in which order, and to whom."""
+
+import asyncio
+import json
+
+from emulator.engine.dispatcher import MOST_UNDER_WAY
+from tests.engine.telling import TIMES_OUT, pay, register, telling
+from tests.webhooks.receiver import HANG_UP, NEVER, Received, Reply, receiving
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, World
+
+
+async def test_every_change_of_a_payment_is_told_with_the_payment_as_it_was_then() -> None:
+    async with telling() as told:
+        payment = await told.emulator.create()
+        await told.pay(payment)
+        body = {"status": "refunded"}
+        await told.emulator.control("POST", f"/payments/{payment['id']}/transition", body)
+        await told.settle()
+        assert told.types == [
+            "payment.created",
+            "payment.processing",
+            "payment.completed",
+            "payment.refunded",
+        ]
+        bodies = [received.json for received in told.receiver.received]
+        assert [body["data"]["status"] for body in bodies] == [
+            "pending",
+            "processing",
+            "completed",
+            "refunded",
+        ]
+        assert bodies[0]["data"] == payment
+        assert bodies[1]["data"]["method"] == "telebirr"
+
+
+async def test_a_failure_and_an_expiry_are_told_too() -> None:
+    async with telling() as told:
+        failing = await told.emulator.create()
+        await told.emulator.create(expires_in=60)
+        await told.pay(failing, TIMES_OUT)
+        await told.advance(60)
+        assert told.types[-2:] == ["payment.failed", "payment.expired"]
+
+
+async def test_a_body_is_the_bytes_of_the_list_of_events() -> None:
+    async with telling() as told:
+        payment = await told.emulator.create(metadata={"ስም": "አበበ"})
+        await told.pay(payment)
+        await told.settle()
+        response = await told.emulator.control("GET", "/events")
+        listed = response.json()["data"][::-1]
+        sent = [received.body for received in told.receiver.received]
+        compact = [
+            json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
+            for event in listed
+        ]
+        assert sent == compact
+
+
+async def test_the_first_attempts_of_one_payment_go_out_in_order() -> None:
+    """The answer to the first is late, and the second waits for it; another payment does not."""
+    answered = asyncio.Event()
+
+    async def answer(received: Received) -> Reply:
+        if received.json["data"]["id"] == first["id"] and received.json["type"].endswith("created"):
+            await answered.wait()
+        return Reply()
+
+    async with telling(answer) as told:
+        first = await told.emulator.create()
+        await told.pay(first)
+        other = await told.emulator.create()
+        await told.pay(other)
+        await told.receiver.wait_for(4)
+        assert [received.json["data"]["id"] for received in told.receiver.received] == [
+            first["id"],
+            *[other["id"]] * 3,
+        ]
+        answered.set()
+        await told.settle()
+        mine = [
+            received.json["type"]
+            for received in told.receiver.received
+            if received.json["data"]["id"] == first["id"]
+        ]
+        assert mine == ["payment.created", "payment.processing", "payment.completed"]
+
+
+async def test_an_endpoint_is_told_only_what_it_asks_for() -> None:
+    async with telling(events=["payment.completed", "payment.failed"]) as told:
+        payment = await told.emulator.create()
+        await told.pay(payment)
+        await told.settle()
+        assert told.types == ["payment.completed"]
+
+
+async def test_each_endpoint_of_an_account_and_mode_is_told_and_nobody_elses(
+    emulator: World,
+) -> None:
+    async with (
+        telling(emulator=emulator) as told,
+        receiving() as second,
+        receiving() as live,
+        receiving() as other,
+    ):
+        await register(emulator, second.url)
+        await register(emulator, live.url, LIVE_KEY)
+        await register(emulator, other.url, OTHER_TEST_KEY)
+        await emulator.create()
+        await told.settle()
+        counts = [len(one.received) for one in (told.receiver, second, live, other)]
+        assert counts == [1, 1, 0, 0]
+        secrets = await emulator.control("GET", "/webhook_endpoints")
+        assert len({endpoint["secret"] for endpoint in secrets.json()["data"]}) == 2
+
+
+async def test_an_endpoint_that_never_answers_holds_nobody_else_up(emulator: World) -> None:
+    async with (
+        receiving(lambda _: NEVER) as dead,
+        telling(emulator=emulator) as told,
+    ):
+        await register(emulator, dead.url)
+        for _ in range(30):
+            payment = await emulator.create()
+            await pay(emulator, payment)
+        await told.receiver.wait_for(90)
+        assert len(dead.received) == MOST_UNDER_WAY
+
+
+async def test_what_was_sent_before_an_endpoint_existed_is_not_sent_to_it(
+    emulator: World,
+) -> None:
+    payment = await emulator.create()
+    async with telling(emulator=emulator) as told:
+        await told.pay(payment)
+        await told.settle()
+        assert told.types == ["payment.processing", "payment.completed"]
+
+
+async def test_a_replayed_create_call_tells_nobody_again() -> None:
+    async with telling() as told:
+        for _ in range(3):
+            await told.emulator.create(idempotency_key="order-1")
+        await told.settle()
+        assert told.types == ["payment.created"]
+
+
+async def test_a_handler_may_call_back_and_sees_the_instant_of_the_event() -> None:
+    async def answer(received: Received) -> Reply:
+        seen.append(await told.emulator.retrieve(received.json["data"]["id"]))
+        clock = await told.emulator.control("GET", "/clock")
+        instants.append(clock.json()["now"])
+        return Reply()
+
+    seen: list[dict[str, object]] = []
+    instants: list[str] = []
+    async with telling(answer) as told:
+        await told.emulator.create(expires_in=60)
+        await told.emulator.create(expires_in=90)
+        await told.settle()
+        await told.advance(3_600)
+        assert [payment["status"] for payment in seen] == ["pending"] * 2 + ["expired"] * 2
+        assert instants[2:] == ["2026-01-01T00:01:00.000Z", "2026-01-01T00:01:30.000Z"]
+
+
+async def test_a_payment_that_a_handler_creates_during_an_advance_is_one_of_its_effects() -> None:
+    async def answer(received: Received) -> Reply:
+        if received.json["type"] == "payment.expired":
+            await told.emulator.create(expires_in=60)
+        return Reply()
+
+    async with telling(answer) as told:
+        await told.emulator.create(expires_in=60)
+        await told.settle()
+        effects = await told.advance(125)
+        told_of = [effect.get("event_type", effect["type"]) for effect in effects]
+        assert told_of == [
+            "payment.expired",
+            "payment.expired",
+            "payment.created",
+            "payment.expired",
+            "payment.expired",
+            "payment.created",
+        ]
+
+
+async def test_a_connection_that_is_dropped_is_a_failed_attempt() -> None:
+    async with telling(lambda _: HANG_UP) as told:
+        await told.emulator.create()
+        await told.settle()
+        [delivery] = await told.deliveries()
+        [attempt] = delivery["attempts"]
+        assert attempt["status"] is None
+        assert attempt["error"]
+        assert delivery["status"] == "pending"

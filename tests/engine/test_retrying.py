@@ -1,0 +1,353 @@
+"""When a delivery is attempted again, when it is given up, and how an advance waits for both."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from emulator.domain.clock_spec import parse_clock
+from emulator.domain.instants import format_instant
+from emulator.settings import Settings
+from tests.engine.observing import observed
+from tests.engine.telling import TIMES_OUT, Told, attempts_in, register, telling
+from tests.webhooks.receiver import NEVER, Received, Reply, receiving, replies
+from tests.world import START, START_MS, World, world
+
+SECOND = 1_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+# Design, section 9: each so long after the one before.
+DEFAULT_MS = [0, SECOND, 5 * SECOND, 15 * SECOND, MINUTE]
+STANDARD_MS = [
+    0,
+    5 * SECOND,
+    5 * MINUTE,
+    30 * MINUTE,
+    2 * HOUR,
+    5 * HOUR,
+    10 * HOUR,
+    14 * HOUR,
+    20 * HOUR,
+    24 * HOUR,
+]
+
+
+def instants(delays_ms: list[int], start_ms: int = START_MS) -> list[str]:
+    return [
+        format_instant(start_ms + sum(delays_ms[: count + 1])) for count in range(len(delays_ms))
+    ]
+
+
+def refusing(_: Received) -> Reply:
+    return Reply(status=500)
+
+
+@pytest.mark.parametrize(
+    ("profile", "delays_ms"), [("default", DEFAULT_MS), ("standard", STANDARD_MS)]
+)
+async def test_a_delivery_is_given_up_after_the_last_attempt_of_its_profile(
+    profile: str, delays_ms: list[int]
+) -> None:
+    async with telling(refusing, profile=profile) as told:
+        await told.emulator.create(expires_in=10_000_000)
+        await told.settle()
+        effects = await told.advance(77 * 3_600)
+        [delivery] = await told.deliveries()
+        attempts = delivery["attempts"]
+        assert [attempt["at"] for attempt in attempts] == instants(delays_ms)
+        assert [attempt["number"] for attempt in attempts] == list(range(1, len(delays_ms) + 1))
+        assert delivery["status"] == "failed"
+        assert delivery["next_attempt_at"] is None
+        assert [effect["at"] for effect in effects] == instants(delays_ms)[1:]
+        assert len(told.receiver.received) == len(delays_ms)
+        assert len({received.body for received in told.receiver.received}) == 1
+        assert len(set(told.ids)) == 1
+
+
+async def test_an_attempt_is_made_at_its_millisecond_and_not_before() -> None:
+    async with telling(refusing) as told:
+        await told.emulator.create()
+        await told.settle()
+        for already, wait_ms in enumerate(DEFAULT_MS[1:], start=1):
+            assert await told.advance((wait_ms - 1) / 1_000) == []
+            assert len(told.receiver.received) == already
+            [effect] = await told.advance(0.001)
+            assert effect["number"] == already + 1
+        assert await told.advance(1_000) == []
+
+
+async def test_success_ends_the_attempts() -> None:
+    async with telling(replies(Reply(status=500), Reply(status=302), Reply(status=204))) as told:
+        await told.emulator.create()
+        await told.settle()
+        effects = await told.advance(1_000)
+        assert [effect["response_status"] for effect in effects] == [302, 204]
+        [delivery] = await told.deliveries()
+        assert delivery["status"] == "succeeded"
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_retry_after_is_honoured(status: int) -> None:
+    patience = Reply(status=status, headers={"Retry-After": "120"})
+    async with telling(replies(patience, Reply())) as told:
+        await told.emulator.create()
+        await told.settle()
+        [delivery] = await told.deliveries()
+        assert delivery["next_attempt_at"] == format_instant(START_MS + 120 * SECOND)
+        assert await told.advance(119.999) == []
+        [effect] = await told.advance(0.001)
+        assert effect["delivery_status"] == "succeeded"
+
+
+async def test_an_endpoint_that_is_gone_is_disabled_and_nothing_more_is_sent_to_it() -> None:
+    async with telling(replies(Reply(status=500), Reply(status=410))) as told:
+        first = await told.emulator.create()
+        await told.settle()
+        await told.emulator.create()
+        await told.settle()
+        await told.pay(first)
+        assert attempts_in(await told.advance(1_000)) == []
+        states = [delivery["status"] for delivery in await told.deliveries()]
+        assert states == ["cancelled", "failed"]
+        response = await told.emulator.control("GET", "/webhook_endpoints")
+        assert [endpoint["enabled"] for endpoint in response.json()["data"]] == [False]
+        body = {"enabled": True}
+        path = f"/webhook_endpoints/{told.endpoint['id']}"
+        assert (await told.emulator.control("PATCH", path, body)).json()["enabled"] is True
+        await told.emulator.create()
+        await told.settle()
+        assert len(told.receiver.received) == 3
+
+
+async def test_effects_come_in_order_of_due_time_and_then_of_creation() -> None:
+    async with telling(refusing, events=["payment.created", "payment.failed"]) as told:
+        payment = await told.emulator.create(expires_in=1)
+        other = await told.emulator.create()
+        await told.settle()
+        await told.pay(other, TIMES_OUT)
+        effects = await told.advance(31)
+    told_of = [
+        (effect["at"][17:23], effect.get("event_type", effect["type"])) for effect in effects
+    ]
+    assert told_of == [
+        ("01.000", "payment.expired"),  # its timer was created before both deliveries
+        ("01.000", "payment.created"),
+        ("01.000", "payment.created"),
+        ("06.000", "payment.created"),
+        ("06.000", "payment.created"),
+        ("21.000", "payment.created"),
+        ("21.000", "payment.created"),
+        ("30.000", "payment.failed"),
+        ("30.000", "payment.failed"),
+        ("31.000", "payment.failed"),
+    ]
+    assert effects[0]["payment"] == payment["id"]
+
+
+async def test_the_order_is_the_same_whoever_answers_first() -> None:
+    """Five are under way at a time; what is answered last is listed in its place all the same."""
+    turns: list[asyncio.Event] = []
+
+    async def answer(_: Received) -> Reply:
+        mine = asyncio.Event()
+        turns.append(mine)
+        if len(turns) == 5:
+            for turn in reversed(turns):
+                turn.set()
+        await mine.wait()
+        return Reply(status=500)
+
+    async with telling(replies(Reply(status=500))) as told:
+        created = [(await told.emulator.create())["id"] for _ in range(5)]
+        await told.settle()
+        told.receiver.answer = answer
+        effects = await told.advance(1)
+        assert [effect["payment"] for effect in effects] == created
+
+
+async def test_the_next_attempt_is_the_next_thing_that_is_due() -> None:
+    async with telling(refusing) as told:
+        payment = await told.emulator.create()
+        await told.settle()
+        clock = (await told.emulator.control("GET", "/clock")).json()
+        assert clock["next"] == {
+            "at": format_instant(START_MS + SECOND),
+            "kind": "webhook_attempt",
+            "payment": payment["id"],
+        }
+        response = await told.emulator.control("POST", "/clock/advance", {"to": "next"})
+        assert response.json()["now"] == format_instant(START_MS + SECOND)
+        [effect] = response.json()["effects"]
+        assert effect == {
+            "at": format_instant(START_MS + SECOND),
+            "type": "webhook.attempt",
+            "payment": payment["id"],
+            "kind": "webhook_attempt",
+            "event": told.ids[0],
+            "event_type": "payment.created",
+            "delivery": (await told.deliveries())[0]["id"],
+            "endpoint": told.endpoint["id"],
+            "number": 2,
+            "response_status": 500,
+            "error": None,
+            "delivery_status": "pending",
+        }
+
+
+async def test_in_the_background_an_advance_does_not_wait() -> None:
+    answered = asyncio.Event()
+
+    async def answer(_: Received) -> Reply:
+        await answered.wait()
+        return Reply()
+
+    async with telling(answer) as told:
+        await told.emulator.create(expires_in=60)
+        body = {"seconds": 60, "webhooks": "background"}
+        response = await told.emulator.control("POST", "/clock/advance", body)
+        assert [effect["type"] for effect in response.json()["effects"]] == ["payment.expired"]
+        assert response.json()["settled"] is True
+        answered.set()
+        await told.receiver.wait_for(2)
+        await told.settle()
+        assert told.types == ["payment.created", "payment.expired"]
+
+
+async def test_an_advance_stops_after_a_minute_of_real_time_and_the_next_one_goes_on() -> None:
+    async with telling(lambda _: NEVER) as told:
+        emulator = told.emulator
+        await emulator.create(expires_in=100_000)
+        advancing = asyncio.create_task(emulator.advance(3_600))
+        for count in range(1, 5):  # each of them is given up after 15 s
+            await told.receiver.wait_for(count)
+            emulator.wall.move(15_001)
+        stopped = await advancing
+        assert stopped["settled"] is False
+        assert stopped["now"] == instants(DEFAULT_MS)[3]
+        told.receiver.answer = lambda _: Reply()
+        went_on = await emulator.advance(3_600)
+        assert went_on["settled"] is True
+        effects = [*stopped["effects"], *went_on["effects"]]
+        assert [effect["at"] for effect in effects] == instants(DEFAULT_MS)[1:]
+        assert [effect["error"] is None for effect in effects] == [False, False, False, True]
+
+
+async def test_a_flowing_clock_makes_attempts_as_real_time_passes() -> None:
+    async with observed() as (emulator, wall), receiving(refusing) as receiver:
+        await register(emulator, receiver.url)
+        await emulator.create()
+        for count, wait_ms in enumerate(DEFAULT_MS[1:], start=1):
+            await attempted(emulator, count)
+            wall.move(wait_ms - 1)
+            assert len(receiver.received) == count
+            wall.move(1)
+        attempts = await attempted(emulator, len(DEFAULT_MS))
+        assert [attempt["at"] for attempt in attempts] == instants(DEFAULT_MS)
+
+
+async def attempted(emulator: World, count: int) -> list[dict[str, Any]]:
+    """Look until so many attempts have been written down."""
+    async with asyncio.timeout(10):
+        while True:
+            [delivery] = (await emulator.control("GET", "/deliveries")).json()["data"]
+            if len(delivery["attempts"]) == count:
+                return list(delivery["attempts"])
+
+
+async def test_a_clock_that_is_let_flow_takes_up_what_is_due() -> None:
+    async with telling(replies(Reply(status=500), Reply())) as told:
+        await told.emulator.create()
+        await told.settle()
+        await told.emulator.control("PUT", "/clock", {"frozen": False})
+        told.emulator.wall.move(SECOND)
+        await told.receiver.wait_for(2)
+
+
+async def test_a_thousand_events_reach_a_receiver_that_refuses_each_at_first() -> None:
+    refused: set[str] = set()
+
+    def answer(received: Received) -> Reply:
+        name = received.headers["webhook-id"]
+        refused.symmetric_difference_update({name})
+        return Reply(status=500 if name in refused else 200)
+
+    async with telling(answer) as told:
+        await tell_a_thousand(told)
+        await told.advance(1)
+        assert len(told.receiver.received) == 2_000
+        states = {delivery["status"] for delivery in await told.deliveries("?limit=1000")}
+        assert states == {"succeeded"}
+
+
+async def test_a_thousand_events_reach_a_receiver_that_fails_every_second_request() -> None:
+    """Half of those that are left fail at each instant: one is left after ten attempts."""
+    async with telling(every_second(), profile="standard") as told:
+        await tell_a_thousand(told)
+        await told.advance(77 * 3_600)
+        failed = await told.deliveries("?status=failed")
+        assert len(failed) <= 1
+        told.receiver.answer = lambda _: Reply()
+        for delivery in failed:
+            await told.emulator.control("POST", f"/deliveries/{delivery['id']}/resend")
+        states = {delivery["status"] for delivery in await told.deliveries("?limit=1000")}
+        assert states == {"succeeded"}
+        assert len(set(told.ids)) == 1_000
+
+
+async def tell_a_thousand(told: Told) -> None:
+    for _ in range(500):
+        payment = await told.emulator.create(expires_in=1_000_000)
+        body = {"status": "processing"}
+        await told.emulator.control("POST", f"/payments/{payment['id']}/transition", body)
+    await told.settle()
+    assert len(told.receiver.received) == 1_000
+
+
+def every_second() -> Any:
+    count = 0
+
+    def answer(_: Received) -> Reply:
+        nonlocal count
+        count += 1
+        return Reply(status=500 if count % 2 else 200)
+
+    return answer
+
+
+async def test_two_runs_of_one_case_have_the_same_effects() -> None:
+    seen = []
+    for _ in range(2):
+        async with telling(every_second()) as told:
+            for _ in range(20):
+                payment = await told.emulator.create(expires_in=60)
+                await told.settle()
+                if len(told.receiver.received) % 3:
+                    await told.pay(payment, TIMES_OUT)
+                    await told.settle()
+            effects = await told.advance(200)
+            for effect in effects:
+                effect.pop("endpoint", None)
+            seen.append(effects)
+    assert seen[0] == seen[1]
+
+
+async def test_accounts_with_real_and_frozen_clocks_do_not_disturb_each_other() -> None:
+    settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1)
+    async with world(settings) as emulator, receiving(refusing) as receiver:
+        response = await emulator.control("POST", "/accounts", {"clock": "real"})
+        key = response.json()["test_key"]
+        await register(emulator, receiver.url)
+        await register(emulator, receiver.url, key)
+        await emulator.create()
+        await emulator.create(key)
+        await receiver.wait_for(2)
+        await flowed(emulator, receiver.received, key)
+
+
+async def flowed(emulator: World, received: list[Received], key: str) -> None:
+    """Real time passes until all attempts of the flowing account are made, and no others."""
+    while len(received) < 2 + len(DEFAULT_MS) - 1:
+        emulator.wall.move(SECOND)
+        await emulator.control("GET", "/deliveries", key=key)
+    frozen = (await emulator.control("GET", "/deliveries")).json()["data"]
+    assert [len(delivery["attempts"]) for delivery in frozen] == [1]

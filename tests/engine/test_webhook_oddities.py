@@ -1,0 +1,250 @@
+"""What scenarios make go wrong with webhooks, as a receiver sees it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from emulator.clock import SystemWall
+from emulator.domain.clock_spec import parse_clock
+from emulator.settings import Settings, data_directory
+from tests.engine.playing import playing
+from tests.engine.telling import TIMES_OUT, Told, register, telling
+from tests.webhooks.receiver import NEVER, Answer, Received, Reply
+from tests.world import LIVE_KEY, START, World, order, world
+
+
+@asynccontextmanager
+async def told_by(
+    rules: str, directory: Path, answer: Answer | None = None, **terms: Any
+) -> AsyncIterator[Told]:
+    """A receiver in a world where these rules are in force."""
+    async with (
+        playing(directory, odd=f"webhooks:\n{rules}") as emulator,
+        telling(answer, emulator, **terms) as told,
+    ):
+        yield told
+
+
+async def test_copies_of_a_delivery_have_one_id(tmp_path: Path) -> None:
+    rules = "  - when: {event: payment.completed}\n    then: {copies: 3}"
+    async with told_by(rules, tmp_path) as told:
+        await told.pay(await told.emulator.create())
+        await told.settle()
+        assert told.types == ["payment.created", "payment.processing"] + ["payment.completed"] * 3
+        assert len(set(told.ids)) == 3
+        assert len({received.body for received in told.receiver.received[2:]}) == 1
+        assert len({delivery["id"] for delivery in await told.deliveries()}) == 5
+
+
+async def test_a_delay_is_of_the_accounts_clock(tmp_path: Path) -> None:
+    rules = "  - when: {event: payment.created}\n    then: {delay: 10s}"
+    async with told_by(rules, tmp_path) as told:
+        payment = await told.emulator.create()
+        await told.settle()
+        assert told.types == []
+        assert await told.advance(9.999) == []
+        await told.pay(payment)
+        await told.settle()
+        [effect] = await told.advance(0.001)
+        assert effect["event_type"] == "payment.created"
+        assert told.types == ["payment.processing", "payment.completed", "payment.created"]
+        assert told.receiver.received[-1].json["timestamp"] == "2026-01-01T00:00:00.000Z"
+
+
+async def test_what_is_dropped_is_listed_and_never_attempted(tmp_path: Path) -> None:
+    rules = "  - when: {event: payment.completed}\n    then: {drop: true}"
+    async with told_by(rules, tmp_path) as told:
+        await told.pay(await told.emulator.create())
+        await told.advance(100)
+        assert told.types == ["payment.created", "payment.processing"]
+        dropped = (await told.deliveries())[-1]
+        assert dropped["type"] == "payment.completed"
+        assert dropped["status"] == "dropped"
+        assert dropped["attempts"] == []
+        assert dropped["next_attempt_at"] is None
+        path = f"/deliveries/{dropped['id']}/resend"
+        assert (await told.emulator.control("POST", path)).json()["status"] == "succeeded"
+        assert told.types[-1] == "payment.completed"
+
+
+async def test_what_is_held_comes_after_the_payments_next_event(tmp_path: Path) -> None:
+    rules = "  - when: {event: payment.processing}\n    then: {hold: true}"
+    async with told_by(rules, tmp_path) as told:
+        payment = await told.emulator.create()
+        await told.pay(payment, "0911223344")
+        await told.settle()
+        assert told.types == ["payment.created"]
+        body = {"answer": "approve"}
+        await told.emulator.control("POST", f"/payments/{payment['id']}/answer", body)
+        await told.settle()
+        assert told.types == ["payment.created", "payment.completed", "payment.processing"]
+
+
+async def test_what_is_held_comes_after_an_event_of_the_same_instant_too(tmp_path: Path) -> None:
+    rules = "  - when: {event: payment.processing}\n    then: {hold: true, copies: 2}"
+    async with told_by(rules, tmp_path) as told:
+        await told.pay(await told.emulator.create())
+        await told.settle()
+        assert told.types == ["payment.created", "payment.completed"] + ["payment.processing"] * 2
+
+
+async def test_what_is_held_waits_for_a_minute_at_most(tmp_path: Path) -> None:
+    rules = "  - when: {event: payment.processing}\n    then: {hold: true}"
+    async with told_by(rules, tmp_path) as told:
+        payment = await told.emulator.create(methods=["bank_transfer"])
+        body = {"method": "bank_transfer", "bank": "walia_test"}
+        await told.emulator.control("POST", f"/payments/{payment['id']}/pay", body)
+        assert await told.advance(59.999) == []
+        [effect] = await told.advance(0.001)
+        assert effect["event_type"] == "payment.processing"
+
+
+async def test_each_event_that_is_held_is_let_go_by_the_next(tmp_path: Path) -> None:
+    rules = "  - when: {}\n    then: {hold: true}"
+    async with told_by(rules, tmp_path) as told:
+        await told.pay(await told.emulator.create())
+        await told.settle()
+        assert told.types == ["payment.created", "payment.processing"]
+        await told.advance(60)
+        assert told.types[2:] == ["payment.completed"]
+
+
+async def test_a_webhook_can_come_before_the_create_call_answers(tmp_path: Path) -> None:
+    async def answer(received: Received) -> Reply:
+        assert not creating.done()
+        seen.append(await told.emulator.retrieve(received.json["data"]["id"]))
+        return Reply()
+
+    seen: list[dict[str, Any]] = []
+    rules = "  - when: {event: payment.created}\n    then: {before_response: true}"
+    async with told_by(rules, tmp_path, answer) as told:
+        creating = asyncio.create_task(told.emulator.create())
+        assert seen == [] or creating.done()
+        assert [await creating] == seen
+
+
+async def test_the_create_call_waits_for_two_seconds_at_most(tmp_path: Path) -> None:
+    rules = "  - when: {}\n    then: {before_response: true}"
+    async with told_by(rules, tmp_path, lambda _: NEVER) as told:
+        creating = asyncio.create_task(told.emulator.create())
+        await told.receiver.wait_for(1)
+        told.emulator.wall.move(1_999)
+        await told.emulator.control("GET", "/events")
+        assert not creating.done()
+        told.emulator.wall.move(1)
+        await creating
+
+
+async def test_a_create_call_that_nobody_is_told_of_does_not_wait(tmp_path: Path) -> None:
+    rules = "  - when: {}\n    then: {before_response: true}"
+    async with told_by(rules, tmp_path, lambda _: NEVER, events=["payment.completed"]) as told:
+        await told.emulator.create()
+        await told.emulator.create(LIVE_KEY)
+
+
+@pytest.mark.parametrize("tamper", ["body", "signature", "timestamp"])
+async def test_what_is_tampered_with_never_verifies_but_a_resend_does(
+    tmp_path: Path, tamper: str
+) -> None:
+    path = tmp_path / "odd.yaml"
+    rules = f"webhooks:\n  - when: {{}}\n    then: {{tamper: {tamper}}}\n"
+    path.write_text(f"version: 1\nname: odd\n{rules}", encoding="utf-8")
+    settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1, scenarios=(str(path),))
+    async with world(settings) as emulator:
+        # The library holds the timestamp against the real clock.
+        emulator.wall.move(SystemWall().now_ms() - emulator.wall.now_ms())
+        async with telling(lambda _: Reply(status=400), emulator) as told:
+            library = Webhook(told.endpoint["secret"])
+            await emulator.create()
+            await told.advance(81)
+            assert len(told.receiver.received) == 5
+            for received in told.receiver.received:
+                with pytest.raises(WebhookVerificationError):
+                    library.verify(received.body, received.headers)
+            [delivery] = await told.deliveries()
+            assert {attempt["tampered"] for attempt in delivery["attempts"]} == {tamper}
+            shown = [attempt["request"]["body"].encode() for attempt in delivery["attempts"]]
+            assert shown == [received.body for received in told.receiver.received]
+            resent = await emulator.control("POST", f"/deliveries/{delivery['id']}/resend")
+            assert resent.json()["attempts"][-1]["tampered"] is None
+            genuine = told.receiver.received[-1]
+            library.verify(genuine.body, genuine.headers)
+            assert genuine.headers["webhook-id"] == delivery["event"]
+
+
+async def test_a_rule_is_used_once_for_an_event_however_many_are_told(tmp_path: Path) -> None:
+    rules = "  - when: {event: payment.created}\n    then: {copies: 2}\n    times: 2"
+    async with told_by(rules, tmp_path) as told:
+        await register(told.emulator, told.receiver.url)
+        for _ in range(3):
+            await told.emulator.create()
+        await told.settle()
+        assert len(told.receiver.received) == 4 + 4 + 2
+
+
+async def test_a_rule_of_one_mode_leaves_the_other_alone(tmp_path: Path) -> None:
+    rules = "  - when: {mode: live}\n    then: {drop: true}"
+    async with told_by(rules, tmp_path) as told:
+        await register(told.emulator, told.receiver.url, LIVE_KEY)
+        await told.emulator.create()
+        await told.emulator.create(LIVE_KEY)
+        await told.settle()
+        assert [received.json["mode"] for received in told.receiver.received] == ["test"]
+
+
+# Of each teaching file: what a receiver sees of a payment that is paid, and of one that times out.
+TAUGHT = {
+    "duplicate-webhooks": ["created", "processing", "completed", "completed"],
+    "delayed-webhooks": ["created", "processing", "completed"],
+    "lost-webhooks": ["created", "processing"],
+    "out-of-order-webhooks": ["created", "completed", "processing"],
+    "early-webhooks": ["created", "processing", "completed"],
+    "forged-webhooks": ["created", "processing", "completed"],
+}
+
+
+def test_every_teaching_file_of_webhooks_is_tried_here() -> None:
+    files = data_directory("scenarios").glob("*-webhooks.yaml")
+    assert {path.stem for path in files} == set(TAUGHT)
+
+
+@pytest.mark.parametrize("name", TAUGHT)
+async def test_a_teaching_file_does_what_it_says(tmp_path: Path, name: str) -> None:
+    async with switched_on(name, tmp_path) as emulator, telling(emulator=emulator) as told:
+        response = await emulator.api.post(
+            "/v1/payments", json=order(), headers={"Authorization": "Bearer test_demo_key"}
+        )
+        early = len(told.receiver.received)
+        payment = response.json()
+        await told.pay(payment)
+        await told.settle()
+        late = len(told.receiver.received)
+        await told.advance(10)
+        assert [kind.removeprefix("payment.") for kind in told.types] == TAUGHT[name]
+        assert early == 1 or name != "early-webhooks"
+        assert (late < len(told.types)) == (name == "delayed-webhooks")
+        tampered = {
+            attempt["tampered"]
+            for delivery in await told.deliveries()
+            for attempt in delivery["attempts"]
+        }
+        assert tampered == ({None, "body", "signature"} if name == "forged-webhooks" else {None})
+        timing_out = await emulator.create()
+        await told.pay(timing_out, TIMES_OUT)
+        await told.advance(100)
+
+
+@asynccontextmanager
+async def switched_on(name: str, directory: Path) -> AsyncIterator[World]:
+    """A world that plays a copy of a shipped file, as the file says that one should."""
+    text = (data_directory("scenarios") / f"{name}.yaml").read_text(encoding="utf-8")
+    copy = directory / f"{name}.yaml"
+    copy.write_text(text.replace("enabled: false\n", ""), encoding="utf-8")
+    settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1, scenarios=(str(copy),))
+    async with world(settings) as emulator:
+        yield emulator
