@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.benchmarks import expiry, http_measures, page_measures, start
+from tests.benchmarks import expiry, http_measures, page_measures, start, webhook_measures
 from tests.benchmarks.load import LoadFailed
 from tests.benchmarks.pairs import Generator, Plan
 from tests.benchmarks.report import Exit, Row, exit_code, summary, table, write_json
 from tests.benchmarks.servers import REPOSITORY, ServerFailed
 
-SECTIONS = ("create", "retrieve", "list", "page", "start", "expiry")
-HTTP_SECTIONS = frozenset({"create", "retrieve", "list", "page"})
+SECTIONS = ("create", "retrieve", "list", "page", "webhooks", "start", "expiry")
+HTTP_SECTIONS = frozenset({"create", "retrieve", "list", "page", "webhooks"})
 
 
 def _sections(text: str) -> frozenset[str]:
@@ -66,6 +66,7 @@ def _conditions(plan: Plan) -> dict[str, str]:
         "retrieve": f"drawn at random from {http_measures.RETRIEVED_PAYMENTS:,} payments",
         "page": f"GETs drawn at random from {page_measures.PAYMENTS:,} payments' checkouts, "
         "clock frozen; the ratios are of CPU, not of rates",
+        "webhooks": "the limit is the emulator without an endpoint; p99: of each burst",
         "weight": "the page in Amharic and each file that it or its stylesheets name, once, not "
         "compressed, without headers; a font if it is for a character that is on the page",
         "absolute": "limit → subject; CPU is processor time per answer, all threads",
@@ -93,6 +94,9 @@ def _measure(plan: Plan, wanted: frozenset[str]) -> list[Row]:
         if "page" in wanted:
             _say("page")
             rows += page_measures.pages(plan, generator)
+        if "webhooks" in wanted:
+            _say("webhooks")
+            rows += webhook_measures.creates(plan, generator)
     finally:
         generator.close()
     if "start" in wanted:

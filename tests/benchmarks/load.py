@@ -7,7 +7,7 @@ import gc
 import select
 import socket
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from time import perf_counter_ns
@@ -47,6 +47,15 @@ class Outcome:
     def per_s(self) -> float:
         """Answers a second, those that came after the window left out."""
         return len(self.latencies_ns) / self.seconds
+
+    @property
+    def p99_ms(self) -> float:
+        return p99_ms(sorted(self.latencies_ns))
+
+
+def p99_ms(sorted_ns: Sequence[int]) -> float:
+    """What 99 of 100 answers do not exceed."""
+    return sorted_ns[len(sorted_ns) * 99 // 100] / 1e6
 
 
 def run(burst: Burst) -> Outcome:

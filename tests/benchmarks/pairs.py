@@ -9,7 +9,7 @@ from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
 
-from tests.benchmarks.load import Burst, Outcome, run
+from tests.benchmarks.load import Burst, Outcome, p99_ms, run
 from tests.benchmarks.servers import Server
 from tests.benchmarks.traffic import Creates, Traffic
 
@@ -25,10 +25,11 @@ class Plan:
 
 
 class Quantity(StrEnum):
-    """What of two servers is divided: answers a second, or processor time per answer."""
+    """What of two servers is divided: answers a second, processor time per answer, latencies."""
 
     RATE = "rate"
     CPU = "CPU"
+    P99 = "p99"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +93,7 @@ def compare(
         ratios={
             Quantity.RATE: tuple(b.outcome.per_s / a.outcome.per_s for a, b in pairs),
             Quantity.CPU: tuple(b.cpu_us / a.cpu_us for a, b in pairs),
+            Quantity.P99: tuple(b.outcome.p99_ms / a.outcome.p99_ms for a, b in pairs),
         },
         limit=_side([a for a, _ in pairs]),
         subject=_side([b for _, b in pairs]),
@@ -134,7 +136,7 @@ def _side(turns: Sequence[_Turn]) -> Side:
     return Side(
         per_s=statistics.median(turn.outcome.per_s for turn in turns),
         p50_ms=latencies_ns[len(latencies_ns) // 2] / 1e6,
-        p99_ms=latencies_ns[len(latencies_ns) * 99 // 100] / 1e6,
+        p99_ms=p99_ms(latencies_ns),
         cpu_us=sum(turn.cpu_s for turn in turns) * 1e6 / answered,
         answered=answered,
     )
