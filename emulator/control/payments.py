@@ -13,7 +13,7 @@ from emulator.control.replies import reply, written
 from emulator.domain.errors import InvalidField
 from emulator.domain.instants import format_instant
 from emulator.domain.payment import Event, Payment, Reason, Status
-from emulator.domain.timers import Timer
+from emulator.domain.timers import ATTEMPT, ComingAttempt, Timer
 from emulator.domain.transitions import Change
 from emulator.domain.wire import payment_json
 from emulator.engine.accounts import Owner
@@ -94,7 +94,7 @@ def _payment(payment: Payment) -> Response:
 
 
 def _shown(owner: Owner, detail: Detail) -> dict[str, object]:
-    scheduled = [_timer(timer, detail.payment) for timer in detail.scheduled]
+    scheduled = [_scheduled(one, detail.payment) for one in detail.scheduled]
     return {
         "payment": written(payment_json(detail.payment)),
         "reason": detail.payment.reason,
@@ -118,11 +118,20 @@ def _event(owner: Owner, event: Event) -> dict[str, object]:
     }
 
 
-def _timer(timer: Timer, payment: Payment) -> dict[str, object]:
+def _scheduled(one: Timer | ComingAttempt, payment: Payment) -> dict[str, object]:
+    at = format_instant(one.due_at)
+    if isinstance(one, ComingAttempt):
+        return {
+            "at": at,
+            "kind": ATTEMPT,
+            "payment": payment.id,
+            "delivery": one.delivery_id,
+            "event_type": one.event_type,
+        }
     return {
-        "at": format_instant(timer.due_at),
-        "kind": timer.kind,
+        "at": at,
+        "kind": one.kind,
         "payment": payment.id,
-        "status": timer.change.to,
-        "reason": timer.change.reason,
+        "status": one.change.to,
+        "reason": one.change.reason,
     }

@@ -11,6 +11,8 @@ DueKey = tuple[Instant, int]
 """When something is due, and its place in the order of creation between equal instants."""
 
 LAST_SEQUENCE = 1 << 62
+# The kind under which a coming attempt to deliver is listed among what is due.
+ATTEMPT = "webhook_attempt"
 
 
 class TimerKind(StrEnum):
@@ -38,6 +40,15 @@ class Due(NamedTuple):
     at: Instant
     kind: str
     payment_id: str
+
+
+class ComingAttempt(NamedTuple):
+    """An attempt to deliver an event of a payment, due like a timer."""
+
+    due_at: Instant
+    sequence: int
+    delivery_id: str
+    event_type: str
 
 
 def is_asked(scheduled: Iterable[Timer]) -> bool:

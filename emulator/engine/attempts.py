@@ -9,7 +9,7 @@ from emulator import ids
 from emulator.clock import Wall, pause
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant, format_instant
-from emulator.domain.timers import Due, DueKey
+from emulator.domain.timers import ATTEMPT, ComingAttempt, Due, DueKey
 from emulator.domain.webhooks import (
     PING,
     DeliveryState,
@@ -31,8 +31,6 @@ from emulator.webhooks.messages import Message, request
 from emulator.webhooks.retries import delay_ms_after, is_gone
 from emulator.webhooks.sending import Sender
 
-# The kind under which a coming attempt is listed among what is due.
-ATTEMPT = "webhook_attempt"
 RETRY_AFTER_MS = 1_000
 
 logger = logging.getLogger(__name__)
@@ -193,6 +191,19 @@ class Attempts:
             return stored._replace(state=DeliveryState.FAILED, attempts=attempts, due_at=None)
         now = made.errand.owner.account.clock.now()
         return stored._replace(attempts=attempts, due_at=now + delay_ms)
+
+    @staticmethod
+    def coming(tx: Transaction, owner: Owner, payment: int) -> list[ComingAttempt]:
+        """What is to be sent of a payment, soonest first."""
+        return [
+            ComingAttempt(
+                *deliveries.due_key(delivery),
+                delivery_id(owner, delivery),
+                events.get(tx, delivery.event).type,
+            )
+            for delivery in deliveries.pending_of_payment(tx, owner.endpoints, payment)
+            if delivery.event is not None
+        ]
 
     @staticmethod
     def next_due(tx: Transaction, account: Account) -> tuple[DueKey, Due] | None:

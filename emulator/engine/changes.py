@@ -78,15 +78,16 @@ class Changes:
         account: Account,
         *,
         until: DueKey,
-        at_one_instant: bool = False,
+        at_first_news: bool = False,
     ) -> Instant | None:
         """Fire a chunk of the timers that are due, each at its own instant, in order.
 
-        Returns the instant of the last one; `at_one_instant` it is that of all.
+        Returns the instant of the last one; `at_first_news`, none is later than the first that
+        somebody is told of.
         """
         due = timers.due(tx, account.number, until=until, limit=CHUNK)
-        if at_one_instant:
-            due = [one for one in due if one[0].due_at == due[0][0].due_at]
+        if at_first_news:
+            due = self._until_news(account, due)
         latest: dict[int, Payment] = {}
         changed: dict[int, list[tuple[Payment, Instant]]] = {
             owner.number: [] for owner in account.owners
@@ -104,6 +105,15 @@ class Changes:
             self._collect(tx, account, due)
         self._look_ahead(tx, account)
         return due[-1][0].due_at if due else None
+
+    def _until_news(
+        self, account: Account, due: list[tuple[Timer, Payment]]
+    ) -> list[tuple[Timer, Payment]]:
+        for timer, _ in due:
+            owner = account.owners[(timer.payment >> ORDINAL_BITS) & 1]
+            if owner.endpoints and self._webhooks.outbox.is_awaited(owner, timer.change.to):
+                return [one for one in due if one[0].due_at <= timer.due_at]
+        return due
 
     @staticmethod
     def _collect(tx: Transaction, account: Account, due: list[tuple[Timer, Payment]]) -> None:

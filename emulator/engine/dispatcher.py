@@ -133,6 +133,9 @@ class Dispatcher:
         for lane, view in await self._database.read(partial(self._look, lanes=lanes)):
             if self._lanes.get(lane.endpoint) is not lane:
                 continue  # Its account has begun anew meanwhile.
+            if lane.endpoint not in lane.owner.endpoints and not lane.under_way:
+                del self._lanes[lane.endpoint]
+                continue
             lane.due_at = view.due_at
             for one in view.errands:
                 self._start(lane, one)

@@ -103,7 +103,11 @@ async def open_engine(
                 webhooks=webhooks,
             ),
             history=History(
-                database=database, wall=wall, settling=settling, announcements=announcements
+                database=database,
+                wall=wall,
+                settling=settling,
+                announcements=announcements,
+                webhooks=webhooks,
             ),
             announcements=announcements,
             rules=rules,

@@ -7,11 +7,12 @@ from emulator import ids
 from emulator.clock import Wall
 from emulator.domain.errors import UnknownPayment
 from emulator.domain.payment import Event, Payment, Status
-from emulator.domain.timers import Timer
+from emulator.domain.timers import ComingAttempt, Timer
 from emulator.domain.wire import event_json
 from emulator.engine.accounts import Owner
 from emulator.engine.announcements import Announcements
 from emulator.engine.settling import Settling
+from emulator.engine.webhooks import Webhooks
 from emulator.storage import events, payments, timers
 from emulator.storage.batch import LAST_ORDINAL, Transaction
 from emulator.storage.database import Database
@@ -23,7 +24,7 @@ class Detail:
 
     payment: Payment
     timeline: list[Event]
-    scheduled: list[Timer]
+    scheduled: list[Timer | ComingAttempt]
 
 
 class History:
@@ -36,11 +37,13 @@ class History:
         wall: Wall,
         settling: Settling,
         announcements: Announcements,
+        webhooks: Webhooks,
     ) -> None:
         self._database = database
         self._wall = wall
         self._settling = settling
         self._announcements = announcements
+        self._webhooks = webhooks
 
     async def detail(self, owner: Owner, payment_id: str) -> Detail:
         """Raises UnknownPayment."""
@@ -51,10 +54,14 @@ class History:
         payment = payments.find(tx, owner.number, payment_id)
         if payment is None:
             raise UnknownPayment(payment_id)
+        scheduled: list[Timer | ComingAttempt] = [
+            *timers.of_payment(tx, owner.account.number, payment),
+            *self._webhooks.coming(tx, owner, payment),
+        ]
         return Detail(
             payment=payment,
             timeline=events.of_payment(tx, payment.position),
-            scheduled=timers.of_payment(tx, owner.account.number, payment),
+            scheduled=sorted(scheduled, key=lambda one: (one.due_at, one.sequence)),
         )
 
     async def wait(

@@ -76,6 +76,13 @@ class Outbox:
             deliveries.put(tx, rows)
             tx.after_commit.append(partial(self._dispatcher.stir, owner))
 
+    def is_awaited(self, owner: Owner, status: Status) -> bool:
+        """Whether something may have to be sent as soon as a payment takes on a status."""
+        return self._rules.has_webhooks or any(
+            endpoint.is_enabled and EVENT_TYPES[status] in endpoint.events
+            for endpoint in owner.endpoints.values()
+        )
+
     def _rows(
         self, tx: Transaction, owner: Owner, told: _News
     ) -> Iterable[tuple[Delivery, Oddity]]:

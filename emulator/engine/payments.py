@@ -214,7 +214,7 @@ class Payments:
 
     def _write(self, tx: Transaction, drafts: list[_Draft]) -> None:
         payments.insert(tx, drafts)
-        for owner in {draft.owner for draft in drafts if draft.owner.endpoints}:
+        for owner in dict.fromkeys(draft.owner for draft in drafts if draft.owner.endpoints):
             new = [draft.payment for draft in drafts if draft.owner is owner]
             self._webhooks.outbox.tell_of_new(tx, owner, new)
         for draft in drafts:

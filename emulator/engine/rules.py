@@ -89,6 +89,11 @@ class Rules:
     def _with_webhooks(self) -> "tuple[Scenario, ...]":
         return tuple(scenario for scenario in self.scenarios if scenario.webhooks)
 
+    @property
+    def has_webhooks(self) -> bool:
+        """Whether anything can go wrong with deliveries."""
+        return bool(self._with_webhooks)
+
     def webhook(self, tx: Transaction, owner: Owner, event_type: str) -> "Oddity | None":
         """What goes wrong with the deliveries of an event, if a rule says so."""
         if not self._with_webhooks:

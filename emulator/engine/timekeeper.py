@@ -241,9 +241,9 @@ class Timekeeper:
                 effects.horizon = min(timer or limit, (clock.now(), tx.next_timer()))
                 return _Reached.ATTEMPTS
             limit = attempt[0]
-        one_instant = course.waits and account.is_listening
-        fired_at = self._changes.fire(tx, account, until=limit, at_one_instant=one_instant)
-        is_left = account.due_at <= course.until or one_instant
+        is_listened = course.waits and account.is_listening
+        fired_at = self._changes.fire(tx, account, until=limit, at_first_news=is_listened)
+        is_left = account.due_at <= course.until or is_listened
         if is_left and fired_at is not None:
             self._stand(tx, account, fired_at)
             return _Reached.TIMERS

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from emulator.clock import Wall
 from emulator.domain.instants import Instant
-from emulator.domain.timers import Due, DueKey
-from emulator.engine.accounts import Account
+from emulator.domain.payment import Payment
+from emulator.domain.timers import ComingAttempt, Due, DueKey
+from emulator.engine.accounts import Account, Owner
 from emulator.engine.rules import Rules
 from emulator.storage import endpoints
 from emulator.storage.batch import ORDINAL_BITS, Transaction
@@ -119,6 +120,10 @@ class Webhooks:
         if not account.is_listening:
             return None
         return self._attempts.next_due(tx, account)
+
+    def coming(self, tx: Transaction, owner: Owner, payment: Payment) -> list[ComingAttempt]:
+        """The attempts that are to be made for a payment, soonest first."""
+        return self._attempts.coming(tx, owner, payment.position) if owner.endpoints else []
 
     def stir(self, account: Account) -> None:
         """Look whether attempts are due, since the clock was moved."""

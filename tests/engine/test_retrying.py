@@ -194,6 +194,31 @@ async def test_the_next_attempt_is_the_next_thing_that_is_due() -> None:
         }
 
 
+async def test_a_payment_tells_which_attempts_are_scheduled_for_it() -> None:
+    async with telling(refusing, events=["payment.created"]) as told:
+        payment = await told.emulator.create(expires_in=60)
+        await told.settle()
+        response = await told.emulator.control("GET", f"/payments/{payment['id']}")
+        scheduled = response.json()["scheduled"]
+        assert [one["kind"] for one in scheduled] == ["webhook_attempt", "expiry"]
+        assert response.json()["next"] == {
+            "at": format_instant(START_MS + SECOND),
+            "kind": "webhook_attempt",
+            "payment": payment["id"],
+            "delivery": (await told.deliveries())[0]["id"],
+            "event_type": "payment.created",
+        }
+
+
+async def test_expiries_that_nobody_is_told_of_are_effects_all_the_same() -> None:
+    async with telling(events=["payment.completed"]) as told:
+        for seconds in range(50):
+            await told.emulator.create(expires_in=60 + seconds)
+        effects = await told.advance(200)
+        assert [effect["type"] for effect in effects] == ["payment.expired"] * 50
+        assert told.types == []
+
+
 async def test_in_the_background_an_advance_does_not_wait() -> None:
     answered = asyncio.Event()
 
