@@ -27,6 +27,7 @@ from emulator.storage import deliveries, events, payments
 from emulator.storage.batch import LAST_ORDINAL, Transaction
 from emulator.storage.database import Database
 from emulator.storage.deliveries import Delivery
+from emulator.webhooks.addresses import host_and_port
 from emulator.webhooks.messages import Message, request
 from emulator.webhooks.retries import delay_ms_after, is_gone
 from emulator.webhooks.sending import Sender
@@ -126,6 +127,8 @@ class Attempts:
             result=result,
         )
         await self._write_down(made)
+        if not result.has_succeeded:
+            logger.warning("webhook %s to %s failed: %s", *_told(made))
 
     async def _write_down(self, made: "_Made") -> None:
         while True:
@@ -231,6 +234,14 @@ class _Made:
     tamper: Tamper | None
     request: Request
     result: Result
+
+
+def _told(made: _Made) -> tuple[str, str, str]:
+    """What a line of the log tells of a failure; of the address no more than where it leads."""
+    result = made.result
+    status = "" if result.response is None else f"status {result.response.status}"
+    why = ". ".join(filter(None, (status, result.error, result.cause)))
+    return made.errand.event_type, host_and_port(made.request.url), why
 
 
 def _effect(made: _Made, number: int, state: DeliveryState) -> str:

@@ -53,6 +53,14 @@ def test_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
     assert (entry["method"], entry["path"], entry["status"]) == ("POST", "/v1/payments", 201)
 
 
+def test_a_webhook_that_fails_is_told_with_its_likely_cause(tmp_path: Path) -> None:
+    port = free_port()
+    with serving("--webhook-url", f"http://127.0.0.1:{port}/hook", logs=tmp_path) as server:
+        server.create()
+        start = f"WARNING webhook payment.created to 127.0.0.1:{port} failed: connection refused. "
+        wait_for(server.process, lambda: start in server.stderr)
+
+
 def test_a_server_without_a_standard_error_has_no_log(tmp_path: Path) -> None:
     command = ("/bin/sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-m", "emulator")
     with serving("--database", str(tmp_path / "db"), logs=tmp_path, command=command) as server:
