@@ -193,3 +193,49 @@ async def test_a_connection_that_is_dropped_is_a_failed_attempt() -> None:
         assert attempt["status"] is None
         assert attempt["error"]
         assert delivery["status"] == "pending"
+
+
+async def test_a_reset_ends_what_is_under_way_and_begins_anew() -> None:
+    async with telling(lambda _: NEVER) as told:
+        await told.emulator.create()
+        await told.receiver.wait_for(1)
+        await told.emulator.control("POST", "/reset")
+        told.receiver.answer = lambda _: Reply()
+        await register(told.emulator, told.receiver.url)
+        await told.emulator.create()
+        await told.settle()
+        [delivery] = await told.deliveries()
+        assert [attempt["status"] for attempt in delivery["attempts"]] == [200]
+        assert len(told.receiver.received) == 2
+
+
+async def test_an_account_can_be_deleted_while_it_is_told_of_events(emulator: World) -> None:
+    created = await emulator.control("POST", "/accounts", {"clock": "frozen"})
+    account, key = created.json()["id"], created.json()["test_key"]
+    async with receiving(lambda _: NEVER) as receiver:
+        await register(emulator, receiver.url, key)
+        await emulator.create(key)
+        await receiver.wait_for(1)
+        response = await emulator.control("DELETE", f"/accounts/{account}")
+        assert response.status_code == 204
+        await receiver.drained()
+        assert (await emulator.control("GET", "/deliveries")).json() == {"data": []}
+
+
+async def test_an_endpoint_that_is_disabled_during_an_attempt_gets_no_other() -> None:
+    answered = asyncio.Event()
+
+    async def answer(_: Received) -> Reply:
+        await answered.wait()
+        return Reply(status=500)
+
+    async with telling(answer) as told:
+        payment = await told.emulator.create()
+        await told.pay(payment)
+        await told.receiver.wait_for(1)
+        path = f"/webhook_endpoints/{told.endpoint['id']}"
+        await told.emulator.control("PATCH", path, {"enabled": False})
+        answered.set()
+        assert await told.advance(100) == []
+        assert len(told.receiver.received) == 1
+        assert {delivery["status"] for delivery in await told.deliveries()} == {"cancelled"}
