@@ -21,6 +21,10 @@ class Kind(Enum):
     """Commands for the shell, with a server behind them."""
     SERVE = "serve"
     """The command that starts that server."""
+    HANDLER = "handler"
+    """A command that starts a merchant's server; several say the same in different languages."""
+    PRINTED = "printed"
+    """What each of these prints by the end of the commands."""
     OUTPUT = "output"
     """What the block before it prints; `…` stands for anything."""
     FILE = "file"
@@ -73,6 +77,14 @@ def sections() -> list[Section]:
 def section(title: str) -> Section:
     [found] = [one for one in sections() if one.title == title]
     return found
+
+
+def part(title: str) -> str:
+    """What stands below a heading of the third level."""
+    [found] = re.findall(
+        rf"^### {re.escape(title)}\n(.*?)(?=^###? |\Z)", readme(), re.MULTILINE | re.DOTALL
+    )
+    return str(found)
 
 
 def files() -> dict[str, Block]:

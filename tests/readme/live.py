@@ -1,6 +1,6 @@
 """A section of README.md put to the test: its servers started, its commands run one after another.
 
-The document names the default ports, the servers have free ones; both ways are translated.
+The document names fixed ports, the servers have free ones; both ways are translated.
 """
 
 import os
@@ -14,12 +14,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.cli.processes import COMMAND, FREE_PORTS, HANGS_AFTER_S, Server, ended, environment
+from tests.cli.processes import (
+    COMMAND,
+    FREE_PORTS,
+    HANGS_AFTER_S,
+    Server,
+    ended,
+    environment,
+    free_port,
+    listens,
+    wait_for,
+)
 from tests.readme.document import REPOSITORY, Block, Kind, Section, files
 
 API_PORT = 8080
 CHECKOUT_PORT = 8081
-NEEDED = ("bash", "curl", "grep", "head")
+HANDLER_PORT = 4000
+NEEDED = ("bash", "curl", "grep", "head", "sed")
 
 _BREAK = "---- the next block ----"
 _ANYTHING = "…"
@@ -33,6 +44,9 @@ class Act:
     banner: str | None = None
     commands: list[str] = field(default_factory=list)
     outputs: list[str | None] = field(default_factory=list)
+    handlers: list[str] = field(default_factory=list)
+    """Commands, any of which is to listen while the others are run."""
+    handler_output: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +76,10 @@ def acts(section: Section) -> list[Act]:
                 found[-1].outputs[-1] = block.text
             case Kind.OUTPUT:
                 found[-1].banner = block.text
+            case Kind.HANDLER:
+                found[-1].handlers.append(block.text)
+            case Kind.PRINTED:
+                found[-1].handler_output = block.text
         before = block.kind
     return [act for act in found if act.commands or act.banner]
 
@@ -71,21 +89,76 @@ def _options(block: Block) -> list[str]:
     return shlex.split(options)
 
 
-def play(act: Act, directory: Path) -> list[Printed]:
-    """Run an act, in a directory that has the document's files. Raises AssertionError."""
+def play(act: Act, directory: Path, handler: str | None = None) -> list[Printed]:
+    """Run an act, in a directory that has the document's files. Raises AssertionError.
+
+    While its commands run, so does the `handler`, which is one of the act's.
+    """
     with _served(act, directory) as server:
-        ports = {API_PORT: server.api_port, CHECKOUT_PORT: server.checkout_port}
-        _write_files(directory, ports)
+        ports = _ports(server)
         found = []
         if act.banner is not None:
             found.append(Printed(shown=act.banner, printed=_with_ports(server.banner, ports, 1)))
-        if act.commands:
-            outputs = _run([_with_ports(text, ports) for text in act.commands], directory)
-            found += [
-                Printed(shown=shown, printed=_with_ports(printed, ports, 1))
-                for shown, printed in zip(act.outputs, outputs, strict=True)
-            ]
-        return found
+        if handler is None:
+            write_files(directory, ports)
+            return found + _outputs(act, directory, ports)
+        with handling(handler, server, directory) as listening:
+            found += _outputs(act, directory, listening.ports)
+        return [*found, Printed(shown=act.handler_output, printed=listening.printed)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listening:
+    """A handler at work; `ports` are the document's with those that stand for them."""
+
+    ports: dict[int, int]
+    log: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.ports[HANDLER_PORT]}/webhooks"
+
+    @property
+    def printed(self) -> str:
+        return self.log.read_text(encoding="utf-8")
+
+
+@contextmanager
+def handling(command: str, server: Server, directory: Path) -> Iterator[Listening]:
+    """One of the document's handlers, which fetches payments from a server."""
+    listening = Listening(ports=_ports(server), log=directory / "handler.log")
+    write_files(directory, listening.ports)
+    with listening.log.open("w") as log, (directory / "handler.err").open("w") as errors:
+        process = subprocess.Popen(
+            ["env", *shlex.split(_with_ports(command, listening.ports))],
+            cwd=directory,
+            env=_environment(directory),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=errors,
+            encoding="utf-8",
+        )
+    with ended(process):
+        wait_for(process, lambda: listens(listening.ports[HANDLER_PORT]))
+        yield listening
+
+
+def _ports(server: Server) -> dict[int, int]:
+    return {
+        API_PORT: server.api_port,
+        CHECKOUT_PORT: server.checkout_port,
+        HANDLER_PORT: free_port(),
+    }
+
+
+def _outputs(act: Act, directory: Path, ports: dict[int, int]) -> list[Printed]:
+    if not act.commands:
+        return []
+    outputs = _run([_with_ports(text, ports) for text in act.commands], directory)
+    return [
+        Printed(shown=shown, printed=_with_ports(printed, ports, 1))
+        for shown, printed in zip(act.outputs, outputs, strict=True)
+    ]
 
 
 def is_as_shown(printed: str, shown: str) -> bool:
@@ -102,7 +175,7 @@ def is_as_shown(printed: str, shown: str) -> bool:
 
 @contextmanager
 def _served(act: Act, directory: Path) -> Iterator[Server]:
-    _write_files(directory, {})
+    write_files(directory, {})
     stderr_path = directory / "serve.log"
     with stderr_path.open("w") as stderr:
         process = subprocess.Popen(
@@ -153,7 +226,8 @@ def _environment(directory: Path) -> dict[str, str]:
     )
 
 
-def _write_files(directory: Path, ports: dict[int, int]) -> None:
+def write_files(directory: Path, ports: dict[int, int]) -> None:
+    """Write every file that the document shows."""
     for name, block in files().items():
         (directory / name).write_text(_with_ports(block.text, ports), encoding="utf-8")
 
@@ -162,5 +236,8 @@ def _with_ports(text: str, ports: dict[int, int], direction: int = 0) -> str:
     """A text with the document's ports made the real ones, or (direction 1) the other way."""
     for pair in ports.items():
         known, wanted = pair[direction], pair[1 - direction]
-        text = re.sub(rf"(http://(?:127\.0\.0\.1|localhost)):{known}\b", rf"\1:{wanted}", text)
+        text = re.sub(rf"((?:127\.0\.0\.1|localhost):){known}\b", rf"\g<1>{wanted}", text)
+        if HANDLER_PORT in pair:
+            # In the programs it stands alone.
+            text = re.sub(rf"\b{known}\b", str(wanted), text)
     return text

@@ -8,7 +8,8 @@ import yaml
 from tests.checkout.browsing import CHROMIUM
 from tests.cli.processes import run
 from tests.readme.document import Kind, Section, files, sections
-from tests.readme.live import acts, is_as_shown, missing, play
+from tests.readme.live import Act, acts, is_as_shown, missing, play
+from tests.readme.shops import language, missing_for, prepare
 
 RUN = [section for section in sections() if section.is_run]
 SHELL_SCRIPTS = [
@@ -28,17 +29,40 @@ def test_the_examples_do_what_is_shown(section: Section, tmp_path: Path) -> None
     if "playwright" in section.text and CHROMIUM is None:
         pytest.skip("there is no chromium on this machine")
     for number, act in enumerate(acts(section)):
+        if act.handlers:
+            continue
         directory = tmp_path / str(number)
         directory.mkdir()
-        for example in play(act, directory):
-            if example.shown is not None:
-                assert is_as_shown(example.printed, example.shown), (
-                    f"shown:\n{example.shown}\nprinted:\n{example.printed}"
-                )
+        _is_as_shown(act, directory)
+
+
+@needs_a_shell
+@pytest.mark.parametrize(
+    ("act", "handler"),
+    [
+        pytest.param(act, handler, id=language(handler))
+        for section in RUN
+        for act in acts(section)
+        for handler in act.handlers
+    ],
+)
+def test_the_examples_do_what_is_shown_with_each_handler(
+    act: Act, handler: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    prepare(handler, tmp_path, tmp_path_factory)
+    _is_as_shown(act, tmp_path, handler)
+
+
+def _is_as_shown(act: Act, directory: Path, handler: str | None = None) -> None:
+    for example in play(act, directory, handler):
+        if example.shown is not None:
+            assert is_as_shown(example.printed, example.shown), (
+                f"shown:\n{example.shown}\nprinted:\n{example.printed}"
+            )
 
 
 def test_there_are_examples() -> None:
-    assert len(RUN) >= 9
+    assert len(RUN) >= 10
 
 
 @pytest.mark.parametrize(
@@ -75,4 +99,5 @@ def test_the_workflow_shown_is_yaml_whose_scripts_a_shell_can_read(section: Sect
 
 def test_in_ci_nothing_is_skipped_for_want_of_a_program() -> None:
     wanting = [*missing(), *(["chromium"] if CHROMIUM is None else [])]
+    wanting += [*missing_for("node"), *missing_for("php")]
     assert not (os.environ.get("CI") and wanting), wanting

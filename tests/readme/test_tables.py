@@ -11,9 +11,25 @@ from emulator.api.bodies import read_optional_object
 from emulator.api.errors import ANSWERS
 from emulator.app.gateway import HEALTH
 from emulator.control.app import build
+from emulator.domain.durations import UNIT_MS
 from emulator.domain.transitions import TRANSITIONS
+from emulator.domain.webhooks import (
+    EVENT_TYPES_IN_ORDER,
+    MOST_ENDPOINTS,
+    PING,
+    ROTATION_OVERLAP_MS,
+    DeliveryState,
+    Profile,
+    Tamper,
+)
+from emulator.engine.dispatcher import MOST_UNDER_WAY
+from emulator.engine.timekeeper import LONGEST_ADVANCE_MS
+from emulator.scenarios.vocabulary import MOST_COPIES, WEBHOOK_THEN_KEYS
 from emulator.settings import OPTIONS, data_directory
-from tests.readme.document import REPOSITORY, readme, rows, section
+from emulator.webhooks.retries import DELAYS_MS, LONGEST_RETRY_AFTER_MS
+from emulator.webhooks.sending import MOST_BYTES_KEPT, MOST_BYTES_READ, TIMEOUT_S
+from tests.engine.telling import telling
+from tests.readme.document import REPOSITORY, part, readme, rows, section
 from tests.readme.generated import TABLES, generated
 from tests.world import LIVE_KEY, World, headers, order, world
 
@@ -121,14 +137,17 @@ async def test_every_call_of_the_control_api_is_listed(emulator: World) -> None:
     [
         ("GET /_emulator/clock", "/clock"),
         ("GET /_emulator/payments/{payment_id}", "/payments/{id}"),
+        ("GET /_emulator/webhook_endpoints", "/webhook_endpoints"),
+        ("GET /_emulator/deliveries", "/deliveries"),
     ],
 )
 async def test_the_members_of_an_answer_are_listed(emulator: World, call: str, path: str) -> None:
-    payment = await emulator.create()
-    answer = await emulator.control("GET", path.format(id=payment["id"]))
+    async with telling(emulator=emulator):
+        payment = await emulator.create()
+        answer = (await emulator.control("GET", path.format(id=payment["id"]))).json()
     [told] = [row[1] for row in rows(section("Control API").text) if row[0] == f"`{call}`"]
     listed = re.sub(r": \{.*?\}", "", told.split("`")[1]).strip("{}").split(", ")
-    assert listed == list(answer.json())
+    assert listed == list(answer["data"][0] if "data" in answer else answer)
 
 
 def test_every_error_code_is_listed() -> None:
@@ -148,6 +167,84 @@ def test_every_transition_is_listed() -> None:
         if since
     }
     assert listed == {(since.value, to.value) for since, to in TRANSITIONS}
+
+
+async def test_what_arrives_is_what_is_shown() -> None:
+    shown, _, body = part("What arrives").split("```http\n")[1].split("```")[0].partition("\n\n")
+    async with telling() as told:
+        await told.emulator.create()
+        await told.settle()
+    [arrived] = told.receiver.received
+    # The last two are for the connection.
+    names = [name for name in arrived.headers if name not in {"accept-encoding", "connection"}]
+    listed = [line.partition(":")[0] for line in shown.splitlines()[1:]]
+    assert [*listed, "content-length"] == names
+    assert re.findall(r'"(\w+)":', body.partition('"data"')[0]) == [*arrived.json][:-1]
+    of_data = re.findall(r'"(\w+)":', body.partition('"data":')[2])
+    assert of_data == [*arrived.json["data"]][: len(of_data)]
+
+
+def test_every_type_of_event_is_listed() -> None:
+    told = part("What arrives").partition("**`type`** is")[2].partition("- **")[0]
+    assert re.findall(r"`([a-z._]+)`", told) == [*EVENT_TYPES_IN_ORDER, PING]
+
+
+def test_every_retry_is_listed() -> None:
+    listed = rows(part("Retries and time"))
+    for column, profile in enumerate(Profile, start=1):
+        delays = [row[column].split(" ") for row in listed if row[column]]
+        assert (
+            tuple(int(number) * UNIT_MS[unit.replace("min", "m")] for number, unit in delays)
+            == DELAYS_MS[profile]
+        )
+
+
+def test_the_example_of_an_advance_is_as_long_as_all_that_is_left() -> None:
+    hour_s = UNIT_MS["h"] // 1_000
+    assert f'{{"seconds": {76 * hour_s}}}' in part("Retries and time")
+    assert 75 * hour_s < sum(DELAYS_MS[Profile.STANDARD]) // 1_000 < 76 * hour_s
+
+
+def test_every_state_of_a_delivery_is_listed() -> None:
+    told = part("Looking at deliveries").partition("A delivery is")[2].partition("- **")[0]
+    assert re.findall("`([a-z]+)`", told) == [state.value for state in DeliveryState]
+
+
+@pytest.mark.parametrize(
+    ("title", "limit"),
+    [
+        ("Retries and time", f"within {TIMEOUT_S} seconds"),
+        ("Retries and time", f"at most {LONGEST_ADVANCE_MS // 1_000} seconds of real time"),
+        ("What an endpoint can rely on", f"{TIMEOUT_S} s for an attempt"),
+        ("What an endpoint can rely on", f"{MOST_BYTES_READ // 1_024} KiB are read"),
+        ("What an endpoint can rely on", f"{MOST_BYTES_KEPT // 1_024} KiB kept"),
+        ("What an endpoint can rely on", f"{MOST_UNDER_WAY} attempts are under way"),
+        ("What an endpoint can rely on", f"at most {MOST_ENDPOINTS} endpoints"),
+        (
+            "What an endpoint can rely on",
+            f"off, by {LONGEST_RETRY_AFTER_MS // UNIT_MS['h']} hours at most",
+        ),
+        ("Looking at deliveries", f"For {ROTATION_OVERLAP_MS // UNIT_MS['h']} hours"),
+    ],
+)
+def test_every_limit_of_webhooks_is_as_told(title: str, limit: str) -> None:
+    assert limit in " ".join(part(title).split())
+
+
+def test_every_option_of_a_webhook_rule_has_a_row() -> None:
+    listed = {
+        row[0].strip("`").partition(":")[0]: row[1]
+        for row in rows(section("Scenarios").text.partition("A section `webhooks`")[2])
+    }
+    assert list(listed) == list(WEBHOOK_THEN_KEYS)
+    assert f"up to {MOST_COPIES}" in listed["copies"]
+    assert set(re.findall("`([a-z]+)`", listed["tamper"])) == {word.value for word in Tamper}
+
+
+def test_every_way_in_which_webhooks_misbehave_has_a_row() -> None:
+    listed = [row[1].strip("`") for row in rows(part("When webhooks misbehave"))]
+    shipped = [file.name for file in (REPOSITORY / "scenarios").glob("*-webhooks.yaml")]
+    assert sorted(listed) == sorted(shipped)
 
 
 def test_every_clause_of_the_contract_has_a_row() -> None:

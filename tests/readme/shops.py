@@ -1,0 +1,48 @@
+"""What the webhook handlers of README.md need of a machine, by the language they are written in."""
+
+import shlex
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.readme.document import Kind, sections
+from tests.webhooks.libraries import npm
+
+HANDLERS = [
+    block.text for section in sections() for block in section.blocks if block.kind is Kind.HANDLER
+]
+
+
+def language(handler: str) -> str:
+    """The program that a command starts, after the variables that it sets."""
+    return next(word for word in shlex.split(handler) if "=" not in word)
+
+
+def variables(handler: str) -> dict[str, str]:
+    """What a command sets before it starts anything."""
+    pairs = (word.partition("=") for word in shlex.split(handler) if "=" in word)
+    return {name: value for name, _, value in pairs}
+
+
+@cache
+def missing_for(program: str) -> list[str]:
+    if program == "node":
+        return npm.missing()
+    if program == "php":
+        if shutil.which("php") is None:
+            return ["php"]
+        listed = subprocess.run(["php", "-m"], capture_output=True, encoding="utf-8", check=True)
+        return [] if "pdo_sqlite" in listed.stdout.split() else ["SQLite for php"]
+    return []
+
+
+def prepare(handler: str, directory: Path, factory: pytest.TempPathFactory) -> None:
+    """Make ready the directory that a handler is to run in, or skip the test."""
+    program = language(handler)
+    if missing_for(program):
+        pytest.skip(f"not on this machine: {', '.join(missing_for(program))}")
+    if program == "node":
+        (directory / "node_modules").symlink_to(npm.node_modules(factory))

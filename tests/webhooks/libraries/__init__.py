@@ -1,0 +1,1 @@
+"""What is sent, verified by the libraries that merchants have."""
