@@ -28,6 +28,7 @@ def build(*, engine: Engine, bearer_key: BearerKey, read_object: ReadObject) -> 
     deliveries = DeliveryCalls(calls, engine.webhooks.deliveries)
     payment = "/_emulator/payments/{payment_id}"
     endpoint = "/_emulator/webhook_endpoints/{endpoint_id}"
+    delivery = "/_emulator/deliveries/{delivery_id}"
     return Router(
         routes=[
             Route("/_emulator/accounts", accounts.create, methods=["POST"]),
@@ -47,14 +48,14 @@ def build(*, engine: Engine, bearer_key: BearerKey, read_object: ReadObject) -> 
             Route(f"{payment}/wait", payments.wait, methods=["GET"]),
             Route("/_emulator/webhook_endpoints", endpoints.create, methods=["POST"]),
             Route("/_emulator/webhook_endpoints", endpoints.list, methods=["GET"]),
+            Route(endpoint, endpoints.get, methods=["GET"]),
             Route(endpoint, endpoints.change, methods=["PATCH"]),
             Route(endpoint, endpoints.delete, methods=["DELETE"]),
             Route(f"{endpoint}/rotate", endpoints.rotate, methods=["POST"]),
             Route(f"{endpoint}/ping", endpoints.ping, methods=["POST"]),
             Route("/_emulator/deliveries", deliveries.list, methods=["GET"]),
-            Route(
-                "/_emulator/deliveries/{delivery_id}/resend", deliveries.resend, methods=["POST"]
-            ),
+            Route(delivery, deliveries.get, methods=["GET"]),
+            Route(f"{delivery}/resend", deliveries.resend, methods=["POST"]),
             # Whatever is left, another verb on a path above included.
             Mount("", app=unknown_route),
         ],

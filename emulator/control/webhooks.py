@@ -20,7 +20,7 @@ from emulator.domain.webhooks import (
     is_webhook_secret,
 )
 from emulator.engine.deliveries import Deliveries, Record, Wanted
-from emulator.engine.endpoints import Endpoints, EndpointTerms
+from emulator.engine.endpoints import Endpoints, EndpointTerms, find
 
 _TERMS = ("url", "events", "secret", "profile")
 
@@ -42,6 +42,10 @@ class EndpointCalls:
     async def list(self, request: Request) -> Response:
         call = await self._calls.decode(request)
         return reply({"data": [_shown(endpoint) for endpoint in self._endpoints.all(call.owner)]})
+
+    async def get(self, request: Request) -> Response:
+        call = await self._calls.decode(request)
+        return reply(_shown(find(call.owner, _id(request))))
 
     async def change(self, request: Request) -> Response:
         call = await self._calls.decode(request, body=(*_TERMS, "enabled"))
@@ -82,14 +86,21 @@ class DeliveryCalls:
         found = await self._deliveries.newest(call.owner, wanted)
         return reply({"data": [_delivery(record) for record in found]})
 
+    async def get(self, request: Request) -> Response:
+        call = await self._calls.decode(request)
+        return reply(_delivery(await self._deliveries.get(call.owner, _delivery_id(request))))
+
     async def resend(self, request: Request) -> Response:
         call = await self._calls.decode(request, body=())
-        delivery_id = str(request.path_params["delivery_id"])
-        return reply(_delivery(await self._deliveries.resend(call.owner, delivery_id)))
+        return reply(_delivery(await self._deliveries.resend(call.owner, _delivery_id(request))))
 
 
 def _id(request: Request) -> str:
     return str(request.path_params["endpoint_id"])
+
+
+def _delivery_id(request: Request) -> str:
+    return str(request.path_params["delivery_id"])
 
 
 def _terms(fields: Fields) -> EndpointTerms:

@@ -1,10 +1,11 @@
 """What was sent and how it went, and sending by hand: resend one, ping an endpoint."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
 from emulator import ids
-from emulator.domain.errors import UnknownDelivery, UnknownEndpoint
+from emulator.domain.errors import UnknownDelivery, UnknownEndpoint, UnknownPayment
 from emulator.domain.webhooks import Attempt, DeliveryState, Trigger
 from emulator.engine.accounts import Owner
 from emulator.engine.attempts import Attempts, Errand, delivery_id, errand
@@ -45,27 +46,29 @@ class Deliveries:
         self._database = database
         self._attempts = attempts
 
-    async def newest(self, owner: Owner, wanted: Wanted) -> "list[Record]":
-        """The newest deliveries, newest first."""
-        work = partial(self._list, owner=owner, wanted=wanted)
+    async def newest(self, owner: Owner, wanted: Wanted) -> list[Record]:
+        """The newest deliveries, newest first. Raises UnknownPayment, UnknownEndpoint."""
+        work = partial(self._newest, owner=owner, wanted=wanted)
         return await self._database.read(work, is_long=True)
 
     @staticmethod
-    def _list(tx: Transaction, *, owner: Owner, wanted: Wanted) -> "list[Record]":
+    def _newest(tx: Transaction, *, owner: Owner, wanted: Wanted) -> list[Record]:
         names = endpoints.ids(tx, owner.number)
-        query = DeliveryQuery(limit=wanted.limit, state=wanted.state)
-        if wanted.payment_id is not None:
-            payment = payments.find(tx, owner.number, wanted.payment_id)
-            if payment is None:
-                return []
-            query = query._replace(payment=payment.position)
-        if wanted.endpoint_id is not None:
-            named = [position for position, name in names.items() if name == wanted.endpoint_id]
-            if not named:
-                return []
-            query = query._replace(endpoint=named[0])
+        query = DeliveryQuery(
+            limit=wanted.limit,
+            payment=_payment(tx, owner, wanted.payment_id),
+            endpoint=_endpoint(names, wanted.endpoint_id),
+            state=wanted.state,
+        )
         found = deliveries.newest(tx, owner.number, query)
         return [_record(tx, owner, delivery, names[delivery.endpoint]) for delivery in found]
+
+    async def get(self, owner: Owner, delivery: str) -> Record:
+        """Raises UnknownDelivery."""
+        ordinal = ids.delivery_ordinal(owner.stream, delivery)
+        if ordinal is None:
+            raise UnknownDelivery(delivery)
+        return await self._look(owner, first_position(owner.number) + ordinal, name=delivery)
 
     async def resend(self, owner: Owner, delivery: str) -> Record:
         """Send a delivery once more, genuine, and wait for how it ends.
@@ -73,16 +76,12 @@ class Deliveries:
         Its schedule goes on unless it succeeds. Raises UnknownDelivery, and UnknownEndpoint where
         the endpoint was deleted.
         """
-        ordinal = ids.delivery_ordinal(owner.stream, delivery)
-        if ordinal is None:
-            raise UnknownDelivery(delivery)
-        position = first_position(owner.number) + ordinal
-        before = await self._look(owner, position, name=delivery)
+        before = await self.get(owner, delivery)
         endpoint = owner.endpoints.get(before.errand.delivery.endpoint)
         if endpoint is None:
             raise UnknownEndpoint(before.endpoint_id)
         await self._attempts.make(before.errand, endpoint, Trigger.RESEND)
-        return await self._look(owner, position, name=delivery)
+        return await self.get(owner, delivery)
 
     async def ping(self, owner: Owner, endpoint_id: str) -> Record:
         """Send an endpoint a signed event that tells of nothing, once, and wait for its end.
@@ -136,3 +135,23 @@ def _record(tx: Transaction, owner: Owner, delivery: Delivery, endpoint_id: str)
         endpoint_id=endpoint_id,
         attempts=deliveries.attempts(tx, delivery.position),
     )
+
+
+def _payment(tx: Transaction, owner: Owner, payment_id: str | None) -> int | None:
+    """Raises UnknownPayment."""
+    if payment_id is None:
+        return None
+    payment = payments.find(tx, owner.number, payment_id)
+    if payment is None:
+        raise UnknownPayment(payment_id)
+    return payment.position
+
+
+def _endpoint(names: Mapping[int, str], endpoint_id: str | None) -> int | None:
+    """Raises UnknownEndpoint; those that were deleted are known."""
+    if endpoint_id is None:
+        return None
+    for position, name in names.items():
+        if name == endpoint_id:
+            return position
+    raise UnknownEndpoint(endpoint_id)

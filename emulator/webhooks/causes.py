@@ -17,6 +17,25 @@ HOST_IN_PODMAN = "host.containers.internal"
 _ADD_HOST = f"--add-host={HOST_IN_DOCKER}:host-gateway"
 
 _REDIRECTS = {301, 302, 303, 307, 308}
+_REFUSED = (
+    "The handler refused it: does it know the secret of this endpoint, and does it verify the "
+    "body as it came?"
+)
+_NOT_SERVED = "Nothing there takes a POST: is the path right, and is the handler's route set up?"
+_NOT_READ = (
+    "The handler's framework did not take the body, which is JSON, before the handler saw it."
+)
+_OF_STATUS = {
+    400: _REFUSED,
+    401: _REFUSED,
+    403: _REFUSED,
+    404: _NOT_SERVED,
+    405: _NOT_SERVED,
+    410: "By 410 an endpoint says that it is gone, and so it was disabled: PATCH enables it again.",
+    415: _NOT_READ,
+    422: _NOT_READ,
+    500: "The handler failed over it, as its own log may tell.",
+}
 # What OpenSSL calls an answer that is no TLS at all.
 _NOT_TLS = {
     "HTTP_REQUEST",
@@ -68,9 +87,12 @@ _TIMEOUTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """What happened, in a short phrase, and in one sentence its likely cause and remedy."""
+    """What happened, in a short phrase, and in one sentence its likely cause and remedy.
 
-    error: str
+    Without an error there was a response, and that says what happened.
+    """
+
+    error: str | None
     cause: str
 
 
@@ -95,10 +117,11 @@ class Tried:
         return with_scheme(self.url, "http")
 
 
-def diagnose_redirect(response: Response, url: str) -> Diagnosis | None:
-    """Why a redirect is a failure (design 9); None for any other response."""
+def diagnose_response(response: Response, url: str) -> Diagnosis | None:
+    """Why an endpoint may have answered as it did, and why a redirect is a failure."""
     if response.status not in _REDIRECTS:
-        return None
+        cause = _OF_STATUS.get(response.status)
+        return None if cause is None else Diagnosis(error=None, cause=cause)
     location = next((value for name, value in response.headers if name.lower() == "location"), None)
     if location is None:
         cause = "It does not even say where to: the endpoint itself has to answer with 2xx."

@@ -13,7 +13,7 @@ from emulator.webhooks.causes import (
     Stage,
     Tried,
     diagnose_failure,
-    diagnose_redirect,
+    diagnose_response,
     diagnose_timeout,
 )
 
@@ -87,7 +87,7 @@ class Sender:
         response = exchange.response
         diagnosis: Diagnosis | None
         if response is not None:
-            diagnosis = diagnose_redirect(response, exchange.url)
+            diagnosis = diagnose_response(response, exchange.url)
         else:
             tried = Tried(
                 url=exchange.url, stage=exchange.stage, is_in_container=self._is_in_container

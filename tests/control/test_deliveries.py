@@ -58,6 +58,18 @@ async def test_an_endpoint_that_cannot_be_reached_tells_why(emulator: World) -> 
     assert ":1" in attempt["cause"], "whichever address would work"
 
 
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [(401, "secret"), (404, "path"), (410, "PATCH"), (422, "JSON"), (500, "log"), (302, "answer")],
+)
+async def test_a_refusal_is_told_with_its_likely_cause(status: int, word: str) -> None:
+    async with telling(lambda _: Reply(status=status)) as told:
+        path = f"/webhook_endpoints/{told.endpoint['id']}/ping"
+        [attempt] = (await told.emulator.control("POST", path)).json()["attempts"]
+        assert attempt["status"] == status
+        assert word in attempt["cause"]
+
+
 async def test_deliveries_are_listed_newest_first_and_can_be_chosen() -> None:
     async with telling(replies(Reply(), Reply(status=500))) as told:
         first = await told.emulator.create()
@@ -73,8 +85,19 @@ async def test_deliveries_are_listed_newest_first_and_can_be_chosen() -> None:
         assert await told.deliveries(f"?payment={second['id']}") == everything[1:]
         assert await told.deliveries("?status=succeeded") == everything[:1]
         assert await told.deliveries(f"?endpoint={told.endpoint['id']}") == everything
-        assert await told.deliveries("?payment=pay_none") == []
-        assert await told.deliveries("?endpoint=we_none") == []
+        for delivery in everything:
+            response = await told.emulator.control("GET", f"/deliveries/{delivery['id']}")
+            assert response.json() == delivery
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [("payment=pay_1", "payment_not_found"), ("endpoint=we_1", "webhook_endpoint_not_found")],
+)
+async def test_a_query_for_what_is_not_there_is_not_found(
+    emulator: World, query: str, code: str
+) -> None:
+    assert refusal(await emulator.control("GET", f"/deliveries?{query}")) == (404, code, None)
 
 
 @pytest.mark.parametrize(
@@ -139,8 +162,9 @@ async def test_a_delivery_of_somebody_else_is_not_found() -> None:
             response = await told.emulator.control("POST", path, key=key)
             assert refusal(response) == (404, "delivery_not_found", None)
         for name in ("dlv_", "x", "dlv_0000029999999999999999999", "dlv_ስስስስስስ"):
-            response = await told.emulator.control("POST", f"/deliveries/{name}/resend")
-            assert refusal(response) == (404, "delivery_not_found", None)
+            for method, path in (("POST", f"{name}/resend"), ("GET", name)):
+                response = await told.emulator.control(method, f"/deliveries/{path}")
+                assert refusal(response) == (404, "delivery_not_found", None)
 
 
 async def resend(emulator: World, delivery: dict[str, Any]) -> dict[str, Any]:

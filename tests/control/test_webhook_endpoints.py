@@ -55,6 +55,7 @@ async def test_endpoints_are_listed_newest_first_and_only_to_their_owner(emulato
     first, second = await register(emulator, URL), await register(emulator, URL)
     live = await register(emulator, URL, LIVE_KEY)
     assert await listed(emulator) == [second, first]
+    assert (await emulator.control("GET", f"{PATH}/{first['id']}")).json() == first
     assert await listed(emulator, LIVE_KEY) == [live]
     assert await listed(emulator, OTHER_TEST_KEY) == []
 
@@ -112,12 +113,12 @@ async def test_an_endpoint_is_changed_member_by_member(emulator: World) -> None:
 
 
 @pytest.mark.parametrize(
-    "call", [("PATCH", ""), ("DELETE", ""), ("POST", "/rotate"), ("POST", "/ping")]
+    "call", [("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/rotate"), ("POST", "/ping")]
 )
 async def test_an_unknown_endpoint_is_not_found(emulator: World, call: tuple[str, str]) -> None:
     others = await register(emulator, URL, OTHER_TEST_KEY)
     for name in ("we_000000000000000000000000", others["id"]):
-        response = await emulator.control(call[0], f"{PATH}/{name}{call[1]}", {})
+        response = await emulator.control(call[0], f"{PATH}/{name}{call[1]}")
         assert refusal(response) == (404, "webhook_endpoint_not_found", None)
     assert await listed(emulator, OTHER_TEST_KEY) == [others]
 

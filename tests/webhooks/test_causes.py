@@ -20,7 +20,7 @@ from emulator.webhooks.causes import (
     Stage,
     Tried,
     diagnose_failure,
-    diagnose_redirect,
+    diagnose_response,
     diagnose_timeout,
 )
 from emulator.webhooks.sending import TIMEOUT_S, Sender
@@ -319,7 +319,7 @@ async def test_an_answer_that_is_not_http_is_none(raw: bytes) -> None:
 def test_a_redirect_names_where_it_leads(status: int, location: str | None, named: str) -> None:
     headers = () if location is None else (("Location", location),)
     response = Response(status=status, headers=headers)
-    said = diagnose_redirect(response, "http://127.0.0.1:3000/hook")
+    said = diagnose_response(response, "http://127.0.0.1:3000/hook")
     assert said is not None
     assert well_said(said).error == "redirect not followed"
     assert named in said.cause
@@ -335,10 +335,19 @@ async def test_a_redirect_is_kept_as_the_response_that_it_is() -> None:
     assert result.error == "redirect not followed"
 
 
-@pytest.mark.parametrize("status", [200, 204, 300, 304, 400, 404, 500])
+@pytest.mark.parametrize("status", [200, 204, 300, 304, 402, 429, 503])
 def test_what_is_no_redirect_speaks_for_itself(status: int) -> None:
     response = Response(status=status, headers=(("location", "/there"),))
-    assert diagnose_redirect(response, "http://shop/") is None
+    assert diagnose_response(response, "http://shop/") is None
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 410, 415, 422, 500])
+def test_a_refusal_is_no_error_but_has_a_likely_cause(status: int) -> None:
+    said = diagnose_response(Response(status=status), "http://shop/")
+    assert said is not None
+    assert said.error is None
+    assert said.cause[0].isupper()
+    assert said.cause.endswith((".", "?"))
 
 
 async def timed_out(url: str, started: Awaitable[object]) -> Result:
