@@ -84,11 +84,12 @@ def _shown(reading: Reading) -> dict[str, object]:
     if reading.next is not None:
         at, kind, payment_id = reading.next
         following = {"at": format_instant(at), "kind": kind, "payment": payment_id}
-    return {
+    shown = {
         "now": format_instant(reading.now),
         "frozen": reading.is_frozen,
         "next": following,
     }
+    return shown if reading.is_settled else {**shown, "settled": False}
 
 
 def _written(advanced: Advanced) -> Iterator[bytes]:

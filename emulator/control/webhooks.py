@@ -1,14 +1,15 @@
 """Endpoints and deliveries over HTTP: who is told of events, and what became of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from emulator.control.calls import Calls
 from emulator.control.fields import Fields, required, word_of
 from emulator.control.pages import limit_of
-from emulator.control.replies import no_content, reply
+from emulator.control.replies import MEDIA_TYPE, no_content, reply
 from emulator.domain.errors import InvalidField
 from emulator.domain.instants import format_instant
 from emulator.domain.webhooks import (
@@ -20,7 +21,9 @@ from emulator.domain.webhooks import (
     is_webhook_secret,
 )
 from emulator.engine.deliveries import Deliveries, Record, Wanted
-from emulator.engine.endpoints import Endpoints, EndpointTerms, find
+from emulator.engine.endpoints import Endpoints, EndpointTerms
+
+DELIVERIES_A_PART = 20
 
 _TERMS = ("url", "events", "secret", "profile")
 
@@ -45,7 +48,7 @@ class EndpointCalls:
 
     async def get(self, request: Request) -> Response:
         call = await self._calls.decode(request)
-        return reply(_shown(find(call.owner, _id(request))))
+        return reply(_shown(self._endpoints.get(call.owner, _id(request))))
 
     async def change(self, request: Request) -> Response:
         call = await self._calls.decode(request, body=(*_TERMS, "enabled"))
@@ -84,7 +87,7 @@ class DeliveryCalls:
             state=None if status is None else word_of(status, DeliveryState, "status"),
         )
         found = await self._deliveries.newest(call.owner, wanted)
-        return reply({"data": [_delivery(record) for record in found]})
+        return StreamingResponse(_listed(found), media_type=MEDIA_TYPE)
 
     async def get(self, request: Request) -> Response:
         call = await self._calls.decode(request)
@@ -93,6 +96,15 @@ class DeliveryCalls:
     async def resend(self, request: Request) -> Response:
         call = await self._calls.decode(request, body=())
         return reply(_delivery(await self._deliveries.resend(call.owner, _delivery_id(request))))
+
+
+def _listed(records: Sequence[Record]) -> Iterator[bytes]:
+    """The answer in parts, since what endpoints have answered can be much."""
+    yield b'{"data":['
+    for start in range(0, len(records), DELIVERIES_A_PART):
+        part = [_delivery(record) for record in records[start : start + DELIVERIES_A_PART]]
+        yield (b"," if start else b"") + msgspec.json.encode(part)[1:-1]
+    yield b"]}"
 
 
 def _id(request: Request) -> str:

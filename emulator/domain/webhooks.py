@@ -63,15 +63,19 @@ class Endpoint:
     position: int
     id: str
     url: str
-    events: tuple[str, ...]
     secret: str
-    profile: Profile
+    events: tuple[str, ...] = EVENT_TYPES_IN_ORDER
+    profile: Profile = Profile.DEFAULT
     is_enabled: bool = True
     old_secret: str | None = None
     old_secret_until: Instant = 0
 
     def disabled(self) -> "Endpoint":
         return replace(self, is_enabled=False)
+
+    def as_new(self) -> "Endpoint":
+        """With what an endpoint has unless it is told otherwise, and its present secret."""
+        return Endpoint(position=self.position, id=self.id, url=self.url, secret=self.secret)
 
     def secrets(self, now: Instant) -> tuple[str, ...]:
         """The secrets that sign, the newest first."""

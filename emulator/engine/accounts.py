@@ -37,6 +37,8 @@ class Account:
     is_closed: bool = False
     advancing: asyncio.Lock = field(default_factory=asyncio.Lock)
     collector: Effects | None = None
+    # How often it has begun anew: what is under way then is not of the present account.
+    generation: int = 0
     # Of an advance that a limit stopped: what was under way then is an effect of the next one.
     unsettled: Effects | None = None
 
@@ -53,6 +55,7 @@ class Account:
         self.clock = other.clock
         self.due_at = other.due_at
         self.unsettled = other.unsettled
+        self.generation = other.generation
         for owner, fresh in zip(self.owners, other.owners, strict=True):
             owner.stream = fresh.stream
             owner.take_counts(fresh)
@@ -116,6 +119,7 @@ def copy_of(account: Account) -> Account:
         initial_clock=account.initial_clock,
         due_at=account.due_at,
         unsettled=account.unsettled,
+        generation=account.generation,
     )
     copy.test = Owner(copy, Mode.TEST, stream=account.test.stream, rate_limit=None)
     copy.live = Owner(copy, Mode.LIVE, stream=account.live.stream, rate_limit=None)

@@ -62,19 +62,20 @@ class Announcements:
     def changed(self, topics: Iterable[Topic]) -> None:
         if not self._waiting:
             return
-        for topic in topics:
-            if topic in self._waiting:
-                self._loop.call_soon_threadsafe(self._wake, topic)
+        awaited = [topic for topic in topics if topic in self._waiting]
+        if awaited:
+            # All at once: who waits for several looks once.
+            self._loop.call_soon_threadsafe(self._wake, awaited)
 
     def all_changed(self) -> None:
         """As `changed`, where payments were removed wholesale."""
         self.changed(tuple(self._waiting))
 
-    def _wake(self, topic: Topic) -> None:
-        for event in self._waiting.get(topic, ()):
-            event.set()
+    def _wake(self, topics: Iterable[Topic]) -> None:
+        for topic in topics:
+            for event in self._waiting.get(topic, ()):
+                event.set()
 
     def close(self) -> None:
         self.is_closed = True
-        for topic in self._waiting:
-            self._wake(topic)
+        self._wake(self._waiting)

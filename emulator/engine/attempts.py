@@ -2,12 +2,12 @@
 
 import json
 import logging
+import sqlite3
 from dataclasses import dataclass
 from functools import partial
 
 from emulator import ids
 from emulator.clock import Wall, pause
-from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant, format_instant
 from emulator.domain.timers import ATTEMPT, ComingAttempt, Due, DueKey
 from emulator.domain.webhooks import (
@@ -23,6 +23,7 @@ from emulator.domain.wire import event_json, ping_json
 from emulator.engine.accounts import Account, Owner
 from emulator.engine.endpoints import put_endpoint
 from emulator.engine.history import event_id, payment_at
+from emulator.engine.settling import PAUSE_AFTER_FAILURE_MS
 from emulator.storage import deliveries, events, payments
 from emulator.storage.batch import LAST_ORDINAL, Transaction
 from emulator.storage.database import Database
@@ -32,8 +33,6 @@ from emulator.webhooks.messages import Message, request
 from emulator.webhooks.retries import delay_ms_after, is_gone
 from emulator.webhooks.sending import Sender
 
-RETRY_AFTER_MS = 1_000
-
 logger = logging.getLogger(__name__)
 
 
@@ -41,10 +40,12 @@ logger = logging.getLogger(__name__)
 class Errand:
     """A delivery with what it tells: the event, in the bytes that are signed.
 
-    `tampered_body` is the same about another amount. `payment_id` is None for a ping.
+    `tampered_body` is the same about another amount, where that is to be sent. `payment_id` is
+    None for a ping. `generation` is the account's as it was looked at.
     """
 
     owner: Owner
+    generation: int
     delivery: Delivery
     event_id: str
     event_type: str
@@ -67,6 +68,7 @@ def errand(tx: Transaction, owner: Owner, delivery: Delivery) -> Errand:
         ping = ping_json(event_id=ping_id, at=delivery.created_at, mode=owner.mode).encode()
         return Errand(
             owner=owner,
+            generation=owner.account.generation,
             delivery=delivery,
             event_id=ping_id,
             event_type=PING,
@@ -78,15 +80,19 @@ def errand(tx: Transaction, owner: Owner, delivery: Delivery) -> Errand:
     payment = payment_at(event, payments.get(tx, delivery.payment))
     name = event_id(owner, event)
     body = event_json(event, payment, event_id=name, mode=owner.mode)
-    dearer = payment._replace(amount_minor=payment.amount_minor + 1)
+    tampered = body
+    if delivery.tamper is Tamper.BODY:
+        dearer = payment._replace(amount_minor=payment.amount_minor + 1)
+        tampered = event_json(event, dearer, event_id=name, mode=owner.mode)
     return Errand(
         owner=owner,
+        generation=owner.account.generation,
         delivery=delivery,
         event_id=name,
         event_type=event.type,
         payment_id=payment.id,
         body=body.encode(),
-        tampered_body=event_json(event, dearer, event_id=name, mode=owner.mode).encode(),
+        tampered_body=tampered.encode(),
     )
 
 
@@ -134,18 +140,17 @@ class Attempts:
         while True:
             try:
                 return await self._database.write(partial(self._record, made=made))
-            except NotReady:
-                raise
-            except Exception:
-                # Sent again because its answer was lost, it would be sent without end.
+            except sqlite3.Error:
+                # Sent again because its answer was lost, it would be sent without end; and a full
+                # disk may have room again in a while.
                 logger.exception("an attempt could not be written down")
-                await pause(self._wall, RETRY_AFTER_MS)
+                await pause(self._wall, PAUSE_AFTER_FAILURE_MS)
 
     def _record(self, tx: Transaction, *, made: "_Made") -> None:
         errand, result = made.errand, made.result
         owner, sent = errand.owner, errand.delivery
         stored = deliveries.get(tx, sent.position)
-        if stored is None or stored.sequence != sent.sequence:
+        if stored is None or errand.generation != owner.account.generation:
             return  # The account has begun anew meanwhile.
         number = deliveries.add_attempt(
             tx,
@@ -157,16 +162,11 @@ class Attempts:
             result=result,
         )
         endpoint = owner.endpoints.get(stored.endpoint)
-        after = self._standing_after(stored, endpoint, made)
-        deliveries.settle(
-            tx,
-            stored.position,
-            state=after.state,
-            attempts=after.attempts,
-            due_at=after.due_at,
-        )
-        if endpoint is not None and endpoint.is_enabled and is_gone(result):
+        if endpoint is not None and endpoint.url == made.endpoint.url and is_gone(result):
             put_endpoint(tx, owner, endpoint.disabled())
+            endpoint = None
+        after = self._standing_after(stored, endpoint, made)
+        deliveries.settle(tx, after)
         effects = owner.account.collector or owner.account.unsettled
         if effects is not None and made.trigger is Trigger.SCHEDULE:
             effect = _effect(made, number, after.state)
@@ -175,25 +175,26 @@ class Attempts:
     def _standing_after(
         self, stored: Delivery, endpoint: Endpoint | None, made: "_Made"
     ) -> Delivery:
-        """How a delivery stands after an attempt, which it may not have waited for."""
+        """How a delivery stands after an attempt, which it may not have waited for.
+
+        `endpoint` is None where there is nobody left to try again with.
+        """
         result = made.result
-        is_scheduled = made.trigger is Trigger.SCHEDULE
-        attempts = stored.attempts + is_scheduled
+        if made.trigger is Trigger.SCHEDULE:
+            stored = stored._replace(attempts=stored.attempts + 1, is_held=False)
         if result.has_succeeded:
-            return stored._replace(state=DeliveryState.SUCCEEDED, attempts=attempts, due_at=None)
-        if made.trigger is Trigger.PING:
-            return stored._replace(state=DeliveryState.FAILED)
-        if not is_scheduled or stored.state is not DeliveryState.PENDING:
-            return stored._replace(attempts=attempts)
+            return stored._replace(state=DeliveryState.SUCCEEDED, due_at=None, is_held=False)
+        if made.trigger is not Trigger.SCHEDULE or stored.state is not DeliveryState.PENDING:
+            return stored
         delay_ms = None
-        if endpoint is not None and endpoint.is_enabled and not is_gone(result):
+        if endpoint is not None:
             delay_ms = delay_ms_after(
-                endpoint.profile, attempts, result, wall_now_ms=self._wall.now_ms()
+                endpoint.profile, stored.attempts, result, wall_now_ms=self._wall.now_ms()
             )
         if delay_ms is None:
-            return stored._replace(state=DeliveryState.FAILED, attempts=attempts, due_at=None)
+            return stored._replace(state=DeliveryState.FAILED, due_at=None)
         now = made.errand.owner.account.clock.now()
-        return stored._replace(attempts=attempts, due_at=now + delay_ms)
+        return stored._replace(due_at=now + delay_ms)
 
     @staticmethod
     def coming(tx: Transaction, owner: Owner, payment: int) -> list[ComingAttempt]:
@@ -204,7 +205,7 @@ class Attempts:
                 delivery_id(owner, delivery),
                 events.get(tx, delivery.event).type,
             )
-            for delivery in deliveries.pending_of_payment(tx, owner.endpoints, payment)
+            for delivery in deliveries.pending_of_payment(tx, payment)
             if delivery.event is not None
         ]
 

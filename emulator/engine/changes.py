@@ -120,9 +120,8 @@ class Changes:
         effects = account.collector
         if effects is None:
             return
-        listed = effects.listed
-        tx.undo.append(partial(listed.__delitem__, slice(len(listed), None)))
-        listed.extend([effect_json(timer, payment) for timer, payment in due])
+        tx.undo.append(partial(effects.forget_from, effects.count))
+        effects.fired([(timer[:2], effect_json(timer, payment)) for timer, payment in due])
 
     def _look_ahead(self, tx: Transaction, account: Account) -> None:
         before = account.due_at

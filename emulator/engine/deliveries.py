@@ -6,7 +6,7 @@ from functools import partial
 
 from emulator import ids
 from emulator.domain.errors import UnknownDelivery, UnknownEndpoint, UnknownPayment
-from emulator.domain.webhooks import Attempt, DeliveryState, Trigger
+from emulator.domain.webhooks import Attempt, DeliveryState, Endpoint, Trigger
 from emulator.engine.accounts import Owner
 from emulator.engine.attempts import Attempts, Errand, delivery_id, errand
 from emulator.engine.endpoints import find
@@ -14,6 +14,8 @@ from emulator.storage import deliveries, endpoints, payments
 from emulator.storage.batch import Transaction, first_position
 from emulator.storage.database import Database
 from emulator.storage.deliveries import Delivery, DeliveryQuery
+
+MOST_READ_AT_ONCE = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,15 +49,29 @@ class Deliveries:
         self._attempts = attempts
 
     async def newest(self, owner: Owner, wanted: Wanted) -> list[Record]:
-        """The newest deliveries, newest first. Raises UnknownPayment, UnknownEndpoint."""
-        work = partial(self._newest, owner=owner, wanted=wanted)
-        return await self._database.read(work, is_long=True)
+        """The newest deliveries, newest first. Raises UnknownPayment, UnknownEndpoint.
+
+        They are read some at a time, since whoever writes has to wait for whoever reads.
+        """
+        found: list[Record] = []
+        while len(found) < wanted.limit:
+            before = found[-1].errand.delivery.position if found else None
+            limit = min(MOST_READ_AT_ONCE, wanted.limit - len(found))
+            work = partial(self._newest, owner=owner, wanted=wanted, before=before, limit=limit)
+            read = await self._database.read(work, is_long=True)
+            found += read
+            if len(read) < limit:
+                break
+        return found
 
     @staticmethod
-    def _newest(tx: Transaction, *, owner: Owner, wanted: Wanted) -> list[Record]:
+    def _newest(
+        tx: Transaction, *, owner: Owner, wanted: Wanted, before: int | None, limit: int
+    ) -> list[Record]:
         names = endpoints.ids(tx, owner.number)
         query = DeliveryQuery(
-            limit=wanted.limit,
+            limit=limit,
+            before=before,
             payment=_payment(tx, owner, wanted.payment_id),
             endpoint=_endpoint(names, wanted.endpoint_id),
             state=wanted.state,
@@ -80,31 +96,28 @@ class Deliveries:
         endpoint = owner.endpoints.get(before.errand.delivery.endpoint)
         if endpoint is None:
             raise UnknownEndpoint(before.endpoint_id)
-        await self._attempts.make(before.errand, endpoint, Trigger.RESEND)
-        return await self.get(owner, delivery)
+        return await self._make(before, endpoint, Trigger.RESEND)
 
     async def ping(self, owner: Owner, endpoint_id: str) -> Record:
         """Send an endpoint a signed event that tells of nothing, once, and wait for its end.
 
         Raises UnknownEndpoint.
         """
-        endpoint = find(owner, endpoint_id)
-        work = partial(self._insert_ping, owner=owner, endpoint=endpoint.position)
-        position = await self._database.write(work)
-        before = await self._look(owner, position, name=endpoint_id)
-        await self._attempts.make(before.errand, endpoint, Trigger.PING)
-        return await self._look(owner, position, name=endpoint_id)
+        work = partial(self._insert_ping, owner=owner, endpoint_id=endpoint_id)
+        before, endpoint = await self._database.write(work)
+        return await self._make(before, endpoint, Trigger.PING)
 
     @staticmethod
-    def _insert_ping(tx: Transaction, *, owner: Owner, endpoint: int) -> int:
-        owner.account.check_open()
+    def _insert_ping(tx: Transaction, *, owner: Owner, endpoint_id: str) -> tuple[Record, Endpoint]:
+        endpoint = find(owner, endpoint_id)
         delivery = Delivery(
             position=tx.next_position("deliveries", owner.number),
-            endpoint=endpoint,
+            endpoint=endpoint.position,
             event=None,
             payment=None,
             created_at=owner.account.clock.now(),
-            state=DeliveryState.PENDING,
+            # So it stays if the program ends before the endpoint has answered.
+            state=DeliveryState.FAILED,
             attempts=0,
             due_at=None,
             sequence=tx.next_timer(),
@@ -112,7 +125,16 @@ class Deliveries:
             tamper=None,
         )
         deliveries.put(tx, [delivery])
-        return delivery.position
+        return _record(tx, owner, delivery, endpoint.id), endpoint
+
+    async def _make(self, before: Record, endpoint: Endpoint, trigger: Trigger) -> Record:
+        """Make an attempt; the record after it. Raises UnknownDelivery after a reset."""
+        owner = before.errand.owner
+        await self._attempts.make(before.errand, endpoint, trigger)
+        after = await self.get(owner, before.id)
+        if after.errand.generation != before.errand.generation:
+            raise UnknownDelivery(before.id)
+        return after
 
     async def _look(self, owner: Owner, position: int, *, name: str) -> Record:
         """Raises UnknownDelivery, which `name` is the name for."""

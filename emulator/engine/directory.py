@@ -248,6 +248,7 @@ class Directory:
             account.number, account.profile, clock=account.initial_clock, seed=account.seed
         )
         self._insert(tx, fresh)
+        fresh.generation = account.generation + 1
         self._webhooks.found(tx, fresh)
         tx.undo.append(partial(account.restart, copy_of(account)))
         account.restart(fresh)

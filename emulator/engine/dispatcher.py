@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from functools import partial
+from math import ceil
 from typing import NamedTuple
 
 from emulator.clock import Wall, pause
@@ -13,7 +14,7 @@ from emulator.domain.timers import LAST_SEQUENCE, DueKey
 from emulator.domain.webhooks import LONGEST_HEAD_START_MS, Trigger
 from emulator.engine.accounts import NEVER, Account, Owner
 from emulator.engine.attempts import Attempts, Errand, errand
-from emulator.engine.settling import FAR_OFF, RETRY_AFTER_MS
+from emulator.engine.settling import FAR_OFF, PAUSE_AFTER_FAILURE_MS
 from emulator.storage import deliveries
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
@@ -41,15 +42,6 @@ class Lane:
         self.under_way: dict[int, Delivery] = {}
         self.tasks: set[asyncio.Task[None]] = set()
 
-    @property
-    def busy_payments(self) -> set[int]:
-        """Those whose first attempts are under way: another one of theirs waits its turn."""
-        return {
-            delivery.payment
-            for delivery in self.under_way.values()
-            if delivery.attempts == 0 and delivery.payment is not None
-        }
-
 
 class _View(NamedTuple):
     """What a look at a lane has shown: what can begin, and when to look again."""
@@ -57,6 +49,13 @@ class _View(NamedTuple):
     errands: list[Errand]
     due_at: Instant
     has_more: bool
+
+
+class _HeadStart(NamedTuple):
+    """Deliveries that are to arrive before a create call is answered, and whether they have."""
+
+    awaited: set[int]
+    has_arrived: asyncio.Event
 
 
 class Dispatcher:
@@ -72,7 +71,8 @@ class Dispatcher:
         self._called: set[Owner] = set()
         self._sooner = asyncio.Event()
         self._settling: dict[Account, asyncio.Event] = {}
-        self._head_starts: dict[str, tuple[set[int], asyncio.Event]] = {}
+        self._head_starts: dict[tuple[Owner, str], _HeadStart] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def stir(self, owner: Owner) -> None:
         """Look whether something is due to an owner's endpoints; from any thread."""
@@ -97,14 +97,13 @@ class Dispatcher:
         """Send until cancelled."""
         while True:
             try:
-                await self._begin(self._ready())
-                due_at = self._wall_due_at()
+                failed = await self._begin(self._ready())
             except NotReady:
                 return
-            except Exception:
-                logger.exception("webhooks could not be looked for")
-                self._stirred.update(self._lanes.values())
-                due_at = self._wall.now_ms() + RETRY_AFTER_MS
+            due_at = self._wall_due_at()
+            if failed:
+                self._stirred |= failed
+                due_at = self._wall.now_ms() + PAUSE_AFTER_FAILURE_MS
             if not self._sooner.is_set():
                 await self._wall.wait(self._sooner, until=None if due_at >= FAR_OFF else due_at)
             self._sooner.clear()
@@ -126,31 +125,43 @@ class Dispatcher:
         )
         return min(flowing, default=NEVER)
 
-    async def _begin(self, lanes: Sequence[Lane]) -> None:
-        """Begin all that can be begun in these lanes."""
-        if not lanes:
-            return
-        for lane, view in await self._database.read(partial(self._look, lanes=lanes)):
-            if self._lanes.get(lane.endpoint) is not lane:
-                continue  # Its account has begun anew meanwhile.
-            if lane.endpoint not in lane.owner.endpoints and not lane.under_way:
-                del self._lanes[lane.endpoint]
-                continue
-            lane.due_at = view.due_at
-            for one in view.errands:
-                self._start(lane, one)
-            if view.has_more and view.errands:
-                self._look_soon(lane)
+    async def _begin(self, lanes: Sequence[Lane]) -> set[Lane]:
+        """Begin all that can be begun in these lanes; returns those that could not be looked at.
 
-    @staticmethod
-    def _look(tx: Transaction, *, lanes: Sequence[Lane]) -> list[tuple[Lane, _View]]:
-        return [(lane, _look_at(tx, lane)) for lane in lanes]
+        Raises NotReady.
+        """
+        looks = (
+            self._database.read(partial(_look_at, lane=lane, under_way=dict(lane.under_way)))
+            for lane in lanes
+        )
+        failed: set[Lane] = set()
+        views = await asyncio.gather(*looks, return_exceptions=True)
+        for lane, view in zip(lanes, views, strict=True):
+            if isinstance(view, NotReady):
+                raise view
+            if isinstance(view, BaseException):
+                logger.error("an endpoint's webhooks could not be looked at", exc_info=view)
+                failed.add(lane)
+            elif self._lanes.get(lane.endpoint) is lane:  # Else its account has begun anew.
+                self._begin_in(lane, view)
+        return failed
+
+    def _begin_in(self, lane: Lane, view: _View) -> None:
+        if lane.endpoint not in lane.owner.endpoints and not lane.under_way:
+            del self._lanes[lane.endpoint]
+            return
+        lane.due_at = view.due_at
+        for one in view.errands:
+            self._start(lane, one)
+        if view.has_more and view.errands:
+            self._look_soon(lane)
 
     def _start(self, lane: Lane, one: Errand) -> None:
         lane.under_way[one.delivery.position] = one.delivery
         task = asyncio.create_task(self._attempt(lane, one))
-        lane.tasks.add(task)
-        task.add_done_callback(lane.tasks.discard)
+        for tasks in (self._tasks, lane.tasks):
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
 
     async def _attempt(self, lane: Lane, one: Errand) -> None:
         try:
@@ -162,7 +173,7 @@ class Dispatcher:
         except Exception:
             # Whatever it was, it must not be repeated without a pause.
             logger.exception("a webhook could not be attempted")
-            await pause(self._wall, RETRY_AFTER_MS)
+            await pause(self._wall, PAUSE_AFTER_FAILURE_MS)
         finally:
             self._end(lane, one)
 
@@ -174,74 +185,88 @@ class Dispatcher:
         waiting = self._settling.get(lane.owner.account)
         if waiting is not None:
             waiting.set()
-        if one.payment_id in self._head_starts:
-            awaited, has_arrived = self._head_starts[one.payment_id]
-            awaited.discard(position)
-            if not awaited:
-                has_arrived.set()
-                del self._head_starts[one.payment_id]
+        head_start = self._head_starts.get((lane.owner, one.payment_id or ""))
+        if head_start is not None:
+            head_start.awaited.discard(position)
+            if not head_start.awaited:
+                head_start.has_arrived.set()
 
-    async def settle(self, account: Account, *, until: Instant) -> bool:
-        """Wait until all that is due in an account has been attempted, or for real time."""
+    async def settle(self, account: Account, deadline_ms: float) -> bool:
+        """Wait until all that is due in an account has been attempted, or for monotonic time.
+
+        Returns whether it has.
+        """
         changed = self._settling[account] = asyncio.Event()
         try:
             while self._is_busy(account) or await self._database.read(
-                partial(self._is_due, account=account)
+                partial(_is_due, account=account)
             ):
-                if self._wall.now_ms() >= until:
+                left_ms = deadline_ms - self._wall.monotonic_ms()
+                if left_ms <= 0:
                     return False
                 for owner in account.owners:
                     self._stir(owner)
-                await self._wall.wait(changed, until=until)
+                await self._wall.wait(changed, until=self._wall.now_ms() + ceil(left_ms))
                 changed.clear()
             return True
         finally:
             del self._settling[account]
 
-    def _lanes_of(self, account: Account) -> Iterable[Lane]:
-        positions = (position for owner in account.owners for position in owner.endpoints)
-        return [self._lanes[position] for position in positions if position in self._lanes]
+    def _lanes_of(self, account: Account) -> list[Lane]:
+        return [lane for lane in self._lanes.values() if lane.owner.account is account]
 
     def _is_busy(self, account: Account) -> bool:
         return any(lane.under_way for lane in self._lanes_of(account))
 
-    @staticmethod
-    def _is_due(tx: Transaction, *, account: Account) -> bool:
-        for owner in account.owners:
-            first = deliveries.next_of(tx, owner.endpoints)
-            if first is not None and deliveries.due_key(first) <= _horizon(account):
-                return True
-        return False
-
-    def give_head_start(self, payment_id: str, awaited: Iterable[int]) -> None:
+    def give_head_start(self, owner: Owner, payment_id: str, awaited: Iterable[int]) -> None:
         """Note which deliveries are to arrive before the answer that tells of a payment."""
-        self._head_starts[payment_id] = (set(awaited), asyncio.Event())
+        self._head_starts[owner, payment_id] = _HeadStart(set(awaited), asyncio.Event())
 
-    async def head_start(self, payment_id: str) -> None:
-        """Wait for the attempts that were to arrive first, as long as there are any."""
-        if payment_id in self._head_starts:
-            _, has_arrived = self._head_starts[payment_id]
-            until = self._wall.now_ms() + LONGEST_HEAD_START_MS
-            await self._wall.wait(has_arrived, until=until)
+    async def head_start(self, owner: Owner, payment_id: str) -> None:
+        """Wait for the attempts that were to arrive first, as long as there are any.
+
+        During an advance nothing is waited for: they have their turn when a handler, which may be
+        the caller, has answered.
+        """
+        head_start = self._head_starts.get((owner, payment_id))
+        if head_start is None:
+            return
+        try:
+            effects = owner.account.collector
+            if effects is None or effects.horizon is None:
+                until = self._wall.now_ms() + LONGEST_HEAD_START_MS
+                await self._wall.wait(head_start.has_arrived, until=until)
+        finally:
+            self._head_starts.pop((owner, payment_id), None)
 
     def drop(self, account: Account) -> None:
-        """Forget what is under way in an account that has begun anew; from any thread."""
+        """Forget what is under way in an account that is closed or has begun anew."""
         self._loop.call_soon_threadsafe(self._drop, account)
 
     def _drop(self, account: Account) -> None:
-        dropped = [lane for lane in self._lanes.values() if lane.owner.account is account]
-        for lane in dropped:
+        for lane in self._lanes_of(account):
             del self._lanes[lane.endpoint]
             self._stirred.discard(lane)
             for task in lane.tasks:
                 task.cancel()
+        for key in [key for key in self._head_starts if key[0].account is account]:
+            self._head_starts.pop(key).has_arrived.set()
+        for owner in account.owners:
+            # There may have been new events since.
+            self._stir(owner)
 
     async def close(self) -> None:
         """Cancel what is under way."""
-        tasks = [task for lane in self._lanes.values() for task in lane.tasks]
-        for task in tasks:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _is_due(tx: Transaction, *, account: Account) -> bool:
+    """Whether an attempt is due, and not beyond the horizon."""
+    first = (deliveries.next_of(tx, owner.endpoints) for owner in account.owners)
+    horizon = _horizon(account)
+    return any(one is not None and deliveries.due_key(one) <= horizon for one in first)
 
 
 def _horizon(account: Account) -> DueKey:
@@ -252,13 +277,14 @@ def _horizon(account: Account) -> DueKey:
     return account.clock.now(), LAST_SEQUENCE
 
 
-def _look_at(tx: Transaction, lane: Lane) -> _View:
-    free = MOST_UNDER_WAY - len(lane.under_way)
+def _look_at(tx: Transaction, *, lane: Lane, under_way: dict[int, Delivery]) -> _View:
+    free = MOST_UNDER_WAY - len(under_way)
     if free <= 0 or lane.endpoint not in lane.owner.endpoints:
         return _View([], NEVER, has_more=False)
-    busy = lane.busy_payments
+    # Their first attempts are under way: another one of theirs waits its turn.
+    busy = {one.payment for one in under_way.values() if one.attempts == 0}
     found = deliveries.upcoming(
-        tx, lane.endpoint, besides=lane.under_way, busy_payments=busy, limit=free + 1
+        tx, lane.endpoint, besides=under_way, busy_payments=busy, limit=free + 1
     )
     horizon = _horizon(lane.owner.account)
     errands: list[Errand] = []
@@ -269,6 +295,6 @@ def _look_at(tx: Transaction, lane: Lane) -> _View:
         if len(errands) == free or (is_first and delivery.payment in busy):
             continue
         errands.append(errand(tx, lane.owner, delivery))
-        if is_first and delivery.payment is not None:
+        if is_first:
             busy.add(delivery.payment)
     return _View(errands, NEVER, has_more=len(found) > len(errands))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from emulator import ids
 from emulator.domain.errors import TooManyEndpoints, UnknownEndpoint
 from emulator.domain.webhooks import (
-    EVENT_TYPES_IN_ORDER,
     MOST_ENDPOINTS,
     ROTATION_OVERLAP_MS,
     Endpoint,
@@ -60,6 +59,10 @@ class Endpoints:
         """Newest first."""
         return list(owner.endpoints.values())[::-1]
 
+    def get(self, owner: Owner, endpoint_id: str) -> Endpoint:
+        """Raises UnknownEndpoint."""
+        return find(owner, endpoint_id)
+
     async def create(self, owner: Owner, url: str, terms: EndpointTerms) -> Endpoint:
         """A new endpoint; it is told of what happens from now on. Raises TooManyEndpoints."""
         self._before_first()
@@ -89,10 +92,13 @@ class Endpoints:
     async def give(self, account: Account, given: "GivenEndpoint") -> dict[int, Endpoint]:
         """See to it that both modes of an account have the given endpoint.
 
-        One that is there already is kept as it is. Returns them by the number of their owner.
+        One that is there already is kept as it is. Returns them by the number of their owner, as
+        they are given: that is how they begin anew.
         """
         self._before_first()
-        return await self._database.write(partial(self._give, account=account, given=given))
+        there = await self._database.write(partial(self._give, account=account, given=given))
+        terms = EndpointTerms(secret=given.secret)
+        return {number: terms.of(endpoint.as_new()) for number, endpoint in there.items()}
 
     def _create(self, tx: Transaction, *, owner: Owner, url: str, terms: EndpointTerms) -> Endpoint:
         owner.account.check_open()
@@ -104,9 +110,7 @@ class Endpoints:
             position=position,
             id=ids.endpoint_id(owner.stream, ordinal),
             url=url,
-            events=EVENT_TYPES_IN_ORDER,
             secret=ids.webhook_secret(owner.stream, ordinal),
-            profile=Profile.DEFAULT,
         )
         endpoint = terms.of(endpoint)
         endpoints.insert(tx, endpoint)
@@ -152,7 +156,7 @@ class Endpoints:
 
 
 def find(owner: Owner, endpoint_id: str) -> Endpoint:
-    """Raises UnknownEndpoint."""
+    """Raises UnknownEndpoint, also when the account has just been deleted."""
     for endpoint in owner.endpoints.values():
         if endpoint.id == endpoint_id:
             return endpoint

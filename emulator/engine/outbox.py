@@ -70,7 +70,7 @@ class Outbox:
             awaited = [row.position for row, oddity in mine if oddity.before_response]
             if awaited:
                 tx.after_commit.append(
-                    partial(self._dispatcher.give_head_start, payment.id, awaited)
+                    partial(self._dispatcher.give_head_start, owner, payment.id, awaited)
                 )
         if rows:
             deliveries.put(tx, rows)

@@ -155,7 +155,7 @@ class Payments:
                     landed.set()
         self._settling.notice(owner.account)
         if owner.endpoints and not created.is_replay:
-            await self._webhooks.head_start(created.id)
+            await self._webhooks.head_start(owner, created.id)
         return created
 
     async def _wait_for_key(self, flight: _Flight) -> None:

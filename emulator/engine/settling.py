@@ -15,7 +15,7 @@ from emulator.engine.changes import Changes
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
 
-RETRY_AFTER_MS = 1_000
+PAUSE_AFTER_FAILURE_MS = 1_000
 # Beyond any instant that a wall will show: NEVER, seen from a clock that is ahead or behind.
 FAR_OFF: Instant = NEVER // 2
 
@@ -67,7 +67,7 @@ class Settling:
             except Exception:
                 # Readers settle for themselves; a full disk may have room again in a while.
                 logger.exception("timers could not be fired")
-                due_at = self._wall.now_ms() + RETRY_AFTER_MS
+                due_at = self._wall.now_ms() + PAUSE_AFTER_FAILURE_MS
             self._sleeps_until = due_at
             await self._wall.wait(self._sooner, until=None if due_at >= FAR_OFF else due_at)
             self._sooner.clear()

@@ -1,13 +1,13 @@
 """Moving an account's time: reading, setting and advancing its clock."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import partial
 
 from emulator.clock import Wall
 from emulator.domain.errors import InvalidField
 from emulator.domain.instants import LAST_INSTANT, Instant, format_instant
-from emulator.domain.timers import LAST_SEQUENCE, Due
+from emulator.domain.timers import LAST_SEQUENCE, Due, DueKey
 from emulator.engine.accounts import Account
 from emulator.engine.announcements import Announcements
 from emulator.engine.changes import Changes
@@ -24,11 +24,15 @@ LONGEST_ADVANCE_MS = 60_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What an account's clock shows, and the next thing that is due."""
+    """What an account's clock shows, and the next thing that is due.
+
+    `is_settled` is false where a limit kept it from being set as far as was asked.
+    """
 
     now: Instant
     is_frozen: bool
     next: Due | None
+    is_settled: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,17 +105,20 @@ class Timekeeper:
     async def set(self, account: Account, *, now: Instant | None, frozen: bool | None) -> Reading:
         """Set a clock forward, firing what is due, and freeze it or let it flow.
 
-        Raises InvalidField for an instant in the account's past, InvalidApiKey.
+        Where a limit of `advance` stops it on the way, it is as it was. Raises InvalidField for an
+        instant in the account's past, InvalidApiKey.
         """
+        is_settled = True
         if now is not None:
-            await self.advance(account, Target(until=now), param="now", frozen=frozen)
-        if frozen is not None:
+            advanced = await self.advance(account, Target(until=now), param="now", frozen=frozen)
+            is_settled = advanced.is_settled
+        if frozen is not None and is_settled:
             async with account.advancing:
                 account.check_open()
                 await self._database.write(partial(self._freeze, account=account, frozen=frozen))
             self._webhooks.stir(account)
         self._settling.notice(account)
-        return await self.read(account)
+        return replace(await self.read(account), is_settled=is_settled)
 
     def _freeze(self, tx: Transaction, *, account: Account, frozen: bool) -> None:
         clock = account.clock
@@ -140,10 +147,13 @@ class Timekeeper:
         async with account.advancing:
             account.check_open()
             try:
-                until = await self._until(account, target, param)
-                deadline_ms = self._wall.now_ms() + LONGEST_ADVANCE_MS
-                effects = await self._begin(account)
-                course = _Course(until, frozen, deadline_ms, target.waits)
+                effects = await self._begin(account, waits=target.waits)
+                course = _Course(
+                    until=await self._until(account, target, param),
+                    frozen=frozen,
+                    deadline_ms=self._wall.monotonic_ms() + LONGEST_ADVANCE_MS,
+                    waits=target.waits,
+                )
                 is_settled = await self._advance(account, course, effects)
                 account.unsettled = None if is_settled else effects
             finally:
@@ -153,7 +163,7 @@ class Timekeeper:
                     self._announcements.changed((account,))
                 self._settling.notice(account)
                 self._webhooks.stir(account)
-            return Advanced(now=account.clock.now(), is_settled=is_settled, effects=effects.listed)
+            return Advanced(now=account.clock.now(), is_settled=is_settled, effects=effects.take())
 
     async def _until(self, account: Account, target: Target, param: str) -> Instant:
         await self._settling.settle(account)
@@ -177,53 +187,37 @@ class Timekeeper:
             raise InvalidField(param, "The clock cannot pass the year 9988.", kind="clock")
         return until
 
-    async def _begin(self, account: Account) -> Effects:
+    async def _begin(self, account: Account, *, waits: bool) -> Effects:
         """Stop the clock where it is, and remember what was due before."""
 
-        def begin(tx: Transaction) -> Effects:
+        def begin(tx: Transaction) -> DueKey:
             clock = account.clock
             tx.undo.append(partial(clock.restore, clock.state()))
             clock.stand_at(clock.now())
-            latest = (clock.now(), tx.next_timer())
-            if account.unsettled is None:
-                return Effects(latest)
-            account.unsettled.go_on(latest)
-            return account.unsettled
+            return clock.now(), tx.next_timer()
 
-        effects = await self._database.write(begin)
+        since = await self._database.write(begin)
+        effects = account.unsettled or Effects(since, horizon=None)
+        effects.horizon = since if waits else None
         account.collector = effects
         return effects
 
     async def _advance(self, account: Account, course: "_Course", effects: Effects) -> bool:
-        """Take step after step; whether all has settled before a limit was met."""
-        if not course.waits:
-            effects.horizon = None
-        elif not await self._settle(account, course, effects):
+        """Take step after step; whether it has arrived before a limit was met."""
+        if course.waits and not await self._webhooks.settle(account, course.deadline_ms):
             return False
         step = partial(self._step, account=account, course=course, effects=effects)
         while True:
             reached = await self._database.write(step, is_long=True)
-            if reached is _Reached.ATTEMPTS:
-                if not await self._settle(account, course, effects):
-                    return False
-            elif reached is _Reached.END:
+            if reached is _Reached.END:
                 return True
-            is_late = self._wall.now_ms() > course.deadline_ms
-            if len(effects.listed) >= MOST_EFFECTS or is_late:
-                return await self._database.read(
-                    partial(self._is_there, account=account, course=course)
-                )
-
-    async def _settle(self, account: Account, course: "_Course", effects: Effects) -> bool:
-        """Wait for the attempts of an instant; whether all have ended before time was over."""
-        is_settled = await self._webhooks.settle(account, until=course.deadline_ms)
-        effects.list_attempts()
-        return is_settled
-
-    def _is_there(self, tx: Transaction, *, account: Account, course: "_Course") -> bool:
-        """Whether nothing is left to happen."""
-        due = self._next_due(tx, account=account) if course.waits else None
-        return account.due_at > course.until and (due is None or due.at > course.until)
+            is_late = self._wall.monotonic_ms() > course.deadline_ms
+            if effects.count >= MOST_EFFECTS or is_late:
+                return False
+            if reached is _Reached.ATTEMPTS and not await self._webhooks.settle(
+                account, course.deadline_ms
+            ):
+                return False
 
     def _step(
         self, tx: Transaction, *, account: Account, course: "_Course", effects: Effects
@@ -287,11 +281,11 @@ class _Reached(Enum):
     END = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Course:
-    """Where an advance goes, how the clock is to be there, and when real time is over."""
+    """Where an advance goes, how the clock is to be there, and when, monotonic, time is over."""
 
     until: Instant
     frozen: bool | None
-    deadline_ms: Instant
+    deadline_ms: float
     waits: bool

@@ -8,7 +8,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from emulator.clock import Wall
-from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment
 from emulator.domain.timers import ComingAttempt, Due, DueKey
 from emulator.engine.accounts import Account, Owner
@@ -131,21 +130,25 @@ class Webhooks:
             if owner.endpoints:
                 self._dispatcher.stir(owner)
 
-    async def settle(self, account: Account, *, until: Instant) -> bool:
-        """Wait until all attempts that are due have been made, for real time at most until then.
+    async def settle(self, account: Account, deadline_ms: float) -> bool:
+        """Wait until all attempts that are due have been made, or for monotonic time.
 
         Returns whether they have.
         """
-        return not account.is_listening or await self._dispatcher.settle(account, until=until)
+        if self._dispatching is None:
+            return True
+        return await self._dispatcher.settle(account, deadline_ms)
 
-    async def head_start(self, payment_id: str) -> None:
+    async def head_start(self, owner: Owner, payment_id: str) -> None:
         """Let what a scenario wants to arrive before an answer arrive, for two seconds at most."""
-        await self._dispatcher.head_start(payment_id)
+        await self._dispatcher.head_start(owner, payment_id)
 
     def remove(self, tx: Transaction, account: Account) -> None:
-        """Remove all endpoints and deliveries of an account from the database."""
+        """Remove all endpoints and deliveries of an account."""
         for owner in account.owners:
             endpoints.delete_all(tx, owner.number)
+            tx.undo.append(partial(setattr, owner, "endpoints", owner.endpoints))
+            owner.endpoints = {}
         if self._dispatching is not None:
             tx.after_commit.append(partial(self._dispatcher.drop, account))
 

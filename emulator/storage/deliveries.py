@@ -34,15 +34,15 @@ _NEXT = (
     " WHERE endpoint = ? AND due_at IS NOT NULL ORDER BY due_at, sequence LIMIT 1"
 )
 _PENDING_OF_PAYMENT = (
-    f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_due"
-    " WHERE endpoint = ? AND due_at IS NOT NULL AND payment = ? ORDER BY due_at, sequence"
+    f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_by_payment"
+    " WHERE payment = ? AND due_at IS NOT NULL ORDER BY due_at, sequence"
 )
 _HELD = (
-    f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_held"
+    f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_by_payment"
     " WHERE is_held = 1 AND payment IN ({}) ORDER BY position"
 )
 _SETTLE = (
-    "UPDATE deliveries SET state = ?, attempts = ?, due_at = ?, is_held = 0 WHERE position = ?"
+    "UPDATE deliveries SET state = ?, attempts = ?, due_at = ?, is_held = ? WHERE position = ?"
 )
 _CANCEL_ALL = (
     "UPDATE deliveries SET state = 'cancelled', due_at = NULL, is_held = 0"
@@ -59,10 +59,12 @@ _INSERT_ATTEMPT = (
 )
 _ATTEMPTS = f"SELECT {_ATTEMPT_COLUMNS} FROM attempts WHERE delivery = ? ORDER BY number"
 _NEWEST = (
-    f"SELECT {_COLUMNS} FROM deliveries WHERE position BETWEEN ? AND ?"
-    " AND (?3 IS NULL OR payment = ?3) AND (?4 IS NULL OR endpoint = ?4)"
-    " AND (?5 IS NULL OR state = ?5) ORDER BY position DESC LIMIT ?6"
+    f"SELECT {_COLUMNS} FROM deliveries {{}} position BETWEEN ?1 AND ?2"
+    " AND (?3 IS NULL OR endpoint = ?3) AND (?4 IS NULL OR state = ?4)"
+    " ORDER BY position DESC LIMIT ?5"
 )
+_NEWEST_OF_ALL = _NEWEST.format("NOT INDEXED WHERE")
+_NEWEST_OF_PAYMENT = _NEWEST.format("INDEXED BY deliveries_by_payment WHERE payment = ?6 AND")
 
 
 class Delivery(NamedTuple):
@@ -85,9 +87,10 @@ class Delivery(NamedTuple):
 
 
 class DeliveryQuery(NamedTuple):
-    """Which deliveries of an owner; None asks for nothing."""
+    """Which deliveries of an owner, before one of them; None asks for nothing."""
 
     limit: int
+    before: int | None = None
     payment: int | None = None
     endpoint: int | None = None
     state: DeliveryState | None = None
@@ -135,7 +138,7 @@ def _pairs(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def put(tx: Transaction, deliveries: Sequence[Delivery]) -> None:
-    """Write deliveries, new ones and others that were only waiting."""
+    """Write deliveries, new ones and others that are no longer held."""
     tx.insert(
         _PUT,
         [
@@ -160,7 +163,7 @@ def upcoming(
     endpoint: int,
     *,
     besides: Collection[int],
-    busy_payments: Collection[int],
+    busy_payments: Collection[int | None],
     limit: int,
 ) -> list[Delivery]:
     """What an endpoint gets next, in order, `besides` what is on its way already.
@@ -184,14 +187,9 @@ def due_key(delivery: Delivery) -> DueKey:
     return delivery.due_at or 0, delivery.sequence
 
 
-def pending_of_payment(tx: Transaction, endpoints: Iterable[int], payment: int) -> list[Delivery]:
+def pending_of_payment(tx: Transaction, payment: int) -> list[Delivery]:
     """A payment's deliveries that have attempts to come, the soonest first."""
-    rows = [
-        row
-        for endpoint in endpoints
-        for row in tx.execute(_PENDING_OF_PAYMENT, (endpoint, payment)).fetchall()
-    ]
-    return sorted(map(_delivery_of_row, rows), key=due_key)
+    return [_delivery_of_row(row) for row in tx.execute(_PENDING_OF_PAYMENT, (payment,))]
 
 
 def held(tx: Transaction, payments: Collection[int]) -> dict[int, list[Delivery]]:
@@ -202,16 +200,18 @@ def held(tx: Transaction, payments: Collection[int]) -> dict[int, list[Delivery]
     return found
 
 
-def settle(
-    tx: Transaction,
-    position: int,
-    *,
-    state: DeliveryState,
-    attempts: int,
-    due_at: Instant | None,
-) -> None:
+def settle(tx: Transaction, delivery: Delivery) -> None:
     """Write how a delivery stands after an attempt."""
-    tx.execute(_SETTLE, (state.value, attempts, due_at, position))
+    tx.execute(
+        _SETTLE,
+        (
+            delivery.state.value,
+            delivery.attempts,
+            delivery.due_at,
+            delivery.is_held,
+            delivery.position,
+        ),
+    )
 
 
 def cancel_all(tx: Transaction, endpoint: int) -> None:
@@ -255,10 +255,13 @@ def attempts(tx: Transaction, delivery: int) -> list[Attempt]:
 
 def newest(tx: Transaction, owner: int, query: DeliveryQuery) -> list[Delivery]:
     """An owner's deliveries, newest first."""
-    bounds = (first_position(owner), last_position(owner))
+    last = last_position(owner) if query.before is None else query.before - 1
     state = None if query.state is None else query.state.value
-    filters = (query.payment, query.endpoint, state)
-    rows = tx.execute(_NEWEST, (*bounds, *filters, query.limit))
+    values = (first_position(owner), last, query.endpoint, state, query.limit)
+    if query.payment is None:
+        rows = tx.execute(_NEWEST_OF_ALL, values)
+    else:
+        rows = tx.execute(_NEWEST_OF_PAYMENT, (*values, query.payment))
     return [_delivery_of_row(row) for row in rows]
 
 

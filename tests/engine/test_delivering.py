@@ -2,11 +2,12 @@
 
 import asyncio
 import json
+from pathlib import Path
 
 from emulator.engine.dispatcher import MOST_UNDER_WAY
 from tests.engine.telling import TIMES_OUT, pay, register, telling
 from tests.webhooks.receiver import HANG_UP, NEVER, Received, Reply, receiving
-from tests.world import LIVE_KEY, OTHER_TEST_KEY, World
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, world
 
 
 async def test_every_change_of_a_payment_is_told_with_the_payment_as_it_was_then() -> None:
@@ -239,3 +240,46 @@ async def test_an_endpoint_that_is_disabled_during_an_attempt_gets_no_other() ->
         assert await told.advance(100) == []
         assert len(told.receiver.received) == 1
         assert {delivery["status"] for delivery in await told.deliveries()} == {"cancelled"}
+
+
+async def test_an_event_right_after_a_reset_is_told() -> None:
+    async with receiving() as receiver, world(webhook_url=receiver.url) as emulator:
+        for turn in range(10):
+            payment = await emulator.create()
+            body = {"method": "telebirr", "phone": "0900000001"}
+            path = f"/payments/{payment['id']}/pay"
+            await asyncio.gather(
+                emulator.control("POST", path, body),
+                emulator.control("POST", "/reset"),
+                emulator.create(metadata={"turn": str(turn)}),
+            )
+            while not any(
+                received.json["data"]["metadata"] == {"turn": str(turn)}
+                for received in receiver.received
+            ):
+                await receiver.wait_for(len(receiver.received) + 1)
+
+
+async def test_a_ping_beside_a_reset_leaves_nothing_behind() -> None:
+    async with telling() as told:
+        path = f"/webhook_endpoints/{told.endpoint['id']}/ping"
+        _, ping = await asyncio.gather(
+            told.emulator.control("POST", "/reset"), told.emulator.control("POST", path)
+        )
+        assert ping.status_code == 404
+        assert await told.deliveries() == []
+
+
+async def test_a_reset_gives_the_endpoint_back_as_it_was_given(tmp_path: Path) -> None:
+    database = str(tmp_path / "kept.sqlite3")
+    async with receiving(lambda _: Reply(status=410)) as receiver:
+        async with world(database=database, webhook_url=receiver.url) as emulator:
+            [first] = (await emulator.control("GET", "/webhook_endpoints")).json()["data"]
+            await emulator.create()
+            await emulator.advance(0)
+        async with world(database=database, webhook_url=receiver.url) as emulator:
+            [kept] = (await emulator.control("GET", "/webhook_endpoints")).json()["data"]
+            assert kept == first | {"enabled": False}
+            await emulator.control("POST", "/reset")
+            [given] = (await emulator.control("GET", "/webhook_endpoints")).json()["data"]
+            assert given == first

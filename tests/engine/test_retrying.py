@@ -257,6 +257,86 @@ async def test_an_advance_stops_after_a_minute_of_real_time_and_the_next_one_goe
         assert [effect["error"] is None for effect in effects] == [False, False, False, True]
 
 
+async def test_what_a_stopped_advance_left_at_its_instant_is_an_effect_of_the_next_one() -> None:
+    async with telling(replies(Reply(status=500), Reply(), NEVER)) as told:
+        emulator = told.emulator
+        await emulator.create()
+        await told.settle()
+        expiring = await emulator.create(expires_in=1)
+        await told.settle()
+        advancing = asyncio.create_task(emulator.advance(2))
+        await told.receiver.wait_for(3)
+        emulator.wall.move(60_001)
+        stopped = await advancing
+        assert stopped["settled"] is False
+        told.receiver.answer = lambda _: Reply()
+        until = {"until": format_instant(START_MS + 2 * SECOND)}
+        went_on = (await emulator.control("POST", "/clock/advance", until)).json()
+        assert went_on["settled"] is True
+        assert went_on["now"] == until["until"]
+        expired = [
+            effect["payment"]
+            for effect in [*stopped["effects"], *went_on["effects"]]
+            if effect["type"] == "payment.expired"
+        ]
+        assert expired == [expiring["id"]]
+
+
+async def test_a_clock_that_could_not_be_set_as_far_as_asked_says_so() -> None:
+    async with telling(lambda _: NEVER) as told:
+        await told.emulator.create()
+        await told.receiver.wait_for(1)
+        body = {"now": "2026-01-01T00:10:00Z", "frozen": False}
+        setting = asyncio.create_task(told.emulator.control("PUT", "/clock", body))
+        while not setting.done():
+            told.emulator.wall.move(15_001)
+            await told.emulator.control("GET", "/deliveries")
+        answer = (await setting).json()
+        assert answer["settled"] is False
+        assert answer["frozen"] is True
+        assert answer["now"] < "2026-01-01T00:10:00.000Z"
+
+
+async def test_a_handler_that_calls_back_does_not_change_the_order_of_effects() -> None:
+    async def call_back(received: Received) -> Reply:
+        await told.emulator.retrieve(received.json["data"]["id"])
+        return Reply(status=500)
+
+    seen = []
+    for answer in (refusing, call_back):
+        async with telling(answer) as told:
+            await told.emulator.create(expires_in=100)
+            await told.settle()
+            await told.emulator.create(expires_in=1)
+            await told.settle()
+            effects = await told.advance(10)
+            seen.append([(effect["at"], effect["type"]) for effect in effects])
+    assert seen[0] == seen[1]
+    assert seen[0][:2] == [
+        ("2026-01-01T00:00:01.000Z", "webhook.attempt"),
+        ("2026-01-01T00:00:01.000Z", "payment.expired"),
+    ]
+
+
+async def test_a_410_of_an_address_that_was_left_disables_nothing() -> None:
+    answered = asyncio.Event()
+
+    async def leave(_: Received) -> Reply:
+        await answered.wait()
+        return Reply(status=410)
+
+    async with telling(leave) as told, receiving() as moved:
+        await told.emulator.create()
+        await told.receiver.wait_for(1)
+        path = f"/webhook_endpoints/{told.endpoint['id']}"
+        await told.emulator.control("PATCH", path, {"url": moved.url})
+        answered.set()
+        await told.settle()
+        await told.advance(1)
+        assert len(moved.received) == 1
+        assert (await told.emulator.control("GET", path)).json()["enabled"] is True
+
+
 async def test_a_flowing_clock_makes_attempts_as_real_time_passes() -> None:
     async with observed() as (emulator, wall), receiving(refusing) as receiver:
         await register(emulator, receiver.url)

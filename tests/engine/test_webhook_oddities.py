@@ -104,6 +104,55 @@ async def test_what_is_held_waits_for_a_minute_at_most(tmp_path: Path) -> None:
         assert effect["event_type"] == "payment.processing"
 
 
+async def test_what_is_held_is_sent_once_though_its_handler_makes_the_next_event(
+    tmp_path: Path,
+) -> None:
+    async def answer(received: Received) -> Reply:
+        if received.json["type"] == "payment.created":
+            await told.pay(payment)
+        return Reply()
+
+    rules = "  - when: {event: payment.created}\n    then: {hold: true}"
+    async with told_by(rules, tmp_path, answer) as told:
+        payment = await told.emulator.create()
+        effects = await told.advance(60)
+        told_of = [effect["event_type"] for effect in effects]
+        assert told_of == ["payment.created", "payment.processing", "payment.completed"]
+        assert told.types == told_of
+
+
+async def test_a_resend_that_fails_leaves_what_is_held_where_it_is(tmp_path: Path) -> None:
+    rules = "  - when: {event: payment.created}\n    then: {hold: true}"
+    async with told_by(rules, tmp_path, lambda _: Reply(status=500)) as told:
+        payment = await told.emulator.create()
+        [held] = await told.deliveries()
+        await told.emulator.control("POST", f"/deliveries/{held['id']}/resend")
+        told.receiver.answer = lambda _: Reply()
+        await told.pay(payment)
+        await told.settle()
+        assert told.types == [
+            "payment.created",
+            "payment.processing",
+            "payment.created",
+            "payment.completed",
+        ]
+
+
+async def test_during_an_advance_a_create_call_waits_for_no_webhook(tmp_path: Path) -> None:
+    """The handler that makes the call would have to answer first."""
+
+    async def answer(received: Received) -> Reply:
+        if received.json["type"] == "payment.expired":
+            await told.emulator.create()
+        return Reply()
+
+    rules = "  - when: {event: payment.created}\n    then: {before_response: true}"
+    async with told_by(rules, tmp_path, answer) as told:
+        await told.emulator.create(expires_in=60)
+        await told.advance(60)
+        assert told.types == ["payment.created", "payment.expired", "payment.created"]
+
+
 async def test_each_event_that_is_held_is_let_go_by_the_next(tmp_path: Path) -> None:
     rules = "  - when: {}\n    then: {hold: true}"
     async with told_by(rules, tmp_path) as told:

@@ -30,7 +30,7 @@ CREATE TABLE deliveries (
 ) STRICT;
 
 CREATE INDEX deliveries_due ON deliveries (endpoint, due_at, sequence) WHERE due_at IS NOT NULL;
-CREATE INDEX deliveries_held ON deliveries (payment) WHERE is_held = 1;
+CREATE INDEX deliveries_by_payment ON deliveries (payment);
 
 -- The body of a request is not kept: the event and `tamper` make the same bytes again.
 CREATE TABLE attempts (
