@@ -121,7 +121,12 @@ class Changes:
         if effects is None:
             return
         tx.undo.append(partial(effects.forget_from, effects.count))
-        effects.fired([(timer[:2], effect_json(timer, payment)) for timer, payment in due])
+        if account.is_listening:
+            effects.fired_among_attempts(
+                [(timer[:2], effect_json(timer, payment)) for timer, payment in due]
+            )
+        else:
+            effects.fired([effect_json(timer, payment) for timer, payment in due])
 
     def _look_ahead(self, tx: Transaction, account: Account) -> None:
         before = account.due_at

@@ -10,7 +10,7 @@ from emulator.domain.webhooks import LONGEST_HOLD_MS, DeliveryState, Endpoint, O
 from emulator.engine.accounts import Owner
 from emulator.engine.dispatcher import Dispatcher
 from emulator.engine.rules import Rules
-from emulator.storage import deliveries, events
+from emulator.storage import deliveries
 from emulator.storage.batch import Transaction
 from emulator.storage.deliveries import Delivery
 
@@ -59,11 +59,12 @@ class Outbox:
             deliveries.put(tx, rows)
             tx.after_commit.append(partial(self._dispatcher.stir, owner))
 
-    def tell_of_new(self, tx: Transaction, owner: Owner, payments: Sequence[Payment]) -> None:
-        """As `tell`, of payments that were just inserted."""
-        first_events = events.first_of(tx, [payment.position for payment in payments])
+    def tell_of_new(
+        self, tx: Transaction, owner: Owner, created: Iterable[tuple[Payment, int]]
+    ) -> None:
+        """As `tell`, of payments that were just inserted, each with its event's position."""
         rows: list[Delivery] = []
-        for payment, (_, event) in zip(payments, first_events, strict=True):
+        for payment, event in created:
             told = _News(event, payment.position, payment.status, payment.created_at)
             mine = list(self._rows(tx, owner, told))
             rows += [row for row, _ in mine]

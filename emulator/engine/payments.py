@@ -213,9 +213,10 @@ class Payments:
         )
 
     def _write(self, tx: Transaction, drafts: list[_Draft]) -> None:
-        payments.insert(tx, drafts)
+        first_events = payments.insert(tx, drafts)
         for owner in dict.fromkeys(draft.owner for draft in drafts if draft.owner.endpoints):
-            new = [draft.payment for draft in drafts if draft.owner is owner]
+            created = zip(drafts, first_events, strict=True)
+            new = [(draft.payment, event) for draft, event in created if draft.owner is owner]
             self._webhooks.outbox.tell_of_new(tx, owner, new)
         for draft in drafts:
             self._changes.expect(draft.owner.account, draft.payment.expires_at)

@@ -17,7 +17,6 @@ _LATER = (
     " WHERE payment = ? AND status <> 'pending' ORDER BY position"
 )
 _GET = f"SELECT {EVENT_COLUMNS} FROM events WHERE position = ?"
-_FIRST_OF = "SELECT position, first_event FROM payments WHERE position IN ({}) ORDER BY position"
 _NEWEST = (
     f"SELECT {EVENT_COLUMNS} FROM events WHERE position BETWEEN ? AND ?"
     " ORDER BY position DESC LIMIT ?"
@@ -51,12 +50,6 @@ def insert(tx: Transaction, owner: int, changed: Sequence[tuple[Payment, Instant
 
 def get(tx: Transaction, position: int) -> Event:
     return event_of_row(tx.execute(_GET, (position,)).fetchone())
-
-
-def first_of(tx: Transaction, payments: Sequence[int]) -> list[tuple[int, int]]:
-    """The position of each payment, in order, with that of the event of its creation."""
-    statement = _FIRST_OF.format(", ".join("?" * len(payments)))
-    return tx.execute(statement, payments).fetchall()
 
 
 def of_payment(tx: Transaction, payment: int) -> list[Event]:

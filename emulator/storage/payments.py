@@ -14,6 +14,7 @@ _INSERT = (
     "INSERT INTO payments (position, owner, id, amount_minor, methods, terms, created_at,"
     " expires_at, first_event, expiry_timer, status, idempotency_key, fingerprint)"
 )
+_FIRST_EVENT = 8
 _UPDATE = (
     "UPDATE payments SET status = ?, method = ?, reason = ?, completed_at = ?, phone = ?, bank = ?"
     " WHERE position {}"
@@ -76,30 +77,32 @@ class UnknownCursor(Exception):
     """The cursor of a page names no payment of its owner."""
 
 
-def insert(tx: Transaction, created: Iterable[NewPayment]) -> None:
-    """Write new payments; the schema adds the event of its creation and the timer of its expiry."""
-    tx.insert(
-        _INSERT,
-        [
-            (
-                payment.position,
-                payment.position >> ORDINAL_BITS,
-                payment.id,
-                payment.amount_minor,
-                ",".join(payment.methods),
-                payment.terms_json,
-                payment.created_at,
-                payment.expires_at,
-                tx.next_position("events", payment.position >> ORDINAL_BITS),
-                tx.next_timer(),
-                STATUS_WORDS[payment.status],
-                new.idempotency_key,
-                new.fingerprint,
-            )
-            for new in created
-            for payment in (new.payment,)
-        ],
-    )
+def insert(tx: Transaction, created: Iterable[NewPayment]) -> list[int]:
+    """Write new payments; the schema adds the event of its creation and the timer of its expiry.
+
+    Returns the positions of these events.
+    """
+    rows: list[tuple[Any, ...]] = [
+        (
+            payment.position,
+            payment.position >> ORDINAL_BITS,
+            payment.id,
+            payment.amount_minor,
+            ",".join(payment.methods),
+            payment.terms_json,
+            payment.created_at,
+            payment.expires_at,
+            tx.next_position("events", payment.position >> ORDINAL_BITS),
+            tx.next_timer(),
+            STATUS_WORDS[payment.status],
+            new.idempotency_key,
+            new.fingerprint,
+        )
+        for new in created
+        for payment in (new.payment,)
+    ]
+    tx.insert(_INSERT, rows)
+    return [row[_FIRST_EVENT] for row in rows]
 
 
 def update(tx: Transaction, payments: Iterable[Payment]) -> None:
