@@ -65,6 +65,11 @@ class Account:
         return (self.test, self.live)
 
     @property
+    def effects_of_attempts(self) -> Effects | None:
+        """Those of the advance that goes on, else of the one that was stopped."""
+        return self.unsettled if self.collector is None else self.collector
+
+    @property
     def is_listening(self) -> bool:
         """Whether there is anybody to tell of its events."""
         return bool(self.test.endpoints or self.live.endpoints)

@@ -61,7 +61,7 @@ def delivery_id(owner: Owner, delivery: Delivery) -> str:
     return ids.delivery_id(owner.stream, delivery.position & LAST_ORDINAL)
 
 
-def errand(tx: Transaction, owner: Owner, delivery: Delivery) -> Errand:
+def errand_of(tx: Transaction, owner: Owner, delivery: Delivery) -> Errand:
     """The event as it was when it happened, whatever became of the payment since."""
     if delivery.event is None or delivery.payment is None:
         ping_id = ids.ping_id(owner.stream, delivery.position & LAST_ORDINAL)
@@ -150,8 +150,9 @@ class Attempts:
         errand, result = made.errand, made.result
         owner, sent = errand.owner, errand.delivery
         stored = deliveries.get(tx, sent.position)
-        if stored is None or errand.generation != owner.account.generation:
-            return  # The account has begun anew meanwhile.
+        account = owner.account
+        if stored is None or account.is_closed or errand.generation != account.generation:
+            return  # The account was deleted, or has begun anew.
         number = deliveries.add_attempt(
             tx,
             stored.position,
@@ -162,15 +163,15 @@ class Attempts:
             result=result,
         )
         endpoint = owner.endpoints.get(stored.endpoint)
-        if endpoint is not None and endpoint.url == made.endpoint.url and is_gone(result):
+        has_left = endpoint is not None and endpoint.url == made.endpoint.url and is_gone(result)
+        after = self._standing_after(stored, None if has_left else endpoint, made)
+        deliveries.update(tx, after)
+        if endpoint is not None and has_left:
             put_endpoint(tx, owner, endpoint.disabled())
-            endpoint = None
-        after = self._standing_after(stored, endpoint, made)
-        deliveries.settle(tx, after)
-        effects = owner.account.collector or owner.account.unsettled
+        effects = account.effects_of_attempts
         if effects is not None and made.trigger is Trigger.SCHEDULE:
             effect = _effect(made, number, after.state)
-            tx.after_commit.append(partial(effects.attempted, deliveries.due_key(sent), effect))
+            tx.after_commit.append(partial(effects.note_attempt, deliveries.due_key(sent), effect))
 
     def _standing_after(
         self, stored: Delivery, endpoint: Endpoint | None, made: "_Made"

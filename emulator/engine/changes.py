@@ -122,11 +122,9 @@ class Changes:
             return
         tx.undo.append(partial(effects.forget_from, effects.count))
         if account.is_listening:
-            effects.fired_among_attempts(
-                [(timer[:2], effect_json(timer, payment)) for timer, payment in due]
-            )
+            effects.note([(timer[:2], effect_json(timer, payment)) for timer, payment in due])
         else:
-            effects.fired([effect_json(timer, payment) for timer, payment in due])
+            effects.list_in_order([effect_json(timer, payment) for timer, payment in due])
 
     def _look_ahead(self, tx: Transaction, account: Account) -> None:
         before = account.due_at

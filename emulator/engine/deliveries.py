@@ -8,7 +8,7 @@ from emulator import ids
 from emulator.domain.errors import UnknownDelivery, UnknownEndpoint, UnknownPayment
 from emulator.domain.webhooks import Attempt, DeliveryState, Endpoint, Trigger
 from emulator.engine.accounts import Owner
-from emulator.engine.attempts import Attempts, Errand, delivery_id, errand
+from emulator.engine.attempts import Attempts, Errand, delivery_id, errand_of
 from emulator.engine.endpoints import find
 from emulator.storage import deliveries, endpoints, payments
 from emulator.storage.batch import Transaction, first_position
@@ -22,13 +22,10 @@ MOST_READ_AT_ONCE = 50
 class Record:
     """A delivery as it is looked at: what it tells, to which endpoint, and each attempt."""
 
+    id: str
     errand: Errand
     endpoint_id: str
     attempts: list[Attempt]
-
-    @property
-    def id(self) -> str:
-        return delivery_id(self.errand.owner, self.errand.delivery)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,11 +125,15 @@ class Deliveries:
         return _record(tx, owner, delivery, endpoint.id), endpoint
 
     async def _make(self, before: Record, endpoint: Endpoint, trigger: Trigger) -> Record:
-        """Make an attempt; the record after it. Raises UnknownDelivery after a reset."""
+        """Make an attempt; the record after it.
+
+        Raises UnknownDelivery where the account was reset or deleted meanwhile.
+        """
         owner = before.errand.owner
         await self._attempts.make(before.errand, endpoint, trigger)
         after = await self.get(owner, before.id)
-        if after.errand.generation != before.errand.generation:
+        generation = before.errand.generation
+        if owner.account.is_closed or after.errand.generation != generation:
             raise UnknownDelivery(before.id)
         return after
 
@@ -153,7 +154,8 @@ class Deliveries:
 
 def _record(tx: Transaction, owner: Owner, delivery: Delivery, endpoint_id: str) -> Record:
     return Record(
-        errand=errand(tx, owner, delivery),
+        id=delivery_id(owner, delivery),
+        errand=errand_of(tx, owner, delivery),
         endpoint_id=endpoint_id,
         attempts=deliveries.attempts(tx, delivery.position),
     )

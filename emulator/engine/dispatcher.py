@@ -13,7 +13,7 @@ from emulator.domain.instants import Instant
 from emulator.domain.timers import LAST_SEQUENCE, DueKey
 from emulator.domain.webhooks import LONGEST_HEAD_START_MS, Trigger
 from emulator.engine.accounts import NEVER, Account, Owner
-from emulator.engine.attempts import Attempts, Errand, errand
+from emulator.engine.attempts import Attempts, Errand, errand_of
 from emulator.engine.settling import FAR_OFF, PAUSE_AFTER_FAILURE_MS
 from emulator.storage import deliveries
 from emulator.storage.batch import Transaction
@@ -70,7 +70,7 @@ class Dispatcher:
         self._stirred: set[Lane] = set()
         self._called: set[Owner] = set()
         self._sooner = asyncio.Event()
-        self._settling: dict[Account, asyncio.Event] = {}
+        self._waiting: dict[Account, asyncio.Event] = {}
         self._head_starts: dict[tuple[Owner, str], _HeadStart] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -147,14 +147,21 @@ class Dispatcher:
         return failed
 
     def _begin_in(self, lane: Lane, view: _View) -> None:
-        if lane.endpoint not in lane.owner.endpoints and not lane.under_way:
-            del self._lanes[lane.endpoint]
-            return
         lane.due_at = view.due_at
         for one in view.errands:
             self._start(lane, one)
         if view.has_more and view.errands:
             self._look_soon(lane)
+        if not lane.under_way:
+            # Whoever waits for something to be due here waits in vain.
+            self._tell_waiting(lane)
+            if lane.endpoint not in lane.owner.endpoints:
+                del self._lanes[lane.endpoint]
+
+    def _tell_waiting(self, lane: Lane) -> None:
+        waiting = self._waiting.get(lane.owner.account)
+        if waiting is not None:
+            waiting.set()
 
     def _start(self, lane: Lane, one: Errand) -> None:
         lane.under_way[one.delivery.position] = one.delivery
@@ -168,6 +175,8 @@ class Dispatcher:
             endpoint = lane.owner.endpoints.get(lane.endpoint)
             if endpoint is not None and endpoint.is_enabled:
                 await self._attempts.make(one, endpoint, Trigger.SCHEDULE)
+            else:  # Since it was looked at.
+                await self._database.write(partial(_give_up, endpoint=lane.endpoint))
         except NotReady:
             return  # The program ends.
         except Exception:
@@ -182,21 +191,19 @@ class Dispatcher:
         lane.under_way.pop(position, None)
         if self._lanes.get(lane.endpoint) is lane:
             self._look_soon(lane)
-        waiting = self._settling.get(lane.owner.account)
-        if waiting is not None:
-            waiting.set()
+        self._tell_waiting(lane)
         head_start = self._head_starts.get((lane.owner, one.payment_id or ""))
         if head_start is not None:
             head_start.awaited.discard(position)
             if not head_start.awaited:
                 head_start.has_arrived.set()
 
-    async def settle(self, account: Account, deadline_ms: float) -> bool:
+    async def wait_for_due(self, account: Account, deadline_ms: float) -> bool:
         """Wait until all that is due in an account has been attempted, or for monotonic time.
 
         Returns whether it has.
         """
-        changed = self._settling[account] = asyncio.Event()
+        changed = self._waiting[account] = asyncio.Event()
         try:
             while self._is_busy(account) or await self._database.read(
                 partial(_is_due, account=account)
@@ -210,7 +217,7 @@ class Dispatcher:
                 changed.clear()
             return True
         finally:
-            del self._settling[account]
+            del self._waiting[account]
 
     def _lanes_of(self, account: Account) -> list[Lane]:
         return [lane for lane in self._lanes.values() if lane.owner.account is account]
@@ -262,6 +269,10 @@ class Dispatcher:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
+def _give_up(tx: Transaction, *, endpoint: int) -> None:
+    deliveries.cancel_all(tx, endpoint)
+
+
 def _is_due(tx: Transaction, *, account: Account) -> bool:
     """Whether an attempt is due, and not beyond the horizon."""
     first = (deliveries.next_of(tx, owner.endpoints) for owner in account.owners)
@@ -294,7 +305,7 @@ def _look_at(tx: Transaction, *, lane: Lane, under_way: dict[int, Delivery]) -> 
         is_first = delivery.attempts == 0
         if len(errands) == free or (is_first and delivery.payment in busy):
             continue
-        errands.append(errand(tx, lane.owner, delivery))
+        errands.append(errand_of(tx, lane.owner, delivery))
         if is_first:
             busy.add(delivery.payment)
     return _View(errands, NEVER, has_more=len(found) > len(errands))

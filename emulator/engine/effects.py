@@ -15,29 +15,35 @@ class Effects:
 
     __slots__ = ("_listed", "_noted", "_since", "horizon")
 
-    def __init__(self, since: DueKey, *, horizon: DueKey | None) -> None:
-        self._since = since
+    def __init__(self) -> None:
         self._listed: list[str] = []
         # Those whose order is not known yet: each with its place among all that is due.
         self._noted: list[tuple[DueKey, str]] = []
-        self.horizon = horizon
+        self._since: DueKey | None = None
+        self.horizon: DueKey | None = None
+
+    def begin(self, latest: DueKey, *, waits: bool) -> None:
+        """Begin, or go on, with all that is due after what was created latest."""
+        self._since = self._since or latest
+        self.horizon = latest if waits else None
 
     @property
     def count(self) -> int:
         return len(self._listed) + len(self._noted)
 
-    def fired(self, effects: Iterable[str]) -> None:
+    def list_in_order(self, effects: Iterable[str]) -> None:
         """List timers where nobody is told of them, and so nothing can come between."""
         self._list_noted()
         self._listed.extend(effects)
 
-    def fired_among_attempts(self, effects: Iterable[tuple[DueKey, str]]) -> None:
+    def note(self, effects: Iterable[tuple[DueKey, str]]) -> None:
         """Note timers; who is told of one may make others fire before answering."""
         self._noted.extend(effects)
 
-    def attempted(self, due: DueKey, effect: str) -> None:
+    def note_attempt(self, due: DueKey, effect: str) -> None:
         """Note an attempt; several are under way at a time, and end in any order."""
-        if self.horizon is not None and self._since < due <= self.horizon:
+        since, horizon = self._since, self.horizon
+        if since is not None and horizon is not None and since < due <= horizon:
             self._noted.append((due, effect))
 
     def forget_from(self, count: int) -> None:
@@ -52,5 +58,6 @@ class Effects:
         return taken
 
     def _list_noted(self) -> None:
-        self._listed += [effect for _, effect in sorted(self._noted)]
-        self._noted.clear()
+        # An attempt may be noted on another thread meanwhile.
+        noted, self._noted = self._noted, []
+        self._listed += [effect for _, effect in sorted(noted)]

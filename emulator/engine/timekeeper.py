@@ -7,7 +7,7 @@ from functools import partial
 from emulator.clock import Wall
 from emulator.domain.errors import InvalidField
 from emulator.domain.instants import LAST_INSTANT, Instant, format_instant
-from emulator.domain.timers import LAST_SEQUENCE, Due, DueKey
+from emulator.domain.timers import LAST_SEQUENCE, Due
 from emulator.engine.accounts import Account
 from emulator.engine.announcements import Announcements
 from emulator.engine.changes import Changes
@@ -146,16 +146,22 @@ class Timekeeper:
         """
         async with account.advancing:
             account.check_open()
+            # What a stopped advance has left is fired by the first look at what is due.
+            account.collector = account.unsettled
             try:
-                effects = await self._begin(account, waits=target.waits)
                 course = _Course(
                     until=await self._until(account, target, param),
                     frozen=frozen,
                     deadline_ms=self._wall.monotonic_ms() + LONGEST_ADVANCE_MS,
                     waits=target.waits,
                 )
-                is_settled = await self._advance(account, course, effects)
-                account.unsettled = None if is_settled else effects
+                effects = account.collector = account.unsettled or Effects()
+                await self._database.write(partial(self._begin, account=account, course=course))
+                if course.waits:
+                    account.unsettled = effects
+                is_settled = await self._advance(account, course)
+                if is_settled:
+                    account.unsettled = None
             finally:
                 account.collector = None
                 if account.clock.is_standing and not account.clock.is_frozen:
@@ -187,43 +193,46 @@ class Timekeeper:
             raise InvalidField(param, "The clock cannot pass the year 9988.", kind="clock")
         return until
 
-    async def _begin(self, account: Account, *, waits: bool) -> Effects:
-        """Stop the clock where it is, and remember what was due before."""
+    @staticmethod
+    def _begin(tx: Transaction, *, account: Account, course: "_Course") -> None:
+        """Stop the clock where it is, and tell what is due by now from what will be."""
+        if account.collector is None:
+            return  # Whoever asked for it was cancelled.
+        clock = account.clock
+        tx.undo.append(partial(clock.restore, clock.state()))
+        clock.stand_at(clock.now())
+        account.collector.begin((clock.now(), tx.next_timer()), waits=course.waits)
 
-        def begin(tx: Transaction) -> DueKey:
-            clock = account.clock
-            tx.undo.append(partial(clock.restore, clock.state()))
-            clock.stand_at(clock.now())
-            return clock.now(), tx.next_timer()
-
-        since = await self._database.write(begin)
-        effects = account.unsettled or Effects(since, horizon=None)
-        effects.horizon = since if waits else None
-        account.collector = effects
-        return effects
-
-    async def _advance(self, account: Account, course: "_Course", effects: Effects) -> bool:
+    async def _advance(self, account: Account, course: "_Course") -> bool:
         """Take step after step; whether it has arrived before a limit was met."""
-        if course.waits and not await self._webhooks.settle(account, course.deadline_ms):
-            return False
-        step = partial(self._step, account=account, course=course, effects=effects)
-        while True:
+        is_late = course.waits and not await self._wait_for_attempts(account, course)
+        step = partial(self._step, account=account, course=course)
+        while not is_late:
             reached = await self._database.write(step, is_long=True)
             if reached is _Reached.END:
                 return True
-            is_late = self._wall.monotonic_ms() > course.deadline_ms
-            if effects.count >= MOST_EFFECTS or is_late:
-                return False
-            if reached is _Reached.ATTEMPTS and not await self._webhooks.settle(
-                account, course.deadline_ms
-            ):
-                return False
+            is_late = self._has_met_a_limit(account, course) or (
+                reached is _Reached.ATTEMPTS and not await self._wait_for_attempts(account, course)
+            )
+        if course.waits:
+            # So that what is under way now, or about to be, is an effect of the next one.
+            await self._database.write(partial(self._begin, account=account, course=course))
+        return False
 
-    def _step(
-        self, tx: Transaction, *, account: Account, course: "_Course", effects: Effects
-    ) -> "_Reached":
+    def _has_met_a_limit(self, account: Account, course: "_Course") -> bool:
+        effects = account.collector
+        return self._wall.monotonic_ms() > course.deadline_ms or (
+            effects is not None and effects.count >= MOST_EFFECTS
+        )
+
+    async def _wait_for_attempts(self, account: Account, course: "_Course") -> bool:
+        return await self._webhooks.wait_for_due(account, course.deadline_ms)
+
+    def _step(self, tx: Transaction, *, account: Account, course: "_Course") -> "_Reached":
         """Fire a chunk of timers, or let attempts be made, with the clock at their instant."""
-        clock = account.clock
+        clock, effects = account.clock, account.collector
+        if effects is None:
+            return _Reached.END  # Whoever asked for it was cancelled.
         tx.undo.append(partial(clock.restore, clock.state()))
         attempt = self._webhooks.next_due(tx, account) if course.waits else None
         limit = (course.until, LAST_SEQUENCE)

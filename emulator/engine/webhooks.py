@@ -130,14 +130,14 @@ class Webhooks:
             if owner.endpoints:
                 self._dispatcher.stir(owner)
 
-    async def settle(self, account: Account, deadline_ms: float) -> bool:
+    async def wait_for_due(self, account: Account, deadline_ms: float) -> bool:
         """Wait until all attempts that are due have been made, or for monotonic time.
 
         Returns whether they have.
         """
         if self._dispatching is None:
             return True
-        return await self._dispatcher.settle(account, deadline_ms)
+        return await self._dispatcher.wait_for_due(account, deadline_ms)
 
     async def head_start(self, owner: Owner, payment_id: str) -> None:
         """Let what a scenario wants to arrive before an answer arrive, for two seconds at most."""

@@ -41,7 +41,7 @@ _HELD = (
     f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_by_payment"
     " WHERE is_held = 1 AND payment IN ({}) ORDER BY position"
 )
-_SETTLE = (
+_UPDATE = (
     "UPDATE deliveries SET state = ?, attempts = ?, due_at = ?, is_held = ? WHERE position = ?"
 )
 _CANCEL_ALL = (
@@ -200,10 +200,10 @@ def held(tx: Transaction, payments: Collection[int]) -> dict[int, list[Delivery]
     return found
 
 
-def settle(tx: Transaction, delivery: Delivery) -> None:
+def update(tx: Transaction, delivery: Delivery) -> None:
     """Write how a delivery stands after an attempt."""
     tx.execute(
-        _SETTLE,
+        _UPDATE,
         (
             delivery.state.value,
             delivery.attempts,

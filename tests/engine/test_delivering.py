@@ -283,3 +283,30 @@ async def test_a_reset_gives_the_endpoint_back_as_it_was_given(tmp_path: Path) -
             await emulator.control("POST", "/reset")
             [given] = (await emulator.control("GET", "/webhook_endpoints")).json()["data"]
             assert given == first
+
+
+async def test_a_ping_of_a_deleted_account_tells_nothing_of_the_one_after_it(
+    emulator: World,
+) -> None:
+    """Without others the next account has the same number, and its rows the same places."""
+    answered = asyncio.Event()
+
+    async def answer(_: Received) -> Reply:
+        await answered.wait()
+        return Reply()
+
+    async with receiving(answer) as slow, receiving(lambda _: Reply(status=500)) as receiver:
+        old = (await emulator.control("POST", "/accounts", {"seed": 1})).json()["test_key"]
+        endpoint = await register(emulator, slow.url, old)
+        path = f"/webhook_endpoints/{endpoint['id']}/ping"
+        pinging = asyncio.create_task(emulator.control("POST", path, key=old))
+        await slow.wait_for(1)
+        await emulator.control("POST", "/reset", {"all": True})
+        new = (await emulator.control("POST", "/accounts", {"seed": 1})).json()["test_key"]
+        await register(emulator, receiver.url, new)
+        await emulator.create(new)
+        await emulator.advance(0, new)
+        before = (await emulator.control("GET", "/deliveries", key=new)).json()
+        answered.set()
+        assert (await pinging).status_code == 404
+        assert (await emulator.control("GET", "/deliveries", key=new)).json() == before

@@ -456,3 +456,15 @@ async def flowed(emulator: World, received: list[Received], key: str) -> None:
         await emulator.control("GET", "/deliveries", key=key)
     frozen = (await emulator.control("GET", "/deliveries")).json()["data"]
     assert [len(delivery["attempts"]) for delivery in frozen] == [1]
+
+
+async def test_a_resend_that_is_answered_with_410_ends_the_schedule_too() -> None:
+    async with telling(replies(Reply(status=500), Reply(status=410))) as told:
+        await told.emulator.create()
+        await told.settle()
+        [delivery] = await told.deliveries()
+        resent = await told.emulator.control("POST", f"/deliveries/{delivery['id']}/resend")
+        assert resent.json()["status"] == "cancelled"
+        assert resent.json()["next_attempt_at"] is None
+        assert await told.advance(100) == []
+        assert len(told.receiver.received) == 2
