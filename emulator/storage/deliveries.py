@@ -49,8 +49,8 @@ _CANCEL_ALL = (
     " WHERE endpoint = ? AND due_at IS NOT NULL"
 )
 _ATTEMPT_COLUMNS = (
-    "delivery, number, at, cause, tamper, url, request_headers, status, response_headers,"
-    " response_body, error, advice, duration_ms"
+    "delivery, number, at, trigger, tamper, url, request_headers, status, response_headers,"
+    " response_body, error, cause, duration_ms"
 )
 _INSERT_ATTEMPT = (
     f"INSERT INTO attempts ({_ATTEMPT_COLUMNS}) VALUES (?1,"

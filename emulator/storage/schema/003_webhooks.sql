@@ -37,7 +37,7 @@ CREATE TABLE attempts (
     delivery         INTEGER NOT NULL,
     number           INTEGER NOT NULL,
     at               INTEGER NOT NULL,
-    cause            TEXT    NOT NULL,   -- why it was made: schedule, resend or ping
+    trigger          TEXT    NOT NULL,   -- why it was made: schedule, resend or ping
     tamper           TEXT,
     url              TEXT    NOT NULL,
     request_headers  TEXT    NOT NULL,   -- JSON: pairs of name and value
@@ -45,7 +45,7 @@ CREATE TABLE attempts (
     response_headers TEXT,               -- JSON, as above
     response_body    TEXT,
     error            TEXT,
-    advice           TEXT,
+    cause            TEXT,               -- of the error, as far as can be guessed
     duration_ms      REAL    NOT NULL,
     PRIMARY KEY (delivery, number)
 ) STRICT, WITHOUT ROWID;
