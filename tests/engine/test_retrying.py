@@ -368,7 +368,7 @@ async def test_a_clock_that_is_let_flow_takes_up_what_is_due() -> None:
         await told.receiver.wait_for(2)
 
 
-async def test_a_thousand_events_reach_a_receiver_that_refuses_each_at_first() -> None:
+async def test_many_events_reach_a_receiver_that_refuses_each_at_first() -> None:
     refused: set[str] = set()
 
     def answer(received: Received) -> Reply:
@@ -377,9 +377,9 @@ async def test_a_thousand_events_reach_a_receiver_that_refuses_each_at_first() -
         return Reply(status=500 if name in refused else 200)
 
     async with telling(answer) as told:
-        await tell_a_thousand(told)
+        await tell(told, 200)
         await told.advance(1)
-        assert len(told.receiver.received) == 2_000
+        assert len(told.receiver.received) == 400
         states = {delivery["status"] for delivery in await told.deliveries("?limit=1000")}
         assert states == {"succeeded"}
 
@@ -387,7 +387,7 @@ async def test_a_thousand_events_reach_a_receiver_that_refuses_each_at_first() -
 async def test_a_thousand_events_reach_a_receiver_that_fails_every_second_request() -> None:
     """Half of those that are left fail at each instant: one is left after ten attempts."""
     async with telling(every_second(), profile="standard") as told:
-        await tell_a_thousand(told)
+        await tell(told, 1_000)
         await told.advance(77 * 3_600)
         failed = await told.deliveries("?status=failed")
         assert len(failed) <= 1
@@ -399,13 +399,13 @@ async def test_a_thousand_events_reach_a_receiver_that_fails_every_second_reques
         assert len(set(told.ids)) == 1_000
 
 
-async def tell_a_thousand(told: Told) -> None:
-    for _ in range(500):
+async def tell(told: Told, count: int) -> None:
+    for _ in range(count // 2):
         payment = await told.emulator.create(expires_in=1_000_000)
         body = {"status": "processing"}
         await told.emulator.control("POST", f"/payments/{payment['id']}/transition", body)
     await told.settle()
-    assert len(told.receiver.received) == 1_000
+    assert len(told.receiver.received) == count
 
 
 def every_second() -> Any:
