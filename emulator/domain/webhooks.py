@@ -18,7 +18,6 @@ LONGEST_HEAD_START_MS = 2_000
 LONGEST_HOLD_MS = 60_000
 
 EVENT_TYPES_IN_ORDER = tuple(EVENT_TYPES.values())
-PING = "ping"
 
 
 class Profile(StrEnum):

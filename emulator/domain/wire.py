@@ -8,6 +8,9 @@ from emulator.domain.payment import CURRENCY, EVENT_TYPES, Event, Payment
 from emulator.domain.timers import Timer, TimerKind
 from emulator.domain.transitions import Change
 
+# The type of an event that tells of no payment.
+PING = "ping"
+
 
 def payment_json(payment: Payment) -> str:
     """The payment object: exactly the contract's 13 fields, in its order.
@@ -40,9 +43,9 @@ def event_json(event: Event, payment: Payment, *, event_id: str, mode: Mode) -> 
 
 
 def ping_json(*, event_id: str, at: Instant, mode: Mode) -> str:
-    """The body of a ping: an event that tells of no payment."""
+    """The body of a ping."""
     return (
-        f'{{"id":"{event_id}","object":"event","type":"ping",'
+        f'{{"id":"{event_id}","object":"event","type":"{PING}",'
         f'"timestamp":"{format_instant(at)}","mode":"{mode.value}","data":{{}}}}'
     )
 

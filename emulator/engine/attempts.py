@@ -11,7 +11,6 @@ from emulator.clock import Wall, pause
 from emulator.domain.instants import Instant, format_instant
 from emulator.domain.timers import ATTEMPT, ComingAttempt, Due, DueKey
 from emulator.domain.webhooks import (
-    PING,
     DeliveryState,
     Endpoint,
     Request,
@@ -19,7 +18,7 @@ from emulator.domain.webhooks import (
     Tamper,
     Trigger,
 )
-from emulator.domain.wire import event_json, ping_json
+from emulator.domain.wire import PING, event_json, ping_json
 from emulator.engine.accounts import Account, Owner
 from emulator.engine.endpoints import put_endpoint
 from emulator.engine.history import event_id, payment_at

@@ -175,8 +175,10 @@ class Dispatcher:
             endpoint = lane.owner.endpoints.get(lane.endpoint)
             if endpoint is not None and endpoint.is_enabled:
                 await self._attempts.make(one, endpoint, Trigger.SCHEDULE)
-            else:  # Since it was looked at.
-                await self._database.write(partial(_give_up, endpoint=lane.endpoint))
+            else:
+                # Disabled since it was looked at: what is still due would be looked at for ever.
+                give_up = partial(deliveries.cancel_all, endpoint=lane.endpoint)
+                await self._database.write(give_up)
         except NotReady:
             return  # The program ends.
         except Exception:
@@ -267,10 +269,6 @@ class Dispatcher:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-
-def _give_up(tx: Transaction, *, endpoint: int) -> None:
-    deliveries.cancel_all(tx, endpoint)
 
 
 def _is_due(tx: Transaction, *, account: Account) -> bool:

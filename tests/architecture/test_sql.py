@@ -5,13 +5,19 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from emulator.storage.migrations import migrations
 from tests.architecture.tools import modules, parsed
 
+TABLES = [
+    table
+    for step in migrations()
+    for table in re.findall(r"^CREATE TABLE (\w+)", step.script, re.MULTILINE)
+]
 SQL = re.compile(
     r"^\s*(SELECT\s|INSERT\s+(OR\s+\w+\s+)?INTO\s|REPLACE\s+INTO\s|UPDATE\s+\w+\s+SET\s|DELETE\s+FROM\s"
     r"|(CREATE|DROP|ALTER)\s+(UNIQUE\s+)?(TABLE|INDEX|TRIGGER|VIEW)\s|PRAGMA\s|BEGIN\b|COMMIT\b"
     r"|ROLLBACK\b|SAVEPOINT\s|RELEASE\s|WITH\s+RECURSIVE\s|VACUUM\b|ATTACH\s)"
-    r"|\sFROM\s+(accounts|payments|events|timers|rule_uses)\b"
+    rf"|\sFROM\s+({'|'.join(TABLES)})\b"
 )
 
 
@@ -36,6 +42,7 @@ def test_there_is_no_sql_outside_of_storage() -> None:
 
 
 def test_sql_is_found_where_it_is() -> None:
+    assert {"payments", "deliveries"} <= set(TABLES)
     storage = [name for name, path in modules() if sql_in(path)]
     assert {"emulator/storage/payments.py", "emulator/storage/timers.py"} <= set(storage)
 

@@ -16,12 +16,12 @@ from emulator.domain.transitions import TRANSITIONS
 from emulator.domain.webhooks import (
     EVENT_TYPES_IN_ORDER,
     MOST_ENDPOINTS,
-    PING,
     ROTATION_OVERLAP_MS,
     DeliveryState,
     Profile,
     Tamper,
 )
+from emulator.domain.wire import PING
 from emulator.engine.dispatcher import MOST_UNDER_WAY
 from emulator.engine.timekeeper import LONGEST_ADVANCE_MS
 from emulator.scenarios.vocabulary import MOST_COPIES, WEBHOOK_THEN_KEYS
