@@ -71,6 +71,7 @@ class Timekeeper:
         settling: Settling,
         announcements: Announcements,
         webhooks: Webhooks,
+        most_effects: int = MOST_EFFECTS,
     ) -> None:
         self._database = database
         self._wall = wall
@@ -78,6 +79,7 @@ class Timekeeper:
         self._settling = settling
         self._announcements = announcements
         self._webhooks = webhooks
+        self._most_effects = most_effects
 
     async def read(self, account: Account) -> Reading:
         await self._settling.settle(account)
@@ -222,7 +224,7 @@ class Timekeeper:
     def _has_met_a_limit(self, account: Account, course: "_Course") -> bool:
         effects = account.collector
         return self._wall.monotonic_ms() > course.deadline_ms or (
-            effects is not None and effects.count >= MOST_EFFECTS
+            effects is not None and effects.count >= self._most_effects
         )
 
     async def _wait_for_attempts(self, account: Account, course: "_Course") -> bool:

@@ -190,7 +190,7 @@ class _Exchange:
         )
         try:
             async for part in received.aiter_raw():
-                self._body += part
+                self._body += part[: MOST_BYTES_READ - len(self._body)]
                 if len(self._body) >= MOST_BYTES_READ:
                     break
         finally:

@@ -1,0 +1,87 @@
+"""An advance that its limit of effects stops, and those that go on from there."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from emulator.engine.timekeeper import MOST_EFFECTS, Advanced, Target, Timekeeper
+from tests.engine.telling import attempts_in, telling
+from tests.world import START_MS, World
+
+LIMIT = 2
+PAYMENTS = 5
+
+
+def test_an_advance_has_a_hundred_thousand_effects_at_most() -> None:
+    assert MOST_EFFECTS == 100_000
+
+
+def limited(emulator: World) -> Timekeeper:
+    """The timekeeper of a world, with a limit that is soon met."""
+    usual = emulator.running.engine.timekeeper
+    return Timekeeper(
+        database=usual._database,
+        wall=usual._wall,
+        changes=usual._changes,
+        settling=usual._settling,
+        announcements=usual._announcements,
+        webhooks=usual._webhooks,
+        most_effects=LIMIT,
+    )
+
+
+async def advanced_often(emulator: World, until: int) -> list[Advanced]:
+    """Advances to one instant, as many as it takes."""
+    timekeeper, account = limited(emulator), emulator.running.engine.directory.first
+    found = [await timekeeper.advance(account, Target(until=until))]
+    while not found[-1].is_settled:
+        found.append(await timekeeper.advance(account, Target(until=until)))
+    return found
+
+
+def effects_of(found: Sequence[Advanced]) -> list[dict[str, Any]]:
+    return [json.loads(effect) for advanced in found for effect in advanced.effects]
+
+
+@pytest.mark.parametrize("at_one_instant", [True, False])
+async def test_every_effect_is_listed_once_though_the_limit_stops_it(
+    at_one_instant: bool,
+) -> None:
+    async with telling() as told:
+        created = [
+            await told.emulator.create(expires_in=60 if at_one_instant else 60 + number)
+            for number in range(PAYMENTS)
+        ]
+        await told.settle()
+        found = await advanced_often(told.emulator, START_MS + 100_000)
+        effects = effects_of(found)
+        assert len(found) > 1
+        expired = [effect["payment"] for effect in effects if effect["type"] == "payment.expired"]
+        assert expired == [payment["id"] for payment in created]
+        assert [effect["payment"] for effect in attempts_in(effects)] == expired
+        assert found[-1].now == START_MS + 100_000
+
+
+async def test_what_was_sent_between_two_advances_is_an_effect_of_the_second() -> None:
+    async with telling() as told:
+        for _ in range(PAYMENTS):
+            await told.emulator.create(expires_in=60)
+        await told.settle()
+        account = told.emulator.running.engine.directory.first
+        target = Target(until=START_MS + 60_000)
+        stopped = await limited(told.emulator).advance(account, target)
+        assert not stopped.is_settled
+        await told.receiver.wait_for(2 * PAYMENTS)
+        went_on = await told.emulator.running.engine.timekeeper.advance(account, target)
+        assert went_on.is_settled
+        assert len(attempts_in(effects_of([stopped, went_on]))) == PAYMENTS
+
+
+async def test_the_last_chunk_arrives_though_it_goes_beyond_the_limit(emulator: World) -> None:
+    for _ in range(PAYMENTS):
+        await emulator.create(expires_in=60)
+    found = await advanced_often(emulator, START_MS + 60_000)
+    assert [len(advanced.effects) for advanced in found] == [PAYMENTS]
+    assert found[-1].now == START_MS + 60_000
