@@ -2,10 +2,15 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from emulator.domain.accounts import Mode
+from emulator.domain.faults import ApiRequest, Fault
 from emulator.domain.outcomes import Outcome
 from emulator.domain.webhooks import Oddity
+
+if TYPE_CHECKING:
+    from emulator.scenarios.steps import Step
 
 
 class Section(StrEnum):
@@ -13,6 +18,7 @@ class Section(StrEnum):
 
     OUTCOMES = "outcomes"
     EXPIRY = "expiry"
+    FAULTS = "faults"
     WEBHOOKS = "webhooks"
 
 
@@ -58,6 +64,36 @@ class ExpiryRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FaultWhen:
+    """Which requests a fault strikes; None asks for nothing.
+
+    `nth`, `every` and `chance` count the requests that the rest of it matches, from 1 on, per
+    account, mode and rule: just the nth, each that is a multiple of `every`, each with a chance
+    of 0 to 1.
+    """
+
+    mode: Mode | None = None
+    request: ApiRequest | None = None
+    nth: int | None = None
+    every: int | None = None
+    chance: float | None = None
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it has to be known how many requests there were."""
+        return not (self.nth is None and self.every is None and self.chance is None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultRule:
+    """What goes wrong with requests of the contract."""
+
+    when: FaultWhen = field(default_factory=FaultWhen)
+    then: Fault
+    times: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookWhen:
     """What must all be true of an event for a rule to apply; None asks for nothing."""
 
@@ -83,4 +119,6 @@ class Scenario:
     enabled: bool = True
     outcomes: tuple[OutcomeRule, ...] = ()
     expiry: tuple[ExpiryRule, ...] = ()
+    faults: tuple[FaultRule, ...] = ()
     webhooks: tuple[WebhookRule, ...] = ()
+    script: "tuple[Step, ...]" = ()
