@@ -40,14 +40,18 @@ async def compose(
     api_port: int,
     checkout_port: int,
     write_log: Callable[[str], object],
+    stamps_business_time: bool = False,
 ) -> AsyncIterator[Running]:
-    """The program without its sockets. Raises ScenarioError, UnusableDatabase."""
+    """The program without its sockets. Raises ScenarioError, UnusableDatabase.
+
+    `stamps_business_time` is of a replay: see Rulings.
+    """
     given = given_scenarios(settings)
     checkout = CheckoutAddress(base=settings.public_checkout_url(checkout_port))
     async with open_engine(
         database_path=settings.database,
         wall=wall,
-        rulings=_rulings(settings),
+        rulings=_rulings(settings, stamps_business_time=stamps_business_time),
         checkout=checkout,
         load_scenarios=lambda: _in_force(given),
     ) as engine:
@@ -84,7 +88,7 @@ def shipped_scenarios() -> "tuple[Scenario, ...]":
     return load_paths([data_directory("scenarios")])
 
 
-def _rulings(settings: Settings) -> Rulings:
+def _rulings(settings: Settings, *, stamps_business_time: bool) -> Rulings:
     return Rulings(
         first_test_key=settings.test_key,
         first_live_key=settings.live_key,
@@ -97,6 +101,7 @@ def _rulings(settings: Settings) -> Rulings:
             if settings.webhook_url is None
             else GivenEndpoint(url=settings.webhook_url, secret=settings.webhook_secret)
         ),
+        stamps_business_time=stamps_business_time,
     )
 
 

@@ -98,10 +98,13 @@ def errand_of(tx: Transaction, owner: Owner, delivery: Delivery) -> Errand:
 class Attempts:
     """Makes attempts and writes down how they ended."""
 
-    def __init__(self, *, database: Database, wall: Wall, sender: Sender) -> None:
+    def __init__(
+        self, *, database: Database, wall: Wall, sender: Sender, stamps_business_time: bool
+    ) -> None:
         self._database = database
         self._wall = wall
         self._sender = sender
+        self._stamps_business_time = stamps_business_time
 
     async def make(self, errand: Errand, endpoint: Endpoint, trigger: Trigger) -> None:
         """Make one attempt; it is written down when this returns.
@@ -111,9 +114,8 @@ class Attempts:
         account = errand.owner.account
         at = account.clock.now()
         tamper = errand.delivery.tamper if trigger is Trigger.SCHEDULE else None
-        message = Message(
-            event_id=errand.event_id, timestamp_s=self._wall.now_ms() // 1000, body=errand.body
-        )
+        stamp = at if self._stamps_business_time else self._wall.now_ms()
+        message = Message(event_id=errand.event_id, timestamp_s=stamp // 1000, body=errand.body)
         sent = request(
             message,
             url=endpoint.url,

@@ -58,7 +58,13 @@ async def open_engine(
     announcements = Announcements(wall)
     rules = Rules(load_scenarios)
     async with Database(database_path) as database:
-        webhooks = Webhooks(database=database, wall=wall, rules=rules, given=rulings.endpoint)
+        webhooks = Webhooks(
+            database=database,
+            wall=wall,
+            rules=rules,
+            given=rulings.endpoint,
+            stamps_business_time=rulings.stamps_business_time,
+        )
         changes = Changes(rendered, announcements, webhooks)
         settling = Settling(database=database, wall=wall, changes=changes)
         directory = Directory(

@@ -19,7 +19,11 @@ DEFAULT_NAME = "Test Merchant"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rulings:
-    """What the settings decide about every account."""
+    """What the settings decide about every account.
+
+    `stamps_business_time` puts the account's clock in `webhook-timestamp`, where nobody but a
+    replay receives it: real time would make each run another one.
+    """
 
     first_test_key: str
     first_live_key: str
@@ -28,6 +32,7 @@ class Rulings:
     rate_limit: RateLimit | None
     auto_provision: bool
     endpoint: GivenEndpoint | None = None
+    stamps_business_time: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,12 +38,19 @@ class Webhooks:
     """What the other verbs ask of webhooks; all of it costs nothing where nobody listens."""
 
     def __init__(
-        self, *, database: Database, wall: Wall, rules: Rules, given: GivenEndpoint | None
+        self,
+        *,
+        database: Database,
+        wall: Wall,
+        rules: Rules,
+        given: GivenEndpoint | None,
+        stamps_business_time: bool,
     ) -> None:
         self._database = database
         self._wall = wall
         self._rules = rules
         self._given = given
+        self._stamps_business_time = stamps_business_time
         # What the first account has at start, by the number of the owner, and again after a reset.
         self._founding: dict[int, Endpoint] = {}
         self._dispatching: asyncio.Task[None] | None = None
@@ -71,7 +78,12 @@ class Webhooks:
     def _attempts(self) -> "Attempts":
         from emulator.engine.attempts import Attempts
 
-        return Attempts(database=self._database, wall=self._wall, sender=self._sender)
+        return Attempts(
+            database=self._database,
+            wall=self._wall,
+            sender=self._sender,
+            stamps_business_time=self._stamps_business_time,
+        )
 
     @cached_property
     def _dispatcher(self) -> "Dispatcher":

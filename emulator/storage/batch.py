@@ -17,7 +17,7 @@ _RELEASE = "RELEASE work"
 _ROLLBACK_TO = "ROLLBACK TO work"
 _LAST_ORDINAL = {
     table: f"SELECT max(position) FROM {table} WHERE position BETWEEN ? AND ?"
-    for table in ("payments", "events", "endpoints", "deliveries")
+    for table in ("payments", "events", "endpoints", "deliveries", "actions")
 }
 _TIMERS = "timers"
 _LAST_TIMER = (
