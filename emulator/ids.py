@@ -132,3 +132,14 @@ def form_token(key: bytes, checkout: str) -> str:
     """The anti-CSRF token of one checkout's forms."""
     digest = blake2b(checkout.encode(), key=key, person=b"form", digest_size=_ID_LENGTH).digest()
     return digest.translate(_READABLE).decode("ascii")
+
+
+def fault_id(key: bytes, ordinal: int) -> str:
+    return "flt_" + _draw(key, b"fault", ordinal, _ID_LENGTH)
+
+
+def chance(key: bytes, place: str, ordinal: int) -> float:
+    """A number from 0 up to but not 1: the ordinal-th draw at a place where chance decides."""
+    scope = blake2b(place.encode(), digest_size=8).digest()
+    draw = blake2b(scope + ordinal.to_bytes(8, "big"), key=key, person=b"chance", digest_size=7)
+    return (int.from_bytes(draw.digest(), "big") >> 3) / (1 << 53)

@@ -5,9 +5,6 @@ routing, and half of what a request costs would be the framework.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
-from typing import Any
 
 from emulator import ids
 from emulator.api.authentication import bearer_key
@@ -18,53 +15,44 @@ from emulator.api.errors import (
     error_headers,
     status_of,
 )
+from emulator.api.exchange import Exchange, Header, Line, Receive, Reply, Scope, Send
 from emulator.api.oddities import (
     Oddity,
     duplicate_parameters,
     first_objection,
     frequent_polling,
     idempotency_key_header,
+    slugs_of,
     warning_header,
 )
 from emulator.api.parameters import CreateRules, check_order
 from emulator.api.queries import KNOWN as KNOWN_QUERY
 from emulator.api.queries import page_query, parse_query
+from emulator.clock import Wall
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import InvalidField, NotReady, RateLimitExceeded, Refusal, UnknownRoute
 from emulator.engine.accounts import Owner
 from emulator.engine.directory import Directory
+from emulator.engine.faults import Faults
+from emulator.engine.journal import Entry, kept
 from emulator.engine.payments import Payments
 from emulator.storage.payments import PageQuery
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
-Header = tuple[bytes, bytes]
-WriteWhole = Callable[[int, list[Header], bytes], None]
-
 COLLECTION = "/v1/payments"
-# Where a server that can write a whole response in one go says how: ASGI takes two messages.
-WHOLE_REPLY = "emulator.whole_reply"
 USUAL_READS = 30
 MOST_COUNTED_PAYMENTS = 10_000
 
 _ITEM = COLLECTION + "/"
+# As in `domain.faults.ApiRequest`, which starting does not need.
+_CREATE, _RETRIEVE, _LIST = "create_payment", "retrieve_payment", "list_payments"
+_FIRST_ERROR = 400
+# In place of a status, where the client has gone away before it was answered.
+NOBODY_THERE = 0
 _JSON: Header = (b"content-type", b"application/json")
 _NO_STORE: Header = (b"cache-control", b"no-store")
 _REPLAYED: Header = (b"idempotent-replayed", b"true")
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class Reply:
-    """What is going to be answered."""
-
-    status: int
-    body: bytes
-    headers: list[Header]
 
 
 class PaymentsApi:
@@ -75,55 +63,66 @@ class PaymentsApi:
         *,
         directory: Directory,
         payments: Payments,
+        faults: Faults,
         rules: CreateRules,
         is_strict: bool,
         stream: bytes,
+        wall: Wall,
     ) -> None:
         self._directory = directory
         self._payments = payments
+        self._faults = faults
         self._rules = rules
         self._is_strict = is_strict
+        self._wall = wall
         # The ids of requests that turn out to be nobody's.
         self._stream = stream
         self._strangers = 0
 
     async def answer(
-        self, scope: Scope, receive: Receive, send: Send, write_whole: WriteWhole | None = None
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        *,
+        line: Line | None = None,
+        started_ms: float = 0.0,
     ) -> int:
-        """Answer a request; returns the status, 0 when the client has gone away."""
-        headers: dict[bytes, bytes] = dict(scope["headers"])
-        owner: Owner | None = None
-        odd: list[Oddity] = []
+        """Answer a request; returns the status, 0 when nothing was answered."""
+        exchange = Exchange(scope, receive)
         try:
-            key = bearer_key(headers.get(b"authorization"))
+            key = bearer_key(exchange.headers.get(b"authorization"))
             owner = self._directory.known_owner(key) or await self._directory.owner_of(key)
-            reply = await self._reply(owner, scope, headers, receive, odd)
+            exchange.owner = owner
+            reply = await self._reply(exchange, owner)
         except Refusal as refusal:
             reply = Reply(status_of(refusal), error_body(refusal), error_headers(refusal))
         except ClientGone:
-            return 0
+            reply = Reply(NOBODY_THERE, b"", [])
         except NotReady:
             # At the very end; the contract's statuses have no 503.
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
         except Exception:
             logger.exception("%s %s failed", scope["method"], scope["path"])
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
-        if odd:
-            reply.headers.append((b"emulator-warning", warning_header(odd)))
-        reply.headers += [
+        request_id = self._request_id(exchange.owner)
+        if exchange.owner is not None:
+            duration_ms = self._wall.monotonic_ms() - started_ms
+            exchange.owner.journal.add(
+                _entry(exchange, exchange.owner, request_id, reply, duration_ms)
+            )
+        headers = reply.headers
+        if exchange.odd:
+            headers.append((b"emulator-warning", warning_header(exchange.odd)))
+        headers += [
             _JSON,
             (b"content-length", b"%d" % len(reply.body)),
             _NO_STORE,
-            (b"request-id", self._request_id(owner)),
+            (b"request-id", request_id),
         ]
-        if write_whole is not None:
-            write_whole(reply.status, reply.headers, reply.body)
-        else:
-            await send(
-                {"type": "http.response.start", "status": reply.status, "headers": reply.headers}
-            )
-            await send({"type": "http.response.body", "body": reply.body})
-        return reply.status
+        if reply.status != NOBODY_THERE:
+            await _deliver(reply, send, line)
+        return reply.sent_status
 
     def _request_id(self, owner: Owner | None) -> bytes:
         if owner is None:
@@ -132,42 +131,48 @@ class PaymentsApi:
         owner.requests += 1
         return ids.request_id(owner.request_stream, owner.requests)
 
-    async def _reply(
-        self,
-        owner: Owner,
-        scope: Scope,
-        headers: dict[bytes, bytes],
-        receive: Receive,
-        odd: list[Oddity],
-    ) -> Reply:
+    async def _reply(self, exchange: Exchange, owner: Owner) -> Reply:
         _check_rate(owner)
-        if b"idempotency-key" in headers:
-            odd.append(idempotency_key_header())
-        method, path = scope["method"], scope["path"]
-        if path == COLLECTION:
-            if method == "POST":
-                return await self._create(owner, scope, headers, receive, odd)
-            if method == "GET":
-                return await self._list(owner, scope, odd)
-        elif method == "GET" and path.startswith(_ITEM):
-            payment_id = path[len(_ITEM) :]
-            if payment_id and "/" not in payment_id:
-                return await self._retrieve(owner, payment_id, scope, odd)
-        raise UnknownRoute(method, path)
+        if b"idempotency-key" in exchange.headers:
+            exchange.odd.append(idempotency_key_header())
+        request = _request(exchange.scope)
+        if owner.account.rules.faults:
+            return await self._reply_or_fail(exchange, owner, request)
+        return await self._reply_truly(exchange, owner, request)
 
-    async def _create(
-        self,
-        owner: Owner,
-        scope: Scope,
-        headers: dict[bytes, bytes],
-        receive: Receive,
-        odd: list[Oddity],
-    ) -> Reply:
-        check_content_type(headers.get(b"content-type"))
-        raw = await read_body(headers, receive)
-        body, repeated = decode_object(raw)
-        if scope["query_string"]:
-            parse_query(scope["query_string"], (), odd)
+    async def _reply_truly(self, exchange: Exchange, owner: Owner, request: str) -> Reply:
+        if request == _RETRIEVE:
+            return await self._retrieve(exchange, owner)
+        if request == _CREATE:
+            return await self._create(exchange, owner)
+        return await self._list(exchange, owner)
+
+    async def _reply_or_fail(self, exchange: Exchange, owner: Owner, request: str) -> Reply:
+        """The true answer, or what the fault that a scenario has for it makes of it."""
+        chosen = await self._faults.choose(owner, request)
+        if chosen is None:
+            return await self._reply_truly(exchange, owner, request)
+        from emulator.api.striking import strike_after, strike_before, strikes_after
+
+        fault = chosen.rule.then
+        if not strikes_after(fault):
+            exchange.fault = chosen
+            spoiled = await strike_before(fault, self._wall)
+            return spoiled or await self._reply_truly(exchange, owner, request)
+        # Whatever is refused had nothing to lose, and goes its way as a refusal.
+        reply = await self._reply_truly(exchange, owner, request)
+        if await self._faults.spend(owner, chosen):
+            exchange.fault, exchange.instead_of = chosen, reply.status
+            reply = await strike_after(fault, self._wall, reply)
+        return reply
+
+    async def _create(self, exchange: Exchange, owner: Owner) -> Reply:
+        odd, query = exchange.odd, exchange.scope["query_string"]
+        check_content_type(exchange.headers.get(b"content-type"))
+        exchange.body = await read_body(exchange.headers, exchange.receive)
+        body, repeated = decode_object(exchange.body)
+        if query:
+            parse_query(query, (), odd)
         order = check_order(body, self._rules, odd)
         if repeated:
             odd.extend(duplicate_parameters(repeated))
@@ -177,19 +182,20 @@ class PaymentsApi:
             extra.append(_REPLAYED)
         return Reply(201, created.body, extra)
 
-    async def _retrieve(
-        self, owner: Owner, payment_id: str, scope: Scope, odd: list[Oddity]
-    ) -> Reply:
-        if scope["query_string"]:
-            parse_query(scope["query_string"], (), odd)
+    async def _retrieve(self, exchange: Exchange, owner: Owner) -> Reply:
+        odd, query = exchange.odd, exchange.scope["query_string"]
+        payment_id = exchange.scope["path"][len(_ITEM) :]
+        if query:
+            parse_query(query, (), odd)
         body = await self._payments.retrieve(owner, payment_id)
         if owner.mode is Mode.LIVE:
             _count_read(owner, payment_id, odd)
         self._object(odd)
         return Reply(200, body, [])
 
-    async def _list(self, owner: Owner, scope: Scope, odd: list[Oddity]) -> Reply:
-        values = parse_query(scope["query_string"], KNOWN_QUERY, odd)
+    async def _list(self, exchange: Exchange, owner: Owner) -> Reply:
+        odd = exchange.odd
+        values = parse_query(exchange.scope["query_string"], KNOWN_QUERY, odd)
         try:
             query = page_query(values, self._rules.methods, odd)
         except InvalidField as refusal:
@@ -215,6 +221,69 @@ class PaymentsApi:
         objection = self._objection(odd)
         if objection is not None:
             raise objection
+
+
+def _request(scope: Scope) -> str:
+    """Which of the contract's requests it is. Raises UnknownRoute."""
+    method, path = scope["method"], scope["path"]
+    if path == COLLECTION:
+        if method == "POST":
+            return _CREATE
+        if method == "GET":
+            return _LIST
+    elif method == "GET" and path.startswith(_ITEM):
+        payment_id = path[len(_ITEM) :]
+        if payment_id and "/" not in payment_id:
+            return _RETRIEVE
+    raise UnknownRoute(method, path)
+
+
+async def _deliver(reply: Reply, send: Send, line: Line | None) -> None:
+    if line is None:
+        await _send(reply, send)
+    elif reply.is_dropped:
+        line.hang_up()
+    elif reply.cut_at is not None:
+        line.break_off(reply.status, reply.headers, reply.sent_body)
+    else:
+        line.reply(reply.status, reply.headers, reply.body)
+
+
+async def _send(reply: Reply, send: Send) -> None:
+    """Answer without a line. Raises ConnectionResetError where it would have been cut."""
+    is_cut = reply.cut_at is not None
+    if not reply.is_dropped:
+        await send(
+            {"type": "http.response.start", "status": reply.status, "headers": reply.headers}
+        )
+        await send({"type": "http.response.body", "body": reply.sent_body, "more_body": is_cut})
+    if reply.is_dropped or is_cut:
+        raise ConnectionResetError
+
+
+def _entry(
+    exchange: Exchange, owner: Owner, request_id: bytes, reply: Reply, duration_ms: float
+) -> Entry:
+    """What the journal keeps of a request; by position, since every request makes one."""
+    scope, sent = exchange.scope, reply.sent_body
+    return Entry(
+        request_id,
+        owner.account.clock.now(),
+        scope["method"],
+        scope.get("raw_path") or b"",
+        scope["query_string"],
+        reply.sent_status,
+        kept(exchange.body),
+        len(exchange.body),
+        kept(sent),
+        len(sent),
+        slugs_of(exchange.odd) if exchange.odd else (),
+        reply.body if reply.status >= _FIRST_ERROR else b"",
+        _REPLAYED in reply.headers,
+        exchange.fault,
+        exchange.instead_of,
+        duration_ms,
+    )
 
 
 def _check_rate(owner: Owner) -> None:

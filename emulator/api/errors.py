@@ -32,18 +32,26 @@ ANSWERS: Mapping[type[Refusal], Answer] = {
     errors.DuplicateParameter: Answer(400, "duplicate_parameter"),
     errors.IdempotencyKeyHeader: Answer(400, "idempotency_key_header"),
     errors.InvalidField: Answer(400, None),
+    errors.InvalidScenario: Answer(400, "invalid_scenario"),
+    errors.InvalidFault: Answer(400, "invalid_fault"),
     errors.UnknownRoute: Answer(404, "route_not_found"),
     errors.UnknownPayment: Answer(404, "payment_not_found"),
     errors.UnknownCheckout: Answer(404, "payment_not_found"),
     errors.UnknownAccount: Answer(404, "account_not_found"),
     errors.UnknownEndpoint: Answer(404, "webhook_endpoint_not_found"),
     errors.UnknownDelivery: Answer(404, "delivery_not_found"),
+    errors.UnknownScenario: Answer(404, "scenario_not_found"),
+    errors.UnknownFault: Answer(404, "fault_not_found"),
     errors.IdempotencyKeyReused: Answer(409, "idempotency_key_reused"),
     errors.IdempotencyKeyInUse: Answer(409, "idempotency_key_in_use"),
     errors.IllegalTransition: Answer(409, "invalid_state_transition"),
     errors.PaymentNotPayable: Answer(409, "payment_not_payable"),
     errors.AccountIsPermanent: Answer(409, "account_is_permanent"),
     errors.TooManyEndpoints: Answer(409, "too_many_webhook_endpoints"),
+    errors.ScenarioIsPermanent: Answer(409, "scenario_is_permanent"),
+    errors.TooManyScenarios: Answer(409, "too_many_scenarios"),
+    errors.TooManyFaults: Answer(409, "too_many_faults"),
+    errors.TooMuchToRecord: Answer(409, "too_much_to_record"),
     errors.ForbiddenOrigin: Answer(403, "forbidden_origin"),
     errors.NotReady: Answer(503, "not_ready"),
 }
@@ -67,9 +75,13 @@ def code_of(refusal: Refusal) -> str:
 
 def error_body(refusal: Refusal) -> bytes:
     """The contract's error object (section 7); `param` only where one field is at fault."""
-    error = {"code": code_of(refusal), "message": refusal.message}
-    if refusal.param is not None:
-        error["param"] = refusal.param
+    return error_object(code_of(refusal), refusal.message, refusal.param)
+
+
+def error_object(code: str, message: str, param: str | None = None) -> bytes:
+    error = {"code": code, "message": message}
+    if param is not None:
+        error["param"] = param
     return msgspec.json.encode({"error": error})
 
 

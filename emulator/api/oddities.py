@@ -99,10 +99,15 @@ def first_objection(oddities: Iterable[Oddity]) -> Refusal | None:
 
 def warning_header(oddities: list[Oddity]) -> bytes:
     """The value of `Emulator-Warning`: at most 16 slugs, each once, then `more`."""
-    slugs = list(dict.fromkeys(odd.slug for odd in oddities))
+    slugs = slugs_of(oddities)
     if len(slugs) > MOST_SLUGS:
-        slugs = [*slugs[:MOST_SLUGS], "more"]
+        slugs = (*slugs[:MOST_SLUGS], "more")
     return ", ".join(slugs).encode("ascii")
+
+
+def slugs_of(oddities: Iterable[Oddity]) -> tuple[str, ...]:
+    """Each slug once, in order."""
+    return tuple(dict.fromkeys(odd.slug for odd in oddities))
 
 
 def _first_names(names: Iterable[str]) -> dict[str, str]:

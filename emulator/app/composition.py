@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emulator import ids
-from emulator.api.app import ASGIApp, PaymentsApi
+from emulator.api.app import PaymentsApi
+from emulator.api.exchange import ASGIApp
 from emulator.api.parameters import CreateRules
 from emulator.app.gateway import Gateway, Lazily, RequestLog
 from emulator.clock import Wall
 from emulator.engine.engine import Engine, open_engine
 from emulator.engine.founding import Rulings
 from emulator.engine.payments import CheckoutAddress
+from emulator.engine.rules import Origin
 from emulator.engine.webhooks import GivenEndpoint
 from emulator.settings import Settings, data_directory
 
@@ -61,7 +63,7 @@ async def compose(
             api_port=api_port,
             checkout_port=checkout_port,
             engine=engine,
-            gateway=_gateway(settings, engine, log, checkout, checkout_port),
+            gateway=_gateway(settings, engine, log, checkout, checkout_port, wall),
         )
         log.flush()
 
@@ -75,10 +77,14 @@ def given_scenarios(settings: Settings) -> "tuple[Scenario, ...]":
     return load_paths([Path(path) for path in settings.scenarios])[::-1]
 
 
-def _in_force(given: "tuple[Scenario, ...]") -> "tuple[Scenario, ...]":
+def _in_force(given: "tuple[Scenario, ...]") -> "tuple[tuple[Origin, Scenario], ...]":
     from emulator.scenarios.library import in_force
 
-    return in_force(given, shipped_scenarios())
+    named = {scenario.name for scenario in given}
+    return tuple(
+        (Origin.FILE if scenario.name in named else Origin.SHIPPED, scenario)
+        for scenario in in_force(given, shipped_scenarios())
+    )
 
 
 def shipped_scenarios() -> "tuple[Scenario, ...]":
@@ -111,17 +117,20 @@ def _gateway(
     log: RequestLog,
     checkout: CheckoutAddress,
     checkout_port: int,
+    wall: Wall,
 ) -> Gateway:
     stream = ids.stream_key(settings.seed, "gateway")
     return Gateway(
         api=PaymentsApi(
             directory=engine.directory,
             payments=engine.payments,
+            faults=engine.faults,
             rules=CreateRules(
                 methods=settings.methods, allow_http_localhost=settings.allow_http_localhost
             ),
             is_strict=settings.strict,
             stream=ids.stream_key(settings.seed, "strangers"),
+            wall=wall,
         ),
         control=Lazily(lambda: _control(settings, engine, checkout)),
         checkout=Lazily(lambda: _checkout(settings, engine, checkout)),
@@ -133,11 +142,16 @@ def _gateway(
 
 def _control(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
     from emulator.api.authentication import bearer_key
-    from emulator.api.bodies import read_optional_object
+    from emulator.api.bodies import read_optional_object, read_source
     from emulator.app.guard import Guard, HostGuard
     from emulator.control.app import build
 
-    calls = build(engine=engine, bearer_key=bearer_key, read_object=read_optional_object)
+    calls = build(
+        engine=engine,
+        bearer_key=bearer_key,
+        read_object=read_optional_object,
+        read_source=read_source,
+    )
     return Guard(calls, HostGuard(settings, checkout))
 
 

@@ -5,19 +5,10 @@ import logging
 from collections.abc import Callable
 
 from emulator import __version__, ids
-from emulator.api.app import (
-    WHOLE_REPLY,
-    ASGIApp,
-    Header,
-    Message,
-    PaymentsApi,
-    Receive,
-    Scope,
-    Send,
-    WriteWhole,
-)
+from emulator.api.app import PaymentsApi
 from emulator.api.bodies import ClientGone
 from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
+from emulator.api.exchange import LINE, ASGIApp, Header, Line, Message, Receive, Scope, Send
 from emulator.clock import Wall
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.instants import format_instant
@@ -81,12 +72,12 @@ class RequestLog:
 class _Response:
     """What one request is answered with: given its last headers, and written whole if it can be."""
 
-    __slots__ = ("_head", "_request_id", "_send", "_write_whole", "is_begun", "status")
+    __slots__ = ("_head", "_line", "_request_id", "_send", "is_begun", "status")
 
-    def __init__(self, request_id: bytes, send: Send, write_whole: WriteWhole | None) -> None:
+    def __init__(self, request_id: bytes, send: Send, line: Line | None) -> None:
         self._request_id = request_id
         self._send = send
-        self._write_whole = write_whole
+        self._line = line
         self._head: Message | None = None
         self.status = 0
         self.is_begun = False
@@ -104,8 +95,8 @@ class _Response:
         head, self._head = self._head, None
         self.is_begun = True
         if head is not None:
-            if self._write_whole is not None and not message.get("more_body"):
-                self._write_whole(self.status, head["headers"], message.get("body", b""))
+            if self._line is not None and not message.get("more_body"):
+                self._line.reply(self.status, head["headers"], message.get("body", b""))
                 return
             await self._send(head)
         await self._send(message)
@@ -136,13 +127,13 @@ class Gateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started_ms = self._log.start()
         # Taken out, since it leads back to the scope: only the garbage collector ends a circle.
-        write_whole = scope.pop(WHOLE_REPLY, None)
+        line: Line | None = scope.pop(LINE, None)
         path = scope["path"]
         is_contract = path.startswith("/v1/") or path == "/v1"
         if is_contract and scope["server"][1] != self._checkout_port:
-            status = await self._api.answer(scope, receive, send, write_whole)
+            status = await self._api.answer(scope, receive, send, line=line, started_ms=started_ms)
         else:
-            status = await self._route(scope, receive, send, write_whole)
+            status = await self._route(scope, receive, send, line)
         self._log.add(scope, status, started_ms)
 
     def next_request_id(self) -> bytes:
@@ -150,10 +141,8 @@ class Gateway:
         self._requests += 1
         return ids.request_id(self._stream, self._requests)
 
-    async def _route(
-        self, scope: Scope, receive: Receive, send: Send, write_whole: WriteWhole | None
-    ) -> int:
-        response = _Response(self.next_request_id(), send, write_whole)
+    async def _route(self, scope: Scope, receive: Receive, send: Send, line: Line | None) -> int:
+        response = _Response(self.next_request_id(), send, line)
         try:
             await self._dispatch(scope, receive, response.send)
         except Refusal as refusal:

@@ -1,6 +1,6 @@
 """Who may reach what is not the contract: programs on this machine, not web pages."""
 
-from emulator.api.app import ASGIApp, Receive, Scope, Send
+from emulator.api.exchange import ASGIApp, Receive, Scope, Send
 from emulator.domain.errors import ForbiddenOrigin
 from emulator.domain.hosts import authority, is_ip_literal, is_local_name, split_host
 from emulator.engine.payments import CheckoutAddress

@@ -3,7 +3,6 @@
 import asyncio
 import re
 import sys
-from functools import partial
 from typing import Any
 
 import httptools
@@ -13,8 +12,8 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
-from emulator.api.app import WHOLE_REPLY, Header
 from emulator.api.errors import error_body
+from emulator.api.exchange import LINE, Header
 from emulator.app.gateway import Gateway
 from emulator.domain.errors import MalformedHttp, Refusal, UnknownRoute
 
@@ -68,6 +67,62 @@ class JoinedWrites:
         return getattr(self._transport, name)
 
 
+class _Line:
+    """The connection of one request; it leaves uvicorn's cycle as its own `send` would.
+
+    That looks at each header twice, in case an application made one up; ours come from us.
+    """
+
+    __slots__ = ("_cycle", "_transport")
+
+    def __init__(self, transport: JoinedWrites, cycle: RequestResponseCycle) -> None:
+        self._transport = transport
+        self._cycle = cycle
+
+    def reply(self, status: int, headers: list[Header], body: bytes) -> None:
+        cycle = self._cycle
+        if cycle.disconnected:
+            return
+        if cycle.scope["method"] == "HEAD":
+            body = b""
+        self._transport.write_now(self._written(status, headers, body))
+        if not cycle.keep_alive:
+            self._transport.close()
+        self._end()
+
+    def break_off(self, status: int, headers: list[Header], part: bytes) -> None:
+        if self._cycle.disconnected:
+            return
+        self._cycle.keep_alive = False
+        self._transport.write_now(self._written(status, headers, part))
+        self._transport.close()
+        self._end()
+
+    def hang_up(self) -> None:
+        if self._cycle.disconnected:
+            return
+        self._cycle.keep_alive = False
+        self._transport.abort()
+        self._end()
+
+    def _written(self, status: int, headers: list[Header], body: bytes) -> bytes:
+        cycle = self._cycle
+        parts = [STATUS_LINE[status]]
+        for name, value in (*cycle.default_headers, *headers):
+            parts += (name, b": ", value, b"\r\n")
+        if not cycle.keep_alive:
+            parts.append(b"connection: close\r\n")
+        parts += (b"\r\n", body)
+        return b"".join(parts)
+
+    def _end(self) -> None:
+        cycle = self._cycle
+        cycle.response_started = cycle.response_complete = True
+        cycle.waiting_for_100_continue = False
+        cycle.message_event.set()
+        cycle.on_response()
+
+
 class Protocol(HttpToolsProtocol):
     """One connection."""
 
@@ -87,32 +142,7 @@ class Protocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._is_in_head = False
         super().on_headers_complete()
-        self.scope[WHOLE_REPLY] = partial(self._reply, self.cycle)  # type: ignore[literal-required]
-
-    def _reply(
-        self, cycle: RequestResponseCycle, status: int, headers: list[Header], body: bytes
-    ) -> None:
-        """Write a whole response at once, and leave the cycle as its own `send` would.
-
-        That looks at each header twice, in case an application made one up; ours come from us.
-        """
-        if cycle.disconnected:
-            return
-        parts = [STATUS_LINE[status]]
-        for name, value in (*cycle.default_headers, *headers):
-            parts += (name, b": ", value, b"\r\n")
-        if not cycle.keep_alive:
-            parts.append(b"connection: close\r\n")
-        parts.append(b"\r\n")
-        if cycle.scope["method"] != "HEAD":
-            parts.append(body)
-        self._transport.write_now(b"".join(parts))
-        cycle.response_started = cycle.response_complete = True
-        cycle.waiting_for_100_continue = False
-        cycle.message_event.set()
-        if not cycle.keep_alive:
-            self._transport.close()
-        cycle.on_response()
+        self.scope[LINE] = _Line(self._transport, self.cycle)  # type: ignore[literal-required]
 
     def data_received(self, data: bytes) -> None:
         self._latest = data

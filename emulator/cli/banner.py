@@ -29,7 +29,7 @@ def banner(running: Running) -> str:
         [f"ETB payments emulator {__version__}"],
         _named(_addresses(running)),
         _named(_keys(account)),
-        _test_numbers(running.engine.rules.scenarios, settings),
+        _test_numbers(running.engine.directory.first.rules.scenarios, settings),
         _named(
             [*_state(account, settings), *_switched_on(settings), *_webhooks(account, settings)]
         ),

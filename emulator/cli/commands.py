@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from emulator import __version__
+from emulator.cli.replaying import record, replay
 from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def serve(**flags: object) -> None:
     end_on_signals()
     collect_rarely()
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(serve_forever(settings, announce=_announce))
     except ScenarioError as error:
         raise Mistake(*map(str, error.problems)) from None
@@ -102,7 +103,7 @@ def serve(**flags: object) -> None:
         raise Mistake(f"cannot use the database {settings.database}: {error}") from None
 
 
-def _loop_factory() -> "Callable[[], asyncio.AbstractEventLoop] | None":
+def loop_factory() -> "Callable[[], asyncio.AbstractEventLoop] | None":
     try:
         import uvloop
     except ImportError:
@@ -172,3 +173,7 @@ def schema() -> None:
     from emulator.scenarios.schema import scenario_schema
 
     click.echo(json.dumps(scenario_schema(), indent=2, ensure_ascii=False))
+
+
+cli.add_command(replay)
+cli.add_command(record)

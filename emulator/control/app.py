@@ -4,31 +4,45 @@ from starlette.routing import Mount, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from emulator.control.accounts import AccountCalls
-from emulator.control.bodies import ReadObject
+from emulator.control.bodies import ReadObject, ReadSource
 from emulator.control.calls import BearerKey, Calls
 from emulator.control.clock import ClockCalls
 from emulator.control.events import EventCalls
 from emulator.control.payments import PaymentCalls
+from emulator.control.recording import RecordingCalls
+from emulator.control.requests import RequestCalls
+from emulator.control.scenarios import FaultCalls, ScenarioCalls
 from emulator.control.webhooks import DeliveryCalls, EndpointCalls
 from emulator.domain.errors import UnknownRoute
 from emulator.engine.engine import Engine
 
 
-def build(*, engine: Engine, bearer_key: BearerKey, read_object: ReadObject) -> ASGIApp:
+def build(
+    *,
+    engine: Engine,
+    bearer_key: BearerKey,
+    read_object: ReadObject,
+    read_source: ReadSource,
+) -> ASGIApp:
     """The application behind `/_emulator`; refusals are raised to whoever calls it.
 
     A router alone, because Starlette's application would answer what is raised by itself.
     """
-    calls = Calls(engine.directory, bearer_key, read_object)
+    calls = Calls(engine.directory, bearer_key, read_object, read_source)
     accounts = AccountCalls(calls, engine.directory)
     clock = ClockCalls(calls, engine.timekeeper)
-    payments = PaymentCalls(calls, engine.customer, engine.history)
+    payments = PaymentCalls(calls, engine.customer, engine.history, engine.scenarios)
+    scenarios = ScenarioCalls(calls, engine.scenarios)
+    faults = FaultCalls(calls, engine.scenarios)
+    journal = RequestCalls(calls)
     events = EventCalls(calls, engine.history)
+    recording = RecordingCalls(calls, engine.recording)
     endpoints = EndpointCalls(calls, engine.webhooks.endpoints, engine.webhooks.deliveries)
     deliveries = DeliveryCalls(calls, engine.webhooks.deliveries)
     payment = "/_emulator/payments/{payment_id}"
     endpoint = "/_emulator/webhook_endpoints/{endpoint_id}"
     delivery = "/_emulator/deliveries/{delivery_id}"
+    scenario = "/_emulator/scenarios/{name}"
     return Router(
         routes=[
             Route("/_emulator/accounts", accounts.create, methods=["POST"]),
@@ -40,11 +54,13 @@ def build(*, engine: Engine, bearer_key: BearerKey, read_object: ReadObject) -> 
             Route("/_emulator/clock", clock.set, methods=["PUT"]),
             Route("/_emulator/clock/advance", clock.advance, methods=["POST"]),
             Route("/_emulator/events", events.list, methods=["GET"]),
+            Route("/_emulator/recording", recording.read, methods=["GET"]),
             Route(payment, payments.get, methods=["GET"]),
             Route(f"{payment}/pay", payments.pay, methods=["POST"]),
             Route(f"{payment}/answer", payments.answer, methods=["POST"]),
             Route(f"{payment}/cancel", payments.cancel, methods=["POST"]),
             Route(f"{payment}/transition", payments.transition, methods=["POST"]),
+            Route(f"{payment}/scenario", payments.place, methods=["PUT"]),
             Route(f"{payment}/wait", payments.wait, methods=["GET"]),
             Route("/_emulator/webhook_endpoints", endpoints.create, methods=["POST"]),
             Route("/_emulator/webhook_endpoints", endpoints.list, methods=["GET"]),
@@ -56,6 +72,17 @@ def build(*, engine: Engine, bearer_key: BearerKey, read_object: ReadObject) -> 
             Route("/_emulator/deliveries", deliveries.list, methods=["GET"]),
             Route(delivery, deliveries.get, methods=["GET"]),
             Route(f"{delivery}/resend", deliveries.resend, methods=["POST"]),
+            Route("/_emulator/scenarios", scenarios.list, methods=["GET"]),
+            Route(scenario, scenarios.get, methods=["GET"]),
+            Route(scenario, scenarios.put, methods=["PUT"]),
+            Route(scenario, scenarios.delete, methods=["DELETE"]),
+            Route(f"{scenario}/enabled", scenarios.switch, methods=["PUT"]),
+            Route("/_emulator/faults", faults.list, methods=["GET"]),
+            Route("/_emulator/faults", faults.add, methods=["POST"]),
+            Route("/_emulator/faults", faults.clear, methods=["DELETE"]),
+            Route("/_emulator/faults/{fault_id}", faults.delete, methods=["DELETE"]),
+            Route("/_emulator/requests", journal.list, methods=["GET"]),
+            Route("/_emulator/requests/count", journal.count, methods=["GET"]),
             # Whatever is left, another verb on a path above included.
             Mount("", app=unknown_route),
         ],

@@ -13,6 +13,9 @@ from emulator.domain.numbers import WrittenNumber
 
 LONGEST_SHOWN_NAME = 64
 
+ReadSource = Callable[..., Awaitable[str]]
+"""How a body is read as a text of YAML or JSON: `(headers, receive, *, takes_yaml)`."""
+
 ReadObject = Callable[[Mapping[bytes, bytes], Receive], Awaitable[tuple[dict[str, Any], list[str]]]]
 """How a body is read: its members, and the names of those given twice."""
 

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from emulator.control.bodies import ReadObject, read_fields, unknown_parameter
+from emulator.control.bodies import ReadObject, ReadSource, read_fields, unknown_parameter
 from emulator.control.fields import Fields, word_of
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import DuplicateParameter
@@ -35,11 +35,16 @@ class Calls:
     """Decodes calls; every room of the control API begins with it."""
 
     def __init__(
-        self, directory: Directory, bearer_key: BearerKey, read_object: ReadObject
+        self,
+        directory: Directory,
+        bearer_key: BearerKey,
+        read_object: ReadObject,
+        read_source: ReadSource,
     ) -> None:
         self._directory = directory
         self._bearer_key = bearer_key
         self._read_object = read_object
+        self._read_source = read_source
 
     async def decode(
         self,
@@ -65,6 +70,12 @@ class Calls:
         if body is not None:
             fields = await read_fields(request, body, self._read_object)
         return Call(owner=owner, query=values, fields=fields)
+
+    async def decode_source(self, request: Request, *, takes_yaml: bool) -> tuple[Call, str]:
+        """As `decode`, of a write whose body is a text in JSON or, where it is taken, YAML."""
+        call = await self.decode(request)
+        headers = dict(request.scope["headers"])
+        return call, await self._read_source(headers, request.receive, takes_yaml=takes_yaml)
 
     def _named(self, values: Mapping[str, str]) -> Owner:
         account_id = values.get("account")

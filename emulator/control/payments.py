@@ -19,6 +19,7 @@ from emulator.domain.wire import payment_json
 from emulator.engine.accounts import Owner
 from emulator.engine.customer import Answer, Customer, Submission
 from emulator.engine.history import Detail, History, event_id
+from emulator.engine.scenarios import Scenarios
 
 DEFAULT_TIMEOUT_S = "30"
 LONGEST_TIMEOUT_MS = 300_000
@@ -29,10 +30,13 @@ _SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,20})?", re.ASCII)
 class PaymentCalls:
     """`/payments/{id}`: the customer's part, changes by hand, the timeline, waiting."""
 
-    def __init__(self, calls: Calls, customer: Customer, history: History) -> None:
+    def __init__(
+        self, calls: Calls, customer: Customer, history: History, scenarios: Scenarios
+    ) -> None:
         self._calls = calls
         self._customer = customer
         self._history = history
+        self._scenarios = scenarios
 
     async def pay(self, request: Request) -> Response:
         call = await self._calls.decode(request, body=("method", "phone", "bank"))
@@ -61,6 +65,11 @@ class PaymentCalls:
             unusual=call.fields.flag("unusual") or False,
         )
         return _payment(await self._customer.transition(call.owner, _id(request), change))
+
+    async def place(self, request: Request) -> Response:
+        call = await self._calls.decode(request, body=("name",))
+        name = required(call.fields.text("name"), "name")
+        return _payment(await self._scenarios.place(call.owner, _id(request), name))
 
     async def get(self, request: Request) -> Response:
         call = await self._calls.decode(request)
@@ -101,6 +110,7 @@ def _shown(owner: Owner, detail: Detail) -> dict[str, object]:
         "mode": owner.mode,
         "phone": detail.payment.phone,
         "bank": detail.payment.bank,
+        "scenario": owner.account.placed.get(detail.payment.position),
         "timeline": [_event(owner, event) for event in detail.timeline],
         "next": scheduled[0] if scheduled else None,
         "scheduled": scheduled,

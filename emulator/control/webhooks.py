@@ -9,7 +9,7 @@ from starlette.responses import Response, StreamingResponse
 from emulator.control.calls import Calls
 from emulator.control.fields import Fields, required, word_of
 from emulator.control.pages import limit_of
-from emulator.control.replies import MEDIA_TYPE, no_content, reply
+from emulator.control.replies import MEDIA_TYPE, no_content, reply, written
 from emulator.domain.errors import InvalidField
 from emulator.domain.instants import format_instant
 from emulator.domain.webhooks import (
@@ -154,6 +154,7 @@ def _delivery(record: Record) -> dict[str, object]:
         "endpoint": record.endpoint_id,
         "status": delivery.state,
         "created_at": format_instant(delivery.created_at),
+        "oddity": None if delivery.oddity is None else written(delivery.oddity),
         "next_attempt_at": (None if delivery.due_at is None else format_instant(delivery.due_at)),
         "attempts": [_attempt(record, attempt) for attempt in record.attempts],
     }

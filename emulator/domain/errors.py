@@ -15,21 +15,29 @@ Refusal
 │   ├── UnknownParameter           param
 │   ├── DuplicateParameter         param
 │   ├── IdempotencyKeyHeader
-│   └── InvalidField               param; its code is `invalid_` and the field's name
+│   ├── InvalidField               param; its code is `invalid_` and the field's name
+│   ├── InvalidScenario            param: the section
+│   └── InvalidFault               param
 ├── Unknown
 │   ├── UnknownRoute
 │   ├── UnknownPayment
 │   ├── UnknownCheckout
 │   ├── UnknownAccount
 │   ├── UnknownEndpoint
-│   └── UnknownDelivery
+│   ├── UnknownDelivery
+│   ├── UnknownScenario
+│   └── UnknownFault
 ├── Conflict
 │   ├── IdempotencyKeyReused
 │   ├── IdempotencyKeyInUse
 │   ├── IllegalTransition
 │   ├── PaymentNotPayable
 │   ├── AccountIsPermanent
-│   └── TooManyEndpoints
+│   ├── TooManyEndpoints
+│   ├── ScenarioIsPermanent
+│   ├── TooManyScenarios
+│   ├── TooManyFaults
+│   └── TooMuchToRecord
 ├── ForbiddenOrigin
 └── NotReady
 """
@@ -86,8 +94,8 @@ class InvalidJson(InvalidRequest):
 
 
 class InvalidRequestBody(InvalidRequest):
-    def __init__(self) -> None:
-        super().__init__("The request body must be a JSON object.")
+    def __init__(self, message: str = "The request body must be a JSON object.") -> None:
+        super().__init__(message)
 
 
 class UnsupportedContentType(InvalidRequest):
@@ -131,6 +139,14 @@ class InvalidField(InvalidRequest):
         self.kind = kind or param
 
 
+class InvalidScenario(InvalidRequest):
+    """A scenario has mistakes; the message tells each with its line and column."""
+
+
+class InvalidFault(InvalidRequest):
+    """A fault rule has mistakes; the message tells each."""
+
+
 class Unknown(Refusal):
     """What was asked for does not exist here, or belongs to another account."""
 
@@ -163,6 +179,16 @@ class UnknownEndpoint(Unknown):
 class UnknownDelivery(Unknown):
     def __init__(self, delivery_id: str) -> None:
         super().__init__(f"There is no delivery '{delivery_id}'.")
+
+
+class UnknownScenario(Unknown):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no scenario '{name}'.")
+
+
+class UnknownFault(Unknown):
+    def __init__(self, fault_id: str) -> None:
+        super().__init__(f"There is no fault '{fault_id}'.")
 
 
 class Conflict(Refusal):
@@ -210,6 +236,34 @@ class TooManyEndpoints(Conflict):
     def __init__(self, most: int) -> None:
         super().__init__(
             f"There are {most} webhook endpoints already, and no more are possible; delete one."
+        )
+
+
+class ScenarioIsPermanent(Conflict):
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The scenario '{name}' comes from a file; it cannot be removed, but switched off."
+        )
+
+
+class TooManyScenarios(Conflict):
+    def __init__(self, most: int) -> None:
+        super().__init__(f"The account has {most} scenarios of its own already; remove one.")
+
+
+class TooManyFaults(Conflict):
+    def __init__(self, most: int) -> None:
+        super().__init__(f"The account has {most} faults already; remove one.")
+
+
+class TooMuchToRecord(Conflict):
+    """A scenario file cannot hold what happened; `excess` says by what it would be too large."""
+
+    def __init__(self, *, payments: int, actions: int, excess: str) -> None:
+        super().__init__(
+            f"Too much has happened for one scenario file: {payments:,} payments were created and"
+            f" {actions:,} things done to them. {excess} Record a fresh account for each case, or"
+            " reset this one before the case begins."
         )
 
 

@@ -11,10 +11,12 @@ from emulator.domain.errors import InvalidApiKey
 from emulator.domain.instants import Instant
 from emulator.domain.rate_limit import RateLimit, TokenBucket
 from emulator.engine.effects import Effects
+from emulator.engine.journal import Journal
 from emulator.storage.accounts import AccountRow
 
 if TYPE_CHECKING:
     from emulator.domain.webhooks import Endpoint
+    from emulator.engine.rules import Rules
 
 NEVER: Instant = 1 << 62
 
@@ -23,7 +25,8 @@ NEVER: Instant = 1 << 62
 class Account:
     """The unit of isolation. Transactions move its clock and `due_at`; all may read them.
 
-    `due_at` is when the next timer is due, or earlier; NEVER without one.
+    `due_at` is when the next timer is due, or earlier; NEVER without one. `rules` and `placed` are
+    replaced as a whole: the scenarios of the account, and which of them was put on which payment.
     """
 
     number: int
@@ -31,6 +34,8 @@ class Account:
     seed: int | None
     clock: AccountClock
     initial_clock: ClockSpec
+    rules: "Rules"
+    placed: dict[int, str] = field(default_factory=dict)
     test: "Owner" = field(init=False)
     live: "Owner" = field(init=False)
     due_at: Instant = NEVER
@@ -56,6 +61,8 @@ class Account:
         self.due_at = other.due_at
         self.unsettled = other.unsettled
         self.generation = other.generation
+        self.rules = other.rules
+        self.placed = other.placed
         for owner, fresh in zip(self.owners, other.owners, strict=True):
             owner.stream = fresh.stream
             owner.take_counts(fresh)
@@ -85,6 +92,7 @@ class Owner:
         "account",
         "bucket",
         "endpoints",
+        "journal",
         "mode",
         "number",
         "reads",
@@ -105,6 +113,7 @@ class Owner:
         self.requests = 0
         self.reads: dict[str, int] = {}
         self.endpoints: dict[int, Endpoint] = {}
+        self.journal = Journal()
 
     def take_counts(self, other: "Owner") -> None:
         self.bucket = other.bucket
@@ -112,6 +121,7 @@ class Owner:
         self.request_stream = other.request_stream
         self.reads = other.reads
         self.endpoints = other.endpoints
+        self.journal = other.journal
 
 
 def copy_of(account: Account) -> Account:
@@ -122,6 +132,8 @@ def copy_of(account: Account) -> Account:
         seed=account.seed,
         clock=account.clock,
         initial_clock=account.initial_clock,
+        rules=account.rules,
+        placed=account.placed,
         due_at=account.due_at,
         unsettled=account.unsettled,
         generation=account.generation,

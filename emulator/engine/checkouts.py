@@ -16,7 +16,6 @@ from emulator.engine.accounts import Account, Owner
 from emulator.engine.announcements import Announcements
 from emulator.engine.customer import Answer, Customer, Submission
 from emulator.engine.directory import Directory
-from emulator.engine.rules import Rules
 from emulator.engine.settling import Settling
 from emulator.storage import timers
 from emulator.storage.batch import ORDINAL_BITS, Transaction
@@ -67,7 +66,6 @@ class Checkouts:
         directory: Directory,
         settling: Settling,
         customer: Customer,
-        rules: Rules,
         announcements: Announcements,
     ) -> None:
         self._database = database
@@ -75,7 +73,6 @@ class Checkouts:
         self._directory = directory
         self._settling = settling
         self._customer = customer
-        self._rules = rules
         self._announcements = announcements
         # By the identity of what is kept beside it, and so cannot become something else's.
         self._told: dict[int, tuple[object, tuple[TestNumber, ...]]] = {}
@@ -137,14 +134,15 @@ class Checkouts:
         """The numbers that scenarios name for a method, the strongest rule's first, eight at most.
 
         What each does is what would happen if it were submitted for this payment now. Raises
-        UnknownCheckout where that depends on an account that has just been deleted.
+        UnknownCheckout where its account has just been deleted.
         """
         payment = checkout.payment
-        numbers = self._rules.numbers_at_once(checkout.mode, payment, method)
+        owner = self._owner_of(payment)
+        rules = owner.account.rules
+        numbers = rules.numbers_at_once(owner, payment, method)
         if numbers is None:
-            owner = self._owner_of(payment)
             numbers = await self._database.read(
-                partial(self._rules.numbers, owner=owner, payment=payment, method=method)
+                partial(rules.numbers, owner=owner, payment=payment, method=method)
             )
         kept, told = self._told.get(id(numbers), _NOT_TOLD)
         if kept is not numbers:

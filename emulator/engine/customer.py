@@ -20,12 +20,23 @@ from emulator.domain.phones import method_of_phone, normalise_phone
 from emulator.domain.timers import Timer, TimerKind, is_asked
 from emulator.domain.transitions import Change
 from emulator.engine.accounts import Account, Owner
+from emulator.engine.actions import (
+    Answered,
+    Cancelled,
+    Deed,
+    Paid,
+    Transitioned,
+    kept,
+    kept_outcome,
+)
 from emulator.engine.changes import Changes
-from emulator.engine.rules import Rules
 from emulator.engine.settling import Settling
-from emulator.storage import payments, timers
+from emulator.storage import actions, events, payments, timers
+from emulator.storage.actions import Action
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
+
+_Done = tuple[Payment, Deed]
 
 
 class Answer(StrEnum):
@@ -61,13 +72,10 @@ class Submission:
 class Customer:
     """What is done to a payment from outside the contract, a transaction each."""
 
-    def __init__(
-        self, *, database: Database, changes: Changes, settling: Settling, rules: Rules
-    ) -> None:
+    def __init__(self, *, database: Database, changes: Changes, settling: Settling) -> None:
         self._database = database
         self._changes = changes
         self._settling = settling
-        self._rules = rules
 
     async def pay(self, owner: Owner, payment_id: str, submission: Submission) -> Payment:
         """Submit a method, as the customer does on the page.
@@ -99,7 +107,7 @@ class Customer:
         """
         return await self._do(owner, payment_id, partial(self._transition, change=change))
 
-    async def _do(self, owner: Owner, payment_id: str, verb: Callable[..., Payment]) -> Payment:
+    async def _do(self, owner: Owner, payment_id: str, verb: Callable[..., _Done]) -> Payment:
         await self._settling.settle(owner.account)
         payment = await self._database.write(
             partial(self._decide, owner=owner, payment_id=payment_id, verb=verb)
@@ -108,13 +116,17 @@ class Customer:
         return payment
 
     def _decide(
-        self, tx: Transaction, *, owner: Owner, payment_id: str, verb: Callable[..., Payment]
+        self, tx: Transaction, *, owner: Owner, payment_id: str, verb: Callable[..., _Done]
     ) -> Payment:
         now = self._changes.settle(tx, owner.account)
         payment = payments.find(tx, owner.number, payment_id)
         if payment is None:
             raise UnknownPayment(payment_id)
-        return verb(tx, owner, payment, now)
+        event = events.next_position(tx, owner.number)
+        after, deed = verb(tx, owner, payment, now)
+        action = Action(now, deed.verb, payment.position, event, kept(deed))
+        actions.insert(tx, owner.number, action)
+        return after
 
     def _pay(
         self,
@@ -124,11 +136,11 @@ class Customer:
         now: Instant,
         *,
         submission: Submission,
-    ) -> Payment:
+    ) -> _Done:
         submission = _checked(submission, payment)
         if payment.status is not Status.PENDING:
             raise PaymentNotPayable(f"A payment that is {payment.status} takes no method any more.")
-        outcome = self._rules.outcome(
+        outcome = owner.account.rules.outcome(
             tx,
             owner,
             payment,
@@ -144,7 +156,13 @@ class Customer:
             bank=submission.bank,
         )
         submitted = self._changes.apply(tx, owner, payment, change, now=now)
-        return self._follow(tx, owner, submitted, outcome, now)
+        deed = Paid(
+            method=submission.method,
+            phone=submission.phone,
+            bank=submission.bank,
+            kept_outcome=kept_outcome(outcome),
+        )
+        return self._follow(tx, owner, submitted, outcome, now), deed
 
     def _follow(
         self, tx: Transaction, owner: Owner, payment: Payment, outcome: Outcome, now: Instant
@@ -185,7 +203,7 @@ class Customer:
 
     def _answer(
         self, tx: Transaction, owner: Owner, payment: Payment, now: Instant, *, answer: Answer
-    ) -> Payment:
+    ) -> _Done:
         scheduled = timers.of_payment(tx, owner.account.number, payment)
         if not is_asked(scheduled):
             raise IllegalTransition(
@@ -197,18 +215,27 @@ class Customer:
                 f"'{answer}' is no answer {'at a bank' if is_bank else 'on a phone'}.",
                 param="answer",
             )
-        return self._transition(tx, owner, payment, now, change=_CHANGE_OF_ANSWER[answer])
+        changed = self._change(tx, owner, payment, now, _CHANGE_OF_ANSWER[answer])
+        return changed, Answered(answer=answer)
 
-    def _cancel(self, _tx: Transaction, _owner: Owner, payment: Payment, _now: Instant) -> Payment:
+    def _cancel(self, _tx: Transaction, _owner: Owner, payment: Payment, _now: Instant) -> _Done:
         if payment.status is not Status.PENDING:
             raise IllegalTransition(
                 f"The payment is {payment.status}: it can be cancelled on the page only before"
                 " a method was submitted."
             )
-        return payment
+        return payment, Cancelled()
 
     def _transition(
         self, tx: Transaction, owner: Owner, payment: Payment, now: Instant, *, change: Change
+    ) -> _Done:
+        deed = Transitioned(
+            status=change.to, method=change.method, reason=change.reason, unusual=change.unusual
+        )
+        return self._change(tx, owner, payment, now, change), deed
+
+    def _change(
+        self, tx: Transaction, owner: Owner, payment: Payment, now: Instant, change: Change
     ) -> Payment:
         changed = self._changes.apply(tx, owner, payment, change, now=now)
         timers.cancel(tx, owner.account.number, payment)

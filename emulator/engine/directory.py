@@ -25,9 +25,10 @@ from emulator.engine.accounts import Account, Owner, account_row, copy_of
 from emulator.engine.announcements import Announcements
 from emulator.engine.founding import Founder, NewAccount, Rulings
 from emulator.engine.rendered import Rendered
+from emulator.engine.rules import Rules
 from emulator.engine.settling import Settling
 from emulator.engine.webhooks import Webhooks
-from emulator.storage import accounts, events, payments, rule_uses, timers
+from emulator.storage import accounts, events, payments, rule_uses, scenarios, timers
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
 from emulator.storage.migrations import UnusableDatabase
@@ -54,6 +55,7 @@ class Directory:
         announcements: Announcements,
         webhooks: Webhooks,
         rulings: Rulings,
+        rules: Rules,
     ) -> None:
         self._database = database
         self._settling = settling
@@ -61,7 +63,7 @@ class Directory:
         self._announcements = announcements
         self._webhooks = webhooks
         self._rulings = rulings
-        self._founder = Founder(wall=wall, rulings=rulings)
+        self._founder = Founder(wall=wall, rulings=rulings, rules=rules)
         # Of all that ever were: a number names the rows and the keys of one account only.
         self._last_number = 2
         self._by_number: dict[int, Account] = {}
@@ -192,7 +194,20 @@ class Directory:
                 "another account of the database has the key that the first one is to have"
             ) from None
         self._last_number = rows[-1].number
-        return [self._founder.taken_up(tx, row) for row in rows]
+        found = [self._founder.taken_up(tx, row) for row in rows]
+        self._take_up_wishes(tx, found)
+        return found
+
+    @staticmethod
+    def _take_up_wishes(tx: Transaction, found: Iterable[Account]) -> None:
+        wishing = set(scenarios.accounts(tx))
+        for account in found:
+            account.placed = scenarios.placed(tx, [owner.number for owner in account.owners])
+            if account.number in wishing:
+                # Reading scenario files takes what starting does not need.
+                from emulator.engine.wishes import stored_wishes
+
+                account.rules = account.rules.with_wishes(stored_wishes(tx, account.number))
 
     @staticmethod
     def _insert(tx: Transaction, account: Account) -> None:
@@ -222,6 +237,7 @@ class Directory:
         self._webhooks.remove(tx, account)
         timers.delete_all(tx, account.number)
         rule_uses.delete_all(tx, account.number)
+        scenarios.delete_all(tx, account.number, [owner.number for owner in account.owners])
         accounts.delete(tx, account.number)
         tx.forget_ordinals()
         self._rendered.clear()

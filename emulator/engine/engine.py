@@ -12,11 +12,14 @@ from emulator.engine.changes import Changes
 from emulator.engine.checkouts import Checkouts
 from emulator.engine.customer import Customer
 from emulator.engine.directory import Directory
+from emulator.engine.faults import Faults
 from emulator.engine.founding import Rulings
 from emulator.engine.history import History
 from emulator.engine.payments import CheckoutAddress, Payments
+from emulator.engine.recording import Recording
 from emulator.engine.rendered import Rendered
-from emulator.engine.rules import Rules
+from emulator.engine.rules import Library, Origin, Rules
+from emulator.engine.scenarios import Scenarios
 from emulator.engine.settling import Settling
 from emulator.engine.timekeeper import Timekeeper
 from emulator.engine.webhooks import Webhooks
@@ -36,8 +39,10 @@ class Engine:
     checkouts: Checkouts
     timekeeper: Timekeeper
     history: History
+    recording: Recording
     announcements: Announcements
-    rules: Rules
+    faults: Faults
+    scenarios: Scenarios
     webhooks: Webhooks
 
 
@@ -48,7 +53,7 @@ async def open_engine(
     wall: Wall,
     rulings: Rulings,
     checkout: CheckoutAddress,
-    load_scenarios: "Callable[[], tuple[Scenario, ...]]",
+    load_scenarios: "Callable[[], tuple[tuple[Origin, Scenario], ...]]",
 ) -> AsyncIterator[Engine]:
     """Open the database and run the scheduler for as long as the engine is used.
 
@@ -56,12 +61,11 @@ async def open_engine(
     """
     rendered = Rendered()
     announcements = Announcements(wall)
-    rules = Rules(load_scenarios)
+    rules = Rules(Library(load_scenarios))
     async with Database(database_path) as database:
         webhooks = Webhooks(
             database=database,
             wall=wall,
-            rules=rules,
             given=rulings.endpoint,
             stamps_business_time=rulings.stamps_business_time,
         )
@@ -75,9 +79,10 @@ async def open_engine(
             announcements=announcements,
             webhooks=webhooks,
             rulings=rulings,
+            rules=rules,
         )
         await directory.open()
-        customer = Customer(database=database, changes=changes, settling=settling, rules=rules)
+        customer = Customer(database=database, changes=changes, settling=settling)
         engine = Engine(
             directory=directory,
             payments=Payments(
@@ -86,7 +91,6 @@ async def open_engine(
                 changes=changes,
                 settling=settling,
                 rendered=rendered,
-                rules=rules,
                 webhooks=webhooks,
                 checkout=checkout,
             ),
@@ -97,7 +101,6 @@ async def open_engine(
                 directory=directory,
                 settling=settling,
                 customer=customer,
-                rules=rules,
                 announcements=announcements,
             ),
             timekeeper=Timekeeper(
@@ -115,8 +118,10 @@ async def open_engine(
                 announcements=announcements,
                 webhooks=webhooks,
             ),
+            recording=Recording(database=database, settling=settling),
             announcements=announcements,
-            rules=rules,
+            faults=Faults(database=database),
+            scenarios=Scenarios(database=database),
             webhooks=webhooks,
         )
         scheduler = asyncio.create_task(settling.run(directory))

@@ -9,6 +9,7 @@ from emulator.domain.clock_spec import ClockKind, ClockSpec, parse_clock
 from emulator.domain.errors import InvalidField
 from emulator.domain.rate_limit import RateLimit
 from emulator.engine.accounts import NEVER, Account, Owner
+from emulator.engine.rules import Rules
 from emulator.engine.webhooks import GivenEndpoint
 from emulator.storage import events, timers
 from emulator.storage.accounts import AccountRow
@@ -49,9 +50,10 @@ class NewAccount:
 class Founder:
     """Makes accounts out of what is wanted or stored; it writes nothing."""
 
-    def __init__(self, *, wall: Wall, rulings: Rulings) -> None:
+    def __init__(self, *, wall: Wall, rulings: Rulings, rules: Rules) -> None:
         self._wall = wall
         self._rulings = rulings
+        self._rules = rules
         self._stream = ids.stream_key(rulings.seed, "accounts")
 
     def new(
@@ -62,7 +64,12 @@ class Founder:
         if clock.kind is ClockKind.FROZEN:
             clock = ClockSpec(kind=ClockKind.FROZEN, instant=running.now())
         account = Account(
-            number=number, profile=profile, seed=seed, clock=running, initial_clock=clock
+            number=number,
+            profile=profile,
+            seed=seed,
+            clock=running,
+            initial_clock=clock,
+            rules=self._rules,
         )
         self._give_owners(
             account,
@@ -89,6 +96,7 @@ class Founder:
             seed=row.seed,
             clock=clock,
             initial_clock=parse_clock(row.initial_clock),
+            rules=self._rules,
         )
         self._give_owners(account, row.test_stream, row.live_stream)
         account.due_at = timers.next_due_at(tx, account.number) or NEVER

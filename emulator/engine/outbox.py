@@ -1,5 +1,6 @@
 """What has to be delivered: written in the transaction of the event that it tells of."""
 
+import json
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from emulator.domain.payment import EVENT_TYPES, Payment, Status
 from emulator.domain.webhooks import LONGEST_HOLD_MS, DeliveryState, Endpoint, Oddity
 from emulator.engine.accounts import Owner
 from emulator.engine.dispatcher import Dispatcher
-from emulator.engine.rules import Rules
+from emulator.scenarios.writing import oddity_json
 from emulator.storage import deliveries
 from emulator.storage.batch import Transaction
 from emulator.storage.deliveries import Delivery
@@ -29,8 +30,7 @@ class _News(NamedTuple):
 class Outbox:
     """Writes deliveries; sending them is the dispatcher's, once they are committed."""
 
-    def __init__(self, *, rules: Rules, dispatcher: Dispatcher) -> None:
-        self._rules = rules
+    def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
 
     def tell(
@@ -79,7 +79,7 @@ class Outbox:
 
     def is_awaited(self, owner: Owner, status: Status) -> bool:
         """Whether something may have to be sent as soon as a payment takes on a status."""
-        return self._rules.has_webhooks or any(
+        return owner.account.rules.has_webhooks(owner) or any(
             endpoint.is_enabled and EVENT_TYPES[status] in endpoint.events
             for endpoint in owner.endpoints.values()
         )
@@ -96,7 +96,7 @@ class Outbox:
         ]
         if not listening:
             return
-        oddity = self._rules.webhook(tx, owner, event_type) or _USUAL
+        oddity = owner.account.rules.webhook(tx, owner, told.payment, event_type) or _USUAL
         for endpoint in listening:
             for _ in range(1 if oddity.drop else oddity.copies):
                 yield _row(tx, owner, endpoint, told, oddity), oddity
@@ -118,6 +118,7 @@ def _row(
         sequence=tx.next_timer(),
         is_held=oddity.hold,
         tamper=oddity.tamper,
+        oddity=None if oddity is _USUAL else json.dumps(oddity_json(oddity)),
     )
 
 

@@ -23,7 +23,6 @@ from emulator.domain.wire import payment_json
 from emulator.engine.accounts import Owner
 from emulator.engine.changes import Changes
 from emulator.engine.rendered import Rendered
-from emulator.engine.rules import Rules
 from emulator.engine.settling import Settling
 from emulator.engine.webhooks import Webhooks
 from emulator.storage import idempotency, payments
@@ -115,7 +114,6 @@ class Payments:
         changes: Changes,
         settling: Settling,
         rendered: Rendered,
-        rules: Rules,
         webhooks: Webhooks,
         checkout: CheckoutAddress,
     ) -> None:
@@ -124,7 +122,6 @@ class Payments:
         self._changes = changes
         self._settling = settling
         self._rendered = rendered
-        self._rules = rules
         self._webhooks = webhooks
         self._checkout = checkout
         # Whoever waits for a key puts an event there.
@@ -229,7 +226,7 @@ class Payments:
     def _new_payment(self, tx: Transaction, owner: Owner, order: Order, now: Instant) -> Payment:
         position = tx.next_position("payments", owner.number)
         token = ids.checkout_token(owner.stream, position & LAST_ORDINAL)
-        scripted_ms = self._rules.expiry_ms(
+        scripted_ms = owner.account.rules.expiry_ms(
             tx,
             owner,
             methods=order.methods,

@@ -1,34 +1,130 @@
-"""Which scenario rule decides for a payment, and how often it has."""
+"""What scenarios say to one account: which rule decides, and how often it has."""
 
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from emulator.domain.accounts import Mode
+import msgspec
+import msgspec.structs
+
 from emulator.domain.outcomes import Outcome
 from emulator.domain.payment import Payment
-from emulator.engine.accounts import Owner
 from emulator.storage import rule_uses
 from emulator.storage.batch import Transaction
 
 if TYPE_CHECKING:
     from emulator.domain.webhooks import Oddity
+    from emulator.engine.accounts import Owner
 
     # Rules are made of many values, and starting needs none of them.
     from emulator.scenarios.numbers import NamedNumbers, Numbers
     from emulator.scenarios.rules import RuleKey
-    from emulator.scenarios.values import Scenario
+    from emulator.scenarios.values import FaultRule, Scenario
 
 
-class Rules:
-    """The scenarios that are switched on, the strongest first; read when first needed."""
+class Origin(StrEnum):
+    """Where a scenario comes from, the strongest first."""
 
-    def __init__(self, load: "Callable[[], tuple[Scenario, ...]]") -> None:
+    CONTROL = "control"
+    FILE = "file"
+    SHIPPED = "shipped"
+
+
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """A scenario that an account has, and whether it is on there."""
+
+    scenario: "Scenario"
+    origin: Origin
+    is_enabled: bool
+
+
+class PostedFault(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault rule that an account was given without a file."""
+
+    id: str
+    number: int
+    rule: "FaultRule"
+
+
+class Wishes(msgspec.Struct, frozen=True, kw_only=True):
+    """What an account says beyond the settings: its own scenarios and faults, newest first."""
+
+    scenarios: "tuple[Scenario, ...]" = ()
+    switches: dict[str, bool] = {}
+    faults: tuple[PostedFault, ...] = ()
+
+    def changed(self, **changes: object) -> "Wishes":
+        return msgspec.structs.replace(self, **changes)
+
+
+class FaultCandidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault rule at its place: what its uses and requests are counted by."""
+
+    source: str
+    index: int
+    rule: "FaultRule"
+
+
+class Library:
+    """The scenarios of the settings and our own, the strongest first; read when first needed."""
+
+    def __init__(self, load: "Callable[[], tuple[tuple[Origin, Scenario], ...]]") -> None:
         self._load = load
 
     @cached_property
+    def scenarios(self) -> "tuple[tuple[Origin, Scenario], ...]":
+        return self._load()
+
+
+class Rules:
+    """The scenarios of one account. A value: made anew when what the account wishes changes."""
+
+    def __init__(self, library: Library, wishes: Wishes | None = None) -> None:
+        self._library = library
+        self.wishes = wishes or Wishes()
+        self._numbers_beside: dict[str, NamedNumbers] = {}
+
+    def with_wishes(self, wishes: Wishes) -> "Rules":
+        return Rules(self._library, wishes)
+
+    @cached_property
+    def listed(self) -> tuple[Listed, ...]:
+        """All that there are, on or off, in the order of precedence."""
+        own = [(Origin.CONTROL, scenario) for scenario in self.wishes.scenarios]
+        taken = {scenario.name for _, scenario in own}
+        others = [pair for pair in self._library.scenarios if pair[1].name not in taken]
+        switches = self.wishes.switches
+        return tuple(
+            Listed(
+                scenario=scenario,
+                origin=origin,
+                is_enabled=switches.get(scenario.name, scenario.enabled),
+            )
+            for origin, scenario in (*own, *others)
+        )
+
+    def named(self, name: str) -> Listed | None:
+        return next((one for one in self.listed if one.scenario.name == name), None)
+
+    @cached_property
     def scenarios(self) -> "tuple[Scenario, ...]":
-        return tuple(scenario for scenario in self._load() if scenario.enabled)
+        """Those that are on, the strongest first."""
+        return tuple(one.scenario for one in self.listed if one.is_enabled)
+
+    @cached_property
+    def faults(self) -> tuple[FaultCandidate, ...]:
+        """What can go wrong with requests, the strongest first."""
+        posted = [
+            FaultCandidate(source=fault.id, index=0, rule=fault.rule)
+            for fault in self.wishes.faults
+        ]
+        written = [
+            FaultCandidate(source=scenario.name, index=index, rule=rule)
+            for scenario in self.scenarios
+            for index, rule in enumerate(scenario.faults)
+        ]
+        return (*posted, *written)
 
     @cached_property
     def _with_expiry(self) -> "tuple[Scenario, ...]":
@@ -37,7 +133,7 @@ class Rules:
     def expiry_ms(
         self,
         tx: Transaction,
-        owner: Owner,
+        owner: "Owner",
         *,
         methods: tuple[str, ...],
         amount_minor: int,
@@ -61,7 +157,7 @@ class Rules:
     def outcome(
         self,
         tx: Transaction,
-        owner: Owner,
+        owner: "Owner",
         payment: Payment,
         *,
         method: str,
@@ -80,28 +176,40 @@ class Rules:
             bank=bank,
             metadata=payment.terms.metadata,
         )
-        chosen = choose_outcome(self.scenarios, subject, _uses(tx, owner))
+        chosen = choose_outcome(self._of(owner, payment.position), subject, _uses(tx, owner))
         if chosen.counts and chosen.key is not None:
             rule_uses.use(tx, owner.account.number, _place(chosen.key))
         return chosen.outcome
 
+    def _placed(self, owner: "Owner", payment: int) -> "Scenario | None":
+        """The scenario that was put on a payment."""
+        name = owner.account.placed.get(payment)
+        listed = None if name is None else self.named(name)
+        return None if listed is None else listed.scenario
+
+    def _of(self, owner: "Owner", payment: int) -> "tuple[Scenario, ...]":
+        """The scenarios that decide about a payment, at its position."""
+        placed = self._placed(owner, payment)
+        return self.scenarios if placed is None else (placed, *self.scenarios)
+
     @cached_property
-    def _with_webhooks(self) -> "tuple[Scenario, ...]":
-        return tuple(scenario for scenario in self.scenarios if scenario.webhooks)
+    def _has_webhooks(self) -> bool:
+        return any(scenario.webhooks for scenario in self.scenarios)
 
-    @property
-    def has_webhooks(self) -> bool:
+    def has_webhooks(self, owner: "Owner") -> bool:
         """Whether anything can go wrong with deliveries."""
-        return bool(self._with_webhooks)
+        return self._has_webhooks or bool(owner.account.placed)
 
-    def webhook(self, tx: Transaction, owner: Owner, event_type: str) -> "Oddity | None":
-        """What goes wrong with the deliveries of an event, if a rule says so."""
-        if not self._with_webhooks:
+    def webhook(
+        self, tx: Transaction, owner: "Owner", payment: int, event_type: str
+    ) -> "Oddity | None":
+        """What goes wrong with the deliveries of a payment's event, if a rule says so."""
+        if not self.has_webhooks(owner):
             return None
         from emulator.scenarios.rules import choose_webhook
 
         chosen = choose_webhook(
-            self._with_webhooks, mode=owner.mode, event=event_type, uses=_uses(tx, owner)
+            self._of(owner, payment), mode=owner.mode, event=event_type, uses=_uses(tx, owner)
         )
         if chosen is None:
             return None
@@ -109,26 +217,33 @@ class Rules:
             rule_uses.use(tx, owner.account.number, _place(chosen.key))
         return chosen.oddity
 
-    @cached_property
-    def _numbers(self) -> "NamedNumbers":
-        from emulator.scenarios.numbers import NamedNumbers
+    def _numbers(self, owner: "Owner", payment: Payment) -> "NamedNumbers":
+        placed = self._placed(owner, payment.position)
+        name = "" if placed is None else placed.name
+        numbers = self._numbers_beside.get(name)
+        if numbers is None:
+            from emulator.scenarios.numbers import NamedNumbers
 
-        return NamedNumbers(self.scenarios)
+            numbers = NamedNumbers(self._of(owner, payment.position))
+            self._numbers_beside[name] = numbers
+        return numbers
 
-    def numbers_at_once(self, mode: Mode, payment: Payment, method: str) -> "Numbers | None":
+    def numbers_at_once(self, owner: "Owner", payment: Payment, method: str) -> "Numbers | None":
         """As `numbers`; None where that depends on how often rules were used."""
-        return None if self._numbers.is_counted else self._numbers.of(mode, payment, method)
+        numbers = self._numbers(owner, payment)
+        return None if numbers.is_counted else numbers.of(owner.mode, payment, method)
 
-    def numbers(self, tx: Transaction, owner: Owner, payment: Payment, method: str) -> "Numbers":
+    def numbers(self, tx: Transaction, owner: "Owner", payment: Payment, method: str) -> "Numbers":
         """The phones that the scenarios name, with what `outcome` would be; no use is counted."""
-        return self._numbers.of(owner.mode, payment, method, _uses(tx, owner))
+        numbers = self._numbers(owner, payment)
+        return numbers.of(owner.mode, payment, method, _uses(tx, owner))
 
 
 def _place(key: "RuleKey") -> tuple[str, str, int]:
     return key.scenario, key.section.value, key.index
 
 
-def _uses(tx: Transaction, owner: Owner) -> "Callable[[RuleKey], int]":
+def _uses(tx: Transaction, owner: "Owner") -> "Callable[[RuleKey], int]":
     return partial(_count, tx, owner.account.number)
 
 

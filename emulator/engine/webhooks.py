@@ -11,7 +11,6 @@ from emulator.clock import Wall
 from emulator.domain.payment import Payment
 from emulator.domain.timers import ComingAttempt, Due, DueKey
 from emulator.engine.accounts import Account, Owner
-from emulator.engine.rules import Rules
 from emulator.storage import endpoints
 from emulator.storage.batch import ORDINAL_BITS, Transaction
 from emulator.storage.database import Database
@@ -42,13 +41,11 @@ class Webhooks:
         *,
         database: Database,
         wall: Wall,
-        rules: Rules,
         given: GivenEndpoint | None,
         stamps_business_time: bool,
     ) -> None:
         self._database = database
         self._wall = wall
-        self._rules = rules
         self._given = given
         self._stamps_business_time = stamps_business_time
         # What the first account has at start, by the number of the owner, and again after a reset.
@@ -96,7 +93,7 @@ class Webhooks:
         """For events of who has endpoints."""
         from emulator.engine.outbox import Outbox
 
-        return Outbox(rules=self._rules, dispatcher=self._dispatcher)
+        return Outbox(self._dispatcher)
 
     def _dispatch(self) -> None:
         """Begin to send; from now on events may be told of, on whichever thread."""

@@ -1,6 +1,6 @@
 """What a rule asks for and how often it applies: read alike in every section."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import TypeVar
 
@@ -21,8 +21,8 @@ from emulator.scenarios.entries import (
     read_listed,
     read_members,
     read_pairs,
-    read_positive_integer,
     read_text,
+    read_whole_number,
     read_word,
     whole_number,
 )
@@ -36,8 +36,9 @@ WHEN_ADVICE = "what must match; {} matches everything"
 Rule = TypeVar("Rule")
 
 read_mode = partial(read_word, words=Mode)
-read_times = partial(read_positive_integer, at_most=MOST_TIMES)
-_read_amount_minor = partial(read_positive_integer, at_most=LARGEST_AMOUNT_MINOR)
+read_times = partial(read_whole_number, at_most=MOST_TIMES)
+read_bank = partial(read_listed, words=BANKS)
+_read_amount_minor = partial(read_whole_number, at_most=LARGEST_AMOUNT_MINOR)
 
 
 def read_rules(
@@ -54,34 +55,54 @@ def read_when(entry: Entry) -> When | None:
         return None
     when = When(
         mode=members.get("mode", read_mode),
-        method=members.get("method", _read_method),
-        phone=members.get("phone", _read_phone),
-        bank=members.get("bank", partial(read_listed, words=BANKS)),
+        method=members.get("method", read_method),
+        phone=members.get("phone", read_phone),
+        bank=members.get("bank", read_bank),
         amount=members.get("amount", _read_amount),
         metadata=members.get("metadata", _read_metadata) or (),
     )
-    _note_contradictions(when, members)
+    # A rule that can never match is a mistake that nobody would notice otherwise.
+    note_misfits(
+        members,
+        method=when.method,
+        phone=when.phone,
+        bank=when.bank,
+        so=", so this never matches",
+    )
     return when
 
 
-def _note_contradictions(when: When, members: Members) -> None:
-    """A rule that can never match is a mistake that nobody would notice otherwise."""
-    if when.phone is not None:
-        phone = members.known["phone"]
-        owner = method_of_phone(when.phone)
-        if when.method in PHONE_METHODS - {owner}:
-            phone.note(f"{when.phone} is a number of {owner}, so it never pays by {when.method}")
-        elif when.method == BANK_TRANSFER:
-            phone.note(f"a {BANK_TRANSFER} has a bank and no phone, so this never matches")
-    if when.bank is not None:
-        bank = members.known["bank"]
-        if when.method in PHONE_METHODS:
-            bank.note(f"{when.method} has a phone and no bank, so this never matches")
-        elif when.phone is not None:
-            bank.note("no payment has both a phone and a bank, so this never matches")
+def note_misfits(
+    members: Members, *, method: str | None, phone: str | None, bank: str | None, so: str = ""
+) -> None:
+    """Note where method, phone and bank cannot be those of one payment; `so` is what follows."""
+    if phone is not None:
+        owner = method_of_phone(phone)
+        if method in PHONE_METHODS - {owner}:
+            members.known["phone"].note(
+                f"{phone} is a number of {owner}, so it never pays by {method}"
+            )
+        elif method == BANK_TRANSFER:
+            members.known["phone"].note(f"a {BANK_TRANSFER} has a bank and no phone{so}")
+    if bank is not None:
+        if method in PHONE_METHODS:
+            members.known["bank"].note(f"{method} has a phone and no bank{so}")
+        elif phone is not None:
+            members.known["bank"].note(f"no payment has both a phone and a bank{so}")
 
 
-def _read_method(entry: Entry) -> str | None:
+def note_exclusions(
+    said: Mapping[str, Entry], on: Collection[str], exclusions: Mapping[str, Mapping[str, str]]
+) -> None:
+    """Note each key that makes no sense beside another, once; `on` are the keys that are true."""
+    for key, member in said.items():
+        for other, excluded in exclusions.items():
+            if other in on and key in excluded:
+                member.note(f"'{key}' makes no sense beside '{other}: true': {excluded[key]}")
+                break
+
+
+def read_method(entry: Entry) -> str | None:
     method = read_text(entry)
     if method is None or METHOD_PATTERN.fullmatch(method):
         return method
@@ -90,7 +111,7 @@ def _read_method(entry: Entry) -> str | None:
     return None
 
 
-def _read_phone(entry: Entry) -> str | None:
+def read_phone(entry: Entry) -> str | None:
     text = read_text(entry)
     if text is None:
         return None

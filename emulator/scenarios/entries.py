@@ -4,6 +4,7 @@ Each reader notes what it expected and returns None when it finds something else
 goes on and every mistake of a file is found; a file with a note is refused in the end.
 """
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from emulator.scenarios.nodes import Kind, ListNode, MapNode, Node, ScalarNode
 from emulator.scenarios.problems import Notes, hint_nearest
 
 _WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,20})", re.ASCII)
+_DECIMAL_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _BOOLEANS = {"true": True, "false": False}
 
 T = TypeVar("T")
@@ -62,10 +64,8 @@ class Members:
         return self.get(key, read)
 
 
-def read_members(
-    entry: Entry, keys: Collection[str], *, later: Collection[str] = ()
-) -> Members | None:
-    """A mapping of known keys. `later` are keys that some later version will know."""
+def read_members(entry: Entry, keys: Collection[str]) -> Members | None:
+    """A mapping of known keys."""
     pairs = read_pairs(entry)
     if pairs is None:
         return None
@@ -73,12 +73,22 @@ def read_members(
     for key, (key_entry, value) in pairs.items():
         if key in keys:
             known[key] = value
-        elif key in later:
-            key_entry.note(f"'{key}' is not available in this version")
         else:
-            hint = hint_nearest(key, keys) or f"; it can have {listed(keys, 'and')}"
-            key_entry.note(f"{entry.label} has no key {key!r}{hint}")
+            note_unknown_key(entry, key_entry, key, keys)
     return Members(entry=entry, known=known)
+
+
+def note_unknown_key(
+    entry: Entry,
+    key_entry: Entry,
+    key: str,
+    keys: Collection[str],
+    *,
+    offered: Collection[str] = (),
+) -> None:
+    """Note a key that is none of `keys`, with the nearest, or those that make sense here."""
+    hint = hint_nearest(key, keys) or f"; it can have {listed(offered or keys, 'and')}"
+    key_entry.note(f"{entry.label} has no key {key!r}{hint}")
 
 
 def read_pairs(entry: Entry) -> dict[str, tuple[Entry, Entry]] | None:
@@ -119,21 +129,24 @@ def read_text(entry: Entry) -> str | None:
 
 
 def read_boolean(entry: Entry) -> bool | None:
-    node = entry.node
-    if isinstance(node, ScalarNode) and node.kind is Kind.BOOLEAN:
-        # YAML 1.1 takes `yes` and `on` too, where YAML 1.2, and so an editor, sees text.
-        value = _BOOLEANS.get(node.text.lower())
-        if value is not None:
-            return value
-    entry.refuse("true or false")
-    return None
+    found = boolean(entry.node)
+    if found is None:
+        entry.refuse("true or false")
+    return found
 
 
-def read_positive_integer(entry: Entry, *, at_most: int) -> int | None:
+def boolean(node: Node) -> bool | None:
+    """YAML 1.1 takes `yes` and `on` too, where YAML 1.2, and so an editor, sees text."""
+    if not isinstance(node, ScalarNode) or node.kind is not Kind.BOOLEAN:
+        return None
+    return _BOOLEANS.get(node.text.lower())
+
+
+def read_whole_number(entry: Entry, *, at_least: int = 1, at_most: int) -> int | None:
     number = whole_number(entry.node)
-    if number is not None and 1 <= number <= at_most:
+    if number is not None and at_least <= number <= at_most:
         return number
-    entry.refuse(f"a whole number from 1 to {at_most:,}")
+    entry.refuse(f"a whole number from {at_least:,} to {at_most:,}")
     return None
 
 
@@ -142,6 +155,23 @@ def whole_number(node: Node) -> int | None:
     if not isinstance(node, ScalarNode) or node.kind is not Kind.INTEGER:
         return None
     return int(node.text) if _WHOLE_NUMBER.fullmatch(node.text) else None
+
+
+def decimal_number(node: Node) -> float | None:
+    """The number, written with a decimal point or, as JSON does now and then, an exponent."""
+    if not isinstance(node, ScalarNode) or node.kind is not Kind.FLOAT:
+        return None
+    number = float(node.text) if _DECIMAL_NUMBER.fullmatch(node.text) else math.inf
+    return number if math.isfinite(number) else None
+
+
+def is_empty(entry: Entry) -> bool:
+    """Whether nothing is said: null, or a key with nothing behind it."""
+    return isinstance(entry.node, ScalarNode) and entry.node.kind is Kind.NULL
+
+
+def is_text(entry: Entry) -> bool:
+    return isinstance(entry.node, ScalarNode) and entry.node.kind is Kind.TEXT
 
 
 def read_duration_ms(entry: Entry) -> int | None:

@@ -4,16 +4,18 @@ It is built from the parser's events rather than by `yaml.compose`, so that nest
 meet a limit before they cost anything, and nothing here recurses.
 """
 
+import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from itertools import pairwise
 
 import yaml
 from yaml.resolver import Resolver
 
-from emulator.scenarios.problems import Notes
+from emulator.scenarios.problems import Notes, Problem
 from emulator.scenarios.vocabulary import DEEPEST_NESTING, LARGEST_FILE_BYTES, MOST_NODES
 
 Loader = type[yaml.SafeLoader] | type[yaml.CSafeLoader]
@@ -24,6 +26,7 @@ LOADER: Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LINE_BREAK = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
 _RESOLVER = Resolver()
+_EXPONENT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?[eE][-+]?[0-9]+", re.ASCII)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -38,6 +41,9 @@ class Kind(Enum):
     FLOAT = "tag:yaml.org,2002:float"
     TIMESTAMP = "tag:yaml.org,2002:timestamp"
     EQUALS_SIGN = "tag:yaml.org,2002:value"
+
+
+_KINDS = {kind.value: kind for kind in Kind}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +71,9 @@ class MapNode:
 Node = ScalarNode | ListNode | MapNode
 
 
-def read_tree(text: str, notes: Notes, *, loader: Loader = LOADER) -> Node | None:
+def read_tree(
+    text: str, notes: Notes, *, holds: str = "a scenario", loader: Loader = LOADER
+) -> Node | None:
     """The document that `text` holds, or None after noting why there is none.
 
     Lesser mistakes, as a tag or a second document, are noted while reading goes on.
@@ -80,7 +88,7 @@ def read_tree(text: str, notes: Notes, *, loader: Loader = LOADER) -> Node | Non
         line, column = _place(text, unprintable.start())
         notes.add(line, column, f"the character {unprintable[0]!a} must not stand in a file")
         return None
-    builder = _Builder(notes)
+    builder = _Builder(text, notes)
     try:
         for event in _events(text, loader):
             line, column = _start(event)
@@ -92,8 +100,26 @@ def read_tree(text: str, notes: Notes, *, loader: Loader = LOADER) -> Node | Non
         notes.add(stop.line, stop.column, stop.message)
         return None
     if builder.root is None:
-        notes.add(1, 1, "the file must hold a scenario, but it is empty")
+        notes.add(1, 1, f"the file must hold {holds}, but it is empty")
     return builder.root
+
+
+def problems_in(tree: Node, notes: Notes) -> tuple[Problem, ...]:
+    """What was noted, each with the key of the outermost mapping that it is in the value of."""
+    return tuple(replace(problem, key=_key_above(tree, problem)) for problem in notes.problems)
+
+
+def _key_above(tree: Node, problem: Problem) -> str | None:
+    place = (problem.line, problem.column)
+    above = None
+    for key, _ in tree.pairs if isinstance(tree, MapNode) else ():
+        if (key.line, key.column) > place:
+            break
+        above = key
+    # What is wrong with a key itself, or missing beside the first one, is wrong at the top.
+    if not isinstance(above, ScalarNode) or (above.line, above.column) == place:
+        return None
+    return above.text
 
 
 class _Stop(Exception):
@@ -127,16 +153,19 @@ class _Anchored:
 class _Builder:
     """Puts events together; `size` counts what aliases stand for, each time again."""
 
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, text: str, notes: Notes) -> None:
+        self._text = text
         self._notes = notes
         self._open: list[_Open] = []
         self._anchors: dict[str, _Anchored] = {}
+        self._size = 0
         self.root: Node | None = None
 
     def take(self, event: yaml.Event, line: int, column: int) -> None:
         if isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.tag:
             self._notes.add(line, column, f"tags are not understood here: {event.tag!r}")
         if isinstance(event, yaml.ScalarEvent):
+            self._size += 1
             self._add(self._scalar(event, line, column), anchor=event.anchor)
         elif isinstance(event, yaml.AliasEvent):
             self._repeat(event.anchor or "", line, column)
@@ -153,11 +182,23 @@ class _Builder:
         if not event.style:  # neither quoted nor a block
             plain = (True, False)
             tag = _RESOLVER.resolve(yaml.ScalarNode, event.value, plain)  # type: ignore[no-untyped-call]
-            kind = Kind(tag)
+            kind = _KINDS[tag]
+            if kind is Kind.TEXT and _EXPONENT.fullmatch(event.value) and self._is_json:
+                kind = Kind.FLOAT
         return ScalarNode(line=line, column=column, text=event.value, kind=kind)
+
+    @cached_property
+    def _is_json(self) -> bool:
+        """Whether the text is JSON, where 1e5 is a number; to YAML 1.1 it is text."""
+        try:
+            json.loads(self._text, parse_int=str, parse_float=str)
+        except (ValueError, RecursionError):
+            return False
+        return True
 
     def _begin(self, event: yaml.CollectionStartEvent, line: int, column: int) -> None:
         self._check_depth(1, line, column)
+        self._size += 1
         is_map = isinstance(event, yaml.MappingStartEvent)
         self._open.append(_Open(line=line, column=column, is_map=is_map, anchor=event.anchor))
 
@@ -176,6 +217,7 @@ class _Builder:
         if anchored is None:
             raise _Stop(line, column, f"no anchor '&{anchor}' stands before its alias")
         self._check_depth(anchored.height, line, column)
+        self._size += anchored.size
         self._add(anchored.node, anchor=None, size=anchored.size, height=anchored.height)
 
     def _add(self, node: Node, *, anchor: str | None, size: int = 1, height: int = 0) -> None:
@@ -188,7 +230,7 @@ class _Builder:
         parent.children.append(node)
         parent.size += size
         parent.height = max(parent.height, height + 1)
-        if sum(collection.size for collection in self._open) > MOST_NODES:
+        if self._size > MOST_NODES:
             raise _Stop(
                 node.line, node.column, f"the file must not have more than {MOST_NODES:,} nodes"
             )

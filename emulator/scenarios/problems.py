@@ -10,12 +10,16 @@ _LONGEST_COMPARED = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One mistake; line and column count from 1."""
+    """One mistake; line and column count from 1.
+
+    `key` is the key of the outermost mapping whose value it is in; None at the top itself.
+    """
 
     source: str
     line: int = 1
     column: int = 1
     message: str
+    key: str | None = None
 
     def __str__(self) -> str:
         return f"{self.source}:{self.line}:{self.column}: {self.message}"

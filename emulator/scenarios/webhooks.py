@@ -1,10 +1,15 @@
 """The webhooks section: what goes wrong with deliveries, and what cannot go wrong together."""
 
-from collections.abc import Collection
 from functools import partial
 
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Oddity, Tamper
-from emulator.scenarios.conditions import WHEN_ADVICE, read_mode, read_rules, read_times
+from emulator.scenarios.conditions import (
+    WHEN_ADVICE,
+    note_exclusions,
+    read_mode,
+    read_rules,
+    read_times,
+)
 from emulator.scenarios.entries import (
     Entry,
     listed,
@@ -12,7 +17,7 @@ from emulator.scenarios.entries import (
     read_listed,
     read_members,
     read_positive_duration_ms,
-    read_positive_integer,
+    read_whole_number,
     read_word,
 )
 from emulator.scenarios.values import WebhookRule, WebhookWhen
@@ -26,7 +31,7 @@ from emulator.scenarios.vocabulary import (
 )
 
 _read_event = partial(read_listed, words=EVENT_TYPES_IN_ORDER)
-_read_copies = partial(read_positive_integer, at_most=MOST_COPIES)
+_read_copies = partial(read_whole_number, at_most=MOST_COPIES)
 _read_tamper = partial(read_word, words=Tamper)
 
 
@@ -67,7 +72,13 @@ def _read_then(entry: Entry, *, event: str | None) -> Oddity | None:
     said = {key: member for key, member in then.known.items() if switches.get(key) is not False}
     if not said and not then.has_stray_keys:
         entry.note(f"then must say what goes wrong: {listed(WEBHOOK_THEN_KEYS, 'or')}")
-    _note_contradictions(said, {key for key, is_on in switches.items() if is_on}, event)
+    on = {key for key, is_on in switches.items() if is_on}
+    note_exclusions(said, on, WEBHOOK_EXCLUSIONS)
+    if "before_response" in on and event not in (None, AWAITED_EVENT):
+        said["before_response"].note(
+            f"only {AWAITED_EVENT} can come before a response, that of the create call, "
+            f"and this rule is for {event}"
+        )
     return Oddity(
         copies=copies or 1,
         delay_ms=delay_ms or 0,
@@ -76,17 +87,3 @@ def _read_then(entry: Entry, *, event: str | None) -> Oddity | None:
         before_response=switches["before_response"] is True,
         tamper=then.get("tamper", _read_tamper),
     )
-
-
-def _note_contradictions(said: dict[str, Entry], on: Collection[str], event: str | None) -> None:
-    """Note each key that makes no sense beside another, once; `on` are the keys that are true."""
-    for key, member in said.items():
-        for other, excluded in WEBHOOK_EXCLUSIONS.items():
-            if other in on and key in excluded:
-                member.note(f"'{key}' makes no sense beside '{other}: true': {excluded[key]}")
-                break
-    if "before_response" in on and event not in (None, AWAITED_EVENT):
-        said["before_response"].note(
-            f"only {AWAITED_EVENT} can come before a response, that of the create call, "
-            f"and this rule is for {event}"
-        )

@@ -19,7 +19,7 @@ from emulator.storage.batch import Transaction, first_position, last_position
 
 _COLUMNS = (
     "position, endpoint, event, payment, created_at, state, attempts, due_at, sequence, is_held,"
-    " tamper"
+    " tamper, oddity"
 )
 _PUT = f"INSERT OR REPLACE INTO deliveries ({_COLUMNS})"
 _GET = f"SELECT {_COLUMNS} FROM deliveries WHERE position = ?"
@@ -71,6 +71,7 @@ class Delivery(NamedTuple):
     """One event on its way to one endpoint; `event` and `payment` are None for a ping.
 
     `attempts` are those of the schedule. `due_at` is when the next one is, None without one.
+    `oddity` is what a scenario did to it, as it would be written there.
     """
 
     position: int
@@ -84,6 +85,7 @@ class Delivery(NamedTuple):
     sequence: int
     is_held: bool
     tamper: Tamper | None
+    oddity: str | None = None
 
 
 class DeliveryQuery(NamedTuple):
@@ -115,6 +117,7 @@ def _delivery_of_row(row: tuple[Any, ...]) -> Delivery:
         sequence=row[8],
         is_held=bool(row[9]),
         tamper=_TAMPERS[row[10]],
+        oddity=row[11],
     )
 
 
@@ -147,6 +150,7 @@ def put(tx: Transaction, deliveries: Sequence[Delivery]) -> None:
                 delivery.state.value,
                 *delivery[6:10],
                 None if delivery.tamper is None else delivery.tamper.value,
+                delivery.oddity,
             )
             for delivery in deliveries
         ],

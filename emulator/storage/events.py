@@ -21,6 +21,7 @@ _NEWEST = (
     f"SELECT {EVENT_COLUMNS} FROM events WHERE position BETWEEN ? AND ?"
     " ORDER BY position DESC LIMIT ?"
 )
+_ALL = f"SELECT {EVENT_COLUMNS} FROM events WHERE position BETWEEN ? AND ? ORDER BY position"
 _DELETE_ALL = "DELETE FROM events WHERE position BETWEEN ? AND ?"
 
 
@@ -48,6 +49,11 @@ def insert(tx: Transaction, owner: int, changed: Sequence[tuple[Payment, Instant
     return first
 
 
+def next_position(tx: Transaction, owner: int) -> int:
+    """Where the owner's next event is going to be."""
+    return tx.next_position("events", owner, count=0)
+
+
 def get(tx: Transaction, position: int) -> Event:
     return event_of_row(tx.execute(_GET, (position,)).fetchone())
 
@@ -61,6 +67,12 @@ def of_payment(tx: Transaction, payment: int) -> list[Event]:
 def newest(tx: Transaction, owner: int, limit: int) -> list[Event]:
     bounds = (first_position(owner), last_position(owner))
     return [event_of_row(row) for row in tx.execute(_NEWEST, (*bounds, limit))]
+
+
+def of_owner(tx: Transaction, owner: int) -> list[Event]:
+    """All of an owner's events, oldest first."""
+    bounds = (first_position(owner), last_position(owner))
+    return [event_of_row(row) for row in tx.execute(_ALL, bounds)]
 
 
 def delete_all(tx: Transaction, owner: int) -> None:

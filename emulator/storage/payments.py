@@ -28,6 +28,10 @@ _STANDING = slice(Payment._fields.index("status"), None)
 _BY_ID = f"SELECT {PAYMENT_COLUMNS} FROM payments WHERE id = ?"
 _BY_POSITION = f"SELECT {PAYMENT_COLUMNS} FROM payments WHERE position = ?"
 _POSITION_OF_ID = "SELECT position FROM payments WHERE id = ?"
+_ALL = (
+    f"SELECT {PAYMENT_COLUMNS}, idempotency_key FROM payments"
+    " WHERE position BETWEEN ? AND ? ORDER BY position"
+)
 _DELETE_ALL = "DELETE FROM payments WHERE position BETWEEN ? AND ?"
 _FIRST_SINCE = (
     "SELECT position FROM payments INDEXED BY payments_by_creation"
@@ -162,6 +166,17 @@ def page(tx: Transaction, owner: int, query: PageQuery) -> list[int]:
     statement = _PAGE[query.status is not None, query.method is not None]
     rows = tx.execute(statement, (*filters, low, high, query.limit + 1)).fetchall()
     return [row[0] for row in rows]
+
+
+def count(tx: Transaction, owner: int) -> int:
+    """How many an owner has, without a look at them."""
+    return tx.next_position("payments", owner, count=0) - first_position(owner) - 1
+
+
+def of_owner(tx: Transaction, owner: int) -> list[tuple[Payment, str | None]]:
+    """All of an owner's payments, oldest first, each with its idempotency key."""
+    bounds = (first_position(owner), last_position(owner))
+    return [(payment_of_row(row), row[-1]) for row in tx.execute(_ALL, bounds)]
 
 
 def delete_all(tx: Transaction, owner: int) -> None:

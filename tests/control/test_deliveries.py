@@ -25,6 +25,7 @@ async def test_a_delivery_shows_each_attempt_as_it_went_over_the_wire() -> None:
             "endpoint",
             "status",
             "created_at",
+            "oddity",
             "next_attempt_at",
             "attempts",
         ]

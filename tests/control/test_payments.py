@@ -314,7 +314,7 @@ async def test_a_payment_is_shown_with_its_past_and_its_future(emulator: World) 
         "reason": None,
     }
     assert list(seen) == [
-        *("payment", "reason", "mode", "phone", "bank"),
+        *("payment", "reason", "mode", "phone", "bank", "scenario"),
         *("timeline", "next", "scheduled"),
     ]
     assert seen["payment"] == payment

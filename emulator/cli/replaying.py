@@ -1,0 +1,279 @@
+"""The commands that play scripts and make them; what they need is imported when they run."""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from emulator.clock import Wall
+    from emulator.replay.client import Address
+    from emulator.replay.playing import Stage
+    from emulator.replay.results import Case, Result
+    from emulator.settings import Settings
+
+T = TypeVar("T")
+
+USUAL_CLOCK = "frozen@2026-01-01T00:00:00Z"
+USUAL_SEED = 0
+USUAL_URL = "http://127.0.0.1:8080"
+# Cases that wait, for a scripted latency say, leave the others the time; more would only queue.
+USUAL_CASES_AT_A_TIME = 4
+MOST_CASES_AT_A_TIME = 64
+# What every checkout_url of a private emulator begins with, whatever its real port.
+_CHECKOUT_URL = "http://127.0.0.1:8081"
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What a run is asked for beside its cases; without an address it makes its own emulator."""
+
+    address: "Address | None"
+    settings: "Settings"
+    clock: str
+    at_a_time: int
+    is_verbose: bool
+    junit: Path | None
+    report: Path | None
+    fail_under: float | None
+
+
+@click.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
+@click.option("--url", metavar="URL", help="A running emulator; otherwise a private one is made.")
+@click.option(
+    "-j",
+    "--jobs",
+    "at_a_time",
+    metavar="N",
+    type=click.IntRange(1, MOST_CASES_AT_A_TIME),
+    default=USUAL_CASES_AT_A_TIME,
+    show_default=True,
+    help="Play so many files at a time; what is printed is the same.",
+)
+@click.option("--junit", metavar="FILE", type=_FILE, help="Write the results as JUnit XML.")
+@click.option("--report", metavar="FILE", type=_FILE, help="Write a report as one HTML file.")
+@click.option(
+    "--fail-under",
+    metavar="PERCENT",
+    type=click.FloatRange(0, 100),
+    help="Exit with 1 when the coverage is less.",
+)
+@click.option("--seed", metavar="INTEGER", help=f"Seed of each account.  [default: {USUAL_SEED}]")
+@click.option("--clock", metavar="CLOCK", help=f"Clock of each account.  [default: {USUAL_CLOCK}]")
+@click.option(
+    "--database",
+    metavar="FILE",
+    help="A new SQLite file that keeps what was played, for `serve --database`.",
+)
+@click.option("-v", "--verbose", "is_verbose", is_flag=True, help="Print a line for each step.")
+def replay(
+    paths: tuple[str, ...],
+    url: str | None,
+    seed: str | None,
+    clock: str | None,
+    database: str | None,
+    **wanted: object,
+) -> int:
+    """Play the scripts of scenario files, and all those of a directory.
+
+    Each file is played in a fresh account, here or in a running emulator. Exit code 1 when
+    something is not as expected, 2 when a file or an option is wrong.
+    """
+    settings = _settings(url, seed, clock, database)
+    run = _Wanted(
+        address=None if url is None else _address(url),
+        settings=settings,
+        clock=clock or USUAL_CLOCK,
+        **wanted,  # type: ignore[arg-type]  # click has seen to their types
+    )
+    for option, file in (("--junit", run.junit), ("--report", run.report)):
+        if file is not None and not file.absolute().parent.is_dir():
+            _mistake(f"flag {option}: cannot write '{file}': its directory does not exist")
+    from emulator.replay.cases import read_cases
+
+    found = read_cases([Path(path) for path in paths])
+    if found.problems:
+        _mistake(*map(str, found.problems))
+    return _Run(run, found.cases, skipped=found.skipped).run()
+
+
+@click.command()
+@click.option("--url", metavar="URL", default=USUAL_URL, show_default=True, help="The emulator.")
+@click.option(
+    "--key", metavar="KEY", help="Key of the account and mode; without one, the first test key."
+)
+def record(url: str, key: str | None) -> None:
+    """Print an account's history as a scenario file with a script, for `replay`."""
+    from emulator.domain.accounts import is_well_formed_key
+    from emulator.replay.client import Unreachable
+    from emulator.replay.recording import NoRecording, fetch_recording
+
+    if key is not None and not is_well_formed_key(key):
+        _mistake("flag --key: expected test_ or live_ and 4 to 128 letters, digits or _")
+    try:
+        text = _run_loop(fetch_recording(_address(url), key))
+    except (NoRecording, Unreachable) as error:
+        _mistake(str(error))
+    click.echo(text, nl=False)
+
+
+class _Run:
+    """One run of `replay`, from the first case to the exit code."""
+
+    def __init__(self, wanted: _Wanted, cases: "Sequence[Case]", *, skipped: int) -> None:
+        from emulator.clock import SystemWall
+        from emulator.replay.printing import Printer
+        from emulator.replay.wording import Paint
+
+        is_terminal = sys.stdout is not None and sys.stdout.isatty()
+        self._wanted = wanted
+        self._cases = cases
+        self._skipped = skipped
+        self._wall: Wall = SystemWall()
+        self._paint = Paint(is_on=is_terminal and not os.environ.get("NO_COLOR"))
+        self._printer = Printer(
+            cases,
+            _write,
+            self._paint,
+            shows_steps=wanted.is_verbose or len(cases) == 1,
+            is_live=is_terminal and not os.environ.get("CI"),
+        )
+
+    def run(self) -> int:
+        from emulator.app.server import NoListener, collect_rarely
+        from emulator.replay.client import Unreachable
+        from emulator.storage.migrations import UnusableDatabase
+
+        collect_rarely()
+        started_ms = self._wall.monotonic_ms()
+        try:
+            results = _run_loop(self._play())
+        except (NoListener, Unreachable, UnusableDatabase) as error:
+            _mistake(str(error))
+        self._write_files(results, self._wall.monotonic_ms() - started_ms)
+        return self._conclude(results)
+
+    async def _play(self) -> "list[Result]":
+        from emulator.replay.playing import Stage
+        from emulator.replay.running import play_all
+
+        wanted = self._wanted
+        async with self._emulator() as address:
+            stage = Stage(
+                address=address,
+                is_private=wanted.address is None,
+                clock=wanted.clock,
+                seed=wanted.settings.seed or 0,
+                wall=self._wall,
+            )
+            return await play_all(self._cases, stage, self._printer, at_a_time=wanted.at_a_time)
+
+    @asynccontextmanager
+    async def _emulator(self) -> "AsyncIterator[Address]":
+        """Where the emulator is that the cases are played in."""
+        if self._wanted.address is not None:
+            yield self._wanted.address
+            return
+        from emulator.app.private import private_emulator
+        from emulator.replay.client import Address
+
+        async with private_emulator(self._wanted.settings) as base_url:
+            yield Address.of(base_url)
+
+    def _conclude(self, results: "Sequence[Result]") -> int:
+        from emulator.replay.coverage import coverage_of
+        from emulator.replay.wording import coverage_lines, kept_lines, summary_line
+
+        self._printer.print_failures()
+        coverage = coverage_of(result.trace for result in results)
+        lines = ["", summary_line(results, self._skipped), *kept_lines(results), ""]
+        lines += coverage_lines(coverage, self._paint)
+        asked = self._wanted.fail_under
+        is_too_little = asked is not None and coverage.percent < asked
+        if is_too_little:
+            lines += ["", f"The coverage is under the {asked:g} % that --fail-under asks for."]
+        _write("".join(f"{line}\n" for line in lines))
+        return int(is_too_little or not all(result.has_passed for result in results))
+
+    def _write_files(self, results: "Sequence[Result]", duration_ms: float) -> None:
+        if self._wanted.junit is not None:
+            from emulator.replay.junit import junit
+
+            _write_file("--junit", self._wanted.junit, junit(results, duration_ms=duration_ms))
+        if self._wanted.report is not None:
+            from emulator.replay.report import report
+
+            _write_file("--report", self._wanted.report, report(results, skipped=self._skipped))
+
+
+def _mistake(*lines: str) -> NoReturn:
+    from emulator.cli.commands import Mistake
+
+    raise Mistake(*lines) from None
+
+
+def _settings(
+    url: str | None, seed: str | None, clock: str | None, database: str | None
+) -> "Settings":
+    """Of the private emulator: no variable and no file of the user's makes it another one."""
+    from emulator.settings import SettingsError, resolve
+
+    if url is not None and database is not None:
+        _mistake("flag --database: the emulator at --url has a database of its own")
+    if database is not None and Path(database).exists():
+        _mistake(f"flag --database: '{database}' is there already; expected a new file")
+    flags = {
+        "port": 0,
+        "checkout-port": 0,
+        "checkout-url": _CHECKOUT_URL,
+        "seed": USUAL_SEED if seed is None else seed,
+        "clock": USUAL_CLOCK if clock is None else clock,
+        "database": database,
+    }
+    try:
+        return resolve(flags, {})
+    except SettingsError as error:
+        _mistake(str(error))
+
+
+def _address(url: str) -> "Address":
+    from emulator.replay.client import Address
+    from emulator.settings import parse_checkout_url
+
+    try:
+        if not url.isascii():
+            raise ValueError(url)
+        return Address.of(parse_checkout_url(url))
+    except ValueError:
+        _mistake(f"flag --url: found {url!r}, expected an absolute http or https URL")
+
+
+def _run_loop(main: Coroutine[object, object, T]) -> T:
+    import asyncio
+
+    from emulator.cli.commands import loop_factory
+
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        return runner.run(main)
+
+
+def _write(text: str) -> None:
+    """Print at once. Where nobody reads any more (`replay | head`) the run goes on, unheard."""
+    try:
+        click.echo(text, nl=False)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _write_file(option: str, file: Path, content: bytes) -> None:
+    try:
+        file.write_bytes(content)
+    except OSError as error:
+        _mistake(f"flag {option}: cannot write '{file}': {error.strerror}")

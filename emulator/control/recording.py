@@ -1,0 +1,21 @@
+"""The history of an account and mode, as a file."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from emulator.control.calls import Calls
+from emulator.engine.recording import Recording
+
+MEDIA_TYPE = "application/yaml"
+
+
+class RecordingCalls:
+    """`/recording`."""
+
+    def __init__(self, calls: Calls, recording: Recording) -> None:
+        self._calls = calls
+        self._recording = recording
+
+    async def read(self, request: Request) -> Response:
+        call = await self._calls.decode(request)
+        return Response(await self._recording.record(call.owner), media_type=MEDIA_TYPE)

@@ -1,0 +1,130 @@
+"""The journal over HTTP: which requests the merchant made, and what became of each."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from emulator.control.calls import Calls
+from emulator.control.pages import limit_of
+from emulator.control.replies import reply
+from emulator.domain.accounts import mask_key
+from emulator.domain.errors import InvalidField
+from emulator.domain.instants import format_instant
+from emulator.engine.accounts import Owner
+from emulator.engine.journal import Entry
+from emulator.engine.rules import FaultCandidate
+from emulator.scenarios.writing import fault_rule_json
+
+FILTERS = ("method", "path", "status")
+
+_STATUS = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
+_NOTHING = "none"
+
+
+class RequestCalls:
+    """`/requests` and `/requests/count`."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def list(self, request: Request) -> Response:
+        call = await self._calls.decode(request, query=(*FILTERS, "limit", "before"))
+        limit = limit_of(call.query)
+        found = _before(_found(call.owner, call.query), call.query.get("before"))
+        shown = [_shown(entry, call.owner) for entry in islice(found, limit)]
+        return reply({"data": shown, "overflowed": call.owner.journal.has_overflowed})
+
+    async def count(self, request: Request) -> Response:
+        call = await self._calls.decode(request, query=FILTERS)
+        return reply({"count": sum(1 for _ in _found(call.owner, call.query))})
+
+
+def _found(owner: Owner, query: Mapping[str, str]) -> Iterator[Entry]:
+    """The entries that a query asks for, newest first. Raises InvalidField."""
+    method, path = query.get("method"), query.get("path")
+    has_status = _status_filter(query.get("status"))
+    for entry in owner.journal.newest_first():
+        if (
+            (method is None or entry.method == method.upper())
+            and (path is None or _has_path(entry, path))
+            and has_status(entry.status)
+        ):
+            yield entry
+
+
+def _has_path(entry: Entry, path: str) -> bool:
+    """Whether it is the path, or begins like one that ends with a star."""
+    shown = _text(entry.path)
+    return shown.startswith(path[:-1]) if path.endswith("*") else shown == path
+
+
+def _status_filter(text: str | None) -> Callable[[int], bool]:
+    if text is None:
+        return lambda _: True
+    if text == _NOTHING:
+        return lambda status: status == 0
+    if not _STATUS.fullmatch(text):
+        raise InvalidField(
+            "status", f"Expected a status such as 201, a class such as 4xx, or {_NOTHING}."
+        )
+    return lambda status: str(status).startswith(text.rstrip("x"))
+
+
+def _before(entries: Iterator[Entry], request_id: str | None) -> Iterator[Entry]:
+    """The entries older than one of them. Raises InvalidField."""
+    if request_id is None:
+        return entries
+    for entry in entries:
+        if entry.id.decode() == request_id:
+            return entries
+    raise InvalidField("before", "The cursor is no request of the journal, or no more.")
+
+
+def _shown(entry: Entry, owner: Owner) -> dict[str, object]:
+    return {
+        "id": entry.id.decode(),
+        "at": format_instant(entry.at),
+        "method": entry.method,
+        "path": _masked(entry.path, owner),
+        "query": _masked(entry.query, owner),
+        "status": entry.status or None,
+        "key": mask_key(owner.account.profile.key(owner.mode)),
+        "request_body": _masked(entry.request_body, owner),
+        "response_body": _masked(entry.response_body, owner),
+        "cut": (len(entry.request_body), len(entry.response_body))
+        != (entry.request_length, entry.response_length),
+        "warnings": entry.warnings,
+        "error": json.loads(entry.error)["error"] if entry.error else None,
+        "replayed": entry.is_replay,
+        "fault": _shown_fault(entry.fault, entry.instead_of),
+        "duration_ms": round(entry.duration_ms, 3),
+    }
+
+
+def _shown_fault(fault: FaultCandidate | None, instead_of: int | None) -> dict[str, object] | None:
+    """The rule that struck: where it stands, what it did, and the status that it spoiled."""
+    if fault is None:
+        return None
+    return {
+        "source": fault.source,
+        "rule": fault.index,
+        **fault_rule_json(fault.rule),
+        "instead_of": instead_of,
+    }
+
+
+def _masked(raw: bytes, owner: Owner) -> str:
+    """As text, without the account's keys: some clients put them where they do not belong."""
+    text = _text(raw)
+    for key in (owner.account.profile.test_key, owner.account.profile.live_key):
+        if key in text:
+            text = text.replace(key, mask_key(key))
+    return text
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")

@@ -1,0 +1,132 @@
+"""An account's scenarios and faults over HTTP: seen, put, switched, removed."""
+
+import json
+from collections.abc import Iterable
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from emulator.control.bodies import unknown_parameter
+from emulator.control.calls import Calls
+from emulator.control.fields import required
+from emulator.control.replies import no_content, reply
+from emulator.domain.errors import InvalidFault, InvalidScenario, MissingParameter, UnknownScenario
+from emulator.engine.rules import Listed, PostedFault
+from emulator.engine.scenarios import Scenarios
+from emulator.scenarios.faults import read_fault_rule_text
+from emulator.scenarios.loader import parse_scenario
+from emulator.scenarios.problems import Problem, ScenarioError
+from emulator.scenarios.values import Section
+from emulator.scenarios.writing import fault_rule_json
+
+_FAULT_MEMBERS = ("when", "then", "times")
+_MOST_PROBLEMS_TOLD = 10
+
+
+class ScenarioCalls:
+    """`/scenarios`: those of the account in the order of their precedence."""
+
+    def __init__(self, calls: Calls, scenarios: Scenarios) -> None:
+        self._calls = calls
+        self._scenarios = scenarios
+
+    async def list(self, request: Request) -> Response:
+        call = await self._calls.decode(request)
+        return reply({"data": [_shown(listed) for listed in call.account.rules.listed]})
+
+    async def get(self, request: Request) -> Response:
+        call = await self._calls.decode(request)
+        listed = call.account.rules.named(_name(request))
+        if listed is None:
+            raise UnknownScenario(_name(request))
+        return reply(_shown(listed))
+
+    async def put(self, request: Request) -> Response:
+        call, source = await self._calls.decode_source(request, takes_yaml=True)
+        try:
+            scenario = parse_scenario(source, "", name=_name(request))
+        except ScenarioError as error:
+            raise InvalidScenario(_told(error.problems), param=error.problems[0].key) from None
+        is_new, listed = await self._scenarios.put(call.account, scenario, source)
+        return reply(_shown(listed), status=201 if is_new else 200)
+
+    async def delete(self, request: Request) -> Response:
+        call = await self._calls.decode(request, body=())
+        await self._scenarios.remove(call.account, _name(request))
+        return no_content()
+
+    async def switch(self, request: Request) -> Response:
+        call = await self._calls.decode(request, body=("enabled",))
+        is_enabled = required(call.fields.flag("enabled"), "enabled")
+        listed = await self._scenarios.switch(call.account, _name(request), is_enabled=is_enabled)
+        return reply(_shown(listed))
+
+
+class FaultCalls:
+    """`/faults`: fault rules without a file, the newest and strongest first."""
+
+    def __init__(self, calls: Calls, scenarios: Scenarios) -> None:
+        self._calls = calls
+        self._scenarios = scenarios
+
+    async def list(self, request: Request) -> Response:
+        call = await self._calls.decode(request)
+        return reply({"data": [_shown_fault(fault) for fault in call.account.rules.wishes.faults]})
+
+    async def add(self, request: Request) -> Response:
+        call, text = await self._calls.decode_source(request, takes_yaml=False)
+        source = _fault_source(text)
+        try:
+            rule = read_fault_rule_text(source, "")
+        except ScenarioError as error:
+            told = (problem.message for problem in error.problems[:_MOST_PROBLEMS_TOLD])
+            raise InvalidFault("; ".join(told), param=error.problems[0].key) from None
+        fault = await self._scenarios.add_fault(call.account, rule, source)
+        return reply(_shown_fault(fault), status=201)
+
+    async def clear(self, request: Request) -> Response:
+        call = await self._calls.decode(request, body=())
+        await self._scenarios.remove_fault(call.account, None)
+        return no_content()
+
+    async def delete(self, request: Request) -> Response:
+        call = await self._calls.decode(request, body=())
+        await self._scenarios.remove_fault(call.account, request.path_params["fault_id"])
+        return no_content()
+
+
+def _name(request: Request) -> str:
+    return str(request.path_params["name"])
+
+
+def _told(problems: Iterable[Problem]) -> str:
+    told = [f"line {one.line}, column {one.column}: {one.message}" for one in problems]
+    more = len(told) - _MOST_PROBLEMS_TOLD
+    return "; ".join(told[:_MOST_PROBLEMS_TOLD]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _shown(listed: Listed) -> dict[str, object]:
+    scenario = listed.scenario
+    return {
+        "name": scenario.name,
+        "description": scenario.description,
+        "enabled": listed.is_enabled,
+        "origin": listed.origin,
+        "rules": {section.value: len(getattr(scenario, section.value)) for section in Section},
+        "has_script": bool(scenario.script),
+    }
+
+
+def _shown_fault(fault: PostedFault) -> dict[str, object]:
+    return {"id": fault.id, **fault_rule_json(fault.rule)}
+
+
+def _fault_source(text: str) -> str:
+    """The rule without members that are null. Raises UnknownParameter, MissingParameter."""
+    members = {name: value for name, value in json.loads(text).items() if value is not None}
+    for name in members:
+        if name not in _FAULT_MEMBERS:
+            raise unknown_parameter(name, _FAULT_MEMBERS)
+    if "then" not in members:
+        raise MissingParameter("then")
+    return json.dumps(members, ensure_ascii=False)

@@ -1,0 +1,168 @@
+"""What an account may say of its scenarios and faults, a transaction each."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from emulator import ids
+from emulator.domain.errors import (
+    ScenarioIsPermanent,
+    TooManyFaults,
+    TooManyScenarios,
+    UnknownFault,
+    UnknownPayment,
+    UnknownScenario,
+)
+from emulator.domain.payment import Payment
+from emulator.engine.accounts import Account, Owner
+from emulator.engine.rules import Listed, Origin, PostedFault
+from emulator.storage import payments, scenarios
+from emulator.storage.batch import Transaction
+from emulator.storage.database import Database
+
+if TYPE_CHECKING:
+    from emulator.scenarios.values import FaultRule, Scenario
+
+MOST_SCENARIOS = 200
+MOST_FAULTS = 200
+
+
+class Scenarios:
+    """Puts, switches and removes scenarios and faults of one account; no other notices."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def put(self, account: Account, scenario: "Scenario", source: str) -> tuple[bool, Listed]:
+        """Give an account a scenario of its own, the strongest from now on.
+
+        It is on unless its file says otherwise, and its rules count from nothing. Returns whether
+        the account had none of this name of its own. Raises TooManyScenarios, InvalidApiKey.
+        """
+        work = partial(self._put, account=account, scenario=scenario, source=source)
+        is_new = await self._database.write(work)
+        return is_new, _listed(account, scenario.name)
+
+    def _put(self, tx: Transaction, *, account: Account, scenario: "Scenario", source: str) -> bool:
+        account.check_open()
+        wishes, name = account.rules.wishes, scenario.name
+        others = tuple(other for other in wishes.scenarios if other.name != name)
+        if len(others) >= MOST_SCENARIOS:
+            raise TooManyScenarios(MOST_SCENARIOS)
+        scenarios.put(tx, account.number, name, source)
+        self._begin_anew(tx, account, name)
+        switches = {other: is_on for other, is_on in wishes.switches.items() if other != name}
+        wish(tx, account, scenarios=(scenario, *others), switches=switches)
+        return len(others) == len(wishes.scenarios)
+
+    async def remove(self, account: Account, name: str) -> None:
+        """Take away a scenario that was put; one of the same name from a file is back then.
+
+        Raises UnknownScenario, ScenarioIsPermanent for one that only a file has, InvalidApiKey.
+        """
+        await self._database.write(partial(self._remove, account=account, name=name))
+
+    def _remove(self, tx: Transaction, *, account: Account, name: str) -> None:
+        account.check_open()
+        if _listed(account, name).origin is not Origin.CONTROL:
+            raise ScenarioIsPermanent(name)
+        wishes = account.rules.wishes
+        scenarios.delete(tx, account.number, name)
+        self._begin_anew(tx, account, name)
+        switches = {other: is_on for other, is_on in wishes.switches.items() if other != name}
+        left = tuple(other for other in wishes.scenarios if other.name != name)
+        wish(tx, account, scenarios=left, switches=switches)
+
+    @staticmethod
+    def _begin_anew(tx: Transaction, account: Account, source: str) -> None:
+        owners = (account.test.number, account.live.number)
+        scenarios.forget_counts(tx, account.number, owners, source)
+        scenarios.switch(tx, account.number, source, is_enabled=None)
+
+    async def switch(self, account: Account, name: str, *, is_enabled: bool) -> Listed:
+        """Switch a scenario on or off. One that is switched on begins to count anew.
+
+        Raises UnknownScenario, InvalidApiKey.
+        """
+        work = partial(self._switch, account=account, name=name, is_enabled=is_enabled)
+        await self._database.write(work)
+        return _listed(account, name)
+
+    def _switch(self, tx: Transaction, *, account: Account, name: str, is_enabled: bool) -> None:
+        account.check_open()
+        if _listed(account, name).is_enabled is is_enabled:
+            return
+        self._begin_anew(tx, account, name)
+        scenarios.switch(tx, account.number, name, is_enabled=is_enabled)
+        wish(tx, account, switches={**account.rules.wishes.switches, name: is_enabled})
+
+    async def add_fault(self, account: Account, rule: "FaultRule", source: str) -> PostedFault:
+        """Let requests go wrong from now on. Raises TooManyFaults, InvalidApiKey."""
+        work = partial(self._add_fault, account=account, rule=rule, source=source)
+        return await self._database.write(work)
+
+    @staticmethod
+    def _add_fault(
+        tx: Transaction, *, account: Account, rule: "FaultRule", source: str
+    ) -> PostedFault:
+        account.check_open()
+        faults = account.rules.wishes.faults
+        if len(faults) >= MOST_FAULTS:
+            raise TooManyFaults(MOST_FAULTS)
+        number = faults[0].number + 1 if faults else 1
+        posted = PostedFault(id=ids.fault_id(account.test.stream, number), number=number, rule=rule)
+        scenarios.add_fault(tx, account.number, number, posted.id, source)
+        Scenarios._begin_anew(tx, account, posted.id)
+        wish(tx, account, faults=(posted, *faults))
+        return posted
+
+    async def remove_fault(self, account: Account, fault_id: str | None) -> None:
+        """Take away one fault rule, or (None) all that were posted.
+
+        Raises UnknownFault, InvalidApiKey.
+        """
+        await self._database.write(partial(self._remove_fault, account=account, fault_id=fault_id))
+
+    @staticmethod
+    def _remove_fault(tx: Transaction, *, account: Account, fault_id: str | None) -> None:
+        account.check_open()
+        faults = account.rules.wishes.faults
+        gone = [fault for fault in faults if fault_id in (None, fault.id)]
+        if fault_id is not None and not gone:
+            raise UnknownFault(fault_id)
+        for fault in gone:
+            scenarios.delete_fault(tx, account.number, fault.id)
+        wish(tx, account, faults=tuple(fault for fault in faults if fault not in gone))
+
+    async def place(self, owner: Owner, payment_id: str, name: str) -> Payment:
+        """Put a scenario on one payment, where it is the strongest, be it on or off.
+
+        Raises UnknownPayment, UnknownScenario, InvalidApiKey.
+        """
+        work = partial(self._place, owner=owner, payment_id=payment_id, name=name)
+        return await self._database.write(work)
+
+    @staticmethod
+    def _place(tx: Transaction, *, owner: Owner, payment_id: str, name: str) -> Payment:
+        account = owner.account
+        account.check_open()
+        payment = payments.find(tx, owner.number, payment_id)
+        if payment is None:
+            raise UnknownPayment(payment_id)
+        _listed(account, name)
+        scenarios.place(tx, payment.position, name)
+        tx.undo.append(partial(setattr, account, "placed", account.placed))
+        account.placed = {**account.placed, payment.position: name}
+        return payment
+
+
+def wish(tx: Transaction, account: Account, **changes: object) -> None:
+    """Give an account other wishes, for as long as the transaction stands."""
+    tx.undo.append(partial(setattr, account, "rules", account.rules))
+    account.rules = account.rules.with_wishes(account.rules.wishes.changed(**changes))
+
+
+def _listed(account: Account, name: str) -> Listed:
+    listed = account.rules.named(name)
+    if listed is None:
+        raise UnknownScenario(name)
+    return listed

@@ -1,0 +1,32 @@
+"""What an account says of scenarios and faults, read back from the database."""
+
+import logging
+
+from emulator.engine.rules import PostedFault, Wishes
+from emulator.scenarios.faults import read_fault_rule_text
+from emulator.scenarios.loader import parse_scenario
+from emulator.scenarios.problems import ScenarioError
+from emulator.scenarios.values import Scenario
+from emulator.storage import scenarios
+from emulator.storage.batch import Transaction
+
+logger = logging.getLogger(__name__)
+
+
+def stored_wishes(tx: Transaction, account: int) -> Wishes:
+    """What an account says, as the database has it."""
+    own: list[Scenario] = []
+    for name, source in scenarios.sources(tx, account):
+        try:
+            own.append(parse_scenario(source, name, name=name))
+        except ScenarioError as error:
+            # Written by a version that knew more; all else of the account can be used.
+            logger.warning("a stored scenario cannot be read: %s", error)
+    return Wishes(
+        scenarios=tuple(own),
+        switches=scenarios.switches(tx, account),
+        faults=tuple(
+            PostedFault(id=fault_id, number=number, rule=read_fault_rule_text(source, fault_id))
+            for number, fault_id, source in scenarios.faults(tx, account)
+        ),
+    )

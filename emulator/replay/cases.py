@@ -1,0 +1,121 @@
+"""Which cases a run has: the files that hold a script, of those that the user named."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from emulator.replay.results import Case
+from emulator.scenarios.loader import Reading, read_scenario
+from emulator.scenarios.problems import Problem
+
+_SUFFIXES = frozenset({".yaml", ".yml"})
+# The loader says what is too large; no more than it takes to see that is read.
+_MOST_BYTES_READ = 256 * 1024 + 1
+_NOT_TEXT = "the file must be UTF-8"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cases:
+    """What was found: cases in the order given, mistakes, and how many files had no script."""
+
+    cases: tuple[Case, ...]
+    problems: tuple[Problem, ...]
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    path: Path
+    was_named: bool
+
+
+def read_cases(paths: Sequence[Path]) -> Cases:
+    """Read files, and directories as `check` does, before anything is played.
+
+    A file that was named must have a script; one of a directory may do without.
+    """
+    problems: list[Problem] = []
+    cases: dict[str, Case] = {}
+    skipped = 0
+    for file in _files(paths, problems):
+        text = _text(file.path, problems)
+        if text is None:
+            continue
+        reading = read_scenario(text, str(file.path))
+        problems += reading.problems
+        scenario = reading.scenario
+        if scenario is None:
+            continue
+        if scenario.script:
+            case = Case(source=str(file.path), path=file.path, text=text, scenario=scenario)
+            _add(case, cases, problems, reading)
+        else:
+            skipped += 1
+            if file.was_named:
+                problems.append(Problem(source=str(file.path), message="it has no script to play"))
+    if not (cases or problems):
+        sources = ", ".join(map(str, paths))
+        problems.append(Problem(source=sources, message="no file has a script to play"))
+    return Cases(cases=tuple(cases.values()), problems=tuple(problems), skipped=skipped)
+
+
+def _add(case: Case, cases: dict[str, Case], problems: list[Problem], reading: Reading) -> None:
+    other = cases.setdefault(account_word(case.name), case)
+    if other is not case:
+        alike = "" if other.name == case.name else f", whose '{other.name}' counts as the same"
+        message = f"the name '{case.name}' is taken by {other.source}{alike}"
+        problems.append(
+            Problem(source=case.source, line=reading.line, column=reading.column, message=message)
+        )
+
+
+def account_word(name: str) -> str:
+    """What of a case's name can stand in a key; no two cases of a run may share it."""
+    return name.replace("-", "_")
+
+
+def _files(paths: Sequence[Path], problems: list[Problem]) -> list[_File]:
+    """The files that the paths stand for; one that is given twice comes once, as named if it is."""
+    found: dict[Path, _File] = {}
+    for path in paths:
+        was_named = not path.is_dir()
+        for file in [path] if was_named else _files_in(path, problems):
+            before = found.get(file.absolute())
+            named = was_named or (before is not None and before.was_named)
+            shown = file if before is None else before.path
+            found[file.absolute()] = _File(path=shown, was_named=named)
+    return list(found.values())
+
+
+def _files_in(directory: Path, problems: list[Problem]) -> list[Path]:
+    try:
+        files = sorted(file for file in directory.iterdir() if file.suffix in _SUFFIXES)
+    except OSError as error:
+        problems.append(_unreadable(directory, error))
+        return []
+    if not files:
+        message = "the directory must hold scenario files: *.yaml or *.yml"
+        problems.append(Problem(source=str(directory), message=message))
+    return files
+
+
+def _text(file: Path, problems: list[Problem]) -> str | None:
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(_MOST_BYTES_READ)
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        problems.append(_unreadable(file, error))
+        return None
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if len(content) == _MOST_BYTES_READ:
+            return content.decode("utf-8", "replace")  # cut in the midst of a character
+        line = content.count(b"\n", 0, error.start) + 1
+        problems.append(Problem(source=str(file), line=line, message=_NOT_TEXT))
+        return None
+
+
+def _unreadable(path: Path, error: OSError | ValueError) -> Problem:
+    cause = error.strerror if isinstance(error, OSError) else None
+    return Problem(source=str(path), message=f"cannot be read: {cause or error}")

@@ -1,0 +1,120 @@
+"""What a run has exercised of all that payments, requests and webhooks can go through."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from emulator.domain.faults import Point
+from emulator.domain.payment import EVENT_TYPES, Reason, Status
+from emulator.domain.transitions import TRANSITIONS
+from emulator.domain.webhooks import Tamper
+from emulator.replay.results import Trace
+from emulator.scenarios.steps import Json
+
+NONE = "(none)"
+
+_STATUSES = {event_type: status for status, event_type in EVENT_TYPES.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Things of one kind, in the order in which they are shown, and which were exercised."""
+
+    title: str
+    names: tuple[str, ...]
+    exercised: frozenset[str]
+
+    @property
+    def count(self) -> int:
+        return sum(name in self.exercised for name in self.names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """The groups, and how much of them all was exercised."""
+
+    groups: tuple[Group, ...]
+
+    @property
+    def count(self) -> int:
+        return sum(group.count for group in self.groups)
+
+    @property
+    def total(self) -> int:
+        return sum(len(group.names) for group in self.groups)
+
+    @property
+    def percent(self) -> float:
+        return 100 * self.count / self.total
+
+    @property
+    def percent_text(self) -> str:
+        """With one decimal, and cut: what is not all must not be told as 100."""
+        return f"{self.count * 1000 // self.total / 10:.1f} %"
+
+
+def edge(since: Status | None, to: Status) -> str:
+    return f"{since or NONE} → {to}"
+
+
+TRANSITION_NAMES = (
+    edge(None, Status.PENDING),
+    *(edge(since, to) for since, to in TRANSITIONS),
+)
+REASON_NAMES = tuple(Reason)
+_FAULTS = ("status", "latency", "drop", "truncate")
+FAULT_NAMES = tuple(f"{name} {point}" for name in _FAULTS for point in Point)
+ODDITY_NAMES = (
+    "copies",
+    "delay",
+    "drop",
+    "hold",
+    "before_response",
+    *(f"tamper {tamper}" for tamper in Tamper),
+)
+
+
+def coverage_of(traces: Iterable[Trace]) -> Coverage:
+    """What these cases have exercised together."""
+    edges: set[str] = set()
+    reasons: set[str] = set()
+    faults: set[str] = set()
+    oddities: set[str] = set()
+    for trace in traces:
+        edges.update(_edges(trace))
+        reasons.update(event.reason for event in trace.events if event.reason)
+        for request in trace.requests:
+            faults.update(_fault_names((request.fault or {}).get("then") or {}))
+        for oddity in trace.oddities:
+            oddities.update(_oddity_names(oddity))
+    return Coverage(
+        groups=(
+            Group(title="Transitions", names=TRANSITION_NAMES, exercised=frozenset(edges)),
+            Group(title="Reasons", names=REASON_NAMES, exercised=frozenset(reasons)),
+            Group(title="Faults", names=FAULT_NAMES, exercised=frozenset(faults)),
+            Group(title="Webhooks", names=ODDITY_NAMES, exercised=frozenset(oddities)),
+        )
+    )
+
+
+def _edges(trace: Trace) -> Iterator[str]:
+    latest: dict[str, Status] = {}
+    for event in trace.events:
+        status = _STATUSES.get(event.type)
+        if status is not None:
+            yield edge(latest.get(event.payment), status)
+            latest[event.payment] = status
+
+
+def _fault_names(then: Mapping[str, Json]) -> Iterator[str]:
+    # Half of a true answer needs the true answer; so a rule need not say it.
+    halves_the_truth = then.get("truncate") and not then.get("status")
+    usual_point = Point.AFTER_COMMIT if halves_the_truth else Point.BEFORE_COMMIT
+    for name in _FAULTS:
+        if then.get(name):
+            yield f"{name} {then.get('point') or usual_point}"
+
+
+def _oddity_names(oddity: Mapping[str, Json]) -> Iterator[str]:
+    for name, value in oddity.items():
+        if value:
+            yield f"{name} {value}" if name == "tamper" else name

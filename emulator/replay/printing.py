@@ -1,0 +1,105 @@
+"""What a run prints while it goes on, and at its end: always in the order of the files."""
+
+from collections.abc import Callable, Sequence
+
+from emulator.replay.results import Case, PlayedStep, Result
+from emulator.replay.wording import (
+    Paint,
+    StepLines,
+    case_line,
+    failure_lines,
+    step_lines,
+)
+from emulator.scenarios.steps import Repeat, Step
+
+_ERASE = "\r\x1b[K"
+
+
+class Printer:
+    """Tells of the cases one after the other, whichever is played when.
+
+    With `shows_steps` each step has a line; else a case has one, and failures follow in the end.
+    On a terminal that `is_live` the line of a case changes while it is played.
+    """
+
+    def __init__(
+        self,
+        cases: Sequence[Case],
+        write: Callable[[str], None],
+        paint: Paint,
+        *,
+        shows_steps: bool,
+        is_live: bool,
+    ) -> None:
+        self._cases = cases
+        self._write = write
+        self._paint = paint
+        self._shows_steps = shows_steps
+        self._is_live = is_live and not shows_steps
+        self._next = 0
+        self._has_begun = False
+        self._lines = {case.name: StepLines(paint) for case in cases}
+        self._held: dict[str, list[str]] = {case.name: [] for case in cases}
+        self._ended: dict[str, Result] = {}
+
+    def step_played(self, case: Case, step: PlayedStep) -> None:
+        is_first = self._cases[self._next].name == case.name
+        if self._shows_steps:
+            self._held[case.name] += self._lines[case.name].add(step)
+            if is_first:
+                self._print_held(case)
+        elif self._is_live and is_first:
+            total = steps_played(case.scenario.script)
+            self._write(f"{_ERASE}        {case.name}  step {step.number} of {total}")
+
+    def case_ended(self, result: Result) -> None:
+        self._ended[result.case.name] = result
+        while self._next < len(self._cases):
+            case = self._cases[self._next]
+            ended = self._ended.get(case.name)
+            if ended is None:
+                return
+            self._print_ended(case, ended)
+            self._has_begun = False
+            self._next += 1
+
+    def print_failures(self) -> None:
+        """Tell of the cases that failed, with their steps, where that was not told yet."""
+        if self._shows_steps:
+            return
+        for case in self._cases:
+            result = self._ended[case.name]
+            if result.failure is not None:
+                self._print("", self._title(case), *step_lines(result.steps, self._paint), "")
+                self._print(*failure_lines(result, result.failure, self._paint))
+
+    def _print_ended(self, case: Case, result: Result) -> None:
+        if not self._shows_steps:
+            self._print((_ERASE if self._is_live else "") + case_line(result, self._paint))
+            return
+        self._print_held(case)
+        if result.failure is not None:
+            self._print("", *failure_lines(result, result.failure, self._paint))
+
+    def _print_held(self, case: Case) -> None:
+        """Print what was held back while cases before this one were played."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._print(*([""] if self._next else []), self._title(case))
+        held = self._held[case.name]
+        self._print(*held)
+        held.clear()
+
+    def _title(self, case: Case) -> str:
+        return f"{self._paint('bold', case.name)}  {case.source}"
+
+    def _print(self, *lines: str) -> None:
+        self._write("".join(f"{line}\n" for line in lines))
+
+
+def steps_played(script: Sequence[Step]) -> int:
+    """How many steps are played if none fails, those that repeat others counted too."""
+    return sum(
+        1 + step.times * steps_played(step.steps) if isinstance(step, Repeat) else 1
+        for step in script
+    )
