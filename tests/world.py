@@ -36,6 +36,7 @@ class ManualWall:
     def __init__(self, now_ms: Instant = START_MS) -> None:
         self._now_ms = now_ms
         self._moved: set[asyncio.Event] = set()
+        self._is_waited_for = asyncio.Event()
 
     def now_ms(self) -> Instant:
         return self._now_ms
@@ -48,7 +49,14 @@ class ManualWall:
         for moved in self._moved:
             moved.set()
 
+    async def waited_for(self) -> None:
+        """Return when somebody waits for an instant who did not before."""
+        await self._is_waited_for.wait()
+        self._is_waited_for.clear()
+
     async def wait(self, event: asyncio.Event, *, until: Instant | None) -> None:
+        if until is not None:
+            self._is_waited_for.set()
         while not event.is_set() and (until is None or self._now_ms < until):
             moved = asyncio.Event()
             self._moved.add(moved)

@@ -5,12 +5,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from emulator.control.calls import Calls
 from emulator.control.pages import limit_of
-from emulator.control.replies import reply
+from emulator.control.replies import MEDIA_TYPE, reply
 from emulator.domain.accounts import mask_key
 from emulator.domain.errors import InvalidField
 from emulator.domain.instants import format_instant
@@ -36,7 +37,8 @@ class RequestCalls:
         limit = limit_of(call.query)
         found = _before(_found(call.owner, call.query), call.query.get("before"))
         shown = [_shown(entry, call.owner) for entry in islice(found, limit)]
-        return reply({"data": shown, "overflowed": call.owner.journal.has_overflowed})
+        journal = {"data": shown, "overflowed": call.owner.journal.has_overflowed}
+        return Response(_masked(msgspec.json.encode(journal), call.owner), media_type=MEDIA_TYPE)
 
     async def count(self, request: Request) -> Response:
         call = await self._calls.decode(request, query=FILTERS)
@@ -89,12 +91,12 @@ def _shown(entry: Entry, owner: Owner) -> dict[str, object]:
         "id": entry.id.decode(),
         "at": format_instant(entry.at),
         "method": entry.method,
-        "path": _masked(entry.path, owner),
-        "query": _masked(entry.query, owner),
+        "path": _text(entry.path),
+        "query": _text(entry.query),
         "status": entry.status or None,
         "key": mask_key(owner.account.profile.key(owner.mode)),
-        "request_body": _masked(entry.request_body, owner),
-        "response_body": _masked(entry.response_body, owner),
+        "request_body": _text(entry.request_body),
+        "response_body": _text(entry.response_body),
         "cut": (len(entry.request_body), len(entry.response_body))
         != (entry.request_length, entry.response_length),
         "warnings": entry.warnings,
@@ -117,12 +119,10 @@ def _shown_fault(fault: FaultCandidate | None, instead_of: int | None) -> dict[s
     }
 
 
-def _masked(raw: bytes, owner: Owner) -> str:
-    """As text, without the account's keys: some clients put them where they do not belong."""
-    text = _text(raw)
+def _masked(text: bytes, owner: Owner) -> bytes:
+    """Without the account's keys: some clients put them where they do not belong."""
     for key in (owner.account.profile.test_key, owner.account.profile.live_key):
-        if key in text:
-            text = text.replace(key, mask_key(key))
+        text = text.replace(key.encode(), mask_key(key).encode())
     return text
 
 

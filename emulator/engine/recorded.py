@@ -79,7 +79,7 @@ def _excess(document: Mapping[str, Json], text: str) -> str | None:
     """By what the file would be too large, in a sentence."""
     for takes, most, what in (
         (len(document["script"]), MOST_SCRIPT_STEPS, "steps"),
-        (_nodes(document), MOST_NODES, "values"),
+        (_nodes(document), MOST_NODES, "nodes"),
         (len(text.encode()), LARGEST_FILE_BYTES, "bytes"),
     ):
         if takes > most:
@@ -97,6 +97,7 @@ def _nodes(value: Json) -> int:
 def _heading(past: Past, account_id: str, mode: Mode) -> str:
     lines = [f"What happened in {account_id}, in {mode} mode{_span(past)}.", ""]
     lines.append("To play it again:  payments-emulator replay case.yaml")
+    lines.append("To keep it beside others, give it a name of its own.")
     if mode is Mode.LIVE:
         lines.append("It is played in test mode, where the same happens.")
     offered = {method for payment, _ in past.payments for method in payment.methods}

@@ -25,7 +25,7 @@ def yaml_text(document: Mapping[str, Json]) -> str:
     """A document of texts, numbers and lists, a blank line before each list."""
     lines: list[str] = []
     for key, value in document.items():
-        if isinstance(value, list):
+        if isinstance(value, list) and value:
             lines += ["", f"{_scalar(key)}:"]
             for item in value:
                 lines += _item(item, 2)

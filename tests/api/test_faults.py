@@ -1,0 +1,247 @@
+"""Scripted faults: which requests they strike, how often, and what is done all the same."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from emulator.domain.rate_limit import RateLimit
+from tests.api.asking import get, ids, page, post, refusal
+from tests.engine.playing import playing
+from tests.world import LIVE_KEY, TEST_KEY, World, headers, order, world
+
+AFTER = {"status": 500, "point": "after_commit"}
+
+
+async def fail(emulator: World, when: Any, then: Any, **more: Any) -> dict[str, Any]:
+    rule = {"when": when, "then": then, **more}
+    response = await emulator.control("POST", "/faults", rule)
+    assert response.status_code == 201, response.text
+    return dict(response.json())
+
+
+async def statuses(emulator: World, count: int, key: str = TEST_KEY) -> list[int]:
+    return [(await get(emulator, "/v1/payments", key)).status_code for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "param"),
+    [
+        (400, "invalid_request_body", None),
+        (401, "invalid_api_key", None),
+        (404, "payment_not_found", None),
+        (409, "idempotency_key_in_use", "idempotency_key"),
+        (429, "rate_limit_exceeded", None),
+        (500, "internal_error", None),
+    ],
+)
+async def test_a_status_of_the_contract_has_its_error(
+    emulator: World, status: int, code: str, param: str | None
+) -> None:
+    await fail(emulator, {}, {"status": status})
+    response = await get(emulator, "/v1/payments")
+    assert refusal(response) == (status, code, param)
+    assert ("www-authenticate" in response.headers) is (status == 401)
+    assert ("retry-after" in response.headers) is (status in (409, 429))
+
+
+async def test_a_gateway_s_status_is_served_as_well(emulator: World) -> None:
+    await fail(emulator, {}, {"status": 502})
+    response = await get(emulator, "/v1/payments")
+    assert response.status_code == 502
+    assert response.json()["error"]["code"] == "internal_error"
+
+
+async def test_a_429_says_when_to_come_back(emulator: World) -> None:
+    await fail(emulator, {}, {"status": 429, "retry_after": 7}, times=1)
+    response = await get(emulator, "/v1/payments")
+    assert response.headers["retry-after"] == "7"
+    assert "7 s" in response.json()["error"]["message"]
+
+
+async def test_before_the_commit_nothing_is_done_and_no_key_is_used_up(emulator: World) -> None:
+    await fail(emulator, {"request": "create_payment"}, {"status": 500}, times=1)
+    body = order(idempotency_key="once")
+    assert (await post(emulator, body)).status_code == 500
+    assert await ids(emulator) == []
+    response = await post(emulator, body)
+    assert response.status_code == 201
+    assert "idempotent-replayed" not in response.headers
+
+
+async def test_after_the_commit_the_payment_exists_and_the_retry_is_the_replay(
+    emulator: World,
+) -> None:
+    await fail(emulator, {"request": "create_payment"}, AFTER, times=1)
+    body = order(idempotency_key="once")
+    assert (await post(emulator, body)).status_code == 500
+    (made,) = await ids(emulator)
+    response = await post(emulator, body)
+    assert response.status_code == 201
+    assert response.headers["idempotent-replayed"] == "true"
+    assert response.json()["id"] == made
+    assert await ids(emulator) == [made]
+    events = (await emulator.control("GET", "/events")).json()["data"]
+    assert [event["type"] for event in events] == ["payment.created"]
+
+
+async def test_after_the_commit_only_a_success_is_spoiled_and_only_that_uses_the_fault_up(
+    emulator: World,
+) -> None:
+    await fail(emulator, {"request": "create_payment"}, AFTER, times=1)
+    assert refusal(await post(emulator, order(amount=1))) == (400, "invalid_amount", "amount")
+    assert (await post(emulator, order())).status_code == 500
+    assert (await post(emulator, order())).status_code == 201
+
+
+async def test_a_fault_comes_after_key_and_route_and_before_all_else(emulator: World) -> None:
+    await fail(emulator, {}, {"status": 429})
+    assert refusal(await get(emulator, "/v1/payments", "test_nobody"))[1] == "invalid_api_key"
+    assert refusal(await get(emulator, "/v1/nothing"))[1] == "route_not_found"
+    malformed = await post(emulator, b"{", **{"Content-Type": "text/plain"})
+    assert refusal(malformed)[1] == "rate_limit_exceeded"
+
+
+async def test_the_true_rate_limit_comes_before_a_fault() -> None:
+    async with world(rate_limit=RateLimit(requests=1, period_ms=1_000)) as emulator:
+        await fail(emulator, {"nth": 2}, {"status": 500})
+        assert await statuses(emulator, 3) == [200, 429, 429]
+        await emulator.advance(1)
+        assert await statuses(emulator, 1) == [500]
+
+
+async def test_a_fault_asks_for_a_mode_and_a_request(emulator: World) -> None:
+    await fail(emulator, {"mode": "live", "request": "list_payments"}, {"status": 500})
+    payment = await emulator.create(LIVE_KEY)
+    assert await statuses(emulator, 1) == [200]
+    assert await statuses(emulator, 1, LIVE_KEY) == [500]
+    path = f"/v1/payments/{payment['id']}"
+    assert (await get(emulator, path, LIVE_KEY)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("when", "more", "expected"),
+    [
+        ({"nth": 3}, {}, [200, 200, 500, 200, 200, 200]),
+        ({"every": 2}, {}, [200, 500, 200, 500, 200, 500]),
+        ({"every": 2}, {"times": 2}, [200, 500, 200, 500, 200, 200]),
+        ({}, {"times": 2}, [500, 500, 200, 200, 200, 200]),
+    ],
+)
+async def test_requests_are_counted_from_one(
+    emulator: World, when: Any, more: Any, expected: list[int]
+) -> None:
+    await fail(emulator, {"request": "list_payments", **when}, {"status": 500}, **more)
+    await emulator.create()
+    assert await statuses(emulator, 6) == expected
+
+
+async def test_they_are_counted_apart_in_each_mode(emulator: World) -> None:
+    await fail(emulator, {"nth": 2}, {"status": 500})
+    assert await statuses(emulator, 1) == [200]
+    assert await statuses(emulator, 2, LIVE_KEY) == [200, 500]
+    assert await statuses(emulator, 1) == [500]
+
+
+async def test_a_rule_counts_the_requests_that_a_stronger_one_strikes(emulator: World) -> None:
+    await fail(emulator, {"nth": 3}, {"status": 503})
+    await fail(emulator, {"nth": 2}, {"status": 502})
+    await fail(emulator, {"nth": 1}, {"status": 501})
+    assert await statuses(emulator, 4) == [501, 502, 503, 200]
+
+
+async def test_inside_a_file_the_first_rule_that_matches_strikes(tmp_path: Path) -> None:
+    rules = (
+        "faults:\n"
+        "  - {when: {request: create_payment}, then: {status: 501}}\n"
+        "  - {when: {}, then: {status: 502}, times: 1}\n"
+        "  - {when: {}, then: {status: 503}, times: 1}\n"
+    )
+    async with playing(tmp_path, bad=rules) as emulator:
+        assert (await post(emulator, order())).status_code == 501
+        assert await statuses(emulator, 3) == [502, 503, 200]
+
+
+async def test_chance_is_of_the_account_s_seed(emulator: World) -> None:
+    async def drawn(seed: int) -> list[int]:
+        body = {"seed": seed, "test_key": f"test_chance_{seed}"}
+        account = (await emulator.control("POST", "/accounts", body)).json()
+        key = account["test_key"]
+        rule = {"when": {"chance": 0.3}, "then": {"status": 500}}
+        await emulator.control("POST", "/faults", rule, key)
+        found = await statuses(emulator, 200, key)
+        await emulator.control("DELETE", f"/accounts/{account['id']}")
+        return found
+
+    first = await drawn(1)
+    assert first == await drawn(1)
+    assert first != await drawn(2)
+    assert 30 <= first.count(500) <= 90
+
+
+async def test_chance_one_is_always(emulator: World) -> None:
+    await fail(emulator, {"chance": 1}, {"status": 500})
+    assert await statuses(emulator, 5) == [500] * 5
+
+
+@pytest.mark.parametrize("point", ["before_commit", "after_commit"])
+async def test_a_fault_with_times_strikes_no_more_often_however_many_ask_at_once(
+    emulator: World, point: str
+) -> None:
+    await fail(emulator, {}, {"status": 500, "point": point}, times=5)
+    answers = await asyncio.gather(*(post(emulator, order()) for _ in range(40)))
+    assert sorted(answer.status_code for answer in answers) == [201] * 35 + [500] * 5
+    made = 40 if point == "after_commit" else 35
+    assert len((await page(emulator, limit=100))["data"]) == made
+
+
+async def test_nth_strikes_one_of_many_that_come_at_once(emulator: World) -> None:
+    await fail(emulator, {"nth": 20}, {"status": 500})
+    answers = await asyncio.gather(*(post(emulator, order()) for _ in range(40)))
+    assert [answer.status_code for answer in answers].count(500) == 1
+
+
+async def test_a_latency_is_wire_time_and_spoils_nothing(emulator: World) -> None:
+    await fail(emulator, {"request": "create_payment"}, {"latency": "2s"}, times=1)
+    waiting = asyncio.create_task(post(emulator, order()))
+    await emulator.wall.waited_for()
+    assert await ids(emulator) == []
+    emulator.wall.move(1_999)
+    assert await ids(emulator) == []
+    emulator.wall.move(1)
+    response = await waiting
+    assert response.status_code == 201
+    assert response.json()["created_at"] == "2026-01-01T00:00:00.000Z"
+
+
+async def test_after_the_commit_a_latency_holds_back_the_true_answer(emulator: World) -> None:
+    then = {"latency": "2s", "point": "after_commit"}
+    await fail(emulator, {"request": "create_payment"}, then)
+    waiting = asyncio.create_task(post(emulator, order()))
+    await emulator.wall.waited_for()
+    assert len(await ids(emulator)) == 1
+    emulator.wall.move(2_000)
+    assert (await waiting).status_code == 201
+
+
+async def test_a_strict_refusal_is_no_success_to_be_lost() -> None:
+    async with world(strict=True) as emulator:
+        await fail(emulator, {"request": "create_payment"}, AFTER)
+        response = await post(emulator, order(color="red"))
+        assert refusal(response) == (400, "unknown_parameter", "color")
+
+
+async def test_two_accounts_do_not_see_each_other_s_faults(emulator: World) -> None:
+    await fail(emulator, {}, {"status": 500})
+    response = await emulator.api.get("/v1/payments", headers=headers("test_other_key"))
+    assert response.status_code == 200
+
+
+async def test_without_sockets_a_cut_is_an_error_of_the_connection(emulator: World) -> None:
+    await fail(emulator, {"request": "create_payment"}, {"drop": True}, times=1)
+    with pytest.raises(ConnectionResetError):
+        await post(emulator, order())
+    with pytest.raises(httpx.HTTPStatusError):
+        (await get(emulator, "/v1/payments/pay_1")).raise_for_status()

@@ -1,0 +1,125 @@
+"""Fault rules over HTTP, without a file: given, seen, taken away."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from emulator.engine import scenarios as limits
+from tests.world import OTHER_TEST_KEY, TEST_KEY, World, headers
+
+
+async def add(emulator: World, rule: Any, key: str = TEST_KEY) -> httpx.Response:
+    return await emulator.control("POST", "/faults", rule, key)
+
+
+async def faults(emulator: World, key: str = TEST_KEY) -> list[dict[str, Any]]:
+    return list((await emulator.control("GET", "/faults", key=key)).json()["data"])
+
+
+async def status_of_a_list(emulator: World, key: str = TEST_KEY) -> int:
+    return (await emulator.api.get("/v1/payments", headers=headers(key))).status_code
+
+
+async def test_a_fault_is_given_and_shown_as_it_would_be_written(emulator: World) -> None:
+    rule = {
+        "when": {"mode": "test", "request": "create_payment", "nth": 2},
+        "then": {"status": 500, "point": "after_commit"},
+        "times": 3,
+    }
+    response = await add(emulator, rule)
+    assert response.status_code == 201
+    shown = response.json()
+    assert {**rule, "id": shown["id"]} == shown
+    assert shown["id"].startswith("flt_")
+    assert await faults(emulator) == [shown]
+
+
+async def test_without_when_it_strikes_every_request(emulator: World) -> None:
+    shown = (await add(emulator, {"then": {"status": 503, "retry_after": "2m"}})).json()
+    assert (shown["when"], shown["then"]) == ({}, {"status": 503, "retry_after": 120})
+    response = await emulator.api.get("/v1/payments/pay_1", headers=headers())
+    assert (response.status_code, response.headers["retry-after"]) == (503, "120")
+
+
+async def test_the_newest_is_the_strongest_and_stands_first(emulator: World) -> None:
+    await add(emulator, {"then": {"status": 500}})
+    await add(emulator, {"then": {"status": 429}, "times": 1})
+    assert [fault["then"]["status"] for fault in await faults(emulator)] == [429, 500]
+    assert [await status_of_a_list(emulator) for _ in range(2)] == [429, 500]
+
+
+async def test_one_is_taken_away_or_all_are(emulator: World) -> None:
+    first, second, third = [
+        (await add(emulator, {"then": {"status": status}})).json() for status in (500, 501, 502)
+    ]
+    assert (await emulator.control("DELETE", f"/faults/{second['id']}")).status_code == 204
+    assert await faults(emulator) == [third, first]
+    assert (await emulator.control("DELETE", "/faults")).status_code == 204
+    assert await faults(emulator) == []
+    assert await status_of_a_list(emulator) == 200
+
+
+async def test_it_is_the_account_s_alone(emulator: World) -> None:
+    await add(emulator, {"then": {"status": 500}}, OTHER_TEST_KEY)
+    assert await faults(emulator) == []
+    assert await status_of_a_list(emulator) == 200
+    assert await status_of_a_list(emulator, OTHER_TEST_KEY) == 500
+
+
+@pytest.mark.parametrize(
+    ("rule", "code", "param", "told"),
+    [
+        ({}, "missing_parameter", "then", "required"),
+        ({"then": None}, "missing_parameter", "then", "required"),
+        ({"then": {"status": 500}, "wen": {}}, "unknown_parameter", "wen", "mean 'when'?"),
+        ({"then": {"status": 200}}, "invalid_fault", "then", "status must be"),
+        ({"then": {"statu": 500}}, "invalid_fault", "then", "did you mean 'status'?"),
+        ({"then": {}}, "invalid_fault", "then", "what goes wrong"),
+        ({"then": {"drop": True, "status": 500}}, "invalid_fault", "then", "makes no sense"),
+        ({"then": {"latency": 5}}, "invalid_fault", "then", "duration"),
+        ({"then": {"retry_after": 5}}, "invalid_fault", "then", "status"),
+        ({"then": {"drop": True}, "when": {"nth": 0}}, "invalid_fault", "when", "nth must be"),
+        ({"then": {"drop": True}, "when": {"chance": 2}}, "invalid_fault", "when", "chance must"),
+        (
+            {"then": {"drop": True}, "when": {"nth": 1, "every": 2}},
+            "invalid_fault",
+            "when",
+            "every",
+        ),
+        ({"then": {"drop": True}, "when": {"request": "pay"}}, "invalid_fault", "when", "list_p"),
+        ({"then": {"drop": True}, "times": 0}, "invalid_fault", "times", "times must be"),
+        ({"then": "drop"}, "invalid_fault", "then", "then must be a mapping"),
+        ([1], "invalid_request_body", None, "object"),
+    ],
+)
+async def test_a_wrong_one_is_refused_in_words_and_changes_nothing(
+    emulator: World, rule: Any, code: str, param: str | None, told: str
+) -> None:
+    response = await add(emulator, rule)
+    error = response.json()["error"]
+    assert (response.status_code, error["code"], error.get("param")) == (400, code, param)
+    assert told in error["message"]
+    assert await faults(emulator) == []
+
+
+async def test_it_must_be_json(emulator: World) -> None:
+    response = await emulator.api.post(
+        "/_emulator/faults",
+        content=b"then: {drop: true}",
+        headers={**headers(), "Content-Type": "application/yaml"},
+    )
+    assert response.json()["error"]["code"] == "unsupported_content_type"
+
+
+async def test_an_unknown_one_cannot_be_taken_away(emulator: World) -> None:
+    response = await emulator.control("DELETE", "/faults/flt_nope")
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "fault_not_found")
+
+
+async def test_there_are_not_more_than_so_many(emulator: World) -> None:
+    rule = {"when": {"mode": "live"}, "then": {"drop": True}}
+    for _ in range(limits.MOST_FAULTS):
+        assert (await add(emulator, rule)).status_code == 201
+    response = await add(emulator, rule)
+    assert (response.status_code, response.json()["error"]["code"]) == (409, "too_many_faults")

@@ -1,0 +1,300 @@
+"""The journal: what a merchant's requests were and what became of them."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from emulator.engine.journal import (
+    LARGEST_JOURNAL_BYTES,
+    LARGEST_KEPT_BYTES,
+    MOST_ENTRIES,
+    Entry,
+    Journal,
+)
+from tests.api.asking import get, post
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, order, world
+
+
+async def journal(emulator: World, query: str = "", key: str = TEST_KEY) -> list[dict[str, Any]]:
+    response = await emulator.control("GET", f"/requests{query}", key=key)
+    assert response.status_code == 200, response.text
+    assert response.json()["overflowed"] is False
+    return list(response.json()["data"])
+
+
+async def count(emulator: World, query: str = "", key: str = TEST_KEY) -> int:
+    response = await emulator.control("GET", f"/requests/count{query}", key=key)
+    assert response.status_code == 200, response.text
+    assert list(response.json()) == ["count"]
+    return int(response.json()["count"])
+
+
+async def test_a_request_is_kept_with_its_answer(emulator: World) -> None:
+    body = order(idempotency_key="k", colour="red")
+    answer = await post(emulator, body, query="?a=1")
+    (entry,) = await journal(emulator)
+    assert entry.pop("duration_ms") >= 0
+    assert entry == {
+        "id": answer.headers["request-id"],
+        "at": "2026-01-01T00:00:00.000Z",
+        "method": "POST",
+        "path": "/v1/payments",
+        "query": "a=1",
+        "status": 201,
+        "key": "test_de…key",
+        "request_body": json.dumps(body),
+        "response_body": answer.text,
+        "cut": False,
+        "warnings": ["unknown-parameter:a", "unknown-parameter:colour"],
+        "error": None,
+        "replayed": False,
+        "fault": None,
+    }
+
+
+async def test_the_instant_is_that_of_the_account_s_clock(emulator: World) -> None:
+    await emulator.advance(90.5)
+    await get(emulator, "/v1/payments")
+    (entry,) = await journal(emulator)
+    assert entry["at"] == "2026-01-01T00:01:30.500Z"
+
+
+async def test_a_duration_is_wire_time(emulator: World) -> None:
+    await emulator.control("POST", "/faults", {"then": {"latency": "2s"}})
+    waiting = asyncio.create_task(get(emulator, "/v1/payments"))
+    await emulator.wall.waited_for()
+    emulator.wall.move(2_000)
+    await waiting
+    (entry,) = await journal(emulator)
+    assert entry["duration_ms"] == 2_000
+    assert entry["at"] == "2026-01-01T00:00:00.000Z"
+
+
+async def test_a_refusal_is_kept_with_its_reason(emulator: World) -> None:
+    answers = [
+        await post(emulator, order(amount=1)),
+        await post(emulator, b"{", **{"Content-Type": "text/plain"}),
+        await get(emulator, "/v1/payments/pay_nobody"),
+        await get(emulator, "/v1/nowhere"),
+        await get(emulator, "/v1/payments?limit=0"),
+    ]
+    kept = await journal(emulator)
+    assert [entry["error"] for entry in kept[::-1]] == [
+        answer.json()["error"] for answer in answers
+    ]
+    assert [entry["status"] for entry in kept[::-1]] == [400, 400, 404, 404, 400]
+
+
+async def test_a_replay_is_told_from_a_creation(emulator: World) -> None:
+    for _ in range(2):
+        await post(emulator, order(idempotency_key="k"))
+    assert [entry["replayed"] for entry in await journal(emulator)] == [True, False]
+
+
+async def test_the_fault_that_struck_is_told_with_what_it_spoiled(emulator: World) -> None:
+    rule = {
+        "when": {"request": "create_payment"},
+        "then": {"status": 500, "point": "after_commit"},
+        "times": 1,
+    }
+    fault = (await emulator.control("POST", "/faults", rule)).json()
+    await post(emulator, order(amount=1))
+    await post(emulator, order())
+    struck, refused = await journal(emulator)
+    assert refused["fault"] is None
+    assert struck["fault"] == {"source": fault["id"], "rule": 0, **rule, "instead_of": 201}
+    assert (struck["status"], struck["error"]["code"]) == (500, "internal_error")
+
+
+async def test_what_was_never_answered_has_no_status(emulator: World) -> None:
+    then = {"drop": True, "point": "after_commit"}
+    await emulator.control("POST", "/faults", {"then": then})
+    with pytest.raises(ConnectionResetError):
+        await post(emulator, order())
+    (entry,) = await journal(emulator, "?status=none")
+    assert (entry["status"], entry["response_body"]) == (None, "")
+    assert entry["fault"]["instead_of"] == 201
+
+
+async def test_half_a_body_is_kept_as_half_a_body(emulator: World) -> None:
+    payment = await emulator.create()
+    await emulator.control("POST", "/faults", {"then": {"truncate": True}})
+    with pytest.raises(ConnectionResetError):
+        await get(emulator, f"/v1/payments/{payment['id']}")
+    (entry,) = await journal(emulator, "?method=GET")
+    assert entry["status"] == 200
+    assert 0 < len(entry["response_body"]) < len(json.dumps(payment))
+
+
+async def test_bodies_are_kept_up_to_16_kib(emulator: World) -> None:
+    long = order(metadata={str(n): "ሰ" * 490 for n in range(20)})
+    await post(emulator, long)
+    for _ in range(3):
+        await post(emulator, long)
+    await get(emulator, "/v1/payments")
+    listed, *created = await journal(emulator)
+    assert listed["cut"] is True
+    assert len(listed["response_body"].encode()) <= LARGEST_KEPT_BYTES
+    assert all(entry["cut"] for entry in created)
+    assert all(len(entry["request_body"].encode()) <= LARGEST_KEPT_BYTES for entry in created)
+
+
+async def test_keys_are_masked_wherever_a_client_puts_them(emulator: World) -> None:
+    for key in (TEST_KEY, LIVE_KEY):
+        await get(emulator, f"/v1/payments?key={key}")
+        await get(emulator, f"/v1/payments/{key}")
+        await post(emulator, order(metadata={"key": key}))
+    text = (await emulator.control("GET", "/requests")).text
+    assert TEST_KEY not in text
+    assert LIVE_KEY not in text
+    assert text.count("live_de…key") >= 4
+
+
+async def test_what_has_no_known_key_is_in_nobody_s_journal(emulator: World) -> None:
+    await get(emulator, "/v1/payments", "test_nobody")
+    await emulator.api.get("/v1/payments")
+    for key in (TEST_KEY, LIVE_KEY, OTHER_TEST_KEY):
+        assert await journal(emulator, key=key) == []
+
+
+async def test_each_account_and_mode_has_its_own(emulator: World) -> None:
+    await get(emulator, "/v1/payments", LIVE_KEY)
+    await get(emulator, "/v1/payments", OTHER_TEST_KEY)
+    assert await count(emulator) == 0
+    assert await count(emulator, key=LIVE_KEY) == 1
+    assert await count(emulator, key=OTHER_TEST_KEY) == 1
+
+
+async def test_the_emulator_s_own_calls_are_none_of_it(emulator: World) -> None:
+    await emulator.advance(5)
+    assert await journal(emulator) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", 5),
+        ("?method=POST", 2),
+        ("?method=post", 2),
+        ("?path=/v1/payments", 3),
+        ("?path=/v1/payments*", 4),
+        ("?path=/v1/payments/*", 1),
+        ("?path=/v1/payment", 0),
+        ("?status=201", 1),
+        ("?status=4xx", 3),
+        ("?status=404", 2),
+        ("?method=GET&status=404", 2),
+        ("?method=POST&path=/v1/payments&status=201", 1),
+    ],
+)
+async def test_requests_are_filtered_and_counted(
+    emulator: World, query: str, expected: int
+) -> None:
+    await post(emulator, order())
+    await post(emulator, order(amount=1))
+    await get(emulator, "/v1/payments?limit=5")
+    await get(emulator, "/v1/payments/pay_1")
+    await get(emulator, "/v1/nowhere")
+    assert await count(emulator, query) == expected
+    assert len(await journal(emulator, query)) == expected
+
+
+async def test_the_newest_comes_first_and_a_page_goes_on_before_its_last(emulator: World) -> None:
+    answers = [await get(emulator, f"/v1/payments?limit={n}") for n in range(1, 8)]
+    expected = [answer.headers["request-id"] for answer in answers[::-1]]
+    first = await journal(emulator, "?limit=3")
+    second = await journal(emulator, f"?limit=3&before={first[-1]['id']}")
+    assert [entry["id"] for entry in first + second] == expected[:6]
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "param"),
+    [
+        ("?status=2", "invalid_status", "status"),
+        ("?status=600", "invalid_status", "status"),
+        ("?limit=0", "invalid_limit", "limit"),
+        ("?limit=1001", "invalid_limit", "limit"),
+        ("?before=req_nope", "invalid_before", "before"),
+        ("?verb=GET", "unknown_parameter", "verb"),
+        ("?path=a&path=b", "duplicate_parameter", "path"),
+    ],
+)
+async def test_a_wrong_filter_is_refused(
+    emulator: World, query: str, code: str, param: str
+) -> None:
+    response = await emulator.control("GET", f"/requests{query}")
+    assert response.status_code == 400
+    assert (response.json()["error"]["code"], response.json()["error"]["param"]) == (code, param)
+
+
+async def test_a_count_takes_no_limit(emulator: World) -> None:
+    response = await emulator.control("GET", "/requests/count?limit=1")
+    assert response.json()["error"]["code"] == "unknown_parameter"
+
+
+async def test_a_reset_empties_it(emulator: World) -> None:
+    await get(emulator, "/v1/payments")
+    await emulator.control("POST", "/reset")
+    assert await journal(emulator) == []
+
+
+def entry(body: bytes = b"") -> Entry:
+    return Entry(
+        id=b"req_1",
+        at=0,
+        method="POST",
+        path=b"/v1/payments",
+        query=b"",
+        status=201,
+        request_body=body,
+        request_length=len(body),
+        response_body=b"",
+        response_length=0,
+        warnings=(),
+        error=b"",
+        is_replay=False,
+        fault=None,
+        instead_of=None,
+        duration_ms=0.0,
+    )
+
+
+def test_it_holds_so_many_entries_and_tells_that_some_are_gone() -> None:
+    journal = Journal()
+    for number in range(MOST_ENTRIES):
+        journal.add(entry()._replace(at=number))
+    assert not journal.has_overflowed
+    journal.add(entry()._replace(at=MOST_ENTRIES))
+    kept = [entry.at for entry in journal.newest_first()]
+    assert kept == list(range(MOST_ENTRIES, 0, -1))
+    assert journal.has_overflowed
+
+
+def test_it_holds_so_many_bytes() -> None:
+    journal = Journal()
+    body = b"x" * LARGEST_KEPT_BYTES
+    for _ in range(2 * LARGEST_JOURNAL_BYTES // LARGEST_KEPT_BYTES):
+        journal.add(entry(body))
+    size = sum(entry.size_bytes for entry in journal.newest_first())
+    assert LARGEST_JOURNAL_BYTES - 2 * LARGEST_KEPT_BYTES < size <= LARGEST_JOURNAL_BYTES
+    assert journal.has_overflowed
+
+
+async def test_an_overflow_is_told() -> None:
+    async with world() as emulator:
+        owner = emulator.running.engine.directory.first.test
+        for _ in range(MOST_ENTRIES + 1):
+            owner.journal.add(entry())
+        response = await emulator.control("GET", "/requests?limit=1")
+        assert response.json()["overflowed"] is True
+        assert await count(emulator) == MOST_ENTRIES
+
+
+async def test_who_asks_without_a_key_sees_the_first_account_s(emulator: World) -> None:
+    await get(emulator, "/v1/payments")
+    response = await emulator.api.get("/_emulator/requests/count")
+    assert response.json() == {"count": 1}
+    response = await emulator.api.get("/_emulator/requests/count?account=acct_other")
+    assert response.json() == {"count": 0}

@@ -1,0 +1,330 @@
+"""Scenarios of an account over HTTP: put, switched, put on a payment, and taken away."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from emulator.engine import scenarios as limits
+from tests.engine.playing import playing
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, headers, world
+
+FAILS = "outcomes:\n  - when: {}\n    then: [{status: failed, reason: %s}]\n"
+YAML = "application/yaml"
+
+
+async def put(
+    emulator: World, name: str, text: str, key: str = TEST_KEY, kind: str = YAML
+) -> httpx.Response:
+    return await emulator.api.put(
+        f"/_emulator/scenarios/{name}",
+        content=text.encode(),
+        headers={**headers(key), "Content-Type": kind},
+    )
+
+
+async def reason(emulator: World, key: str = TEST_KEY, **changes: Any) -> Any:
+    """Why a new payment fails as soon as its method is submitted, None where it does not."""
+    payment = await emulator.create(key, **changes)
+    return await reason_of(emulator, payment["id"], key)
+
+
+async def reason_of(emulator: World, payment_id: str, key: str = TEST_KEY) -> Any:
+    body = {"method": "telebirr", "phone": "0911223344"}
+    paid = await emulator.control("POST", f"/payments/{payment_id}/pay", body, key)
+    assert paid.status_code == 200, paid.text
+    return (await emulator.control("GET", f"/payments/{payment_id}", key=key)).json()["reason"]
+
+
+async def names(emulator: World, key: str = TEST_KEY) -> list[str]:
+    return [one["name"] for one in (await listed(emulator, key))]
+
+
+async def listed(emulator: World, key: str = TEST_KEY) -> list[dict[str, Any]]:
+    response = await emulator.control("GET", "/scenarios", key=key)
+    assert response.status_code == 200, response.text
+    return list(response.json()["data"])
+
+
+async def test_a_scenario_that_is_put_is_on_from_the_next_request_on(emulator: World) -> None:
+    assert await reason(emulator) is None
+    response = await put(emulator, "no-luck", FAILS % "limit_exceeded")
+    assert response.status_code == 201
+    assert response.json() == {
+        "name": "no-luck",
+        "description": "",
+        "enabled": True,
+        "origin": "control",
+        "rules": {"outcomes": 1, "expiry": 0, "faults": 0, "webhooks": 0},
+        "has_script": False,
+    }
+    assert await reason(emulator) == "limit_exceeded"
+
+
+async def test_it_may_be_json_with_signs_that_yaml_knows_not(emulator: World) -> None:
+    body = '{"version": 1, "name": "j", "description": "\\ud83d\\ude00 \\u12a5", "expiry": []}'
+    response = await put(emulator, "j", body, kind="application/json; charset=utf-8")
+    assert response.status_code == 201
+    assert response.json()["description"] == "😀 እ"
+
+
+async def test_one_put_again_is_replaced_and_becomes_the_strongest(emulator: World) -> None:
+    await put(emulator, "a", FAILS % "wrong_pin")
+    await put(emulator, "b", FAILS % "timeout")
+    assert await reason(emulator) == "timeout"
+    assert (await put(emulator, "a", FAILS % "bank_declined")).status_code == 200
+    assert await reason(emulator) == "bank_declined"
+    assert (await names(emulator))[:2] == ["a", "b"]
+
+
+async def test_the_control_api_is_stronger_than_files_and_files_than_the_shipped(
+    tmp_path: Path,
+) -> None:
+    first = "outcomes:\n  - when: {phone: '0911223344'}\n    then: [{status: failed, reason: %s}]\n"
+    async with playing(tmp_path, old=first % "timeout", new=first % "wrong_pin") as emulator:
+        shown = await listed(emulator)
+        assert [(one["name"], one["origin"]) for one in shown[:3]] == [
+            ("new", "file"),
+            ("old", "file"),
+            ("banks", "shipped"),
+        ]
+        assert await reason(emulator) == "wrong_pin"
+        await put(emulator, "mine", FAILS % "provider_error")
+        assert await reason(emulator) == "provider_error"
+        await emulator.control("DELETE", "/scenarios/mine")
+        await emulator.control("PUT", "/scenarios/new/enabled", {"enabled": False})
+        assert await reason(emulator) == "timeout"
+
+
+async def test_a_shipped_one_is_replaced_by_its_name_and_back_when_that_is_removed(
+    emulator: World,
+) -> None:
+    await put(emulator, "banks", FAILS % "wrong_pin")
+    assert await reason(emulator) == "wrong_pin"
+    assert (await names(emulator)).count("banks") == 1
+    assert (await emulator.control("DELETE", "/scenarios/banks")).status_code == 204
+    assert await reason(emulator) is None
+    shown = (await emulator.control("GET", "/scenarios/banks")).json()
+    assert (shown["origin"], shown["enabled"]) == ("shipped", True)
+
+
+async def test_one_says_itself_that_it_is_off_and_is_switched_on(emulator: World) -> None:
+    await put(emulator, "later", "enabled: false\n" + FAILS % "wrong_pin")
+    assert await reason(emulator) is None
+    shown = await emulator.control("PUT", "/scenarios/later/enabled", {"enabled": True})
+    assert (shown.status_code, shown.json()["enabled"]) == (200, True)
+    assert await reason(emulator) == "wrong_pin"
+    await emulator.control("PUT", "/scenarios/later/enabled", {"enabled": False})
+    assert await reason(emulator) is None
+
+
+async def test_a_rule_with_times_counts_anew_when_its_scenario_is_put_or_switched_on(
+    emulator: World,
+) -> None:
+    twice = FAILS % "wrong_pin" + "    times: 2\n"
+    await put(emulator, "twice", twice)
+    assert [await reason(emulator) for _ in range(3)] == ["wrong_pin", "wrong_pin", None]
+    await put(emulator, "twice", twice)
+    assert await reason(emulator) == "wrong_pin"
+    for is_on in (False, True):
+        await emulator.control("PUT", "/scenarios/twice/enabled", {"enabled": is_on})
+    assert [await reason(emulator) for _ in range(3)] == ["wrong_pin", "wrong_pin", None]
+
+
+async def test_both_modes_of_the_account_have_it_and_no_other_account(emulator: World) -> None:
+    await put(emulator, "mine", FAILS % "wrong_pin", LIVE_KEY)
+    assert await reason(emulator, TEST_KEY) == "wrong_pin"
+    assert await reason(emulator, LIVE_KEY) == "wrong_pin"
+    assert await reason(emulator, OTHER_TEST_KEY) is None
+    assert "mine" not in await names(emulator, OTHER_TEST_KEY)
+    await emulator.control(
+        "PUT", "/scenarios/banks/enabled", {"enabled": False}, key=OTHER_TEST_KEY
+    )
+    assert (await emulator.control("GET", "/scenarios/banks")).json()["enabled"] is True
+
+
+async def test_a_reset_takes_back_all_that_was_put_and_switched(emulator: World) -> None:
+    before = await listed(emulator)
+    await put(emulator, "mine", FAILS % "wrong_pin")
+    await emulator.control("PUT", "/scenarios/banks/enabled", {"enabled": False})
+    await emulator.control("POST", "/faults", {"then": {"status": 500}})
+    await emulator.control("POST", "/reset")
+    assert await listed(emulator) == before
+    assert (await emulator.control("GET", "/faults")).json() == {"data": []}
+    assert await reason(emulator) is None
+
+
+async def test_all_of_it_outlives_the_program_with_a_database(tmp_path: Path) -> None:
+    database = str(tmp_path / "kept.sqlite")
+    async with world(database=database) as emulator:
+        payment = await emulator.create()
+        await put(emulator, "mine", FAILS % "wrong_pin" + "    times: 2\n")
+        await put(emulator, "off", FAILS % "timeout")
+        await emulator.control("PUT", "/scenarios/off/enabled", {"enabled": False})
+        await emulator.control("PUT", f"/payments/{payment['id']}/scenario", {"name": "off"})
+        fault = {"when": {"request": "list_payments"}, "then": {"status": 429}, "times": 1}
+        await emulator.control("POST", "/faults", fault)
+        assert await reason(emulator) == "wrong_pin"
+        shown, faults = await listed(emulator), await emulator.control("GET", "/faults")
+    async with world(database=database) as again:
+        assert await listed(again) == shown
+        assert (await again.control("GET", "/faults")).json() == faults.json()
+        assert await reason_of(again, payment["id"]) == "timeout"
+        assert [await reason(again), await reason(again)] == ["wrong_pin", None]
+        assert (await again.api.get("/v1/payments", headers=headers())).status_code == 429
+        assert (await again.api.get("/v1/payments", headers=headers())).status_code == 200
+
+
+async def test_one_put_on_a_payment_is_stronger_than_all_others_and_need_not_be_on(
+    emulator: World,
+) -> None:
+    mine, other = await emulator.create(), await emulator.create()
+    await put(emulator, "special", "enabled: false\n" + FAILS % "limit_exceeded")
+    await put(emulator, "usual", FAILS % "wrong_pin")
+    placed = await emulator.control("PUT", f"/payments/{mine['id']}/scenario", {"name": "special"})
+    assert placed.status_code == 200
+    assert placed.json() == mine
+    shown = (await emulator.control("GET", f"/payments/{mine['id']}")).json()
+    assert shown["scenario"] == "special"
+    assert await reason_of(emulator, mine["id"]) == "limit_exceeded"
+    assert await reason_of(emulator, other["id"]) == "wrong_pin"
+
+
+async def test_what_matches_nothing_in_the_payment_s_own_scenario_goes_to_the_others(
+    emulator: World,
+) -> None:
+    payment = await emulator.create()
+    await put(emulator, "usual", FAILS % "wrong_pin")
+    await emulator.control("PUT", f"/payments/{payment['id']}/scenario", {"name": "banks"})
+    assert await reason_of(emulator, payment["id"]) == "wrong_pin"
+
+
+async def test_a_new_payment_never_gets_the_scenario_of_one_that_a_reset_removed(
+    emulator: World,
+) -> None:
+    payment = await emulator.create()
+    await emulator.control("PUT", f"/payments/{payment['id']}/scenario", {"name": "banks"})
+    await emulator.control("POST", "/reset")
+    same = await emulator.create()
+    assert same["id"] == payment["id"]
+    shown = (await emulator.control("GET", f"/payments/{same['id']}")).json()
+    assert shown["scenario"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "param", "told"),
+    [
+        ("outcome: []", None, "line 1, column 1: a scenario has no key 'outcome'; did you mean"),
+        (
+            "outcomes:\n  - when: {fone: 1}\n    then: []\n",
+            "outcomes",
+            "line 2, column 12: when has no key 'fone'; did you mean 'phone'?",
+        ),
+        ("version: 2", "version", "line 1, column 10: version must be 1, not 2"),
+        ("name: other", "name", "line 1, column 7: name must be 'bad', as in the address"),
+        ("a: [", None, "the file must be YAML"),
+        ("", None, "line 1, column 1: the file must hold a scenario"),
+        ("outcomes: []\noutcomes: []\n", None, "line 2, column 1: 'outcomes' must be given once"),
+        ("description: !!python/name:os.system x", "description", "tags are not understood"),
+        ("description: &a [" + "*a, " * 3 + "]", None, "no anchor"),
+        ("expiry:\n  - {when: {}, after: 5}\n", "expiry", "line 2, column 23: after must be"),
+        ("faults:\n  - {when: {}, then: {status: 200}}\n", "faults", "status must be"),
+    ],
+)
+async def test_a_scenario_with_a_mistake_is_refused_with_line_and_hint_and_changes_nothing(
+    emulator: World, text: str, param: str | None, told: str
+) -> None:
+    await put(emulator, "bad", FAILS % "wrong_pin")
+    before = await listed(emulator)
+    response = await put(emulator, "bad", text)
+    assert refusal_of(response) == (400, "invalid_scenario", param)
+    assert told in response.json()["error"]["message"]
+    assert await listed(emulator) == before
+    assert await reason(emulator) == "wrong_pin"
+
+
+def refusal_of(response: httpx.Response) -> tuple[int, str, str | None]:
+    error = response.json()["error"]
+    return response.status_code, error["code"], error.get("param")
+
+
+async def test_every_mistake_is_told_and_not_without_end(emulator: World) -> None:
+    text = "outcomes:\n" + "  - {wen: {}, than: []}\n" * 20
+    message = (await put(emulator, "bad", text)).json()["error"]["message"]
+    assert message.count("; line ") == 9
+    assert "more" in message
+    assert len(message) < 4_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "code"),
+    [
+        ("text/plain", b"outcomes: []", "unsupported_content_type"),
+        ("", b"outcomes: []", "unsupported_content_type"),
+        ("application/json", b"outcomes: []", "invalid_json"),
+        ("application/json", b"[1]", "invalid_request_body"),
+        (YAML, b"\xff\xfe", "invalid_request_body"),
+        (YAML, b"#" * 300_000, "request_too_large"),
+    ],
+)
+async def test_a_body_that_is_no_scenario_at_all_is_refused(
+    emulator: World, kind: str, body: bytes, code: str
+) -> None:
+    response = await emulator.api.put(
+        "/_emulator/scenarios/x", content=body, headers={**headers(), "Content-Type": kind}
+    )
+    assert refusal_of(response) == (400, code, None)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "expected"),
+    [
+        ("GET", "/scenarios/nope", None, (404, "scenario_not_found", None)),
+        ("DELETE", "/scenarios/nope", None, (404, "scenario_not_found", None)),
+        ("DELETE", "/scenarios/banks", None, (409, "scenario_is_permanent", None)),
+        ("PUT", "/scenarios/nope/enabled", {"enabled": True}, (404, "scenario_not_found", None)),
+        ("PUT", "/scenarios/banks/enabled", {}, (400, "missing_parameter", "enabled")),
+        ("PUT", "/scenarios/banks/enabled", {"enabled": 1}, (400, "invalid_enabled", "enabled")),
+        ("PUT", "/scenarios/banks/enabled", {"on": True}, (400, "unknown_parameter", "on")),
+        ("PUT", "/payments/pay_1/scenario", {"name": "banks"}, (404, "payment_not_found", None)),
+        ("GET", "/scenarios?limit=1", None, (400, "unknown_parameter", "limit")),
+    ],
+)
+async def test_what_cannot_be_done_is_refused(
+    emulator: World, method: str, path: str, body: Any, expected: tuple[int, str, str | None]
+) -> None:
+    before = await listed(emulator)
+    assert refusal_of(await emulator.control(method, path, body)) == expected
+    assert await listed(emulator) == before
+
+
+async def test_an_unknown_scenario_cannot_be_put_on_a_payment(emulator: World) -> None:
+    payment = await emulator.create()
+    path = f"/payments/{payment['id']}/scenario"
+    assert refusal_of(await emulator.control("PUT", path, {"name": "nope"})) == (
+        404,
+        "scenario_not_found",
+        None,
+    )
+    assert refusal_of(await emulator.control("PUT", path, {})) == (
+        400,
+        "missing_parameter",
+        "name",
+    )
+
+
+async def test_a_name_in_the_address_is_checked_like_one_in_a_file(emulator: World) -> None:
+    response = await put(emulator, "Not-A-Name", "outcomes: []")
+    assert refusal_of(response) == (400, "invalid_scenario", None)
+
+
+async def test_there_are_not_more_than_so_many(emulator: World) -> None:
+    for number in range(limits.MOST_SCENARIOS):
+        assert (await put(emulator, f"s{number}", "outcomes: []")).status_code == 201
+    assert refusal_of(await put(emulator, "over", "outcomes: []")) == (
+        409,
+        "too_many_scenarios",
+        None,
+    )
+    assert (await put(emulator, "s0", "expiry: []")).status_code == 200
