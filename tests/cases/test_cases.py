@@ -1,0 +1,113 @@
+"""Each word of the scenario format is played over real sockets; what no script says is here."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from emulator.scenarios.vocabulary import (
+    EXPECT_KEYS,
+    FAULT_THEN_KEYS,
+    FAULT_WHEN_KEYS,
+    SCRIPT_STEPS,
+    WEBHOOK_THEN_KEYS,
+    WHEN_KEYS,
+)
+from tests.cli.processes import Server, run, serving
+from tests.world import OTHER_TEST_KEY, TEST_KEY
+
+CASES = Path(__file__).parent
+FILES = sorted(CASES.glob("*.yaml"))
+FAILS = (
+    "version: 1\nname: {name}\n"
+    "outcomes: [{{when: {{}}, then: [{{status: failed, reason: {reason}}}]}}]\n"
+)
+
+
+def test_every_case_is_played_as_it_is_written() -> None:
+    ended = run("replay", str(CASES), "-j", "8")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert f"{len(FILES)} passed, 0 failed" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [SCRIPT_STEPS, EXPECT_KEYS, WHEN_KEYS, FAULT_WHEN_KEYS, FAULT_THEN_KEYS, WEBHOOK_THEN_KEYS],
+    ids=["steps", "expectations", "when", "faults: when", "faults: then", "webhooks: then"],
+)
+def test_no_word_of_the_format_is_left_out(words: Any) -> None:
+    said = {key for file in FILES for key in _keys(yaml.safe_load(file.read_text("utf-8")))}
+    assert set(words) - said <= {"id"} | _FIELDS_LEFT_OUT
+
+
+# Of the object, where any field stands for all.
+_FIELDS_LEFT_OUT = {"checkout_url", "success_url", "cancel_url"}
+
+
+def _keys(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        return set(value) | {key for inner in value.values() for key in _keys(inner)}
+    if isinstance(value, list):
+        return {key for inner in value for key in _keys(inner)}
+    return set()
+
+
+def test_a_case_whose_last_expectation_is_another_fails_there(tmp_path: Path) -> None:
+    for file in FILES:
+        case = yaml.safe_load(file.read_text("utf-8"))
+        last = [step["expect"] for step in _steps(case["script"]) if "expect" in step][-1]
+        last["events"] = ["payment.refunded"] * 3
+        changed = yaml.safe_dump(case, allow_unicode=True, sort_keys=False)
+        (tmp_path / file.name).write_text(changed, encoding="utf-8")
+    ended = run("replay", str(tmp_path), "-j", "8")
+    assert ended.returncode == 1
+    assert f"0 passed, {len(FILES)} failed" in ended.stdout
+    for file in FILES:
+        assert re.search(rf"^\S+{file.name}:\d+:\d+", ended.stdout.replace("  ", ""), re.MULTILINE)
+
+
+def _steps(script: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        step
+        for outer in script
+        for step in (_steps(outer["repeat"]["steps"]) if "repeat" in outer else [outer])
+    ]
+
+
+def reason(server: Server, key: str = TEST_KEY, scenario: str | None = None) -> Any:
+    payment = server.request("POST", "/v1/payments", _ORDER, key).json
+    path = f"/_emulator/payments/{payment['id']}"
+    if scenario is not None:
+        assert server.request("PUT", f"{path}/scenario", {"name": scenario}, key).status == 200
+    server.request("POST", f"{path}/pay", {"method": "telebirr", "phone": "0911000001"}, key)
+    return server.request("GET", path, key=key).json["reason"]
+
+
+_ORDER = {
+    "amount": 10_000,
+    "currency": "ETB",
+    "methods": ["telebirr"],
+    "success_url": "https://shop.example/ok",
+    "cancel_url": "https://shop.example/no",
+}
+
+
+def test_which_scenario_is_the_strongest_and_which_is_on(tmp_path: Path) -> None:
+    given = tmp_path / "given.yaml"
+    given.write_text(FAILS.format(name="given", reason="timeout"))
+    with serving("--scenarios", str(given), logs=tmp_path) as server:
+        assert reason(server) == "timeout"
+        for name, why in (("first", "wrong_pin"), ("second", "limit_exceeded")):
+            text = FAILS.format(name=name, reason=why)
+            put = server.request("PUT", f"/_emulator/scenarios/{name}", yaml.safe_load(text))
+            assert put.status == 201
+            assert reason(server) == why
+        assert reason(server, scenario="given") == "timeout"
+        assert reason(server, OTHER_TEST_KEY) == "timeout"
+        for name, expected in (("second", "wrong_pin"), ("first", "timeout"), ("given", None)):
+            path = f"/_emulator/scenarios/{name}/enabled"
+            assert server.request("PUT", path, {"enabled": False}).status == 200
+            assert reason(server) == expected
+        assert reason(server, OTHER_TEST_KEY) == "timeout"
