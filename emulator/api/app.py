@@ -15,14 +15,24 @@ from emulator.api.errors import (
     error_headers,
     status_of,
 )
-from emulator.api.exchange import Exchange, Header, Line, Receive, Reply, Scope, Send
+from emulator.api.exchange import (
+    REPLAYED,
+    Exchange,
+    Header,
+    Line,
+    Receive,
+    Reply,
+    Scope,
+    Send,
+    deliver,
+    journal_entry,
+)
 from emulator.api.oddities import (
     Oddity,
     duplicate_parameters,
     first_objection,
     frequent_polling,
     idempotency_key_header,
-    slugs_of,
     warning_header,
 )
 from emulator.api.parameters import CreateRules, check_order
@@ -34,7 +44,6 @@ from emulator.domain.errors import InvalidField, NotReady, RateLimitExceeded, Re
 from emulator.engine.accounts import Owner
 from emulator.engine.directory import Directory
 from emulator.engine.faults import Faults
-from emulator.engine.journal import Entry, kept
 from emulator.engine.payments import Payments
 from emulator.storage.payments import PageQuery
 
@@ -45,12 +54,10 @@ MOST_COUNTED_PAYMENTS = 10_000
 _ITEM = COLLECTION + "/"
 # As in `domain.faults.ApiRequest`, which starting does not need.
 _CREATE, _RETRIEVE, _LIST = "create_payment", "retrieve_payment", "list_payments"
-_FIRST_ERROR = 400
 # In place of a status, where the client has gone away before it was answered.
 NOBODY_THERE = 0
 _JSON: Header = (b"content-type", b"application/json")
 _NO_STORE: Header = (b"cache-control", b"no-store")
-_REPLAYED: Header = (b"idempotent-replayed", b"true")
 
 logger = logging.getLogger(__name__)
 
@@ -107,9 +114,9 @@ class PaymentsApi:
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
         request_id = self._request_id(exchange.owner)
         if exchange.owner is not None:
-            duration_ms = self._wall.monotonic_ms() - started_ms
+            took_ms = self._wall.monotonic_ms() - started_ms
             exchange.owner.journal.add(
-                _entry(exchange, exchange.owner, request_id, reply, duration_ms)
+                journal_entry(exchange, exchange.owner, request_id, reply, took_ms)
             )
         headers = reply.headers
         if exchange.odd:
@@ -121,7 +128,7 @@ class PaymentsApi:
             (b"request-id", request_id),
         ]
         if reply.status != NOBODY_THERE:
-            await _deliver(reply, send, line)
+            await deliver(reply, send, line)
         return reply.sent_status
 
     def _request_id(self, owner: Owner | None) -> bytes:
@@ -179,7 +186,7 @@ class PaymentsApi:
         created = await self._payments.create(owner, order, objection=self._objection(odd))
         extra = [(b"location", f"{_ITEM}{created.id}".encode())]
         if created.is_replay:
-            extra.append(_REPLAYED)
+            extra.append(REPLAYED)
         return Reply(201, created.body, extra)
 
     async def _retrieve(self, exchange: Exchange, owner: Owner) -> Reply:
@@ -236,54 +243,6 @@ def _request(scope: Scope) -> str:
         if payment_id and "/" not in payment_id:
             return _RETRIEVE
     raise UnknownRoute(method, path)
-
-
-async def _deliver(reply: Reply, send: Send, line: Line | None) -> None:
-    if line is None:
-        await _send(reply, send)
-    elif reply.is_dropped:
-        line.hang_up()
-    elif reply.cut_at is not None:
-        line.break_off(reply.status, reply.headers, reply.sent_body)
-    else:
-        line.reply(reply.status, reply.headers, reply.body)
-
-
-async def _send(reply: Reply, send: Send) -> None:
-    """Answer without a line. Raises ConnectionResetError where it would have been cut."""
-    is_cut = reply.cut_at is not None
-    if not reply.is_dropped:
-        await send(
-            {"type": "http.response.start", "status": reply.status, "headers": reply.headers}
-        )
-        await send({"type": "http.response.body", "body": reply.sent_body, "more_body": is_cut})
-    if reply.is_dropped or is_cut:
-        raise ConnectionResetError
-
-
-def _entry(
-    exchange: Exchange, owner: Owner, request_id: bytes, reply: Reply, duration_ms: float
-) -> Entry:
-    """What the journal keeps of a request; by position, since every request makes one."""
-    scope, sent = exchange.scope, reply.sent_body
-    return Entry(
-        request_id,
-        owner.account.clock.now(),
-        scope["method"],
-        scope.get("raw_path") or b"",
-        scope["query_string"],
-        reply.sent_status,
-        kept(exchange.body),
-        len(exchange.body),
-        kept(sent),
-        len(sent),
-        slugs_of(exchange.odd) if exchange.odd else (),
-        reply.body if reply.status >= _FIRST_ERROR else b"",
-        _REPLAYED in reply.headers,
-        exchange.fault,
-        exchange.instead_of,
-        duration_ms,
-    )
 
 
 def _check_rate(owner: Owner) -> None:

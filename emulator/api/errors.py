@@ -42,6 +42,7 @@ ANSWERS: Mapping[type[Refusal], Answer] = {
     errors.UnknownDelivery: Answer(404, "delivery_not_found"),
     errors.UnknownScenario: Answer(404, "scenario_not_found"),
     errors.UnknownFault: Answer(404, "fault_not_found"),
+    errors.UnknownSnapshot: Answer(404, "snapshot_not_found"),
     errors.IdempotencyKeyReused: Answer(409, "idempotency_key_reused"),
     errors.IdempotencyKeyInUse: Answer(409, "idempotency_key_in_use"),
     errors.IllegalTransition: Answer(409, "invalid_state_transition"),
@@ -52,6 +53,7 @@ ANSWERS: Mapping[type[Refusal], Answer] = {
     errors.TooManyScenarios: Answer(409, "too_many_scenarios"),
     errors.TooManyFaults: Answer(409, "too_many_faults"),
     errors.TooMuchToRecord: Answer(409, "too_much_to_record"),
+    errors.TooManySnapshots: Answer(409, "too_many_snapshots"),
     errors.ForbiddenOrigin: Answer(403, "forbidden_origin"),
     errors.NotReady: Answer(503, "not_ready"),
 }

@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from emulator.api.oddities import Oddity
+from emulator.api.oddities import Oddity, slugs_of
+from emulator.engine.accounts import Owner
+from emulator.engine.journal import Entry, kept
 
 if TYPE_CHECKING:
-    from emulator.engine.accounts import Owner
     from emulator.engine.rules import FaultCandidate
 
 Scope = MutableMapping[str, Any]
@@ -20,6 +21,9 @@ Header = tuple[bytes, bytes]
 # Where a server that knows its connection puts it: ASGI takes two messages for an answer, and
 # cannot cut one off.
 LINE = "emulator.line"
+REPLAYED: Header = (b"idempotent-replayed", b"true")
+
+_FIRST_ERROR = 400
 
 
 class Line(Protocol):
@@ -83,3 +87,51 @@ class Exchange:
         self.body = b""
         self.fault: FaultCandidate | None = None
         self.instead_of: int | None = None
+
+
+async def deliver(reply: Reply, send: Send, line: Line | None) -> None:
+    """Answer, or cut the connection; without a line that raises ConnectionResetError."""
+    if line is None:
+        await _send(reply, send)
+    elif reply.is_dropped:
+        line.hang_up()
+    elif reply.cut_at is not None:
+        line.break_off(reply.status, reply.headers, reply.sent_body)
+    else:
+        line.reply(reply.status, reply.headers, reply.body)
+
+
+async def _send(reply: Reply, send: Send) -> None:
+    is_cut = reply.cut_at is not None
+    if not reply.is_dropped:
+        await send(
+            {"type": "http.response.start", "status": reply.status, "headers": reply.headers}
+        )
+        await send({"type": "http.response.body", "body": reply.sent_body, "more_body": is_cut})
+    if reply.is_dropped or is_cut:
+        raise ConnectionResetError
+
+
+def journal_entry(
+    exchange: Exchange, owner: Owner, request_id: bytes, reply: Reply, duration_ms: float
+) -> Entry:
+    """What the journal keeps of a request; by position, since every request makes one."""
+    scope, sent = exchange.scope, reply.sent_body
+    return Entry(
+        request_id,
+        owner.account.clock.now(),
+        scope["method"],
+        scope.get("raw_path") or b"",
+        scope["query_string"],
+        reply.sent_status,
+        kept(exchange.body),
+        len(exchange.body),
+        kept(sent),
+        len(sent),
+        slugs_of(exchange.odd) if exchange.odd else (),
+        reply.body if reply.status >= _FIRST_ERROR else b"",
+        REPLAYED in reply.headers,
+        exchange.fault,
+        exchange.instead_of,
+        duration_ms,
+    )
