@@ -17,6 +17,7 @@ from emulator.scenarios.problems import Notes, hint_nearest
 
 _WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,20})", re.ASCII)
 _DECIMAL_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_LONGEST_LABEL = 64
 _BOOLEANS = {"true": True, "false": False}
 
 T = TypeVar("T")
@@ -108,8 +109,15 @@ def read_pairs(entry: Entry) -> dict[str, tuple[Entry, Entry]] | None:
         if key in pairs:
             key_entry.note(f"{key!r} must be given once in {entry.label}")
             continue
-        pairs[key] = (key_entry, Entry(node=value_node, label=key, notes=entry.notes))
+        pairs[key] = (key_entry, Entry(node=value_node, label=_label(key), notes=entry.notes))
     return pairs
+
+
+def _label(key: str) -> str:
+    """A key as messages call its value by: metadata may have keys that would spoil a message."""
+    if key.isprintable() and 0 < len(key) <= _LONGEST_LABEL:
+        return key
+    return repr(f"{key[:_LONGEST_LABEL]}…" if len(key) > _LONGEST_LABEL else key)
 
 
 def read_items(entry: Entry, expected: str, item_label: str) -> list[Entry] | None:

@@ -38,7 +38,7 @@ def read_expect(entry: Entry, place: Place, names: Names) -> Expect | None:
     payment = pairs.pop("payment", None)
     name = None if payment is None else names.use(payment[1])
     checks = [
-        _read_check(key_entry, value, names)
+        _read_check(key, key_entry, value, names)
         for key, (key_entry, value) in pairs.items()
         if _makes_sense(entry, key, key_entry, is_of_payment=payment is not None)
     ]
@@ -65,8 +65,7 @@ def _makes_sense(entry: Entry, key: str, key_entry: Entry, *, is_of_payment: boo
     return True
 
 
-def _read_check(key_entry: Entry, value: Entry, names: Names) -> Check:
-    key = value.label
+def _read_check(key: str, key_entry: Entry, value: Entry, names: Names) -> Check:
     place = Place(line=key_entry.node.line, column=key_entry.node.column)
     expected: Json
     if key == SAME_AS:

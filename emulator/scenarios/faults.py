@@ -148,7 +148,7 @@ def _read_then(entry: Entry) -> Fault | None:
         latency_ms=latency_ms or 0,
         drop="drop" in on,
         truncate="truncate" in on,
-        point=_point(then, point, halves_the_truth="truncate" in on and "status" not in said),
+        point=_point(then, point, halves_the_truth=on == {"truncate"} and "status" not in said),
     )
 
 

@@ -102,10 +102,10 @@ class _Reader:
         if len(pairs) > 1:
             self._read_several(entry, pairs)
             return None
-        return next((self._read_named(entry, *pair) for pair in pairs.values()), None)
+        return next((self._read_named(entry, *pair) for pair in pairs.items()), None)
 
-    def _read_named(self, entry: Entry, key_entry: Entry, value: Entry) -> Step | None:
-        name = value.label
+    def _read_named(self, entry: Entry, name: str, said: tuple[Entry, Entry]) -> Step | None:
+        key_entry, value = said
         place = Place(line=entry.node.line, column=entry.node.column)
         if name == _REPEAT:
             return self._read_repeat(value, place)
@@ -124,11 +124,11 @@ class _Reader:
             pairs[second][0].note(
                 f"a step must have one name, so '{second}' must begin a step of its own"
             )
-            for pair in pairs.values():
+            for pair in pairs.items():
                 self._read_named(entry, *pair)
             return
         if stray == first:
-            self._read_named(entry, *pairs[first])
+            self._read_named(entry, first, pairs[first])
         else:
             pairs[stray][0].note(
                 f"a step must have one name; if {stray!r} belongs to '{first}', indent it deeper"

@@ -1,6 +1,8 @@
 """Whatever a file holds, reading it gives a scenario or a ScenarioError that says where."""
 
 import json
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,11 @@ from jsonschema import Draft202012Validator
 
 from emulator.domain.accounts import Mode
 from emulator.domain.banks import BANKS
+from emulator.domain.faults import ApiRequest, Point
 from emulator.domain.outcomes import Handset, Scripted
 from emulator.domain.payment import Reason, Status
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Oddity, Tamper
+from emulator.scenarios.faults import read_fault_rule_text
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.nodes import Loader, read_tree
 from emulator.scenarios.problems import Notes, ScenarioError
@@ -22,16 +26,31 @@ from emulator.scenarios.schema import scenario_schema
 from emulator.scenarios.values import Scenario
 from emulator.scenarios.vocabulary import (
     AMOUNT_KEYS,
+    ANSWER_KEYS,
+    ANSWERS,
+    CREATE_KEYS,
+    EXPECT_KEYS,
     EXPIRY_RULE_KEYS,
+    FAULT_RULE_KEYS,
+    FAULT_THEN_KEYS,
+    FAULT_WHEN_KEYS,
     FILE_KEYS,
-    LATER_SECTIONS,
+    LIST_KEYS,
     OUTCOME_RULE_KEYS,
+    PAY_KEYS,
+    REPEAT_KEYS,
+    RETRIEVE_KEYS,
+    SCRIPT_STEPS,
     STEP_KEYS,
+    TRANSITION_KEYS,
     WEBHOOK_RULE_KEYS,
     WEBHOOK_THEN_KEYS,
     WEBHOOK_WHEN_KEYS,
     WHEN_KEYS,
 )
+from emulator.scenarios.writing import fault_rule_json, step_json
+from tests.scenarios.drawn import FAULT_RULES, GIVEN, nowhere
+from tests.scenarios.drawn import STEPS as SCRIPT_STEP_VALUES
 
 VALIDATOR = Draft202012Validator(scenario_schema())
 SHIPPED = [
@@ -60,11 +79,17 @@ def read(text: str) -> Scenario | None:
 
 
 KEYS = sorted(
-    {*FILE_KEYS, *LATER_SECTIONS, *WHEN_KEYS, *AMOUNT_KEYS, *OUTCOME_RULE_KEYS, *STEP_KEYS}
+    {*FILE_KEYS, *WHEN_KEYS, *AMOUNT_KEYS, *OUTCOME_RULE_KEYS, *STEP_KEYS}
+    | {*FAULT_RULE_KEYS, *FAULT_WHEN_KEYS, *FAULT_THEN_KEYS}
     | {*EXPIRY_RULE_KEYS, *WEBHOOK_RULE_KEYS, *WEBHOOK_WHEN_KEYS, *WEBHOOK_THEN_KEYS, "<<", "tes"}
+)
+STEP_MEMBERS = sorted(
+    {*CREATE_KEYS, *RETRIEVE_KEYS, *LIST_KEYS, *PAY_KEYS, *ANSWER_KEYS, *TRANSITION_KEYS}
+    | {*FAULT_RULE_KEYS, *EXPECT_KEYS, *REPEAT_KEYS}
 )
 WORDS = [
     *Mode, *Status, *Reason, *BANKS, *EVENT_TYPES_IN_ORDER, *Tamper, "telebirr", "mpesa", "handset",
+    *ApiRequest, "any", *Point, *ANSWERS, "next", "order", "1e5", "0700",
     "case", "5s", "0s", "1.5h", "0900000001", "+251700000001", "yes", "", "é\u2028ሀ",
 ]  # fmt: skip
 SCALARS = (
@@ -109,6 +134,32 @@ def test_arbitrary_values_under_known_keys_are_refused_in_words_or_read(value: A
         VALIDATOR.validate(yaml.safe_load(text))
 
 
+@given(
+    st.lists(
+        st.dictionaries(
+            st.sampled_from(list(SCRIPT_STEPS)),
+            st.dictionaries(st.sampled_from(STEP_MEMBERS), VALUES, max_size=4) | VALUES,
+            min_size=1,
+            max_size=2,
+        ),
+        max_size=3,
+    )
+)
+def test_arbitrary_values_in_a_script_are_refused_in_words_or_read(steps: Any) -> None:
+    script = [{"create": {"as": "order"}}, *steps]
+    text = yaml.safe_dump({"version": 1, "name": "fuzz", "script": script}, sort_keys=False)
+    if read(text) is not None:
+        VALIDATOR.validate(yaml.safe_load(text))
+
+
+@given(VALUES | st.dictionaries(st.sampled_from(sorted(FAULT_RULE_KEYS)), VALUES))
+def test_an_arbitrary_fault_is_refused_in_words_or_read(value: Any) -> None:
+    text = yaml.safe_dump(value)
+    with suppress(ScenarioError):
+        rule = read_fault_rule_text(text, "body")
+        assert read_fault_rule_text(json.dumps(fault_rule_json(rule)), "body") == rule
+
+
 WEBHOOK_THENS = st.fixed_dictionaries(
     {},
     optional={
@@ -134,6 +185,79 @@ WEBHOOK_THENS = st.fixed_dictionaries(
 )
 def test_loader_and_schema_agree_on_which_webhook_oddities_go_together(rule: Any) -> None:
     document = {"version": 1, "name": "fuzz", "webhooks": [rule]}
+    is_read = read(yaml.safe_dump(document)) is not None
+    assert VALIDATOR.is_valid(document) is is_read
+
+
+FAULT_THENS = st.fixed_dictionaries(
+    {},
+    optional={
+        "status": st.sampled_from([399, 400, 429, 500, 599, 600]),
+        "retry_after": st.integers(0, 3) | st.sampled_from(["1s", "2m", 86_400, 86_401]),
+        "latency": st.integers(1, 10_000).map(lambda span_ms: f"{span_ms}ms"),
+        "drop": st.booleans(),
+        "truncate": st.booleans(),
+        "point": st.sampled_from(list(Point)).map(str),
+    },
+)
+FAULT_WHENS = st.fixed_dictionaries(
+    {},
+    optional={
+        "request": st.sampled_from([*ApiRequest, "any"]).map(str),
+        "nth": st.integers(0, 3),
+        "every": st.integers(0, 3),
+        "chance": st.floats(-0.5, 1.5) | st.integers(0, 2),
+    },
+)
+
+
+@given(FAULT_THENS)
+def test_loader_and_schema_agree_on_which_faults_go_together(then: Any) -> None:
+    document = {"version": 1, "name": "fuzz", "faults": [{"when": {}, "then": then}]}
+    is_read = read(yaml.safe_dump(document)) is not None
+    assert VALIDATOR.is_valid(document) is is_read
+
+
+@given(FAULT_WHENS)
+def test_loader_and_schema_agree_on_how_requests_are_counted(when: Any) -> None:
+    document = {"version": 1, "name": "fuzz", "faults": [{"when": when, "then": {"drop": True}}]}
+    is_read = read(yaml.safe_dump(document)) is not None
+    assert VALIDATOR.is_valid(document) is is_read
+
+
+PAYS = st.fixed_dictionaries(
+    {"payment": st.just("order")},
+    optional={
+        "method": st.sampled_from(["telebirr", "bank_transfer", "cbe_birr"]),
+        "phone": st.just("0900000001"),
+        "bank": st.sampled_from(list(BANKS)),
+    },
+)
+TRANSITIONS = st.fixed_dictionaries(
+    {"payment": st.just("order"), "status": st.sampled_from(list(Status)).map(str)},
+    optional={"reason": st.sampled_from(list(Reason)).map(str), "unusual": st.booleans()},
+)
+EXPECTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "payment": st.just("order"),
+        "status": st.just("failed"),
+        "same_as": st.just("order"),
+        "http_status": st.integers(99, 600),
+        "payments": st.just(["order"]),
+        "lost": st.booleans(),
+    },
+)
+
+
+@given(
+    st.fixed_dictionaries({"pay": PAYS})
+    | st.fixed_dictionaries({"transition": TRANSITIONS})
+    | st.fixed_dictionaries({"expect": EXPECTS})
+)
+def test_loader_and_schema_agree_on_which_members_of_a_step_go_together(step: Any) -> None:
+    script = [{"create": {"as": "order"}}, step]
+    document = {"version": 1, "name": "fuzz", "script": script}
     is_read = read(yaml.safe_dump(document)) is not None
     assert VALIDATOR.is_valid(document) is is_read
 
@@ -246,6 +370,10 @@ SCENARIOS = st.fixed_dictionaries(
         "outcomes": st.lists(OUTCOME_RULES, max_size=4),
         "expiry": st.lists(EXPIRY_RULES, max_size=4),
         "webhooks": st.lists(WEBHOOK_RULES, max_size=4),
+        "faults": st.lists(FAULT_RULES.map(fault_rule_json), max_size=4),
+        "script": st.lists(SCRIPT_STEP_VALUES.map(step_json), max_size=4).map(
+            lambda steps: [*({"create": {"as": name}} for name in GIVEN), *steps]
+        ),
     },
 )
 
@@ -280,13 +408,20 @@ def test_every_well_formed_scenario_is_read_as_it_was_written(document: dict[str
         oddity = dict(written["then"])
         delay_ms = int(oddity.pop("delay", "0ms").removesuffix("ms"))
         assert webhook.then == Oddity(delay_ms=delay_ms, **oddity)
+    assert [fault_rule_json(fault) for fault in scenario.faults] == document.get("faults", [])
+    assert [step_json(step) for step in scenario.script] == document.get("script", [])
+
+
+def without_places(scenario: Scenario) -> Scenario:
+    return replace(scenario, script=tuple(nowhere(step) for step in scenario.script))
 
 
 @given(SCENARIOS)
 def test_json_without_escapes_is_read_like_yaml(document: dict[str, Any]) -> None:
     as_yaml = parse_scenario(yaml.safe_dump(document, sort_keys=False), "fuzz.yaml")
     try:
-        assert parse_scenario(json.dumps(document, indent=1), "fuzz.json") == as_yaml
+        as_json = parse_scenario(json.dumps(document, indent=1), "fuzz.json")
+        assert without_places(as_json) == without_places(as_yaml)
     except ScenarioError:
         # JSON escapes a character beyond U+FFFF as two halves, which YAML does not know.
         assert "\\ud" in json.dumps(document)

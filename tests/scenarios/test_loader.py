@@ -3,14 +3,18 @@ from dataclasses import fields
 import pytest
 
 from emulator.domain.accounts import Mode
+from emulator.domain.faults import ApiRequest, Fault, Point
 from emulator.domain.outcomes import Handset, Scripted, Step
 from emulator.domain.payment import Reason, Status
 from emulator.domain.webhooks import Oddity
 from emulator.scenarios.loader import SECTIONS, parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
+from emulator.scenarios.steps import Advance, Create, Place
 from emulator.scenarios.values import (
     AmountRange,
     ExpiryRule,
+    FaultRule,
+    FaultWhen,
     OutcomeRule,
     Scenario,
     Section,
@@ -18,7 +22,7 @@ from emulator.scenarios.values import (
     WebhookWhen,
     When,
 )
-from emulator.scenarios.vocabulary import FILE_KEYS, LATER_SECTIONS
+from emulator.scenarios.vocabulary import FILE_KEYS
 
 HEAD = "version: 1\nname: case\n"
 
@@ -53,10 +57,16 @@ expiry:
   - when: {mode: live, amount: {gte: 7}}
     then: {after: 10m}
     times: 1
+faults:
+  - when: {request: create_payment, nth: 2}
+    then: {status: 500, point: after_commit}
 webhooks:
   - when: {mode: test, event: payment.completed}
     then: {copies: 2, delay: 10s}
     times: 1
+script:
+  - create: {as: order, amount: 15000}
+  - advance: next
 """,
         "case.yaml",
     )
@@ -95,12 +105,22 @@ webhooks:
                 when=When(mode=Mode.LIVE, amount=AmountRange(gte=7)), after_ms=600_000, times=1
             ),
         ),
+        faults=(
+            FaultRule(
+                when=FaultWhen(request=ApiRequest.CREATE_PAYMENT, nth=2),
+                then=Fault(status=500, point=Point.AFTER_COMMIT),
+            ),
+        ),
         webhooks=(
             WebhookRule(
                 when=WebhookWhen(mode=Mode.TEST, event="payment.completed"),
                 then=Oddity(copies=2, delay_ms=10_000),
                 times=1,
             ),
+        ),
+        script=(
+            Create(place=Place(line=31, column=5), name="order", members=(("amount", 15_000),)),
+            Advance(place=Place(line=32, column=5), by_ms=None),
         ),
     )
 
@@ -135,10 +155,9 @@ def test_a_method_that_is_not_a_known_one_may_be_configured_elsewhere() -> None:
 
 
 def test_each_section_is_a_field_of_the_scenario() -> None:
-    assert set(SECTIONS) == {section.value for section in Section}
+    assert set(SECTIONS) == {section.value for section in Section} | {"script"}
     assert set(SECTIONS) <= set(FILE_KEYS)
     assert {field.name for field in fields(Scenario)} == set(FILE_KEYS) - {"version"}
-    assert not LATER_SECTIONS & set(FILE_KEYS)
 
 
 @pytest.mark.parametrize(
@@ -221,10 +240,12 @@ def test_aliases_cannot_nest_deeper_than_what_is_written_out() -> None:
         (f"{HEAD}? [a]\n: 1\n", 3, 3, "a key of a scenario must be text, not a list"),
         (f"{HEAD}name: again\n", 3, 1, "'name' must be given once in a scenario"),
         (f"{HEAD}<<: {{enabled: true}}\n", 3, 1, "merge keys (<<) are not understood here"),
-        (f"{HEAD}faults: []\n", 3, 1, "'faults' is not available in this version"),
-        (f"{HEAD}script: [{{x: 1}}]\n", 3, 1, "'script' is not available in this version"),
         (f"{HEAD}outcomes:\n", 3, 10, "outcomes must be a list of rules, not empty"),
         (f"{HEAD}expiry: {{}}\n", 3, 9, "expiry must be a list of rules, not a mapping"),
+        (f"{HEAD}faults: 500\n", 3, 9, "faults must be a list of rules, not 500"),
+        (f"{HEAD}script:\n", 3, 8, "script must be a list of steps, not empty"),
+        (f"{HEAD}script: {{x: 1}}\n", 3, 9, "script must be a list of steps, not a mapping"),
+        (f"{HEAD}script: [{{x: 1}}]\n", 3, 11, "there is no step 'x'; there are create, retr"),
         (f"{HEAD}webhooks: drop\n", 3, 11, "webhooks must be a list of rules, not 'drop'"),
         (f"{HEAD}outcomes: [later]\n", 3, 12, "an outcome rule must be a mapping, not 'later'"),
     ],
@@ -291,6 +312,9 @@ def test_a_mistake_at_the_top_names_its_place(
         ("{metadata: x}", 22, "metadata must be a mapping, not 'x'"),
         ("{metadata: {order: 7}}", 30, 'order must be text, not 7; put it in quotes: "…"'),
         ("{metadata: {paid: yes}}", 29, 'paid must be text, not yes; put it in quotes: "…"'),
+        ('{metadata: {"a\\nb": 7}}', 31, "'a\\nb' must be text, not 7; put it in quotes"),
+        ('{metadata: {"": 7}}', 27, "'' must be text, not 7; put it in quotes"),
+        (f"{{metadata: {{{'k' * 65}: 7}}}}", 90, f"'{'k' * 64}…' must be text, not 7"),
         ("{metadata: {7: a}}", 23, "a key of metadata must be text, not 7"),
         ("{metadata: {a: b, a: c}}", 29, "'a' must be given once in metadata"),
     ],
@@ -425,13 +449,79 @@ expiry:
 webhooks:
   - when: {}
     then: {}
-script: []
+script: [wait]
 """
     )
     places = [(problem.line, problem.column) for problem in problems]
     assert places == [
-        (1, 10), (2, 7), (3, 1), (5, 18), (5, 31), (6, 21), (7, 12), (10, 12), (13, 11), (14, 1),
+        (1, 10), (2, 7), (3, 1), (5, 18), (5, 31), (6, 21), (7, 12), (10, 12), (13, 11), (14, 10),
     ]  # fmt: skip
+
+
+NAMELESS = "enabled: false\n"
+
+
+def test_a_name_that_is_known_from_elsewhere_need_not_be_said_again() -> None:
+    scenario = Scenario(name="case", enabled=False)
+    assert parse_scenario(NAMELESS, "body", name="case") == scenario
+    assert parse_scenario(f"{HEAD}{NAMELESS}", "body", name="case") == scenario
+    assert parse_scenario("{}", "body", name="case") == Scenario(name="case")
+    messages = [problem.message for problem in problems_of(NAMELESS)]
+    assert messages == [
+        "a scenario must have 'version': version: 1",
+        "a scenario must have 'name': what the scenario is called",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "line", "column", "key", "message"),
+    [
+        (HEAD, "other", 2, 7, "name", "name must be 'other', as in the address, not 'case'"),
+        ("name: Case", "case", 1, 7, "name", "name must be 'case', as in the address, not 'Case'"),
+        ("name: 7", "7", 1, 7, "name", 'name must be text, not 7; put it in quotes: "…"'),
+        ("version: 2", "case", 1, 10, "version", "version must be 1, not 2"),
+        (
+            "enabled: true",
+            "My case",
+            1,
+            1,
+            None,
+            "the name in the address must be 1 to 64 small letters, digits, - and _, a letter "
+            "or digit first, not 'My case'",
+        ),
+        ("", "case", 1, 1, None, "the file must hold a scenario, but it is empty"),
+    ],
+)
+def test_a_name_that_is_known_from_elsewhere_must_not_be_contradicted(
+    text: str, name: str, line: int, column: int, key: str | None, message: str
+) -> None:
+    with pytest.raises(ScenarioError) as raised:
+        parse_scenario(text, "body", name=name)
+    (problem,) = raised.value.problems
+    assert problem == Problem(source="body", line=line, column=column, message=message, key=key)
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("", [None]),
+        ("[1]", [None]),
+        ("version: [1", [None]),
+        ("{}", [None, None]),
+        ("version: 1", [None]),
+        ("enabled: 1\nversion: 1", [None, "enabled"]),
+        ("{version: 1, name: case, enabled: 1}", ["enabled"]),
+        (f"{HEAD}zzz: {{}}\nfaults: []", [None]),
+        (f"zzz: 1\n{HEAD}", [None]),
+        (f"{HEAD}zzz: !tag 1\n", [None, "zzz"]),
+        (f"{HEAD}name: case\n", [None]),
+        (f"{HEAD}7: 1\n", [None]),
+        (f"{HEAD}enabled:\noutcomes:\n", ["enabled", "outcomes"]),
+        (f"{HEAD}expiry: [{{}}]\nfaults:\n  - {{when: {{}}}}\n", ["expiry", "expiry", "faults"]),
+    ],
+)
+def test_a_problem_knows_the_key_that_it_stands_under(text: str, keys: list[str | None]) -> None:
+    assert [problem.key for problem in problems_of(text)] == keys
 
 
 def test_the_error_says_each_problem_on_a_line_of_its_own() -> None:

@@ -1,20 +1,28 @@
+import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from emulator.domain.accounts import Mode
+from emulator.domain.faults import ApiRequest, Fault, Point
 from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
 from emulator.domain.payment import DEFAULT_METHODS, Reason, Status
-from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Oddity, Tamper
+from emulator.domain.webhooks import Oddity, Tamper
 from emulator.scenarios.library import in_force, load_paths
-from emulator.scenarios.rules import Subject, choose_outcome, choose_webhook
-from emulator.scenarios.values import Scenario
+from emulator.scenarios.rules import Subject, choose_outcome
+from emulator.scenarios.values import FaultRule, FaultWhen, OutcomeRule, Scenario
+from tests.cli.processes import run
+from tests.world import World
 
 DIRECTORY = Path(__file__).parents[2] / "scenarios"
 FILES = sorted(DIRECTORY.glob("*.yaml"))
+CREATE = FaultWhen(request=ApiRequest.CREATE_PAYMENT)
+RETRIEVE = FaultWhen(request=ApiRequest.RETRIEVE_PAYMENT)
 
-# The files that are off at start, each with what it makes go wrong with which events.
-TEACHING: dict[str, dict[str | None, Oddity]] = {
+# The files that are off at start: each shows one thing that goes wrong, with the events...
+WEBHOOKS: dict[str, dict[str | None, Oddity]] = {
     "delayed-webhooks": {"payment.completed": Oddity(delay_ms=10_000)},
     "duplicate-webhooks": {"payment.completed": Oddity(copies=2)},
     "early-webhooks": {"payment.created": Oddity(before_response=True)},
@@ -26,12 +34,51 @@ TEACHING: dict[str, dict[str | None, Oddity]] = {
     "lost-webhooks": {"payment.completed": Oddity(drop=True)},
     "out-of-order-webhooks": {"payment.processing": Oddity(hold=True)},
 }
+# ... or with requests ...
+FAULTS: dict[str, set[FaultRule]] = {
+    "error-before-commit": {FaultRule(when=CREATE, then=Fault(status=500), times=1)},
+    "error-after-commit": {
+        FaultRule(when=CREATE, then=Fault(status=500, point=Point.AFTER_COMMIT), times=1)
+    },
+    "too-many-requests": {FaultRule(when=CREATE, then=Fault(status=429, retry_after_s=3), times=2)},
+    "lost-answer": {
+        FaultRule(when=CREATE, then=Fault(drop=True, point=Point.AFTER_COMMIT), times=1),
+        FaultRule(when=replace(CREATE, nth=3), then=Fault(drop=True)),
+    },
+    "half-an-answer": {
+        FaultRule(when=CREATE, then=Fault(truncate=True, point=Point.AFTER_COMMIT), times=1),
+        FaultRule(when=replace(RETRIEVE, every=2), then=Fault(status=500, truncate=True)),
+    },
+    "slow-answer": {
+        FaultRule(when=CREATE, then=Fault(latency_ms=10_000), times=1),
+        FaultRule(
+            when=replace(RETRIEVE, every=3),
+            then=Fault(latency_ms=10_000, point=Point.AFTER_COMMIT),
+        ),
+    },
+}
 
 COMPLETED = Scripted(steps=(Step(status=Status.COMPLETED),))
 TOO_POOR = Scripted(steps=(Step(status=Status.FAILED, reason=Reason.INSUFFICIENT_BALANCE),))
 TIMES_OUT = Scripted(steps=(Step(status=Status.FAILED, reason=Reason.TIMEOUT, after_ms=30_000),))
 CANCELLED = Scripted(steps=(Step(status=Status.FAILED, reason=Reason.USER_CANCELLED),))
 UNAVAILABLE = Scripted(steps=(Step(status=Status.FAILED, reason=Reason.PROVIDER_ERROR),))
+OVER_THE_LIMIT = Step(status=Status.FAILED, reason=Reason.LIMIT_EXCEEDED, after_ms=5_000)
+LATE = Step(status=Status.COMPLETED, after_ms=120_000, unusual=True)
+REFUNDED = Step(status=Status.REFUNDED, after_ms=3_600_000)
+
+# ... or with every payment, after the submit.
+OUTCOMES: dict[str, tuple[OutcomeRule, ...]] = {
+    "fail-twice-then-succeed": (
+        OutcomeRule(then=TOO_POOR, times=1),
+        OutcomeRule(then=Scripted(steps=(OVER_THE_LIMIT,)), times=1),
+        OutcomeRule(then=COMPLETED),
+    ),
+    "late-success": (OutcomeRule(then=Scripted(steps=(*TIMES_OUT.steps, LATE))),),
+    "refund": (OutcomeRule(then=Scripted(steps=(*COMPLETED.steps, REFUNDED))),),
+    "stuck-in-processing": (OutcomeRule(then=Scripted(steps=())),),
+}
+TEACHING = sorted([*WEBHOOKS, *FAULTS, *OUTCOMES])
 
 
 @pytest.fixture(scope="module")
@@ -55,64 +102,102 @@ def outcome(
         phone=phone,
         bank=bank,
     )
-    return choose_outcome(shipped, subject, lambda _: 0).outcome
+    on = [scenario for scenario in shipped if scenario.enabled]
+    return choose_outcome(on, subject, lambda _: 0).outcome
 
 
-def test_each_shipped_file_is_named_for_its_scenario_and_says_what_it_is_for() -> None:
-    for file in FILES:
-        (scenario,) = load_paths([file])
-        assert scenario.name == file.stem
-        assert scenario.description
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_each_shipped_file_says_what_it_is_for_and_has_a_script_that_shows_it(file: Path) -> None:
+    (scenario,) = load_paths([file])
+    assert scenario.name == file.stem
+    assert scenario.description
+    assert scenario.script
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith("# ")
+    assert max(map(len, text.splitlines())) <= 100
 
 
-def test_what_is_on_at_start_are_the_test_numbers_and_the_banks(
+def test_every_script_is_played_and_together_they_show_all_that_there_is() -> None:
+    played = run("replay", str(DIRECTORY), "--fail-under", "100")
+    assert (played.returncode, played.stderr) == (0, ""), played.stdout
+    assert f"{len(FILES)} cases: {len(FILES)} passed, 0 failed" in played.stdout
+    assert "without a script" not in played.stdout
+    assert re.search(r"^Coverage: (\d+) of \1, 100\.0 %$", played.stdout, re.MULTILINE)
+
+
+def test_what_is_on_at_start_are_the_test_numbers_the_banks_and_expiry(
     shipped: tuple[Scenario, ...],
 ) -> None:
     assert {scenario.name for scenario in shipped if scenario.enabled} == {
         "telebirr-test-numbers",
         "mpesa-test-numbers",
         "banks",
+        "expiry-after-30-minutes",
     }
 
 
 @pytest.mark.parametrize("name", TEACHING)
-def test_a_teaching_file_shows_one_oddity_and_tells_what_to_do_about_it(name: str) -> None:
-    text = (DIRECTORY / f"{name}.yaml").read_text(encoding="utf-8")
+def test_a_teaching_file_shows_one_kind_of_mishap(name: str) -> None:
     (scenario,) = load_paths([DIRECTORY / f"{name}.yaml"])
-    assert {rule.when.event: rule.then for rule in scenario.webhooks} == TEACHING[name]
+    assert {rule.when.event: rule.then for rule in scenario.webhooks} == WEBHOOKS.get(name, {})
     assert all(rule.times is None and rule.when.mode is None for rule in scenario.webhooks)
-    assert not scenario.outcomes
+    assert set(scenario.faults) == FAULTS.get(name, set())
+    assert scenario.outcomes == OUTCOMES.get(name, ())
     assert not scenario.expiry
-    comment = text.partition("version: 1")[0]
-    assert all(line.startswith("#") for line in comment.splitlines())
-    for part in ("# In real life ", "# This file ", "# What your ", "# To switch it on, copy"):
-        assert f"\n{part}" in comment
-    assert max(map(len, text.splitlines())) <= 100
-
-
-def test_whatever_is_off_at_start_is_a_teaching_file(shipped: tuple[Scenario, ...]) -> None:
-    assert {scenario.name for scenario in shipped if not scenario.enabled} == set(TEACHING)
 
 
 @pytest.mark.parametrize("name", TEACHING)
-def test_a_teaching_file_is_switched_on_as_its_comment_says(
+def test_a_teaching_file_tells_what_to_do_about_it(name: str) -> None:
+    text = (DIRECTORY / f"{name}.yaml").read_text(encoding="utf-8")
+    comment = text.partition("version: 1")[0]
+    assert all(line.startswith("#") for line in comment.splitlines())
+    for part in ("# In real life ", "# This file ", "# What your ", "# To switch it on for "):
+        assert f"\n{part}" in comment
+
+
+def test_whatever_is_off_at_start_is_a_teaching_file(shipped: tuple[Scenario, ...]) -> None:
+    off = [scenario.name for scenario in shipped if not scenario.enabled]
+    assert off == TEACHING
+
+
+@pytest.mark.parametrize("name", TEACHING)
+async def test_a_call_switches_a_teaching_file_on_as_its_comment_says(
+    name: str, emulator: World
+) -> None:
+    text = (DIRECTORY / f"{name}.yaml").read_text(encoding="utf-8")
+    [(path, body)] = re.findall(r"^#   PUT /_emulator(/\S+)  (\{.*\})$", text, re.MULTILINE)
+    assert (await emulator.control("PUT", path, json.loads(body))).status_code == 200
+    listed = (await emulator.control("GET", "/scenarios")).json()["data"]
+    off = [scenario["name"] for scenario in listed if not scenario["enabled"]]
+    assert off == [other for other in TEACHING if other != name]
+
+
+@pytest.mark.parametrize("name", TEACHING)
+def test_a_copy_switches_a_teaching_file_on_as_its_comment_says(
     shipped: tuple[Scenario, ...], name: str, tmp_path: Path
 ) -> None:
     text = (DIRECTORY / f"{name}.yaml").read_text(encoding="utf-8")
     assert text.count("\nenabled: false\n") == 1
     copy = tmp_path / "copy.yaml"
     copy.write_text(text.replace("\nenabled: false\n", "\n"), encoding="utf-8")
-    given = load_paths([copy])
-    scenarios = [scenario for scenario in in_force(given, shipped) if scenario.enabled]
-    for event in EVENT_TYPES_IN_ORDER:
-        chosen = choose_webhook(scenarios, mode=Mode.TEST, event=event, uses=lambda _: 0)
-        assert (chosen and chosen.oddity) == TEACHING[name].get(event)
-    assert [scenario.name for scenario in in_force(given, shipped)].count(name) == 1
+    (given,) = load_paths([copy])
+    (original,) = [scenario for scenario in shipped if scenario.name == name]
+    assert given.enabled
+    assert replace(given, enabled=False, script=()) == replace(original, script=())
+    assert [scenario for scenario in in_force([given], shipped) if scenario.name == name] == [given]
 
 
-def test_at_start_nothing_goes_wrong_with_webhooks(shipped: tuple[Scenario, ...]) -> None:
+def test_at_start_nothing_goes_wrong(shipped: tuple[Scenario, ...]) -> None:
     on = [scenario for scenario in shipped if scenario.enabled]
-    assert not any(scenario.webhooks for scenario in on)
+    assert not any(scenario.webhooks or scenario.faults for scenario in on)
+
+
+def test_that_checkouts_expire_after_30_minutes_needs_no_rule(
+    shipped: tuple[Scenario, ...],
+) -> None:
+    """One that matches everything would beat `expires_in`."""
+    on = [scenario for scenario in shipped if scenario.enabled]
+    assert not any(scenario.expiry for scenario in on)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,298 @@
+"""What is written is read as the same value, as JSON and as YAML, and satisfies the schema."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from emulator.domain.accounts import Mode
+from emulator.domain.durations import LONGEST_MS, parse_duration_ms
+from emulator.domain.faults import ApiRequest, Fault, Point
+from emulator.domain.outcomes import Handset, Outcome, Scripted
+from emulator.domain.outcomes import Step as OutcomeStep
+from emulator.domain.payment import Reason, Status
+from emulator.domain.webhooks import Oddity, Tamper
+from emulator.scenarios.faults import read_fault_rule_text
+from emulator.scenarios.loader import parse_scenario
+from emulator.scenarios.schema import scenario_schema
+from emulator.scenarios.steps import (
+    AddFault,
+    Advance,
+    Answer,
+    Cancel,
+    Check,
+    Create,
+    Expect,
+    List,
+    Pay,
+    Repeat,
+    Retrieve,
+    Step,
+    Transition,
+)
+from emulator.scenarios.values import (
+    AmountRange,
+    ExpiryRule,
+    FaultRule,
+    FaultWhen,
+    OutcomeRule,
+    Scenario,
+    WebhookRule,
+    WebhookWhen,
+    When,
+)
+from emulator.scenarios.writing import (
+    duration_text,
+    expiry_rule_json,
+    fault_rule_json,
+    oddity_json,
+    outcome_json,
+    outcome_rule_json,
+    step_json,
+    webhook_rule_json,
+)
+from tests.scenarios.drawn import (
+    EXPIRY_RULES,
+    FAULT_RULES,
+    GIVEN,
+    NOWHERE,
+    ODDITIES,
+    OUTCOME_RULES,
+    OUTCOMES,
+    STEPS,
+    WEBHOOK_RULES,
+    nowhere,
+)
+
+VALIDATOR = Draft202012Validator(scenario_schema())
+
+
+def as_json(document: Any) -> str:
+    return json.dumps(document)
+
+
+def as_yaml(document: Any) -> str:
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+WRITERS = st.sampled_from([as_json, as_yaml])
+Writer = Callable[[Any], str]
+
+
+def read_back(section: str, written: list[Any], write: Writer) -> Scenario:
+    document = {"version": 1, "name": "case", section: written}
+    VALIDATOR.validate(document)
+    return parse_scenario(write(document), "case.yaml")
+
+
+@given(st.integers(0, LONGEST_MS))
+def test_a_duration_is_read_as_it_was_written(span_ms: int) -> None:
+    assert parse_duration_ms(duration_text(span_ms)) == span_ms
+
+
+@pytest.mark.parametrize(
+    ("span_ms", "text"),
+    [
+        (0, "0s"),
+        (1, "1ms"),
+        (999, "999ms"),
+        (1_000, "1s"),
+        (1_500, "1500ms"),
+        (30_000, "30s"),
+        (60_000, "1m"),
+        (90_000, "90s"),
+        (1_800_000, "30m"),
+        (3_600_000, "1h"),
+        (5_400_000, "90m"),
+        (86_400_000, "1d"),
+        (90_000_000, "25h"),
+        (LONGEST_MS, "3650d"),
+    ],
+)
+def test_a_duration_has_the_largest_unit_without_a_fraction(span_ms: int, text: str) -> None:
+    assert duration_text(span_ms) == text
+
+
+@given(OUTCOME_RULES, WRITERS)
+def test_an_outcome_rule_is_read_as_it_was_written(rule: OutcomeRule, write: Writer) -> None:
+    assert read_back("outcomes", [outcome_rule_json(rule)], write).outcomes == (rule,)
+
+
+@given(OUTCOMES, WRITERS)
+def test_an_outcome_is_read_as_it_was_written(outcome: Outcome, write: Writer) -> None:
+    written = {"when": {}, "then": outcome_json(outcome)}
+    assert read_back("outcomes", [written], write).outcomes == (OutcomeRule(then=outcome),)
+
+
+@given(EXPIRY_RULES, WRITERS)
+def test_an_expiry_rule_is_read_as_it_was_written(rule: ExpiryRule, write: Writer) -> None:
+    assert read_back("expiry", [expiry_rule_json(rule)], write).expiry == (rule,)
+
+
+@given(FAULT_RULES, WRITERS)
+def test_a_fault_rule_is_read_as_it_was_written(rule: FaultRule, write: Writer) -> None:
+    written = fault_rule_json(rule)
+    assert read_back("faults", [written], write).faults == (rule,)
+    assert read_fault_rule_text(write(written), "body") == rule
+
+
+@given(WEBHOOK_RULES, WRITERS)
+def test_a_webhook_rule_is_read_as_it_was_written(rule: WebhookRule, write: Writer) -> None:
+    assert read_back("webhooks", [webhook_rule_json(rule)], write).webhooks == (rule,)
+
+
+@given(ODDITIES, WRITERS)
+def test_an_oddity_is_read_as_it_was_written(oddity: Oddity, write: Writer) -> None:
+    written = {"when": {}, "then": oddity_json(oddity)}
+    assert read_back("webhooks", [written], write).webhooks == (WebhookRule(then=oddity),)
+
+
+@given(st.lists(STEPS, max_size=3), WRITERS)
+def test_a_script_is_read_as_it_was_written(steps: list[Step], write: Writer) -> None:
+    script = [*(Create(place=NOWHERE, name=name) for name in GIVEN), *steps]
+    read = read_back("script", [step_json(step) for step in script], write).script
+    assert [nowhere(step) for step in read] == script
+
+
+def test_what_goes_without_saying_is_not_written() -> None:
+    assert outcome_json(Handset()) == "handset"
+    assert outcome_json(Scripted(steps=())) == []
+    assert outcome_rule_json(OutcomeRule(then=Handset())) == {"when": {}, "then": "handset"}
+    assert expiry_rule_json(ExpiryRule(after_ms=5_000)) == {"when": {}, "after": "5s"}
+    assert fault_rule_json(FaultRule(then=Fault(drop=True))) == {"when": {}, "then": {"drop": True}}
+    assert webhook_rule_json(WebhookRule(then=Oddity(hold=True))) == {
+        "when": {},
+        "then": {"hold": True},
+    }
+    assert oddity_json(Oddity()) == {"copies": 1}
+    assert step_json(Create(place=NOWHERE)) == {"create": {}}
+    too_many = FaultRule(then=Fault(status=429, retry_after_s=1))
+    assert fault_rule_json(too_many)["then"] == {"status": 429}
+    half = FaultRule(then=Fault(truncate=True, point=Point.AFTER_COMMIT))
+    assert fault_rule_json(half)["then"] == {"truncate": True}
+
+
+def test_everything_else_is_written_in_the_order_of_the_manual() -> None:
+    when = When(
+        mode=Mode.TEST,
+        method="telebirr",
+        phone="+251900000001",
+        amount=AmountRange(gte=100, lte=200),
+        metadata=(("a", "b"),),
+    )
+    steps = (
+        OutcomeStep(status=Status.FAILED, after_ms=30_000, reason=Reason.TIMEOUT),
+        OutcomeStep(status=Status.COMPLETED, after_ms=60_000, unusual=True),
+    )
+    rule = OutcomeRule(when=when, then=Scripted(steps=steps), times=2)
+    assert as_json(outcome_rule_json(rule)) == as_json(
+        {
+            "when": {
+                "mode": "test",
+                "method": "telebirr",
+                "phone": "+251900000001",
+                "amount": {"gte": 100, "lte": 200},
+                "metadata": {"a": "b"},
+            },
+            "then": [
+                {"after": "30s", "status": "failed", "reason": "timeout"},
+                {"after": "1m", "status": "completed", "unusual": True},
+            ],
+            "times": 2,
+        }
+    )
+    fault = FaultRule(
+        when=FaultWhen(mode=Mode.LIVE, request=ApiRequest.LIST_PAYMENTS, every=3),
+        then=Fault(
+            status=503,
+            retry_after_s=30,
+            latency_ms=1_500,
+            truncate=True,
+            point=Point.AFTER_COMMIT,
+        ),
+        times=1,
+    )
+    assert as_json(fault_rule_json(fault)) == as_json(
+        {
+            "when": {"mode": "live", "request": "list_payments", "every": 3},
+            "then": {
+                "status": 503,
+                "retry_after": 30,
+                "latency": "1500ms",
+                "truncate": True,
+                "point": "after_commit",
+            },
+            "times": 1,
+        }
+    )
+    webhook = WebhookRule(
+        when=WebhookWhen(event="payment.failed"),
+        then=Oddity(copies=2, delay_ms=10_000, tamper=Tamper.BODY),
+    )
+    assert as_json(webhook_rule_json(webhook)) == as_json(
+        {
+            "when": {"event": "payment.failed"},
+            "then": {"copies": 2, "delay": "10s", "tamper": "body"},
+        }
+    )
+
+
+ORDER = {"place": NOWHERE, "payment": "order"}
+
+
+@pytest.mark.parametrize(
+    ("step", "written"),
+    [
+        (
+            Create(place=NOWHERE, name="order", members=(("colour", "red"), ("amount", None))),
+            {"create": {"as": "order", "amount": None, "unknown": {"colour": "red"}}},
+        ),
+        (Retrieve(**ORDER), {"retrieve": "order"}),
+        (Retrieve(place=NOWHERE, id="pay_x"), {"retrieve": {"id": "pay_x"}}),
+        (
+            List(place=NOWHERE, query=(("limit", "1"),), after="order"),
+            {"list": {"limit": "1", "after": "order"}},
+        ),
+        (
+            Pay(**ORDER, method="mpesa", phone="+251700000001"),
+            {"pay": {"payment": "order", "method": "mpesa", "phone": "+251700000001"}},
+        ),
+        (
+            Answer(**ORDER, answer="approve"),
+            {"answer": {"payment": "order", "answer": "approve"}},
+        ),
+        (Cancel(**ORDER), {"cancel": "order"}),
+        (
+            Transition(**ORDER, status=Status.FAILED, reason=Reason.TIMEOUT, unusual=True),
+            {
+                "transition": {
+                    "payment": "order",
+                    "status": "failed",
+                    "reason": "timeout",
+                    "unusual": True,
+                }
+            },
+        ),
+        (Advance(place=NOWHERE, by_ms=0), {"advance": "0s"}),
+        (Advance(place=NOWHERE, by_ms=None), {"advance": "next"}),
+        (
+            AddFault(place=NOWHERE, rule=FaultRule(then=Fault(drop=True), times=1)),
+            {"fault": {"when": {}, "then": {"drop": True}, "times": 1}},
+        ),
+        (
+            Expect(**ORDER, checks=(Check(place=NOWHERE, key="reason", expected=None),)),
+            {"expect": {"payment": "order", "reason": None}},
+        ),
+        (
+            Repeat(place=NOWHERE, times=2, steps=(Cancel(**ORDER),)),
+            {"repeat": {"times": 2, "steps": [{"cancel": "order"}]}},
+        ),
+    ],
+)
+def test_a_step_is_written_under_its_name(step: Step, written: dict[str, Any]) -> None:
+    assert as_json(step_json(step)) == as_json(written)
