@@ -29,7 +29,9 @@ class Kind(Enum):
     """What the block before it prints; `…` stands for anything."""
     FILE = "file"
     SCENARIO = "scenario"
-    """A file that `check` must find valid."""
+    """A file that `check` must find valid, and whose script, if it has one, must pass."""
+    FAILING = "failing"
+    """The same, but its script must not pass."""
     WORKFLOW = "workflow"
 
 

@@ -1,7 +1,11 @@
 """The tables of README.md that are made from the program, and their place in it."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
+import click
+
+from emulator.cli.replaying import replay
 from emulator.domain.accounts import Mode
 from emulator.domain.outcomes import Handset, Outcome
 from emulator.scenarios.library import load_paths
@@ -32,8 +36,28 @@ def numbers_table() -> str:
     return _table(("outcome", "telebirr", "M-Pesa"), rows)
 
 
+def replay_options_table() -> str:
+    """Every option of `replay`, out of what `--help` says."""
+    context = click.Context(replay)
+    records = [
+        option.get_help_record(context)
+        for option in replay.params
+        if isinstance(option, click.Option)
+    ]
+    rows = [_replay_row(*record) for record in records if record is not None]
+    return _table(("option", "default", "meaning"), rows)
+
+
+def _replay_row(flags: str, text: str) -> tuple[str, str, str]:
+    meaning, _, details = text.partition("  [")
+    # Beside the default stand the bounds, which whoever gets them wrong is told.
+    default = re.search(r"default: ([^\];]+)", details)
+    return f"`{flags}`", f"`{default[1]}`" if default else "none", _prose(meaning)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "options": options_table,
+    "replay options": replay_options_table,
     "test numbers": numbers_table,
 }
 

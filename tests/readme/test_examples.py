@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -79,14 +80,27 @@ def test_what_is_shown_is_compared_line_by_line(printed: str, shown: str, is_so:
     assert is_as_shown(printed, shown) is is_so
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, block in files().items() if block.kind is Kind.SCENARIO]
-)
+SCENARIOS = [name for name, block in files().items() if block.kind in {Kind.SCENARIO, Kind.FAILING}]
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_every_scenario_shown_is_valid(name: str, tmp_path: Path) -> None:
     file = tmp_path / name
     file.write_text(files()[name].text, encoding="utf-8")
     checked = run("check", str(file))
     assert (checked.returncode, checked.stdout) == (0, "1 file: no problems\n")
+
+
+def test_every_script_shown_ends_as_it_should(tmp_path: Path) -> None:
+    for name in SCENARIOS:
+        (tmp_path / name).write_text(files()[name].text, encoding="utf-8")
+    played = run("replay", str(tmp_path))
+    ended = re.findall(r"^(ok|FAILED) +(\S+)  \d+ steps?$", played.stdout, re.MULTILINE)
+    assert {f"{name}.yaml": word for word, name in ended} == {
+        name: "FAILED" if files()[name].kind is Kind.FAILING else "ok"
+        for name in SCENARIOS
+        if "\nscript:\n" in files()[name].text
+    }
 
 
 @pytest.mark.skipif("bash" in missing(), reason="there is no bash on this machine")

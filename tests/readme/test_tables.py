@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from emulator.api.authentication import bearer_key
-from emulator.api.bodies import read_optional_object
+from emulator.api.bodies import read_optional_object, read_source
 from emulator.api.errors import ANSWERS
 from emulator.app.gateway import HEALTH
 from emulator.control.app import build
@@ -19,12 +19,10 @@ from emulator.domain.webhooks import (
     ROTATION_OVERLAP_MS,
     DeliveryState,
     Profile,
-    Tamper,
 )
 from emulator.domain.wire import PING
 from emulator.engine.dispatcher import MOST_UNDER_WAY
 from emulator.engine.timekeeper import LONGEST_ADVANCE_MS
-from emulator.scenarios.vocabulary import MOST_COPIES, WEBHOOK_THEN_KEYS
 from emulator.settings import OPTIONS, data_directory
 from emulator.webhooks.retries import DELAYS_MS, LONGEST_RETRY_AFTER_MS
 from emulator.webhooks.sending import MOST_BYTES_KEPT, MOST_BYTES_READ, TIMEOUT_S
@@ -121,6 +119,7 @@ async def test_every_call_of_the_control_api_is_listed(emulator: World) -> None:
         engine=emulator.running.engine,
         bearer_key=bearer_key,
         read_object=read_optional_object,
+        read_source=read_source,
     )
     routes = {
         f"{method} {route.path}"
@@ -139,11 +138,17 @@ async def test_every_call_of_the_control_api_is_listed(emulator: World) -> None:
         ("GET /_emulator/payments/{payment_id}", "/payments/{id}"),
         ("GET /_emulator/webhook_endpoints", "/webhook_endpoints"),
         ("GET /_emulator/deliveries", "/deliveries"),
+        ("GET /_emulator/scenarios", "/scenarios"),
+        ("GET /_emulator/faults", "/faults"),
+        ("GET /_emulator/snapshots", "/snapshots"),
     ],
 )
 async def test_the_members_of_an_answer_are_listed(emulator: World, call: str, path: str) -> None:
     async with telling(emulator=emulator):
         payment = await emulator.create()
+        fault = {"when": {"request": "any"}, "then": {"latency": "1ms"}, "times": 1}
+        assert (await emulator.control("POST", "/faults", fault)).status_code == 201
+        assert (await emulator.control("PUT", "/snapshots/one")).status_code == 201
         answer = (await emulator.control("GET", path.format(id=payment["id"]))).json()
     [told] = [row[1] for row in rows(section("Control API").text) if row[0] == f"`{call}`"]
     listed = re.sub(r": \{.*?\}", "", told.split("`")[1]).strip("{}").split(", ")
@@ -229,22 +234,6 @@ def test_every_state_of_a_delivery_is_listed() -> None:
 )
 def test_every_limit_of_webhooks_is_as_told(title: str, limit: str) -> None:
     assert limit in " ".join(part(title).split())
-
-
-def test_every_option_of_a_webhook_rule_has_a_row() -> None:
-    listed = {
-        row[0].strip("`").partition(":")[0]: row[1]
-        for row in rows(section("Scenarios").text.partition("A section `webhooks`")[2])
-    }
-    assert list(listed) == list(WEBHOOK_THEN_KEYS)
-    assert f"up to {MOST_COPIES}" in listed["copies"]
-    assert set(re.findall("`([a-z]+)`", listed["tamper"])) == {word.value for word in Tamper}
-
-
-def test_every_way_in_which_webhooks_misbehave_has_a_row() -> None:
-    listed = [row[1].strip("`") for row in rows(part("When webhooks misbehave"))]
-    shipped = [file.name for file in (REPOSITORY / "scenarios").glob("*-webhooks.yaml")]
-    assert sorted(listed) == sorted(shipped)
 
 
 def test_every_clause_of_the_contract_has_a_row() -> None:
