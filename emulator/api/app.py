@@ -17,6 +17,7 @@ from emulator.api.errors import (
 )
 from emulator.api.exchange import (
     REPLAYED,
+    CutReply,
     Exchange,
     Header,
     Line,
@@ -25,7 +26,7 @@ from emulator.api.exchange import (
     Scope,
     Send,
     deliver,
-    journal_entry,
+    write_down,
 )
 from emulator.api.oddities import (
     Oddity,
@@ -85,6 +86,7 @@ class PaymentsApi:
         # The ids of requests that turn out to be nobody's.
         self._stream = stream
         self._strangers = 0
+        self._verbs = {_CREATE: self._create, _RETRIEVE: self._retrieve, _LIST: self._list}
 
     async def answer(
         self,
@@ -105,7 +107,7 @@ class PaymentsApi:
         except Refusal as refusal:
             reply = Reply(status_of(refusal), error_body(refusal), error_headers(refusal))
         except ClientGone:
-            reply = Reply(NOBODY_THERE, b"", [])
+            reply = CutReply(NOBODY_THERE, b"", [], cut_at=None)
         except NotReady:
             # At the very end; the contract's statuses have no 503.
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
@@ -115,9 +117,7 @@ class PaymentsApi:
         request_id = self._request_id(exchange.owner)
         if exchange.owner is not None:
             took_ms = self._wall.monotonic_ms() - started_ms
-            exchange.owner.journal.add(
-                journal_entry(exchange, exchange.owner, request_id, reply, took_ms)
-            )
+            write_down(exchange, exchange.owner, request_id, reply, took_ms)
         headers = reply.headers
         if exchange.odd:
             headers.append((b"emulator-warning", warning_header(exchange.odd)))
@@ -127,7 +127,9 @@ class PaymentsApi:
             _NO_STORE,
             (b"request-id", request_id),
         ]
-        if reply.status != NOBODY_THERE:
+        if line is not None and reply.is_whole:
+            line.reply(reply.status, headers, reply.body)
+        elif reply.status != NOBODY_THERE:
             await deliver(reply, send, line)
         return reply.sent_status
 
@@ -145,29 +147,22 @@ class PaymentsApi:
         request = _request(exchange.scope)
         if owner.account.rules.faults:
             return await self._reply_or_fail(exchange, owner, request)
-        return await self._reply_truly(exchange, owner, request)
-
-    async def _reply_truly(self, exchange: Exchange, owner: Owner, request: str) -> Reply:
-        if request == _RETRIEVE:
-            return await self._retrieve(exchange, owner)
-        if request == _CREATE:
-            return await self._create(exchange, owner)
-        return await self._list(exchange, owner)
+        return await self._verbs[request](exchange, owner)
 
     async def _reply_or_fail(self, exchange: Exchange, owner: Owner, request: str) -> Reply:
         """The true answer, or what the fault that a scenario has for it makes of it."""
         chosen = await self._faults.choose(owner, request)
         if chosen is None:
-            return await self._reply_truly(exchange, owner, request)
+            return await self._verbs[request](exchange, owner)
         from emulator.api.striking import strike_after, strike_before, strikes_after
 
         fault = chosen.rule.then
         if not strikes_after(fault):
             exchange.fault = chosen
             spoiled = await strike_before(fault, self._wall)
-            return spoiled or await self._reply_truly(exchange, owner, request)
+            return spoiled or await self._verbs[request](exchange, owner)
         # Whatever is refused had nothing to lose, and goes its way as a refusal.
-        reply = await self._reply_truly(exchange, owner, request)
+        reply = await self._verbs[request](exchange, owner)
         if await self._faults.spend(owner, chosen):
             exchange.fault, exchange.instead_of = chosen, reply.status
             reply = await strike_after(fault, self._wall, reply)

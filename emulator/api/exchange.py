@@ -1,12 +1,10 @@
 """One request of the contract and its answer: what is known of them on the way."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from emulator.api.oddities import Oddity, slugs_of
 from emulator.engine.accounts import Owner
-from emulator.engine.journal import Entry, kept
 
 if TYPE_CHECKING:
     from emulator.engine.rules import FaultCandidate
@@ -39,25 +37,49 @@ class Line(Protocol):
         """Cut the connection with nothing said."""
 
 
-@dataclass(slots=True)
 class Reply:
-    """What is going to be answered: whole, or up to so many bytes of its body, or not at all."""
+    """What is going to be answered."""
 
-    status: int
-    body: bytes
-    headers: list[Header]
-    cut_at: int | None = None
-    is_dropped: bool = False
+    __slots__ = ("body", "headers", "status")
+
+    is_whole = True
+
+    def __init__(self, status: int, body: bytes, headers: list[Header]) -> None:
+        self.status = status
+        self.body = body
+        self.headers = headers
 
     @property
     def sent_body(self) -> bytes:
         """What the client gets of the body."""
-        return b"" if self.is_dropped else self.body[: self.cut_at]
+        return self.body
 
     @property
     def sent_status(self) -> int:
         """The status that the client gets; 0 for none."""
-        return 0 if self.is_dropped else self.status
+        return self.status
+
+
+class CutReply(Reply):
+    """One that ends after so many bytes of its body, or (None) is not even begun."""
+
+    __slots__ = ("cut_at",)
+
+    is_whole = False
+
+    def __init__(
+        self, status: int, body: bytes, headers: list[Header], *, cut_at: int | None
+    ) -> None:
+        super().__init__(status, body, headers)
+        self.cut_at = cut_at
+
+    @property
+    def sent_body(self) -> bytes:
+        return b"" if self.cut_at is None else self.body[: self.cut_at]
+
+    @property
+    def sent_status(self) -> int:
+        return 0 if self.cut_at is None else self.status
 
 
 class Exchange:
@@ -91,47 +113,46 @@ class Exchange:
 
 async def deliver(reply: Reply, send: Send, line: Line | None) -> None:
     """Answer, or cut the connection; without a line that raises ConnectionResetError."""
+    cut_at = reply.cut_at if isinstance(reply, CutReply) else len(reply.body)
     if line is None:
-        await _send(reply, send)
-    elif reply.is_dropped:
+        await _send(reply, send, cut_at)
+    elif cut_at is None:
         line.hang_up()
-    elif reply.cut_at is not None:
-        line.break_off(reply.status, reply.headers, reply.sent_body)
     else:
-        line.reply(reply.status, reply.headers, reply.body)
+        line.break_off(reply.status, reply.headers, reply.sent_body)
 
 
-async def _send(reply: Reply, send: Send) -> None:
-    is_cut = reply.cut_at is not None
-    if not reply.is_dropped:
-        await send(
-            {"type": "http.response.start", "status": reply.status, "headers": reply.headers}
-        )
-        await send({"type": "http.response.body", "body": reply.sent_body, "more_body": is_cut})
-    if reply.is_dropped or is_cut:
+async def _send(reply: Reply, send: Send, cut_at: int | None) -> None:
+    if cut_at is not None:
+        start = {"type": "http.response.start", "status": reply.status, "headers": reply.headers}
+        await send(start)
+        body = {"type": "http.response.body", "body": reply.sent_body}
+        await send({**body, "more_body": not reply.is_whole})
+    if not reply.is_whole:
         raise ConnectionResetError
 
 
-def journal_entry(
+def write_down(
     exchange: Exchange, owner: Owner, request_id: bytes, reply: Reply, duration_ms: float
-) -> Entry:
-    """What the journal keeps of a request; by position, since every request makes one."""
+) -> None:
+    """Keep a request in the journal; every request comes by here, so nothing is shaped yet."""
     scope, sent = exchange.scope, reply.sent_body
-    return Entry(
-        request_id,
-        owner.account.clock.now(),
-        scope["method"],
-        scope.get("raw_path") or b"",
-        scope["query_string"],
-        reply.sent_status,
-        kept(exchange.body),
-        len(exchange.body),
-        kept(sent),
-        len(sent),
-        slugs_of(exchange.odd) if exchange.odd else (),
-        reply.body if reply.status >= _FIRST_ERROR else b"",
-        REPLAYED in reply.headers,
-        exchange.fault,
-        exchange.instead_of,
-        duration_ms,
+    owner.journal.add(
+        (
+            request_id,
+            owner.account.clock.now(),
+            scope["method"],
+            scope.get("raw_path") or b"",
+            scope["query_string"],
+            reply.sent_status,
+            exchange.body,
+            sent,
+            slugs_of(exchange.odd) if exchange.odd else (),
+            reply.body if reply.status >= _FIRST_ERROR else b"",
+            REPLAYED in reply.headers,
+            exchange.fault,
+            exchange.instead_of,
+            duration_ms,
+            False,
+        )
     )

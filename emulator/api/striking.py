@@ -1,7 +1,7 @@
 """How a scripted fault spoils an answer (`faults` of a scenario)."""
 
 from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, error_object
-from emulator.api.exchange import Header, Reply
+from emulator.api.exchange import CutReply, Header, Reply
 from emulator.clock import Wall, pause
 from emulator.domain.errors import RateLimitExceeded
 from emulator.domain.faults import Fault, Point
@@ -51,11 +51,10 @@ async def _keep_waiting(fault: Fault, wall: Wall) -> None:
 
 
 def _cut(fault: Fault, reply: Reply) -> Reply:
-    if fault.drop:
-        reply.is_dropped = True
-    elif fault.truncate:
-        reply.cut_at = len(reply.body) // 2
-    return reply
+    if not (fault.drop or fault.truncate):
+        return reply
+    cut_at = None if fault.drop else len(reply.body) // 2
+    return CutReply(reply.status, reply.body, reply.headers, cut_at=cut_at)
 
 
 def _scripted(fault: Fault) -> Reply:

@@ -88,10 +88,14 @@ def _in_force(given: "tuple[Scenario, ...]") -> "tuple[tuple[Origin, Scenario], 
 
 
 def shipped_scenarios() -> "tuple[Scenario, ...]":
-    """Our own: weaker than all others, and read when first needed, since start-up is not."""
+    """Our own: weaker than all others, and read when first needed, since start-up is not.
+
+    Who switches on one that is off at start means it, so these come before those that are on.
+    """
     from emulator.scenarios.library import load_paths
 
-    return load_paths([data_directory("scenarios")])
+    shipped = load_paths([data_directory("scenarios")])
+    return tuple(sorted(shipped, key=lambda scenario: scenario.enabled))
 
 
 def _rulings(settings: Settings, *, stamps_business_time: bool) -> Rulings:

@@ -12,6 +12,7 @@ from emulator.control.payments import PaymentCalls
 from emulator.control.recording import RecordingCalls
 from emulator.control.requests import RequestCalls
 from emulator.control.scenarios import FaultCalls, ScenarioCalls
+from emulator.control.snapshots import SnapshotCalls
 from emulator.control.webhooks import DeliveryCalls, EndpointCalls
 from emulator.domain.errors import UnknownRoute
 from emulator.engine.engine import Engine
@@ -39,10 +40,12 @@ def build(
     recording = RecordingCalls(calls, engine.recording)
     endpoints = EndpointCalls(calls, engine.webhooks.endpoints, engine.webhooks.deliveries)
     deliveries = DeliveryCalls(calls, engine.webhooks.deliveries)
+    snapshots = SnapshotCalls(calls, engine.snapshots)
     payment = "/_emulator/payments/{payment_id}"
     endpoint = "/_emulator/webhook_endpoints/{endpoint_id}"
     delivery = "/_emulator/deliveries/{delivery_id}"
     scenario = "/_emulator/scenarios/{name}"
+    snapshot = "/_emulator/snapshots/{name}"
     return Router(
         routes=[
             Route("/_emulator/accounts", accounts.create, methods=["POST"]),
@@ -83,6 +86,11 @@ def build(
             Route("/_emulator/faults/{fault_id}", faults.delete, methods=["DELETE"]),
             Route("/_emulator/requests", journal.list, methods=["GET"]),
             Route("/_emulator/requests/count", journal.count, methods=["GET"]),
+            Route("/_emulator/snapshots", snapshots.list, methods=["GET"]),
+            Route(snapshot, snapshots.save, methods=["PUT"]),
+            Route(snapshot, snapshots.get, methods=["GET"]),
+            Route(snapshot, snapshots.delete, methods=["DELETE"]),
+            Route(f"{snapshot}/restore", snapshots.restore, methods=["POST"]),
             # Whatever is left, another verb on a path above included.
             Mount("", app=unknown_route),
         ],

@@ -97,8 +97,7 @@ def _shown(entry: Entry, owner: Owner) -> dict[str, object]:
         "key": mask_key(owner.account.profile.key(owner.mode)),
         "request_body": _text(entry.request_body),
         "response_body": _text(entry.response_body),
-        "cut": (len(entry.request_body), len(entry.response_body))
-        != (entry.request_length, entry.response_length),
+        "cut": entry.is_cut,
         "warnings": entry.warnings,
         "error": json.loads(entry.error)["error"] if entry.error else None,
         "replayed": entry.is_replay,

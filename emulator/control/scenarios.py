@@ -16,8 +16,14 @@ from emulator.engine.scenarios import Scenarios
 from emulator.scenarios.faults import read_fault_rule_text
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
-from emulator.scenarios.values import Section
-from emulator.scenarios.writing import fault_rule_json
+from emulator.scenarios.values import Scenario, Section
+from emulator.scenarios.writing import (
+    expiry_rule_json,
+    fault_rule_json,
+    outcome_rule_json,
+    step_json,
+    webhook_rule_json,
+)
 
 _FAULT_MEMBERS = ("when", "then", "times")
 _MOST_PROBLEMS_TOLD = 10
@@ -39,7 +45,7 @@ class ScenarioCalls:
         listed = call.account.rules.named(_name(request))
         if listed is None:
             raise UnknownScenario(_name(request))
-        return reply(_shown(listed))
+        return reply({**_shown(listed), **_content(listed.scenario)})
 
     async def put(self, request: Request) -> Response:
         call, source = await self._calls.decode_source(request, takes_yaml=True)
@@ -71,7 +77,9 @@ class FaultCalls:
 
     async def list(self, request: Request) -> Response:
         call = await self._calls.decode(request)
-        return reply({"data": [_shown_fault(fault) for fault in call.account.rules.wishes.faults]})
+        uses = await self._scenarios.uses_of_faults(call.account)
+        faults = call.account.rules.wishes.faults
+        return reply({"data": [_shown_fault(fault, uses.get(fault.id, 0)) for fault in faults]})
 
     async def add(self, request: Request) -> Response:
         call, text = await self._calls.decode_source(request, takes_yaml=False)
@@ -82,7 +90,7 @@ class FaultCalls:
             told = (problem.message for problem in error.problems[:_MOST_PROBLEMS_TOLD])
             raise InvalidFault("; ".join(told), param=error.problems[0].key) from None
         fault = await self._scenarios.add_fault(call.account, rule, source)
-        return reply(_shown_fault(fault), status=201)
+        return reply(_shown_fault(fault, 0), status=201)
 
     async def clear(self, request: Request) -> Response:
         call = await self._calls.decode(request, body=())
@@ -117,8 +125,21 @@ def _shown(listed: Listed) -> dict[str, object]:
     }
 
 
-def _shown_fault(fault: PostedFault) -> dict[str, object]:
-    return {"id": fault.id, **fault_rule_json(fault.rule)}
+def _content(scenario: Scenario) -> dict[str, object]:
+    """What a scenario says, as its file would."""
+    return {
+        "outcomes": [outcome_rule_json(rule) for rule in scenario.outcomes],
+        "expiry": [expiry_rule_json(rule) for rule in scenario.expiry],
+        "faults": [fault_rule_json(rule) for rule in scenario.faults],
+        "webhooks": [webhook_rule_json(rule) for rule in scenario.webhooks],
+        "script": [step_json(step) for step in scenario.script],
+    }
+
+
+def _shown_fault(fault: PostedFault, uses: int) -> dict[str, object]:
+    """A fault rule; of one with `times`, how often it has struck."""
+    shown = {"id": fault.id, **fault_rule_json(fault.rule)}
+    return shown if fault.rule.times is None else {**shown, "used": uses}
 
 
 def _fault_source(text: str) -> str:

@@ -26,7 +26,8 @@ Refusal
 │   ├── UnknownEndpoint
 │   ├── UnknownDelivery
 │   ├── UnknownScenario
-│   └── UnknownFault
+│   ├── UnknownFault
+│   └── UnknownSnapshot
 ├── Conflict
 │   ├── IdempotencyKeyReused
 │   ├── IdempotencyKeyInUse
@@ -37,7 +38,8 @@ Refusal
 │   ├── ScenarioIsPermanent
 │   ├── TooManyScenarios
 │   ├── TooManyFaults
-│   └── TooMuchToRecord
+│   ├── TooMuchToRecord
+│   └── TooManySnapshots
 ├── ForbiddenOrigin
 └── NotReady
 """
@@ -191,6 +193,11 @@ class UnknownFault(Unknown):
         super().__init__(f"There is no fault '{fault_id}'.")
 
 
+class UnknownSnapshot(Unknown):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no snapshot '{name}'.")
+
+
 class Conflict(Refusal):
     """The request is well formed, but the present state forbids it."""
 
@@ -265,6 +272,11 @@ class TooMuchToRecord(Conflict):
             f" {actions:,} things done to them. {excess} Record a fresh account for each case, or"
             " reset this one before the case begins."
         )
+
+
+class TooManySnapshots(Conflict):
+    def __init__(self, most: int) -> None:
+        super().__init__(f"The account has {most} snapshots already; delete one.")
 
 
 class NotReady(Refusal):

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from emulator.domain.payment import Reason, Status
+from emulator.domain.instants import Instant
+from emulator.domain.payment import BANK_TRANSFER, Reason, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,3 +31,9 @@ class Handset:
 Outcome = Scripted | Handset
 
 HANDSET_TIMEOUT_MS = 30_000
+
+
+def answer_due_at(method: str | None, *, submitted_at: Instant, expires_at: Instant) -> Instant:
+    """Until when a person may answer: at a bank as long as the checkout is open, if not longer."""
+    due_at = submitted_at + HANDSET_TIMEOUT_MS
+    return max(due_at, expires_at) if method == BANK_TRANSFER else due_at

@@ -13,6 +13,10 @@ class RateLimit:
     period_ms: int
 
 
+BucketState = tuple[RateLimit, int, Instant | None]
+"""A bucket's limit, its units, and when they were counted."""
+
+
 class TokenBucket:
     """One owner's bucket, on its account's clock; exact, in integers.
 
@@ -25,6 +29,16 @@ class TokenBucket:
         self._limit = limit
         self._units = limit.requests * limit.period_ms
         self._filled_at: Instant | None = None
+
+    def state(self) -> BucketState:
+        return self._limit, self._units, self._filled_at
+
+    def like(self, state: BucketState | None) -> "TokenBucket":
+        """A bucket of this limit that stands as one of the same limit did, else a full one."""
+        bucket = TokenBucket(self._limit)
+        if state is not None and state[0] == self._limit:
+            _, bucket._units, bucket._filled_at = state
+        return bucket
 
     def take(self, now: Instant) -> int:
         """Take a token: 0, or the milliseconds until there will be one."""

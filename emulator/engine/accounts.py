@@ -17,6 +17,7 @@ from emulator.storage.accounts import AccountRow
 if TYPE_CHECKING:
     from emulator.domain.webhooks import Endpoint
     from emulator.engine.rules import Rules
+    from emulator.engine.snapshots import Kept
 
 NEVER: Instant = 1 << 62
 
@@ -42,6 +43,8 @@ class Account:
     is_closed: bool = False
     advancing: asyncio.Lock = field(default_factory=asyncio.Lock)
     collector: Effects | None = None
+    # Beside its snapshots, by their names: what no row of theirs keeps. Replaced as a whole, too.
+    kept: "dict[str, Kept]" = field(default_factory=dict)
     # How often it has begun anew: what is under way then is not of the present account.
     generation: int = 0
     # Of an advance that a limit stopped: what was under way then is an effect of the next one.
@@ -63,6 +66,7 @@ class Account:
         self.generation = other.generation
         self.rules = other.rules
         self.placed = other.placed
+        self.kept = other.kept
         for owner, fresh in zip(self.owners, other.owners, strict=True):
             owner.stream = fresh.stream
             owner.take_counts(fresh)
@@ -134,6 +138,7 @@ def copy_of(account: Account) -> Account:
         initial_clock=account.initial_clock,
         rules=account.rules,
         placed=account.placed,
+        kept=account.kept,
         due_at=account.due_at,
         unsettled=account.unsettled,
         generation=account.generation,

@@ -14,7 +14,7 @@ from emulator.domain.errors import (
     UnknownPayment,
 )
 from emulator.domain.instants import Instant
-from emulator.domain.outcomes import HANDSET_TIMEOUT_MS, Outcome, Scripted
+from emulator.domain.outcomes import Outcome, Scripted, answer_due_at
 from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Payment, Reason, Status
 from emulator.domain.phones import method_of_phone, normalise_phone
 from emulator.domain.timers import Timer, TimerKind, is_asked
@@ -189,11 +189,8 @@ class Customer:
     def _await_answer(
         self, tx: Transaction, account: Account, payment: Payment, now: Instant
     ) -> None:
-        due_at = now + HANDSET_TIMEOUT_MS
-        if payment.method == BANK_TRANSFER:
-            due_at = max(due_at, payment.expires_at)
         timer = Timer(
-            due_at=due_at,
+            due_at=answer_due_at(payment.method, submitted_at=now, expires_at=payment.expires_at),
             sequence=tx.next_timer(),
             payment=payment.position,
             kind=TimerKind.HANDSET_TIMEOUT,

@@ -28,7 +28,16 @@ from emulator.engine.rendered import Rendered
 from emulator.engine.rules import Rules
 from emulator.engine.settling import Settling
 from emulator.engine.webhooks import Webhooks
-from emulator.storage import accounts, events, payments, rule_uses, scenarios, timers
+from emulator.storage import (
+    accounts,
+    actions,
+    events,
+    payments,
+    rule_uses,
+    scenarios,
+    snapshots,
+    timers,
+)
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
 from emulator.storage.migrations import UnusableDatabase
@@ -234,14 +243,16 @@ class Directory:
         for owner in account.owners:
             payments.delete_all(tx, owner.number)
             events.delete_all(tx, owner.number)
+            actions.delete_all(tx, owner.number)
         self._webhooks.remove(tx, account)
         timers.delete_all(tx, account.number)
         rule_uses.delete_all(tx, account.number)
         scenarios.delete_all(tx, account.number, [owner.number for owner in account.owners])
+        snapshots.delete_all(tx, account.number)
         accounts.delete(tx, account.number)
         tx.forget_ordinals()
-        self._rendered.clear()
-        tx.after_commit.append(self._announcements.all_changed)
+        # Not before: what others have done in the same breath is remembered after the commit.
+        tx.after_commit += [self._rendered.clear, self._announcements.all_changed]
 
     def _close(self, tx: Transaction, *, account: Account) -> None:
         self._remove(tx, account=account)

@@ -21,6 +21,7 @@ from emulator.engine.rendered import Rendered
 from emulator.engine.rules import Library, Origin, Rules
 from emulator.engine.scenarios import Scenarios
 from emulator.engine.settling import Settling
+from emulator.engine.snapshots import Snapshots
 from emulator.engine.timekeeper import Timekeeper
 from emulator.engine.webhooks import Webhooks
 from emulator.storage.database import Database
@@ -40,6 +41,7 @@ class Engine:
     timekeeper: Timekeeper
     history: History
     recording: Recording
+    snapshots: Snapshots
     announcements: Announcements
     faults: Faults
     scenarios: Scenarios
@@ -119,6 +121,15 @@ async def open_engine(
                 webhooks=webhooks,
             ),
             recording=Recording(database=database, settling=settling),
+            snapshots=Snapshots(
+                database=database,
+                wall=wall,
+                changes=changes,
+                settling=settling,
+                rendered=rendered,
+                announcements=announcements,
+                webhooks=webhooks,
+            ),
             announcements=announcements,
             faults=Faults(database=database),
             scenarios=Scenarios(database=database),

@@ -14,7 +14,8 @@ from emulator.storage.database import Database
 if TYPE_CHECKING:
     from emulator.scenarios.values import FaultWhen
 
-_SECTION = "faults"
+# As in `scenarios.values.Section`, which starting does not need.
+FAULTS = "faults"
 
 
 class Faults:
@@ -95,11 +96,11 @@ def _asks_for(when: "FaultWhen", count: int, owner: Owner, candidate: FaultCandi
 
 def _is_left(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> bool:
     times = candidate.rule.times
-    place = (candidate.source, _SECTION, candidate.index)
+    place = (candidate.source, FAULTS, candidate.index)
     return times is None or rule_uses.count(tx, owner.account.number, place) < times
 
 
 def _use(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> None:
     if candidate.rule.times is not None:
-        place = (candidate.source, _SECTION, candidate.index)
+        place = (candidate.source, FAULTS, candidate.index)
         rule_uses.use(tx, owner.account.number, place)

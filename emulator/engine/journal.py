@@ -12,16 +12,17 @@ if TYPE_CHECKING:
 MOST_ENTRIES = 10_000
 LARGEST_JOURNAL_BYTES = 8 * 1024 * 1024
 LARGEST_KEPT_BYTES = 16 * 1024
-# What an entry takes beside its bodies and its address, roughly.
+# What an entry takes beside its bodies and its query, roughly.
 _ENTRY_BYTES = 400
 
 
 class Entry(NamedTuple):
-    """One request and what it was answered with. Tuples cost the garbage collector least.
+    """One request and what it was answered with.
 
-    `at` is by the account's clock. `status` is 0 where nothing was answered. Bodies are kept up to
-    16 KiB; the lengths are those of the whole. `fault` is the rule that struck, `instead_of` the
-    status of the answer that it spoiled.
+    `at` is by the account's clock. `status` is 0 where nothing was answered. Of each body up to
+    16 KiB are kept; `is_cut` where one was longer. `error` is the error object that
+    was, or would have been, answered. `fault` is the rule that struck, `instead_of` the status of
+    the answer that it spoiled.
     """
 
     id: bytes
@@ -31,59 +32,90 @@ class Entry(NamedTuple):
     query: bytes
     status: int
     request_body: bytes
-    request_length: int
     response_body: bytes
-    response_length: int
     warnings: tuple[str, ...]
     error: bytes
     is_replay: bool
     fault: "FaultCandidate | None"
     instead_of: int | None
     duration_ms: float
+    is_cut: bool
 
-    @property
-    def size_bytes(self) -> int:
-        return (
-            _ENTRY_BYTES
-            + len(self.path)
-            + len(self.query)
-            + len(self.request_body)
-            + len(self.response_body)
-        )
+
+Raw = tuple[
+    bytes,
+    Instant,
+    str,
+    bytes,
+    bytes,
+    int,
+    bytes,
+    bytes,
+    tuple[str, ...],
+    bytes,
+    bool,
+    "FaultCandidate | None",
+    int | None,
+    float,
+    bool,
+]
+"""An entry as it is kept: plain, since every request makes one, and is hardly ever read."""
 
 
 class Journal:
     """Entries in the order of answering, bounded in number and in bytes."""
 
-    __slots__ = ("_entries", "_size_bytes", "has_overflowed")
+    __slots__ = ("_raw", "_sizes", "_total_bytes", "has_overflowed")
 
     def __init__(self) -> None:
-        self._entries: deque[Entry] = deque()
-        self._size_bytes = 0
+        self._raw: deque[Raw] = deque()
+        self._sizes: deque[int] = deque()
+        self._total_bytes = 0
         self.has_overflowed = False
 
-    def add(self, entry: Entry) -> None:
+    def add(self, raw: Raw) -> None:
         """Keep an entry; the oldest go where there is no more room."""
-        entries = self._entries
-        entries.append(entry)
-        self._size_bytes += entry.size_bytes
-        while self._size_bytes > LARGEST_JOURNAL_BYTES or len(entries) > MOST_ENTRIES:
-            self._size_bytes -= entries.popleft().size_bytes
+        size = _size_bytes(raw)
+        if size > LARGEST_KEPT_BYTES:
+            raw = _shortened(Entry(*raw))
+            size = _size_bytes(raw)
+        self._raw.append(raw)
+        self._sizes.append(size)
+        self._total_bytes += size
+        if self._total_bytes > LARGEST_JOURNAL_BYTES or len(self._raw) > MOST_ENTRIES:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        while self._total_bytes > LARGEST_JOURNAL_BYTES or len(self._raw) > MOST_ENTRIES:
+            self._raw.popleft()
+            self._total_bytes -= self._sizes.popleft()
             self.has_overflowed = True
 
     def newest_first(self) -> Iterator[Entry]:
         """Of the moment: who reads it in several turns of the loop has to take a copy."""
-        return reversed(self._entries)
+        return (Entry(*raw) for raw in reversed(self._raw))
 
     def copy(self) -> "Journal":
         """The journal as it is now; entries are values, and shared."""
         copy = Journal()
-        copy._entries = self._entries.copy()
-        copy._size_bytes = self._size_bytes
+        copy._raw = self._raw.copy()
+        copy._sizes = self._sizes.copy()
+        copy._total_bytes = self._total_bytes
         copy.has_overflowed = self.has_overflowed
         return copy
 
 
-def kept(body: bytes) -> bytes:
-    """As much of a body as is kept."""
-    return body if len(body) <= LARGEST_KEPT_BYTES else body[:LARGEST_KEPT_BYTES]
+def _size_bytes(raw: Raw) -> int:
+    return _ENTRY_BYTES + len(raw[3]) + len(raw[4]) + len(raw[6]) + len(raw[7])
+
+
+def _shortened(entry: Entry) -> Entry:
+    """As much of the bodies as is kept."""
+    request_body = entry.request_body[:LARGEST_KEPT_BYTES]
+    response_body = entry.response_body[:LARGEST_KEPT_BYTES]
+    whole = len(entry.request_body) + len(entry.response_body)
+    return entry._replace(
+        request_body=request_body,
+        response_body=response_body,
+        is_cut=len(request_body) + len(response_body) < whole,
+    )

@@ -95,9 +95,13 @@ def _nodes(value: Json) -> int:
 
 
 def _heading(past: Past, account_id: str, mode: Mode) -> str:
-    lines = [f"What happened in {account_id}, in {mode} mode{_span(past)}.", ""]
-    lines.append("To play it again:  payments-emulator replay case.yaml")
-    lines.append("To keep it beside others, give it a name of its own.")
+    lines = [
+        f"The history of {account_id} in {mode} mode,",
+        _span(past),
+        "",
+        "To play it again:  payments-emulator replay case.yaml",
+        "To keep it beside others, give it a name of its own.",
+    ]
     if mode is Mode.LIVE:
         lines.append("It is played in test mode, where the same happens.")
     offered = {method for payment, _ in past.payments for method in payment.methods}
@@ -110,9 +114,9 @@ def _heading(past: Past, account_id: str, mode: Mode) -> str:
 
 def _span(past: Past) -> str:
     if not past.events:
-        return ": nothing"
+        return "in which nothing has happened yet."
     last = max(past.now, past.events[-1].at)
-    return f", from {format_instant(past.events[0].at)} to {format_instant(last)}"
+    return f"from {format_instant(past.events[0].at)} to {format_instant(last)}."
 
 
 def _outcome_rules(past: Past) -> tuple[OutcomeRule, ...]:
@@ -189,7 +193,7 @@ def _is_sayable(payment: Payment) -> bool:
 def _runs(values: Iterable[T]) -> list[tuple[T, int | None]]:
     """Equal values that follow each other, and how many; of a single run that need not be said."""
     runs = [(value, len(list(run))) for value, run in groupby(values)]
-    return list(runs) if len(runs) > 1 else [(value, None) for value, _ in runs]
+    return [(value, times if len(runs) > 1 else None) for value, times in runs]
 
 
 def _never_used(_: RuleKey) -> int:

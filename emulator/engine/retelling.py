@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 from emulator.domain.durations import LONGEST_MS
 from emulator.domain.instants import Instant
-from emulator.domain.outcomes import HANDSET_TIMEOUT_MS, Outcome, Scripted
+from emulator.domain.outcomes import Outcome, Scripted, answer_due_at
 from emulator.domain.payment import (
-    BANK_TRANSFER,
     DEFAULT_EXPIRES_IN_S,
     DEFAULT_METHODS,
     DEFAULT_REASON,
@@ -102,14 +101,13 @@ class _Told:
         self.coming.clear()
         if isinstance(outcome, Scripted):
             for step in outcome.steps:
-                reason = step.reason
-                if step.status is Status.FAILED:
-                    reason = reason or DEFAULT_REASON
-                self.coming.append(_Coming(submitted.at + step.after_ms, step.status, reason))
+                reason = DEFAULT_REASON if step.status is Status.FAILED else None
+                due_at = submitted.at + step.after_ms
+                self.coming.append(_Coming(due_at, step.status, step.reason or reason))
             return
-        due_at = submitted.at + HANDSET_TIMEOUT_MS
-        if submitted.method == BANK_TRANSFER:
-            due_at = max(due_at, self.payment.expires_at)
+        due_at = answer_due_at(
+            submitted.method, submitted_at=submitted.at, expires_at=self.payment.expires_at
+        )
         self.coming.append(_Coming(due_at, Status.FAILED, Reason.TIMEOUT))
         self.is_asked = True
 
@@ -147,6 +145,9 @@ class _Teller:
         self._changed: dict[int, _Told] = {}
         self._now: Instant | None = None
         self._steps: list[Step] = []
+        # What has to be done by hand comes after all that comes by itself at the same instant.
+        self._forced_at: Instant | None = None
+        self._keeps_order = True
 
     def tell(self) -> tuple[Step, ...]:
         cancels: deque[Action] = deque()
@@ -176,11 +177,19 @@ class _Teller:
         if event.status is Status.PENDING:
             self._create(event)
         else:
-            step = self._told[event.payment].become(event, deed)
-            if step is not None:
-                self._steps.append(step)
+            self._become(self._told[event.payment], event, deed)
         self._changed.pop(event.payment, None)
         self._changed[event.payment] = self._told[event.payment]
+
+    def _become(self, told: _Told, event: Event, deed: Deed | None) -> None:
+        is_at_once = told.latest.at == event.at
+        step = told.become(event, deed)
+        if step is not None:
+            self._steps.append(step)
+            if deed is None:
+                self._forced_at = event.at
+        elif event.at == self._forced_at and not is_at_once:
+            self._keeps_order = False
 
     def _create(self, event: Event) -> None:
         payment, idempotency_key = self._payments[event.payment]
@@ -227,7 +236,7 @@ class _Teller:
         for told in self._told.values():
             self._steps.append(_expect(told.name, {**told.expected(), "events": told.types}))
         types = [event.type for event in self._past.events]
-        if len(self._told) > 1 and len(types) <= MOST_EVENTS_SEEN:
+        if len(self._told) > 1 and len(types) <= MOST_EVENTS_SEEN and self._keeps_order:
             self._steps.append(_expect(None, {"events": types}))
 
 

@@ -14,8 +14,9 @@ from emulator.domain.errors import (
 )
 from emulator.domain.payment import Payment
 from emulator.engine.accounts import Account, Owner
+from emulator.engine.faults import FAULTS
 from emulator.engine.rules import Listed, Origin, PostedFault
-from emulator.storage import payments, scenarios
+from emulator.storage import payments, rule_uses, scenarios
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
 
@@ -114,6 +115,12 @@ class Scenarios:
         Scenarios._begin_anew(tx, account, posted.id)
         wish(tx, account, faults=(posted, *faults))
         return posted
+
+    async def uses_of_faults(self, account: Account) -> dict[str, int]:
+        """How often each posted rule with `times` has struck, by its id."""
+        return await self._database.read(
+            partial(rule_uses.of_section, account=account.number, section=FAULTS)
+        )
 
     async def remove_fault(self, account: Account, fault_id: str | None) -> None:
         """Take away one fault rule, or (None) all that were posted.

@@ -56,7 +56,7 @@ class Webhooks:
     def endpoints(self) -> "Endpoints":
         from emulator.engine.endpoints import Endpoints
 
-        return Endpoints(database=self._database, before_first=self._dispatch)
+        return Endpoints(database=self._database, before_first=self.make_ready)
 
     @cached_property
     def deliveries(self) -> "Deliveries":
@@ -95,8 +95,8 @@ class Webhooks:
 
         return Outbox(self._dispatcher)
 
-    def _dispatch(self) -> None:
-        """Begin to send; from now on events may be told of, on whichever thread."""
+    def make_ready(self) -> None:
+        """Begin to send; from now on there may be endpoints, and events told of on any thread."""
         if self._dispatching is None:
             self._dispatching = asyncio.create_task(self._dispatcher.run())
             _ = self.outbox
@@ -111,7 +111,7 @@ class Webhooks:
         if self._given is not None:
             self._founding = await self.endpoints.give(first, self._given)
         if stored:
-            self._dispatch()
+            self.make_ready()
             for account in accounts:
                 self.stir(account)
 
@@ -158,6 +158,10 @@ class Webhooks:
             endpoints.delete_all(tx, owner.number)
             tx.undo.append(partial(setattr, owner, "endpoints", owner.endpoints))
             owner.endpoints = {}
+        self.begin_anew(tx, account)
+
+    def begin_anew(self, tx: Transaction, account: Account) -> None:
+        """Forget what is under way in an account, once that is committed, and look afresh."""
         if self._dispatching is not None:
             tx.after_commit.append(partial(self._dispatcher.drop, account))
 

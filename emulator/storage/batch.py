@@ -76,6 +76,10 @@ class Transaction:
         self._ordinals[_TIMERS] = last + 1
         return last + 1
 
+    def pass_timer(self, sequence: int) -> None:
+        """Number timers from now on after this one too, which may be stored nowhere."""
+        self._ordinals[_TIMERS] = max(self.next_timer(), sequence)
+
     def forget_ordinals(self) -> None:
         """Count again, after rows were removed or restored wholesale."""
         _forget(self._ordinals)

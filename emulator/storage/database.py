@@ -238,9 +238,18 @@ class Database:
         self._is_busy = bool(self._waiting)
         if self._is_busy:
             self._loop.call_soon(self._gather, len(self._waiting))
-        if changes - self._checkpointed_changes > CHECKPOINT_AFTER_CHANGES:
+        is_long = changes - self._checkpointed_changes > CHECKPOINT_AFTER_CHANGES
+        if is_long or self._has_long_log(waiting):
             self._checkpointed_changes = changes
             self._checkpoint_due.set()
+
+    def _has_long_log(self, done: _Waiting) -> bool:
+        """Whether long work has filled the log: a change of one row may be one of megabytes."""
+        return (
+            self._path != MEMORY
+            and any(job.is_long and job.writes for job, _ in done)
+            and self._log_bytes() > LARGEST_LOG_BYTES
+        )
 
     async def _checkpoint(self) -> None:
         """Copy the log into the database on a connection of its own, off the path of requests.

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
 
 _COLUMNS = "position, id, url, events, secret, profile, is_enabled, old_secret, old_secret_until"
 _ALL = f"SELECT {_COLUMNS} FROM endpoints WHERE is_deleted = 0 ORDER BY position"
+_OF_OWNER = (
+    f"SELECT {_COLUMNS} FROM endpoints WHERE is_deleted = 0 AND position BETWEEN ? AND ?"
+    " ORDER BY position"
+)
 _IDS = "SELECT position, id FROM endpoints WHERE position BETWEEN ? AND ?"
 _INSERT = f"INSERT INTO endpoints ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _UPDATE = (
@@ -55,6 +59,12 @@ def _changeable(endpoint: "Endpoint") -> tuple[object, ...]:
 def load_all(tx: Transaction) -> "list[Endpoint]":
     """The endpoints of all owners, in the order of creation."""
     return [_endpoint_of_row(row) for row in tx.execute(_ALL)]
+
+
+def of_owner(tx: Transaction, owner: int) -> "list[Endpoint]":
+    """The endpoints of one owner, in the order of creation."""
+    bounds = (first_position(owner), last_position(owner))
+    return [_endpoint_of_row(row) for row in tx.execute(_OF_OWNER, bounds)]
 
 
 def ids(tx: Transaction, owner: int) -> dict[int, str]:

@@ -30,7 +30,7 @@ async def test_a_fault_is_given_and_shown_as_it_would_be_written(emulator: World
     response = await add(emulator, rule)
     assert response.status_code == 201
     shown = response.json()
-    assert {**rule, "id": shown["id"]} == shown
+    assert {**rule, "id": shown["id"], "used": 0} == shown
     assert shown["id"].startswith("flt_")
     assert await faults(emulator) == [shown]
 
@@ -47,6 +47,15 @@ async def test_the_newest_is_the_strongest_and_stands_first(emulator: World) -> 
     await add(emulator, {"then": {"status": 429}, "times": 1})
     assert [fault["then"]["status"] for fault in await faults(emulator)] == [429, 500]
     assert [await status_of_a_list(emulator) for _ in range(2)] == [429, 500]
+
+
+async def test_one_with_times_tells_how_often_it_has_struck(emulator: World) -> None:
+    await add(emulator, {"then": {"status": 500}, "times": 2})
+    await add(emulator, {"when": {"mode": "live"}, "then": {"status": 500}})
+    for used in (0, 1, 2, 2):
+        other, counted = await faults(emulator)
+        assert ("used" in other, counted["used"]) == (False, used)
+        await status_of_a_list(emulator)
 
 
 async def test_one_is_taken_away_or_all_are(emulator: World) -> None:

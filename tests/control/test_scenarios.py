@@ -62,6 +62,38 @@ async def test_a_scenario_that_is_put_is_on_from_the_next_request_on(emulator: W
     assert await reason(emulator) == "limit_exceeded"
 
 
+async def test_one_is_shown_with_all_that_it_says(emulator: World) -> None:
+    text = (
+        "description: all of it\n"
+        "outcomes: [{when: {phone: '0911 22 33 44'}, then: handset, times: 2}]\n"
+        "expiry: [{when: {amount: 500}, then: {after: 90s}}]\n"
+        "faults: [{when: {nth: 2}, then: {status: 429}}]\n"
+        "webhooks: [{when: {}, then: {copies: 2}}]\n"
+        "script: [{create: {as: order}}, {advance: next}]\n"
+    )
+    put_one = (await put(emulator, "whole", text)).json()
+    shown = (await emulator.control("GET", "/scenarios/whole")).json()
+    assert shown == {
+        **put_one,
+        "outcomes": [{"when": {"phone": "+251911223344"}, "then": "handset", "times": 2}],
+        "expiry": [{"when": {"amount": 500}, "after": "90s"}],
+        "faults": [{"when": {"nth": 2}, "then": {"status": 429}}],
+        "webhooks": [{"when": {}, "then": {"copies": 2}}],
+        "script": [{"create": {"as": "order"}}, {"advance": "next"}],
+    }
+
+
+async def test_a_teaching_file_that_is_switched_on_is_stronger_than_the_test_numbers(
+    emulator: World,
+) -> None:
+    await emulator.control("PUT", "/scenarios/stuck-in-processing/enabled", {"enabled": True})
+    for method, phone in (("telebirr", "0900000001"), ("mpesa", "0700000001")):
+        payment = await emulator.create()
+        body = {"method": method, "phone": phone}
+        paid = await emulator.control("POST", f"/payments/{payment['id']}/pay", body)
+        assert paid.json()["status"] == "processing"
+
+
 async def test_it_may_be_json_with_signs_that_yaml_knows_not(emulator: World) -> None:
     body = '{"version": 1, "name": "j", "description": "\\ud83d\\ude00 \\u12a5", "expiry": []}'
     response = await put(emulator, "j", body, kind="application/json; charset=utf-8")
@@ -84,11 +116,11 @@ async def test_the_control_api_is_stronger_than_files_and_files_than_the_shipped
     first = "outcomes:\n  - when: {phone: '0911223344'}\n    then: [{status: failed, reason: %s}]\n"
     async with playing(tmp_path, old=first % "timeout", new=first % "wrong_pin") as emulator:
         shown = await listed(emulator)
-        assert [(one["name"], one["origin"]) for one in shown[:3]] == [
+        assert [(one["name"], one["origin"]) for one in shown[:2]] == [
             ("new", "file"),
             ("old", "file"),
-            ("banks", "shipped"),
         ]
+        assert {one["origin"] for one in shown[2:]} == {"shipped"}
         assert await reason(emulator) == "wrong_pin"
         await put(emulator, "mine", FAILS % "provider_error")
         assert await reason(emulator) == "provider_error"

@@ -54,9 +54,13 @@ CREATE TABLE actions (
 ALTER TABLE deliveries ADD COLUMN oddity TEXT;   -- what a scenario did to it, JSON
 
 CREATE TABLE snapshots (
-    account    INTEGER NOT NULL,
-    name       TEXT    NOT NULL,
-    created_at INTEGER NOT NULL,   -- by the account's clock
-    state      BLOB    NOT NULL,   -- its rows, and what memory alone knows
-    PRIMARY KEY (account, name)
-) STRICT, WITHOUT ROWID;
+    number        INTEGER PRIMARY KEY,   -- the order in which they were made
+    account       INTEGER NOT NULL,
+    name          TEXT    NOT NULL,
+    created_at    INTEGER NOT NULL,      -- by the account's clock, which goes back to there
+    is_frozen     INTEGER NOT NULL,
+    test_payments INTEGER NOT NULL,      -- how many there were
+    live_payments INTEGER NOT NULL,
+    state         BLOB    NOT NULL,      -- its rows, and what memory alone knows
+    UNIQUE (account, name)
+) STRICT;

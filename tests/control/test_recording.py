@@ -1,0 +1,43 @@
+"""A recording as it is asked for and answered."""
+
+from tests.world import LIVE_KEY, World
+
+
+async def test_it_is_yaml(emulator: World) -> None:
+    await emulator.create(metadata={"ዕቃ": "ቡና"})
+    response = await emulator.control("GET", "/recording")
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "application/yaml"
+    assert "metadata: {ዕቃ: ቡና}" in response.content.decode("utf-8")
+
+
+async def test_it_is_of_the_account_and_mode_that_are_asked_for(emulator: World) -> None:
+    await emulator.create(LIVE_KEY)
+    of_key = await emulator.control("GET", "/recording", key=LIVE_KEY)
+    named = await emulator.api.get("/_emulator/recording?account=acct_demo&mode=live")
+    assert of_key.content == named.content
+    assert "as: order" in named.text
+    for query in ("", "?account=acct_other&mode=live", "?mode=test"):
+        response = await emulator.api.get(f"/_emulator/recording{query}")
+        assert "as: order" not in response.text
+
+
+async def test_it_takes_no_parameters_of_its_own(emulator: World) -> None:
+    for path, status, code in (
+        ("/_emulator/recording?since=1", 400, "unknown_parameter"),
+        ("/_emulator/recording?account=acct_none", 404, "account_not_found"),
+        ("/_emulator/recording/1", 404, "route_not_found"),
+    ):
+        response = await emulator.api.get(path)
+        assert (response.status_code, response.json()["error"]["code"]) == (status, code)
+    response = await emulator.control("POST", "/recording")
+    assert response.status_code == 404
+    response = await emulator.control("GET", "/recording", key="test_nobody")
+    assert response.status_code == 401
+
+
+async def test_recording_changes_nothing(emulator: World) -> None:
+    await emulator.create(expires_in=60)
+    await emulator.advance(30)
+    first = await emulator.control("GET", "/recording")
+    assert (await emulator.control("GET", "/recording")).content == first.content

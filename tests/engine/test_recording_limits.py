@@ -1,0 +1,107 @@
+"""A recording is never a file that `check` refuses: where it would be, there is none."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from emulator.scenarios.loader import parse_scenario
+from tests.engine.playing import playing
+from tests.engine.replaying import recorded
+from tests.world import World
+
+
+async def refusal(emulator: World) -> str:
+    response = await emulator.control("GET", "/recording")
+    assert (response.status_code, response.json()["error"]["code"]) == (409, "too_much_to_record")
+    return str(response.json()["error"]["message"])
+
+
+async def do(emulator: World, payment: dict[str, Any], verb: str, **body: Any) -> None:
+    path = f"/payments/{payment['id']}/{verb}"
+    response = await emulator.control("POST", path, body or None)
+    assert response.status_code == 200, response.text
+
+
+async def test_a_thousand_steps_are_recorded_and_not_one_more(emulator: World) -> None:
+    for _ in range(498):
+        payment = await emulator.create()
+    for _ in range(3):
+        await do(emulator, payment, "cancel")
+    scenario = parse_scenario(await recorded(emulator), "recording.yaml")
+    assert len(scenario.script) == 1_000
+    await do(emulator, payment, "cancel")
+    assert await refusal(emulator) == (
+        "Too much has happened for one scenario file: 498 payments were created and 4 things done"
+        " to them. That takes 1,001 steps; a file can have 1,000. Record a fresh account for each"
+        " case, or reset this one before the case begins."
+    )
+
+
+async def test_far_too_much_is_not_even_looked_at(emulator: World) -> None:
+    for _ in range(501):
+        await emulator.create()
+    assert "That takes 1,002 steps at least; a file can have 1,000." in await refusal(emulator)
+
+
+def nodes(value: Any) -> int:
+    if isinstance(value, dict):
+        return 1 + sum(1 + nodes(inner) for inner in value.values())
+    return 1 + sum(map(nodes, value)) if isinstance(value, list) else 1
+
+
+@pytest.mark.parametrize("more", [0, 1])
+async def test_ten_thousand_nodes_are_recorded_and_hardly_more(more: int, emulator: World) -> None:
+    full = {f"key{n}": "value" for n in range(20)}
+    for _ in range(165):
+        await emulator.create(metadata=full)
+    for _ in range(2):
+        await emulator.create()
+    before = nodes(yaml.safe_load(await recorded(emulator)))
+    # Of one payment more: its creation, how it ends, its event among all.
+    pairs = (10_000 - before - 7 - 10 - 1 - 2) // 2
+    assert pairs in range(20)
+    await emulator.create(metadata={f"key{n}": "value" for n in range(pairs + more)})
+    if more:
+        assert "nodes; a file can have 10,000." in await refusal(emulator)
+    else:
+        text = await recorded(emulator)
+        assert nodes(yaml.safe_load(text)) in (9_999, 10_000)
+        parse_scenario(text, "recording.yaml")
+
+
+@pytest.mark.parametrize("rest", [0, 1])
+async def test_a_file_is_as_large_as_it_may_be(rest: int, emulator: World) -> None:
+    most = 256 * 1024
+    await emulator.create(metadata={"a": "x" * 200, "b": "x" * 200})
+    frame = len((await recorded(emulator)).encode()) - 400
+    await emulator.control("POST", "/reset")
+    half = (most - frame) // 2
+    parts = {"a": "x" * half, "b": "\u1230" * ((most - frame - half) // 3)}
+    parts["a"] += "x" * (most - frame - len("".join(parts.values()).encode()) + rest)
+    await emulator.create(metadata=parts)
+    if rest:
+        assert "That takes 262,145 bytes; a file can have 262,144." in await refusal(emulator)
+    else:
+        text = await recorded(emulator)
+        assert len(text.encode()) == most
+        parse_scenario(text, "recording.yaml")
+
+
+async def test_more_events_than_can_be_looked_at_are_not_expected(tmp_path: Path) -> None:
+    rules = """
+outcomes:
+  - when: {}
+    then:
+      - {status: failed, reason: timeout}
+      - {status: completed, unusual: true}
+      - {status: refunded}
+"""
+    async with playing(tmp_path, shop=rules) as emulator:
+        for _ in range(201):
+            payment = await emulator.create()
+            await do(emulator, payment, "pay", method="telebirr", phone="0911111111")
+        text = await recorded(emulator)
+        last = parse_scenario(text, "recording.yaml").script[-1]
+        assert getattr(last, "payment", None) == "order_201"

@@ -1,0 +1,110 @@
+"""Scenarios written as YAML: whatever is in them, every reader finds it again."""
+
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emulator.engine.transcript import WIDEST_LINE, yaml_text
+from emulator.scenarios.nodes import Kind, MapNode, ScalarNode, read_tree
+from emulator.scenarios.problems import Notes
+from tests.engine.hostile import TEXTS
+
+LOADERS = (yaml.SafeLoader, yaml.CSafeLoader)
+VALUES = st.recursive(
+    TEXTS | st.integers(0, 2**53) | st.booleans() | st.none(),
+    lambda inner: st.lists(inner, max_size=30) | st.dictionaries(TEXTS, inner, max_size=5),
+    max_leaves=30,
+)
+
+
+def read(text: str, loader: Any) -> Any:
+    return yaml.load(text, loader)  # noqa: S506 - they are the safe ones
+
+
+@settings(max_examples=200, deadline=None)
+@given(document=st.dictionaries(st.sampled_from(["name", "script"]), VALUES, min_size=1))
+def test_what_is_written_is_read_again(document: dict[str, Any]) -> None:
+    text = yaml_text(document)
+    for loader in LOADERS:
+        assert read(text, loader) == document
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=TEXTS)
+def test_a_text_is_a_text_to_the_scenario_reader_too(text: str) -> None:
+    notes = Notes("written")
+    tree = read_tree(yaml_text({"key": text}), notes)
+    assert notes.problems == ()
+    assert isinstance(tree, MapNode)
+    ((_, value),) = tree.pairs
+    assert isinstance(value, ScalarNode)
+    assert (value.kind, value.text) == (Kind.TEXT, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("completed", "completed"),
+        ("payment.created", "payment.created"),
+        ("two words", "two words"),
+        ("ሰላም ለዓለም", "ሰላም ለዓለም"),
+        ("30s", "30s"),
+        ("a: b", '"a: b"'),
+        ("0700", '"0700"'),
+        ("1e3", '"1e3"'),
+        ("yes", '"yes"'),
+        ("N", '"N"'),
+        ("", '""'),
+        ("ድምር: 12 👍", '"ድምር: 12 👍"'),
+        ("\u202etxt.exe", '"\\u202etxt.exe"'),
+        ("\x85\ufeff\x00", '"\\x85\\ufeff\\0"'),
+        ("\U000e0001", '"\\U000e0001"'),
+    ],
+)
+def test_quotes_stand_only_where_they_are_needed(text: str, written: str) -> None:
+    assert yaml_text({"key": text}) == f"key: {written}\n"
+
+
+def test_what_fits_stands_in_a_line_and_what_does_not_is_spread() -> None:
+    long = {f"key_{n}": "v" * 20 for n in range(5)}
+    document = {
+        "name": "case",
+        "script": [
+            {"create": {"as": "order", "amount": 100, "metadata": {"a": "b"}}},
+            {"create": {"as": "order", "metadata": long}},
+            {"expect": {"events": ["payment.created"] * 7}},
+            {"when": {}, "then": [long, {"after": "1s"}], "times": 2},
+        ],
+    }
+    text = yaml_text(document)
+    assert text == (
+        "name: case\n"
+        "\n"
+        "script:\n"
+        "  - create: {as: order, amount: 100, metadata: {a: b}}\n"
+        "  - create:\n"
+        "      as: order\n"
+        "      metadata:\n"
+        + "".join(f"        key_{n}: {'v' * 20}\n" for n in range(5))
+        + "  - expect:\n"
+        "      events: [payment.created, payment.created, payment.created, payment.created,"
+        " payment.created,\n"
+        "        payment.created, payment.created]\n"
+        "  - when: {}\n"
+        "    then:\n"
+        "      - key_0: vvvvvvvvvvvvvvvvvvvv\n"
+        + "".join(f"        key_{n}: {'v' * 20}\n" for n in range(1, 5))
+        + "      - {after: 1s}\n"
+        "    times: 2\n"
+    )
+    assert max(map(len, text.splitlines())) <= WIDEST_LINE
+
+
+@pytest.mark.parametrize("length", [100, 127, 128, 1_023, 1_024, 1_025, 5_000])
+def test_a_key_may_be_long(length: int) -> None:
+    document = {"script": [{"create": {"metadata": {"k" * length: "v", '"' * length: "w"}}}]}
+    for loader in LOADERS:
+        assert read(yaml_text(document), loader) == document
