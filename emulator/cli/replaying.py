@@ -13,7 +13,6 @@ import click
 if TYPE_CHECKING:
     from emulator.clock import Wall
     from emulator.replay.client import Address
-    from emulator.replay.playing import Stage
     from emulator.replay.results import Case, Result
     from emulator.settings import Settings
 
@@ -143,7 +142,7 @@ class _Run:
             _write,
             self._paint,
             shows_steps=wanted.is_verbose or len(cases) == 1,
-            is_live=is_terminal and not os.environ.get("CI"),
+            live_width=_width() if is_terminal and not os.environ.get("CI") else None,
         )
 
     def run(self) -> int:
@@ -161,8 +160,8 @@ class _Run:
         return self._conclude(results)
 
     async def _play(self) -> "list[Result]":
-        from emulator.replay.playing import Stage
         from emulator.replay.running import play_all
+        from emulator.replay.staging import Stage
 
         wanted = self._wanted
         async with self._emulator() as address:
@@ -189,11 +188,11 @@ class _Run:
 
     def _conclude(self, results: "Sequence[Result]") -> int:
         from emulator.replay.coverage import coverage_of
-        from emulator.replay.wording import coverage_lines, kept_lines, summary_line
+        from emulator.replay.wording import coverage_lines, note_lines, summary_line
 
         self._printer.print_failures()
         coverage = coverage_of(result.trace for result in results)
-        lines = ["", summary_line(results, self._skipped), *kept_lines(results), ""]
+        lines = ["", summary_line(results, self._skipped), *note_lines(results), ""]
         lines += coverage_lines(coverage, self._paint)
         asked = self._wanted.fail_under
         is_too_little = asked is not None and coverage.percent < asked
@@ -262,6 +261,12 @@ def _run_loop(main: Coroutine[object, object, T]) -> T:
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(main)
+
+
+def _width() -> int:
+    import shutil
+
+    return shutil.get_terminal_size().columns
 
 
 def _write(text: str) -> None:

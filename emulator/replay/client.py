@@ -45,6 +45,11 @@ class Answer:
         """Whether it is an error, or none at all."""
         return self.lost is not None or self.status >= 400
 
+    @property
+    def is_replay(self) -> bool:
+        """Whether it repeats an earlier answer, by its idempotency key."""
+        return self.headers.get("idempotent-replayed") == "true"
+
     @cached_property
     def json(self) -> Any:
         """The body, or None where it is no JSON."""

@@ -51,6 +51,8 @@ def is_same(expected: Json, seen: Json) -> bool:
 def side_by_side(expected: Json, seen: Json) -> tuple[Row, ...]:
     """Two values that are not the same, one line for an entry of a list or a member."""
     left, right = _lines(expected), _lines(seen)
+    if not (left or right):  # an empty list is no empty object
+        left, right = [text_of(expected)], [text_of(seen)]
     rows: list[Row] = []
     for kind, a, b, c, d in SequenceMatcher(a=left, b=right, autojunk=False).get_opcodes():
         if kind == "equal":
@@ -85,9 +87,9 @@ def _is_ambiguous(text: str) -> bool:
 
 def _lines(value: Json) -> list[str]:
     if isinstance(value, list):
-        return [text_of(entry) for entry in value] or ["[]"]
+        return [text_of(entry) for entry in value]
     if isinstance(value, dict):
-        return [f"{name}: {text_of(value[name])}" for name in sorted(value)] or ["{}"]
+        return [f"{name}: {text_of(value[name])}" for name in sorted(value)]
     return [text_of(value)]
 
 

@@ -1,10 +1,12 @@
 """When things happened, and during which step: what a timeline is drawn from.
 
-The emulator tells at which instant a payment changed, not which of the requests of that instant
+The emulator tells at which instant a payment changed, not which of the steps of that instant
 changed it. But each kind of step brings about its own kinds of changes, in the order of both.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from emulator.domain.payment import Status, event_type
@@ -13,6 +15,7 @@ from emulator.scenarios import steps
 
 _SUBMITTED = event_type(Status.PROCESSING)
 _CREATED = event_type(Status.PENDING)
+_SERVER_ERROR = 500
 
 
 class Moment(NamedTuple):
@@ -24,48 +27,81 @@ class Moment(NamedTuple):
 
 def moments_of(result: Result) -> list[tuple[Moment, Event]]:
     """Each event of a case with its moment, in their order."""
+    causes = _Causes(result.steps)
     found = []
-    step = 0
+    number = 1
     for event in result.trace.events:
-        step = _cause(event, result.steps, after=step)
-        found.append((Moment(step, event.at), event))
+        number = causes.find(event, since=number)
+        found.append((Moment(number, event.at), event))
     return found
 
 
-def _cause(event: Event, played: Sequence[PlayedStep], *, after: int) -> int:
-    """The number of the step that made a payment change, not before that of the event before."""
-    for step in played[max(after - 1, 0) :]:
-        if step.at < event.at:
-            continue
-        if isinstance(step.step, steps.Advance) and _begin(step, played) < event.at:
-            # The clock came by; what else happens at this instant happened when it was there.
-            return step.number
+class _Causes:
+    """Which step made a payment change; it is found without a look at all the others."""
+
+    def __init__(self, played: Sequence[PlayedStep]) -> None:
+        # A clock never goes back, so the instants are in order, as the numbers are.
+        self._instants = [step.at for step in played]
+        self._of_payment: dict[str, list[PlayedStep]] = defaultdict(list)
+        self._lost: list[PlayedStep] = []
+        for step in played:
+            if step.payment is not None and not step.is_refused:
+                self._of_payment[step.payment].append(step)
+            elif _may_have_worked(step):
+                self._lost.append(step)
+
+    def find(self, event: Event, *, since: int) -> int:
+        """The number of the step, not before that of the event before."""
+        own = self._of_payment[event.payment]
+        searches: tuple[tuple[_BringsAbout, list[PlayedStep]], ...] = (
+            (_brings_about, own),
+            (_brings_about_at_once, own),
+            (_brings_about_unheard, self._lost),
+        )
+        for brings_about, candidates in searches:
+            for step in _at(event, candidates, since):
+                if brings_about(step, event):
+                    return step.number
+        # Nobody asked for it at this instant: the clock came by, on the way to where it arrived.
+        arrived = bisect_left(self._instants, event.at) + 1
+        return max(since, min(arrived, len(self._instants)))
+
+
+def _at(event: Event, candidates: Sequence[PlayedStep], since: int) -> Iterable[PlayedStep]:
+    first = bisect_left(candidates, since, key=lambda step: step.number)
+    for step in candidates[first:]:
         if step.at > event.at:
-            break
-        if _brings_about(step, event):
-            return step.number
-    return max(after, next((one.number for one in played if one.at >= event.at), len(played)))
+            return
+        if step.at == event.at:
+            yield step
 
 
-def _begin(step: PlayedStep, played: Sequence[PlayedStep]) -> str:
-    """What the clock showed before a step."""
-    return played[step.number - 2].at if step.number > 1 else ""
+_BringsAbout = Callable[[PlayedStep, Event], bool]
 
 
 def _brings_about(played: PlayedStep, event: Event) -> bool:
     match played.step:
         case steps.Create():
-            # Without an answer it is not known which payment it made.
-            return event.type == _CREATED and played.payment in (event.payment, None)
+            return event.type == _CREATED and not played.is_replay
         case steps.Pay():
-            return event.type != _CREATED and _is_about(played, event)
+            return event.type == _SUBMITTED
         case steps.Answer():
-            return event.type not in (_CREATED, _SUBMITTED) and _is_about(played, event)
+            return event.type not in (_CREATED, _SUBMITTED)
         case steps.Transition(status=status):
-            return event.type == event_type(status) and _is_about(played, event)
+            return event.type == event_type(status)
         case _:
             return False
 
 
-def _is_about(played: PlayedStep, event: Event) -> bool:
-    return played.payment == event.payment and not played.is_refused
+def _brings_about_at_once(played: PlayedStep, event: Event) -> bool:
+    """Whether it is the submit, where nothing that came later has decided how it went."""
+    return isinstance(played.step, steps.Pay) and event.type != _CREATED
+
+
+def _brings_about_unheard(played: PlayedStep, event: Event) -> bool:
+    return isinstance(played.step, steps.Create) and event.type == _CREATED
+
+
+def _may_have_worked(played: PlayedStep) -> bool:
+    """Whether it may have made a payment that it does not know of."""
+    return played.is_refused and (played.status == 0 or played.status >= _SERVER_ERROR)

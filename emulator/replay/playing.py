@@ -1,20 +1,16 @@
 """How one case is played: in an account of its own, step after step, until one fails."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from emulator.clock import Wall
-from emulator.domain.clock_spec import parse_clock
-from emulator.domain.instants import format_instant
 from emulator.replay.arriving import Mailbox
-from emulator.replay.cases import account_word
-from emulator.replay.client import Address, Answer, Connection
+from emulator.replay.client import Answer, Connection
 from emulator.replay.gathering import gather
 from emulator.replay.names import Names, refusal_text
 from emulator.replay.performing import CONTROL, Done, Impossible, Performer
 from emulator.replay.receiver import Receiver
-from emulator.replay.results import Case, Failure, PlayedStep, Result, Trace
+from emulator.replay.results import Case, Failure, PlayedStep, Result
 from emulator.replay.seeing import REFUSAL_CHECKS, WEBHOOK_CHECKS, Witness
+from emulator.replay.staging import NoAccount, Stage, fresh_account
 from emulator.replay.telling import name_of, tell
 from emulator.scenarios import steps
 from emulator.scenarios.steps import Expect, Place, Repeat, Step
@@ -28,18 +24,6 @@ _TELLING_STEPS = (steps.Create, steps.Pay, steps.Answer, steps.Transition)
 _SILENT_STEPS = (steps.Advance, steps.AddFault)
 
 Tell = Callable[[PlayedStep], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """Where cases are played. In an emulator that is `private` nobody else can have their keys."""
-
-    address: Address
-    is_private: bool
-    clock: str
-    seed: int
-    wall: Wall
-    receiver: Receiver | None = None
 
 
 class _Ended(Exception):
@@ -68,47 +52,26 @@ async def play(case: Case, stage: Stage, tell_step: Tell) -> Result:
     started_ms = stage.wall.monotonic_ms()
     connection = Connection(stage.address)
     try:
-        account = await connection.ask_json("POST", f"{CONTROL}/accounts", _account(case, stage))
-        if account.status != 201:
-            refusal = _failure_of("the account of the case", account)
-            return Result(case=case, steps=(), failure=refusal)
-        connection.use_key(str(account.member("test_key")))
-        play = _Play(case, connection, stage, tell_step, now=await _now(connection, account))
-        failure = await play.run()
-        trace = await play.trace()
-        kept = None
-        if not stage.is_private:
-            kept = str(account.member("id"))
-            if failure is None:
-                await connection.ask("DELETE", f"{CONTROL}/accounts/{kept}")
-                kept = None
+        async with fresh_account(case, stage, connection) as account:
+            play = _Play(case, connection, stage.receiver, tell_step, now=account.now)
+            failure = await play.run()
+            trace = await gather(connection, play.mailbox)
+            account.is_kept = account.is_kept or failure is not None
         return Result(
             case=case,
             steps=tuple(play.played),
             names=dict(play.names.ids),
-            began_at=play.began_at,
+            began_at=account.now,
             trace=trace,
-            kept_account=kept,
+            kept_account=account.id if failure and not stage.is_private else None,
             duration_ms=stage.wall.monotonic_ms() - started_ms,
             failure=failure,
         )
+    except NoAccount as refused:
+        failure = _failure_of("the account of the case", refused.answer)
+        return Result(case=case, steps=(), failure=failure)
     finally:
         connection.close()
-
-
-def _account(case: Case, stage: Stage) -> dict[str, object]:
-    wanted: dict[str, object] = {"name": case.name, "clock": stage.clock, "seed": stage.seed}
-    if stage.is_private:
-        word = f"replay_{account_word(case.name)}"
-        wanted |= {"test_key": f"test_{word}", "live_key": f"live_{word}"}
-    return wanted
-
-
-async def _now(connection: Connection, account: Answer) -> str:
-    instant = parse_clock(str(account.member("clock"))).instant
-    if instant is not None:
-        return format_instant(instant)
-    return str((await connection.ask("GET", f"{CONTROL}/clock")).member("now"))
 
 
 def _failure_of(what: str, answer: Answer) -> Failure:
@@ -119,17 +82,22 @@ class _Play:
     """One case while it is played."""
 
     def __init__(
-        self, case: Case, connection: Connection, stage: Stage, tell_step: Tell, *, now: str
+        self,
+        case: Case,
+        connection: Connection,
+        receiver: Receiver | None,
+        tell_step: Tell,
+        *,
+        now: str,
     ) -> None:
-        self.began_at = now
         self.names = Names()
         self.played: list[PlayedStep] = []
+        self.mailbox: Mailbox | None = None
         self._case = case
         self._connection = connection
-        self._stage = stage
+        self._receiver = receiver
         self._tell_step = tell_step
         self._performer = Performer(connection, self.names, now=now)
-        self._mailbox: Mailbox | None = None
         self._witness = Witness(connection, self.names, None)
         self._turns: tuple[int, ...] = ()
 
@@ -141,9 +109,6 @@ class _Play:
         except _Ended as ended:
             return ended.failure
         return None
-
-    async def trace(self) -> Trace:
-        return await gather(self._connection, self._mailbox)
 
     async def _prepare(self) -> None:
         """Put the rules of the file in force, and be there for webhooks if any are expected."""
@@ -157,14 +122,13 @@ class _Play:
                 put = await self._connection.ask_json("PUT", f"{path}/enabled", on)
             if put.is_refusal:
                 raise _Ended(_failure_of("the scenario", put))
-        receiver = self._stage.receiver
-        if receiver is not None and expects_webhooks(case.scenario.script):
-            inbox = receiver.open_inbox()
+        if self._receiver is not None and expects_webhooks(case.scenario.script):
+            inbox = self._receiver.open_inbox()
             mailbox = await Mailbox.register(self._connection, self._performer, inbox)
             if isinstance(mailbox, str):
                 message = f"the endpoint for webhooks was refused: {mailbox}"
                 raise _Ended(Failure(place=_BEGIN, message=message))
-            self._mailbox = mailbox
+            self.mailbox = mailbox
             self._witness = Witness(self._connection, self.names, mailbox)
 
     async def _play_all(self, script: Sequence[Step], *, following: Step | None) -> None:
@@ -187,12 +151,12 @@ class _Play:
         self._turns = outer
 
     async def _perform(self, step: Step, after: Step | None) -> None:
-        if self._mailbox is not None:
-            self._mailbox.at_step(len(self.played) + 1)
+        if self.mailbox is not None:
+            self.mailbox.at_step(len(self.played) + 1)
         try:
             done = await self._performer.perform(step)
-            if self._mailbox is not None and isinstance(step, _TELLING_STEPS):
-                await self._mailbox.settle()
+            if self.mailbox is not None and isinstance(step, _TELLING_STEPS):
+                await self.mailbox.settle()
         except Impossible as impossible:
             message = f"{name_of(step)} is impossible: {impossible}"
             self._note(step, failure=Failure(place=step.place, message=message))
@@ -215,7 +179,9 @@ class _Play:
             at=self._performer.now,
             turns=self._turns,
             payment=None if done is None else done.payment,
+            status=0 if done is None else done.answer.status,
             is_refused=done is not None and done.answer.is_refusal,
+            is_replay=done is not None and done.answer.is_replay,
             failure=failure,
         )
         self.played.append(played)

@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from emulator.replay.results import Case, PlayedStep, Result
 from emulator.replay.wording import (
     Paint,
-    StepLines,
+    ShownSteps,
     case_line,
     failure_lines,
+    step_line,
     step_lines,
 )
 from emulator.scenarios.steps import Repeat, Step
@@ -19,7 +20,7 @@ class Printer:
     """Tells of the cases one after the other, whichever is played when.
 
     With `shows_steps` each step has a line; else a case has one, and failures follow in the end.
-    On a terminal that `is_live` the line of a case changes while it is played.
+    On a terminal, which is `live_width` wide, the line of a case changes while it is played.
     """
 
     def __init__(
@@ -29,28 +30,30 @@ class Printer:
         paint: Paint,
         *,
         shows_steps: bool,
-        is_live: bool,
+        live_width: int | None = None,
     ) -> None:
         self._cases = cases
         self._write = write
         self._paint = paint
         self._shows_steps = shows_steps
-        self._is_live = is_live and not shows_steps
+        self._live_width = None if shows_steps else live_width
         self._next = 0
         self._has_begun = False
-        self._lines = {case.name: StepLines(paint) for case in cases}
+        self._shown = {case.name: ShownSteps() for case in cases}
         self._held: dict[str, list[str]] = {case.name: [] for case in cases}
         self._ended: dict[str, Result] = {}
+        self._totals = {case.name: steps_played(case.scenario.script) for case in cases}
 
     def step_played(self, case: Case, step: PlayedStep) -> None:
         is_first = self._cases[self._next].name == case.name
         if self._shows_steps:
-            self._held[case.name] += self._lines[case.name].add(step)
+            shown = self._shown[case.name].add(step)
+            self._held[case.name] += [step_line(one, self._paint) for one in shown]
             if is_first:
                 self._print_held(case)
-        elif self._is_live and is_first:
-            total = steps_played(case.scenario.script)
-            self._write(f"{_ERASE}        {case.name}  step {step.number} of {total}")
+        elif self._live_width is not None and is_first:
+            line = f"        {case.name}  step {step.number} of {self._totals[case.name]}"
+            self._write(_ERASE + line[: self._live_width - 1])
 
     def case_ended(self, result: Result) -> None:
         self._ended[result.case.name] = result
@@ -75,7 +78,8 @@ class Printer:
 
     def _print_ended(self, case: Case, result: Result) -> None:
         if not self._shows_steps:
-            self._print((_ERASE if self._is_live else "") + case_line(result, self._paint))
+            erase = "" if self._live_width is None else _ERASE
+            self._print(erase + case_line(result, self._paint))
             return
         self._print_held(case)
         if result.failure is not None:

@@ -94,14 +94,25 @@ class Receiver:
     def __init__(self) -> None:
         self.base_url = ""
         self._inboxes: dict[str, Inbox] = {}
+        self._conversations: set[asyncio.Task[None]] = set()
 
     def open_inbox(self) -> Inbox:
         path = f"/{len(self._inboxes) + 1}"
         inbox = self._inboxes[path] = Inbox(self.base_url + path)
         return inbox
 
-    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Take one webhook; whoever sends what is none is hung up on."""
+        conversation = asyncio.create_task(self._converse(reader, writer))
+        self._conversations.add(conversation)
+        conversation.add_done_callback(self._conversations.discard)
+
+    async def close(self) -> None:
+        for conversation in self._conversations:
+            conversation.cancel()
+        await asyncio.gather(*self._conversations, return_exceptions=True)
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             with suppress(OSError, EOFError, ValueError, asyncio.LimitOverrunError):
                 path, headers = _head(await reader.readuntil(b"\r\n\r\n"))
@@ -126,9 +137,10 @@ def _head(head: bytes) -> tuple[str, dict[str, str]]:
 async def receiving(host: str) -> AsyncIterator[Receiver]:
     """Receive at an address of this machine until the block ends."""
     receiver = Receiver()
-    server = await asyncio.start_server(receiver.converse, host, 0, limit=LARGEST_HEAD_BYTES)
+    server = await asyncio.start_server(receiver.connected, host, 0, limit=LARGEST_HEAD_BYTES)
     receiver.base_url = f"http://{authority(host, server.sockets[0].getsockname()[1])}"
     try:
         yield receiver
     finally:
         server.close()
+        await receiver.close()

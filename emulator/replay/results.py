@@ -52,7 +52,9 @@ class PlayedStep:
     """A step as it was played: `number` counts those of the case, `at` is when, virtually.
 
     `turns` tells, for each repeat that it stands in, from without to within, which time it was.
-    `payment` is the id of the payment that it is about; `outcome` tells in short what came of it.
+    `payment` is the id of the payment that it is about; `outcome` tells in short what came of it,
+    `status` with which status it was answered, 0 where it was not, and `is_replay` whether that
+    repeated an earlier answer.
     """
 
     step: Step
@@ -62,7 +64,9 @@ class PlayedStep:
     at: str
     turns: tuple[int, ...] = ()
     payment: str | None = None
+    status: int = 0
     is_refused: bool = False
+    is_replay: bool = False
     failure: Failure | None = None
 
 

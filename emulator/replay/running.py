@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from emulator.replay.client import Connection, Unreachable
-from emulator.replay.playing import Stage, expects_webhooks, play
+from emulator.replay.playing import expects_webhooks, play
 from emulator.replay.receiver import receiving
 from emulator.replay.results import Case, PlayedStep, Result
+from emulator.replay.staging import Stage
 
 HEALTH = "/_emulator/health"
 

@@ -1,6 +1,6 @@
 """What an `expect` sees: of a payment, of the last answer, of the webhooks that have arrived."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from emulator.replay.arriving import Mailbox
 from emulator.replay.client import Answer, Connection
@@ -39,22 +39,21 @@ class Witness:
         for check in step.checks:
             seen = await self._seen(check, step.payment, detail)
             if not is_same(check.expected, seen):
-                mismatches.append(self._mismatch(check, step.payment, seen))
+                mismatches.append(self._mismatch(check, seen))
         if not mismatches:
             return None
-        count = len(step.checks)
-        told = f"{len(mismatches)} of {count} are" if count > 1 else "it is"
         return Failure(
-            place=step.place, message=f"{told} not as expected", mismatches=tuple(mismatches)
+            place=step.place,
+            message=_not_as_expected(mismatches, step.payment),
+            mismatches=tuple(mismatches),
         )
 
-    def _mismatch(self, check: Check, payment: str | None, seen: Json) -> Mismatch:
-        subject = check.key if payment is None else f"{check.key} of {payment}"
+    def _mismatch(self, check: Check, seen: Json) -> Mismatch:
         note = None
         if check.key in WEBHOOK_CHECKS and self._mailbox is not None:
             note = self._mailbox.trouble()
         rows = side_by_side(check.expected, seen)
-        return Mismatch(place=check.place, subject=subject, rows=rows, note=note)
+        return Mismatch(place=check.place, subject=check.key, rows=rows, note=note)
 
     async def _seen(
         self, check: Check, payment: str | None, detail: Mapping[str, Json] | Words
@@ -132,7 +131,7 @@ class Witness:
             case "retry_after":
                 return _retry_after(last.headers.get("retry-after"))
             case "replayed":
-                return last.headers.get("idempotent-replayed") == "true"
+                return last.is_replay
             case "payments":
                 return self._listed(last.member("data"), check.expected)
             case "has_more":
@@ -147,6 +146,13 @@ class Witness:
         expected_names = {self._names.ids.get(name): name for name in expected}
         found = [str(payment.get("id")) for payment in data]
         return [expected_names.get(one) or self._names.name_of(one) for one in found]
+
+
+def _not_as_expected(mismatches: Sequence[Mismatch], payment: str | None) -> str:
+    *first, last = [mismatch.subject for mismatch in mismatches]
+    told = f"{', '.join(first)} and {last}" if first else last
+    whose = "" if payment is None else f" of {payment}"
+    return f"{told}{whose} {'are' if first else 'is'} not as expected"
 
 
 def _is_list(answer: Answer) -> bool:

@@ -25,36 +25,44 @@ class Paint:
         return f"\x1b[{_ANSI[colour]}m{text}\x1b[0m" if self.is_on and text else text
 
 
-class StepLines:
-    """The steps of one case as lines: of what is repeated the first time, and that which failed."""
+class ShownSteps:
+    """Which steps of a case are shown: of those repeated the first time, and that which failed."""
 
-    def __init__(self, paint: Paint) -> None:
-        self._paint = paint
+    def __init__(self) -> None:
         self._again: list[PlayedStep] = []
 
-    def add(self, step: PlayedStep) -> list[str]:
-        """The lines that a step adds."""
+    def add(self, step: PlayedStep) -> list[PlayedStep]:
+        """The steps to be shown now that this one was played."""
         if all(turn == 1 for turn in step.turns):
-            return [self._line(step)]
+            return [step]
         if self._again and self._again[-1].turns != step.turns:
             self._again.clear()
         self._again.append(step)
-        if step.failure is None:
-            return []
-        times = ", ".join(map(str, step.turns))
-        indent = "  " * len(step.turns)
-        return [f"          {indent}(time {times})", *map(self._line, self._again)]
+        return self._again if step.failure is not None else []
 
-    def _line(self, step: PlayedStep) -> str:
-        mark = self._paint("red", "FAILED") if step.failure else self._paint("green", "ok")
-        blanks = " " * (8 - (len("FAILED") if step.failure else len("ok")))
-        outcome = self._paint("dim", f"  → {step.outcome}") if step.outcome else ""
-        return f"  {mark}{blanks}{'  ' * len(step.turns)}{step.text}{outcome}"
+
+def shown_steps(steps: Sequence[PlayedStep]) -> list[PlayedStep]:
+    shown = ShownSteps()
+    return [one for step in steps for one in shown.add(step)]
+
+
+def step_line(step: PlayedStep, paint: Paint) -> str:
+    """One line: what came of it, what it was, and which time if it was not the first."""
+    word, colour = ("FAILED", "red") if step.failure else ("ok", "green")
+    mark = paint(colour, word) + " " * (8 - len(word))
+    outcome = paint("dim", f"  → {step.outcome}") if step.outcome else ""
+    return f"  {mark}{'  ' * len(step.turns)}{step.text}{outcome}{paint('dim', time_text(step))}"
+
+
+def time_text(step: PlayedStep) -> str:
+    """Which time a repeated step was played, where it is shown for another than the first."""
+    if all(turn == 1 for turn in step.turns):
+        return ""
+    return f"  (time {', '.join(map(str, step.turns))})"
 
 
 def step_lines(steps: Sequence[PlayedStep], paint: Paint) -> list[str]:
-    told = StepLines(paint)
-    return [line for step in steps for line in told.add(step)]
+    return [step_line(step, paint) for step in shown_steps(steps)]
 
 
 def case_line(result: Result, paint: Paint) -> str:
@@ -65,19 +73,21 @@ def case_line(result: Result, paint: Paint) -> str:
 
 def failure_lines(result: Result, failure: Failure, paint: Paint) -> list[str]:
     """Why a case has failed, in not too many lines."""
-    source = result.case.source
-    lines = [f"  {source}:{failure.place.line}:{failure.place.column}: {failure.message}"]
-    for mismatch in failure.mismatches:
-        lines += ["", *_mismatch_lines(source, mismatch, paint)]
+    source, mismatches = result.case.source, failure.mismatches
+    place = mismatches[0].place if len(mismatches) == 1 else failure.place
+    lines = [f"  {source}:{place.line}:{place.column}: {failure.message}"]
+    for mismatch in mismatches:
+        if len(mismatches) > 1:
+            place = mismatch.place
+            lines += ["", f"  {source}:{place.line}:{place.column}: {mismatch.subject}"]
+        lines += _mismatch_lines(mismatch, paint)
     if len(lines) > MOST_FAILURE_LINES:
         left_out = len(lines) - MOST_FAILURE_LINES + 1
         lines[MOST_FAILURE_LINES - 1 :] = [f"  … {left_out} more lines"]
     return lines
 
 
-def _mismatch_lines(source: str, mismatch: Mismatch, paint: Paint) -> Iterator[str]:
-    place = mismatch.place
-    yield f"  {source}:{place.line}:{place.column}: {mismatch.subject}"
+def _mismatch_lines(mismatch: Mismatch, paint: Paint) -> Iterator[str]:
     titles = Row(mark=Mark.SAME, expected="expected", seen="seen")
     width = max(len(row.expected) for row in (titles, *mismatch.rows))
     yield paint("bold", _row_line(titles, width))
@@ -106,13 +116,18 @@ def summary_line(results: Sequence[Result], skipped: int) -> str:
     return " ".join(told)
 
 
-def kept_lines(results: Sequence[Result]) -> list[str]:
-    """Which accounts were left in a running emulator, for a look at what went wrong."""
-    return [
-        f"The account {result.kept_account} of '{result.case.name}' was kept."
-        for result in results
-        if result.kept_account is not None
-    ]
+def note_lines(results: Sequence[Result]) -> list[str]:
+    """What else there is to know of a case: its account that was kept, what it is too large for."""
+    lines = []
+    for result in results:
+        if result.kept_account is not None:
+            lines.append(f"The account {result.kept_account} of '{result.case.name}' was kept.")
+        if result.trace.is_cut:
+            lines.append(
+                f"Of '{result.case.name}' the emulator tells the last 1,000 requests, events and"
+                " webhooks: what was before does not count as covered."
+            )
+    return lines
 
 
 def _counted(count: int, what: str) -> str:

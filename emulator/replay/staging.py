@@ -1,0 +1,80 @@
+"""Where a case is played: in which emulator, and in an account that nobody else has."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from emulator.clock import Wall
+from emulator.domain.clock_spec import parse_clock
+from emulator.domain.instants import format_instant
+from emulator.replay.cases import account_word
+from emulator.replay.client import Address, Answer, Connection
+from emulator.replay.performing import CONTROL
+from emulator.replay.receiver import Receiver
+from emulator.replay.results import Case
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """An emulator, and how its accounts are to be.
+
+    In one that `is_private` keys are chosen by name: nobody else can have them, and so ids are the
+    same in every run. There accounts are left as they are, since they end with it.
+    """
+
+    address: Address
+    is_private: bool
+    clock: str
+    seed: int
+    wall: Wall
+    receiver: Receiver | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Account:
+    """A fresh account; `now` is what its clock shows. One that is to be kept is not deleted."""
+
+    id: str
+    test_key: str
+    now: str
+    is_kept: bool
+
+
+class NoAccount(Exception):
+    """The emulator made none; the answer tells why."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer.lost or f"status {answer.status}")
+        self.answer = answer
+
+
+@asynccontextmanager
+async def fresh_account(case: Case, stage: Stage, connection: Connection) -> AsyncIterator[Account]:
+    """An account for a case, whose key the connection uses. Raises NoAccount, Unreachable."""
+    wanted: dict[str, object] = {"name": case.name, "clock": stage.clock, "seed": stage.seed}
+    if stage.is_private:
+        word = f"replay_{account_word(case.name)}"
+        wanted |= {"test_key": f"test_{word}", "live_key": f"live_{word}"}
+    answer = await connection.ask_json("POST", f"{CONTROL}/accounts", wanted)
+    if answer.status != 201:
+        raise NoAccount(answer)
+    test_key = str(answer.member("test_key"))
+    connection.use_key(test_key)
+    account = Account(
+        id=str(answer.member("id")),
+        test_key=test_key,
+        now=await _now(connection, str(answer.member("clock"))),
+        is_kept=stage.is_private,
+    )
+    try:
+        yield account
+    finally:
+        if not account.is_kept:
+            await connection.ask("DELETE", f"{CONTROL}/accounts/{account.id}")
+
+
+async def _now(connection: Connection, clock: str) -> str:
+    instant = parse_clock(clock).instant
+    if instant is not None:
+        return format_instant(instant)
+    return str((await connection.ask("GET", f"{CONTROL}/clock")).member("now"))
