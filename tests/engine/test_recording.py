@@ -166,7 +166,7 @@ async def test_a_change_by_hand_is_told_as_it_was_asked_for(
     await emulator.advance(1.001)
     await act(emulator, payment, "transition", **said)
     assert (await steps(emulator))[1:] == [
-        {"advance": "1001ms"},
+        {"advance": "1.001s"},
         {"transition": {"payment": "order", **said}},
     ]
     await check_that_it_happens_again(emulator, tmp_path)
@@ -293,7 +293,7 @@ async def test_time_that_flows_is_told_to_the_millisecond(tmp_path: Path) -> Non
         await pay(emulator, payment, "0900000003")
         emulator.wall.move(30_001)
         assert (await steps(emulator))[1:] == [
-            {"advance": "12345ms"},
+            {"advance": "12.345s"},
             {"pay": {"payment": "order", "method": "telebirr", "phone": "0900000003"}},
             {"advance": "30s"},
             {"advance": "1ms"},
@@ -454,7 +454,7 @@ class TestExpiry:
             recording = parts(await recorded(emulator))
             assert recording["expiry"] == [
                 {"when": {}, "after": "30m", "times": 2},
-                {"when": {}, "after": "1500ms", "times": 2},
+                {"when": {}, "after": "1.5s", "times": 2},
                 {"when": {}, "after": "1m", "times": 1},
             ]
             assert "expires_in" not in str(recording["script"])

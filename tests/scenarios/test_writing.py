@@ -102,7 +102,8 @@ def test_a_duration_is_read_as_it_was_written(span_ms: int) -> None:
         (1, "1ms"),
         (999, "999ms"),
         (1_000, "1s"),
-        (1_500, "1500ms"),
+        (1_500, "1.5s"),
+        (3_600_010, "3600.01s"),
         (30_000, "30s"),
         (60_000, "1m"),
         (90_000, "90s"),
@@ -223,7 +224,7 @@ def test_everything_else_is_written_in_the_order_of_the_manual() -> None:
             "then": {
                 "status": 503,
                 "retry_after": 30,
-                "latency": "1500ms",
+                "latency": "1.5s",
                 "truncate": True,
                 "point": "after_commit",
             },
