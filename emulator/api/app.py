@@ -129,7 +129,8 @@ class PaymentsApi:
         ]
         if line is not None and reply.is_whole:
             line.reply(reply.status, headers, reply.body)
-        elif reply.status != NOBODY_THERE:
+            return reply.status
+        if reply.status != NOBODY_THERE:
             await deliver(reply, send, line)
         return reply.sent_status
 

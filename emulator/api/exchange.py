@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from emulator.api.oddities import Oddity, slugs_of
 from emulator.engine.accounts import Owner
+from emulator.engine.journal import ENTRY_BYTES
 
 if TYPE_CHECKING:
     from emulator.engine.rules import FaultCandidate
@@ -89,26 +90,17 @@ class Exchange:
     spoiled, if there was one.
     """
 
-    __slots__ = (
-        "body",
-        "fault",
-        "headers",
-        "instead_of",
-        "odd",
-        "owner",
-        "receive",
-        "scope",
-    )
+    # Of the class, since most requests never have them.
+    owner: Owner | None = None
+    body = b""
+    fault: "FaultCandidate | None" = None
+    instead_of: int | None = None
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.scope = scope
         self.receive = receive
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        self.owner: Owner | None = None
         self.odd: list[Oddity] = []
-        self.body = b""
-        self.fault: FaultCandidate | None = None
-        self.instead_of: int | None = None
 
 
 async def deliver(reply: Reply, send: Send, line: Line | None) -> None:
@@ -136,16 +128,20 @@ def write_down(
     exchange: Exchange, owner: Owner, request_id: bytes, reply: Reply, duration_ms: float
 ) -> None:
     """Keep a request in the journal; every request comes by here, so nothing is shaped yet."""
-    scope, sent = exchange.scope, reply.sent_body
+    scope, request_body, sent = exchange.scope, exchange.body, reply.body
+    status = reply.status
+    if not reply.is_whole:
+        sent, status = reply.sent_body, reply.sent_status
+    query = scope["query_string"]
     owner.journal.add(
         (
             request_id,
             owner.account.clock.now(),
             scope["method"],
             scope.get("raw_path") or b"",
-            scope["query_string"],
-            reply.sent_status,
-            exchange.body,
+            query,
+            status,
+            request_body,
             sent,
             slugs_of(exchange.odd) if exchange.odd else (),
             reply.body if reply.status >= _FIRST_ERROR else b"",
@@ -154,5 +150,6 @@ def write_down(
             exchange.instead_of,
             duration_ms,
             False,
+            ENTRY_BYTES + len(query) + len(request_body) + len(sent),
         )
     )

@@ -85,42 +85,44 @@ class _Line:
             return
         if cycle.scope["method"] == "HEAD":
             body = b""
-        self._transport.write_now(self._written(status, headers, body))
+        self._transport.write_now(_written(cycle, status, headers, body))
         if not cycle.keep_alive:
             self._transport.close()
-        self._end()
+        _end(cycle)
 
     def break_off(self, status: int, headers: list[Header], part: bytes) -> None:
         if self._cycle.disconnected:
             return
         self._cycle.keep_alive = False
-        self._transport.write_now(self._written(status, headers, part))
+        self._transport.write_now(_written(self._cycle, status, headers, part))
         self._transport.close()
-        self._end()
+        _end(self._cycle)
 
     def hang_up(self) -> None:
         if self._cycle.disconnected:
             return
         self._cycle.keep_alive = False
         self._transport.abort()
-        self._end()
+        _end(self._cycle)
 
-    def _written(self, status: int, headers: list[Header], body: bytes) -> bytes:
-        cycle = self._cycle
-        parts = [STATUS_LINE[status]]
-        for name, value in (*cycle.default_headers, *headers):
-            parts += (name, b": ", value, b"\r\n")
-        if not cycle.keep_alive:
-            parts.append(b"connection: close\r\n")
-        parts += (b"\r\n", body)
-        return b"".join(parts)
 
-    def _end(self) -> None:
-        cycle = self._cycle
-        cycle.response_started = cycle.response_complete = True
-        cycle.waiting_for_100_continue = False
-        cycle.message_event.set()
-        cycle.on_response()
+def _written(cycle: RequestResponseCycle, status: int, headers: list[Header], body: bytes) -> bytes:
+    parts = [STATUS_LINE[status]]
+    for name, value in cycle.default_headers:
+        parts += (name, b": ", value, b"\r\n")
+    for name, value in headers:
+        parts += (name, b": ", value, b"\r\n")
+    if not cycle.keep_alive:
+        parts.append(b"connection: close\r\n")
+    parts += (b"\r\n", body)
+    return b"".join(parts)
+
+
+def _end(cycle: RequestResponseCycle) -> None:
+    cycle.response_started = cycle.response_complete = True
+    cycle.waiting_for_100_continue = False
+    cycle.message_event.set()
+    cycle.on_response()
 
 
 class Protocol(HttpToolsProtocol):

@@ -13,16 +13,16 @@ MOST_ENTRIES = 10_000
 LARGEST_JOURNAL_BYTES = 8 * 1024 * 1024
 LARGEST_KEPT_BYTES = 16 * 1024
 # What an entry takes beside its bodies and its query, roughly.
-_ENTRY_BYTES = 400
+ENTRY_BYTES = 400
 
 
 class Entry(NamedTuple):
     """One request and what it was answered with.
 
-    `at` is by the account's clock. `status` is 0 where nothing was answered. Of each body up to
-    16 KiB are kept; `is_cut` where one was longer. `error` is the error object that
-    was, or would have been, answered. `fault` is the rule that struck, `instead_of` the status of
-    the answer that it spoiled.
+    `at` is by the account's clock. `status` is 0 where nothing was answered. `error` is the error
+    object that was, or would have been, answered. `fault` is the rule that struck, `instead_of` the
+    status of the answer that it spoiled. Of each body up to 16 KiB are kept; `is_cut` where one was
+    longer. `size_bytes` is about what the entry takes.
     """
 
     id: bytes
@@ -40,6 +40,7 @@ class Entry(NamedTuple):
     instead_of: int | None
     duration_ms: float
     is_cut: bool
+    size_bytes: int
 
 
 Raw = tuple[
@@ -58,6 +59,7 @@ Raw = tuple[
     int | None,
     float,
     bool,
+    int,
 ]
 """An entry as it is kept: plain, since every request makes one, and is hardly ever read."""
 
@@ -65,30 +67,28 @@ Raw = tuple[
 class Journal:
     """Entries in the order of answering, bounded in number and in bytes."""
 
-    __slots__ = ("_raw", "_sizes", "_total_bytes", "has_overflowed")
+    __slots__ = ("_raw", "_total_bytes", "has_overflowed")
 
     def __init__(self) -> None:
         self._raw: deque[Raw] = deque()
-        self._sizes: deque[int] = deque()
         self._total_bytes = 0
         self.has_overflowed = False
 
     def add(self, raw: Raw) -> None:
         """Keep an entry; the oldest go where there is no more room."""
-        size = _size_bytes(raw)
-        if size > LARGEST_KEPT_BYTES:
+        size_bytes = raw[-1]
+        if size_bytes > LARGEST_KEPT_BYTES:
             raw = _shortened(Entry(*raw))
-            size = _size_bytes(raw)
-        self._raw.append(raw)
-        self._sizes.append(size)
-        self._total_bytes += size
-        if self._total_bytes > LARGEST_JOURNAL_BYTES or len(self._raw) > MOST_ENTRIES:
+            size_bytes = raw[-1]
+        entries = self._raw
+        entries.append(raw)
+        self._total_bytes += size_bytes
+        if self._total_bytes > LARGEST_JOURNAL_BYTES or len(entries) > MOST_ENTRIES:
             self._make_room()
 
     def _make_room(self) -> None:
         while self._total_bytes > LARGEST_JOURNAL_BYTES or len(self._raw) > MOST_ENTRIES:
-            self._raw.popleft()
-            self._total_bytes -= self._sizes.popleft()
+            self._total_bytes -= self._raw.popleft()[-1]
             self.has_overflowed = True
 
     def newest_first(self) -> Iterator[Entry]:
@@ -99,23 +99,20 @@ class Journal:
         """The journal as it is now; entries are values, and shared."""
         copy = Journal()
         copy._raw = self._raw.copy()
-        copy._sizes = self._sizes.copy()
         copy._total_bytes = self._total_bytes
         copy.has_overflowed = self.has_overflowed
         return copy
-
-
-def _size_bytes(raw: Raw) -> int:
-    return _ENTRY_BYTES + len(raw[3]) + len(raw[4]) + len(raw[6]) + len(raw[7])
 
 
 def _shortened(entry: Entry) -> Entry:
     """As much of the bodies as is kept."""
     request_body = entry.request_body[:LARGEST_KEPT_BYTES]
     response_body = entry.response_body[:LARGEST_KEPT_BYTES]
-    whole = len(entry.request_body) + len(entry.response_body)
+    cut_bytes = len(entry.request_body) - len(request_body)
+    cut_bytes += len(entry.response_body) - len(response_body)
     return entry._replace(
         request_body=request_body,
         response_body=response_body,
-        is_cut=len(request_body) + len(response_body) < whole,
+        is_cut=cut_bytes > 0,
+        size_bytes=entry.size_bytes - cut_bytes,
     )

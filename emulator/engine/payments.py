@@ -226,14 +226,17 @@ class Payments:
     def _new_payment(self, tx: Transaction, owner: Owner, order: Order, now: Instant) -> Payment:
         position = tx.next_position("payments", owner.number)
         token = ids.checkout_token(owner.stream, position & LAST_ORDINAL)
-        scripted_ms = owner.account.rules.expiry_ms(
-            tx,
-            owner,
-            methods=order.methods,
-            amount_minor=order.amount_minor,
-            metadata=order.metadata,
-        )
-        expires_in_ms = order.expires_in_s * 1000 if scripted_ms is None else scripted_ms
+        expires_in_ms = order.expires_in_s * 1000
+        rules = owner.account.rules
+        if rules.with_expiry:
+            scripted_ms = rules.expiry_ms(
+                tx,
+                owner,
+                methods=order.methods,
+                amount_minor=order.amount_minor,
+                metadata=order.metadata,
+            )
+            expires_in_ms = expires_in_ms if scripted_ms is None else scripted_ms
         terms = {
             "checkout_url": f"{self._checkout.base}/c/{token}",
             "success_url": order.success_url,

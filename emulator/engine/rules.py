@@ -127,7 +127,8 @@ class Rules:
         return (*posted, *written)
 
     @cached_property
-    def _with_expiry(self) -> "tuple[Scenario, ...]":
+    def with_expiry(self) -> "tuple[Scenario, ...]":
+        """Those that say how long a checkout stays open; mostly none does."""
         return tuple(scenario for scenario in self.scenarios if scenario.expiry)
 
     def expiry_ms(
@@ -140,14 +141,12 @@ class Rules:
         metadata: Mapping[str, str],
     ) -> int | None:
         """How long a rule keeps the checkout of a new payment open, if one applies."""
-        if not self._with_expiry:
-            return None
         from emulator.scenarios.rules import Subject, choose_expiry
 
         subject = Subject(
             mode=owner.mode, methods=methods, amount_minor=amount_minor, metadata=metadata
         )
-        chosen = choose_expiry(self._with_expiry, subject, _uses(tx, owner))
+        chosen = choose_expiry(self.with_expiry, subject, _uses(tx, owner))
         if chosen is None:
             return None
         if chosen.counts:

@@ -257,6 +257,7 @@ def entry(body: bytes = b"") -> Entry:
         instead_of=None,
         duration_ms=0.0,
         is_cut=False,
+        size_bytes=400 + len(body),
     )
 
 
