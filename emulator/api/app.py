@@ -8,7 +8,7 @@ import logging
 
 from emulator import ids
 from emulator.api.authentication import bearer_key
-from emulator.api.bodies import ClientGone, check_content_type, decode_object, read_body
+from emulator.api.bodies import ClientGone, check_content_type, decode_object
 from emulator.api.errors import (
     INTERNAL_ERROR_BODY,
     error_body,
@@ -16,7 +16,6 @@ from emulator.api.errors import (
     status_of,
 )
 from emulator.api.exchange import (
-    REPLAYED,
     CutReply,
     Exchange,
     Header,
@@ -41,7 +40,14 @@ from emulator.api.queries import KNOWN as KNOWN_QUERY
 from emulator.api.queries import page_query, parse_query
 from emulator.clock import Wall
 from emulator.domain.accounts import Mode
-from emulator.domain.errors import InvalidField, NotReady, RateLimitExceeded, Refusal, UnknownRoute
+from emulator.domain.errors import (
+    InvalidField,
+    NotReady,
+    RateLimitExceeded,
+    Refusal,
+    UnknownRoute,
+    UnsupportedContentType,
+)
 from emulator.engine.accounts import Owner
 from emulator.engine.directory import Directory
 from emulator.engine.faults import Faults
@@ -59,6 +65,7 @@ _CREATE, _RETRIEVE, _LIST = "create_payment", "retrieve_payment", "list_payments
 NOBODY_THERE = 0
 _JSON: Header = (b"content-type", b"application/json")
 _NO_STORE: Header = (b"cache-control", b"no-store")
+_REPLAYED: Header = (b"idempotent-replayed", b"true")
 
 logger = logging.getLogger(__name__)
 
@@ -102,7 +109,7 @@ class PaymentsApi:
         try:
             key = bearer_key(exchange.headers.get(b"authorization"))
             owner = self._directory.known_owner(key) or await self._directory.owner_of(key)
-            exchange.owner = owner
+            exchange.owner, exchange.generation = owner, owner.account.generation
             reply = await self._reply(exchange, owner)
         except Refusal as refusal:
             reply = Reply(status_of(refusal), error_body(refusal), error_headers(refusal))
@@ -114,10 +121,12 @@ class PaymentsApi:
         except Exception:
             logger.exception("%s %s failed", scope["method"], scope["path"])
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
-        request_id = self._request_id(exchange.owner)
-        if exchange.owner is not None:
+        # A life that is over counts and keeps no more requests.
+        keeper = None if exchange.is_of_another_life else exchange.owner
+        request_id = self._request_id(keeper)
+        if keeper is not None:
             took_ms = self._wall.monotonic_ms() - started_ms
-            write_down(exchange, exchange.owner, request_id, reply, took_ms)
+            write_down(exchange, keeper, request_id, reply, took_ms)
         headers = reply.headers
         if exchange.odd:
             headers.append((b"emulator-warning", warning_header(exchange.odd)))
@@ -160,20 +169,28 @@ class PaymentsApi:
         fault = chosen.rule.then
         if not strikes_after(fault):
             exchange.fault = chosen
+            if request == _CREATE:
+                await exchange.keep_body()
             spoiled = await strike_before(fault, self._wall)
+            if spoiled is None and exchange.is_of_another_life:
+                # What it was meant for is gone, and so is what the client waited for.
+                return CutReply(500, b"", [], cut_at=None)
             return spoiled or await self._verbs[request](exchange, owner)
         # Whatever is refused had nothing to lose, and goes its way as a refusal.
         reply = await self._verbs[request](exchange, owner)
-        if await self._faults.spend(owner, chosen):
+        if await self._faults.spend(owner, chosen, generation=exchange.generation):
             exchange.fault, exchange.instead_of = chosen, reply.status
             reply = await strike_after(fault, self._wall, reply)
         return reply
 
     async def _create(self, exchange: Exchange, owner: Owner) -> Reply:
         odd, query = exchange.odd, exchange.scope["query_string"]
-        check_content_type(exchange.headers.get(b"content-type"))
-        exchange.body = await read_body(exchange.headers, exchange.receive)
-        body, repeated = decode_object(exchange.body)
+        try:
+            check_content_type(exchange.headers.get(b"content-type"))
+        except UnsupportedContentType:
+            await exchange.keep_body()
+            raise
+        body, repeated = decode_object(await exchange.read())
         if query:
             parse_query(query, (), odd)
         order = check_order(body, self._rules, odd)
@@ -182,7 +199,8 @@ class PaymentsApi:
         created = await self._payments.create(owner, order, objection=self._objection(odd))
         extra = [(b"location", f"{_ITEM}{created.id}".encode())]
         if created.is_replay:
-            extra.append(REPLAYED)
+            exchange.is_replay = True
+            extra.append(_REPLAYED)
         return Reply(201, created.body, extra)
 
     async def _retrieve(self, exchange: Exchange, owner: Owner) -> Reply:

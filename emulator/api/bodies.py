@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from typing import Any
 
 import msgspec
@@ -15,7 +15,6 @@ from emulator.domain.errors import (
 )
 from emulator.domain.numbers import WrittenNumber
 
-YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 LARGEST_BODY_BYTES = 256 * 1024
 DEEPEST_NESTING = 32
 MOST_LENGTH_DIGITS = 18
@@ -44,28 +43,6 @@ async def read_optional_object(
         return {}, []
     check_content_type(headers.get(b"content-type"))
     return decode_object(raw)
-
-
-async def read_source(headers: Mapping[bytes, bytes], receive: Receive, *, takes_yaml: bool) -> str:
-    """A text in JSON, an object, or in YAML where that is taken and said to be.
-
-    Raises ClientGone and InvalidRequest in one of its kinds.
-    """
-    raw = await read_body(headers, receive)
-    declared = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0]
-    if takes_yaml and declared.strip().lower() in YAML_TYPES:
-        try:
-            return raw.decode()
-        except UnicodeDecodeError:
-            raise InvalidRequestBody("The request body is not UTF-8.") from None
-    if takes_yaml and declared.strip().lower() != "application/json":
-        raise UnsupportedContentType(
-            "The Content-Type must be application/yaml or application/json."
-        )
-    check_content_type(headers.get(b"content-type"))
-    decode_object(raw)
-    # YAML, as which it is read, knows no pairs of surrogates.
-    return json.dumps(json.loads(raw), ensure_ascii=False) if b"\\u" in raw else raw.decode()
 
 
 async def read_body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
@@ -99,6 +76,11 @@ def check_content_type(value: bytes | None) -> None:
     media_type, *parameters = value.decode("latin-1").lower().split(";")
     if media_type.strip() != "application/json":
         raise UnsupportedContentType("The Content-Type must be application/json.")
+    check_charset(parameters)
+
+
+def check_charset(parameters: Iterable[str]) -> None:
+    """Raises UnsupportedContentType where the parameters of a type name another than UTF-8."""
     for parameter in parameters:
         name, _, charset = parameter.strip().partition("=")
         if name.strip() == "charset" and charset.strip().strip('"') not in ("utf-8", "utf8"):

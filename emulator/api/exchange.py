@@ -1,9 +1,12 @@
 """One request of the contract and its answer: what is known of them on the way."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
+from emulator.api.bodies import read_body
 from emulator.api.oddities import Oddity, slugs_of
+from emulator.domain.errors import RequestTooLarge
 from emulator.engine.accounts import Owner
 from emulator.engine.journal import ENTRY_BYTES
 
@@ -20,7 +23,6 @@ Header = tuple[bytes, bytes]
 # Where a server that knows its connection puts it: ASGI takes two messages for an answer, and
 # cannot cut one off.
 LINE = "emulator.line"
-REPLAYED: Header = (b"idempotent-replayed", b"true")
 
 _FIRST_ERROR = 400
 
@@ -92,7 +94,10 @@ class Exchange:
 
     # Of the class, since most requests never have them.
     owner: Owner | None = None
+    # How often the account had begun anew when the request came.
+    generation = 0
     body = b""
+    is_replay = False
     fault: "FaultCandidate | None" = None
     instead_of: int | None = None
 
@@ -101,6 +106,30 @@ class Exchange:
         self.receive = receive
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.odd: list[Oddity] = []
+        self._is_read = False
+        self._too_large: RequestTooLarge | None = None
+
+    @property
+    def is_of_another_life(self) -> bool:
+        """Whether the account has begun anew since the request came."""
+        return self.owner is not None and self.owner.account.generation != self.generation
+
+    async def read(self) -> bytes:
+        """The body, which is there to be read once. Raises RequestTooLarge, ClientGone."""
+        if not self._is_read:
+            self._is_read = True
+            try:
+                self.body = await read_body(self.headers, self.receive)
+            except RequestTooLarge as refusal:
+                self._too_large = refusal
+        if self._too_large is not None:
+            raise self._too_large
+        return self.body
+
+    async def keep_body(self) -> None:
+        """Read the body of a request that is refused for something else, for the journal."""
+        with suppress(RequestTooLarge):
+            await self.read()
 
 
 async def deliver(reply: Reply, send: Send, line: Line | None) -> None:
@@ -132,24 +161,24 @@ def write_down(
     status = reply.status
     if not reply.is_whole:
         sent, status = reply.sent_body, reply.sent_status
-    query = scope["query_string"]
+    path, query = scope.get("raw_path") or b"", scope["query_string"]
     owner.journal.add(
         (
             request_id,
             owner.account.clock.now(),
             scope["method"],
-            scope.get("raw_path") or b"",
+            path,
             query,
             status,
             request_body,
             sent,
             slugs_of(exchange.odd) if exchange.odd else (),
             reply.body if reply.status >= _FIRST_ERROR else b"",
-            REPLAYED in reply.headers,
+            exchange.is_replay,
             exchange.fault,
             exchange.instead_of,
             duration_ms,
             False,
-            ENTRY_BYTES + len(query) + len(request_body) + len(sent),
+            ENTRY_BYTES + len(path) + len(query) + len(request_body) + len(sent),
         )
     )

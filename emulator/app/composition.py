@@ -146,7 +146,8 @@ def _gateway(
 
 def _control(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
     from emulator.api.authentication import bearer_key
-    from emulator.api.bodies import read_optional_object, read_source
+    from emulator.api.bodies import read_optional_object
+    from emulator.api.sources import read_source
     from emulator.app.guard import Guard, HostGuard
     from emulator.control.app import build
 

@@ -35,7 +35,7 @@ def build(
     payments = PaymentCalls(calls, engine.customer, engine.history, engine.scenarios)
     scenarios = ScenarioCalls(calls, engine.scenarios)
     faults = FaultCalls(calls, engine.scenarios)
-    journal = RequestCalls(calls)
+    journal = RequestCalls(calls, engine.directory)
     events = EventCalls(calls, engine.history)
     recording = RecordingCalls(calls, engine.recording)
     endpoints = EndpointCalls(calls, engine.webhooks.endpoints, engine.webhooks.deliveries)

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.requests import Request
 from starlette.types import Receive
@@ -13,8 +13,20 @@ from emulator.domain.numbers import WrittenNumber
 
 LONGEST_SHOWN_NAME = 64
 
-ReadSource = Callable[..., Awaitable[str]]
-"""How a body is read as a text of YAML or JSON: `(headers, receive, *, takes_yaml)`."""
+
+class Source(Protocol):
+    """A body that is read as a text of YAML; of JSON the members, and those given twice."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def members(self) -> Mapping[str, Any]: ...
+    @property
+    def repeated(self) -> list[str]: ...
+
+
+ReadSource = Callable[..., Awaitable[Source]]
+"""How such a body is read: `(headers, receive, *, takes_yaml)`."""
 
 ReadObject = Callable[[Mapping[bytes, bytes], Receive], Awaitable[tuple[dict[str, Any], list[str]]]]
 """How a body is read: its members, and the names of those given twice."""

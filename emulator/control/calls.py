@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from emulator.control.bodies import ReadObject, ReadSource, read_fields, unknown_parameter
+from emulator.control.bodies import ReadObject, ReadSource, Source, read_fields, unknown_parameter
 from emulator.control.fields import Fields, word_of
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import DuplicateParameter
@@ -71,7 +71,7 @@ class Calls:
             fields = await read_fields(request, body, self._read_object)
         return Call(owner=owner, query=values, fields=fields)
 
-    async def decode_source(self, request: Request, *, takes_yaml: bool) -> tuple[Call, str]:
+    async def decode_source(self, request: Request, *, takes_yaml: bool) -> tuple[Call, Source]:
         """As `decode`, of a write whose body is a text in JSON or, where it is taken, YAML."""
         call = await self.decode(request)
         headers = dict(request.scope["headers"])

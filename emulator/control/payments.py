@@ -110,7 +110,7 @@ def _shown(owner: Owner, detail: Detail) -> dict[str, object]:
         "mode": owner.mode,
         "phone": detail.payment.phone,
         "bank": detail.payment.bank,
-        "scenario": owner.account.placed.get(detail.payment.position),
+        "scenario": owner.account.rules.placed_on(owner, detail.payment.position),
         "timeline": [_event(owner, event) for event in detail.timeline],
         "next": scheduled[0] if scheduled else None,
         "scheduled": scheduled,

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
+from urllib.parse import unquote
 
 import msgspec
 from starlette.requests import Request
@@ -16,6 +17,7 @@ from emulator.domain.accounts import mask_key
 from emulator.domain.errors import InvalidField
 from emulator.domain.instants import format_instant
 from emulator.engine.accounts import Owner
+from emulator.engine.directory import Directory
 from emulator.engine.journal import Entry
 from emulator.engine.rules import FaultCandidate
 from emulator.scenarios.writing import fault_rule_json
@@ -24,44 +26,62 @@ FILTERS = ("method", "path", "status")
 
 _STATUS = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
 _NOTHING = "none"
+# What has the form of a key, its underscores as they are or escaped as URLs and JSON do.
+_KEY = re.compile(rb"(?:test|live)(?:[A-Za-z0-9_]|%5[Ff]|\\+u005[Ff])+")
+_ESCAPED_LINE = re.compile(rb"%5[Ff]|\\+u005[Ff]")
 
 
 class RequestCalls:
     """`/requests` and `/requests/count`."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: Calls, directory: Directory) -> None:
         self._calls = calls
+        self._directory = directory
 
     async def list(self, request: Request) -> Response:
         call = await self._calls.decode(request, query=(*FILTERS, "limit", "before"))
         limit = limit_of(call.query)
-        found = _before(_found(call.owner, call.query), call.query.get("before"))
+        older = _older(call.owner, call.query.get("before"))
+        found = filter(_filter(call.query), older)
         shown = [_shown(entry, call.owner) for entry in islice(found, limit)]
         journal = {"data": shown, "overflowed": call.owner.journal.has_overflowed}
-        return Response(_masked(msgspec.json.encode(journal), call.owner), media_type=MEDIA_TYPE)
+        return Response(self._masked(msgspec.json.encode(journal)), media_type=MEDIA_TYPE)
 
     async def count(self, request: Request) -> Response:
         call = await self._calls.decode(request, query=FILTERS)
-        return reply({"count": sum(1 for _ in _found(call.owner, call.query))})
+        found = filter(_filter(call.query), call.owner.journal.newest_first())
+        return reply({"count": sum(1 for _ in found)})
+
+    def _masked(self, text: bytes) -> bytes:
+        """Without keys of accounts: some clients put them where they do not belong."""
+        return _KEY.sub(self._shown_key, text)
+
+    def _shown_key(self, found: re.Match[bytes]) -> bytes:
+        key = _ESCAPED_LINE.sub(b"_", found[0]).decode()
+        is_known = self._directory.known_owner(key) is not None
+        return mask_key(key).encode() if is_known else found[0]
 
 
-def _found(owner: Owner, query: Mapping[str, str]) -> Iterator[Entry]:
-    """The entries that a query asks for, newest first. Raises InvalidField."""
+def _filter(query: Mapping[str, str]) -> Callable[[Entry], bool]:
+    """Whether an entry is one that a query asks for. Raises InvalidField."""
     method, path = query.get("method"), query.get("path")
     has_status = _status_filter(query.get("status"))
-    for entry in owner.journal.newest_first():
-        if (
+
+    def is_asked_for(entry: Entry) -> bool:
+        return (
             (method is None or entry.method == method.upper())
             and (path is None or _has_path(entry, path))
             and has_status(entry.status)
-        ):
-            yield entry
+        )
+
+    return is_asked_for
 
 
 def _has_path(entry: Entry, path: str) -> bool:
-    """Whether it is the path, or begins like one that ends with a star."""
-    shown = _text(entry.path)
-    return shown.startswith(path[:-1]) if path.endswith("*") else shown == path
+    """Whether it is the path, or begins like one that ends with a star; escaped or not."""
+    written = _text(entry.path)
+    shown = (written, unquote(written))
+    return any(one.startswith(path[:-1]) for one in shown) if path.endswith("*") else path in shown
 
 
 def _status_filter(text: str | None) -> Callable[[int], bool]:
@@ -76,8 +96,9 @@ def _status_filter(text: str | None) -> Callable[[int], bool]:
     return lambda status: str(status).startswith(text.rstrip("x"))
 
 
-def _before(entries: Iterator[Entry], request_id: str | None) -> Iterator[Entry]:
-    """The entries older than one of them. Raises InvalidField."""
+def _older(owner: Owner, request_id: str | None) -> Iterator[Entry]:
+    """The entries, newest first, or those older than one of them. Raises InvalidField."""
+    entries = owner.journal.newest_first()
     if request_id is None:
         return entries
     for entry in entries:
@@ -116,13 +137,6 @@ def _shown_fault(fault: FaultCandidate | None, instead_of: int | None) -> dict[s
         **fault_rule_json(fault.rule),
         "instead_of": instead_of,
     }
-
-
-def _masked(text: bytes, owner: Owner) -> bytes:
-    """Without the account's keys: some clients put them where they do not belong."""
-    for key in (owner.account.profile.test_key, owner.account.profile.live_key):
-        text = text.replace(key.encode(), mask_key(key).encode())
-    return text
 
 
 def _text(raw: bytes) -> str:

@@ -1,16 +1,21 @@
 """An account's scenarios and faults over HTTP: seen, put, switched, removed."""
 
-import json
 from collections.abc import Iterable
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from emulator.control.bodies import unknown_parameter
+from emulator.control.bodies import LONGEST_SHOWN_NAME, Source, unknown_parameter
 from emulator.control.calls import Calls
 from emulator.control.fields import required
 from emulator.control.replies import no_content, reply
-from emulator.domain.errors import InvalidFault, InvalidScenario, MissingParameter, UnknownScenario
+from emulator.domain.errors import (
+    DuplicateParameter,
+    InvalidFault,
+    InvalidScenario,
+    MissingParameter,
+    UnknownScenario,
+)
 from emulator.engine.rules import Listed, PostedFault
 from emulator.engine.scenarios import Scenarios
 from emulator.scenarios.faults import read_fault_rule_text
@@ -50,10 +55,10 @@ class ScenarioCalls:
     async def put(self, request: Request) -> Response:
         call, source = await self._calls.decode_source(request, takes_yaml=True)
         try:
-            scenario = parse_scenario(source, "", name=_name(request))
+            scenario = parse_scenario(source.text, "", name=_name(request))
         except ScenarioError as error:
             raise InvalidScenario(_told(error.problems), param=error.problems[0].key) from None
-        is_new, listed = await self._scenarios.put(call.account, scenario, source)
+        is_new, listed = await self._scenarios.put(call.account, scenario, source.text)
         return reply(_shown(listed), status=201 if is_new else 200)
 
     async def delete(self, request: Request) -> Response:
@@ -82,14 +87,14 @@ class FaultCalls:
         return reply({"data": [_shown_fault(fault, uses.get(fault.id, 0)) for fault in faults]})
 
     async def add(self, request: Request) -> Response:
-        call, text = await self._calls.decode_source(request, takes_yaml=False)
-        source = _fault_source(text)
+        call, source = await self._calls.decode_source(request, takes_yaml=False)
+        _check_fault_members(source)
         try:
-            rule = read_fault_rule_text(source, "")
+            rule = read_fault_rule_text(source.text, "")
         except ScenarioError as error:
             told = (problem.message for problem in error.problems[:_MOST_PROBLEMS_TOLD])
             raise InvalidFault("; ".join(told), param=error.problems[0].key) from None
-        fault = await self._scenarios.add_fault(call.account, rule, source)
+        fault = await self._scenarios.add_fault(call.account, rule, source.text)
         return reply(_shown_fault(fault, 0), status=201)
 
     async def clear(self, request: Request) -> Response:
@@ -142,12 +147,12 @@ def _shown_fault(fault: PostedFault, uses: int) -> dict[str, object]:
     return shown if fault.rule.times is None else {**shown, "used": uses}
 
 
-def _fault_source(text: str) -> str:
-    """The rule without members that are null. Raises UnknownParameter, MissingParameter."""
-    members = {name: value for name, value in json.loads(text).items() if value is not None}
-    for name in members:
+def _check_fault_members(source: Source) -> None:
+    """Raises UnknownParameter, DuplicateParameter, MissingParameter."""
+    for name in source.members:
         if name not in _FAULT_MEMBERS:
             raise unknown_parameter(name, _FAULT_MEMBERS)
-    if "then" not in members:
+    if source.repeated:
+        raise DuplicateParameter(source.repeated[0][:LONGEST_SHOWN_NAME])
+    if source.members.get("then") is None:
         raise MissingParameter("then")
-    return json.dumps(members, ensure_ascii=False)

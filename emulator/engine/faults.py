@@ -53,14 +53,21 @@ class Faults:
             _use(tx, owner, chosen)
         return chosen
 
-    async def spend(self, owner: Owner, chosen: FaultCandidate) -> bool:
-        """Write down the use of a fault that strikes after the commit; whether one was left."""
+    async def spend(self, owner: Owner, chosen: FaultCandidate, *, generation: int) -> bool:
+        """Write down the use of a fault that strikes after the commit; whether one was left.
+
+        None is left where the account has begun anew since `generation`.
+        """
         if chosen.rule.times is None:
             return True
-        return await self._database.write(partial(self._spend, owner=owner, chosen=chosen))
+        work = partial(self._spend, owner=owner, chosen=chosen, generation=generation)
+        return await self._database.write(work)
 
-    def _spend(self, tx: Transaction, *, owner: Owner, chosen: FaultCandidate) -> bool:
-        if not _is_left(tx, owner, chosen):
+    def _spend(
+        self, tx: Transaction, *, owner: Owner, chosen: FaultCandidate, generation: int
+    ) -> bool:
+        account = owner.account
+        if account.is_closed or account.generation != generation or not _is_left(tx, owner, chosen):
             return False
         _use(tx, owner, chosen)
         return True

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 MOST_ENTRIES = 10_000
 LARGEST_JOURNAL_BYTES = 8 * 1024 * 1024
 LARGEST_KEPT_BYTES = 16 * 1024
-# What an entry takes beside its bodies and its query, roughly.
+# What can be long in an entry, and what all else takes, roughly.
+_LONG = ("path", "query", "request_body", "response_body")
 ENTRY_BYTES = 400
 
 
@@ -22,7 +23,8 @@ class Entry(NamedTuple):
     `at` is by the account's clock. `status` is 0 where nothing was answered. `error` is the error
     object that was, or would have been, answered. `fault` is the rule that struck, `instead_of` the
     status of the answer that it spoiled. Of each body up to 16 KiB are kept; `is_cut` where one was
-    longer. `size_bytes` is about what the entry takes.
+    longer. The address is cut like them, and an `error` that is longer is left out. `size_bytes` is
+    about what the entry takes.
     """
 
     id: bytes
@@ -105,14 +107,11 @@ class Journal:
 
 
 def _shortened(entry: Entry) -> Entry:
-    """As much of the bodies as is kept."""
-    request_body = entry.request_body[:LARGEST_KEPT_BYTES]
-    response_body = entry.response_body[:LARGEST_KEPT_BYTES]
-    cut_bytes = len(entry.request_body) - len(request_body)
-    cut_bytes += len(entry.response_body) - len(response_body)
-    return entry._replace(
-        request_body=request_body,
-        response_body=response_body,
-        is_cut=cut_bytes > 0,
-        size_bytes=entry.size_bytes - cut_bytes,
-    )
+    """As much of an entry as is kept of what can be long."""
+    parts = {name: getattr(entry, name) for name in _LONG}
+    kept = {name: part[:LARGEST_KEPT_BYTES] for name, part in parts.items()}
+    is_cut = any(len(kept[name]) < len(parts[name]) for name in ("request_body", "response_body"))
+    size_bytes = ENTRY_BYTES + sum(map(len, kept.values()))
+    if len(entry.error) > LARGEST_KEPT_BYTES:
+        kept["error"] = b""
+    return entry._replace(**kept, is_cut=is_cut, size_bytes=size_bytes)

@@ -108,7 +108,11 @@ def _heading(past: Past, account_id: str, mode: Mode) -> str:
     unknown = sorted(offered - set(DEFAULT_METHODS))
     if unknown:
         needed = ",".join((*DEFAULT_METHODS, *unknown))
-        lines.append(f"It needs an emulator that knows its methods:  --methods {needed}")
+        lines += [
+            "It needs an emulator that knows its methods, and so one that you start:",
+            f"  payments-emulator serve --methods {needed}",
+            "  payments-emulator replay --url http://127.0.0.1:8080 case.yaml",
+        ]
     return "".join(f"# {line}".rstrip() + "\n" for line in lines)
 
 

@@ -180,6 +180,11 @@ class Rules:
             rule_uses.use(tx, owner.account.number, _place(chosen.key))
         return chosen.outcome
 
+    def placed_on(self, owner: "Owner", payment: int) -> str | None:
+        """The name of the scenario that was put on a payment, if there still is one."""
+        placed = self._placed(owner, payment)
+        return None if placed is None else placed.name
+
     def _placed(self, owner: "Owner", payment: int) -> "Scenario | None":
         """The scenario that was put on a payment."""
         name = owner.account.placed.get(payment)

@@ -40,10 +40,11 @@ class Scenarios:
         the account had none of this name of its own. Raises TooManyScenarios, InvalidApiKey.
         """
         work = partial(self._put, account=account, scenario=scenario, source=source)
-        is_new = await self._database.write(work)
-        return is_new, _listed(account, scenario.name)
+        return await self._database.write(work)
 
-    def _put(self, tx: Transaction, *, account: Account, scenario: "Scenario", source: str) -> bool:
+    def _put(
+        self, tx: Transaction, *, account: Account, scenario: "Scenario", source: str
+    ) -> tuple[bool, Listed]:
         account.check_open()
         wishes, name = account.rules.wishes, scenario.name
         others = tuple(other for other in wishes.scenarios if other.name != name)
@@ -53,7 +54,7 @@ class Scenarios:
         self._begin_anew(tx, account, name)
         switches = {other: is_on for other, is_on in wishes.switches.items() if other != name}
         wish(tx, account, scenarios=(scenario, *others), switches=switches)
-        return len(others) == len(wishes.scenarios)
+        return len(others) == len(wishes.scenarios), _listed(account, name)
 
     async def remove(self, account: Account, name: str) -> None:
         """Take away a scenario that was put; one of the same name from a file is back then.
@@ -75,8 +76,7 @@ class Scenarios:
 
     @staticmethod
     def _begin_anew(tx: Transaction, account: Account, source: str) -> None:
-        owners = (account.test.number, account.live.number)
-        scenarios.forget_counts(tx, account.number, owners, source)
+        scenarios.forget_counts(tx, account.number, _owners(account), source)
         scenarios.switch(tx, account.number, source, is_enabled=None)
 
     async def switch(self, account: Account, name: str, *, is_enabled: bool) -> Listed:
@@ -85,16 +85,17 @@ class Scenarios:
         Raises UnknownScenario, InvalidApiKey.
         """
         work = partial(self._switch, account=account, name=name, is_enabled=is_enabled)
-        await self._database.write(work)
-        return _listed(account, name)
+        return await self._database.write(work)
 
-    def _switch(self, tx: Transaction, *, account: Account, name: str, is_enabled: bool) -> None:
+    def _switch(self, tx: Transaction, *, account: Account, name: str, is_enabled: bool) -> Listed:
         account.check_open()
-        if _listed(account, name).is_enabled is is_enabled:
-            return
+        listed = _listed(account, name)
+        if listed.is_enabled is is_enabled:
+            return listed
         self._begin_anew(tx, account, name)
         scenarios.switch(tx, account.number, name, is_enabled=is_enabled)
         wish(tx, account, switches={**account.rules.wishes.switches, name: is_enabled})
+        return _listed(account, name)
 
     async def add_fault(self, account: Account, rule: "FaultRule", source: str) -> PostedFault:
         """Let requests go wrong from now on. Raises TooManyFaults, InvalidApiKey."""
@@ -106,13 +107,14 @@ class Scenarios:
         tx: Transaction, *, account: Account, rule: "FaultRule", source: str
     ) -> PostedFault:
         account.check_open()
+        if len(account.rules.wishes.faults) >= MOST_FAULTS:
+            _drop_retired(tx, account)
         faults = account.rules.wishes.faults
         if len(faults) >= MOST_FAULTS:
             raise TooManyFaults(MOST_FAULTS)
-        number = faults[0].number + 1 if faults else 1
+        number = scenarios.next_fault(tx, account.number)
         posted = PostedFault(id=ids.fault_id(account.test.stream, number), number=number, rule=rule)
         scenarios.add_fault(tx, account.number, number, posted.id, source)
-        Scenarios._begin_anew(tx, account, posted.id)
         wish(tx, account, faults=(posted, *faults))
         return posted
 
@@ -136,9 +138,7 @@ class Scenarios:
         gone = [fault for fault in faults if fault_id in (None, fault.id)]
         if fault_id is not None and not gone:
             raise UnknownFault(fault_id)
-        for fault in gone:
-            scenarios.delete_fault(tx, account.number, fault.id)
-        wish(tx, account, faults=tuple(fault for fault in faults if fault not in gone))
+        _drop(tx, account, gone)
 
     async def place(self, owner: Owner, payment_id: str, name: str) -> Payment:
         """Put a scenario on one payment, where it is the strongest, be it on or off.
@@ -160,6 +160,25 @@ class Scenarios:
         tx.undo.append(partial(setattr, account, "placed", account.placed))
         account.placed = {**account.placed, payment.position: name}
         return payment
+
+
+def _drop_retired(tx: Transaction, account: Account) -> None:
+    """Make room: a fault that has struck as often as it may is only in the way."""
+    uses = rule_uses.of_section(tx, account.number, FAULTS)
+    faults = account.rules.wishes.faults
+    _drop(tx, account, [one for one in faults if uses.get(one.id, 0) == one.rule.times])
+
+
+def _drop(tx: Transaction, account: Account, gone: list[PostedFault]) -> None:
+    for fault in gone:
+        scenarios.delete_fault(tx, account.number, fault.id)
+        scenarios.forget_counts(tx, account.number, _owners(account), fault.id)
+    left = tuple(fault for fault in account.rules.wishes.faults if fault not in gone)
+    wish(tx, account, faults=left)
+
+
+def _owners(account: Account) -> tuple[int, int]:
+    return account.test.number, account.live.number
 
 
 def wish(tx: Transaction, account: Account, **changes: object) -> None:

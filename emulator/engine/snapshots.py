@@ -52,7 +52,6 @@ class _Counts(msgspec.Struct, frozen=True, kw_only=True):
 class _State(msgspec.Struct, frozen=True, kw_only=True):
     """All that a snapshot holds beside its clock; `last_timer` is of all accounts together."""
 
-    schema_version: int
     last_timer: int
     counts: tuple[_Counts, _Counts]
     rows: dict[str, Rows]
@@ -123,7 +122,6 @@ class Snapshots:
             raise TooManySnapshots(MOST_SNAPSHOTS)
         now = self._changes.settle(tx, account)
         state = _State(
-            schema_version=snapshots.schema_version(tx),
             last_timer=tx.next_timer(),
             counts=counts,
             rows=snapshots.take(tx, account.number),

@@ -22,11 +22,16 @@ def stored_wishes(tx: Transaction, account: int) -> Wishes:
         except ScenarioError as error:
             # Written by a version that knew more; all else of the account can be used.
             logger.warning("a stored scenario cannot be read: %s", error)
+    faults: list[PostedFault] = []
+    for number, fault_id, source in scenarios.faults(tx, account):
+        try:
+            rule = read_fault_rule_text(source, fault_id)
+        except ScenarioError as error:
+            logger.warning("a stored fault cannot be read: %s", error)
+        else:
+            faults.append(PostedFault(id=fault_id, number=number, rule=rule))
     return Wishes(
         scenarios=tuple(own),
         switches=scenarios.switches(tx, account),
-        faults=tuple(
-            PostedFault(id=fault_id, number=number, rule=read_fault_rule_text(source, fault_id))
-            for number, fault_id, source in scenarios.faults(tx, account)
-        ),
+        faults=tuple(faults),
     )

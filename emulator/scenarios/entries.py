@@ -88,7 +88,9 @@ def note_unknown_key(
     offered: Collection[str] = (),
 ) -> None:
     """Note a key that is none of `keys`, with the nearest, or those that make sense here."""
-    hint = hint_nearest(key, keys) or f"; it can have {listed(offered or keys, 'and')}"
+    hint = ""
+    if not entry.notes.are_many:
+        hint = hint_nearest(key, keys) or f"; it can have {listed(offered or keys, 'and')}"
     key_entry.note(f"{entry.label} has no key {key!r}{hint}")
 
 

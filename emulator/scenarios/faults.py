@@ -29,7 +29,7 @@ from emulator.scenarios.entries import (
     read_word,
     whole_number,
 )
-from emulator.scenarios.nodes import ScalarNode, problems_in, read_tree
+from emulator.scenarios.nodes import Kind, MapNode, Node, ScalarNode, problems_in, read_tree
 from emulator.scenarios.problems import Notes, ScenarioError
 from emulator.scenarios.values import FaultRule, FaultWhen
 from emulator.scenarios.vocabulary import (
@@ -60,17 +60,25 @@ def read_fault_rules(section: Entry) -> tuple[FaultRule, ...]:
 def read_fault_rule_text(text: str, source: str) -> FaultRule:
     """Read a rule that stands alone; without `when` it strikes every request.
 
-    Raises ScenarioError with every problem of the text, which `source` is the name of.
+    A member that is null is as good as absent. Raises ScenarioError with every problem of the text,
+    which `source` is the name of.
     """
     notes = Notes(source)
     tree = read_tree(text, notes, holds="a fault rule")
     if tree is None:
         raise ScenarioError(notes.problems)
+    if isinstance(tree, MapNode):
+        said = tuple(pair for pair in tree.pairs if not _is_null(pair[1]))
+        tree = MapNode(line=tree.line, column=tree.column, pairs=said)
     entry = Entry(node=tree, label="a fault rule", notes=notes)
     rule = read_fault_rule(entry, needs_when=False)
     if rule is None or notes.problems:
         raise ScenarioError(problems_in(tree, notes))
     return rule
+
+
+def _is_null(node: Node) -> bool:
+    return isinstance(node, ScalarNode) and node.kind is Kind.NULL
 
 
 def read_fault_rule(entry: Entry, *, needs_when: bool = True) -> FaultRule | None:

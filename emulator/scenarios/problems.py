@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 _LONGEST_MESSAGE = 300
 _LONGEST_COMPARED = 64
+# To look for the nearest word takes as long as reading a hundred lines.
+MOST_WITH_HINTS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,11 @@ class Notes:
     def __init__(self, source: str) -> None:
         self._source = source
         self._problems: list[Problem] = []
+
+    @property
+    def are_many(self) -> bool:
+        """Whether there are so many that nobody will look for hints in further ones."""
+        return len(self._problems) >= MOST_WITH_HINTS
 
     def add(self, line: int, column: int, message: str) -> None:
         if len(message) > _LONGEST_MESSAGE:

@@ -20,6 +20,10 @@ _SWITCH = "INSERT OR REPLACE INTO scenario_switches (account, name, is_enabled) 
 _DELETE_SWITCH = "DELETE FROM scenario_switches WHERE account = ? AND name = ?"
 _FAULTS = "SELECT number, id, source FROM faults WHERE account = ? ORDER BY number DESC"
 _ADD_FAULT = "INSERT INTO faults (account, number, id, source) VALUES (?, ?, ?, ?)"
+_NUMBER_FAULT = (
+    "INSERT INTO faults_made (account, count) VALUES (?, 1)"
+    " ON CONFLICT DO UPDATE SET count = count + 1 RETURNING count"
+)
 _DELETE_FAULT = "DELETE FROM faults WHERE account = ? AND id = ?"
 _PLACED = "SELECT payment, scenario FROM payment_scenarios WHERE payment BETWEEN ? AND ?"
 _PLACE = "INSERT OR REPLACE INTO payment_scenarios (payment, scenario) VALUES (?, ?)"
@@ -33,6 +37,7 @@ _DELETE_OF_ACCOUNT = (
     "DELETE FROM scenarios WHERE account = ?",
     "DELETE FROM scenario_switches WHERE account = ?",
     "DELETE FROM faults WHERE account = ?",
+    "DELETE FROM faults_made WHERE account = ?",
 )
 _DELETE_COUNTS = "DELETE FROM request_counts WHERE owner = ?"
 _DELETE_PLACED = "DELETE FROM payment_scenarios WHERE payment BETWEEN ? AND ?"
@@ -72,6 +77,12 @@ def switch(tx: Transaction, account: int, name: str, *, is_enabled: bool | None)
 def faults(tx: Transaction, account: int) -> list[tuple[int, str, str]]:
     """The numbers, ids and texts of an account's fault rules, the newest first."""
     return tx.execute(_FAULTS, (account,)).fetchall()
+
+
+def next_fault(tx: Transaction, account: int) -> int:
+    """The number of the account's next fault rule; none is given twice."""
+    row: Any = tx.execute(_NUMBER_FAULT, (account,)).fetchone()
+    return int(row[0])
 
 
 def add_fault(tx: Transaction, account: int, number: int, fault_id: str, source: str) -> None:

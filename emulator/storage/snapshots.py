@@ -20,6 +20,7 @@ TABLES_OF_ACCOUNT = {
     "scenarios": "account",
     "scenario_switches": "account",
     "faults": "account",
+    "faults_made": "account",
     "payment_scenarios": "payment",
     "request_counts": "owner",
     "actions": "position",
@@ -39,7 +40,6 @@ _COLUMNS_OF = {table: f"SELECT * FROM {table} LIMIT 0" for table in TABLES_OF_AC
 
 _SHOWN = "name, created_at, is_frozen, test_payments, live_payments"
 _NEWEST = f"SELECT {_SHOWN} FROM snapshots WHERE account = ? ORDER BY number DESC"
-_SCHEMA_VERSION = "PRAGMA user_version"
 _STATE = "SELECT state FROM snapshots WHERE account = ? AND name = ?"
 _PUT = f"INSERT OR REPLACE INTO snapshots (account, {_SHOWN}, state) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _DELETE = "DELETE FROM snapshots WHERE account = ? AND name = ?"
@@ -61,11 +61,6 @@ class Snapshot(NamedTuple):
     is_frozen: bool
     test_payments: int
     live_payments: int
-
-
-def schema_version(tx: Transaction) -> int:
-    """Of the tables that rows are taken from, for whoever will have to read them later."""
-    return int(tx.execute(_SCHEMA_VERSION).fetchone()[0])
 
 
 def take(tx: Transaction, account: int) -> dict[str, Rows]:

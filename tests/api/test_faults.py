@@ -10,6 +10,8 @@ import pytest
 from emulator.domain.rate_limit import RateLimit
 from tests.api.asking import get, ids, page, post, refusal
 from tests.engine.playing import playing
+from tests.engine.telling import register
+from tests.webhooks.receiver import NEVER, receiving, replies
 from tests.world import LIVE_KEY, TEST_KEY, World, headers, order, world
 
 AFTER = {"status": 500, "point": "after_commit"}
@@ -245,3 +247,22 @@ async def test_without_sockets_a_cut_is_an_error_of_the_connection(emulator: Wor
         await post(emulator, order())
     with pytest.raises(httpx.HTTPStatusError):
         (await get(emulator, "/v1/payments/pay_1")).raise_for_status()
+
+
+async def test_a_request_that_outlives_a_reset_uses_up_no_fault_after_it() -> None:
+    async with world() as emulator, receiving(replies(NEVER)) as receiver:
+        early = "webhooks: [{when: {event: payment.created}, then: {before_response: true}}]"
+        await emulator.api.put(
+            "/_emulator/scenarios/early",
+            content=early,
+            headers={**headers(), "Content-Type": "application/yaml"},
+        )
+        await register(emulator, receiver.url)
+        await fail(emulator, {"request": "create_payment"}, AFTER, times=1)
+        waiting = asyncio.create_task(post(emulator, order()))
+        await receiver.wait_for(1)
+        await emulator.control("POST", "/reset")
+        await fail(emulator, {"request": "create_payment"}, AFTER, times=1)
+        emulator.wall.move(2_000)
+        await waiting
+        assert (await post(emulator, order())).status_code == 500

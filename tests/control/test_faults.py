@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from emulator.engine import scenarios as limits
+from emulator.storage.batch import Transaction
 from tests.world import OTHER_TEST_KEY, TEST_KEY, World, headers
 
 
@@ -112,6 +113,58 @@ async def test_a_wrong_one_is_refused_in_words_and_changes_nothing(
     assert await faults(emulator) == []
 
 
+@pytest.mark.parametrize(
+    ("body", "code", "param"),
+    [
+        ('{"then":{"status":500},"then":{"status":429}}', "duplicate_parameter", "then"),
+        ('{"then":{"status":500,"status":429}}', "duplicate_parameter", "then"),
+        ('{"then":{"drop":true},"when":{"nth":%s}}' % ("9" * 5_000), "invalid_fault", "when"),
+        ('{"then":{"drop":true},"when":{"nth":1e2}}', "invalid_fault", "when"),
+        ('{"then":{"drop":true},"when":{"chance":1e99999999}}', "invalid_fault", "when"),
+        ('{"then":{"drop":true},"when":{"ch\\ud83d\\ude00":1}}', "invalid_fault", "when"),
+        ('{"then":{"drop":true}', "invalid_json", None),
+    ],
+)
+async def test_the_letter_of_a_body_counts(
+    emulator: World, body: str, code: str, param: str | None
+) -> None:
+    response = await emulator.api.post(
+        "/_emulator/faults", content=body, headers={**headers(), "Content-Type": "application/json"}
+    )
+    error = response.json()["error"]
+    assert (response.status_code, error["code"], error.get("param")) == (400, code, param)
+    assert await faults(emulator) == []
+
+
+async def test_a_member_that_is_null_is_absent(emulator: World) -> None:
+    response = await add(emulator, {"when": None, "then": {"status": 500}, "times": None})
+    assert response.status_code == 201
+    assert response.json()["when"] == {}
+
+
+async def test_no_id_is_given_twice(emulator: World) -> None:
+    given = []
+    for _ in range(3):
+        fault = (await add(emulator, {"then": {"status": 500}})).json()
+        given.append(fault["id"])
+        await emulator.control("DELETE", f"/faults/{fault['id']}")
+    assert len(set(given)) == 3
+
+
+async def test_a_fault_that_was_taken_away_leaves_no_counts_behind(emulator: World) -> None:
+    rule = {"when": {"nth": 1}, "then": {"status": 500}, "times": 1}
+    await add(emulator, rule)
+    await status_of_a_list(emulator)
+    await emulator.control("DELETE", "/faults")
+    tables = ("request_counts", "rule_uses", "faults")
+
+    def counted(tx: Transaction) -> list[int]:
+        counts = (f"SELECT count(*) FROM {table}" for table in tables)  # noqa: S608
+        return [tx.execute(count).fetchone()[0] for count in counts]
+
+    assert await emulator.running.engine.scenarios._database.read(counted) == [0, 0, 0]
+
+
 async def test_it_must_be_json(emulator: World) -> None:
     response = await emulator.api.post(
         "/_emulator/faults",
@@ -132,3 +185,14 @@ async def test_there_are_not_more_than_so_many(emulator: World) -> None:
         assert (await add(emulator, rule)).status_code == 201
     response = await add(emulator, rule)
     assert (response.status_code, response.json()["error"]["code"]) == (409, "too_many_faults")
+
+
+async def test_those_that_have_retired_make_room(emulator: World) -> None:
+    await add(emulator, {"when": {"mode": "live"}, "then": {"drop": True}})
+    for _ in range(limits.MOST_FAULTS - 1):
+        assert (await add(emulator, {"then": {"status": 500}, "times": 1})).status_code == 201
+    for _ in range(5):
+        assert await status_of_a_list(emulator) == 500
+    assert (await add(emulator, {"then": {"status": 429}, "times": 1})).status_code == 201
+    assert len(await faults(emulator)) == limits.MOST_FAULTS - 4
+    assert await status_of_a_list(emulator) == 429

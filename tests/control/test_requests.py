@@ -142,14 +142,66 @@ async def test_bodies_are_kept_up_to_16_kib(emulator: World) -> None:
 
 
 async def test_keys_are_masked_wherever_a_client_puts_them(emulator: World) -> None:
-    for key in (TEST_KEY, LIVE_KEY):
+    for key in (TEST_KEY, LIVE_KEY, OTHER_TEST_KEY):
         await get(emulator, f"/v1/payments?key={key}")
+        await get(emulator, f"/v1/payments?key={key.replace('_', '%5F', 1)}")
         await get(emulator, f"/v1/payments/{key}")
         await post(emulator, order(metadata={"key": key}))
+        escaped = key.replace("_", "\\u005f").encode()
+        await post(emulator, b'{"amount": "%s"}' % escaped)
     text = (await emulator.control("GET", "/requests")).text
-    assert TEST_KEY not in text
-    assert LIVE_KEY not in text
-    assert text.count("live_de…key") >= 4
+    for rest in ("_demo_key", "_other_key", "demo%5F", "u005f"):
+        assert rest not in text
+    assert text.count("live_de…key") >= 5
+
+
+async def test_what_only_looks_like_a_key_is_left_as_it_is(emulator: World) -> None:
+    await post(emulator, order(metadata={"case": "test_case_1", "live_mode": "no"}))
+    (entry,) = await journal(emulator)
+    assert json.loads(entry["request_body"])["metadata"] == {
+        "case": "test_case_1",
+        "live_mode": "no",
+    }
+
+
+async def test_the_body_of_a_request_that_was_not_even_looked_at_is_kept(
+    emulator: World,
+) -> None:
+    body = order(idempotency_key="k")
+    then = {"status": 500}
+    await emulator.control("POST", "/faults", {"then": then, "times": 1})
+    await post(emulator, body)
+    await post(emulator, body, **{"Content-Type": "text/plain"})
+    assert [json.loads(entry["request_body"]) for entry in await journal(emulator)] == [body, body]
+
+
+async def test_a_replay_whose_answer_is_lost_is_told_as_one(emulator: World) -> None:
+    body = order(idempotency_key="k")
+    await post(emulator, body)
+    then = {"status": 500, "point": "after_commit"}
+    await emulator.control("POST", "/faults", {"then": then})
+    await post(emulator, body)
+    lost, _ = await journal(emulator)
+    assert (lost["status"], lost["replayed"]) == (500, True)
+
+
+async def test_a_request_on_its_way_over_a_reset_is_not_in_the_new_journal(
+    emulator: World,
+) -> None:
+    first = (await get(emulator, "/v1/payments")).headers["request-id"]
+    await emulator.control("POST", "/reset")
+    rule = {"when": {"request": "create_payment"}, "then": {"latency": "2s"}}
+    await emulator.control("POST", "/faults", rule)
+    waiting = asyncio.create_task(post(emulator, order()))
+    await emulator.wall.waited_for()
+    await emulator.control("POST", "/reset")
+    emulator.wall.move(2_000)
+    with pytest.raises(ConnectionResetError):
+        await waiting
+    assert await journal(emulator) == []
+    listed = await get(emulator, "/v1/payments")
+    assert listed.json()["data"] == []
+    assert listed.headers["request-id"] == first
 
 
 async def test_what_has_no_known_key_is_in_nobody_s_journal(emulator: World) -> None:
@@ -229,6 +281,21 @@ async def test_a_wrong_filter_is_refused(
     assert (response.json()["error"]["code"], response.json()["error"]["param"]) == (code, param)
 
 
+async def test_a_page_goes_on_before_a_request_that_the_filter_leaves_out(
+    emulator: World,
+) -> None:
+    await get(emulator, "/v1/payments")
+    cursor = (await post(emulator, order())).headers["request-id"]
+    found = await journal(emulator, f"?method=GET&before={cursor}")
+    assert [entry["method"] for entry in found] == ["GET"]
+
+
+async def test_a_path_is_found_as_it_was_meant_and_as_it_was_written(emulator: World) -> None:
+    await get(emulator, "/v1/payments/a%20b")
+    for path in ("/v1/payments/a%20b", "/v1/payments/a%2520b", "/v1/payments/a%20*"):
+        assert await count(emulator, f"?path={path}") == 1
+
+
 async def test_a_count_takes_no_limit(emulator: World) -> None:
     response = await emulator.control("GET", "/requests/count?limit=1")
     assert response.json()["error"]["code"] == "unknown_parameter"
@@ -270,6 +337,16 @@ def test_it_holds_so_many_entries_and_tells_that_some_are_gone() -> None:
     kept = [entry.at for entry in journal.newest_first()]
     assert kept == list(range(MOST_ENTRIES, 0, -1))
     assert journal.has_overflowed
+
+
+async def test_long_addresses_are_cut_and_counted(emulator: World) -> None:
+    for _ in range(30):
+        await get(emulator, "/v1/payments/" + "a" * 40_000)
+    entries = list(emulator.running.engine.directory.first.test.journal.newest_first())
+    held = sum(len(one.path) + len(one.error) + len(one.response_body) for one in entries)
+    assert held <= sum(one.size_bytes for one in entries)
+    assert max(len(one.path) for one in entries) == LARGEST_KEPT_BYTES
+    assert (await journal(emulator, "?limit=1"))[0]["error"] is None
 
 
 def test_it_holds_so_many_bytes() -> None:

@@ -1,5 +1,7 @@
 """Scenarios of an account over HTTP: put, switched, put on a payment, and taken away."""
 
+import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +101,49 @@ async def test_it_may_be_json_with_signs_that_yaml_knows_not(emulator: World) ->
     response = await put(emulator, "j", body, kind="application/json; charset=utf-8")
     assert response.status_code == 201
     assert response.json()["description"] == "😀 እ"
+
+
+async def test_json_means_what_it_says_where_yaml_would_read_something_else(
+    emulator: World,
+) -> None:
+    strange = "a\x85b \u2028 c\x7f\ufeff\\/"
+    rule = {
+        "when": {"metadata": {"note": strange}},
+        "then": [{"status": "failed", "reason": "wrong_pin"}],
+    }
+    text = json.dumps({"outcomes": [rule]}, ensure_ascii=False, indent="\t").replace("/", "\\/")
+    assert (await put(emulator, "strange", text, kind="application/json")).status_code == 201
+    shown = (await emulator.control("GET", "/scenarios/strange")).json()
+    assert shown["outcomes"] == [rule]
+    assert await reason(emulator, metadata={"note": strange}) == "wrong_pin"
+    assert await reason(emulator, metadata={"note": "a b"}) is None
+
+
+async def test_put_and_delete_at_once_are_each_answered_as_they_went(emulator: World) -> None:
+    for _ in range(20):
+        answers = await asyncio.gather(
+            put(emulator, "mine", FAILS % "wrong_pin"),
+            emulator.control("DELETE", "/scenarios/mine"),
+            put(emulator, "mine", FAILS % "timeout"),
+        )
+        assert {answer.status_code for answer in answers} <= {200, 201, 204}
+
+
+async def test_a_payment_whose_scenario_is_gone_has_none(emulator: World) -> None:
+    payment = await emulator.create()
+    await put(emulator, "mine", FAILS % "wrong_pin")
+    await emulator.control("PUT", f"/payments/{payment['id']}/scenario", {"name": "mine"})
+    await emulator.control("DELETE", "/scenarios/mine")
+    shown = (await emulator.control("GET", f"/payments/{payment['id']}")).json()
+    assert shown["scenario"] is None
+    assert await reason_of(emulator, payment["id"]) is None
+
+
+async def test_thousands_of_mistakes_are_told_in_no_time(emulator: World) -> None:
+    text = "".join(f"outcomess{number}: 1\n" for number in range(4_000))
+    message = (await put(emulator, "bad", text)).json()["error"]["message"]
+    assert "did you mean 'outcomes'" in message
+    assert "more" in message
 
 
 async def test_one_put_again_is_replaced_and_becomes_the_strongest(emulator: World) -> None:
@@ -297,6 +342,7 @@ async def test_every_mistake_is_told_and_not_without_end(emulator: World) -> Non
         ("application/json", b"outcomes: []", "invalid_json"),
         ("application/json", b"[1]", "invalid_request_body"),
         (YAML, b"\xff\xfe", "invalid_request_body"),
+        ("application/yaml; charset=iso-8859-1", b"expiry: []", "unsupported_content_type"),
         (YAML, b"#" * 300_000, "request_too_large"),
     ],
 )

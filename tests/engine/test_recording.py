@@ -421,7 +421,7 @@ outcomes:
                 {"when": when, "then": [{"status": "completed"}], "times": 1},
             ]
             needed = "telebirr,mpesa,bank_transfer,cbe_birr"
-            assert f"\n# It needs an emulator that knows its methods:  --methods {needed}\n" in text
+            assert f"\n#   payments-emulator serve --methods {needed}\n" in text
             parse_scenario(text, "recording.yaml")
             async with replayed(text, tmp_path, methods=tuple(needed.split(","))) as again:
                 assert await history(again) == await history(emulator)

@@ -26,6 +26,12 @@ CREATE TABLE faults (
     PRIMARY KEY (account, number)
 ) STRICT, WITHOUT ROWID;
 
+-- How many there ever were, so that no id is given twice.
+CREATE TABLE faults_made (
+    account INTEGER PRIMARY KEY,
+    count   INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE payment_scenarios (
     payment  INTEGER PRIMARY KEY,
     scenario TEXT NOT NULL
