@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from emulator.app.composition import Running, compose
-from emulator.app.server import _Server, listener
+from emulator.app.server import Server, listener
 from emulator.clock import SystemWall
 from emulator.settings import Settings
 
@@ -41,7 +41,7 @@ async def private_emulator(settings: Settings) -> AsyncIterator[str]:
             def announce(_: Running) -> None:
                 loop.call_soon_threadsafe(is_ready.set)
 
-            server = _Server(running, wall=wall, end=end, announce=announce)
+            server = Server(running, wall=wall, end=end, announce=announce)
             serving = asyncio.create_task(server.serve(sockets=[api, pages]))
             serving.add_done_callback(lambda _: is_ready.set())
             try:

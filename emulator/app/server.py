@@ -78,7 +78,7 @@ async def serve(settings: Settings, *, announce: Callable[[Running], None]) -> N
             checkout_port=pages.getsockname()[1],
             write_log=log.write,
         ) as running:
-            server = _Server(running, wall=wall, end=end, announce=announce)
+            server = Server(running, wall=wall, end=end, announce=announce)
             await server.serve(sockets=[api, pages])
 
 
@@ -159,7 +159,7 @@ def _advice(error: OSError, option: str) -> str:
     return ""
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """uvicorn's server, which ends with exit code 0 on a signal, and soon."""
 
     def __init__(

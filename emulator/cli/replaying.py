@@ -2,21 +2,22 @@
 
 import os
 import sys
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn
 
 import click
+
+from emulator.cli.looping import run_loop
 
 if TYPE_CHECKING:
     from emulator.clock import Wall
     from emulator.replay.client import Address
     from emulator.replay.results import Case, Result
     from emulator.settings import Settings
-
-T = TypeVar("T")
 
 USUAL_CLOCK = "frozen@2026-01-01T00:00:00Z"
 USUAL_SEED = 0
@@ -26,7 +27,17 @@ USUAL_CASES_AT_A_TIME = 4
 MOST_CASES_AT_A_TIME = 64
 # What every checkout_url of a private emulator begins with, whatever its real port.
 _CHECKOUT_URL = "http://127.0.0.1:8081"
+# The exit code of every mistake of the user.
+_MISTAKE = 2
 _FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def _no_nan(
+    context: click.Context, parameter: click.Parameter, value: float | None
+) -> float | None:
+    if value is not None and isnan(value):
+        raise click.BadParameter("nan is no number.", context, parameter)
+    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +73,7 @@ class _Wanted:
     "--fail-under",
     metavar="PERCENT",
     type=click.FloatRange(0, 100),
+    callback=_no_nan,
     help="Exit with 1 when the coverage is less.",
 )
 @click.option("--seed", metavar="INTEGER", help=f"Seed of each account.  [default: {USUAL_SEED}]")
@@ -99,7 +111,10 @@ def replay(
 
     found = read_cases([Path(path) for path in paths])
     if found.problems:
-        _mistake(*map(str, found.problems))
+        for problem in found.problems:
+            # Without our name in front, so that an editor can jump to the place.
+            click.echo(str(problem), err=True)
+        return _MISTAKE
     return _Run(run, found.cases, skipped=found.skipped).run()
 
 
@@ -117,7 +132,7 @@ def record(url: str, key: str | None) -> None:
     if key is not None and not is_well_formed_key(key):
         _mistake("flag --key: expected test_ or live_ and 4 to 128 letters, digits or _")
     try:
-        text = _run_loop(fetch_recording(_address(url), key))
+        text = run_loop(fetch_recording(_address(url), key))
     except (NoRecording, Unreachable) as error:
         _mistake(str(error))
     click.echo(text, nl=False)
@@ -142,7 +157,7 @@ class _Run:
             _write,
             self._paint,
             shows_steps=wanted.is_verbose or len(cases) == 1,
-            live_width=_width() if is_terminal and not os.environ.get("CI") else None,
+            width=_width() if is_terminal and not os.environ.get("CI") else None,
         )
 
     def run(self) -> int:
@@ -153,20 +168,23 @@ class _Run:
         collect_rarely()
         started_ms = self._wall.monotonic_ms()
         try:
-            results = _run_loop(self._play())
+            results = run_loop(self._play())
         except (NoListener, Unreachable, UnusableDatabase) as error:
             _mistake(str(error))
-        self._write_files(results, self._wall.monotonic_ms() - started_ms)
-        return self._conclude(results)
+        duration_ms = self._wall.monotonic_ms() - started_ms
+        code = self._conclude(results)
+        self._write_files(results, duration_ms)
+        return code
 
     async def _play(self) -> "list[Result]":
+        from emulator.replay.client import Client
         from emulator.replay.running import play_all
         from emulator.replay.staging import Stage
 
         wanted = self._wanted
         async with self._emulator() as address:
             stage = Stage(
-                address=address,
+                client=Client(address),
                 is_private=wanted.address is None,
                 clock=wanted.clock,
                 seed=wanted.settings.seed or 0,
@@ -249,18 +267,13 @@ def _address(url: str) -> "Address":
     try:
         if not url.isascii():
             raise ValueError(url)
-        return Address.of(parse_checkout_url(url))
+        address = Address.of(parse_checkout_url(url))
     except ValueError:
         _mistake(f"flag --url: found {url!r}, expected an absolute http or https URL")
-
-
-def _run_loop(main: Coroutine[object, object, T]) -> T:
-    import asyncio
-
-    from emulator.cli.commands import loop_factory
-
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        return runner.run(main)
+    if "@" in url:
+        # Both belong into the one header that already holds the key.
+        _mistake("flag --url: a user and a password cannot be sent beside an API key")
+    return address
 
 
 def _width() -> int:

@@ -1,30 +1,32 @@
-"""One connection to an emulator: what was answered, or that no whole answer came.
-
-It speaks HTTP with the parser of our server. httpx would take three times as long for a request,
-and as long to load as forty requests take; a script is to replay while one looks.
-"""
+"""The way to an emulator: what a request was answered, or that no whole answer came."""
 
 import asyncio
 import json
 import os
-import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-import httptools
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
 
 # A latency that a scenario scripts may be five minutes.
 LONGEST_ANSWER_S = 330
+LONGEST_CONNECT_S = 10
+# Sooner than any server does, so that no request meets a connection that is just being closed:
+# whether that one was heard nobody could tell.
+LONGEST_IDLE_S = 2
 LARGEST_ANSWER_BYTES = 64 * 1024 * 1024
 JSON = "application/json"
 
 _USUAL_PORTS = {"http": 80, "https": 443}
 _CUT = "the connection was cut before an answer came"
 _CUT_OFF = "the connection was cut in the middle of the answer"
-_NEVER = f"none came within {LONGEST_ANSWER_S} s"
+_LONGEST_CHAIN = 64
 
 
 class Unreachable(Exception):
@@ -55,7 +57,7 @@ class Answer:
         """The body, or None where it is no JSON."""
         try:
             return json.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
     def member(self, name: str) -> Any:
@@ -101,136 +103,174 @@ def authority(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-class Connection:
-    """A connection that is made when it is needed, and made anew where the other side cut it."""
+class Client:
+    """Makes connections to one emulator; what takes long to load they share."""
 
-    def __init__(self, address: Address, *, key: str | None = None) -> None:
-        self._address = address
-        self._key = key
-        self._wire: _Wire | None = None
-        # The address of this machine that the emulator sees, once there is a connection.
+    def __init__(self, address: Address) -> None:
+        self.address = address
+
+    def connection(self, *, key: str | None = None) -> "Connection":
+        """For the owner of a key, or for nobody in particular."""
+        return Connection(self.address, self._tls, key)
+
+    @cached_property
+    def _tls(self) -> "ssl.SSLContext":
+        import ssl
+
+        import certifi
+
+        if self.address.scheme == "http":
+            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # which is never asked for anything
+        # The system's authorities, or those of SSL_CERT_FILE, and those that browsers trust.
+        context = ssl.create_default_context()
+        context.load_verify_locations(certifi.where())
+        return context
+
+
+class Connection:
+    """Asks as the owner of a key, if it has one; open for the length of a block.
+
+    It is httpx without its client, which would keep cookies, use proxies and follow redirects.
+    Each has a transport of its own, since one that many share looks after all their connections
+    with every request.
+    """
+
+    def __init__(self, address: Address, tls: "ssl.SSLContext", key: str | None) -> None:
+        # The address of this machine that the emulator sees, once it was asked something.
         self.local_host = ""
+        self._address = address
+        self._tls = tls
+        self._key = key
+        self._transport: httpx.AsyncHTTPTransport
+        self._url: httpx.URL
+
+    async def __aenter__(self) -> Self:
+        import httpx
+
+        address = self._address
+        try:
+            self._url = httpx.URL(scheme=address.scheme, host=address.host, port=address.port)
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise Unreachable(f"cannot reach the emulator at {address}: {error}") from None
+        self._transport = httpx.AsyncHTTPTransport(
+            verify=self._tls, trust_env=False, limits=httpx.Limits(keepalive_expiry=LONGEST_IDLE_S)
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._transport.aclose()
 
     def use_key(self, key: str) -> None:
         """Be the owner of a key from here on."""
         self._key = key
 
     async def ask(
-        self, method: str, path: str, body: bytes = b"", *, media_type: str = JSON
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        media_type: str = JSON,
+        within_s: float = LONGEST_ANSWER_S,
     ) -> Answer:
-        """One request. Raises Unreachable."""
-        wire = self._wire
-        if wire is None or wire.is_closed:
-            wire = self._wire = await self._connect()
-            self.local_host = wire.local_host
-        address = self._address
-        lines = [f"{method} {address.path}{path} HTTP/1.1", f"host: {address.authority}"]
-        if self._key is not None:
-            lines.append(f"authorization: Bearer {self._key}")
-        if body or method != "GET":
-            lines += [f"content-type: {media_type}"] if body else []
-            lines.append(f"content-length: {len(body)}")
-        return await wire.ask("\r\n".join((*lines, "\r\n")).encode("latin-1") + body)
+        """One request, never sent again: a fault would strike but once. Raises Unreachable."""
+        import httpx
+
+        try:
+            request = self._request(method, path, body, media_type)
+            # For all of it: httpx would take the time of each part of an answer by itself.
+            async with asyncio.timeout(within_s):
+                return await self._exchange(request)
+        except TimeoutError:
+            return Answer(lost=f"none came within {within_s:g} s")
+        # OSError, UnicodeError: a name that nobody has, or that no name server could know.
+        except (httpx.ConnectError, httpx.ConnectTimeout, OSError, UnicodeError) as error:
+            reason = _why_unreachable(error)
+            raise Unreachable(f"cannot reach the emulator at {self._address}: {reason}") from None
+        except httpx.TransportError as error:
+            return Answer(lost=_why_lost(error))
 
     async def ask_json(self, method: str, path: str, value: object) -> Answer:
         """One request with a value as its body. Raises Unreachable."""
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         return await self.ask(method, path, text.encode("utf-8", "surrogatepass"))
 
-    def close(self) -> None:
-        if self._wire is not None:
-            self._wire.close()
+    def _request(self, method: str, path: str, body: bytes, media_type: str) -> "httpx.Request":
+        import httpx
 
-    async def _connect(self) -> "_Wire":
-        address = self._address
-        secured = ssl.create_default_context() if address.scheme == "https" else None
+        headers = {} if self._key is None else {"authorization": f"Bearer {self._key}"}
+        if body:
+            headers["content-type"] = media_type
+        extensions = {
+            # As it is: in a URL httpx would resolve the dots of `/v1/payments/..`.
+            "target": f"{self._address.path}{path}".encode(),
+            "timeout": {"connect": LONGEST_CONNECT_S},
+        }
+        return httpx.Request(
+            method, self._url, headers=headers, content=body, extensions=extensions
+        )
+
+    async def _exchange(self, request: "httpx.Request") -> Answer:
+        import httpx
+
+        response = await self._transport.handle_async_request(request)
         try:
-            async with asyncio.timeout(LONGEST_ANSWER_S):
-                _, wire = await asyncio.get_running_loop().create_connection(
-                    _Wire, address.host, address.port, ssl=secured
-                )
-        except (OSError, TimeoutError, UnicodeError) as error:
-            reason = _reason(error)
-            raise Unreachable(f"cannot reach the emulator at {address}: {reason}") from None
-        return wire
+            if not self.local_host:
+                stream = response.extensions["network_stream"]
+                self.local_host = str(stream.get_extra_info("client_addr")[0])
+            body = bytearray()
+            async for part in response.aiter_raw():
+                body += part
+                if len(body) > LARGEST_ANSWER_BYTES:
+                    return Answer(lost=f"it is larger than {LARGEST_ANSWER_BYTES:,} bytes")
+        except httpx.TransportError:
+            return Answer(lost=_CUT_OFF)
+        finally:
+            await response.aclose()
+        headers = dict(response.headers)
+        return Answer(status=response.status_code, headers=headers, body=bytes(body))
 
 
-def _reason(error: Exception) -> str:
-    """Why there is no connection; asyncio's own words would name addresses and tuples."""
-    if isinstance(error, TimeoutError) and not error.errno:
-        return _NEVER
-    if isinstance(error, ssl.SSLError):
-        return error.reason or str(error)
-    if isinstance(error, OSError) and error.errno is not None:
-        return os.strerror(error.errno) if error.errno > 0 else error.strerror or str(error)
+def _why_unreachable(error: Exception) -> str:
+    """Why there is no connection; the library's own words would name addresses and tuples."""
+    import ssl
+
+    import httpx
+
+    if isinstance(error, httpx.ConnectTimeout):
+        return f"no connection within {LONGEST_CONNECT_S} s"
+    for cause in _chain(error):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"its certificate is not trusted: {cause.verify_message}"
+        if isinstance(cause, ssl.SSLError):
+            return f"no TLS with it: {cause.reason or cause}"
+        if isinstance(cause, OSError) and cause.errno is not None:
+            return os.strerror(cause.errno) if cause.errno > 0 else cause.strerror or str(cause)
     return str(error)
 
 
-class _Wire(asyncio.Protocol):
-    """The bytes of one connection; one request is under way at a time."""
+def _why_lost(error: "httpx.TransportError") -> str:
+    """Why there is not even the head of an answer."""
+    import httpcore
+    import httpx
 
-    def __init__(self) -> None:
-        self.is_closed = False
-        self.local_host = ""
-        self._transport: asyncio.Transport
-        self._parser: httptools.HttpResponseParser
-        self._answered: asyncio.Future[Answer] | None = None
-        self._has_begun = False
-        self._headers: dict[str, str] = {}
-        self._body = bytearray()
+    [*_, origin] = _chain(error)
+    # Else it is the parser that complains.
+    was_cut = isinstance(origin, httpcore.RemoteProtocolError)
+    if isinstance(error, httpx.RemoteProtocolError) and not was_cut:
+        return f"what came is no HTTP: {error}"
+    return _CUT
 
-    async def ask(self, request: bytes) -> Answer:
-        self._answered = asyncio.get_running_loop().create_future()
-        self._parser = httptools.HttpResponseParser(self)
-        self._has_begun = False
-        self._headers = {}
-        self._body = bytearray()
-        self._transport.write(request)
-        try:
-            async with asyncio.timeout(LONGEST_ANSWER_S):
-                return await self._answered
-        except TimeoutError:
-            self.close()
-            return Answer(lost=_NEVER)
-        except asyncio.CancelledError:
-            self.close()
-            raise
 
-    def close(self) -> None:
-        self.is_closed = True
-        self._transport.abort()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
-        self.local_host = transport.get_extra_info("sockname")[0]
-
-    def data_received(self, data: bytes) -> None:
-        self._has_begun = True
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserError as error:
-            self.close()
-            self._answer(Answer(lost=f"what came is no HTTP: {error}"))
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        self.is_closed = True
-        self._answer(Answer(lost=_CUT_OFF if self._has_begun else _CUT))
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
-
-    def on_body(self, body: bytes) -> None:
-        self._body += body
-        if len(self._body) > LARGEST_ANSWER_BYTES:
-            self.close()
-            self._answer(Answer(lost=f"it is larger than {LARGEST_ANSWER_BYTES:,} bytes"))
-
-    def on_message_complete(self) -> None:
-        if not self._parser.should_keep_alive():
-            self.close()
-        status = self._parser.get_status_code()
-        self._answer(Answer(status=status, headers=self._headers, body=bytes(self._body)))
-
-    def _answer(self, answer: Answer) -> None:
-        if self._answered is not None and not self._answered.done():
-            self._answered.set_result(answer)
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """What an error came from; of several that came together the first."""
+    cause: BaseException | None = error
+    for _ in range(_LONGEST_CHAIN):
+        if cause is None:
+            return
+        yield cause
+        if isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
+        else:
+            # httpcore raises again `from None`.
+            cause = cause.__cause__ or cause.__context__

@@ -90,6 +90,8 @@ def _lines(value: Json) -> list[str]:
         return [text_of(entry) for entry in value]
     if isinstance(value, dict):
         return [f"{name}: {text_of(value[name])}" for name in sorted(value)]
+    if isinstance(value, Words):
+        return [Words(text_of(value))]
     return [text_of(value)]
 
 
@@ -108,8 +110,8 @@ def _differing(left: Sequence[str], right: Sequence[str]) -> Iterator[Row]:
 
 
 def _from_difference(text: str, other: str) -> str:
-    """A text that is too wide, from shortly before where it differs from the other one."""
-    if len(text) <= WIDEST_COLUMN:
+    """A value that is too wide, from shortly before where it differs from the other one."""
+    if len(text) <= WIDEST_COLUMN or isinstance(text, Words):
         return text
     same = next(
         (at for at, (one, two) in enumerate(zip(text, other, strict=False)) if one != two),

@@ -50,28 +50,28 @@ async def play(case: Case, stage: Stage, tell_step: Tell) -> Result:
     Raises Unreachable.
     """
     started_ms = stage.wall.monotonic_ms()
-    connection = Connection(stage.address)
     try:
-        async with fresh_account(case, stage, connection) as account:
+        async with (
+            stage.client.connection() as connection,
+            fresh_account(case, stage, connection) as account,
+        ):
             play = _Play(case, connection, stage.receiver, tell_step, now=account.now)
             failure = await play.run()
             trace = await gather(connection, play.mailbox)
             account.is_kept = account.is_kept or failure is not None
-        return Result(
-            case=case,
-            steps=tuple(play.played),
-            names=dict(play.names.ids),
-            began_at=account.now,
-            trace=trace,
-            kept_account=account.id if failure and not stage.is_private else None,
-            duration_ms=stage.wall.monotonic_ms() - started_ms,
-            failure=failure,
-        )
     except NoAccount as refused:
         failure = _failure_of("the account of the case", refused.answer)
         return Result(case=case, steps=(), failure=failure)
-    finally:
-        connection.close()
+    return Result(
+        case=case,
+        steps=tuple(play.played),
+        names=dict(play.names.ids),
+        began_at=account.now,
+        trace=trace,
+        kept_account=account.id if failure and not stage.is_private else None,
+        duration_ms=stage.wall.monotonic_ms() - started_ms,
+        failure=failure,
+    )
 
 
 def _failure_of(what: str, answer: Answer) -> Failure:

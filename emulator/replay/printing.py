@@ -20,7 +20,8 @@ class Printer:
     """Tells of the cases one after the other, whichever is played when.
 
     With `shows_steps` each step has a line; else a case has one, and failures follow in the end.
-    On a terminal, which is `live_width` wide, the line of a case changes while it is played.
+    On a terminal, which is `width` wide, the line of a case changes while it is played, and long
+    lines are cut, but for that of a step that failed.
     """
 
     def __init__(
@@ -30,13 +31,13 @@ class Printer:
         paint: Paint,
         *,
         shows_steps: bool,
-        live_width: int | None = None,
+        width: int | None = None,
     ) -> None:
         self._cases = cases
         self._write = write
         self._paint = paint
         self._shows_steps = shows_steps
-        self._live_width = None if shows_steps else live_width
+        self._width = width
         self._next = 0
         self._has_begun = False
         self._shown = {case.name: ShownSteps() for case in cases}
@@ -48,12 +49,12 @@ class Printer:
         is_first = self._cases[self._next].name == case.name
         if self._shows_steps:
             shown = self._shown[case.name].add(step)
-            self._held[case.name] += [step_line(one, self._paint) for one in shown]
+            self._held[case.name] += [step_line(one, self._paint, self._width) for one in shown]
             if is_first:
                 self._print_held(case)
-        elif self._live_width is not None and is_first:
+        elif self._width is not None and is_first:
             line = f"        {case.name}  step {step.number} of {self._totals[case.name]}"
-            self._write(_ERASE + line[: self._live_width - 1])
+            self._write(_ERASE + line[: self._width - 1])
 
     def case_ended(self, result: Result) -> None:
         self._ended[result.case.name] = result
@@ -73,12 +74,13 @@ class Printer:
         for case in self._cases:
             result = self._ended[case.name]
             if result.failure is not None:
-                self._print("", self._title(case), *step_lines(result.steps, self._paint), "")
+                lines = step_lines(result.steps, self._paint, self._width)
+                self._print("", self._title(case), *lines, "")
                 self._print(*failure_lines(result, result.failure, self._paint))
 
     def _print_ended(self, case: Case, result: Result) -> None:
         if not self._shows_steps:
-            erase = "" if self._live_width is None else _ERASE
+            erase = "" if self._width is None else _ERASE
             self._print(erase + case_line(result, self._paint))
             return
         self._print_held(case)

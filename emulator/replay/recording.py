@@ -1,8 +1,9 @@
 """How an account's history is fetched as a script."""
 
-from emulator.replay.client import Address, Connection
+from emulator.replay.client import Address, Client
 
 RECORDING = "/_emulator/recording"
+_YAML = "application/yaml"
 
 
 class NoRecording(Exception):
@@ -11,14 +12,13 @@ class NoRecording(Exception):
 
 async def fetch_recording(address: Address, key: str | None) -> str:
     """The YAML of an account's history. Raises NoRecording, Unreachable."""
-    connection = Connection(address, key=key)
-    try:
+    async with Client(address).connection(key=key) as connection:
         answer = await connection.ask("GET", RECORDING)
-    finally:
-        connection.close()
     if answer.lost is not None:
         raise NoRecording(f"no recording came from {address}: {answer.lost}")
     if answer.status != 200:
         told = answer.error.get("message") or f"status {answer.status}"
         raise NoRecording(f"{address} gives no recording: {told}")
+    if answer.headers.get("content-type", "").partition(";")[0] != _YAML:
+        raise NoRecording(f"{address} gives no recording: what came is no YAML")
     return answer.body.decode("utf-8", "replace")

@@ -19,6 +19,7 @@ _NO_REQUEST = Words("no request came before")
 _NOT_THERE = Words("not there")
 _NO_LIST = Words("the last answer is no list")
 _NO_OBJECT = Words("the last answer is no object")
+_NO_PAYMENT = Words("the last answer is no payment")
 
 
 class Witness:
@@ -66,6 +67,8 @@ class Witness:
             return await self._events()
         if self.last is None:
             return _NO_REQUEST
+        if self.last.lost is None and check.key == "reason":
+            return await self._reason(self.last)
         return self._of_answer(check, self.last)
 
     async def _detail(self, payment: str) -> Mapping[str, Json] | Words:
@@ -74,6 +77,17 @@ class Witness:
             payment_id = self._names.id_of(payment)
         except Unknown as unknown:
             return Words(unknown)
+        return await self._told(payment_id)
+
+    async def _reason(self, last: Answer) -> Json:
+        """Why the payment failed that the last answer is; the contract's object does not say it."""
+        payment_id = last.member("id")
+        if last.member("object") != "payment" or not isinstance(payment_id, str):
+            return _NO_PAYMENT
+        detail = await self._told(payment_id)
+        return detail if isinstance(detail, Words) else detail.get("reason")
+
+    async def _told(self, payment_id: str) -> Mapping[str, Json] | Words:
         answer = await self._connection.ask("GET", f"{CONTROL}/payments/{payment_id}")
         if answer.is_refusal or not isinstance(answer.json, dict):
             return Words(answer.error.get("message") or answer.lost or f"status {answer.status}")

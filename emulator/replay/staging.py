@@ -5,13 +5,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from emulator.clock import Wall
+from emulator.domain.accounts import is_well_formed_key
 from emulator.domain.clock_spec import parse_clock
 from emulator.domain.instants import format_instant
 from emulator.replay.cases import account_word
-from emulator.replay.client import Address, Answer, Connection
+from emulator.replay.client import Answer, Client, Connection
 from emulator.replay.performing import CONTROL
 from emulator.replay.receiver import Receiver
 from emulator.replay.results import Case
+
+# Somebody may have pressed Ctrl-C, and waits.
+LONGEST_FAREWELL_S = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +26,7 @@ class Stage:
     same in every run. There accounts are left as they are, since they end with it.
     """
 
-    address: Address
+    client: Client
     is_private: bool
     clock: str
     seed: int
@@ -56,9 +60,9 @@ async def fresh_account(case: Case, stage: Stage, connection: Connection) -> Asy
         word = f"replay_{account_word(case.name)}"
         wanted |= {"test_key": f"test_{word}", "live_key": f"live_{word}"}
     answer = await connection.ask_json("POST", f"{CONTROL}/accounts", wanted)
-    if answer.status != 201:
-        raise NoAccount(answer)
     test_key = str(answer.member("test_key"))
+    if answer.status != 201 or not is_well_formed_key(test_key):
+        raise NoAccount(answer)
     connection.use_key(test_key)
     account = Account(
         id=str(answer.member("id")),
@@ -70,7 +74,8 @@ async def fresh_account(case: Case, stage: Stage, connection: Connection) -> Asy
         yield account
     finally:
         if not account.is_kept:
-            await connection.ask("DELETE", f"{CONTROL}/accounts/{account.id}")
+            path = f"{CONTROL}/accounts/{account.id}"
+            await connection.ask("DELETE", path, within_s=LONGEST_FAREWELL_S)
 
 
 async def _now(connection: Connection, clock: str) -> str:

@@ -6,8 +6,6 @@ import re
 from emulator.scenarios.steps import Json, List, Repeat, Step
 from emulator.scenarios.writing import step_json
 
-LONGEST_TEXT = 110
-
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./:@?=&%+-]*(?<!:)|[0-9.]+(?:ms|s|m|h|d)", re.ASCII)
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
 # What YAML takes for a boolean or for nothing.
@@ -20,8 +18,7 @@ def tell(step: Step) -> str:
         said = {"times": step.times}
     elif isinstance(step, List):
         said = {key: _as_number(value) for key, value in said.items()}
-    text = f"{name}: {_flow(said)}"
-    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
+    return f"{name}: {_flow(said)}"
 
 
 def _as_number(value: str) -> str | int:

@@ -10,6 +10,8 @@ from emulator.replay.results import Failure, Mismatch, PlayedStep, Result
 
 MOST_FAILURE_LINES = 40
 GROUPS_A_ROW = 2
+# However narrow a terminal, so much of a step is told.
+SHORTEST_STEP = 16
 
 _GAP = "   "
 _ANSI = {"red": "31", "green": "32", "dim": "2", "bold": "1"}
@@ -46,12 +48,23 @@ def shown_steps(steps: Sequence[PlayedStep]) -> list[PlayedStep]:
     return [one for step in steps for one in shown.add(step)]
 
 
-def step_line(step: PlayedStep, paint: Paint) -> str:
-    """One line: what came of it, what it was, and which time if it was not the first."""
+def step_line(step: PlayedStep, paint: Paint, width: int | None = None) -> str:
+    """One line: what came of it, what it was, and which time if it was not the first.
+
+    With a `width` a step that went well is cut to it.
+    """
     word, colour = ("FAILED", "red") if step.failure else ("ok", "green")
-    mark = paint(colour, word) + " " * (8 - len(word))
-    outcome = paint("dim", f"  → {step.outcome}") if step.outcome else ""
-    return f"  {mark}{'  ' * len(step.turns)}{step.text}{outcome}{paint('dim', time_text(step))}"
+    head = f"  {paint(colour, word)}{' ' * (8 - len(word))}{'  ' * len(step.turns)}"
+    tail = (f"  → {step.outcome}" if step.outcome else "") + time_text(step)
+    text = step.text
+    if width is not None and step.failure is None:
+        room = width - (2 + 8 + 2 * len(step.turns)) - len(tail)
+        text = _cut(text, max(room, SHORTEST_STEP))
+    return f"{head}{text}{paint('dim', tail)}"
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def time_text(step: PlayedStep) -> str:
@@ -61,8 +74,8 @@ def time_text(step: PlayedStep) -> str:
     return f"  (time {', '.join(map(str, step.turns))})"
 
 
-def step_lines(steps: Sequence[PlayedStep], paint: Paint) -> list[str]:
-    return [step_line(step, paint) for step in shown_steps(steps)]
+def step_lines(steps: Sequence[PlayedStep], paint: Paint, width: int | None = None) -> list[str]:
+    return [step_line(step, paint, width) for step in shown_steps(steps)]
 
 
 def case_line(result: Result, paint: Paint) -> str:

@@ -9,7 +9,7 @@ from textwrap import dedent
 
 from emulator.app.private import private_emulator
 from emulator.clock import SystemWall
-from emulator.replay.client import Address
+from emulator.replay.client import Address, Client
 from emulator.replay.playing import play
 from emulator.replay.receiver import receiving
 from emulator.replay.results import Case, PlayedStep, Result
@@ -81,7 +81,7 @@ async def playing() -> AsyncIterator[Plays]:
     ):
         yield Plays(
             Stage(
-                address=Address.of(base_url),
+                client=Client(Address.of(base_url)),
                 is_private=True,
                 clock=CLOCK,
                 seed=0,

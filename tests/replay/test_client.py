@@ -6,7 +6,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from emulator.replay.client import LARGEST_ANSWER_BYTES, Address, Answer, Connection, Unreachable
+from emulator.replay.client import (
+    LARGEST_ANSWER_BYTES,
+    Address,
+    Answer,
+    Client,
+    Connection,
+    Unreachable,
+)
 from tests.cli.processes import free_port
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
@@ -44,13 +51,16 @@ async def answering(*answers: bytes) -> AsyncIterator[tuple[Server, Connection]]
     server = Server(iter(answers))
     listening = await asyncio.start_server(server.connected, "127.0.0.1", 0)
     server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-    connection = Connection(Address.of(server.url))
-    try:
+    async with Client(Address.of(server.url)).connection() as connection:
         yield server, connection
-    finally:
-        connection.close()
-        listening.close()
-        await asyncio.gather(*server.connections)
+    listening.close()
+    await asyncio.gather(*server.connections)
+
+
+async def ask(url: str, path: str = "/") -> Answer:
+    """One request to an address."""
+    async with Client(Address.of(url)).connection() as connection:
+        return await connection.ask("GET", path)
 
 
 async def test_a_connection_serves_many_requests() -> None:
@@ -59,17 +69,20 @@ async def test_a_connection_serves_many_requests() -> None:
             answer = await connection.ask("GET", "/")
             assert (answer.status, answer.json, answer.is_refusal) == (200, {}, False)
         assert len(server.connections) == 1
-        assert connection.local_host == "127.0.0.1"
 
 
 async def test_a_key_and_a_body_are_sent() -> None:
     async with answering(OK) as (server, connection):
         connection.use_key("test_some_key")
         await connection.ask_json("POST", "/v1/payments", {"note": "ብር"})
-        head = server.heads[0].decode()
-        assert head.startswith("POST /v1/payments HTTP/1.1\r\nhost: 127.0.0.1:")
-        assert "authorization: Bearer test_some_key\r\n" in head
-        assert "content-type: application/json\r\ncontent-length: 17\r\n" in head
+        first, *headers = server.heads[0].decode().lower().splitlines()
+        assert first == "post /v1/payments http/1.1"
+        assert {
+            f"host: {server.url.removeprefix('http://')}",
+            "authorization: bearer test_some_key",
+            "content-type: application/json",
+            "content-length: 17",
+        } <= set(headers)
 
 
 async def test_a_body_in_chunks_is_put_together() -> None:
@@ -84,9 +97,9 @@ async def test_a_body_in_chunks_is_put_together() -> None:
     ("answer", "why"),
     [
         (b"", "the connection was cut before an answer came"),
-        (OK[:30], "the connection was cut in the middle of the answer"),
+        (OK[:30], "the connection was cut before an answer came"),
         (OK[:-1], "the connection was cut in the middle of the answer"),
-        (b"SSH-2.0-OpenSSH\r\n", "what came is no HTTP"),
+        (b"SSH-2.0-OpenSSH\r\n\r\n", "what came is no HTTP"),
         (
             b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % (LARGEST_ANSWER_BYTES * 2)
             + b" " * (LARGEST_ANSWER_BYTES + 1),
@@ -113,20 +126,73 @@ async def test_where_the_server_closes_a_new_connection_is_made() -> None:
         assert len(server.connections) == 2
 
 
+async def test_a_request_that_was_cut_is_not_sent_again() -> None:
+    """Also on a connection that has served before: a fault has struck, and the script is told."""
+    async with answering(OK, b"", OK) as (server, connection):
+        assert (await connection.ask("GET", "/")).status == 200
+        assert (await connection.ask("GET", "/")).lost is not None
+        assert len(server.heads) == 2
+
+
+async def test_a_connection_that_was_closed_while_idle_is_not_used_again() -> None:
+    async with answering(OK, OK) as (server, connection):
+        assert (await connection.ask("GET", "/")).status == 200
+        [first] = server.connections
+        first.cancel()
+        await asyncio.wait([first])
+        server.connections.clear()
+        assert (await connection.ask("GET", "/")).status == 200
+        assert len(server.connections) == 1
+
+
+async def test_an_answer_that_never_comes_is_lost() -> None:
+    async with answering(OK[:-2] + b"}") as (_, connection):
+        lost = await connection.ask("GET", "/", within_s=0.01)
+        assert lost.lost == "none came within 0.01 s"
+
+
+async def test_a_path_goes_out_as_it_is() -> None:
+    async with answering(OK) as (server, connection):
+        await connection.ask("GET", "/v1/payments/..?a=%2F&b=+")
+        assert server.heads[0].startswith(b"GET /v1/payments/..?a=%2F&b=+ HTTP/1.1\r\n")
+
+
+async def test_no_proxy_of_the_user_stands_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    async with answering(OK) as (_, connection):
+        assert (await connection.ask("GET", "/")).status == 200
+
+
+async def test_redirects_are_answers() -> None:
+    redirect = b"HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 2\r\n\r\n{}"
+    async with answering(redirect, OK) as (server, connection):
+        assert (await connection.ask("GET", "/")).status == 302
+        assert len(server.heads) == 1
+
+
+async def test_it_knows_which_of_our_addresses_the_emulator_sees() -> None:
+    async with answering(OK) as (_, connection):
+        await connection.ask("GET", "/")
+        assert connection.local_host == "127.0.0.1"
+
+
 async def test_nobody_there_is_told_in_a_line() -> None:
     port = free_port()
-    with pytest.raises(Unreachable) as raised:
-        await Connection(Address.of(f"http://127.0.0.1:{port}")).ask("GET", "/")
-    assert str(raised.value) == (
-        f"cannot reach the emulator at http://127.0.0.1:{port}: Connection refused"
-    )
+    for host in ("127.0.0.1", "localhost"):
+        with pytest.raises(Unreachable) as raised:
+            await ask(f"http://{host}:{port}")
+        assert str(raised.value) == (
+            f"cannot reach the emulator at http://{host}:{port}: Connection refused"
+        )
 
 
 async def test_a_name_that_nobody_has_is_told_in_a_line() -> None:
-    with pytest.raises(
-        Unreachable, match=r"cannot reach the emulator at http://nobody\.invalid:80"
-    ):
-        await Connection(Address.of("http://nobody.invalid")).ask("GET", "/")
+    for host in ("nobody.invalid", f"{'a' * 64}.invalid", "a..b", "xn--zz-", "999.1.1.1"):
+        with pytest.raises(Unreachable) as raised:
+            await ask(f"http://{host}")
+        assert str(raised.value).startswith(f"cannot reach the emulator at http://{host}:80: ")
+        assert "\n" not in str(raised.value)
 
 
 async def test_speaking_tls_to_who_speaks_none_is_told_in_a_line() -> None:
@@ -136,9 +202,9 @@ async def test_speaking_tls_to_who_speaks_none_is_told_in_a_line() -> None:
 
     listening = await asyncio.start_server(connected, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
-    address = Address.of(f"https://127.0.0.1:{port}")
-    with pytest.raises(Unreachable, match=r"cannot reach the emulator at https://127\.0\.0\.1:"):
-        await Connection(address).ask("GET", "/")
+    told = r"cannot reach the emulator at https://127\.0\.0\.1:\d+: no TLS with it: [A-Z_]+$"
+    with pytest.raises(Unreachable, match=told):
+        await ask(f"https://127.0.0.1:{port}")
     listening.close()
 
 
@@ -157,9 +223,7 @@ def test_an_address_may_have_a_path_and_the_usual_port(url: str, shown: str) -> 
 
 async def test_a_path_in_front_is_kept() -> None:
     async with answering(OK) as (server, _):
-        connection = Connection(Address.of(f"{server.url}/sandbox/"))
-        await connection.ask("GET", "/v1/payments")
-        connection.close()
+        await ask(f"{server.url}/sandbox/", "/v1/payments")
         assert server.heads[0].startswith(b"GET /sandbox/v1/payments HTTP/1.1\r\n")
 
 

@@ -5,7 +5,10 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -208,13 +211,21 @@ def test_nothing_is_played_where_a_file_is_wrong(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stdout) == (2, "")
     lines = ended.stderr.splitlines()
     assert len(lines) == 2
-    assert lines[0].startswith(f"payments-emulator: {tmp_path}/b-case.yaml:4:3: ")
-    assert lines[1].startswith(f"payments-emulator: {tmp_path}/c-case.yaml:4:")
+    assert lines[0].startswith(f"{tmp_path}/b-case.yaml:4:3: ")
+    assert lines[1].startswith(f"{tmp_path}/c-case.yaml:4:")
 
 
 def test_a_file_that_is_named_must_have_a_script(tmp_path: Path) -> None:
     file = write(tmp_path, "rules", None, RULES)
-    assert complaint("replay", file) == f"{file}:1:1: it has no script to play"
+    ended = run("replay", file)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == f"{file}:1:1: it has no script to play\n"
+
+
+def test_other_mistakes_are_told_by_the_program(tmp_path: Path) -> None:
+    ended = run("replay", write(tmp_path, "mine", PASSES), "--seed", "x")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("payments-emulator: flag --seed: ")
 
 
 @pytest.mark.parametrize(
@@ -225,6 +236,8 @@ def test_a_file_that_is_named_must_have_a_script(tmp_path: Path) -> None:
         (["FILE", "--seed", "x"], "flag --seed: found 'x', expected an integer"),
         (["FILE", "-j", "0"], "Invalid value for '-j' / '--jobs': 0 is not in the range"),
         (["FILE", "--fail-under", "101"], "Invalid value for '--fail-under': 101"),
+        (["FILE", "--fail-under", "nan"], "Invalid value for '--fail-under': nan is no number"),
+        (["FILE", "--url", "http://me:pw@host.test"], "flag --url: a user and a password cannot"),
         (["FILE", "--url", "localhost:8080"], "flag --url: found 'localhost:8080', expected an"),
         (["FILE", "--url", "http://ብር.et"], "flag --url: found 'http://ብር.et', expected an"),
         (
@@ -257,6 +270,81 @@ def test_who_is_no_emulator_is_told_in_a_line(tmp_path: Path, server: Server) ->
     )
 
 
+@contextmanager
+def somebody_else(*answers: tuple[int, bytes]) -> Iterator[str]:
+    """The URL of another program, which has these answers in store and says the last for ever."""
+    left = list(answers)
+
+    class Handler(BaseHTTPRequestHandler):
+        def handle_one_request(self) -> None:
+            super().handle_one_request()
+            self.close_connection = True
+
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("content-length") or 0))
+            status, body = left.pop(0) if len(left) > 1 else left[0]
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET  # noqa: N815 - as the library calls it
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        serving_it = threading.Thread(target=server.serve_forever)
+        serving_it.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            serving_it.join()
+
+
+HEALTHY = (200, b'{"status":"ok","version":"0"}')
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"status":"ok"}', b"<html>", b"[" * 100_000, b"\xff", b'"ok"', b'{"status":"down"}']
+)
+def test_who_only_looks_healthy_is_no_emulator(tmp_path: Path, body: bytes) -> None:
+    file = write(tmp_path, "mine", PASSES)
+    with somebody_else((200, body)) as other:
+        told = complaint("replay", file, "--url", other)
+    assert told == f"no emulator answers at {other}: status 200 from /_emulator/health"
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ((404, b'{"error":{"code":"route_not_found"}}'), "404 route_not_found"),
+        ((201, '{"id":"acct_1","test_key":"ብር\\n"}'.encode()), "201"),
+        ((201, b"[]"), "201"),
+    ],
+)
+def test_who_makes_no_account_fails_the_case(
+    tmp_path: Path, answer: tuple[int, bytes], told: str
+) -> None:
+    file = write(tmp_path, "mine", PASSES)
+    with somebody_else(HEALTHY, answer) as other:
+        code, printed = replay(file, "--url", other)
+    assert code == 1
+    assert f"{file}:1:1: the account of the case was refused: {told}\n" in printed
+
+
+def test_what_was_played_is_told_also_where_a_file_cannot_be_written(tmp_path: Path) -> None:
+    write(tmp_path, "a-case", PASSES)
+    write(tmp_path, "b-case", FAILS)
+    results = tmp_path / "is-gone" / "results.xml"
+    (tmp_path / "is-gone").symlink_to("/proc/self")
+    ended = run("replay", str(tmp_path), "--junit", str(results))
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"payments-emulator: flag --junit: cannot write '{results}'")
+    assert "status of order is not as expected" in ended.stdout
+    assert "2 cases: 1 passed, 1 failed" in ended.stdout
+
+
 def test_ctrl_c_ends_it_quietly(tmp_path: Path) -> None:
     slow = "\n- create: {as: order}\n- fault: {then: {latency: 5m}}\n- retrieve: order\n"
     with subprocess.Popen(
@@ -275,6 +363,30 @@ def test_ctrl_c_ends_it_quietly(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         told = process.stderr.read()
     assert (process.returncode, told.strip()) == (130, "")
+
+
+def test_ctrl_c_twice_leaves_no_account_behind(tmp_path: Path, server: Server) -> None:
+    """As when the program that started it passes on what it has got itself."""
+    before = server.request("GET", "/_emulator/accounts").json
+    slow = "\n- create: {as: order}\n- fault: {then: {latency: 5m}}\n- retrieve: order\n"
+    with subprocess.Popen(
+        [*COMMAND, "replay", write(tmp_path, "mine", slow), "--url", url(server)],
+        cwd=REPOSITORY,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for line in process.stdout:
+            if "fault" in line:
+                break
+        for _ in range(3):
+            process.send_signal(signal.SIGINT)
+        told = process.stderr.read()
+    assert (process.returncode, told.strip()) == (130, "")
+    assert server.request("GET", "/_emulator/accounts").json == before
 
 
 def test_nobody_has_to_read_it_to_its_end(tmp_path: Path) -> None:
@@ -366,6 +478,9 @@ def test_a_recording_that_cannot_be_had_is_told_in_a_line(server: Server) -> Non
     assert complaint("record", "--url", url(server), "--key", "nonsense") == (
         "flag --key: expected test_ or live_ and 4 to 128 letters, digits or _"
     )
+    with somebody_else((200, b"<html>")) as other:
+        told = complaint("record", "--url", other)
+    assert told == f"{other} gives no recording: what came is no YAML"
     nobody = f"http://127.0.0.1:{free_port()}"
     assert complaint("record", "--url", nobody) == (
         f"cannot reach the emulator at {nobody}: Connection refused"
@@ -377,7 +492,15 @@ def test_a_replay_loads_no_template_unless_there_is_a_report(tmp_path: Path) -> 
     command = (sys.executable, "-X", "importtime", "-m", "emulator")
     imported = run("replay", file, command=command).stderr
     assert "uvicorn" in imported
-    for heavy in ("jinja2", "httpx", "xml.etree.ElementTree"):
+    for heavy in ("jinja2", "xml.etree.ElementTree"):
+        assert not re.search(rf"\| +{re.escape(heavy)}$", imported, re.MULTILINE), heavy
+
+
+def test_a_mistake_in_a_file_is_told_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
+    file = write(tmp_path, "mine", "\n- creat: {}\n")
+    command = (sys.executable, "-X", "importtime", "-m", "emulator")
+    imported = run("replay", file, command=command).stderr
+    for heavy in ("uvicorn", "httpx", "httpcore"):
         assert not re.search(rf"\| +{re.escape(heavy)}$", imported, re.MULTILINE), heavy
 
 

@@ -56,6 +56,11 @@ def test_a_list_has_a_line_for_each_entry_and_a_mark_where_they_differ() -> None
     ]
 
 
+def test_what_is_told_in_words_is_never_cut() -> None:
+    words = Words("no whole answer: the connection was cut in the middle of the answer")
+    assert marked("completed", words) == [("|", "completed", f"({words})")]
+
+
 def test_nothing_beside_something_is_a_list_without_lines() -> None:
     assert marked([], ["created"]) == [(">", "", "created")]
     assert marked(["created"], []) == [("<", "created", "")]

@@ -14,6 +14,7 @@ TWO = """
 - list: {limit: 1}
 """
 STRUCK = "- fault: {then: {status: 429, retry_after: 9}}\n- create: {}\n"
+PAID = '- create: {as: order}\n- pay: {payment: order, phone: "0900000002"}\n'
 DROPPED = "- fault: {then: {drop: true}}\n- create: {}\n"
 
 MET = [
@@ -31,6 +32,9 @@ MET = [
     (STRUCK, "http_status: 429, code: rate_limit_exceeded, retry_after: 9, param: null"),
     ("- create: {amount: 1}\n", "http_status: 400, code: invalid_amount, param: amount"),
     (DROPPED, "lost: true"),
+    (PAID, "status: failed, reason: insufficient_balance"),
+    (f"{PAID}- retrieve: order\n", "status: failed, reason: insufficient_balance"),
+    ("- create: {}\n", "reason: null"),
 ]
 
 NOT_MET = [
@@ -63,13 +67,22 @@ NOT_MET = [
     (
         DROPPED,
         "http_status: 201",
-        {"http_status": ["(no whole answer: the connection was cut before…"]},
+        {"http_status": ["(no whole answer: the connection was cut before an answer came)"]},
     ),
     ("- create: {}\n", "payments: []", {"payments": ["(the last answer is no list)"]}),
     ("- create: {}\n", "has_more: true", {"has_more": ["(the last answer is no list)"]}),
     ("", "http_status: 200", {"http_status": ["(no request came before)"]}),
     ("- advance: 1s\n", "http_status: 200", {"http_status": ["(no request came before)"]}),
     ("", "events: [payment.created]", {"events": [""]}),
+    (PAID, "reason: timeout", {"reason": ["insufficient_balance"]}),
+    (TWO, "reason: null", {"reason": ["(the last answer is no payment)"]}),
+    (STRUCK, "reason: null, http_status: 429", {"reason": ["(the last answer is no payment)"]}),
+    (
+        DROPPED,
+        "reason: null, lost: true",
+        {"reason": ["(no whole answer: the connection was cut before an answer came)"]},
+    ),
+    ("", "reason: null", {"reason": ["(no request came before)"]}),
 ]
 
 

@@ -18,10 +18,10 @@ PLAIN = Paint(is_on=False)
 
 
 def printed(
-    cases: Sequence[Case], *, shows_steps: bool, live_width: int | None = None
+    cases: Sequence[Case], *, shows_steps: bool, width: int | None = None
 ) -> tuple[Printer, list[str]]:
     written: list[str] = []
-    printer = Printer(cases, written.append, PLAIN, shows_steps=shows_steps, live_width=live_width)
+    printer = Printer(cases, written.append, PLAIN, shows_steps=shows_steps, width=width)
     return printer, written
 
 
@@ -88,12 +88,33 @@ def test_a_case_that_is_first_in_order_is_told_of_while_it_is_played() -> None:
 
 def test_on_a_terminal_the_line_of_a_case_changes_until_it_has_ended() -> None:
     one = result("one")
-    printer, written = printed([one.case], shows_steps=False, live_width=24)
+    printer, written = printed([one.case], shows_steps=False, width=24)
     told(printer, one)
     assert written == [
         "\r\x1b[K        one  step 1 of ",
         "\r\x1b[Kok      one  1 step\n",
     ]
+
+
+def test_on_a_terminal_a_long_line_is_cut_but_for_that_of_the_failure() -> None:
+    text = f"create: {{metadata: {{note: {'a' * 100}}}}}"
+    ended = result(
+        steps=(played(1, text=text, turns=(1,)), played(2, text=text, failure=failure())),
+        failure=failure(),
+    )
+    for shows_steps in (True, False):
+        lines = {}
+        for width in (None, 60, 10):
+            printer, written = printed([ended.case], shows_steps=shows_steps, width=width)
+            told(printer, ended)
+            printer.print_failures()
+            lines[width] = [line for line in "".join(written).splitlines() if "create: {" in line]
+        ok, failed_line = lines[None]
+        assert ok == f"  ok        {text}  → 0 effects"
+        assert failed_line == f"  FAILED  {text}  → 0 effects"
+        cut = "  ok        create: {metadata: {note: aaaaaaaa…  → 0 effects"
+        assert (len(cut), lines[60]) == (60, [cut, failed_line])
+        assert lines[10] == ["  ok        create: {metada…  → 0 effects", failed_line]
 
 
 def test_steps_that_are_repeated_are_counted_each_time() -> None:

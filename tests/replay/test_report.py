@@ -212,3 +212,12 @@ def test_each_text_stands_out_from_what_it_stands_on() -> None:
         pairs += [("card", "completed-ink"), ("sunk", "failed-ink")]
         for ground, text in pairs:
             assert contrast(colours[ground], colours[text]) >= 4.5, (ground, text)
+
+
+def test_of_a_long_comparison_the_first_lines_are_shown() -> None:
+    rows = side_by_side([f"entry {number}" for number in range(MOST_SHOWN + 1)], [])
+    why = failure(mismatches=(Mismatch(place=HERE, subject="events", rows=rows),))
+    text = Page(html(failed("bad", why))).text
+    assert f"The first {MOST_SHOWN} of {MOST_SHOWN + 1} are shown." in text
+    assert f"entry {MOST_SHOWN - 1}" in text
+    assert f"entry {MOST_SHOWN}" not in text.replace(f"entry {MOST_SHOWN - 1}", "")

@@ -1,0 +1,47 @@
+"""How a command that ends by itself runs its coroutine, and how Ctrl-C ends that."""
+
+import signal
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def run_loop(main: Coroutine[object, object, T]) -> T:
+    """Raises KeyboardInterrupt when all has been tidied up after one."""
+    import asyncio
+
+    from emulator.cli.commands import loop_factory
+
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        loop = runner.get_loop()
+        task = loop.create_task(main)
+        try:
+            with _interrupted_once(lambda: loop.call_soon_threadsafe(task.cancel)):
+                return loop.run_until_complete(task)
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+
+
+@contextmanager
+def _interrupted_once(end: Callable[[], object]) -> Iterator[None]:
+    """Let Ctrl-C end what goes on here in good order, which a second one must not spoil.
+
+    It may well come twice: from the terminal, and from the program that has started this one.
+    """
+    usual = signal.getsignal(signal.SIGINT)
+    if usual is not signal.default_int_handler:  # ignored, in the background of a shell
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        end()
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is interrupt:
+            signal.signal(signal.SIGINT, usual)
