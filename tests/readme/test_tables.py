@@ -7,7 +7,8 @@ import httpx
 import pytest
 
 from emulator.api.authentication import bearer_key
-from emulator.api.bodies import read_optional_object, read_source
+from emulator.api.bodies import read_optional_object
+from emulator.api.sources import read_source
 from emulator.api.errors import ANSWERS
 from emulator.app.gateway import HEALTH
 from emulator.control.app import build

@@ -438,7 +438,7 @@ def test_a_chance_may_be_written_as_json_writes_small_numbers() -> None:
         ("{}", 1, 1, None, "a fault rule must have 'then': what goes wrong, such as {status"),
         ('{"when": {}}', 1, 1, None, "a fault rule must have 'then': what goes wrong"),
         ('{"then": {}}', 1, 10, "then", NOTHING),
-        ('{"when": null, "then": {"drop": true}}', 1, 10, "when", "when must be a mapping"),
+        ('{"when": [], "then": {"drop": true}}', 1, 10, "when", "when must be a mapping"),
         ('{"when": {"nth": 0}, "then": {"drop": true}}', 1, 18, "when", f"nth {COUNT}, not 0"),
         ('{"then": {"drop": true}, "times": 0}', 1, 35, "times", "times must be a whole"),
         ('{"thn": {"drop": true}, "then": {"drop": true}}', 1, 2, None, "a fault rule has no"),

@@ -6,19 +6,14 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.async_api import Page
 
 WCAG = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
-# Nothing else depends on light and dark.
-COLOURS = ("color-contrast", "link-in-text-block")
 
 _OPTIONS: dict[str, Any] = {
-    # What is drawn by `::before` lies beside the text, as a test proves; axe cannot tell.
-    "checks": {"color-contrast": {"options": {"ignorePseudo": True}}},
-    "resultTypes": ["violations", "incomplete"],
-}
-_EVERYTHING = {
-    **_OPTIONS,
     "runOnly": [*WCAG, "best-practice"],
     # Part of WCAG 2.2 AA, and off unless it is asked for.
     "rules": {"target-size": {"enabled": True}},
+    # What is drawn by `::before` lies beside the text, as a test proves; axe cannot tell.
+    "checks": {"color-contrast": {"options": {"ignorePseudo": True}}},
+    "resultTypes": ["violations", "incomplete"],
 }
 _RUN = """async (options) => {
   const results = await axe.run(options);
@@ -58,10 +53,9 @@ async def bring_axe(page: Page) -> None:
     await page.evaluate(AXE_SCRIPT)
 
 
-async def axe_findings(page: Page, *, only_colours: bool = False) -> list[str]:
+async def axe_findings(page: Page) -> list[str]:
     """Every violation, and everything that axe could not decide."""
-    options = {**_OPTIONS, "runOnly": list(COLOURS)} if only_colours else _EVERYTHING
-    return list(await page.evaluate(_RUN, options))
+    return list(await page.evaluate(_RUN, _OPTIONS))
 
 
 async def text_on_decorations(page: Page) -> list[str]:

@@ -23,6 +23,7 @@ from tests.checkout.browsing import REPOSITORY, Merchant
 SCREENSHOTS = REPOSITORY / "artifacts" / "checkout"
 LANGUAGES = ("en", "am")
 Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 CATALOGUES: dict[str, dict[str, str]] = {
     language: json.loads(
         (data_directory("templates") / "checkout" / f"{language}.json").read_text("utf-8")
@@ -39,8 +40,6 @@ class Device:
     height: int
     has_script: bool = True
     language: str = "en"
-    scheme: Scheme = "light"
-    is_calm: bool = True
     scale: float = 1
 
     def without_script(self) -> "Device":
@@ -74,6 +73,12 @@ class Record:
         page.on("response", self._receive)
         page.on("console", self._hear)
         page.on("pageerror", self._fail)
+
+    def forget(self, page: Page) -> None:
+        page.remove_listener("request", self._ask)
+        page.remove_listener("response", self._receive)
+        page.remove_listener("console", self._hear)
+        page.remove_listener("pageerror", self._fail)
 
     # Playwright takes no bound methods of built-in types, such as `requests.append`.
     def _ask(self, request: Request) -> None:
@@ -181,47 +186,65 @@ OpenTab = Callable[..., AbstractAsyncContextManager[Tab]]
 
 
 class Windows:
-    """The browser's windows, one for each kind of device, in which tabs are opened and closed.
+    """The browser's windows, one for each kind of device, each with a tab that is used again.
 
-    A window of its own for every test would cost twice the time. The pages keep nothing in the
-    browser but the files that never change; a test for which they matter asks for a `cold` one.
+    A tab of its own for every test would cost as much as three pages do, and a window twice that.
+    The pages keep nothing in the browser but the files that never change. A test for which they
+    matter, or which changes the tab itself, asks for a `cold` one.
     """
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
         self._contexts: dict[Device, BrowserContext] = {}
+        self._idle: dict[Device, Page] = {}
 
     @asynccontextmanager
     async def tab(
         self, merchant: Merchant, device: Device = PHONE, *, is_cold: bool = False
     ) -> AsyncIterator[Tab]:
-        """A fresh tab; by its end it must not have complained, nor gone anywhere else."""
+        """A quiet tab; by its end it must not have complained, nor gone anywhere else."""
         record = Record()
-        context = await (self._open(device) if is_cold else self._kept(device, merchant))
-        tab = Tab(page=await context.new_page(), merchant=merchant, device=device, record=record)
-        record.follow(tab.page)
+        page = await (self._cold(device) if is_cold else self._kept(device))
+        record.follow(page)
+        has_ended_well = False
         try:
-            yield tab
+            yield Tab(page=page, merchant=merchant, device=device, record=record)
+            has_ended_well = True
         finally:
-            for page in record.pages:
+            for other in record.pages[1:]:
+                await other.close()
+            if is_cold:
+                await page.context.close()
+            elif has_ended_well and device not in self._idle:
+                await self._rest(page, merchant, record)
+                self._idle[device] = page
+            else:
                 await page.close()
         assert record.strangers(merchant.checkout, merchant.shop.base) == []
         assert record.unexpected() == []
 
-    async def _kept(self, device: Device, merchant: Merchant) -> BrowserContext:
+    async def _rest(self, page: Page, merchant: Merchant, record: Record) -> None:
+        """Leave the checkout for a page that does nothing."""
+        await page.unroute_all()
+        if not page.url.startswith(merchant.shop.base):
+            await page.goto(merchant.shop.base)
+        record.forget(page)
+
+    async def _kept(self, device: Device) -> Page:
+        if device in self._idle:
+            return self._idle.pop(device)
         if device not in self._contexts:
             self._contexts[device] = await self._open(device)
-            # Without a page of the same site a browser ends the process that draws it.
-            page = await self._contexts[device].new_page()
-            await page.goto(merchant.shop.base)
-        return self._contexts[device]
+        return await self._contexts[device].new_page()
+
+    async def _cold(self, device: Device) -> Page:
+        return await (await self._open(device)).new_page()
 
     async def _open(self, device: Device) -> BrowserContext:
         return await self._browser.new_context(
             java_script_enabled=device.has_script,
             viewport={"width": device.width, "height": device.height},
             device_scale_factor=device.scale,
-            color_scheme=device.scheme,
-            reduced_motion="reduce" if device.is_calm else "no-preference",
+            reduced_motion="reduce",
             locale=device.language,
         )

@@ -6,6 +6,7 @@ from playwright.async_api import expect
 from tests.checkout.browser.tabs import (
     LANGUAGES,
     PHONE,
+    SCHEMES,
     SCREENSHOTS,
     Device,
     OpenTab,
@@ -96,21 +97,22 @@ async def test_the_language_can_be_asked_for_in_the_address(customer: Tab) -> No
 
 
 async def test_waiting_moves_only_for_those_who_like_it(open_tab: OpenTab) -> None:
-    moving = Device(width=360, height=740, is_calm=False)
-    for device, expected in ((PHONE, "none"), (moving, "pulse")):
-        async with open_tab(device) as customer:
-            payment = await customer.merchant.create()
-            await customer.merchant.pay(payment, **ON_PHONE)
-            await customer.open(payment)
-            dot = customer.page.locator(".pulse i").first
-            await expect(dot).to_have_css("animation-name", expected)
+    async with open_tab(is_cold=True) as customer:
+        payment = await customer.merchant.create()
+        await customer.merchant.pay(payment, **ON_PHONE)
+        await customer.open(payment)
+        dot = customer.page.locator(".pulse i").first
+        await expect(dot).to_have_css("animation-name", "none")
+        await customer.page.emulate_media(reduced_motion="no-preference")
+        await expect(dot).to_have_css("animation-name", "pulse")
 
 
 async def test_the_dark_is_dark(open_tab: OpenTab) -> None:
     grounds = []
-    for device in (PHONE, Device(width=360, height=740, scheme="dark")):
-        async with open_tab(device) as customer:
-            await customer.open(await customer.merchant.create())
+    async with open_tab(is_cold=True) as customer:
+        await customer.open(await customer.merchant.create())
+        for scheme in SCHEMES:
+            await customer.page.emulate_media(color_scheme=scheme)
             grounds.append(
                 await customer.page.evaluate(
                     "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"

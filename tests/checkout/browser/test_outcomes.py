@@ -1,7 +1,7 @@
 """Every way that a payment can go, by click: on phone and desktop, with scripts and without."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import cycle
 
 import pytest
@@ -10,18 +10,39 @@ from tests.checkout.browser.tabs import DESKTOP, PHONE, Device, OpenTab, Tab
 
 Step = Callable[[Tab], Awaitable[None]]
 
-# Each way is gone on a phone and on a desktop, once in each language; scripts take turns.
-PHONES = (PHONE, PHONE.without_script().speaking("am"), PHONE.speaking("am"))
-DESKTOPS = (DESKTOP.speaking("am"), DESKTOP, DESKTOP.without_script())
+# A phone, and a desktop that has nothing in common with it: what is gone on both of a pair is gone
+# on either width, in either language, with scripts and without.
+PAIRS = (
+    (PHONE, DESKTOP.without_script().speaking("am")),
+    (PHONE.without_script().speaking("am"), DESKTOP),
+    (PHONE.speaking("am"), DESKTOP.without_script()),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """How a payment was paid, if it was, and at which of its pages the customer comes in."""
+
+    paid_by: dict[str, str] = field(default_factory=dict)
+    rest: str = ""
+
+
+AT_CHOICE = Start()
+ON_FORM = Start(rest="?method=telebirr")
+AT_BANKS = Start(rest="?method=bank_transfer")
+ASKED_BY_TELEBIRR = Start(paid_by={"method": "telebirr", "phone": "0911223344"}, rest="/wait")
+ASKED_BY_MPESA = Start(paid_by={"method": "mpesa", "phone": "0711223344"}, rest="/wait")
+AT_BANK = Start(paid_by={"method": "bank_transfer", "bank": "gelada_test"}, rest="/bank")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """What a customer does from the choice of a method on, and where it leads.
+    """What a customer does from a page on, and where it leads.
 
     It ends at the address of the shop that is named, or stays on a page that says so.
     """
 
+    start: Start
     steps: tuple[str | Step, ...]
     status: str
     leaves_for: str | None = None
@@ -52,52 +73,74 @@ def lets_pass(seconds: int) -> Step:
     return let_pass
 
 
-def paid(*steps: str | Step) -> Way:
-    return Way(steps=steps, status="completed", leaves_for="success_url")
+def paid(*steps: str | Step, start: Start = AT_CHOICE) -> Way:
+    return Way(start=start, steps=steps, status="completed", leaves_for="success_url")
 
 
-def cancelled(*steps: str | Step) -> Way:
-    return Way(steps=steps, status="failed", leaves_for="cancel_url")
+def cancelled(*steps: str | Step, start: Start = AT_CHOICE) -> Way:
+    return Way(start=start, steps=steps, status="failed", leaves_for="cancel_url")
 
 
-def left(*steps: str | Step) -> Way:
-    return Way(steps=steps, status="pending", leaves_for="cancel_url")
+def left(*steps: str | Step, start: Start = AT_CHOICE) -> Way:
+    return Way(start=start, steps=steps, status="pending", leaves_for="cancel_url")
 
 
-def failed(*steps: str | Step, reason: str) -> Way:
-    return Way(steps=steps, status="failed", reads=("not_completed", reason))
+def failed(*steps: str | Step, reason: str, start: Start = AT_CHOICE) -> Way:
+    return Way(start=start, steps=steps, status="failed", reads=("not_completed", reason))
 
 
-def by_number(method: str, prefix: str) -> dict[str, Way]:
-    """The four test numbers of a method, each chosen by a click."""
+def by_number() -> dict[str, tuple[Way, Way]]:
+    """The four test numbers, each chosen by a click: of one method on each device of a pair."""
 
-    def fill_in(last: int) -> tuple[str, ...]:
-        return f"method-{method}", f"number-{prefix}0000000{last}", "pay"
+    def telebirr(last: int) -> tuple[str, ...]:
+        return "method-telebirr", f"number-090000000{last}", "pay"
 
+    def mpesa(last: int) -> tuple[str, ...]:
+        return "method-mpesa", f"number-070000000{last}", "pay"
+
+    times_out = lets_pass(30)
     return {
-        f"{method} number that completes": paid(*fill_in(1)),
-        f"{method} number without balance": failed(*fill_in(2), reason="insufficient"),
-        f"{method} number that times out": failed(*fill_in(3), lets_pass(30), reason="timed_out"),
-        f"{method} number that cancels": cancelled(*fill_in(4)),
+        "number that completes": (paid(*telebirr(1)), paid(*mpesa(1))),
+        "number without balance": (
+            failed(*mpesa(2), reason="insufficient"),
+            failed(*telebirr(2), reason="insufficient"),
+        ),
+        "number that times out": (
+            failed(*telebirr(3), times_out, reason="timed_out"),
+            failed(*mpesa(3), times_out, reason="timed_out"),
+        ),
+        "number that cancels": (cancelled(*mpesa(4)), cancelled(*telebirr(4))),
+    }
+
+
+def by_handset() -> dict[str, tuple[Way, Way]]:
+    """A number of their own, and an answer by key on one device, on the screen on the other."""
+    telebirr = ("method-telebirr", types("0911223344"), "pay")
+    mpesa = ("method-mpesa", types("+251 711 223344"), "pay")
+    return {
+        "approved on the phone": (
+            paid(*telebirr, "answer-approve"),
+            paid(*mpesa, presses_on_screen("menu_approve")),
+        ),
+        "cancelled on the phone": (
+            cancelled(*mpesa, presses_on_screen("cancel")),
+            cancelled(*telebirr, "answer-cancel"),
+        ),
     }
 
 
 def on_handset() -> dict[str, Way]:
-    """Every answer of the simulated phone, half of them with each method."""
-    telebirr = ("method-telebirr", types("0911223344"), "pay")
-    mpesa = ("method-mpesa", types("+251 711 223344"), "pay")
+    """Every other answer of the simulated phone, half of them with each method."""
     return {
-        "approved with a key": paid(*telebirr, "answer-approve"),
-        "approved on the screen": paid(*mpesa, presses_on_screen("menu_approve")),
-        "cancelled with a key": cancelled(*mpesa, "answer-cancel"),
-        "cancelled on the screen": cancelled(*telebirr, presses_on_screen("cancel")),
-        "wrong PIN": failed(*telebirr, "answer-wrong_pin", reason="wrong_pin"),
+        "wrong PIN": failed("answer-wrong_pin", reason="wrong_pin", start=ASKED_BY_TELEBIRR),
         "insufficient balance": failed(
-            *mpesa, "answer-insufficient_balance", reason="insufficient"
+            "answer-insufficient_balance", reason="insufficient", start=ASKED_BY_MPESA
         ),
-        "ignored for too long": failed(*mpesa, "answer-ignore", lets_pass(30), reason="timed_out"),
+        "ignored for too long": failed(
+            "answer-ignore", lets_pass(30), reason="timed_out", start=ASKED_BY_MPESA
+        ),
         "ignored, then asked again": paid(
-            *telebirr, "answer-ignore", "show-menu", "answer-approve"
+            "answer-ignore", "show-menu", "answer-approve", start=ASKED_BY_TELEBIRR
         ),
     }
 
@@ -108,34 +151,34 @@ def at_bank() -> dict[str, Way]:
 
     return {
         "bank approves": paid(*asked("walia"), "answer-approve"),
-        "bank finds no balance": failed(
-            *asked("gelada"), "answer-insufficient_balance", reason="insufficient"
-        ),
-        "bank declines": failed(*asked("semien"), "answer-decline", reason="declined"),
-        "cancelled at the bank": cancelled(*asked("walia"), "answer-cancel"),
-        "bank left and reopened": paid(
-            *asked("gelada"), "leave-bank", "open-bank", "answer-approve"
-        ),
         "bank out of order": failed(*asked("fidel"), reason="provider_error"),
+        "bank finds no balance": failed(
+            "answer-insufficient_balance", reason="insufficient", start=AT_BANK
+        ),
+        "bank declines": failed("answer-decline", reason="declined", start=AT_BANK),
+        "cancelled at the bank": cancelled("answer-cancel", start=AT_BANK),
+        "bank left and reopened": paid("leave-bank", "open-bank", "answer-approve", start=AT_BANK),
     }
 
 
 WAYS = {
-    **by_number("telebirr", "09"),
-    **by_number("mpesa", "07"),
     **on_handset(),
     **at_bank(),
     "cancel button on the choice": left("cancel"),
-    "cancel button on a form": left("method-telebirr", "cancel"),
-    "cancel button at the banks": left("method-bank_transfer", "cancel"),
+    "cancel button on a form": left("cancel", start=ON_FORM),
+    "cancel button at the banks": left("cancel", start=AT_BANKS),
     "another method after all": paid(
         "method-mpesa", "other-method", "method-telebirr", "number-0900000001", "pay"
     ),
 }
+GONE_ONCE_EACH = {**by_number(), **by_handset()}
+GONE_ON_BOTH = {name: (way, way) for name, way in WAYS.items()}
 GONE = [
     (name, way, device)
-    for devices in (PHONES, DESKTOPS)
-    for (name, way), device in zip(WAYS.items(), cycle(devices), strict=False)
+    for (name, ways), devices in zip(
+        {**GONE_ONCE_EACH, **GONE_ON_BOTH}.items(), cycle(PAIRS), strict=False
+    )
+    for way, device in zip(ways, devices, strict=True)
 ]
 
 
@@ -146,7 +189,9 @@ GONE = [
 async def test_every_way_leads_where_it_should(open_tab: OpenTab, way: Way, device: Device) -> None:
     async with open_tab(device) as customer:
         payment = await customer.merchant.create()
-        await customer.open(payment)
+        if way.start.paid_by:
+            await customer.merchant.pay(payment, **way.start.paid_by)
+        await customer.open(payment, way.start.rest)
         await walk(customer, way.steps)
         if way.leaves_for is None:
             await customer.reads(*way.reads)

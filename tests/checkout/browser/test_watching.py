@@ -2,9 +2,10 @@
 
 import asyncio
 
-from tests.checkout.browser.tabs import Tab
+from tests.checkout.browser.tabs import OpenTab, Tab
 
 MANY_TABS = 8
+LEAVES_WITHIN_MS = 5_000
 NO_BEFOREUNLOAD = """
 const add = window.addEventListener.bind(window);
 window.addEventListener = (kind, ...rest) => kind === "beforeunload" || add(kind, ...rest);
@@ -12,26 +13,30 @@ window.addEventListener = (kind, ...rest) => kind === "beforeunload" || add(kind
 
 
 async def test_the_news_does_not_overtake_a_form_where_a_browser_tells_of_no_leaving(
-    customer: Tab,
+    open_tab: OpenTab,
 ) -> None:
     """As on iOS, where `beforeunload` never fires."""
-    await customer.page.add_init_script(NO_BEFOREUNLOAD)
-    for _ in range(5):
+    async with open_tab(is_cold=True) as customer:
+        await customer.page.add_init_script(NO_BEFOREUNLOAD)
+        for _ in range(4):
+            payment = await customer.merchant.create(methods=["telebirr"])
+            await customer.open(payment)
+            await customer.type_phone("0900000001")
+            await customer.click("pay")
+            await customer.leaves_for(customer.merchant.shop.success_url)
+
+
+async def test_a_submit_that_is_stopped_leaves_the_page_alive(open_tab: OpenTab) -> None:
+    async with open_tab(is_cold=True) as customer:
+        await customer.page.clock.install()
         payment = await customer.merchant.create(methods=["telebirr"])
         await customer.open(payment)
-        await customer.type_phone("0900000001")
+        await customer.type_phone("0911223344")
+        await customer.page.evaluate("addEventListener('submit', (form) => form.preventDefault())")
         await customer.click("pay")
-        await customer.leaves_for(customer.merchant.shop.success_url)
-
-
-async def test_a_submit_that_is_stopped_leaves_the_page_alive(customer: Tab) -> None:
-    payment = await customer.merchant.create(methods=["telebirr"])
-    await customer.open(payment)
-    await customer.type_phone("0911223344")
-    await customer.page.evaluate("addEventListener('submit', (form) => form.preventDefault())")
-    await customer.click("pay")
-    await customer.merchant.pay(payment, method="telebirr", phone="0911223344")
-    await customer.is_on("waiting")
+        await customer.merchant.pay(payment, method="telebirr", phone="0911223344")
+        await customer.page.clock.fast_forward(LEAVES_WITHIN_MS)
+        await customer.is_on("waiting")
 
 
 async def test_many_tabs_do_not_wait_for_each_other(customer: Tab) -> None:
