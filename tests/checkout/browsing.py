@@ -27,6 +27,9 @@ _CHROMIUM_ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # One process draws all pages of a window: to start one for each costs a fifth of the time.
+    "--renderer-process-limit=1",
+    "--disable-site-isolation-trials",
 ]
 _READY_WITHIN_S = 30.0
 

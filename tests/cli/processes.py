@@ -28,6 +28,13 @@ AS_NOBODY = (
     "if os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
     "from emulator.cli import main; main()",
 )
+# A shell that starts tests in its background lets them, and all that they start, ignore Ctrl-C.
+HEARS_CTRL_C = (
+    sys.executable,
+    "-c",
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    "from emulator.cli import main; main()",
+)
 FREE_PORTS = ("--port", "0", "--checkout-port", "0")
 # A process that hangs is a failed test and must not become a hanging one.
 HANGS_AFTER_S = 60

@@ -8,8 +8,8 @@ import pytest
 
 from emulator.api.authentication import bearer_key
 from emulator.api.bodies import read_optional_object
-from emulator.api.sources import read_source
 from emulator.api.errors import ANSWERS
+from emulator.api.sources import read_source
 from emulator.app.gateway import HEALTH
 from emulator.control.app import build
 from emulator.domain.durations import UNIT_MS

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from emulator.cli.commands import Mistake, cli
 from tests.cli.processes import (
     COMMAND,
+    HEARS_CTRL_C,
     REPOSITORY,
     Server,
     environment,
@@ -348,7 +349,7 @@ def test_what_was_played_is_told_also_where_a_file_cannot_be_written(tmp_path: P
 def test_ctrl_c_ends_it_quietly(tmp_path: Path) -> None:
     slow = "\n- create: {as: order}\n- fault: {then: {latency: 5m}}\n- retrieve: order\n"
     with subprocess.Popen(
-        [*COMMAND, "replay", write(tmp_path, "mine", slow)],
+        [*HEARS_CTRL_C, "replay", write(tmp_path, "mine", slow)],
         cwd=REPOSITORY,
         env=environment(),
         stdout=subprocess.PIPE,
@@ -370,7 +371,7 @@ def test_ctrl_c_twice_leaves_no_account_behind(tmp_path: Path, server: Server) -
     before = server.request("GET", "/_emulator/accounts").json
     slow = "\n- create: {as: order}\n- fault: {then: {latency: 5m}}\n- retrieve: order\n"
     with subprocess.Popen(
-        [*COMMAND, "replay", write(tmp_path, "mine", slow), "--url", url(server)],
+        [*HEARS_CTRL_C, "replay", write(tmp_path, "mine", slow), "--url", url(server)],
         cwd=REPOSITORY,
         env=environment(),
         stdout=subprocess.PIPE,

@@ -206,10 +206,11 @@ class Windows:
         record = Record()
         page = await (self._cold(device) if is_cold else self._kept(device))
         record.follow(page)
+        known = (merchant.checkout, merchant.shop.base)
         has_ended_well = False
         try:
             yield Tab(page=page, merchant=merchant, device=device, record=record)
-            has_ended_well = True
+            has_ended_well = record.strangers(*known) == []
         finally:
             for other in record.pages[1:]:
                 await other.close()
@@ -220,7 +221,7 @@ class Windows:
                 self._idle[device] = page
             else:
                 await page.close()
-        assert record.strangers(merchant.checkout, merchant.shop.base) == []
+        assert record.strangers(*known) == []
         assert record.unexpected() == []
 
     async def _rest(self, page: Page, merchant: Merchant, record: Record) -> None:

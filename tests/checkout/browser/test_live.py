@@ -81,11 +81,10 @@ async def test_an_open_page_moves_on_at_once(
 
 
 async def assert_at_once(lag_s: Callable[[], Awaitable[float]]) -> None:
-    """Two times of three, at least: the machine may have been busy with something else once."""
-    lags_s = [await lag_s(), await lag_s()]
-    if max(lags_s) > AT_ONCE_S:
-        lags_s.append(await lag_s())
-    assert sorted(lags_s)[1] <= AT_ONCE_S, lags_s
+    """The first time, or both times after it: the machine may have been busy once."""
+    if await lag_s() > AT_ONCE_S:
+        lags_s = [await lag_s(), await lag_s()]
+        assert max(lags_s) <= AT_ONCE_S, lags_s
 
 
 async def test_the_countdown_follows_the_clock_without_a_reload(customer: Tab) -> None:
@@ -94,20 +93,20 @@ async def test_the_countdown_follows_the_clock_without_a_reload(customer: Tab) -
     await customer.open(payment, "/wait")
     await customer.sees("countdown", "0:30")
     await customer.page.evaluate("() => { window.isTheSamePage = true }")
-    texts = iter(["0:20", "0:10", "0:05"])
-    spans_s = iter([10, 10, 5])
+    texts = iter(["0:26", "0:22", "0:18", "0:14", "0:10", "0:06"])
 
     async def lag_s() -> float:
         shown = customer.page.wait_for_function(
             "text => document.querySelector('[role=timer]').textContent === text", arg=next(texts)
         )
         showing = asyncio.ensure_future(shown)
-        await customer.merchant.advance(next(spans_s))
+        await customer.merchant.advance(4)
         answered_at = asyncio.get_running_loop().time()
         await showing
         return asyncio.get_running_loop().time() - answered_at
 
-    await assert_at_once(lag_s)
+    for _ in range(2):
+        await assert_at_once(lag_s)
     assert await customer.page.evaluate("window.isTheSamePage")
     assert len(customer.record.opened()) == 1
 
