@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ from emulator.settings import Settings, data_directory
 
 if TYPE_CHECKING:
     from emulator.scenarios.values import Scenario
+
+_OFF_AT_START = "\nenabled: false\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +58,7 @@ async def compose(
         wall=wall,
         rulings=_rulings(settings, stamps_business_time=stamps_business_time),
         checkout=checkout,
-        load_scenarios=lambda: _in_force(given),
+        load_scenarios=partial(_in_force, given),
     ) as engine:
         log = RequestLog(wall, write_log, as_json=settings.log_format == "json")
         yield Running(
@@ -77,25 +80,31 @@ def given_scenarios(settings: Settings) -> "tuple[Scenario, ...]":
     return load_paths([Path(path) for path in settings.scenarios])[::-1]
 
 
-def _in_force(given: "tuple[Scenario, ...]") -> "tuple[tuple[Origin, Scenario], ...]":
+def _in_force(
+    given: "tuple[Scenario, ...]", *, only_on: bool
+) -> "tuple[tuple[Origin, Scenario], ...]":
     from emulator.scenarios.library import in_force
 
     named = {scenario.name for scenario in given}
     return tuple(
         (Origin.FILE if scenario.name in named else Origin.SHIPPED, scenario)
-        for scenario in in_force(given, shipped_scenarios())
+        for scenario in in_force(given, shipped_scenarios(only_on=only_on))
     )
 
 
-def shipped_scenarios() -> "tuple[Scenario, ...]":
+@cache
+def shipped_scenarios(*, only_on: bool = False) -> "tuple[Scenario, ...]":
     """Our own: weaker than all others, and read when first needed, since start-up is not.
 
-    Who switches on one that is off at start means it, so these come before those that are on.
+    Those that are off at start are most of them, and read when somebody asks for them. Who
+    switches one on means it, so they come before those that are on.
     """
     from emulator.scenarios.library import load_paths
 
-    shipped = load_paths([data_directory("scenarios")])
-    return tuple(sorted(shipped, key=lambda scenario: scenario.enabled))
+    files = sorted(data_directory("scenarios").glob("*.yaml"))
+    if only_on:
+        files = [file for file in files if _OFF_AT_START not in file.read_text(encoding="utf-8")]
+    return tuple(sorted(load_paths(files), key=lambda scenario: scenario.enabled))
 
 
 def _rulings(settings: Settings, *, stamps_business_time: bool) -> Rulings:

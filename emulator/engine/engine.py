@@ -1,10 +1,9 @@
 """The verbs of the product put together, and the span in which they may be used."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from emulator.clock import Wall
 from emulator.engine.announcements import Announcements
@@ -18,16 +17,13 @@ from emulator.engine.history import History
 from emulator.engine.payments import CheckoutAddress, Payments
 from emulator.engine.recording import Recording
 from emulator.engine.rendered import Rendered
-from emulator.engine.rules import Library, Origin, Rules
+from emulator.engine.rules import Library, LoadScenarios, Rules
 from emulator.engine.scenarios import Scenarios
 from emulator.engine.settling import Settling
 from emulator.engine.snapshots import Snapshots
 from emulator.engine.timekeeper import Timekeeper
 from emulator.engine.webhooks import Webhooks
 from emulator.storage.database import Database
-
-if TYPE_CHECKING:
-    from emulator.scenarios.values import Scenario
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +51,7 @@ async def open_engine(
     wall: Wall,
     rulings: Rulings,
     checkout: CheckoutAddress,
-    load_scenarios: "Callable[[], tuple[tuple[Origin, Scenario], ...]]",
+    load_scenarios: LoadScenarios,
 ) -> AsyncIterator[Engine]:
     """Open the database and run the scheduler for as long as the engine is used.
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 import msgspec.structs
@@ -66,15 +66,25 @@ class FaultCandidate(msgspec.Struct, frozen=True, kw_only=True):
     rule: "FaultRule"
 
 
+class LoadScenarios(Protocol):
+    """How all there are are read, or just those that may be on without anybody's doing."""
+
+    def __call__(self, *, only_on: bool) -> "tuple[tuple[Origin, Scenario], ...]": ...
+
+
 class Library:
     """The scenarios of the settings and our own, the strongest first; read when first needed."""
 
-    def __init__(self, load: "Callable[[], tuple[tuple[Origin, Scenario], ...]]") -> None:
+    def __init__(self, load: LoadScenarios) -> None:
         self._load = load
 
     @cached_property
     def scenarios(self) -> "tuple[tuple[Origin, Scenario], ...]":
-        return self._load()
+        return self._load(only_on=False)
+
+    @cached_property
+    def on_at_start(self) -> "tuple[Scenario, ...]":
+        return tuple(one for _, one in self._load(only_on=True) if one.enabled)
 
 
 class Rules:
@@ -110,6 +120,8 @@ class Rules:
     @cached_property
     def scenarios(self) -> "tuple[Scenario, ...]":
         """Those that are on, the strongest first."""
+        if not (self.wishes.scenarios or self.wishes.switches):
+            return self._library.on_at_start
         return tuple(one.scenario for one in self.listed if one.is_enabled)
 
     @cached_property
