@@ -216,20 +216,30 @@ class Windows:
                 await other.close()
             if is_cold:
                 await page.context.close()
-            elif has_ended_well and device not in self._idle:
-                await self._rest(page, merchant, record)
+            elif (
+                has_ended_well
+                and device not in self._idle
+                and await self._rest(page, merchant, record)
+            ):
                 self._idle[device] = page
             else:
                 await page.close()
         assert record.strangers(*known) == []
         assert record.unexpected() == []
 
-    async def _rest(self, page: Page, merchant: Merchant, record: Record) -> None:
-        """Leave the checkout for a page that does nothing."""
+    async def _rest(self, page: Page, merchant: Merchant, record: Record) -> bool:
+        """Leave the checkout for a page that does nothing; whether it is there.
+
+        It is not where the page was just about to leave by itself for somewhere else.
+        """
         await page.unroute_all()
-        if not page.url.startswith(merchant.shop.base):
-            await page.goto(merchant.shop.base)
+        try:
+            if not page.url.startswith(merchant.shop.base):
+                await page.goto(merchant.shop.base)
+        except Error:
+            return False
         record.forget(page)
+        return True
 
     async def _kept(self, device: Device) -> Page:
         if device in self._idle:
