@@ -143,7 +143,7 @@ async def create_soundly(emulator: World, body: bytes) -> None:
         assert after == before
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(sent=st.lists(bodies() | broken(), min_size=1, max_size=4), is_strict=st.booleans())
 def test_any_json_is_a_payment_or_a_refusal(sent: list[bytes], is_strict: bool) -> None:
     """7: never a 500, always the error object; a refusal changes nothing."""
@@ -173,7 +173,7 @@ def test_any_bytes_are_a_refusal(body: bytes, sizes: list[int]) -> None:
     in_a_world(check)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(queries=st.lists(QUERIES, min_size=1, max_size=4), is_strict=st.booleans())
 def test_any_query_is_a_page_or_a_refusal(queries: list[bytes], is_strict: bool) -> None:
     """4.3 and 7: never a 500; a page has only what there is."""
@@ -191,7 +191,7 @@ def test_any_query_is_a_page_or_a_refusal(queries: list[bytes], is_strict: bool)
     in_a_world(check, strict=is_strict)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     method=VERBS,
     path=PATHS,

@@ -12,7 +12,7 @@ from emulator.engine.dispatcher import MOST_UNDER_WAY
 from tests.cli.processes import HANGS_AFTER_S, Server, ask, free_port, serving, wait_for
 from tests.world import order
 
-KILLS = 10
+KILLS = 20
 EVENTS = 200
 
 
@@ -84,7 +84,7 @@ def has_delivered(server: Server) -> bool:
 
 
 def test_kill_9_in_the_middle_of_200_deliveries_loses_none(tmp_path: Path) -> None:
-    """Ten times, each time a bit later; what arrives twice was under way in that moment."""
+    """Twenty times, each time a bit later; what arrives twice was under way in that moment."""
     port = free_port()
     kept = ("--database", str(tmp_path / "kept.sqlite3"))
     told = ("--webhook-url", f"http://127.0.0.1:{port}/hook")

@@ -126,7 +126,7 @@ async def test_the_countdown_ticks_while_the_clock_flows(customer: Tab) -> None:
 
 
 async def test_the_news_never_overtakes_the_form_that_made_it(customer: Tab) -> None:
-    for _ in range(6):
+    for _ in range(10):
         payment = await customer.merchant.create(methods=["telebirr"])
         await customer.open(payment)
         await customer.type_phone("0900000001")

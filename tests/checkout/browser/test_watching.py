@@ -18,7 +18,7 @@ async def test_the_news_does_not_overtake_a_form_where_a_browser_tells_of_no_lea
     """As on iOS, where `beforeunload` never fires."""
     async with open_tab(is_cold=True) as customer:
         await customer.page.add_init_script(NO_BEFOREUNLOAD)
-        for _ in range(4):
+        for _ in range(5):
             payment = await customer.merchant.create(methods=["telebirr"])
             await customer.open(payment)
             await customer.type_phone("0900000001")
