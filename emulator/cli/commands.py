@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from emulator import __version__
+from emulator.cli.looping import loop_factory
 from emulator.cli.replaying import record, replay
 from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
 
 if TYPE_CHECKING:
-    import asyncio
-
     from emulator.app.composition import Running
 
 PROGRAM = "payments-emulator"
@@ -101,14 +100,6 @@ def serve(**flags: object) -> None:
         raise Mistake(str(error)) from None
     except (Busy, sqlite3.DatabaseError) as error:
         raise Mistake(f"cannot use the database {settings.database}: {error}") from None
-
-
-def loop_factory() -> "Callable[[], asyncio.AbstractEventLoop] | None":
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
 
 
 def _announce(running: "Running") -> None:

@@ -1,18 +1,27 @@
-"""How a command that ends by itself runs its coroutine, and how Ctrl-C ends that."""
+"""The event loop of commands, and how Ctrl-C ends one that ends by itself."""
 
 import signal
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
+
+
+def loop_factory() -> "Callable[[], asyncio.AbstractEventLoop] | None":
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
 
 
 def run_loop(main: Coroutine[object, object, T]) -> T:
     """Raises KeyboardInterrupt when all has been tidied up after one."""
     import asyncio
-
-    from emulator.cli.commands import loop_factory
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         loop = runner.get_loop()

@@ -238,8 +238,8 @@ class Database:
         self._is_busy = bool(self._waiting)
         if self._is_busy:
             self._loop.call_soon(self._gather, len(self._waiting))
-        is_long = changes - self._checkpointed_changes > CHECKPOINT_AFTER_CHANGES
-        if is_long or self._has_long_log(waiting):
+        is_due = changes - self._checkpointed_changes > CHECKPOINT_AFTER_CHANGES
+        if is_due or self._has_long_log(waiting):
             self._checkpointed_changes = changes
             self._checkpoint_due.set()
 
