@@ -162,6 +162,7 @@ def _control(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> A
 
     calls = build(
         engine=engine,
+        checkout=checkout,
         bearer_key=bearer_key,
         read_object=read_optional_object,
         read_source=read_source,

@@ -6,6 +6,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from emulator.control.accounts import AccountCalls
 from emulator.control.bodies import ReadObject, ReadSource
 from emulator.control.calls import BearerKey, Calls
+from emulator.control.checkout_url import CheckoutUrlCalls
 from emulator.control.clock import ClockCalls
 from emulator.control.events import EventCalls
 from emulator.control.payments import PaymentCalls
@@ -16,11 +17,13 @@ from emulator.control.snapshots import SnapshotCalls
 from emulator.control.webhooks import DeliveryCalls, EndpointCalls
 from emulator.domain.errors import UnknownRoute
 from emulator.engine.engine import Engine
+from emulator.engine.payments import CheckoutAddress
 
 
 def build(
     *,
     engine: Engine,
+    checkout: CheckoutAddress,
     bearer_key: BearerKey,
     read_object: ReadObject,
     read_source: ReadSource,
@@ -32,6 +35,7 @@ def build(
     calls = Calls(engine.directory, bearer_key, read_object, read_source)
     accounts = AccountCalls(calls, engine.directory)
     clock = ClockCalls(calls, engine.timekeeper)
+    checkout_url = CheckoutUrlCalls(calls, checkout)
     payments = PaymentCalls(calls, engine.customer, engine.history, engine.scenarios)
     scenarios = ScenarioCalls(calls, engine.scenarios)
     faults = FaultCalls(calls, engine.scenarios)
@@ -53,6 +57,8 @@ def build(
             Route("/_emulator/accounts/{account_id}", accounts.get, methods=["GET"]),
             Route("/_emulator/accounts/{account_id}", accounts.delete, methods=["DELETE"]),
             Route("/_emulator/reset", accounts.reset, methods=["POST"]),
+            Route("/_emulator/checkout_url", checkout_url.read, methods=["GET"]),
+            Route("/_emulator/checkout_url", checkout_url.put, methods=["PUT"]),
             Route("/_emulator/clock", clock.read, methods=["GET"]),
             Route("/_emulator/clock", clock.set, methods=["PUT"]),
             Route("/_emulator/clock/advance", clock.advance, methods=["POST"]),

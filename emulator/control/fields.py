@@ -1,7 +1,7 @@
 """How the members of a body become values, each checked once; null and absent are None."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal, Inexact
 from enum import StrEnum
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from emulator.domain.clock_spec import ClockSpec, parse_clock
 from emulator.domain.errors import InvalidField, MissingParameter
 from emulator.domain.instants import LAST_INSTANT, Instant, parse_instant
-from emulator.settings import parse_url
+from emulator.settings import parse_checkout_url, parse_url
 
 LONGEST_TEXT = 200
 LONGEST_NAME = 100
@@ -76,13 +76,21 @@ class Fields:
 
     def url(self, name: str) -> str | None:
         """An absolute http or https URL, as it is written. Raises InvalidField."""
+        return self._url(name, parse_url, "Expected an absolute http or https URL.")
+
+    def base_url(self, name: str) -> str | None:
+        """A URL that others begin with, without a slash at its end. Raises InvalidField."""
+        expected = "Expected an absolute http or https URL without a query or a fragment."
+        return self._url(name, parse_checkout_url, expected)
+
+    def _url(self, name: str, parse: Callable[[str], str], expected: str) -> str | None:
         value = self.text(name, longest=LONGEST_URL)
         if value is None:
             return None
         try:
-            return parse_url(value)
+            return parse(value)
         except ValueError:
-            raise InvalidField(name, "Expected an absolute http or https URL.") from None
+            raise InvalidField(name, expected) from None
 
     def name(self, name: str) -> str | None:
         """A name that a page can show. Raises InvalidField."""
