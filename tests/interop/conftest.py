@@ -1,0 +1,16 @@
+"""The emulator and other people's programs: what is here runs when it is asked for.
+
+`python -m pytest -m interop`: it takes minutes, and needs Node.js, Java, PHP, Ruby and nginx.
+"""
+
+from pathlib import Path
+
+import pytest
+
+_HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(_HERE):
+            item.add_marker("interop")
