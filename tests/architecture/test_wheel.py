@@ -10,8 +10,11 @@ import pytest
 
 from tests.architecture.tools import PACKAGE, REPOSITORY
 from tests.cli.processes import HANGS_AFTER_S, environment
+from tests.pytest_plugin.runs import PLUGIN, run, write
 
 DATA = ("scenarios", "templates")
+# What pytest loads is not below `emulator`, a name that others may have, too.
+ENTRY = "emulator/pytest_plugin/entry"
 
 FIND_ALL = """
 import emulator
@@ -72,7 +75,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_every_file_of_the_package_and_its_data(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     package = {
-        path.relative_to(REPOSITORY).as_posix()
+        path.relative_to(REPOSITORY).as_posix().replace(ENTRY, PLUGIN)
         for path in PACKAGE.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
@@ -91,7 +94,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_its_data(wheel: Path) -> 
 def test_the_wheel_holds_nothing_of_the_tests(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     rooms = {name.split("/")[0] for name in names if ".dist-info/" not in name}
-    assert rooms == {"emulator"}
+    assert rooms == {"emulator", PLUGIN}
 
 
 def test_what_is_installed_finds_its_data(installed: Path, tmp_path: Path) -> None:
@@ -109,3 +112,25 @@ def test_what_is_installed_checks_its_own_scenarios(installed: Path, tmp_path: P
 def test_the_wheel_brings_the_command(installed: Path) -> None:
     [entry_points] = installed.glob("*.dist-info/entry_points.txt")
     assert "payments-emulator = emulator.cli:main" in entry_points.read_text(encoding="utf-8")
+
+
+A_TEST = """\
+import sys
+from pathlib import Path
+
+
+def test_whose_plugin_it_is(payments_account):
+    installed = Path({installed!r})
+    assert payments_account.advance("30s") == []
+    for name in ("etb_payments_emulator_pytest", "etb_payments_emulator"):
+        assert Path(sys.modules[name].__file__).is_relative_to(installed)
+"""
+
+
+def test_the_wheel_brings_the_plugin_of_pytest(installed: Path, tmp_path: Path) -> None:
+    [entry_points] = installed.glob("*.dist-info/entry_points.txt")
+    assert f"[pytest11]\npayments_emulator = {PLUGIN}\n" in entry_points.read_text("utf-8")
+    assert (installed / PLUGIN / "py.typed").is_file()
+    write(tmp_path, {"test_kiosk.py": A_TEST.format(installed=str(installed))})
+    ran = run(tmp_path, more={"PYTHONPATH": str(installed)})
+    assert "1 passed" in ran.stdout, ran.stdout + ran.stderr

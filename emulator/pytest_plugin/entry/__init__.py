@@ -1,0 +1,142 @@
+"""What pytest loads whenever it starts: two fixtures and their options, and nothing else of ours.
+
+It is installed as `etb_payments_emulator_pytest`, a name that nobody else has. Whatever is called
+`emulator` where the tests run may be the merchant's: the rest is loaded from its files, when a
+fixture is used, as part of a package `etb_payments_emulator`.
+"""
+
+import sys
+from argparse import ArgumentTypeError
+from collections.abc import Generator, Iterator
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+
+if TYPE_CHECKING:
+    from emulator.pytest_plugin.account import Endpoint, PaymentsAccount
+    from emulator.pytest_plugin.calls import PaymentsEmulatorError
+    from emulator.pytest_plugin.emulator import PaymentsEmulator
+    from emulator.pytest_plugin.receiver import Webhook
+
+__all__ = [
+    "Endpoint",
+    "PaymentsAccount",
+    "PaymentsEmulator",
+    "PaymentsEmulatorError",
+    "Webhook",
+]
+
+_PACKAGE = "etb_payments_emulator"
+_ROOM = "pytest_plugin"
+_MODULES = {
+    "Endpoint": "account",
+    "PaymentsAccount": "account",
+    "PaymentsEmulator": "emulator",
+    "PaymentsEmulatorError": "calls",
+    "Webhook": "receiver",
+}
+_ACCOUNT = pytest.StashKey["PaymentsAccount"]()
+
+
+def __getattr__(name: str) -> Any:
+    """The types that tests may name, loaded by whoever does."""
+    if name in _MODULES:
+        return getattr(_module(_MODULES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("payments emulator")
+    group.addoption(
+        "--payments-emulator-url",
+        metavar="URL",
+        type=_base_url,
+        help="Use the payments emulator that runs there, in a container perhaps; "
+        "otherwise one is started when a test first needs it.",
+    )
+    group.addoption(
+        "--payments-emulator-webhook-host",
+        metavar="HOST",
+        help="The name by which that emulator reaches this machine, as host.docker.internal; "
+        "webhooks for the tests are then received on all addresses.",
+    )
+    parser.addini(
+        "payments_emulator_options",
+        type="args",
+        help="Options of `payments-emulator serve` for the one that is started, as --strict; "
+        "relative paths begin at pytest's root directory.",
+    )
+
+
+@pytest.fixture(scope="session")
+def payments_emulator(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> "Iterator[PaymentsEmulator]":
+    """A payments emulator, one for the whole run: `base_url`, and `account()` for further ones."""
+    with _module("session").emulator_of(request.config, tmp_path_factory) as emulator:
+        yield emulator
+
+
+@pytest.fixture
+def payments_account(
+    request: pytest.FixtureRequest, payments_emulator: "PaymentsEmulator"
+) -> "Iterator[PaymentsAccount]":
+    """A fresh account at the emulator, for this test alone, with a frozen clock."""
+    with payments_emulator.account(request.node.nodeid) as account:
+        request.node.stash[_ACCOUNT] = account
+        yield account
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Beside a test that failed, show what its account was asked and what it told."""
+    report = yield
+    if report.failed and report.when == "call" and _ACCOUNT in item.stash:
+        told = _module("telling").told_of(item.stash[_ACCOUNT])
+        report.sections.append(("payments emulator", told))
+    return report
+
+
+def _base_url(text: str) -> str:
+    try:
+        url = urlsplit(text)
+        is_url = url.scheme in {"http", "https"} and url.hostname and url.port != 0
+    except ValueError:
+        is_url = False
+    if not is_url:
+        raise ArgumentTypeError(f"found {text!r}, expected an absolute http or https URL")
+    return text.rstrip("/")
+
+
+def _module(name: str) -> Any:
+    """A module of our room."""
+    if _PACKAGE not in sys.modules:
+        _load_package()
+    return import_module(f"{_PACKAGE}.{_ROOM}.{name}")
+
+
+def _load_package() -> None:
+    directory = _directory()
+    spec = spec_from_file_location(
+        _PACKAGE, directory / "__init__.py", submodule_search_locations=[str(directory)]
+    )
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError(_PACKAGE)
+    module = sys.modules[_PACKAGE] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+
+def _directory() -> Path:
+    """Where our package is: beside this one, or, installed editable, where a path leads to it."""
+    beside = Path(__file__).resolve().parents[1]
+    for parent in (beside, *map(Path, sys.path)):
+        directory = parent / "emulator"
+        if (directory / _ROOM / "session.py").is_file():
+            return directory
+    raise ModuleNotFoundError(f"there is no {_ROOM} of the payments emulator beside {beside}")

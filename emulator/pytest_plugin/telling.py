@@ -1,0 +1,52 @@
+"""What pytest shows of an account where a test has failed: what it was asked, and what it told."""
+
+from collections.abc import Iterator
+
+from .account import Json, PaymentsAccount
+from .calls import PaymentsEmulatorError
+
+MOST_OF_A_KIND = 20
+
+
+def told_of(account: PaymentsAccount) -> str:
+    """The newest requests, events and deliveries, a line each."""
+    try:
+        kinds = {
+            "asked": map(_request, account.requests[-MOST_OF_A_KIND:]),
+            "happened": map(_event, account.events[-MOST_OF_A_KIND:]),
+            "told": map(_delivery, account.deliveries[-MOST_OF_A_KIND:]),
+        }
+        return "\n".join(_lines(kinds)) or "It was asked nothing."
+    except PaymentsEmulatorError as error:
+        return str(error)
+    except (LookupError, TypeError):
+        # One that runs elsewhere may be of another version; the failure is still worth reading.
+        return f"What {account.base_url} tells of the account cannot be read."
+
+
+def _lines(kinds: "dict[str, map[str]]") -> Iterator[str]:
+    for kind, lines in kinds.items():
+        for number, line in enumerate(lines):
+            yield f"{'' if number else kind:<9} {line}"
+
+
+def _request(request: Json) -> str:
+    error = request["error"] or {}
+    fault = ", by a fault" if request["fault"] else ""
+    outcome = " ".join(filter(None, [str(request["status"] or "no answer"), error.get("code")]))
+    warnings = f"  (odd: {', '.join(request['warnings'])})" if request["warnings"] else ""
+    return f"{request['method']} {request['path']}  {outcome}{fault}{warnings}"
+
+
+def _event(event: Json) -> str:
+    return f"{event['type']}  {event['data'].get('id')}, at {event['timestamp']}"
+
+
+def _delivery(delivery: Json) -> str:
+    attempts = [_attempt(attempt) for attempt in delivery["attempts"]]
+    url = delivery["attempts"][-1]["request"]["url"] if attempts else "nobody yet"
+    return f"{delivery['type']} to {url}  {', '.join(attempts) or delivery['status']}"
+
+
+def _attempt(attempt: Json) -> str:
+    return str(attempt["status"] or attempt["error"])

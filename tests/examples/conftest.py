@@ -1,0 +1,37 @@
+"""The shop at work, with an account of its own at the payments emulator."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread
+
+import httpx
+import pytest
+import uvicorn
+from etb_payments_emulator_pytest import PaymentsAccount
+from shop import Shop
+from starlette.applications import Starlette
+
+
+@pytest.fixture
+def shop(payments_account: PaymentsAccount) -> Iterator[httpx.Client]:
+    """A visitor's browser, so to say, in the shop."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        webhooks = payments_account.deliver_to(f"{url}/webhooks")
+        shop = Shop(url, payments_account.base_url, payments_account.test_key, webhooks.secret)
+        with serving(shop.app, listener), httpx.Client(base_url=url) as browser:
+            yield browser
+
+
+@contextmanager
+def serving(app: Starlette, listener: socket.socket) -> Iterator[None]:
+    """Serve on a thread; whoever connects before it is ready just waits a moment."""
+    server = uvicorn.Server(uvicorn.Config(app, ws="none", log_level="warning"))
+    thread = Thread(target=server.run, args=([listener],))
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()

@@ -1,0 +1,114 @@
+"""A small shop, as a merchant has one: how it takes payments is what the tests beside it are about.
+
+An order is open until its payment has completed or failed. What is paid is shipped, once.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from standardwebhooks import Webhook, WebhookVerificationError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+MOST_TRIES = 3
+
+
+@dataclass(kw_only=True)
+class Order:
+    number: str
+    amount: int
+    state: str = "open"
+    parcels: int = 0
+
+
+class Shop:
+    def __init__(self, url: str, payments_url: str, payments_key: str, secret: str) -> None:
+        self._url = url
+        self._payments_url = payments_url
+        self._payments_key = payments_key
+        self._webhook = Webhook(secret)
+        self._payments: httpx.AsyncClient
+        # In a real shop these are tables, and what a webhook changes is one transaction.
+        self._orders: dict[str, Order] = {}
+        self._known_webhooks: set[str] = set()
+        self.app = Starlette(
+            routes=[
+                Route("/orders", self.place_order, methods=["POST"]),
+                Route("/orders/{number}", self.show_order),
+                Route("/webhooks", self.take_webhook, methods=["POST"]),
+            ],
+            lifespan=self._connected,
+        )
+
+    async def place_order(self, request: Request) -> Response:
+        """Send the customer to pay for what they have chosen."""
+        basket = await request.json()
+        order = Order(number=str(len(self._orders) + 1), amount=basket["amount"])
+        self._orders[order.number] = order
+        payment = await self._create_payment(order)
+        return RedirectResponse(payment["checkout_url"], status_code=303)
+
+    async def show_order(self, request: Request) -> Response:
+        order = self._orders[request.path_params["number"]]
+        return PlainTextResponse(f"Order {order.number}: {order.state}, {order.parcels} shipped")
+
+    async def take_webhook(self, request: Request) -> Response:
+        body = await request.body()
+        try:
+            event = self._webhook.verify(body, dict(request.headers))
+        except WebhookVerificationError:
+            return Response(status_code=400)
+        # Webhooks may come late: the payment itself says how it is now.
+        payment = await self._retrieve_payment(event["data"]["id"])
+        webhook_id = request.headers["webhook-id"]
+        if webhook_id not in self._known_webhooks:
+            self._known_webhooks.add(webhook_id)
+            self._settle_order(payment)
+        return Response(status_code=204)
+
+    def _settle_order(self, payment: dict[str, Any]) -> None:
+        order = self._orders[payment["metadata"]["order"]]
+        if payment["status"] == "failed":
+            order.state = "failed"
+        if payment["status"] == "completed" and order.state != "paid":
+            order.state = "paid"
+            order.parcels += 1
+
+    async def _create_payment(self, order: Order) -> dict[str, Any]:
+        wanted = {
+            "amount": order.amount,
+            "currency": "ETB",
+            "methods": ["telebirr", "mpesa"],
+            "success_url": f"{self._url}/orders/{order.number}",
+            "cancel_url": f"{self._url}/orders/{order.number}",
+            "metadata": {"order": order.number},
+            # With the same key it is the same payment, however often it is asked for.
+            "idempotency_key": f"order-{order.number}",
+        }
+        for _ in range(MOST_TRIES):
+            try:
+                answer = await self._payments.post("/v1/payments", json=wanted)
+            except httpx.TransportError:
+                continue  # No answer is not a no.
+            if not answer.is_server_error:
+                return self._payment_in(answer)
+        raise ConnectionError("the payments service does not answer")
+
+    async def _retrieve_payment(self, payment_id: str) -> dict[str, Any]:
+        return self._payment_in(await self._payments.get(f"/v1/payments/{payment_id}"))
+
+    @staticmethod
+    def _payment_in(answer: httpx.Response) -> dict[str, Any]:
+        payment: dict[str, Any] = answer.raise_for_status().json()
+        return payment
+
+    @asynccontextmanager
+    async def _connected(self, app: Starlette) -> AsyncIterator[None]:  # noqa: ARG002
+        key = {"Authorization": f"Bearer {self._payments_key}"}
+        async with httpx.AsyncClient(base_url=self._payments_url, headers=key) as self._payments:
+            yield

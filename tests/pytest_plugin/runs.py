@@ -1,0 +1,61 @@
+"""Runs of pytest in a merchant's repository, each a process of its own."""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.cli.processes import HANGS_AFTER_S, environment
+
+PLUGIN = "etb_payments_emulator_pytest"
+# What every merchant has who uses this plugin; what else is installed here is not theirs.
+PYTEST = (sys.executable, "-W", "error", "-m", "pytest", "-p", "no:cacheprovider", "-p", PLUGIN)
+
+# The whole of a merchant's code, as far as tests of tests need it.
+KIOSK = """\
+import json
+from urllib.request import Request, urlopen
+
+ORDER = {
+    "amount": 15000,
+    "currency": "ETB",
+    "methods": ["telebirr"],
+    "success_url": "http://localhost/thanks",
+    "cancel_url": "http://localhost/cart",
+}
+
+
+def create_payment(account, **more):
+    headers = {"Authorization": f"Bearer {account.test_key}", "Content-Type": "application/json"}
+    body = json.dumps({**ORDER, **more}).encode()
+    with urlopen(Request(f"{account.base_url}/v1/payments", body, headers)) as answer:
+        return json.load(answer)
+"""
+
+
+def write(directory: Path, files: Mapping[str, str]) -> None:
+    for name, text in {"kiosk.py": KIOSK, "pytest.ini": "[pytest]\n", **files}.items():
+        file = directory / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+
+def variables(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Without what this run of pytest, or xdist, has told its own processes."""
+    ours = {name: value for name, value in environment().items() if not name.startswith("PYTEST_")}
+    return {**ours, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **(more or {})}
+
+
+def run(
+    directory: Path, *options: str, more: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the tests of a directory; `more` are further variables."""
+    return subprocess.run(
+        [*PYTEST, *options],
+        cwd=directory,
+        env=variables(more),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=HANGS_AFTER_S,
+    )

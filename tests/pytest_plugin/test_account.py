@@ -1,0 +1,295 @@
+"""`payments_account`: what a test can do to it, and what it sees of it."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from http.client import RemoteDisconnected
+from pathlib import Path
+from typing import Any
+
+import pytest
+from etb_payments_emulator_pytest import (
+    PaymentsAccount,
+    PaymentsEmulator,
+    PaymentsEmulatorError,
+)
+
+from tests.pytest_plugin.merchant import create, request, retrieve
+from tests.world import START, order
+
+START_TIME = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_an_account_is_empty_and_its_clock_stands(payments_account: PaymentsAccount) -> None:
+    assert request(payments_account, "GET", "/v1/payments").json["data"] == []
+    assert payments_account.now == START_TIME
+    assert payments_account.control("GET", "/clock")["frozen"] is True
+    assert payments_account.live_key.startswith("live_")
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_every_test_has_an_account_of_its_own(payments_account: PaymentsAccount, turn: int) -> None:
+    create(payments_account)
+    assert len(request(payments_account, "GET", "/v1/payments").json["data"]) == 1, turn
+
+
+def test_an_account_is_gone_after_its_test(payments_emulator: PaymentsEmulator) -> None:
+    with payments_emulator.account() as account:
+        assert request(account, "GET", "/v1/payments").status == 200
+    assert request(account, "GET", "/v1/payments").status == 401
+
+
+def test_an_account_with_a_name_has_the_same_ids_in_every_run(
+    payments_emulator: PaymentsEmulator,
+) -> None:
+    def told() -> list[Any]:
+        with payments_emulator.account("of this test") as account:
+            endpoint = account.deliver_to("http://127.0.0.1:9/hook", events=["payment.refunded"])
+            create(account)
+            return [account.test_key, account.live_key, endpoint, account.events[0]["id"]]
+
+    assert told() == told()
+
+
+def test_accounts_with_different_names_have_nothing_in_common(
+    payments_emulator: PaymentsEmulator,
+) -> None:
+    with payments_emulator.account("one") as one, payments_emulator.account("two") as two:
+        assert create(one) != create(two)
+        assert {one.id, one.test_key, one.webhook_secret}.isdisjoint(
+            {two.id, two.test_key, two.webhook_secret}
+        )
+
+
+def test_a_name_that_another_run_has_taken_is_no_reason_to_fail(
+    payments_emulator: PaymentsEmulator,
+) -> None:
+    with payments_emulator.account("taken") as one, payments_emulator.account("taken") as two:
+        assert one.test_key != two.test_key
+        create(two)
+        assert len(two.events) == 1
+        assert one.events == []
+
+
+def test_an_account_may_have_another_clock(payments_emulator: PaymentsEmulator) -> None:
+    with payments_emulator.account(clock="frozen@2027-03-04T05:06:07Z") as account:
+        assert account.now == datetime(2027, 3, 4, 5, 6, 7, tzinfo=UTC)
+    with payments_emulator.account(clock="real") as account:
+        assert account.control("GET", "/clock")["frozen"] is False
+
+
+def test_an_account_that_a_test_has_removed_is_not_missed(
+    payments_emulator: PaymentsEmulator,
+) -> None:
+    with payments_emulator.account() as account:
+        account.control("DELETE", f"/accounts/{account.id}")
+
+
+@pytest.mark.parametrize(
+    ("by", "seconds"),
+    [
+        ("30s", 30),
+        ("1.5h", 5_400),
+        ("250ms", 0.25),
+        (90, 90),
+        (0.005, 0.005),
+        (timedelta(minutes=2), 120),
+    ],
+)
+def test_time_passes_by_any_span(
+    payments_account: PaymentsAccount, by: str | float | timedelta, seconds: float
+) -> None:
+    payments_account.advance(by)
+    assert payments_account.now == START_TIME + timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("until", ["2026-01-01T00:10:00Z", START_TIME + timedelta(minutes=10)])
+def test_time_passes_until_an_instant(
+    payments_account: PaymentsAccount, until: str | datetime
+) -> None:
+    assert payments_account.advance(until=until) == []
+    assert payments_account.now == START_TIME + timedelta(minutes=10)
+
+
+def test_an_advance_tells_what_has_happened(payments_account: PaymentsAccount) -> None:
+    payment_id = create(payments_account)
+    [effect] = payments_account.advance("30m")
+    assert effect["type"] == "payment.expired"
+    assert effect["payment"] == payment_id
+
+
+def test_next_is_the_next_thing_that_happens_to_a_payment(
+    payments_account: PaymentsAccount,
+) -> None:
+    payment_id = create(payments_account)
+    payments_account.pay(payment_id, phone="0900000003")
+    [effect] = payments_account.advance("next")
+    assert (effect["type"], effect["reason"]) == ("payment.failed", "timeout")
+    assert payments_account.now == START_TIME + timedelta(seconds=30)
+    assert payments_account.advance("next") == []
+
+
+@pytest.mark.parametrize("wrong", ["thirty seconds", "30", "-1s"])
+def test_what_is_no_span_of_time_is_refused(payments_account: PaymentsAccount, wrong: str) -> None:
+    with pytest.raises(ValueError, match="is not a number and one of ms, s, m, h, d"):
+        payments_account.advance(wrong)
+
+
+def test_an_advance_goes_one_way(payments_account: PaymentsAccount) -> None:
+    for arguments in ({}, {"by": "1s", "until": START}, {"by": "next", "until": START}):
+        with pytest.raises(TypeError, match="a span of time, or until="):
+            payments_account.advance(**arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("phone", "status", "reason", "method"),
+    [
+        ("0900000001", "completed", None, "telebirr"),
+        ("+251 900 000 002", "failed", "insufficient_balance", "telebirr"),
+        ("0700000004", "failed", "user_cancelled", "mpesa"),
+    ],
+)
+def test_a_customer_pays_by_phone(
+    payments_account: PaymentsAccount, phone: str, status: str, reason: str | None, method: str
+) -> None:
+    payment_id = create(payments_account)
+    paid = payments_account.pay(payment_id, phone=phone)
+    assert paid == retrieve(payments_account, payment_id)
+    assert (paid["status"], paid["method"]) == (status, method)
+    assert payments_account.history(payment_id)["reason"] == reason
+
+
+def test_a_customer_who_just_pays_has_a_number_that_pays(payments_account: PaymentsAccount) -> None:
+    assert payments_account.pay(create(payments_account))["status"] == "completed"
+
+
+def test_a_customer_pays_at_a_bank(payments_account: PaymentsAccount) -> None:
+    payment_id = create(payments_account)
+    assert payments_account.pay(payment_id, bank="walia_test")["method"] == "bank_transfer"
+    assert payments_account.answer(payment_id, "approve")["status"] == "completed"
+
+
+def test_a_method_can_be_named(payments_account: PaymentsAccount) -> None:
+    with pytest.raises(PaymentsEmulatorError, match="invalid_phone") as refused:
+        payments_account.pay(create(payments_account), phone="0900000001", method="mpesa")
+    assert (refused.value.status, refused.value.param) == (400, "phone")
+
+
+@pytest.mark.parametrize(
+    ("do", "status"),
+    [
+        (lambda account, payment_id: account.cancel(payment_id), "pending"),
+        (lambda account, payment_id: account.transition(payment_id, "expired"), "expired"),
+        (
+            lambda account, payment_id: account.transition(
+                payment_id, "processing", method="mpesa"
+            ),
+            "processing",
+        ),
+        (
+            lambda account, payment_id: account.pay(payment_id) and account.refund(payment_id),
+            "refunded",
+        ),
+    ],
+    ids=["cancelled", "expired", "processing", "refunded"],
+)
+def test_a_payment_is_changed_by_hand(
+    payments_account: PaymentsAccount,
+    do: Callable[[PaymentsAccount, str], dict[str, Any]],
+    status: str,
+) -> None:
+    payment_id = create(payments_account)
+    assert do(payments_account, payment_id)["status"] == status
+    assert payments_account.payment(payment_id)["status"] == status
+
+
+def test_a_look_at_a_payment_is_no_request_of_the_merchant(
+    payments_account: PaymentsAccount,
+) -> None:
+    payment_id = create(payments_account)
+    assert payments_account.payment(payment_id) == retrieve(payments_account, payment_id)
+    asked = [(one["method"], one["path"], one["status"]) for one in payments_account.requests]
+    assert asked == [
+        ("POST", "/v1/payments", 201),
+        ("GET", f"/v1/payments/{payment_id}", 200),
+    ]
+
+
+def test_payments_are_told_in_order_and_as_they_are_now(payments_account: PaymentsAccount) -> None:
+    first, second = create(payments_account), create(payments_account, metadata={"order": "2"})
+    payments_account.pay(first)
+    told = payments_account.payments
+    assert told == [retrieve(payments_account, payment_id) for payment_id in (first, second)]
+    assert [payment["status"] for payment in told] == ["completed", "pending"]
+
+
+def test_a_fault_strikes_once_unless_said_otherwise(payments_account: PaymentsAccount) -> None:
+    payments_account.fault("list_payments", status=429, retry_after=7)
+    statuses = [request(payments_account, "GET", "/v1/payments").status for _ in range(2)]
+    assert statuses == [429, 200]
+    payments_account.fault(status=500, times=None)
+    statuses = [request(payments_account, "GET", "/v1/payments").status for _ in range(3)]
+    assert statuses == [500, 500, 500]
+
+
+def test_an_answer_is_lost_and_the_payment_exists(payments_account: PaymentsAccount) -> None:
+    payments_account.fault("create_payment", drop=True, point="after_commit")
+    with pytest.raises(RemoteDisconnected):
+        request(payments_account, "POST", "/v1/payments", order())
+    assert [event["type"] for event in payments_account.events] == ["payment.created"]
+    [asked] = payments_account.requests
+    assert asked["fault"]["instead_of"] == 201
+
+
+def test_a_fault_counts_as_it_is_told_to(payments_account: PaymentsAccount) -> None:
+    payments_account.fault("list_payments", when={"every": 2}, times=None, status=500)
+    statuses = [request(payments_account, "GET", "/v1/payments").status for _ in range(4)]
+    assert statuses == [200, 500, 200, 500]
+
+
+NOBODY_ANSWERS = """\
+version: 1
+name: nobody-answers
+description: Every payment stays in processing.
+outcomes:
+  - when: {}
+    then: []
+"""
+
+
+def test_a_scenario_is_switched_on_put_from_a_file_or_written_in_the_test(
+    payments_account: PaymentsAccount, tmp_path: Path
+) -> None:
+    assert payments_account.use_scenario("refund")["enabled"] is True
+    file = tmp_path / "nobody-answers.yaml"
+    file.write_text(NOBODY_ANSWERS)
+    assert payments_account.use_scenario(file)["origin"] == "control"
+    assert payments_account.pay(create(payments_account))["status"] == "processing"
+    rule = {"when": {}, "then": [{"status": "failed", "reason": "limit_exceeded"}]}
+    payments_account.use_scenario({"name": "too-much", "outcomes": [rule]})
+    assert payments_account.pay(create(payments_account))["status"] == "failed"
+
+
+def test_a_wrong_scenario_is_told_with_its_line(
+    payments_account: PaymentsAccount, tmp_path: Path
+) -> None:
+    file = tmp_path / "nobody-answers.yaml"
+    file.write_text(NOBODY_ANSWERS.replace("then", "than"))
+    with pytest.raises(PaymentsEmulatorError, match=r"invalid_scenario: .*line 6"):
+        payments_account.use_scenario(file)
+
+
+def test_a_refusal_says_what_the_control_api_says(payments_account: PaymentsAccount) -> None:
+    with pytest.raises(PaymentsEmulatorError) as refused:
+        payments_account.pay("pay_of_somebody_else")
+    assert str(refused.value).startswith("payment_not_found: ")
+    assert (refused.value.status, refused.value.code) == (404, "payment_not_found")
+
+
+def test_a_reset_account_is_as_it_was_and_still_hears(payments_account: PaymentsAccount) -> None:
+    payments_account.advance("1h")
+    payments_account.fault(status=500)
+    payments_account.reset()
+    assert payments_account.now == START_TIME
+    assert payments_account.webhooks == ()
+    create(payments_account)
+    assert [webhook.is_verified for webhook in payments_account.webhooks] == [True]

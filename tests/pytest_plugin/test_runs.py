@@ -1,0 +1,267 @@
+"""The plugin in runs of pytest other than this one: in repositories as merchants have them."""
+
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from etb_payments_emulator_pytest import PaymentsEmulator
+
+from tests.cli.processes import HANGS_AFTER_S, ended, free_port, listens
+from tests.pytest_plugin.runs import PLUGIN, PYTEST, run, variables, write
+
+ENTRY = Path(__file__).resolve().parents[2] / "emulator" / "pytest_plugin" / "entry"
+
+
+pytest_plugins = ["pytester"]
+
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run_here(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the tests of a repository in this process, which takes half the time of one more."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+    def run_here(files: Mapping[str, str], *options: str) -> tuple[int, str]:
+        write(pytester.path, files)
+        ran = pytester.runpytest_inprocess("-W", "error", "-p", PLUGIN, *options)
+        return int(ran.ret), ran.stdout.str()
+
+    return run_here
+
+
+def test_pytest_finds_the_plugin_by_itself(request: pytest.FixtureRequest) -> None:
+    [found] = [point for point in entry_points(group="pytest11") if point.value == PLUGIN]
+    assert request.config.pluginmanager.has_plugin(found.name)
+
+
+def test_what_is_installed_is_what_is_written_here() -> None:
+    module = sys.modules[PLUGIN]
+    assert module.__file__ is not None
+    installed = Path(module.__file__).read_text(encoding="utf-8")
+    assert installed == (ENTRY / "__init__.py").read_text(encoding="utf-8"), (
+        "it is copied when it is installed: pip install --editable '.[test]'"
+    )
+
+
+def test_the_plugin_brings_nothing_but_itself_into_a_run_that_does_not_use_it() -> None:
+    told = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import argparse, pytest, sys, urllib.parse\n"
+            "before = set(sys.modules)\n"
+            f"import {PLUGIN}\n"
+            "print(*sorted(set(sys.modules) - before))",
+        ],
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert told.stdout.split() == [PLUGIN]
+
+
+MERCHANT_OF_AN_EMULATOR = {
+    "emulator/__init__.py": "WHOSE = 'the merchant'\n",
+    "emulator/domain/__init__.py": "",
+    "emulator/pytest_plugin/__init__.py": "",
+    "test_kiosk.py": """\
+import sys
+
+import emulator
+from kiosk import create_payment
+
+
+def test_a_payment(payments_account):
+    payment = create_payment(payments_account)
+    payments_account.pay(payment["id"], phone="0900000003")
+    payments_account.advance("30s")
+    assert [webhook.type for webhook in payments_account.webhooks] == [
+        "payment.created",
+        "payment.processing",
+        "payment.failed",
+    ]
+
+
+def test_whose_it_is():
+    import emulator.domain
+
+    assert emulator.WHOSE == "the merchant"
+    mine = [name for name in sys.modules if name.partition(".")[0] == "emulator"]
+    assert sorted(mine) == ["emulator", "emulator.domain"]
+""",
+}
+
+
+def test_a_merchant_may_have_an_emulator_of_their_own(tmp_path: Path) -> None:
+    write(tmp_path, MERCHANT_OF_AN_EMULATOR)
+    ran = run(tmp_path, more={"PYTHONPATH": str(tmp_path)})
+    assert "2 passed" in ran.stdout, ran.stdout + ran.stderr
+
+
+MANY_TESTS = """\
+import os
+from pathlib import Path
+
+import pytest
+from kiosk import create_payment
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_many(number, payments_emulator, payments_account):
+    create_payment(payments_account)
+    assert len(payments_account.webhooks) == 1
+    worker = os.environ["PYTEST_XDIST_WORKER"]
+    Path(__file__).with_name(f"{worker}.used").write_text(payments_emulator.base_url)
+"""
+
+
+def test_all_workers_share_one_server_and_leave_none_behind(tmp_path: Path) -> None:
+    write(tmp_path, {"test_many.py": MANY_TESTS})
+    ran = run(tmp_path, "-p", "xdist", "-n", "4")
+    assert "12 passed" in ran.stdout, ran.stdout + ran.stderr
+    used = [file.read_text() for file in tmp_path.glob("*.used")]
+    assert len(used) == 4
+    assert len(set(used)) == 1
+    port = urlsplit(used[0]).port
+    assert port is not None
+    assert not listens(port)
+
+
+A_TEST_THAT_WAITS = """\
+import sys
+
+
+def test_waits(payments_emulator):
+    sys.__stdout__.write(payments_emulator.base_url + "\\n")
+    sys.__stdout__.flush()
+    sys.__stdin__.read()
+"""
+
+
+def test_a_run_that_is_killed_leaves_no_server_behind(tmp_path: Path) -> None:
+    write(tmp_path, {"test_waits.py": A_TEST_THAT_WAITS})
+    process = subprocess.Popen(
+        [*PYTEST, "-q", "-s"],
+        cwd=tmp_path,
+        env=variables(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    with ended(process):
+        assert process.stdin is not None
+        assert process.stdout is not None
+        url = urlsplit(next(line for line in process.stdout if line.startswith("http://")).strip())
+        assert url.hostname is not None
+        assert url.port is not None
+        address = (url.hostname, url.port)
+        with socket.create_connection(address, timeout=HANGS_AFTER_S) as connection:
+            process.kill()
+            assert connection.recv(1) == b"", "which is how one sees the server's end"
+        process.stdin.close()
+
+
+TESTS_OF_AN_EMULATOR_ELSEWHERE = """\
+from kiosk import create_payment
+
+
+def test_a_payment(payments_account):
+    create_payment(payments_account)
+    payments_account.deliver_to("http://127.0.0.1:9/hook", events=["payment.completed"])
+    payments_account.pay(payments_account.events[0]["data"]["id"])
+    payments_account.fault(status=500)
+    print(payments_account.base_url)
+    assert len(payments_account.webhooks) == 3
+    create_payment(payments_account)
+"""
+
+
+def test_an_emulator_that_runs_elsewhere_is_used_and_a_failure_tells_what_it_was_asked(
+    run_here: Run, payments_emulator: PaymentsEmulator
+) -> None:
+    _, printed = run_here(
+        {"test_kiosk.py": TESTS_OF_AN_EMULATOR_ELSEWHERE},
+        "--payments-emulator-url",
+        f"{payments_emulator.base_url}/",
+    )
+    assert "HTTP Error 500" in printed
+    assert f"\n{payments_emulator.base_url}\n" in printed
+    told = printed.partition("- payments emulator -")[2].splitlines()
+    assert told[1:3] == [
+        "asked     POST /v1/payments  201",
+        "          POST /v1/payments  500 internal_error, by a fault",
+    ]
+    assert told[3].startswith("happened  payment.created  pay_")
+    assert told[6] == "told      payment.completed to http://127.0.0.1:9/hook  connection refused"
+
+
+A_TEST = "def test_one(payments_account): pass\n"
+
+
+def test_an_emulator_that_is_not_there_is_told_in_a_sentence(run_here: Run) -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    code, printed = run_here({"test_kiosk.py": A_TEST}, "--payments-emulator-url", url)
+    assert code == pytest.ExitCode.TESTS_FAILED
+    sentence = f"the payments emulator at {url} does not answer: Connection refused"
+    assert f"\n{sentence}\n" in printed
+    assert "Traceback" not in printed
+    assert "emulator/pytest_plugin" not in printed
+
+
+@pytest.mark.parametrize("url", ["localhost:8080", "ftp://localhost", "http://", "http://a:b"])
+def test_what_is_no_url_is_no_option(url: str, pytestconfig: pytest.Config) -> None:
+    with pytest.raises(pytest.UsageError, match=f"found '{url}', expected an absolute http"):
+        pytestconfig._parser.parse_known_args(["--payments-emulator-url", url])
+
+
+TESTS_OF_OPTIONS = """\
+import pytest
+from kiosk import create_payment
+from urllib.error import HTTPError
+
+
+def test_strict(payments_account):
+    with pytest.raises(HTTPError) as refused:
+        create_payment(payments_account, ammount=3)
+    with refused.value as answer:
+        assert b"unknown_parameter" in answer.read()
+
+
+def test_scenario(payments_account):
+    payment_id = create_payment(payments_account)["id"]
+    assert payments_account.pay(payment_id)["status"] == "processing"
+"""
+INI = """\
+[pytest]
+payments_emulator_options = --strict --scenarios cases
+"""
+SCENARIO = """\
+version: 1
+name: nobody-answers
+description: Every payment stays in processing.
+outcomes:
+  - when: {}
+    then: []
+"""
+
+
+def test_the_server_has_the_options_of_the_configuration(run_here: Run) -> None:
+    files = {"pytest.ini": INI, "cases/nobody-answers.yaml": SCENARIO}
+    files |= {"tests/test_kiosk.py": TESTS_OF_OPTIONS, "conftest.py": ""}
+    code, printed = run_here(files, "tests")
+    assert code == pytest.ExitCode.OK, printed
+
+
+def test_a_wrong_option_is_told_in_the_words_of_the_command(run_here: Run) -> None:
+    options = ("-o", "payments_emulator_options=--strictly")
+    code, printed = run_here({"test_kiosk.py": A_TEST}, *options)
+    assert code == pytest.ExitCode.TESTS_FAILED
+    assert "the payments emulator did not start: payments-emulator: " in printed
+    assert "--strictly" in printed
+    assert "Traceback" not in printed
