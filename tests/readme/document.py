@@ -33,6 +33,12 @@ class Kind(Enum):
     FAILING = "failing"
     """The same, but its script must not pass."""
     WORKFLOW = "workflow"
+    """A workflow of GitHub Actions."""
+    GITLAB = "gitlab"
+    """A pipeline of GitLab CI."""
+    COMPOSE = "compose"
+    REPLICAS = "replicas"
+    """Commands, a line each, that start servers side by side."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,10 +1,8 @@
 import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.checkout.browsing import CHROMIUM
 from tests.cli.processes import run
@@ -13,11 +11,6 @@ from tests.readme.live import Act, acts, is_as_shown, missing, play
 from tests.readme.shops import language, missing_for, prepare
 
 RUN = [section for section in sections() if section.is_run]
-SHELL_SCRIPTS = [
-    pytest.param(section, id=section.title)
-    for section in sections()
-    if any(block.kind is Kind.WORKFLOW for block in section.blocks)
-]
 
 needs_a_shell = pytest.mark.skipif(
     bool(missing()), reason=f"not on this machine: {', '.join(missing())}"
@@ -29,6 +22,8 @@ needs_a_shell = pytest.mark.skipif(
 def test_the_examples_do_what_is_shown(section: Section, tmp_path: Path) -> None:
     if "playwright" in section.text and CHROMIUM is None:
         pytest.skip("there is no chromium on this machine")
+    if "\nnode " in section.text and missing_for("node"):
+        pytest.skip("there is no node on this machine")
     for number, act in enumerate(acts(section)):
         if act.handlers:
             continue
@@ -101,14 +96,6 @@ def test_every_script_shown_ends_as_it_should(tmp_path: Path) -> None:
         for name in SCENARIOS
         if "\nscript:\n" in files()[name].text
     }
-
-
-@pytest.mark.skipif("bash" in missing(), reason="there is no bash on this machine")
-@pytest.mark.parametrize("section", SHELL_SCRIPTS)
-def test_the_workflow_shown_is_yaml_whose_scripts_a_shell_can_read(section: Section) -> None:
-    [workflow] = [block for block in section.blocks if block.kind is Kind.WORKFLOW]
-    for step in yaml.safe_load(workflow.text)["steps"]:
-        subprocess.run(["bash", "-n", "-c", step["run"]], check=True)
 
 
 def test_in_ci_nothing_is_skipped_for_want_of_a_program() -> None:

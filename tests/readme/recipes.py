@@ -1,0 +1,59 @@
+"""The recipes for containers and CI in README.md, and this repository's own workflow, as values."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from tests.readme.document import REPOSITORY, Kind, sections
+
+OWN_WORKFLOW = REPOSITORY / ".github" / "workflows" / "ci.yml"
+KINDS = (Kind.COMPOSE, Kind.WORKFLOW, Kind.GITLAB)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    kind: Kind
+    text: str
+    title: str
+    """The heading that it stands under, and its number there."""
+
+    @property
+    def value(self) -> dict[str, Any]:
+        return dict(yaml.safe_load(self.text))
+
+    @property
+    def variables(self) -> dict[str, str] | None:
+        """What it tells the emulator's container; None where it starts none."""
+        match self.kind:
+            case Kind.COMPOSE:
+                return dict(self.value["services"]["emulator"]["environment"])
+            case Kind.GITLAB:
+                [service] = self.value["test"]["services"]
+                return dict(service["variables"])
+        services = self.value["jobs"]["test"].get("services")
+        return None if services is None else dict(services["emulator"]["env"])
+
+    @property
+    def scripts(self) -> Iterator[str]:
+        """What of it a shell runs."""
+        if self.kind is Kind.WORKFLOW:
+            for job in self.value["jobs"].values():
+                yield from (step["run"] for step in job["steps"] if "run" in step)
+        if self.kind is Kind.GITLAB:
+            yield "\n".join(self.value["test"]["script"])
+
+
+def recipes() -> list[Recipe]:
+    return [
+        Recipe(kind=block.kind, text=block.text, title=f"{one.title}, {number}")
+        for one in sections()
+        for number, block in enumerate(one.blocks)
+        if block.kind in KINDS
+    ]
+
+
+def own_workflow() -> Recipe:
+    text = OWN_WORKFLOW.read_text(encoding="utf-8")
+    return Recipe(kind=Kind.WORKFLOW, text=text, title=OWN_WORKFLOW.name)

@@ -1,0 +1,72 @@
+"""What can be seen of the recipes without the programs that would run them."""
+
+import re
+import subprocess
+import tomllib
+
+import pytest
+
+from emulator.settings import OPTIONS
+from tests.readme.document import REPOSITORY, command_after
+from tests.readme.live import missing
+from tests.readme.recipes import KINDS, Recipe, own_workflow, recipes
+
+ALL = [pytest.param(one, id=one.title) for one in [*recipes(), own_workflow()]]
+
+needs_a_shell = pytest.mark.skipif(
+    bool(missing()), reason=f"not on this machine: {', '.join(missing())}"
+)
+
+
+def test_there_is_a_recipe_of_each_kind() -> None:
+    assert {one.kind for one in recipes()} == set(KINDS)
+
+
+@needs_a_shell
+@pytest.mark.parametrize("recipe", ALL)
+def test_a_shell_can_read_every_script(recipe: Recipe) -> None:
+    for script in recipe.scripts:
+        subprocess.run(["bash", "-n", "-c", script], check=True)
+
+
+@pytest.mark.parametrize("recipe", ALL)
+def test_every_variable_of_the_emulator_is_one_of_its_options(recipe: Recipe) -> None:
+    named = set(re.findall(r"\bEMULATOR_[A-Z_]+", recipe.text))
+    assert named <= {option.variable for option in OPTIONS}
+    assert set(recipe.variables or {}) <= named
+
+
+@needs_a_shell
+def test_the_workflow_of_this_repository_runs_the_test_command_of_the_readme() -> None:
+    script = (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8")
+    [function] = re.findall(r"^test_command\(\) \{\n.*?^\}$", script, re.MULTILINE | re.DOTALL)
+    printed = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", f"{function}\ntest_command"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+    )
+    assert printed.stdout == command_after("test command")
+    assert "command=$(test_command)\n" in script
+    assert 'bash -euo pipefail -c "$command"' in script
+    steps = own_workflow().value["jobs"]["test"]["steps"]
+    assert "bash .ci/run" in [step.get("run") for step in steps]
+
+
+def test_the_workflow_of_this_repository_tests_every_python_from_the_oldest_on() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    versions = own_workflow().value["jobs"]["test"]["strategy"]["matrix"]["python"]
+    assert versions == ["3.11", "3.12", "3.13"]
+    assert project["project"]["requires-python"] == f">={versions[0]}"
+
+
+def test_the_workflow_of_this_repository_may_only_read() -> None:
+    workflow = own_workflow().value
+    assert workflow["permissions"] == {"contents": "read"}
+    for job in workflow["jobs"].values():
+        assert "permissions" not in job
+        assert job["timeout-minutes"] <= 60
+        for step in job["steps"]:
+            is_checkout = step.get("uses", "").startswith("actions/checkout@")
+            assert not is_checkout or step["with"] == {"persist-credentials": False}
