@@ -157,17 +157,18 @@ def _control(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> A
     from emulator.api.authentication import bearer_key
     from emulator.api.bodies import read_optional_object
     from emulator.api.sources import read_source
+    from emulator.app.documents import documents
     from emulator.app.guard import Guard, HostGuard
     from emulator.control.app import build
+    from emulator.control.calls import Calls
 
-    calls = build(
+    app = build(
         engine=engine,
+        calls=Calls(engine.directory, bearer_key, read_optional_object, read_source),
         checkout=checkout,
-        bearer_key=bearer_key,
-        read_object=read_optional_object,
-        read_source=read_source,
+        documents=documents(settings.methods),
     )
-    return Guard(calls, HostGuard(settings, checkout))
+    return Guard(app, HostGuard(settings, checkout))
 
 
 def _checkout(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:

@@ -4,11 +4,11 @@ from starlette.routing import Mount, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from emulator.control.accounts import AccountCalls
-from emulator.control.bodies import ReadObject, ReadSource
-from emulator.control.calls import BearerKey, Calls
+from emulator.control.calls import Calls
 from emulator.control.checkout_url import CheckoutUrlCalls
 from emulator.control.clock import ClockCalls
 from emulator.control.events import EventCalls
+from emulator.control.openapi import DocumentCalls, Documents
 from emulator.control.payments import PaymentCalls
 from emulator.control.recording import RecordingCalls
 from emulator.control.requests import RequestCalls
@@ -23,16 +23,14 @@ from emulator.engine.payments import CheckoutAddress
 def build(
     *,
     engine: Engine,
+    calls: Calls,
     checkout: CheckoutAddress,
-    bearer_key: BearerKey,
-    read_object: ReadObject,
-    read_source: ReadSource,
+    documents: Documents,
 ) -> ASGIApp:
     """The application behind `/_emulator`; refusals are raised to whoever calls it.
 
     A router alone, because Starlette's application would answer what is raised by itself.
     """
-    calls = Calls(engine.directory, bearer_key, read_object, read_source)
     accounts = AccountCalls(calls, engine.directory)
     clock = ClockCalls(calls, engine.timekeeper)
     checkout_url = CheckoutUrlCalls(calls, checkout)
@@ -45,6 +43,7 @@ def build(
     endpoints = EndpointCalls(calls, engine.webhooks.endpoints, engine.webhooks.deliveries)
     deliveries = DeliveryCalls(calls, engine.webhooks.deliveries)
     snapshots = SnapshotCalls(calls, engine.snapshots)
+    openapi = DocumentCalls(documents)
     payment = "/_emulator/payments/{payment_id}"
     endpoint = "/_emulator/webhook_endpoints/{endpoint_id}"
     delivery = "/_emulator/deliveries/{delivery_id}"
@@ -63,6 +62,9 @@ def build(
             Route("/_emulator/clock", clock.set, methods=["PUT"]),
             Route("/_emulator/clock/advance", clock.advance, methods=["POST"]),
             Route("/_emulator/events", events.list, methods=["GET"]),
+            Route("/_emulator/openapi", openapi.list, methods=["GET"]),
+            Route("/_emulator/openapi/", openapi.list, methods=["GET"]),
+            Route("/_emulator/openapi/{name}", openapi.get, methods=["GET"]),
             Route("/_emulator/recording", recording.read, methods=["GET"]),
             Route(payment, payments.get, methods=["GET"]),
             Route(f"{payment}/pay", payments.pay, methods=["POST"]),

@@ -1,0 +1,21 @@
+"""The command that prints the OpenAPI documents."""
+
+import click
+
+from emulator.cli.replaying import USUAL_URL
+
+
+@click.command()
+@click.option("--control", "is_control", is_flag=True, help="The control API's, not /v1's.")
+def openapi(*, is_control: bool) -> None:
+    """Print the OpenAPI 3.1 document of /v1 as JSON.
+
+    A running emulator serves both, with its own address, under /_emulator/openapi/.
+    """
+    import json
+
+    from emulator.app.documents import documents
+    from emulator.domain.payment import DEFAULT_METHODS
+
+    build = documents(DEFAULT_METHODS)["control" if is_control else "v1"]
+    click.echo(json.dumps(build(USUAL_URL), indent=2, ensure_ascii=False))
