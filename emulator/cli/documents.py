@@ -2,7 +2,7 @@
 
 import click
 
-from emulator.cli.replaying import USUAL_URL
+from emulator.cli.telling import USUAL_URL
 
 
 @click.command()

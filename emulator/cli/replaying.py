@@ -7,11 +7,23 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import click
 
 from emulator.cli.looping import run_loop
+from emulator.cli.telling import (
+    FILE,
+    USUAL_URL,
+    base_url,
+    check_directory,
+    check_key,
+    has_colours,
+    is_terminal,
+    mistake,
+    write,
+    write_file,
+)
 
 if TYPE_CHECKING:
     from emulator.clock import Wall
@@ -21,7 +33,6 @@ if TYPE_CHECKING:
 
 USUAL_CLOCK = "frozen@2026-01-01T00:00:00Z"
 USUAL_SEED = 0
-USUAL_URL = "http://127.0.0.1:8080"
 # Cases that wait, for a scripted latency say, leave the others the time; more would only queue.
 USUAL_CASES_AT_A_TIME = 4
 MOST_CASES_AT_A_TIME = 64
@@ -29,7 +40,6 @@ MOST_CASES_AT_A_TIME = 64
 _CHECKOUT_URL = "http://127.0.0.1:8081"
 # The exit code of every mistake of the user.
 _MISTAKE = 2
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def _no_nan(
@@ -67,8 +77,8 @@ class _Wanted:
     show_default=True,
     help="Play so many files at a time; what is printed is the same.",
 )
-@click.option("--junit", metavar="FILE", type=_FILE, help="Write the results as JUnit XML.")
-@click.option("--report", metavar="FILE", type=_FILE, help="Write a report as one HTML file.")
+@click.option("--junit", metavar="FILE", type=FILE, help="Write the results as JUnit XML.")
+@click.option("--report", metavar="FILE", type=FILE, help="Write a report as one HTML file.")
 @click.option(
     "--fail-under",
     metavar="PERCENT",
@@ -105,8 +115,8 @@ def replay(
         **wanted,  # type: ignore[arg-type]  # click has seen to their types
     )
     for option, file in (("--junit", run.junit), ("--report", run.report)):
-        if file is not None and not file.absolute().parent.is_dir():
-            _mistake(f"flag {option}: cannot write '{file}': its directory does not exist")
+        if file is not None:
+            check_directory(option, file)
     from emulator.replay.cases import read_cases
 
     found = read_cases([Path(path) for path in paths])
@@ -125,16 +135,14 @@ def replay(
 )
 def record(url: str, key: str | None) -> None:
     """Print an account's history as a scenario file with a script, for `replay`."""
-    from emulator.domain.accounts import is_well_formed_key
     from emulator.replay.client import Unreachable
     from emulator.replay.recording import NoRecording, fetch_recording
 
-    if key is not None and not is_well_formed_key(key):
-        _mistake("flag --key: expected test_ or live_ and 4 to 128 letters, digits or _")
+    check_key("--key", key)
     try:
         text = run_loop(fetch_recording(_address(url), key))
     except (NoRecording, Unreachable) as error:
-        _mistake(str(error))
+        mistake(str(error))
     click.echo(text, nl=False)
 
 
@@ -146,18 +154,17 @@ class _Run:
         from emulator.replay.printing import Printer
         from emulator.replay.wording import Paint
 
-        is_terminal = sys.stdout is not None and sys.stdout.isatty()
         self._wanted = wanted
         self._cases = cases
         self._skipped = skipped
         self._wall: Wall = SystemWall()
-        self._paint = Paint(is_on=is_terminal and not os.environ.get("NO_COLOR"))
+        self._paint = Paint(is_on=has_colours())
         self._printer = Printer(
             cases,
-            _write,
+            write,
             self._paint,
             shows_steps=wanted.is_verbose or len(cases) == 1,
-            width=_width() if is_terminal and not os.environ.get("CI") else None,
+            width=_width() if is_terminal(sys.stdout) and not os.environ.get("CI") else None,
         )
 
     def run(self) -> int:
@@ -170,7 +177,7 @@ class _Run:
         try:
             results = run_loop(self._play())
         except (NoListener, Unreachable, UnusableDatabase) as error:
-            _mistake(str(error))
+            mistake(str(error))
         duration_ms = self._wall.monotonic_ms() - started_ms
         code = self._conclude(results)
         self._write_files(results, duration_ms)
@@ -201,8 +208,8 @@ class _Run:
         from emulator.app.private import private_emulator
         from emulator.replay.client import Address
 
-        async with private_emulator(self._wanted.settings) as base_url:
-            yield Address.of(base_url)
+        async with private_emulator(self._wanted.settings) as url:
+            yield Address.of(url)
 
     def _conclude(self, results: "Sequence[Result]") -> int:
         from emulator.replay.coverage import coverage_of
@@ -216,24 +223,18 @@ class _Run:
         is_too_little = asked is not None and coverage.percent < asked
         if is_too_little:
             lines += ["", f"The coverage is under the {asked:g} % that --fail-under asks for."]
-        _write("".join(f"{line}\n" for line in lines))
+        write("".join(f"{line}\n" for line in lines))
         return int(is_too_little or not all(result.has_passed for result in results))
 
     def _write_files(self, results: "Sequence[Result]", duration_ms: float) -> None:
         if self._wanted.junit is not None:
             from emulator.replay.junit import junit
 
-            _write_file("--junit", self._wanted.junit, junit(results, duration_ms=duration_ms))
+            write_file("--junit", self._wanted.junit, junit(results, duration_ms=duration_ms))
         if self._wanted.report is not None:
             from emulator.replay.report import report
 
-            _write_file("--report", self._wanted.report, report(results, skipped=self._skipped))
-
-
-def _mistake(*lines: str) -> NoReturn:
-    from emulator.cli.commands import Mistake
-
-    raise Mistake(*lines) from None
+            write_file("--report", self._wanted.report, report(results, skipped=self._skipped))
 
 
 def _settings(
@@ -243,9 +244,9 @@ def _settings(
     from emulator.settings import SettingsError, resolve
 
     if url is not None and database is not None:
-        _mistake("flag --database: the emulator at --url has a database of its own")
+        mistake("flag --database: the emulator at --url has a database of its own")
     if database is not None and Path(database).exists():
-        _mistake(f"flag --database: '{database}' is there already; expected a new file")
+        mistake(f"flag --database: '{database}' is there already; expected a new file")
     flags = {
         "port": 0,
         "checkout-port": 0,
@@ -257,41 +258,16 @@ def _settings(
     try:
         return resolve(flags, {})
     except SettingsError as error:
-        _mistake(str(error))
+        mistake(str(error))
 
 
 def _address(url: str) -> "Address":
     from emulator.replay.client import Address
-    from emulator.settings import parse_checkout_url
 
-    try:
-        if not url.isascii():
-            raise ValueError(url)
-        address = Address.of(parse_checkout_url(url))
-    except ValueError:
-        _mistake(f"flag --url: found {url!r}, expected an absolute http or https URL")
-    if "@" in url:
-        # Both belong into the one header that already holds the key.
-        _mistake("flag --url: a user and a password cannot be sent beside an API key")
-    return address
+    return Address.of(base_url("--url", url))
 
 
 def _width() -> int:
     import shutil
 
     return shutil.get_terminal_size().columns
-
-
-def _write(text: str) -> None:
-    """Print at once. Where nobody reads any more (`replay | head`) the run goes on, unheard."""
-    try:
-        click.echo(text, nl=False)
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _write_file(option: str, file: Path, content: bytes) -> None:
-    try:
-        file.write_bytes(content)
-    except OSError as error:
-        _mistake(f"flag {option}: cannot write '{file}': {error.strerror}")

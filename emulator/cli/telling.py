@@ -1,0 +1,74 @@
+"""How commands speak to their user: mistakes, what is printed, what is written to files."""
+
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+# What most commands ask, unless they are told otherwise.
+USUAL_URL = "http://127.0.0.1:8080"
+
+
+def mistake(*lines: str) -> NoReturn:
+    """End the command with exit code 2 and these lines on stderr."""
+    from emulator.cli.commands import Mistake
+
+    raise Mistake(*lines) from None
+
+
+def write(text: str) -> None:
+    """Print at once. Where nobody reads any more (`… | head`) the command goes on, unheard."""
+    try:
+        click.echo(text, nl=False)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def check_directory(option: str, file: Path) -> None:
+    """A mistake where a file could not be written in the end."""
+    if not file.absolute().parent.is_dir():
+        mistake(f"flag {option}: cannot write '{file}': its directory does not exist")
+
+
+def write_file(option: str, file: Path, content: bytes) -> None:
+    try:
+        file.write_bytes(content)
+    except OSError as error:
+        mistake(f"flag {option}: cannot write '{file}': {error.strerror}")
+
+
+def is_terminal(stream: object) -> bool:
+    """Whether somebody looks at it; None is a stream that was closed."""
+    return stream is not None and bool(stream.isatty())  # type: ignore[attr-defined]
+
+
+def has_colours() -> bool:
+    """Whether what is printed may be coloured."""
+    return is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
+
+
+def base_url(option: str, text: str) -> str:
+    """A URL that others begin with, to be asked with an API key; else a mistake."""
+    from emulator.settings import parse_checkout_url
+
+    try:
+        if not text.isascii():
+            raise ValueError(text)
+        url = parse_checkout_url(text)
+    except ValueError:
+        mistake(f"flag {option}: found {text!r}, expected an absolute http or https URL")
+    if "@" in url:
+        # Both belong into the one header that already holds the key.
+        mistake(f"flag {option}: a user and a password cannot be sent beside an API key")
+    return url
+
+
+def check_key(option: str, key: str | None) -> None:
+    """A mistake where a key is none that an emulator could have."""
+    from emulator.domain.accounts import is_well_formed_key
+
+    if key is not None and not is_well_formed_key(key):
+        mistake(f"flag {option}: expected test_ or live_ and 4 to 128 letters, digits or _")
