@@ -107,6 +107,8 @@ class Performer:
         verb, members = _call(step)
         said = {name: value for name, value in members.items() if value is not None}
         path = f"{CONTROL}/payments/{payment_id}/{verb}"
+        if not said:
+            return _done(await self._connection.ask("POST", path), payment_id)
         return _done(await self._connection.ask_json("POST", path, said), payment_id)
 
     async def advance(self, by_ms: int | None) -> Done:

@@ -47,6 +47,10 @@ HEADERS: Json = {
         "description": "With `idempotency_key_in_use`: how many seconds to wait.",
         "schema": {"type": "integer", "minimum": 1},
     },
+    "RetryAfterFault": {
+        "description": "Where a fault rule says so: how many seconds to wait.",
+        "schema": {"type": "integer", "minimum": 1},
+    },
     "WwwAuthenticate": {
         "description": "How to authenticate.",
         "required": True,
@@ -61,6 +65,7 @@ _MORE_HEADERS = {
     401: {"WWW-Authenticate": "WwwAuthenticate"},
     409: {"Retry-After": "RetryAfterKey"},
     429: {"Retry-After": "RetryAfter"},
+    _SERVER_ERROR: {"Retry-After": "RetryAfterFault"},
 }
 _MEANINGS = {
     400: "Bad request; `error.param` tells which field is invalid, where one is.",
