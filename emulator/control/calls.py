@@ -64,8 +64,10 @@ class Calls:
         if authorization is not None:
             owner = await self._directory.owner_of(self._bearer_key(authorization))
         values = _query(request, _SUBJECT + query)
+        # Looked at beside a key as well: a word that is none is a mistake wherever it is said.
+        mode = word_of(values.get("mode", Mode.TEST.value), Mode, "mode")
         if owner is None:
-            owner = self._named(values)
+            owner = self._named(values.get("account")).owner(mode)
         fields = Fields({})
         if body is not None:
             fields = await read_fields(request, body, self._read_object)
@@ -77,11 +79,8 @@ class Calls:
         headers = dict(request.scope["headers"])
         return call, await self._read_source(headers, request.receive, takes_yaml=takes_yaml)
 
-    def _named(self, values: Mapping[str, str]) -> Owner:
-        account_id = values.get("account")
-        mode = word_of(values.get("mode", Mode.TEST.value), Mode, "mode")
-        account = self._directory.first if account_id is None else self._directory.get(account_id)
-        return account.owner(mode)
+    def _named(self, account_id: str | None) -> Account:
+        return self._directory.first if account_id is None else self._directory.get(account_id)
 
 
 def _query(request: Request, known: tuple[str, ...]) -> dict[str, str]:

@@ -15,9 +15,9 @@ from emulator.engine.timekeeper import Advanced, Reading, Target, Timekeeper
 # A part of the answer costs the event loop well under a millisecond.
 EFFECTS_A_PART = 2_000
 
-_WAYS = ("seconds", "until", "to")
-_NEXT = "next"
-_BACKGROUND = "background"
+WAYS = ("seconds", "until", "to")
+NEXT = "next"
+BACKGROUND = "background"
 
 
 class ClockCalls:
@@ -41,7 +41,7 @@ class ClockCalls:
         return reply(_shown(reading))
 
     async def advance(self, request: Request) -> Response:
-        call = await self._calls.decode(request, body=(*_WAYS, "webhooks"))
+        call = await self._calls.decode(request, body=(*WAYS, "webhooks"))
         waits = _waits_for_webhooks(call.fields)
         way = _only_way(call.fields)
         target = _target(call.fields, way, waits=waits)
@@ -53,11 +53,11 @@ class ClockCalls:
 
 
 def _only_way(fields: Fields) -> str:
-    ways = [way for way in _WAYS if fields.has(way)]
+    ways = [way for way in WAYS if fields.has(way)]
     if len(ways) != 1:
         raise InvalidField(
-            ways[-1] if ways else _WAYS[0],
-            f"Expected exactly one of: {', '.join(_WAYS)}.",
+            ways[-1] if ways else WAYS[0],
+            f"Expected exactly one of: {', '.join(WAYS)}.",
             kind=CLOCK,
         )
     return ways[0]
@@ -68,14 +68,14 @@ def _target(fields: Fields, way: str, *, waits: bool) -> Target:
         return Target(by_ms=fields.span_ms(way), waits=waits)
     if way == "until":
         return Target(until=fields.instant(way), waits=waits)
-    if fields.text(way, kind=CLOCK) != _NEXT:
-        raise InvalidField(way, f"Expected '{_NEXT}'.", kind=CLOCK)
+    if fields.text(way, kind=CLOCK) != NEXT:
+        raise InvalidField(way, f"Expected '{NEXT}'.", kind=CLOCK)
     return Target(waits=waits)
 
 
 def _waits_for_webhooks(fields: Fields) -> bool:
-    if fields.text("webhooks") not in (None, _BACKGROUND):
-        raise InvalidField("webhooks", f"Expected '{_BACKGROUND}', or leave it out.")
+    if fields.text("webhooks") not in (None, BACKGROUND):
+        raise InvalidField("webhooks", f"Expected '{BACKGROUND}', or leave it out.")
     return not fields.has("webhooks")
 
 

@@ -24,8 +24,8 @@ from emulator.scenarios.writing import fault_rule_json
 
 FILTERS = ("method", "path", "status")
 
-_STATUS = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
-_NOTHING = "none"
+STATUS_PATTERN = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
+NOTHING = "none"
 # What has the form of a key, its underscores as they are or escaped as URLs and JSON do.
 _KEY = re.compile(rb"(?:test|live)(?:[A-Za-z0-9_]|%5[Ff]|\\+u005[Ff])+")
 _ESCAPED_LINE = re.compile(rb"%5[Ff]|\\+u005[Ff]")
@@ -87,11 +87,11 @@ def _has_path(entry: Entry, path: str) -> bool:
 def _status_filter(text: str | None) -> Callable[[int], bool]:
     if text is None:
         return lambda _: True
-    if text == _NOTHING:
+    if text == NOTHING:
         return lambda status: status == 0
-    if not _STATUS.fullmatch(text):
+    if not STATUS_PATTERN.fullmatch(text):
         raise InvalidField(
-            "status", f"Expected a status such as 201, a class such as 4xx, or {_NOTHING}."
+            "status", f"Expected a status such as 201, a class such as 4xx, or {NOTHING}."
         )
     return lambda status: str(status).startswith(text.rstrip("x"))
 

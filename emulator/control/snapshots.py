@@ -12,7 +12,7 @@ from emulator.domain.instants import format_instant
 from emulator.engine.snapshots import Snapshots
 from emulator.storage.snapshots import Snapshot
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
 class SnapshotCalls:
@@ -49,7 +49,7 @@ class SnapshotCalls:
 def _name(request: Request) -> str:
     """Raises InvalidField."""
     name = str(request.path_params["name"])
-    if not _NAME.fullmatch(name):
+    if not NAME_PATTERN.fullmatch(name):
         raise InvalidField(
             "name",
             "Expected 1 to 64 letters, digits, dots, dashes and underscores, the first of them a"

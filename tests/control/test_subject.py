@@ -44,6 +44,11 @@ async def test_the_key_beats_the_query(emulator: World) -> None:
     assert await mode_of(emulator, payment["id"], query, key="test_demo_key") == "test"
 
 
+async def test_a_mode_that_is_none_is_refused_beside_a_key_as_well(emulator: World) -> None:
+    response = await emulator.control("GET", "/clock?account=acct_other&mode=sandbox")
+    assert refusal(response) == (400, "invalid_mode", "mode")
+
+
 CALLS = [
     ("POST", "/accounts"),
     ("GET", "/accounts"),

@@ -198,7 +198,7 @@ def carriers(document: Json, definition: Json) -> Iterator[Json]:
 
 def parts(exchange: Exchange, documents: Mapping[str, Any]) -> set[Part]:
     """All that was sent, there and back, and that a document can speak of."""
-    operation, in_path = call_of(exchange, documents)
+    _, in_path = call_of(exchange, documents)
     sent: set[Part] = {("request", "path", name) for name in in_path}
     query = parse_qsl(urlsplit(exchange.request.target).query, keep_blank_values=True)
     sent |= {("request", "query", name) for name, _ in query}

@@ -1,0 +1,213 @@
+"""What the document says of webhook endpoints."""
+
+from emulator.control.document.operations import Answer, Body, Link, Operation, Subject
+from emulator.control.document.shapes import (
+    BOOLEAN,
+    TEXT,
+    URL,
+    Schema,
+    answer_of,
+    body_of,
+    collection_of,
+    path_parameter,
+    ref,
+    said,
+    words,
+)
+from emulator.domain.webhooks import (
+    EVENT_TYPES_IN_ORDER,
+    LONGEST_SECRET_BYTES,
+    MOST_ENDPOINTS,
+    ROTATION_OVERLAP_MS,
+    SECRET_PREFIX,
+    SHORTEST_SECRET_BYTES,
+    Profile,
+)
+
+_ENDPOINT = "/_emulator/webhook_endpoints/{endpoint_id}"
+_UNKNOWN = ("webhook_endpoint_not_found",)
+_WRONG_TERMS = ("invalid_url", "invalid_events", "invalid_secret", "invalid_profile")
+_THE_NEW_ONE = {"endpoint_id": "$response.body#/id"}
+_THE_SAME = {"endpoint_id": "$request.path.endpoint_id"}
+_ROTATION_OVERLAP_H = ROTATION_OVERLAP_MS // 3_600_000
+
+_FEWEST_GROUPS = SHORTEST_SECRET_BYTES // 3
+_SIGN = "[A-Za-z0-9+/]"
+# Three bytes are four signs; one byte is left over, or two, or none.
+_BASE64 = "|".join(
+    f"(?:{_SIGN}{{4}}){{{_FEWEST_GROUPS},{(LONGEST_SECRET_BYTES - left) // 3}}}{signs}"
+    for left, signs in ((0, ""), (1, f"{_SIGN}{{2}}=="), (2, f"{_SIGN}{{3}}="))
+)
+_SECRET: Schema = {
+    "type": "string",
+    "pattern": f"^{SECRET_PREFIX}(?:{_BASE64})$",
+}
+_SECRET_MEANING = (
+    f"What signs: `{SECRET_PREFIX}` and the base64 of {SHORTEST_SECRET_BYTES} to"
+    f" {LONGEST_SECRET_BYTES} bytes (Standard Webhooks)."
+)
+_TERMS: dict[str, Schema] = {
+    "url": said(URL, "Where events are sent."),
+    "events": {
+        "type": "array",
+        "items": ref("EventType"),
+        "minItems": 1,
+        "description": "The types of the events to be sent.",
+    },
+    "secret": said(_SECRET, _SECRET_MEANING),
+    "profile": said(
+        ref("WebhookProfile"),
+        "How patiently it is retried: five attempts within 81 s, or, `standard`, ten within"
+        " about 75 hours.",
+    ),
+}
+
+_SCHEMAS = {
+    "EventType": said(words(EVENT_TYPES_IN_ORDER), "The type of an event."),
+    "WebhookProfile": said(words(Profile), "How patiently an endpoint is retried."),
+    "CreateWebhookEndpoint": body_of(
+        "An endpoint; by default it is sent all events, with a new secret.",
+        _TERMS,
+        required=["url"],
+    ),
+    "UpdateWebhookEndpoint": body_of(
+        "What is to change; what is left out stays.",
+        {
+            **_TERMS,
+            "secret": said(_SECRET, f"{_SECRET_MEANING} The one before signs no more."),
+            "enabled": said(
+                BOOLEAN, "Whether it is sent anything; disabled, it gives up what is due to it."
+            ),
+        },
+    ),
+    "RotateWebhookSecret": body_of(
+        "The new secret.", {"secret": said(_SECRET, f"{_SECRET_MEANING} By default a new one.")}
+    ),
+    "WebhookEndpoint": answer_of(
+        "Where the events of one account and mode are sent.",
+        {
+            "id": said(TEXT, "Its identifier, with the prefix `we_`."),
+            "url": said(TEXT, "Where events are sent."),
+            "events": {
+                "type": "array",
+                "items": ref("EventType"),
+                "description": "The types of the events that it is sent.",
+            },
+            "secret": said(TEXT, _SECRET_MEANING),
+            "profile": ref("WebhookProfile"),
+            "enabled": said(BOOLEAN, "Whether it is sent anything. An answer of 410 disables it."),
+        },
+    ),
+    "WebhookEndpointList": collection_of("WebhookEndpoint", "The endpoints, newest first."),
+}
+
+_OPERATIONS = (
+    Operation(
+        method="post",
+        path="/_emulator/webhook_endpoints",
+        id="create_webhook_endpoint",
+        summary="Register a webhook endpoint",
+        description="It is told of what happens from now on. An account and mode has at most"
+        f" {MOST_ENDPOINTS}.",
+        body=Body(description="The endpoint.", schema="CreateWebhookEndpoint"),
+        answers={
+            201: Answer(
+                description="The endpoint.",
+                schema="WebhookEndpoint",
+                links=(
+                    Link(to="get_webhook_endpoint", parameters=_THE_NEW_ONE),
+                    Link(to="update_webhook_endpoint", parameters=_THE_NEW_ONE),
+                    Link(to="rotate_webhook_secret", parameters=_THE_NEW_ONE),
+                    Link(to="ping_webhook_endpoint", parameters=_THE_NEW_ONE),
+                    Link(to="delete_webhook_endpoint", parameters=_THE_NEW_ONE),
+                    Link(to="list_deliveries", parameters={"query.endpoint": "$response.body#/id"}),
+                ),
+            )
+        },
+        codes={400: ("missing_parameter", *_WRONG_TERMS), 409: ("too_many_webhook_endpoints",)},
+    ),
+    Operation(
+        method="get",
+        path="/_emulator/webhook_endpoints",
+        id="list_webhook_endpoints",
+        summary="List webhook endpoints",
+        description="The endpoints of the account and mode, newest first.",
+        answers={200: Answer(description="The endpoints.", schema="WebhookEndpointList")},
+    ),
+    Operation(
+        method="get",
+        path=_ENDPOINT,
+        id="get_webhook_endpoint",
+        summary="Look at a webhook endpoint",
+        description="One endpoint, its secret included.",
+        parameters=("EndpointId",),
+        answers={200: Answer(description="The endpoint.", schema="WebhookEndpoint")},
+        codes={404: _UNKNOWN},
+    ),
+    Operation(
+        method="patch",
+        path=_ENDPOINT,
+        id="update_webhook_endpoint",
+        summary="Change a webhook endpoint",
+        description="Changes what is given. Enabled again, it is told of what happens then.",
+        parameters=("EndpointId",),
+        body=Body(description="What is to change.", schema="UpdateWebhookEndpoint", required=False),
+        answers={200: Answer(description="The endpoint.", schema="WebhookEndpoint")},
+        codes={400: (*_WRONG_TERMS, "invalid_enabled"), 404: _UNKNOWN},
+    ),
+    Operation(
+        method="delete",
+        path=_ENDPOINT,
+        id="delete_webhook_endpoint",
+        summary="Delete a webhook endpoint",
+        description="It is sent nothing any more; its deliveries stay to be looked at.",
+        parameters=("EndpointId",),
+        answers={
+            204: Answer(
+                description="It is gone.",
+                links=(Link(to="get_webhook_endpoint", parameters=_THE_SAME),),
+            )
+        },
+        codes={404: _UNKNOWN},
+    ),
+    Operation(
+        method="post",
+        path=f"{_ENDPOINT}/rotate",
+        id="rotate_webhook_secret",
+        summary="Rotate the secret of a webhook endpoint",
+        description="Gives it a new secret; the one before signs, too, for"
+        f" {_ROTATION_OVERLAP_H} hours of the account's clock.",
+        parameters=("EndpointId",),
+        body=Body(description="The new secret.", schema="RotateWebhookSecret", required=False),
+        answers={200: Answer(description="The endpoint.", schema="WebhookEndpoint")},
+        codes={400: ("invalid_secret",), 404: _UNKNOWN},
+    ),
+    Operation(
+        method="post",
+        path=f"{_ENDPOINT}/ping",
+        id="ping_webhook_endpoint",
+        summary="Ping a webhook endpoint",
+        description="Sends a signed event that tells of nothing, once, and waits for how it ends.",
+        parameters=("EndpointId",),
+        answers={
+            200: Answer(
+                description="The delivery.",
+                schema="Delivery",
+                links=(
+                    Link(to="get_delivery", parameters={"delivery_id": "$response.body#/id"}),
+                    Link(to="resend_delivery", parameters={"delivery_id": "$response.body#/id"}),
+                ),
+            )
+        },
+        codes={404: _UNKNOWN},
+    ),
+)
+
+SUBJECT = Subject(
+    tag="Webhook endpoints",
+    description="Where the events of an account and mode are sent, signed as Standard Webhooks"
+    " says.",
+    operations=_OPERATIONS,
+    schemas=_SCHEMAS,
+    parameters={"EndpointId": path_parameter("endpoint_id", "The identifier of an endpoint.")},
+)

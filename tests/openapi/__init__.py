@@ -1,0 +1,1 @@
+"""The two OpenAPI documents: true, valid, and held against the running program."""

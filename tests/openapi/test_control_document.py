@@ -1,0 +1,247 @@
+"""What the document of the control API says, against what the program does."""
+
+import ast
+import json
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+from jsonschema_rs import Draft202012Validator
+
+from emulator.api.errors import ANSWERS
+from tests.architecture.tools import PACKAGE, parsed
+from tests.openapi.conftest import printed
+from tests.openapi.reading import Json, Operation, examples, operations, resolved, standing_alone
+from tests.openapi.rich import rich_world
+from tests.world import World, headers
+
+# What only `/v1`, the pages or broken HTTP can be refused with.
+OF_OTHERS = {
+    "rate_limit_exceeded",
+    "idempotency_key_header",
+    "idempotency_key_reused",
+    "idempotency_key_in_use",
+}
+MAKES_IT = {"put_scenario", "save_snapshot"}
+# What has to be right for anything to be looked for.
+QUERY_NEEDED = {"wait_for_payment": "?status=completed"}
+BODY_NEEDED = {
+    "pay_payment": {"method": "telebirr"},
+    "answer_payment": {"answer": "approve"},
+    "transition_payment": {"status": "failed"},
+    "place_scenario": {"name": "banks"},
+    "switch_scenario": {"enabled": True},
+}
+# By what a path is to lead to: something that there is, for each of its parameters.
+THERE = {"account_id": "acct_other", "name": "banks"}
+
+
+@pytest.fixture
+def control() -> Json:
+    return dict(json.loads(printed("control")))
+
+
+def parameters(document: Json, operation: Operation, place: str) -> list[Json]:
+    found = [resolved(document, one) for one in operation.definition["parameters"]]
+    return [parameter for parameter in found if parameter["in"] == place]
+
+
+def body_schema(document: Json, operation: Operation) -> Json | None:
+    """That of a body in JSON, with what it refers to."""
+    content = operation.definition.get("requestBody", {}).get("content")
+    return content and standing_alone(document, content["application/json"]["schema"])
+
+
+def members(document: Json, schema: Json) -> set[str]:
+    """The names of a body's members, of all ways to say it."""
+    schema = resolved(document, schema)
+    ways = (members(document, way) for way in schema.get("oneOf", ()))
+    return set(schema.get("properties", ())).union(*ways)
+
+
+def words_of_the_code() -> set[str]:
+    """What may be the names of parameters there: all the words that stand in tuples."""
+    tuples = (
+        node
+        for path in (PACKAGE / "control").glob("*.py")
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Tuple)
+    )
+    entries = (entry for found in tuples for entry in found.elts)
+    return {str(entry.value) for entry in entries if isinstance(entry, ast.Constant)}
+
+
+def closed(value: Any) -> Any:
+    """The schema, with no member allowed that it does not name."""
+    if isinstance(value, list):
+        return [closed(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    found = {key: closed(inner) for key, inner in value.items()}
+    if isinstance(value.get("properties"), dict) and value.get("type") == "object":
+        found.setdefault("additionalProperties", False)
+    return found
+
+
+def path_of(operation: Operation) -> str:
+    return operation.path.format_map(_There())
+
+
+class _There(dict[str, str]):
+    def __missing__(self, name: str) -> str:
+        return THERE.get(name, "x_1")
+
+
+async def test_a_call_takes_the_members_that_it_is_said_to_take_and_no_others(
+    emulator: World, control: Json
+) -> None:
+    """Of all the words that any may take; null counts as absent, and so does no harm."""
+    taken = {
+        operation.name: members(control, schema)
+        for operation in operations(control)
+        if (schema := body_schema(control, operation)) and operation.name != "put_scenario"
+    }
+    words = words_of_the_code().union(*taken.values())
+    for operation in operations(control):
+        if operation.name not in taken:
+            continue
+        refused = set()
+        for word in words:
+            response = await ask(emulator, operation, {word: None})
+            if code_of(response) == "unknown_parameter":
+                refused.add(word)
+        assert words - refused == taken[operation.name], operation.name
+
+
+async def test_a_call_without_a_body_takes_none(emulator: World, control: Json) -> None:
+    for operation in operations(control):
+        if operation.verb != "get" and "requestBody" not in operation.definition:
+            response = await ask(emulator, operation, {"enabled": True})
+            assert code_of(response) == "unknown_parameter", operation.name
+
+
+async def test_a_call_takes_the_query_that_it_is_said_to_take_and_no_other(
+    emulator: World, control: Json
+) -> None:
+    taken = {
+        operation.name: {one["name"] for one in parameters(control, operation, "query")}
+        for operation in operations(control)
+        # What is of no account does not look at it.
+        if operation.definition.get("security") != []
+    }
+    words = words_of_the_code().union(*taken.values())
+    for operation in operations(control):
+        if operation.name not in taken:
+            continue
+        refused = set()
+        for word in words:
+            response = await ask(emulator, operation, None, f"?{word}=%00")
+            if code_of(response) == "unknown_parameter":
+                refused.add(word)
+        assert words - refused == taken[operation.name], operation.name
+
+
+async def ask(
+    emulator: World, operation: Operation, body: Any = None, query: str = ""
+) -> httpx.Response:
+    """Without a key: the query decides, and of an account there is none called `%00`."""
+    path = path_of(operation) + query
+    return await emulator.api.request(operation.verb.upper(), path, json=body)
+
+
+def code_of(response: httpx.Response) -> str | None:
+    return response.json()["error"]["code"] if response.status_code >= 400 else None
+
+
+async def test_every_answer_of_a_rich_world_is_as_described() -> None:
+    """Whatever an answer has is described: nothing may be there that the schemas do not name."""
+    document = closed(json.loads(printed("control")))
+    called = set()
+    async with rich_world() as asked:
+        for operation in operations(document):
+            for path in asked.paths_of(operation.path) if operation.verb == "get" else ():
+                response = await asked.emulator.api.get(path, headers=headers())
+                validate(document, operation, response)
+                called.add(operation.name)
+    assert called == {one.name for one in operations(document) if one.verb == "get"}
+
+
+def validate(document: Json, operation: Operation, response: httpx.Response) -> None:
+    described = operation.definition["responses"][str(response.status_code)]
+    [(media_type, content)] = described["content"].items()
+    assert response.headers["content-type"] == media_type
+    value = response.json() if media_type.endswith("json") else yaml.safe_load(response.text)
+    schema = standing_alone(document, content["schema"])
+    problems = Draft202012Validator(schema, validate_formats=True).iter_errors(value)
+    assert [f"{response.url} {one.instance_path}: {one.message}" for one in problems] == []
+
+
+def test_every_example_has_only_what_is_described() -> None:
+    document = closed(json.loads(printed("control")))
+    for name, schema, value in examples(document):
+        problems = Draft202012Validator(standing_alone(document, schema)).iter_errors(value)
+        assert [(name, problem.message) for problem in problems] == []
+
+
+def test_every_answer_that_a_call_can_have_is_shown(control: Json) -> None:
+    """But for the documents themselves, of which this is one."""
+    unshown = [
+        (operation.name, status)
+        for operation in operations(control)
+        for status, response in operation.definition["responses"].items()
+        for carried in resolved(control, response).get("content", {}).values()
+        if not carried.get("examples")
+    ]
+    assert unshown == [("get_document", "200")]
+
+
+def test_every_code_is_shown_by_an_answer_that_has_it(control: Json) -> None:
+    for operation in operations(control):
+        for content in refusals(control, operation):
+            shown = {
+                code: resolved(control, example)["value"]["error"]["code"]
+                for code, example in content["examples"].items()
+            }
+            assert shown == {code: code for code in codes_of(content)}, operation.name
+
+
+def test_every_code_that_there_is_is_one_of_a_call(control: Json) -> None:
+    shown = {
+        code
+        for operation in operations(control)
+        for content in refusals(control, operation)
+        for code in codes_of(content)
+    }
+    of_the_table = {answer.code for answer in ANSWERS.values() if answer.code}
+    assert of_the_table - shown == OF_OTHERS
+    assert all(code.startswith("invalid_") for code in shown - of_the_table)
+
+
+def refusals(document: Json, operation: Operation) -> list[Json]:
+    """What the responses carry whose body is an error."""
+    responses = operation.definition["responses"].values()
+    contents = [resolved(document, response).get("content", {}) for response in responses]
+    carried = [content["application/json"] for content in contents if "application/json" in content]
+    return [one for one in carried if one["schema"]["$ref"] == "#/components/schemas/Error"]
+
+
+def codes_of(content: Json) -> list[str]:
+    codes: list[str] = content["schema"]["properties"]["error"]["properties"]["code"]["enum"]
+    return codes
+
+
+async def test_what_is_not_there_is_refused_as_described(emulator: World, control: Json) -> None:
+    for operation in operations(control):
+        names = [parameter["name"] for parameter in parameters(control, operation, "path")]
+        if not names or operation.name in MAKES_IT:
+            continue
+        path = operation.path.replace(f"{{{names[0]}}}", "nothing")
+        response = await emulator.api.request(
+            operation.verb.upper(),
+            path + QUERY_NEEDED.get(operation.name, ""),
+            json=BODY_NEEDED.get(operation.name),
+            headers=headers(),
+        )
+        assert response.status_code == 404, operation.name
+        validate(control, operation, response)

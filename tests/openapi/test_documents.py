@@ -1,0 +1,218 @@
+"""Both documents are OpenAPI 3.1, speak of what there is and of no more, and show what is true."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from jsonschema_rs import meta
+from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
+from starlette.routing import Route, Router
+
+from emulator import __version__
+from tests.cli.processes import HANGS_AFTER_S, REPOSITORY
+from tests.openapi.examples import written
+from tests.openapi.files import FILES
+from tests.openapi.reading import (
+    VERBS,
+    Json,
+    examples,
+    objects,
+    operations,
+    resolved,
+    standing_alone,
+)
+from tests.world import World, headers, world
+
+SERVED = {"v1": "/_emulator/openapi/v1.json", "control": "/_emulator/openapi/control.json"}
+# What would be imported too early is told by its name.
+NOT_AT_START = """
+import sys
+import emulator.app.composition, emulator.cli.commands, emulator.control.app
+print([name for name in sys.modules if name.startswith("emulator.") and ".document" in name])
+"""
+
+
+def test_it_is_openapi(document: Json) -> None:
+    """As the OpenAPI Initiative's own schema says."""
+    problems = OPENAPI_31_VALIDATOR.iter_errors(document)
+    assert [f"{problem.instance_path}: {problem.message}" for problem in problems] == []
+
+
+def test_every_schema_is_one(document: Json) -> None:
+    schemas = [*document["components"]["schemas"].values()]
+    schemas += [found["schema"] for found in objects(document) if isinstance(_schema(found), dict)]
+    assert schemas
+    for schema in schemas:
+        meta.validate(schema)
+
+
+def _schema(found: Json) -> Any:
+    # A property may have the name, too.
+    return found.get("schema") if {"in", "examples", "description"} & set(found) else None
+
+
+def test_every_reference_leads_somewhere_and_everything_is_referred_to(document: Json) -> None:
+    references = {found["$ref"] for found in objects(document) if "$ref" in found}
+    for reference in references:
+        assert resolved(document, {"$ref": reference})
+    named = {
+        f"#/components/{kind}/{name}"
+        for kind, components in document["components"].items()
+        if kind != "securitySchemes"
+        for name in components
+    }
+    assert named == references
+
+
+def test_every_operation_has_a_name_of_its_own_and_every_link_leads_to_one(document: Json) -> None:
+    named = {operation.name: operation for operation in operations(document)}
+    assert len(named) == len(operations(document))
+    links = [link for found in objects(document) for link in _links(found)]
+    assert links
+    for link in links:
+        target = named[link["operationId"]].definition
+        parameters = {resolved(document, known)["name"] for known in target.get("parameters", ())}
+        # One of a name that is in two places may say in which it means it: `query.account`.
+        assert {name.partition(".")[2] or name for name in link.get("parameters", {})} <= parameters
+
+
+def _links(found: Json) -> list[Json]:
+    # An object may have a property of that name, too, which is none.
+    links = found.get("links", {}).values()
+    return [link for link in links if "operationId" in link]
+
+
+def test_every_response_says_what_it_carries(document: Json) -> None:
+    for operation in operations(document):
+        for status, response in operation.definition["responses"].items():
+            carried = resolved(document, response)
+            assert {"Request-Id", "Cache-Control"} <= set(carried["headers"]), operation
+            assert "content" in carried or status == "204", operation
+
+
+def test_every_example_is_valid(document: Json) -> None:
+    found = 0
+    for name, schema, value in examples(document):
+        problems = Draft202012Validator(standing_alone(document, schema)).iter_errors(value)
+        assert [(name, problem.message) for problem in problems] == []
+        found += 1
+    assert found >= len(operations(document))
+
+
+def test_it_has_the_version_of_the_program(document: Json) -> None:
+    assert document["openapi"].startswith("3.1.")
+    assert document["info"]["version"] == __version__
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.parent.name)
+async def test_the_examples_are_what_the_program_answers(file: Path) -> None:
+    """`python -m tests.openapi` writes them anew."""
+    assert _text(file) == written(await FILES[file]())
+
+
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
+
+
+async def test_what_is_served_is_what_is_printed(
+    emulator: World, name: str, document: Json
+) -> None:
+    for path in (SERVED[name], SERVED[name].removesuffix(".json")):
+        response = await emulator.api.get(path)
+        assert response.headers["content-type"] == "application/json"
+        served = response.json()
+        assert served.pop("servers")[0]["url"] == "http://127.0.0.1:8080"
+        assert served == {key: document[key] for key in document if key != "servers"}
+        assert list(served) == [key for key in document if key != "servers"]
+
+
+async def test_what_is_served_names_the_server_that_was_asked(emulator: World, name: str) -> None:
+    response = await emulator.api.get(SERVED[name], headers={"Host": "shop.localhost:9999"})
+    [server] = response.json()["servers"]
+    assert server["url"] == "http://shop.localhost:9999"
+
+
+async def test_what_is_served_knows_the_methods_of_the_settings(name: str) -> None:
+    async with world(methods=("cbebirr", "telebirr")) as emulator:
+        text = (await emulator.api.get(SERVED[name])).text
+    assert '"cbebirr"' in text
+    shown = json.loads(text)
+    for example, schema, value in examples(shown):
+        problems = Draft202012Validator(standing_alone(shown, schema)).iter_errors(value)
+        assert [(example, problem.message) for problem in problems] == []
+
+
+async def test_there_is_a_list_of_them(emulator: World) -> None:
+    for path in ("/_emulator/openapi/", "/_emulator/openapi"):
+        listed = (await emulator.api.get(path)).json()["data"]
+        assert [document["name"] for document in listed] == ["v1", "control"]
+        for document in listed:
+            served = (await emulator.api.get(document["url"])).json()
+            assert served["info"]["title"] == document["title"]
+
+
+@pytest.mark.parametrize("name", ["v2", "v1.yaml", ".json", "v1.json.json"])
+async def test_another_is_not_found(emulator: World, name: str) -> None:
+    response = await emulator.api.get(f"/_emulator/openapi/{name}")
+    assert response.json()["error"]["code"] == "route_not_found"
+
+
+async def test_another_web_page_does_not_get_them(emulator: World) -> None:
+    for header in ({"Origin": "https://evil.example"}, {"Host": "evil.example"}):
+        response = await emulator.api.get(SERVED["v1"], headers=header)
+        assert response.json()["error"]["code"] == "forbidden_origin"
+
+
+async def test_every_call_that_it_has_is_there_with_these_verbs_and_no_other(
+    emulator: World, document: Json
+) -> None:
+    there = {(operation.verb, operation.path) for operation in operations(document)}
+    for path in document["paths"]:
+        asked = path.format_map(_Named())
+        for verb in VERBS:
+            response = await emulator.api.request(verb.upper(), asked, headers=headers())
+            is_there = not response.text.startswith('{"error":{"code":"route_not_found"')
+            assert is_there is ((verb, path) in there), (verb, path, response.text)
+
+
+class _Named(dict[str, str]):
+    """A value for every parameter of a path: one that leads to a route."""
+
+    def __missing__(self, name: str) -> str:
+        return {"name": "v1"}.get(name, "x1")
+
+
+async def test_every_call_that_there_is_is_in_the_document_of_the_control_api(
+    emulator: World,
+) -> None:
+    document = (await emulator.api.get(SERVED["control"])).json()
+    described = {(operation.verb, operation.path) for operation in operations(document)}
+    there = {
+        (method.lower(), route.path.rstrip("/"))
+        for route in _control_routes(emulator)
+        for method in (route.methods or set()) - {"HEAD"}
+    }
+    # The gateway answers it by itself, before there is a control API.
+    assert described == there | {("get", "/_emulator/health")}
+
+
+def _control_routes(emulator: World) -> list[Route]:
+    guard: Any = emulator.running.gateway._control
+    router = guard._app._app
+    assert isinstance(router, Router)
+    return [route for route in router.routes if isinstance(route, Route)]
+
+
+def test_nothing_of_the_documents_is_imported_before_they_are_asked_for() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", NOT_AT_START],
+        cwd=REPOSITORY,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=HANGS_AFTER_S,
+    )
+    assert (ended.stdout, ended.stderr) == ("['emulator.cli.documents']\n", "")

@@ -1,0 +1,43 @@
+"""Whatever the document of the control API allows is accepted, and what it forbids is refused.
+
+Here it is asked of a few calls of different kinds; of all of them, and at length, by
+`tests/interop`.
+"""
+
+import json
+from pathlib import Path
+
+from tests.openapi.asked import ask_all, asked_for_long
+from tests.openapi.conftest import printed
+from tests.openapi.reading import Json, objects
+
+PHASES = ("examples", "fuzzing", "stateful")
+# Made and removed, looked at and changed; by an identifier and by a name.
+CALLS = {
+    "create_account",
+    "advance_clock",
+    "pay_payment",
+    "list_deliveries",
+    "save_snapshot",
+    "delete_snapshot",
+}
+
+
+def test_nothing_is_found_wrong_with_a_call_of_each_kind(tmp_path: Path) -> None:
+    document = of_these_calls(json.loads(printed("control")))
+    options = ("--max-examples=2", "--seed=1", f"--phases={','.join(PHASES)}")
+    with asked_for_long(tmp_path) as server:
+        run = ask_all(server, "control", *options, directory=tmp_path, changed=document)
+    run.assert_nothing_is_found(*PHASES)
+
+
+def of_these_calls(document: Json) -> Json:
+    """The document without all others, and without what leads to them."""
+    for item in document["paths"].values():
+        for verb in [verb for verb, call in item.items() if call["operationId"] not in CALLS]:
+            del item[verb]
+    for found in objects(document["paths"]):
+        links = found.get("links", {})
+        for name in [name for name in links if name not in CALLS]:
+            del links[name]
+    return document

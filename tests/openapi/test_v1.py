@@ -1,0 +1,151 @@
+"""What the document of `/v1` says, against what the contract and the program do."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from jsonschema_rs import Draft202012Validator
+
+from emulator.api import parameters, queries
+from emulator.domain.faults import ApiRequest
+from emulator.domain.payment import EVENT_TYPES
+from emulator.webhooks import messages
+from tests.api.asking import CODES, PARAMS, post
+from tests.architecture.tools import PACKAGE
+from tests.openapi.reading import Json, objects, operations, resolved, standing_alone
+from tests.world import World, order
+
+EXAMPLES = PACKAGE / "api" / "examples.json"
+
+
+def shown_codes(responses: Json) -> dict[str, int]:
+    """Every code that the responses show an example of, and the status of its response."""
+    return {
+        code: int(status)
+        for status, response in responses.items()
+        if int(status) >= 400
+        for code in response["content"]["application/json"]["examples"]
+    }
+
+
+def test_it_has_the_calls_of_the_contract(v1: Json) -> None:
+    """4: there are three."""
+    assert {
+        (operation.verb.upper(), operation.path): operation.name for operation in operations(v1)
+    } == {
+        ("POST", "/v1/payments"): ApiRequest.CREATE_PAYMENT,
+        ("GET", "/v1/payments/{id}"): ApiRequest.RETRIEVE_PAYMENT,
+        ("GET", "/v1/payments"): ApiRequest.LIST_PAYMENTS,
+    }
+
+
+def test_it_shows_every_code_under_its_status_and_no_other(v1: Json) -> None:
+    """7: the full list is not shown; ours is closed."""
+    shown: dict[str, int] = {}
+    for operation in operations(v1):
+        shown |= shown_codes(operation.definition["responses"])
+    assert shown == CODES
+
+
+def test_every_response_names_the_codes_that_it_shows(v1: Json) -> None:
+    for operation in operations(v1):
+        for status, response in operation.definition["responses"].items():
+            if int(status) >= 400:
+                named = re.findall(r"`([a-z_]+)`[,.]", response["description"].split("Codes:")[1])
+                examples = response["content"]["application/json"]["examples"]
+                assert named == list(examples)
+                for code, example in examples.items():
+                    assert example["value"]["error"]["code"] == code
+
+
+def test_every_refusal_of_a_field_is_shown_where_the_field_is(v1: Json) -> None:
+    for name, known in (("create_payment", parameters.KNOWN), ("list_payments", queries.KNOWN)):
+        [operation] = [found for found in operations(v1) if found.name == name]
+        examples = operation.definition["responses"]["400"]["content"]["application/json"][
+            "examples"
+        ]
+        params = {example["value"]["error"].get("param") for example in examples.values()}
+        assert set(known) <= params <= PARAMS | {None, "metdata"}
+
+
+def test_every_header_of_an_example_is_described(v1: Json) -> None:
+    """Of every answer that it shows."""
+    headers: dict[int, set[str]] = {}
+    for operation in operations(v1):
+        for status, response in operation.definition["responses"].items():
+            headers.setdefault(int(status), set()).update(map(str.lower, response["headers"]))
+    kept: dict[str, Any] = json.loads(EXAMPLES.read_text(encoding="utf-8"))
+    for name, example in kept.items():
+        sent = {header.lower() for header in example.get("headers", ())}
+        assert sent <= headers.get(example.get("status", 0), set()), name
+
+
+def test_it_has_every_event_with_the_headers_of_its_webhook(v1: Json) -> None:
+    """6: webhooks are the recommended way to follow a payment's status."""
+    assert list(v1["webhooks"]) == list(EVENT_TYPES.values())
+    message = messages.Message(event_id="evt_1", timestamp_s=1, body=b"{}")
+    secret = "whsec_" + "A" * 32
+    sent = dict(messages.request(message, url="http://127.0.0.1/", secrets=[secret]).headers)
+    for event_type, item in v1["webhooks"].items():
+        webhook = item["post"]
+        assert {parameter["name"] for parameter in webhook["parameters"]} == {
+            header for header in sent if header.startswith("webhook-")
+        }
+        [example] = webhook["requestBody"]["content"]["application/json"]["examples"].values()
+        assert example["value"]["type"] == event_type
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_valid"),
+    [
+        ({}, True),
+        ({"metadata": None, "idempotency_key": None, "expires_in": None}, True),
+        ({"unknown": {"what": "ever"}}, True),
+        ({"methods": ["telebirr", "telebirr"]}, True),
+        ({"success_url": "HTTPS://user@ሱቅ.example:8443?x#y"}, True),
+        ({"success_url": "https://[::1]"}, True),
+        ({"amount": None}, False),
+        ({"amount": 99}, False),
+        ({"amount": 2**53}, False),
+        ({"amount": "100"}, False),
+        ({"amount": True}, False),
+        ({"currency": "etb"}, False),
+        ({"methods": []}, False),
+        ({"methods": ["cash"]}, False),
+        ({"methods": "telebirr"}, False),
+        ({"success_url": "http://shop.example/"}, False),
+        ({"success_url": "http\u017f://shop.example/"}, False),
+        ({"success_url": "https://shop.example/\n"}, False),
+        ({"success_url": "https://shop.example/a b"}, False),
+        ({"success_url": "https://:443/"}, False),
+        ({"cancel_url": ...}, False),
+        ({"metadata": {"a": 1}}, False),
+        ({"metadata": {str(n): "" for n in range(20)}}, True),
+        ({"metadata": {str(n): "" for n in range(21)}}, False),
+        ({"idempotency_key": ""}, False),
+        ({"expires_in": 0}, False),
+        ({"expires_in": 1}, True),
+        ({"expires_in": 315_360_000}, True),
+        ({"expires_in": 315_360_001}, False),
+    ],
+)
+async def test_a_body_is_valid_to_the_document_just_where_it_is_to_the_program(
+    emulator: World, v1: Json, changes: Json, is_valid: bool
+) -> None:
+    schema = standing_alone(v1, {"$ref": "#/components/schemas/CreatePayment"})
+    body = order(**changes)
+    assert Draft202012Validator(schema).is_valid(body) is is_valid
+    assert (await post(emulator, body)).status_code == (201 if is_valid else 400)
+
+
+def test_methods_of_payments_are_no_closed_set_but_those_to_offer_are(v1: Json) -> None:
+    """2.1: the complete list of method values is not shown, so that clients must expect more."""
+    properties = v1["components"]["schemas"]["Payment"]["properties"]
+    assert "enum" not in properties["method"]
+    [methods] = [
+        resolved(v1, found["methods"]["items"])
+        for found in objects(v1)
+        if isinstance(found.get("methods"), dict) and "items" in found["methods"]
+    ]
+    assert methods["enum"] == ["telebirr", "mpesa", "bank_transfer"]
