@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from emulator import __version__
+from emulator.cli.doctor import doctor
+from emulator.cli.documents import openapi
 from emulator.cli.looping import loop_factory
 from emulator.cli.replaying import record, replay
+from emulator.cli.verifying import verify
 from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
 
 if TYPE_CHECKING:
@@ -168,3 +171,6 @@ def schema() -> None:
 
 cli.add_command(replay)
 cli.add_command(record)
+cli.add_command(verify)
+cli.add_command(doctor)
+cli.add_command(openapi)

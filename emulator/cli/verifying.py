@@ -1,0 +1,174 @@
+"""The command that compares a service with the contract; what it needs is imported when it runs."""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from emulator.cli.looping import run_loop
+from emulator.cli.telling import (
+    FILE,
+    base_url,
+    check_directory,
+    has_colours,
+    is_terminal,
+    mistake,
+    write,
+    write_file,
+)
+
+if TYPE_CHECKING:
+    from emulator.verify.running import Comparison
+
+_TEST = "test_"
+_LIVE = "live_"
+_STDOUT = Path("-")
+# The contract's paths begin with it: a base URL that ends so holds it already.
+_VERSION = re.compile(r"/v1(?:/payments)?/*$", re.ASCII)
+_ERASE = "\r\x1b[K"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What a run is asked for."""
+
+    base_url: str
+    key: str
+    other_key: str | None
+    accepted: frozenset[str]
+    json: Path | None
+    report: Path | None
+
+
+@click.command()
+@click.option("--base-url", "url", metavar="URL", required=True, help="Where the service is.")
+@click.option("--key", metavar="KEY", required=True, help="A test_ key of it.")
+@click.option("--other-key", metavar="KEY", help="A test_ key of another account.")
+@click.option(
+    "--accept",
+    "accepted",
+    metavar="NUMBER",
+    multiple=True,
+    help="A clause whose drift is known: it is shown, and does not count; repeatable.",
+)
+@click.option(
+    "--json", "json", metavar="FILE", type=FILE, help="Write the result as JSON; - is stdout."
+)
+@click.option("--report", metavar="FILE", type=FILE, help="Write a report as one HTML file.")
+@click.option("--i-know", is_flag=True, help="Take a live_ key, too; nothing is paid with it.")
+def verify(
+    url: str,
+    key: str,
+    other_key: str | None,
+    accepted: tuple[str, ...],
+    i_know: bool,
+    **files: Path | None,
+) -> int:
+    """Compare a service with the contract, clause by clause.
+
+    It creates about a dozen payments of 1 ETB, which stay pending, and pays none. Exit code 1 when
+    a clause drifts, 2 when an option is wrong or what answers is not the service.
+    """
+    for option, one in (("--key", key), ("--other-key", other_key)):
+        _check_key(option, one, knows=i_know)
+    wanted = _Wanted(
+        base_url=base_url("--base-url", _VERSION.sub("", url)),
+        key=key,
+        other_key=other_key,
+        accepted=_accepted(accepted),
+        **files,
+    )
+    if key == other_key:
+        mistake("flag --other-key: this is the key of --key; expected one of another account")
+    for option, file in (("--json", wanted.json), ("--report", wanted.report)):
+        if file not in (None, _STDOUT):
+            check_directory(option, file)
+    comparison = _compared(wanted)
+    _tell(wanted, comparison)
+    return int(comparison.has_drifted)
+
+
+def _compared(wanted: _Wanted) -> "Comparison":
+    from emulator.clock import SystemWall
+    from emulator.verify.client import Client, Unreachable
+    from emulator.verify.preflight import NotTheService
+    from emulator.verify.running import compare
+    from emulator.verify.visit import Visit
+    from emulator.verify.wire import HttpWire
+
+    wall = SystemWall()
+
+    async def compared() -> "Comparison":
+        async with HttpWire(wanted.base_url) as wire:
+            client = Client(wire, wall=wall)
+            visit = Visit(client, key=wanted.key, other_key=wanted.other_key)
+            return await compare(
+                visit, began_at=wall.now_ms(), accepted=wanted.accepted, tell=_progress()
+            )
+
+    try:
+        return run_loop(compared())
+    except (NotTheService, Unreachable) as error:
+        mistake(str(error))
+
+
+def _progress() -> Callable[[int, int], None] | None:
+    """A line that changes, for whoever waits at a terminal; on stderr, where no result goes."""
+    if not is_terminal(sys.stderr) or os.environ.get("CI"):
+        return None
+
+    def tell(done: int, total: int) -> None:
+        text = f"check {done} of {total}" if done < total else ""
+        click.echo(_ERASE + text, nl=False, err=True)
+
+    return tell
+
+
+def _tell(wanted: _Wanted, comparison: "Comparison") -> None:
+    from emulator.verify.report import report
+    from emulator.verify.writing import comparison_json
+
+    is_json_told = wanted.json == _STDOUT
+    write(comparison_json(comparison).decode() if is_json_told else _table(comparison))
+    if wanted.json is not None and not is_json_told:
+        write_file("--json", wanted.json, comparison_json(comparison))
+    if wanted.report is not None:
+        write_file("--report", wanted.report, report(comparison))
+
+
+def _table(comparison: "Comparison") -> str:
+    from emulator.verify.wording import USUAL_WIDTH, Paint, comparison_lines
+
+    width = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else USUAL_WIDTH
+    lines = comparison_lines(comparison, Paint(is_on=has_colours()), width)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _check_key(option: str, key: str | None, *, knows: bool) -> None:
+    """The service's keys need not be of the form of ours, but for how they begin."""
+    if key is None:
+        return
+    if not key.isascii() or not key.isprintable() or " " in key:
+        mistake(f"flag {option}: a key has neither blanks nor characters beyond ASCII")
+    if key.startswith(_LIVE) and not knows:
+        mistake(
+            f"flag {option}: a live_ key processes real payments; use a test_ key, or say --i-know"
+        )
+    if not key.startswith((_TEST, _LIVE)):
+        mistake(f"flag {option}: expected a key that begins with test_")
+
+
+def _accepted(numbers: tuple[str, ...]) -> frozenset[str]:
+    from emulator.domain.clauses import CLAUSES
+
+    known = {clause.number for clause in CLAUSES}
+    for number in numbers:
+        if number not in known:
+            mistake(f"flag --accept: there is no clause {number!r}; expected one such as 4.1.3")
+    return frozenset(numbers)

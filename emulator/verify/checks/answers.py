@@ -1,0 +1,138 @@
+"""What is true of every answer, whatever was asked: JSON, statuses, errors (contract, 1 and 7)."""
+
+import re
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from itertools import pairwise
+
+from emulator.verify.answers import Answer, shown
+from emulator.verify.client import retry_after_s
+from emulator.verify.findings import Check, Findings, judged, judged_assumed, unseen
+from emulator.verify.visit import Visit
+
+STATUSES = {200, 201, 400, 401, 404, 409, 429, 500}
+_AS_OURS = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
+
+
+def _first_wrong(answers: Sequence[Answer], is_so: Callable[[Answer], bool]) -> Answer | None:
+    return next((one for one in answers if not is_so(one)), None)
+
+
+def _where(answer: Answer) -> str:
+    return f"{answer.status} of {answer.request.method}"
+
+
+async def _all_json(visit: Visit) -> Findings:
+    answers = visit.answers
+    wrong = _first_wrong(answers, lambda one: one.is_json)
+    if wrong is None:
+        return judged(True, f"all {len(answers)} answers", "1.2")
+    kind = shown(wrong.headers.get("content-type"))
+    return judged(False, f"{_where(wrong)}: {kind}", "1.2")
+
+
+async def _statuses(visit: Visit) -> Findings:
+    statuses = sorted({one.status for one in visit.answers})
+    standard = {status.value for status in HTTPStatus}
+    strange = [status for status in statuses if status not in standard]
+    other = [status for status in statuses if status in standard and status not in STATUSES]
+    known = ", ".join(map(str, statuses))
+    findings = judged(not strange, f"{known}" if not strange else f"{strange[0]}", "1.3")
+    return findings + judged_assumed(not other, known if not other else f"{other[0]}", "1.3")
+
+
+def _errors(visit: Visit) -> list[Answer]:
+    return [one for one in visit.answers if one.status >= 400]
+
+
+async def _error_objects(visit: Visit) -> Findings:
+    errors = _errors(visit)
+    wrong = _first_wrong(errors, lambda one: bool(one.error))
+    seen = f"{_where(wrong)} has no `error`" if wrong else f"in all {len(errors)} refusals"
+    return judged(wrong is None, seen, "2.3.1", "7.1")
+
+
+async def _members_of_errors(visit: Visit) -> Findings:
+    errors = [one for one in _errors(visit) if one.error]
+    findings: Findings = []
+    for number, name in (("7.2", "code"), ("7.3", "message")):
+        wrong = next((one for one in errors if not _is_text(one.error.get(name))), None)
+        seen = _member(wrong, name) if wrong else "a string in each"
+        findings += judged(wrong is None, seen, number)
+    wrong = _first_wrong(errors, lambda one: one.error.get("param") is None or _is_text(one.param))
+    seen = _member(wrong, "param") if wrong else "a string where there is one"
+    findings += judged(wrong is None, seen, "7.4")
+    null = _first_wrong(errors, lambda one: one.error.get("param", "") is not None)
+    seen = f"null in a {null.status}" if null else "never null"
+    return findings + judged_assumed(null is None, seen, "7.4")
+
+
+async def _looks_of_codes(visit: Visit) -> Findings:
+    codes = [one.code for one in _errors(visit) if isinstance(one.code, str)]
+    if not codes:
+        return unseen("there was no code", "7.2")
+    wrong = next((code for code in codes if not _AS_OURS.fullmatch(code)), None)
+    seen = shown(wrong) if wrong else "small letters and `_`"
+    return judged_assumed(wrong is None, seen, "7.2")
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _member(answer: Answer, name: str) -> str:
+    value = shown(answer.error[name]) if name in answer.error else "absent"
+    return f"{name} {value} in a {answer.status}"
+
+
+async def _always_let_in(visit: Visit) -> Findings:
+    """A key that was taken once is taken every time."""
+    own = [
+        one
+        for one in visit.answers
+        if one.request.key == visit.key and one.request.scheme == "Bearer"
+    ]
+    wrong = _first_wrong(own, lambda one: one.status != 401)
+    seen = f"401 of {wrong.request.method}" if wrong else f"in all {len(own)} requests"
+    return judged(wrong is None, seen, "5.1")
+
+
+async def _too_many_requests(visit: Visit) -> Findings:
+    """Nothing is asked so often that it happens; but if it does, it is looked at."""
+    answers = [one for one in visit.answers if one.status == 429]
+    if not answers:
+        return unseen("the rate limit was not met, and is not looked for", "7.11", "8.7")
+    wrong = _first_wrong(answers, lambda one: retry_after_s(one) is not None)
+    seen = f"met {len(answers)} times, with the seconds to wait"
+    if wrong is not None:
+        seen = f"`Retry-After`: {shown(wrong.headers.get('retry-after'))}"
+    return judged(wrong is None, seen, "7.11", "8.7")
+
+
+async def _server_errors(visit: Visit) -> Findings:
+    """A 5xx is asked once more; if it comes again, there is more to it than the contract says."""
+    answers = visit.answers
+    failed = [one for one in answers if one.status >= 500]
+    if not failed:
+        return unseen("there was none", "7.12")
+    twice = [
+        one
+        for one, again in pairwise(answers)
+        if one.status >= 500 and again.status >= 500 and one.request is again.request
+    ]
+    seen = f"{len(failed)}, served when asked again"
+    if twice:
+        seen = f"{twice[0].told} of {twice[0].request.method}, and again when asked again"
+    return judged(not twice, seen, "7.12")
+
+
+CHECKS = (
+    Check(look=_all_json, states=("1.2",)),
+    Check(look=_statuses, states=("1.3",), assumes=("1.3",)),
+    Check(look=_error_objects, states=("2.3.1", "7.1")),
+    Check(look=_members_of_errors, states=("7.2", "7.3", "7.4"), assumes=("7.4",)),
+    Check(look=_looks_of_codes, assumes=("7.2",)),
+    Check(look=_always_let_in, states=("5.1",)),
+    Check(look=_too_many_requests, states=("7.11", "8.7")),
+    Check(look=_server_errors, states=("7.12",)),
+)

@@ -1,0 +1,124 @@
+"""The filters of a list (contract, section 4.3): what they leave out, and what they let pass."""
+
+from collections.abc import Sequence
+
+from emulator.verify.answers import Answer
+from emulator.verify.checks.refusals import CODES, FIELD, named, refused
+from emulator.verify.checks.timestamps import instant, moved
+from emulator.verify.checks.window import bounds, missing, within
+from emulator.verify.client import CannotSee
+from emulator.verify.findings import Check, Findings, judged, judged_assumed
+from emulator.verify.visit import Visit
+
+_ALL = 100
+
+
+async def _by_status(visit: Visit) -> Findings:
+    """All payments of this run are pending."""
+    own = {one.id for one in visit.all_created}
+    query = within(visit)
+    pending = await visit.page(**query, status="pending", limit=_ALL)
+    is_pure = all(one.get("status") == "pending" for one in pending.payments)
+    lost = missing(visit, pending)
+    seen = f"`status=pending`: {pending.told}"
+    seen += ", those alone" if is_pure else ", others too"
+    seen += f", {lost} missing" if lost else ""
+    findings = judged(pending.status == 200 and is_pure and not lost, seen, "4.3.5")
+    completed = await visit.page(**query, status="completed", limit=_ALL)
+    wrong = len(own & set(completed.ids))
+    seen = f"`status=completed`: {completed.told}, {wrong} pending"
+    return findings + judged(completed.status == 200 and not wrong, seen, "4.3.5")
+
+
+async def _by_method(visit: Visit) -> Findings:
+    """No payment of this run has a method yet; one does not even offer that of the rest."""
+    method = visit.method
+    offered = {one.id: one.body.get("methods", ()) for one in visit.all_created}
+    answer = await visit.page(**within(visit), method=method, limit=_ALL)
+    foreign = [
+        one
+        for one in answer.payments
+        if one.get("method") not in (method, None)
+        or method not in offered.get(str(one.get("id")), (method,))
+    ]
+    seen = f"`method={method}`: {answer.told}, {len(foreign)} of another method"
+    findings = judged(answer.status == 200 and not foreign, seen, "4.3.6")
+    if answer.status == 200 and not foreign:
+        undecided = any(one in offered for one in answer.ids)
+        seen = "also what only offers it" if undecided else "nothing that only offers it"
+        findings += judged_assumed(not undecided, seen, "4.3.6")
+    return findings
+
+
+async def _unknown_values(visit: Visit) -> Findings:
+    findings: Findings = []
+    for name, value in (
+        ("status", "no_such_status"),
+        ("method", "no_such_method"),
+        ("created_gte", "yesterday"),
+        ("created_lte", "yesterday"),
+    ):
+        answer = await visit.page(**{name: value})
+        what = f"`{name}={value}`"
+        findings += refused(answer, what, code=f"invalid_{name}", assumes=("4.3.13",))
+        findings += named(answer, name, what, FIELD)
+    return findings
+
+
+async def _by_creation(visit: Visit) -> Findings:
+    """Beyond either bound there is no payment of this run, and between them are all."""
+    since, until = bounds(visit)
+    inside = await visit.page(**within(visit), limit=_ALL)
+    later = await visit.page(created_gte=moved(until, 0), limit=_ALL)
+    earlier = await visit.page(created_lte=moved(since, 0), limit=_ALL)
+    too_early = [at for at in _instants(inside) if at < since]
+    too_late = [at for at in _instants(inside) if at > until]
+    return [
+        *_bounded(visit, (later, inside), too_early, "`created_gte`", "4.3.7"),
+        *_bounded(visit, (earlier, inside), too_late, "`created_lte`", "4.3.8"),
+    ]
+
+
+def _instants(page: Answer) -> list[int]:
+    instants = [instant(one.get("created_at")) for one in page.payments]
+    return [at for at in instants if at is not None]
+
+
+def _bounded(
+    visit: Visit, pages: tuple[Answer, Answer], outside: Sequence[int], name: str, number: str
+) -> Findings:
+    beyond, inside = pages
+    own = {one.id for one in visit.created}
+    if not beyond.status == inside.status == 200:
+        return judged(False, f"{name}: {beyond.told} and {inside.told}", number)
+    wrong = len(outside) + len(own & set(beyond.ids))
+    lost = missing(visit, inside)
+    is_so = not wrong and not lost
+    seen = "what it should" if is_so else f"{wrong} beyond it, {lost} missing"
+    return judged(is_so, f"{name} lets pass: {seen}", number)
+
+
+async def _inclusive(visit: Visit) -> Findings:
+    """Whether a payment is found by its own `created_at`, as the service has written it."""
+    newest = visit.all_created[-1]
+    at = newest.payment.get("created_at")
+    if not isinstance(at, str):
+        raise CannotSee("the newest payment has no `created_at`")
+    findings: Findings = []
+    for name in ("created_gte", "created_lte"):
+        answer = await visit.page(**within(visit) | {name: at, "limit": str(_ALL)})
+        if answer.status != 200:
+            raise CannotSee(f"`{name}`: {answer.told}")
+        is_found = newest.id in answer.ids
+        seen = f"`{name}` {'includes' if is_found else 'leaves out'} its own instant"
+        findings += judged_assumed(is_found, seen, "4.3.12")
+    return findings
+
+
+CHECKS = (
+    Check(look=_by_status, states=("4.3.5",)),
+    Check(look=_by_method, states=("4.3.6",), assumes=("4.3.6",)),
+    Check(look=_unknown_values, states=(FIELD,), assumes=("4.3.13", CODES)),
+    Check(look=_by_creation, states=("4.3.7", "4.3.8")),
+    Check(look=_inclusive, assumes=("4.3.12",)),
+)

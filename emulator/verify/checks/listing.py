@@ -1,0 +1,216 @@
+"""The pages of a list (contract, sections 2.2 and 4.3), whoever else creates payments just now.
+
+What is compared are the payments of this run: those of others may come and go in between.
+"""
+
+from emulator.verify.answers import Answer, shown
+from emulator.verify.checks.refusals import CODES, FIELD, named, refused
+from emulator.verify.checks.window import MOST_PAGES, PAGE, Walk, missing, walk, within
+from emulator.verify.client import CannotSee
+from emulator.verify.findings import Check, Findings, judged, judged_assumed, unseen
+from emulator.verify.visit import METHODS, Visit
+
+DEFAULT_LIMIT = 10
+LARGEST_LIMIT = 100
+_TWO = 2
+# No page that was asked for before ended with the payment of this place.
+_MIDDLE = 2
+_ENVELOPE = ["data", "has_more", "next_cursor"]
+
+
+async def _enough_payments(visit: Visit) -> Findings:
+    """More than a page of them, so that the default of `limit` shows.
+
+    One of them offers another method than the rest, for the filter by method.
+    """
+    answer = await visit.page(limit=LARGEST_LIMIT)
+    count = len(answer.data)
+    is_so = answer.status == 200 and count <= LARGEST_LIMIT
+    seen = f"`limit` {LARGEST_LIMIT}: {answer.told}, {_counted(count)}"
+    other = next(method for method in METHODS if method != visit.method)
+    await visit.create(visit.order(methods=[other]))
+    for _ in range(DEFAULT_LIMIT - count):
+        await visit.create(visit.order())
+    return judged(is_so, seen, "4.3.2", "8.5")
+
+
+def _counted(count: int) -> str:
+    return f"{count} payment" if count == 1 else f"{count} payments"
+
+
+async def _the_default(visit: Visit) -> Findings:
+    answer = await visit.page()
+    findings = judged(answer.status == 200, answer.told, "7.5")
+    count = len(answer.data)
+    if count < DEFAULT_LIMIT and not answer.members.get("has_more", True):
+        raise CannotSee(f"there are only {_counted(count)}")
+    seen = f"{_counted(count)} without `limit`"
+    return findings + judged(count == DEFAULT_LIMIT, seen, "4.3.3", "8.5")
+
+
+async def _one(visit: Visit) -> Findings:
+    _enough(visit)
+    answer = await visit.page(limit=1)
+    count = len(answer.data)
+    return judged(count == 1, f"`limit` 1: {_counted(count)}", "4.0.4", "4.3.2", "8.5")
+
+
+def _enough(visit: Visit) -> None:
+    """Raises CannotSee where there are not more payments than on a page of two."""
+    if len(visit.all_created) <= _TWO:
+        raise CannotSee("too few payments could be created")
+
+
+async def _envelope(visit: Visit) -> Findings:
+    """What is around a page of two payments, where there are more."""
+    _enough(visit)
+    answer = await visit.page(limit=_TWO)
+    data = answer.members.get("data")
+    is_list = isinstance(data, list) and len(answer.payments) == len(data)
+    seen = "an array of objects" if is_list else f"`data`: {shown(data)}"
+    findings = judged(is_list, seen, "2.2.1")
+    has_more = answer.members.get("has_more")
+    seen = f"{shown(has_more)} where there are more"
+    findings += judged(has_more is True, seen, "2.2.2")
+    missing = [name for name in _ENVELOPE if name not in answer.members]
+    seen = f"without `{'`, `'.join(missing)}`" if missing else "all three"
+    findings += judged(not missing, seen, "4.3.9")
+    is_exact = list(answer.members) == _ENVELOPE
+    seen = "in this order" if is_exact else f"members {shown(list(answer.members))}"
+    return findings + judged_assumed(is_exact, seen, "4.3.9") + _cursor(answer)
+
+
+def _cursor(answer: Answer) -> Findings:
+    cursor = answer.members.get("next_cursor")
+    is_id = isinstance(cursor, str) and cursor.startswith("pay_")
+    seen = "a payment identifier" if is_id else f"`next_cursor`: {shown(cursor)}"
+    findings = judged(is_id, seen, "2.2.3")
+    if not is_id:
+        return findings
+    is_last = answer.ids[-1:] == [cursor]
+    seen = "that of the last payment" if is_last else "not that of the last payment"
+    return findings + judged_assumed(is_last, seen, "2.2.3")
+
+
+async def _out_of_bounds(visit: Visit) -> Findings:
+    findings: Findings = []
+    for limit in (0, LARGEST_LIMIT + 1):
+        answer = await visit.page(limit=limit)
+        what = f"`limit` {limit}"
+        findings += refused(answer, what, code="invalid_limit", assumes=("4.3.2", "8.5"))
+        findings += named(answer, "limit", what, FIELD)
+    return findings
+
+
+async def _all_pages(visit: Visit) -> Findings:
+    """Every payment of this run once, in the order that we assume."""
+    walked = await walk(visit)
+    found, own = walked.own, [one.id for one in visit.created]
+    is_all = sorted(found) == sorted(own)
+    if walked.is_given_up and len(found) == len(set(found)) and not is_all:
+        raise CannotSee(f"{MOST_PAGES} pages of {PAGE} payments were not enough")
+    findings = judged(is_all, _compared(found, own), "4.3.10")
+    if is_all:
+        is_newest_first = found == own[::-1]
+        seen = "newest first" if is_newest_first else _order(found, own)
+        findings += judged_assumed(is_newest_first, seen, "4.3.11")
+    return findings + _no_second_payment(visit, walked) + _end(walked)
+
+
+def _compared(found: list[str], own: list[str]) -> str:
+    if sorted(found) == sorted(own):
+        return f"{_counted(len(own))} on pages of {PAGE}, each once"
+    twice, missing = len(found) - len(set(found)), len(set(own) - set(found))
+    parts = [f"{twice} twice"] if twice else []
+    parts += [f"{missing} missing"] if missing else []
+    return f"of {_counted(len(own))} on pages of {PAGE} {' and '.join(parts)}"
+
+
+def _order(found: list[str], own: list[str]) -> str:
+    return "oldest first" if found == own else "in no order of creation"
+
+
+def _no_second_payment(visit: Visit, walked: Walk) -> Findings:
+    """What carries the mark of this run, and was never told of, came of a retry."""
+    marked = {one.get("id") for one in walked.payments if visit.is_of_this_run(one)}
+    strange = len(marked - {one.id for one in visit.created})
+    seen = f"{_counted(strange)} that no answer told of" if strange else "no second payment"
+    return judged(not strange, seen, "4.1.10")
+
+
+def _end(walked: Walk) -> Findings:
+    """What the end looks like, where it was come to."""
+    if walked.is_given_up:
+        return unseen("the last page was not come to", "2.2.2", "2.2.4")
+    is_honest = walked.is_whole and all(page.payments for page in walked.pages[1:])
+    seen = "false on the last page" if is_honest else "true where nothing comes"
+    findings = judged(is_honest, seen, "2.2.2")
+    cursor = walked.pages[-1].members.get("next_cursor", ...)
+    if not walked.is_whole and isinstance(cursor, str):
+        return findings
+    seen = "null" if cursor is None else "absent" if cursor is ... else "a string"
+    return findings + judged_assumed(cursor is None, f"{seen} on the last page", "2.2.4")
+
+
+async def _after_any_payment(visit: Visit) -> Findings:
+    """The page after a payment that was not the last of its page."""
+    query = within(visit) | {"limit": str(LARGEST_LIMIT)}
+    listed = await visit.page(**query)
+    if listed.status != 200:
+        raise CannotSee(f"a page was answered {listed.told}")
+    own = {one.id for one in visit.created}
+    found = [one for one in listed.ids if one in own]
+    is_all = not missing(visit, listed)
+    findings = judged(is_all, f"lists {len(found)} of {len(own)} payments", "4.3.1")
+    if len(found) <= _MIDDLE + 1:
+        return findings
+    answer = await visit.page(**query, after=found[_MIDDLE])
+    if answer.status == 400:
+        seen = f"a payment in the middle of a page: {answer.told}"
+        return findings + judged_assumed(False, seen, "4.3.4")
+    rest = found[_MIDDLE + 1 :]
+    is_after = [one for one in answer.ids if one in own][: len(rest)] == rest
+    seen = "the payments after it" if is_after else "not the payments after it"
+    findings += judged(is_after, f"{answer.told}, {seen}", "4.3.4")
+    return findings + judged_assumed(True, "any payment is a cursor", "4.3.4")
+
+
+async def _no_cursor(visit: Visit) -> Findings:
+    answer = await visit.page(after=visit.unknown_id)
+    what = "`after` an unknown id"
+    findings = refused(answer, what, code="invalid_cursor", assumes=("4.3.13",))
+    return findings + named(answer, "after", what, FIELD)
+
+
+async def _of_another_account(visit: Visit) -> Findings:
+    """What another account lists, and what it says to a cursor that is not its own."""
+    first, other = visit.first, visit.other_accounts_key
+    own = {one.id for one in visit.created}
+    listed = await visit.page(of_key=other, **within(visit))
+    theirs = own & set(listed.ids)
+    seen = f"another account lists {len(theirs)} of them"
+    findings = judged(not theirs, seen, "5.5")
+    answer = await visit.page(of_key=other, after=first.id)
+    seen = f"another account's payment as a cursor: {answer.told}"
+    return findings + judged_assumed(answer.status == 400, seen, "5.5")
+
+
+CHECKS = (
+    Check(look=_enough_payments, states=("4.3.2", "8.5")),
+    Check(look=_the_default, states=("4.3.3", "7.5", "8.5")),
+    Check(look=_one, states=("4.0.4", "4.3.2", "8.5")),
+    Check(
+        look=_envelope,
+        states=("2.2.1", "2.2.2", "2.2.3", "4.3.9"),
+        assumes=("2.2.3", "4.3.9"),
+    ),
+    Check(look=_out_of_bounds, states=(FIELD,), assumes=("4.3.2", "8.5", CODES)),
+    Check(
+        look=_all_pages,
+        states=("2.2.2", "4.1.10", "4.3.10"),
+        assumes=("2.2.4", "4.3.11"),
+    ),
+    Check(look=_after_any_payment, states=("4.3.1", "4.3.4"), assumes=("4.3.4",)),
+    Check(look=_no_cursor, states=(FIELD,), assumes=("4.3.13", CODES)),
+    Check(look=_of_another_account, states=("5.5",), assumes=("5.5",)),
+)

@@ -1,0 +1,180 @@
+"""What every payment must look like (contract, section 2.1), whoever has created it."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from emulator.verify.answers import shown
+from emulator.verify.checks.timestamps import instant, is_written_as_ours
+from emulator.verify.client import CannotSee
+from emulator.verify.findings import Check, Findings, judged, judged_assumed
+from emulator.verify.visit import MOST_PAIRS, PAYMENTS, Visit
+
+STATUSES = {"pending", "processing", "completed", "failed", "expired", "refunded"}
+FIELDS = (
+    *("id", "object", "amount", "currency", "status", "method", "checkout_url"),
+    *("success_url", "cancel_url", "metadata", "created_at", "expires_at", "completed_at"),
+)
+_AS_OURS = re.compile(r"pay_[A-Za-z0-9]{24}", re.ASCII)
+
+Payment = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What must be so of a field. `looks_alike` is how we write what the contract leaves open."""
+
+    numbers: tuple[str, ...]
+    field: str
+    is_so: Callable[[Payment], bool]
+    looks_alike: Callable[[Any], bool] | None = None
+
+
+def _is_text(payment: Payment, name: str) -> bool:
+    return isinstance(payment.get(name), str)
+
+
+def _is_url(payment: Payment, name: str) -> bool:
+    value = payment.get(name)
+    if not isinstance(value, str):
+        return False
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.netloc)
+
+
+def _is_metadata(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and len(value) <= MOST_PAIRS
+        and all(isinstance(one, str) for one in value.values())
+    )
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _is_completed_at(payment: Payment) -> bool:
+    value = payment.get("completed_at", ...)
+    if value is None:
+        return payment.get("status") != "completed"
+    return instant(value) is not None and payment.get("status") != "pending"
+
+
+RULES = (
+    Rule(
+        numbers=("2.1.1",),
+        field="id",
+        is_so=lambda one: _is_text(one, "id") and one["id"].startswith("pay_"),
+        looks_alike=lambda value: _AS_OURS.fullmatch(str(value)) is not None,
+    ),
+    Rule(numbers=("2.1.2",), field="object", is_so=lambda one: one.get("object") == "payment"),
+    Rule(numbers=("2.1.3",), field="amount", is_so=lambda one: _is_amount(one.get("amount"))),
+    Rule(
+        numbers=("2.1.4", "9.2"), field="currency", is_so=lambda one: one.get("currency") == "ETB"
+    ),
+    Rule(numbers=("2.1.5", "3.1"), field="status", is_so=lambda one: one.get("status") in STATUSES),
+    Rule(
+        numbers=("2.1.6",),
+        field="method",
+        is_so=lambda one: one.get("method", ...) is None or _is_text(one, "method"),
+    ),
+    Rule(numbers=("2.1.7",), field="checkout_url", is_so=lambda one: _is_url(one, "checkout_url")),
+    Rule(numbers=("2.1.9",), field="success_url", is_so=lambda one: _is_url(one, "success_url")),
+    Rule(numbers=("2.1.10",), field="cancel_url", is_so=lambda one: _is_url(one, "cancel_url")),
+    Rule(
+        numbers=("2.1.11",), field="metadata", is_so=lambda one: _is_metadata(one.get("metadata"))
+    ),
+    Rule(
+        numbers=("2.1.12",),
+        field="created_at",
+        is_so=lambda one: instant(one.get("created_at")) is not None,
+        looks_alike=is_written_as_ours,
+    ),
+    Rule(
+        numbers=("2.1.13",),
+        field="expires_at",
+        is_so=lambda one: instant(one.get("expires_at")) is not None,
+        looks_alike=is_written_as_ours,
+    ),
+    Rule(numbers=("2.1.14",), field="completed_at", is_so=_is_completed_at),
+)
+
+
+def _payments(visit: Visit) -> list[Payment]:
+    """All that were answered, alone or in a list, each way of writing one once."""
+    different: dict[str, Payment] = {}
+    for answer in visit.answers:
+        is_call = answer.request.path.startswith(PAYMENTS) and answer.request.method != "PATCH"
+        if is_call and answer.is_success and answer.members:
+            answered = answer.payments if "data" in answer.members else [answer.members]
+            different |= {repr(one): one for one in answered}
+    if not different:
+        raise CannotSee("no payment was seen")
+    return list(different.values())
+
+
+async def _each_field(visit: Visit) -> Findings:
+    payments = _payments(visit)
+    return [finding for rule in RULES for finding in _field(rule, payments)]
+
+
+def _field(rule: Rule, payments: Sequence[Payment]) -> Findings:
+    wrong = next((one for one in payments if not rule.is_so(one)), None)
+    if wrong is not None:
+        return judged(False, f"`{rule.field}`: {_value(wrong, rule.field)}", *rule.numbers)
+    findings = judged(True, f"in {_counted(payments)}", *rule.numbers)
+    if rule.looks_alike is None:
+        return findings
+    other = [one[rule.field] for one in payments if not rule.looks_alike(one[rule.field])]
+    seen = f"`{rule.field}`: {shown(other[0])}" if other else "written as here"
+    return findings + judged_assumed(not other, seen, *rule.numbers)
+
+
+def _counted(payments: Sequence[Payment]) -> str:
+    count = len({str(one.get("id")) for one in payments})
+    return f"{count} payment" if count == 1 else f"{count} payments"
+
+
+def _value(payment: Payment, name: str) -> str:
+    return shown(payment[name]) if name in payment else "absent"
+
+
+async def _all_fields(visit: Visit) -> Findings:
+    payments = _payments(visit)
+    strange = next((name for one in payments for name in one if name not in FIELDS), None)
+    missing = next((name for one in payments for name in FIELDS if name not in one), None)
+    seen = f"also {shown(strange)}" if strange else f"without `{missing}`" if missing else "these"
+    findings = judged(not strange and not missing, seen, "2.1.15")
+    if strange or missing:
+        return findings
+    is_in_order = all(tuple(one) == FIELDS for one in payments)
+    return findings + judged_assumed(
+        is_in_order, "in this order" if is_in_order else "in another order", "2.1.15"
+    )
+
+
+async def _a_separate_address(visit: Visit) -> Findings:
+    url = visit.first.payment.get("checkout_url")
+    if not _is_url(visit.first.payment, "checkout_url"):
+        raise CannotSee("there is no `checkout_url`")
+    ours, theirs = urlsplit(visit.client.base_url), urlsplit(str(url))
+    is_separate = (ours.scheme, ours.netloc) != (theirs.scheme, theirs.netloc)
+    seen = "at another address than the API" if is_separate else "at the address of the API"
+    return judged(is_separate, seen, "1.10")
+
+
+CHECKS = (
+    Check(
+        look=_each_field,
+        states=tuple(number for rule in RULES for number in rule.numbers),
+        assumes=tuple(number for rule in RULES if rule.looks_alike for number in rule.numbers),
+    ),
+    Check(look=_all_fields, states=("2.1.15",), assumes=("2.1.15",)),
+    Check(look=_a_separate_address, states=("1.10",)),
+)

@@ -1,0 +1,44 @@
+"""What a refusal must be: its status, the field it names, and our guess of its code."""
+
+from collections.abc import Iterable
+
+from emulator.verify.answers import Answer, shown
+from emulator.verify.findings import Findings, judged, judged_assumed
+
+FIELD = "7.7"
+"""The clause that a 400 names the field."""
+CODES = "7.13"
+"""The clause of the codes that the contract does not show."""
+
+
+def refused(
+    answer: Answer,
+    what: str,
+    *,
+    status: int = 400,
+    code: str | None,
+    states: Iterable[str] = (),
+    assumes: Iterable[str] = (),
+) -> Findings:
+    """Whether it was refused with a status; where it was, whether with the code that we have.
+
+    Without a `code` that is not asked.
+    """
+    seen = f"{what}: {answer.told}"
+    is_refused = answer.status == status
+    findings = judged(is_refused, seen, *states)
+    findings += judged_assumed(is_refused, seen, *assumes)
+    if is_refused and code is not None:
+        is_ours = answer.code == code
+        findings += judged_assumed(
+            is_ours, f"`{code}`" if is_ours else f"{seen}, not `{code}`", CODES
+        )
+    return findings
+
+
+def named(answer: Answer, param: str, what: str, *numbers: str) -> Findings:
+    """Whether a 400 names its field; another answer names none."""
+    if answer.status != 400:
+        return []
+    found = answer.error.get("param")
+    return judged(found == param, f"{what}: param {shown(found)}", *numbers)

@@ -1,0 +1,56 @@
+"""What a retrieve comes to, for the owner of a payment and for others (contract, section 4.2)."""
+
+from emulator.verify.checks.refusals import CODES, refused
+from emulator.verify.findings import Check, Findings, judged, judged_assumed
+from emulator.verify.visit import Visit
+
+_NOT_FOUND = "payment_not_found"
+
+
+async def _a_payment(visit: Visit) -> Findings:
+    first = visit.first
+    answer = await visit.retrieve(first.id)
+    seen = f"without a body: {answer.told}"
+    findings = judged(answer.status == 200, seen, "4.2.1", "4.2.2", "7.5")
+    if answer.status != 200:
+        return findings
+    retrieved = answer.members
+    different = [
+        name
+        for name in dict.fromkeys([*first.payment, *retrieved])
+        if first.payment.get(name, ...) != retrieved.get(name, ...)
+    ]
+    seen = (
+        f"another than was created: {', '.join(f'`{name}`' for name in different)}"
+        if different
+        else "the payment as it was created"
+    )
+    return findings + judged(not different, seen, "4.2.3")
+
+
+async def _no_payment(visit: Visit) -> Findings:
+    answer = await visit.retrieve(visit.unknown_id)
+    return refused(answer, "an unknown id", status=404, code=_NOT_FOUND, states=("4.2.6", "7.9"))
+
+
+async def _by_another_account(visit: Visit) -> Findings:
+    """Both answers are of the other account, so that nothing but the payment differs."""
+    other = visit.other_accounts_key
+    answer = await visit.retrieve(visit.first.id, key=other)
+    seen = f"by another account: {answer.told}"
+    if answer.is_success:
+        seen += " (or do the two keys belong to one account?)"
+    findings = judged(answer.status == 404, seen, "4.2.7", "5.5", "7.9")
+    if answer.status != 404:
+        return findings
+    unknown = await visit.retrieve(visit.unknown_id, key=other)
+    is_same = (answer.status, answer.code) == (unknown.status, unknown.code)
+    seen = "like an unknown id" if is_same else f"{answer.told}, an unknown id {unknown.told}"
+    return findings + judged_assumed(is_same, seen, "4.2.7")
+
+
+CHECKS = (
+    Check(look=_a_payment, states=("4.2.1", "4.2.2", "4.2.3", "7.5")),
+    Check(look=_no_payment, states=("4.2.6", "7.9"), assumes=(CODES,)),
+    Check(look=_by_another_account, states=("4.2.7", "5.5", "7.9"), assumes=("4.2.7",)),
+)

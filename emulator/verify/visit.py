@@ -1,0 +1,168 @@
+"""One run against a service: who asks, what it has made there, and what it was answered."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from emulator import ids
+from emulator.domain.accounts import mask_key
+from emulator.verify.answers import JSON, Answer, Request
+from emulator.verify.client import CannotSee, Client
+
+PAYMENTS = "/v1/payments"
+_ROOT = "/v1/"
+SMALLEST_AMOUNT = 100
+EXPIRES_IN_S = 600
+# For a service that takes no such short one; not the default, to be told from it.
+LONGER_EXPIRES_IN_S = 2_700
+METHODS = ("telebirr", "mpesa", "bank_transfer")
+MADE_BY = "payments-emulator verify"
+MOST_PAIRS = 20
+
+# Addresses that nobody owns, and that say what has made the payment.
+_SUCCESS_URL = "https://example.com/made-by-payments-emulator-verify?order=1&paid=yes"
+_CANCEL_URL = "https://example.com/made-by-payments-emulator-verify?order=1&paid=no"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Created:
+    """A payment as its create call was asked for and answered."""
+
+    body: Mapping[str, Any]
+    answer: Answer
+
+    @property
+    def payment(self) -> Mapping[str, Any]:
+        return self.answer.members
+
+    @property
+    def id(self) -> str:
+        return str(self.payment["id"])
+
+
+class Visit:
+    """Asks as the owner of a key, and of another account's where there is one.
+
+    `created` are the payments that were made, the oldest first. All of them are of the smallest
+    amount and stay pending: nothing here pays. `method` and `expires_in_s` are what the service
+    takes, which is found out with the first payment.
+    """
+
+    def __init__(
+        self, client: Client, *, key: str, other_key: str | None, stream: bytes | None = None
+    ) -> None:
+        self.client = client
+        self.key = key
+        self.other_key = other_key
+        self.method = METHODS[0]
+        self.expires_in_s = EXPIRES_IN_S
+        self.created: list[Created] = []
+        self.others: list[Created] = []
+        self._stream = stream or ids.stream_key(None)
+        self._mark = ids.checkout_token(self._stream, 0)
+
+    @property
+    def answers(self) -> list[Answer]:
+        """All that came from the contract's root: outside of it the contract says nothing."""
+        return [one for one in self.client.answers if one.request.path.startswith(_ROOT)]
+
+    @property
+    def all_created(self) -> list[Created]:
+        """What was created, if anything was. Raises CannotSee."""
+        if not self.created:
+            raise CannotSee("no payment could be created")
+        return self.created
+
+    @property
+    def first(self) -> Created:
+        """The payment that everything was asked for, if it could be. Raises CannotSee."""
+        return self.all_created[0]
+
+    @property
+    def other_accounts_key(self) -> str:
+        """Raises CannotSee."""
+        if self.other_key is None:
+            raise CannotSee("it takes the key of another account, --other-key")
+        return self.other_key
+
+    @property
+    def unknown_key(self) -> str:
+        """A well-formed key that nobody has."""
+        return ids.api_key(self._stream, "test", 1)
+
+    @property
+    def unknown_id(self) -> str:
+        """A well-formed id of no payment."""
+        return ids.payment_id(ids.checkout_token(self._stream, 1))
+
+    def idempotency_key(self, purpose: str) -> str:
+        """One that no other run uses."""
+        return f"payments-emulator-verify-{purpose}-{self._mark}"
+
+    def order(self, **changes: Any) -> dict[str, Any]:
+        """The body of a create call, with some members changed; one that is `...` is left out."""
+        body = {
+            "amount": SMALLEST_AMOUNT,
+            "currency": "ETB",
+            "methods": [self.method],
+            "success_url": _SUCCESS_URL,
+            "cancel_url": _CANCEL_URL,
+            "metadata": self.metadata(2),
+            "expires_in": self.expires_in_s,
+            **changes,
+        }
+        return {name: value for name, value in body.items() if value is not ...}
+
+    def metadata(self, pairs: int) -> dict[str, str]:
+        marks = {"made_by": MADE_BY, "run": self._mark}
+        return marks | {f"pair_{number}": "ብር" for number in range(3, pairs + 1)}
+
+    def masked(self, text: str) -> str:
+        """What a service has said, without the keys if it has repeated them."""
+        for key in (self.key, self.other_key):
+            text = text if key is None else text.replace(key, mask_key(key))
+        return text
+
+    def is_of_this_run(self, payment: Mapping[str, Any]) -> bool:
+        metadata = payment.get("metadata")
+        return isinstance(metadata, dict) and metadata.get("run") == self._mark
+
+    async def create(
+        self,
+        body: Mapping[str, Any],
+        *,
+        key: str | None = None,
+        content: bytes | None = None,
+        media_type: str = JSON,
+    ) -> Answer:
+        """A create call, whatever is in it; a payment that comes of it is remembered.
+
+        With a `content` that is sent, in the place of the body.
+        """
+        written = json.dumps(body).encode() if content is None else content
+        answer = await self.client.ask(
+            Request(
+                method="POST",
+                path=PAYMENTS,
+                body=written,
+                media_type=media_type,
+                key=key or self.key,
+            )
+        )
+        made = self.created if key is None else self.others
+        payment_id = answer.members.get("id")
+        is_new = isinstance(payment_id, str) and payment_id not in {one.id for one in made}
+        if answer.is_success and is_new:
+            made.append(Created(body=body, answer=answer))
+        return answer
+
+    async def retrieve(self, payment_id: str, *, key: str | None = None) -> Answer:
+        path = f"{PAYMENTS}/{quote(payment_id, safe='')}"
+        return await self.client.ask(Request(path=path, key=key or self.key))
+
+    async def page(self, *, of_key: str | None = None, **query: str | int) -> Answer:
+        """A list call."""
+        asked = {name: str(value) for name, value in query.items()}
+        return await self.client.ask(Request(path=PAYMENTS, query=asked, key=of_key or self.key))

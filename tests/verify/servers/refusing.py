@@ -1,0 +1,204 @@
+"""Servers that take what is wrong, and servers that refuse it in a way of their own."""
+
+import json
+from typing import Any
+
+from emulator.verify.checks.parameters import WRONG
+from tests.verify.servers.server import Server, server
+from tests.verify.wrong import (
+    PAYMENTS,
+    Asked,
+    Change,
+    Reply,
+    Serve,
+    answering,
+    asking,
+    errors,
+    once,
+    refusal,
+)
+
+RIGHT: dict[str, Any] = {
+    "amount": 100,
+    "currency": "ETB",
+    "methods": ["telebirr"],
+    "success_url": "https://example.com/ok",
+    "cancel_url": "https://example.com/no",
+    "metadata": {},
+    "expires_in": 600,
+    "idempotency_key": None,
+}
+ONCE_MORE = refusal(429, "rate_limit_exceeded")
+
+
+def taking(param: str) -> Server:
+    """A server that takes whatever is wrong with one parameter, by making it right."""
+    wrongs = [wrong for wrong in WRONG if wrong.param == param]
+    # As they are written: 100.0 is not 100.
+    bad = {repr(wrong.change[param]) for wrong in wrongs}
+
+    def repaired(asked: Asked) -> Asked:
+        if not asked.is_create or not asked.body:
+            return asked
+        is_it = repr(asked.body.get(param, ...)) in bad
+        return asked.with_body({**asked.body, param: RIGHT[param]}) if is_it else asked
+
+    stated = {number for wrong in wrongs for number in wrong.states}
+    assumed = {number for wrong in wrongs for number in wrong.assumes} - stated
+    return server(f"takes any {param}", asking(repaired), *stated, assumes=tuple(assumed))
+
+
+def whatever_the_type(asked: Asked) -> Asked:
+    if asked.headers.get("content-type") != "text/plain":
+        return asked
+    return asked.with_headers(content_type="application/json")
+
+
+def whatever_the_end(asked: Asked) -> Asked:
+    try:
+        json.loads(asked.content or b"{}")
+    except ValueError:
+        return asked.with_body(json.loads(asked.content + b"}"))
+    return asked
+
+
+def the_only_entry(asked: Asked) -> Asked:
+    if asked.content.startswith(b"["):
+        return asked.with_body(json.loads(asked.content)[0])
+    return asked
+
+
+def answering_with(status: int, *codes: str) -> Any:
+    """Some refusals with another status."""
+
+    def edit(_: Asked, reply: Reply) -> Reply:
+        return reply.with_status(status) if reply.code in codes else reply
+
+    return answering(edit)
+
+
+async def where_every_path_leads_somewhere(asked: Asked, serve: Serve) -> Reply:
+    answer = await serve(asked)
+    is_it = asked.path == "/v1/no_such_call"
+    return Reply.of(200, {"status": "ok"}) if is_it else answer
+
+
+async def whose_website_is_at_the_same_address(asked: Asked, serve: Serve) -> Reply:
+    answer = await serve(asked)
+    is_it = not asked.path.startswith("/v1/")
+    page = Reply(status=302, content=b"<html>").with_headers(content_type="text/html")
+    return page if is_it else answer
+
+
+async def that_changes_whatever_it_is_told(asked: Asked, serve: Serve) -> Reply:
+    answer = await serve(asked)
+    return Reply.of(200, {"changed": 0}) if asked.method == "PATCH" else answer
+
+
+async def whose_version_is_optional(asked: Asked, serve: Serve) -> Reply:
+    if asked.path == "/payments":
+        return await serve(Asked(**{**_members(asked), "path": PAYMENTS}))
+    return await serve(asked)
+
+
+def _members(asked: Asked) -> dict[str, Any]:
+    return {name: getattr(asked, name) for name in Asked.__dataclass_fields__}
+
+
+def another_code(error: dict[str, Any]) -> dict[str, Any]:
+    return {**error, "code": f"err_{error['code']}"}
+
+
+def another_code_of_amounts(error: dict[str, Any]) -> dict[str, Any]:
+    code = "bad_amount" if error["code"] == "invalid_amount" else error["code"]
+    return {**error, "code": code}
+
+
+def without_param(error: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in error.items() if name != "param"}
+
+
+def too_often(**headers: str) -> Any:
+    """One request is refused, and served when it comes again."""
+
+    def make() -> Change:
+        has_refused = False
+
+        async def change(asked: Asked, serve: Serve) -> Reply:
+            nonlocal has_refused
+            if asked.path == "/v1/no_such_call" and not has_refused:
+                has_refused = True
+                return ONCE_MORE.with_headers(**headers)
+            return await serve(asked)
+
+        return change
+
+    return make
+
+
+async def that_breaks_down(asked: Asked, serve: Serve) -> Reply:
+    is_broken = asked.path == "/v1/no_such_call"
+    return refusal(500, "internal_error") if is_broken else await serve(asked)
+
+
+def as_text(asked: Asked, reply: Reply) -> Reply:
+    is_error = asked.path == "/v1/no_such_call"
+    return reply.with_headers(content_type="text/plain") if is_error else reply
+
+
+_EVERY_400 = ("4.1.17", "7.7")
+
+SERVERS = (
+    *(taking(param) for param in RIGHT),
+    server("takes any media type", asking(whatever_the_type), "4.0.1"),
+    server("says 415", answering_with(415, "unsupported_content_type"), assumes=("1.3", "4.0.1")),
+    server("takes half a body", asking(whatever_the_end), "1.1", "4.0.2"),
+    server("says 422 of no JSON", answering_with(422, "invalid_json"), assumes=("1.3", "4.0.2")),
+    server("takes an array", asking(the_only_entry), assumes=("4.0.2",)),
+    server("says 405", answering_with(405, "route_not_found"), "7.9", assumes=("1.3", "4.0.3")),
+    server("knows every path", once(where_every_path_leads_somewhere), "7.9"),
+    server("has a website", once(whose_website_is_at_the_same_address)),
+    server("takes a PATCH", once(that_changes_whatever_it_is_told), assumes=("4.0.3",)),
+    server("needs no version", once(whose_version_is_optional), assumes=("9.1",)),
+    server("has codes of its own", errors(another_code), "4.1.18", assumes=("7.13",)),
+    server("has a code of its own for amounts", errors(another_code_of_amounts, 400), "4.1.18"),
+    server("names no field", errors(without_param, 400), *_EVERY_400),
+    server("names no field of a conflict", errors(without_param, 409), assumes=("7.10",)),
+    server(
+        "names a field by number", errors(lambda one: {**one, "param": 1}, 400), *_EVERY_400, "7.4"
+    ),
+    server("names null", errors(lambda one: {**one, "param": None}, 404), assumes=("7.4",)),
+    server(
+        "has errors without an object",
+        errors(lambda one: one["message"], 401),
+        "2.3.1",
+        "7.1",
+        assumes=("7.13",),
+    ),
+    server(
+        "has faults, not errors",
+        errors(lambda one: one, 404, of="fault"),
+        "2.3.1",
+        "7.1",
+        assumes=("7.13",),
+    ),
+    server(
+        "numbers its codes", errors(lambda one: {**one, "code": 17}, 404), "7.2", assumes=("7.13",)
+    ),
+    server(
+        "writes codes in capitals",
+        errors(lambda one: {**one, "code": one["code"].upper()}, 404),
+        assumes=("7.2", "7.13"),
+    ),
+    server("says nothing", errors(lambda one: {**one, "message": " "}, 404), "7.3"),
+    server("answers in text", answering(as_text), "1.2"),
+    server(
+        "has a status of nobody",
+        answering_with(444, "route_not_found"),
+        "1.3",
+        "7.9",
+        assumes=("4.0.3",),
+    ),
+    server("does not say how long to wait", too_often(), "7.11", "8.7"),
+    server("breaks down", once(that_breaks_down), "7.9", "7.12"),
+)

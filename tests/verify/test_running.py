@@ -1,0 +1,272 @@
+"""A run as a whole: what it asks, what it leaves behind, and what it comes to."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from emulator.app.private import private_emulator
+from emulator.clock import SystemWall
+from emulator.domain.accounts import DEMO_TEST_KEY, OTHER_TEST_KEY
+from emulator.domain.clock_spec import parse_clock
+from emulator.domain.instants import parse_instant
+from emulator.domain.rate_limit import RateLimit
+from emulator.settings import Settings
+from emulator.verify.checks import CHECKS
+from emulator.verify.client import Client, Unreachable
+from emulator.verify.findings import Verdict
+from emulator.verify.hidden import HIDDEN
+from emulator.verify.preflight import NotTheService
+from emulator.verify.running import Comparison, compare
+from emulator.verify.visit import Visit
+from emulator.verify.wire import HttpWire, NoConnection
+from tests.verify.runs import Runs, running, unchanged
+from tests.verify.servers.creating import that_refuses_what_it_does_not_know
+from tests.verify.wrong import BASE_URL, Asked, Change, Reply, Serve, errors, refusal
+
+MOST_REQUESTS = 90
+MOST_PAYMENTS = 15
+
+
+async def comparison(
+    runs: Runs, change: Change = unchanged, *, accepted: Sequence[str] = ()
+) -> Comparison:
+    async with runs.accounts() as (key, other_key):
+        client = runs.client(change)
+        visit = Visit(client, key=key, other_key=other_key, stream=b"1" * 32)
+        return await compare(visit, began_at=0, accepted=frozenset(accepted))
+
+
+def verdicts(it: Comparison, verdict: Verdict) -> set[str]:
+    return {one.clause.number for one in it.results if one.verdict is verdict}
+
+
+async def test_over_real_sockets_everything_holds_that_can_be_seen() -> None:
+    wall = SystemWall()
+    settings = Settings(port=0, checkout_port=0)
+    async with private_emulator(settings) as base_url, HttpWire(base_url) as wire:
+        visit = Visit(Client(wire, wall=wall), key=DEMO_TEST_KEY, other_key=OTHER_TEST_KEY)
+        it = await compare(visit, began_at=wall.now_ms())
+    assert not it.has_drifted
+    assert it.drifts == ()
+    assert verdicts(it, Verdict.UNSEEN) == HIDDEN.keys() | {"7.11", "7.12", "8.7"}
+    assert it.requests <= MOST_REQUESTS
+    assert it.payments <= MOST_PAYMENTS
+
+
+async def test_nothing_that_it_leaves_behind_costs_money() -> None:
+    """Few payments of the smallest amount, all pending, that say what has made them."""
+    async with running() as runs:
+        asked: list[Asked] = []
+
+        async def overheard(one: Asked, serve: Serve) -> Reply:
+            asked.append(one)
+            return await serve(one)
+
+        async with runs.accounts() as (key, other_key):
+            visit = Visit(runs.client(overheard), key=key, other_key=other_key)
+            it = await compare(visit, began_at=0)
+            left = [payment for owner in (key, other_key) for payment in await created(runs, owner)]
+    assert len(left) == it.payments <= MOST_PAYMENTS
+    for payment in left:
+        assert (payment["status"], payment["amount"], payment["method"]) == ("pending", 100, None)
+        assert "made-by-payments-emulator-verify" in payment["success_url"]
+        lifetime_ms = parse_instant(payment["expires_at"]) - parse_instant(payment["created_at"])
+        assert lifetime_ms <= 1_800_000
+    assert sum(not payment["metadata"] for payment in left) == 1
+    assert len(asked) == it.requests <= MOST_REQUESTS
+    assert {one.path.split("/")[1] for one in asked} == {"v1", "payments"}
+    assert {one.method for one in asked} == {"GET", "POST", "PATCH"}
+
+
+async def created(runs: Runs, key: str) -> list[dict[str, object]]:
+    response = await runs.emulator.api.get(
+        "/v1/payments?limit=100", headers={"authorization": f"Bearer {key}"}
+    )
+    return list(response.json()["data"])
+
+
+async def test_two_runs_say_the_same() -> None:
+    async with running() as runs:
+        one, other = await comparison(runs), await comparison(runs)
+    assert replace(one, key="", other_key="") == replace(other, key="", other_key="")
+
+
+async def test_others_who_create_payments_all_the_time_make_no_difference() -> None:
+    """A shared sandbox: between any two requests somebody else creates a payment."""
+
+    async def crowded(asked: Asked, serve: Serve) -> Reply:
+        answer = await serve(asked)
+        if answer.status == 201:
+            body = {**asked.body, "idempotency_key": None, "metadata": {"run": "another"}}
+            await serve(asked.with_body(body))
+        return answer
+
+    async with running() as runs:
+        it = await comparison(runs, crowded)
+    assert it.drifts == ()
+    assert verdicts(it, Verdict.UNSEEN) == HIDDEN.keys() | {"7.11", "7.12", "8.7"}
+
+
+async def test_an_account_with_a_long_history_makes_no_difference() -> None:
+    async with running() as runs, runs.accounts() as (key, other_key):
+        for _ in range(120):
+            await runs.emulator.create(key)
+        runs.emulator.wall.move(60_000)
+        it = await compare(Visit(runs.client(), key=key, other_key=other_key), began_at=0)
+    assert it.drifts == ()
+    assert verdicts(it, Verdict.UNSEEN) == HIDDEN.keys() | {"7.11", "7.12", "8.7"}
+
+
+async def test_where_very_much_is_created_at_once_the_end_is_not_looked_for() -> None:
+    async with running() as runs, runs.accounts() as (key, other_key):
+        for _ in range(120):
+            await runs.emulator.create(key)
+        it = await compare(Visit(runs.client(), key=key, other_key=other_key), began_at=0)
+    assert it.drifts == ()
+    assert verdicts(it, Verdict.UNSEEN) - HIDDEN.keys() == {"2.2.4", "7.11", "7.12", "8.7"}
+
+
+async def test_where_few_payments_can_be_made_there_is_less_to_see() -> None:
+    made: set[str] = set()
+
+    async def sparing(asked: Asked, serve: Serve) -> Reply:
+        if not asked.is_create or len(made) < 7:
+            answer = await serve(asked)
+            made.update([answer.json["id"]] if answer.status == 201 else [])
+            return answer
+        # What another account is told that may create as many as it likes.
+        answer = await serve(asked.with_headers(authorization=f"Bearer {DEMO_TEST_KEY}"))
+        return refusal(400, "too_many_payments") if answer.status == 201 else answer
+
+    async with running() as runs:
+        it = await comparison(runs, sparing)
+    assert it.drifts == ()
+    assert verdicts(it, Verdict.UNSEEN) - HIDDEN.keys() == {"4.3.3", "7.11", "7.12", "8.7"}
+
+
+async def test_a_rate_limit_is_waited_out_and_looked_at() -> None:
+    async with running(rate_limit=RateLimit(requests=10, period_ms=1_000)) as runs:
+        it = await comparison(runs)
+        waited_ms = sum(runs.wall.waits_ms)
+    assert it.drifts == ()
+    assert verdicts(it, Verdict.UNSEEN) == HIDDEN.keys() | {"7.12"}
+    assert 1_000 <= waited_ms <= 60_000
+
+
+async def test_where_waiting_does_not_help_the_rest_is_unseen() -> None:
+    """On a clock that stands a bucket stays empty."""
+    limit = RateLimit(requests=30, period_ms=1_000)
+    async with running(rate_limit=limit, clock=parse_clock("frozen@2026-01-01T00:00:00Z")) as runs:
+        it = await comparison(runs)
+        assert sum(runs.wall.waits_ms) <= 60_000
+    assert it.drifts == ()
+    [reason] = {
+        one.seen for one in it.results if one.clause.number in ("4.3.1", "9.1", "4.2.6")
+    } - {"the calls are answered under `/v1`"}
+    assert reason == "429 came, and waiting for 60 s in all was not enough"
+    assert verdicts(it, Verdict.HOLDS) >= {"5.4", "4.1.1", "7.11", "8.7"}
+
+
+async def test_a_drift_that_is_accepted_is_told_and_does_not_count() -> None:
+    async with running() as runs:
+        strict = await comparison(runs, that_refuses_what_it_does_not_know)
+        accepted = await comparison(
+            runs, that_refuses_what_it_does_not_know, accepted=["4.1.14", "4.1.3"]
+        )
+    assert (strict.has_drifted, accepted.has_drifted) == (True, False)
+    [drift] = accepted.drifts
+    assert (drift.clause.number, drift.is_accepted) == ("4.1.14", True)
+    assert not any(one.is_accepted for one in accepted.results if one is not drift)
+
+
+async def test_it_tells_how_far_it_has_come() -> None:
+    told: list[tuple[int, int]] = []
+    async with running() as runs, runs.accounts() as (key, _):
+        visit = Visit(runs.client(), key=key, other_key=None)
+        await compare(visit, began_at=0, tell=lambda done, total: told.append((done, total)))
+    assert told == [(number, len(CHECKS)) for number in range(1, len(CHECKS) + 1)]
+
+
+async def test_a_key_is_masked_even_where_the_service_repeats_it() -> None:
+    def telling(error: dict[str, object]) -> dict[str, object]:
+        return {**error, "code": f"no_{keys[0]}"}
+
+    async with running() as runs, runs.accounts() as keys:
+        client = runs.client(errors(telling, 404)())
+        it = await compare(Visit(client, key=keys[0], other_key=keys[1]), began_at=0)
+    assert it.has_drifted
+    assert all(key not in repr(it) for key in keys)
+
+
+async def test_a_service_that_goes_away_ends_the_run() -> None:
+    async def going(asked: Asked, serve: Serve) -> Reply:
+        if asked.method == "POST":
+            raise NoConnection("gone")
+        return await serve(asked)
+
+    async with running() as runs:
+        with pytest.raises(Unreachable, match=f"cannot reach {BASE_URL}: gone"):
+            await comparison(runs, going)
+
+
+class TestBeforeTheFirstCheck:
+    """What answers, and is not the service, is told in a sentence."""
+
+    @pytest.mark.parametrize(
+        ("reply", "told"),
+        [
+            (
+                Reply(
+                    status=301, content=b"", headers={"location": "https://pay.test/v1/payments"}
+                ),
+                "/v1/payments redirects to https://pay.test/v1/payments: give the base URL",
+            ),
+            (
+                Reply(status=302, content=b""),
+                "/v1/payments redirects to nowhere",
+            ),
+            (
+                Reply(status=200, content=b"<html>", headers={"content-type": "text/html"}),
+                "/v1/payments answers 200 with text/html: this is not the service's API",
+            ),
+            (
+                Reply(status=404, content=b"Not Found", headers={"content-type": "text/plain"}),
+                "/v1/payments answers 404 with text/plain: this is not the service's API",
+            ),
+            (
+                refusal(404, "route_not_found"),
+                "/v1/payments is not found: expected the base URL, to which /v1/payments is added",
+            ),
+            (Reply.of(200, ["a"]), "/v1/payments answers JSON that is no list of payments"),
+            (Reply.of(200, {"status": "ok"}), "answers JSON that is no list of payments"),
+            (refusal(400, "odd"), "/v1/payments answers a plain list with 400 `odd`: this is not"),
+            (refusal(500, "internal_error"), "answers 500 `internal_error`, and again when asked"),
+            (refusal(401, "invalid_api_key"), " refuses the key test_"),
+            (Reply(status=403, content=b"Forbidden"), " refuses the key test_"),
+            (
+                refusal(429, "rate_limit_exceeded", retry_after="61"),
+                ": 429 came, and waiting for 60 s in all was not enough",
+            ),
+        ],
+        ids=lambda value: str(value.status) if isinstance(value, Reply) else None,
+    )
+    async def test_what_is_not_the_service_is_told(self, reply: Reply, told: str) -> None:
+        async def other(_: Asked, __: Serve) -> Reply:
+            return reply
+
+        async with running() as runs:
+            with pytest.raises(NotTheService) as raised:
+                await comparison(runs, other)
+        assert str(raised.value).startswith(BASE_URL)
+        assert told in str(raised.value)
+        assert "\n" not in str(raised.value)
+
+    async def test_it_is_told_which_key_is_refused(self) -> None:
+        async with running() as runs:
+            visit = Visit(runs.client(), key=DEMO_TEST_KEY, other_key="test_somebody_unknown")
+            with pytest.raises(NotTheService) as raised:
+                await compare(visit, began_at=0)
+        assert str(raised.value) == (
+            f"{BASE_URL} refuses the key test_so…own (--other-key): 401 `invalid_api_key`"
+        )

@@ -1,0 +1,119 @@
+"""What a terminal shows of a comparison, and what a program reads of it."""
+
+import json
+import re
+
+import pytest
+
+from emulator.domain.clauses import CLAUSES, SECTIONS
+from emulator.verify.wording import Paint, comparison_lines, summary_line
+from emulator.verify.writing import comparison_json
+from tests.verify.made import ACCEPTED, DRIFTS, UNSEEN, comparison
+
+PLAIN = Paint(is_on=False)
+COUNT = len(CLAUSES)
+
+
+def lines(changes: dict[str, dict[str, object]] | None = None, width: int = 100) -> list[str]:
+    return comparison_lines(comparison(changes), PLAIN, width)
+
+
+def test_every_clause_has_its_place_under_its_section() -> None:
+    told = lines()
+    assert told[0] == "https://sandbox.example beside the contract, as test_de…key"
+    titles = [line for line in told if re.match(r"\d", line) and "clauses" not in line]
+    assert titles == [f"{number}  {title}" for number, title in SECTIONS.items()]
+    found = [match[1] for line in told if (match := re.match(r"  holds     (\S+) ", line))]
+    assert found == [clause.number for clause in CLAUSES]
+    assert told[-1].startswith(f"{COUNT} clauses: {COUNT} hold, 0 drift, 0 unseen; 80 requests")
+
+
+def test_what_drifts_is_told_once_more_at_the_end() -> None:
+    told = lines(DRIFTS | UNSEEN)
+    end = told[told.index("What drifts") :]
+    assert end == [
+        "What drifts",
+        "  DRIFT     2.1.12  `created_at`: `1` (assumed here: UTC and milliseconds)",
+        '  DRIFT     4.1.4   `currency` "USD": 201',
+        "  DRIFT     4.3.11  oldest first (assumed here: Newest first; of equal times the later"
+        " created",
+        "                    first)",
+        "",
+        f"{COUNT} clauses: {COUNT - 4} hold, 3 drift (2 of what is assumed), 1 unseen;"
+        " 80 requests, 12 payments created",
+    ]
+    assert "What drifts" not in lines(UNSEEN)
+
+
+def test_what_is_accepted_is_shown_as_such() -> None:
+    told = lines(ACCEPTED)
+    assert [line.split()[:2] for line in told if "accepted  " in line] == [
+        ["accepted", "4.3.11"],
+        ["accepted", "4.3.11"],
+    ]
+    assert summary_line(comparison(ACCEPTED)).startswith(
+        f"{COUNT} clauses: {COUNT - 1} hold, 1 drift (1 of what is assumed, 1 accepted), 0 unseen"
+    )
+
+
+@pytest.mark.parametrize("width", [20, 40, 75, 76, 80, 100, 200])
+def test_lines_are_as_wide_as_the_terminal(width: int) -> None:
+    told = lines(DRIFTS, width)
+    widest = max(len(line) for line in told[1:-1])
+    assert widest <= max(width, 36)
+    text = " ".join(" ".join(told).split())
+    assert ("→ oldest first" in text) is (width < 76)
+
+
+def test_colours_are_for_verdicts_and_titles() -> None:
+    told = "\n".join(comparison_lines(comparison(DRIFTS | UNSEEN), Paint(is_on=True), 100))
+    assert "\x1b[32mholds\x1b[0m" in told
+    assert "\x1b[31mDRIFT\x1b[0m     4.1.4" in told
+    assert "\x1b[33mDRIFT\x1b[0m     4.3.11" in told
+    assert "\x1b[2munseen\x1b[0m" in told
+    assert "\x1b[1m4.1  Create a payment\x1b[0m" in told
+    assert "\x1b" not in "\n".join(lines(DRIFTS))
+
+
+def test_the_json_has_a_stable_shape() -> None:
+    document = json.loads(comparison_json(comparison(DRIFTS | UNSEEN)))
+    clauses = document.pop("clauses")
+    assert document == {
+        "format": 1,
+        "began_at": "2026-01-02T03:04:05.000Z",
+        "base_url": "https://sandbox.example",
+        "key": "test_de…key",
+        "other_key": None,
+        "has_drifted": True,
+        "counts": {
+            "clauses": COUNT,
+            "holds": COUNT - 4,
+            "drift": 3,
+            "accepted": 0,
+            "unseen": 1,
+            "requests": 80,
+            "payments": 12,
+        },
+    }
+    assert [one["number"] for one in clauses] == [clause.number for clause in CLAUSES]
+    [order] = [one for one in clauses if one["number"] == "4.3.11"]
+    assert order == {
+        "number": "4.3.11",
+        "section": "4.3",
+        "says": "Ordering of results: not shown",
+        "here": "Newest first; of equal times the later created first",
+        "basis": "assumed",
+        "assumed": None,
+        "verdict": "drift",
+        "drift_of": "assumed",
+        "is_accepted": False,
+        "seen": "oldest first",
+    }
+    of_drifts = {one["number"]: one["drift_of"] for one in clauses if one["drift_of"]}
+    assert of_drifts == {"2.1.12": "assumed", "4.1.4": "stated", "4.3.11": "assumed"}
+
+
+def test_the_json_of_a_drift_that_is_accepted_says_so() -> None:
+    document = json.loads(comparison_json(comparison(ACCEPTED)))
+    assert document["has_drifted"] is False
+    assert (document["counts"]["drift"], document["counts"]["accepted"]) == (1, 1)
