@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 import click
 
 from emulator.cli.replaying import replay
+from emulator.cli.verifying import verify
 from emulator.domain.accounts import Mode
+from emulator.domain.clauses import CLAUSES, Clause
 from emulator.domain.outcomes import Handset, Outcome
 from emulator.scenarios.library import load_paths
 from emulator.settings import OPTIONS, Option, data_directory
@@ -38,27 +40,66 @@ def numbers_table() -> str:
 
 def replay_options_table() -> str:
     """Every option of `replay`, out of what `--help` says."""
-    context = click.Context(replay)
+    return _options_of(replay)
+
+
+def _options_of(command: click.Command) -> str:
+    context = click.Context(command)
     records = [
         option.get_help_record(context)
-        for option in replay.params
+        for option in command.params
         if isinstance(option, click.Option)
     ]
-    rows = [_replay_row(*record) for record in records if record is not None]
+    rows = [_option_row(*record) for record in records if record is not None]
     return _table(("option", "default", "meaning"), rows)
 
 
-def _replay_row(flags: str, text: str) -> tuple[str, str, str]:
+def _option_row(flags: str, text: str) -> tuple[str, str, str]:
     meaning, _, details = text.partition("  [")
     # Beside the default stand the bounds, which whoever gets them wrong is told.
     default = re.search(r"default: ([^\];]+)", details)
     return f"`{flags}`", f"`{default[1]}`" if default else "none", _prose(meaning)
 
 
+def fidelity_table() -> str:
+    """Every clause of the contract: what it says, what we do, what that stands on."""
+    head = ("clause", "the contract", "here", "basis", "knob", "tests")
+    rows = [
+        (
+            clause.number,
+            _prose(clause.says),
+            _prose(clause.here),
+            _basis(clause),
+            ", ".join(f"`{knob}`" for knob in clause.knobs),
+            ", ".join(_files(clause)),
+        )
+        for clause in CLAUSES
+    ]
+    return _table(head, rows)
+
+
+def _files(clause: Clause) -> list[str]:
+    """Links to the files of the tests that prove it, each once."""
+    files = dict.fromkeys(test.partition("::")[0] for test in clause.tests)
+    shown = {file: file.rpartition("/test_")[2].removesuffix(".py") for file in files}
+    return [f"[{name}]({file})" for file, name in shown.items()]
+
+
+def _basis(clause: Clause) -> str:
+    return clause.basis if clause.assumed is None else f"{clause.basis}; assumed: {clause.assumed}"
+
+
+def verify_options_table() -> str:
+    """Every option of `verify`, out of what `--help` says."""
+    return _options_of(verify)
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "fidelity": fidelity_table,
     "options": options_table,
     "replay options": replay_options_table,
     "test numbers": numbers_table,
+    "verify options": verify_options_table,
 }
 
 

@@ -32,8 +32,10 @@ class Recipe:
             case Kind.GITLAB:
                 [service] = self.value["test"]["services"]
                 return dict(service["variables"])
-        services = self.value["jobs"]["test"].get("services")
-        return None if services is None else dict(services["emulator"]["env"])
+        for job in self.value["jobs"].values():
+            if "services" in job:
+                return dict(job["services"]["emulator"]["env"])
+        return None
 
     @property
     def scripts(self) -> Iterator[str]:
