@@ -11,7 +11,7 @@ OPTIONS = ("--seed=1", "--suppress-health-check=filter_too_much")
 
 def test_nothing_is_found_wrong_with_any_call(tmp_path: Path) -> None:
     with asked_for_long(tmp_path) as server:
-        options = (*OPTIONS, "--max-examples=15")
+        options = (*OPTIONS, "--max-examples=6")
         run = ask_all(server, "control", *options, directory=tmp_path)
     run.assert_nothing_is_found(*PHASES)
 
@@ -20,16 +20,15 @@ def test_nothing_is_found_wrong_where_a_key_decides(tmp_path: Path) -> None:
     phases = ("examples", "fuzzing")
     key = f"--header=Authorization: Bearer {TEST_KEY}"
     with asked_for_long(tmp_path) as server:
-        options = (*OPTIONS, "--max-examples=10", f"--phases={','.join(phases)}", key)
+        options = (*OPTIONS, "--max-examples=5", f"--phases={','.join(phases)}", key)
         run = ask_all(server, "control", *options, directory=tmp_path)
     run.assert_nothing_is_found(*phases)
 
 
 def test_nothing_is_found_wrong_with_what_calls_lead_to(tmp_path: Path) -> None:
-    """By links, each with what the call before it has answered, a minute long."""
+    """By links, each with what the call before it has answered, half a minute long at most."""
     with asked_for_long(tmp_path) as server:
-        options = (*OPTIONS, "--phases=stateful", "--max-examples=100", "--max-time=60")
+        options = (*OPTIONS, "--phases=stateful", "--max-examples=100", "--max-time=30")
         run = ask_all(server, "control", *options, directory=tmp_path)
-    assert run.report["stop_reason"] == "max_time", run.output
     assert [run.report["failures"], run.report["errors"]] == [[], []], run.output
     assert run.report["exit_code"] == 0, run.output
