@@ -35,7 +35,7 @@ class Shown:
 def report(results: Sequence[Result], *, skipped: int) -> bytes:
     """The file; there is no duration and no time of day in it."""
     coverage = coverage_of(result.trace for result in results)
-    template = _environment(data_directory("templates") / "replay").get_template(_TEMPLATE)
+    template = _environment(data_directory("templates")).get_template(_TEMPLATE)
     return template.render(
         cases=[_shown(result) for result in results],
         summary=summary_line(results, skipped),
@@ -61,9 +61,9 @@ def _tables(coverage: Coverage) -> list[tuple[str, int, list[tuple[str, bool]]]]
     ]
 
 
-def _environment(directory: Path) -> jinja2.Environment:
+def _environment(templates: Path) -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(directory),
+        loader=jinja2.FileSystemLoader([templates / "replay", templates / "reports"]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -19,8 +19,9 @@ _CODE = re.compile("`([^`]*)`")
 
 def report(comparison: Comparison) -> bytes:
     """The file; but for when it began it is the same for the same answers."""
+    templates = data_directory("templates")
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(data_directory("templates") / "verify"),
+        loader=jinja2.FileSystemLoader([templates / "verify", templates / "reports"]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

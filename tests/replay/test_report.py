@@ -196,20 +196,29 @@ def contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
+def colours_of(room: str) -> tuple[dict[str, str], dict[str, str]]:
+    """What a room's report is coloured with, in the light and in the dark."""
+    light: dict[str, str] = {}
+    dark: dict[str, str] = {}
+    for file in ("reports/page.css", f"{room}/report.css"):
+        css = (data_directory("templates") / file).read_text(encoding="utf-8")
+        blocks = re.findall(r":root \{(.*?)\}", css, re.DOTALL)
+        for colours, block in zip((light, dark), blocks, strict=False):
+            colours.update(re.findall(r"--([\w-]+): (#\w{6});", block))
+    assert light.keys() == dark.keys()
+    return light, dark
+
+
 def test_each_text_stands_out_from_what_it_stands_on() -> None:
     """WCAG 2.2 AA asks for 4.5, in the light and in the dark."""
-    css = (data_directory("templates") / "replay" / "report.css").read_text(encoding="utf-8")
-    blocks = re.findall(r":root \{(.*?)\}", css, re.DOTALL)
-    light, dark = (dict(re.findall(r"--([\w-]+): (#\w{6});", block)) for block in blocks)
-    assert light.keys() == dark.keys()
-    for colours in (light, dark):
+    for colours in colours_of("replay"):
         pairs = [(name, f"{name}-ink") for name in colours if f"{name}-ink" in colours]
         pairs += [
             (ground, text)
             for ground in ("page", "card", "sunk")
             for text in ("ink", "muted", "link")
         ]
-        pairs += [("card", "completed-ink"), ("sunk", "failed-ink")]
+        pairs += [("card", "good-ink"), ("sunk", "bad-ink")]
         for ground, text in pairs:
             assert contrast(colours[ground], colours[text]) >= 4.5, (ground, text)
 

@@ -1,7 +1,6 @@
 """The report: one file, well-formed, which shows all, loads nothing and fits every screen."""
 
 import os
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -10,12 +9,11 @@ import pytest
 from playwright.async_api import Browser
 
 from emulator.domain.clauses import CLAUSES, SECTIONS
-from emulator.settings import data_directory
 from emulator.verify.report import marked, report
 from emulator.verify.running import Comparison
 from tests.checkout.browser.axe import axe_findings, bring_axe
 from tests.checkout.browsing import CHROMIUM, REPOSITORY, running_chromium
-from tests.replay.test_report import Page, contrast
+from tests.replay.test_report import Page, colours_of, contrast
 from tests.verify.made import ACCEPTED, DRIFTS, UNSEEN, comparison
 
 PICTURES = REPOSITORY / "artifacts" / "verify"
@@ -84,11 +82,7 @@ def test_what_a_service_has_written_is_text_and_no_markup() -> None:
 
 def test_each_text_stands_out_from_what_it_stands_on() -> None:
     """WCAG 2.2 AA asks for 4.5, in the light and in the dark."""
-    css = (data_directory("templates") / "verify" / "report.css").read_text(encoding="utf-8")
-    blocks = re.findall(r":root \{(.*?)\}", css, re.DOTALL)
-    light, dark = (dict(re.findall(r"--([\w-]+): (#\w{6});", block)) for block in blocks)
-    assert light.keys() == dark.keys()
-    for colours in (light, dark):
+    for colours in colours_of("verify"):
         pairs = [(name, f"{name}-ink") for name in colours if f"{name}-ink" in colours]
         pairs += [
             (ground, text) for ground in ("page", "card") for text in ("ink", "muted", "link")
