@@ -13,6 +13,7 @@ from emulator.cli.doctor import doctor
 from emulator.cli.documents import openapi
 from emulator.cli.looping import loop_factory
 from emulator.cli.replaying import record, replay
+from emulator.cli.telling import write
 from emulator.cli.verifying import verify
 from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
 
@@ -166,7 +167,7 @@ def schema() -> None:
 
     from emulator.scenarios.schema import scenario_schema
 
-    click.echo(json.dumps(scenario_schema(), indent=2, ensure_ascii=False))
+    write(f"{json.dumps(scenario_schema(), indent=2, ensure_ascii=False)}\n")
 
 
 cli.add_command(replay)

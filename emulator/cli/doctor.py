@@ -58,7 +58,7 @@ def examine_and_print(wanted: "Wanted", *, is_json: bool) -> int:
 
     load_client()
     try:
-        report = run_loop(examine(wanted, Patience(wall=SystemWall()), tell))
+        report = run_loop(lambda: examine(wanted, Patience(wall=SystemWall()), tell))
     except NoEmulator as nobody:
         if is_json:
             write(f"{report_json(nobody.report)}\n")

@@ -2,7 +2,7 @@
 
 import click
 
-from emulator.cli.telling import USUAL_URL
+from emulator.cli.telling import USUAL_URL, write
 
 
 @click.command()
@@ -18,4 +18,4 @@ def openapi(*, is_control: bool) -> None:
     from emulator.domain.payment import DEFAULT_METHODS
 
     build = documents(DEFAULT_METHODS)["control" if is_control else "v1"]
-    click.echo(json.dumps(build(USUAL_URL), indent=2, ensure_ascii=False))
+    write(f"{json.dumps(build(USUAL_URL), indent=2, ensure_ascii=False)}\n")

@@ -19,15 +19,21 @@ def loop_factory() -> "Callable[[], asyncio.AbstractEventLoop] | None":
     return uvloop.new_event_loop
 
 
-def run_loop(main: Coroutine[object, object, T]) -> T:
+def run_loop(main: Callable[[], Coroutine[object, object, T]]) -> T:
     """Raises KeyboardInterrupt when all has been tidied up after one."""
     import asyncio
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         loop = runner.get_loop()
-        task = loop.create_task(main)
+
+        def end() -> None:
+            # By then there is one.
+            loop.call_soon_threadsafe(lambda: task.cancel())  # noqa: PLW0108
+
         try:
-            with _interrupted_once(lambda: loop.call_soon_threadsafe(task.cancel)):
+            with _interrupted_once(end):
+                # Only now: what Ctrl-C ends before this has made nothing that waits to be run.
+                task = loop.create_task(main())
                 return loop.run_until_complete(task)
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None

@@ -139,11 +139,12 @@ def record(url: str, key: str | None) -> None:
     from emulator.replay.recording import NoRecording, fetch_recording
 
     check_key("--key", key)
+    address = _address(url)
     try:
-        text = run_loop(fetch_recording(_address(url), key))
+        text = run_loop(lambda: fetch_recording(address, key))
     except (NoRecording, Unreachable) as error:
         mistake(str(error))
-    click.echo(text, nl=False)
+    write(text)
 
 
 class _Run:
@@ -175,7 +176,7 @@ class _Run:
         collect_rarely()
         started_ms = self._wall.monotonic_ms()
         try:
-            results = run_loop(self._play())
+            results = run_loop(self._play)
         except (NoListener, Unreachable, UnusableDatabase) as error:
             mistake(str(error))
         duration_ms = self._wall.monotonic_ms() - started_ms

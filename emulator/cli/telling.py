@@ -1,5 +1,6 @@
 """How commands speak to their user: mistakes, what is printed, what is written to files."""
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import NoReturn
 import click
 
 FILE = click.Path(dir_okay=False, path_type=Path)
+# A pipe whose other end was closed; to Windows it is an invalid argument.
+_NOBODY_READS = {errno.EPIPE, errno.EINVAL}
 # What most commands ask, unless they are told otherwise.
 USUAL_URL = "http://127.0.0.1:8080"
 
@@ -20,11 +23,16 @@ def mistake(*lines: str) -> NoReturn:
 
 
 def write(text: str) -> None:
-    """Print at once. Where nobody reads any more (`… | head`) the command goes on, unheard."""
+    """Print at once. Where nobody reads any more (`… | head`) the command goes on, unheard.
+
+    What cannot be printed for another reason, a full disk say, is a mistake.
+    """
     try:
         click.echo(text, nl=False)
-    except OSError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.errno not in _NOBODY_READS:
+            mistake(f"cannot print: {error.strerror}")
 
 
 def check_directory(option: str, file: Path) -> None:
@@ -59,7 +67,8 @@ def base_url(option: str, text: str) -> str:
             raise ValueError(text)
         url = parse_checkout_url(text)
     except ValueError:
-        mistake(f"flag {option}: found {text!r}, expected an absolute http or https URL")
+        bare = ", without ? and #" if {"?", "#"} & set(text) else ""
+        mistake(f"flag {option}: found {text!r}, expected an absolute http or https URL{bare}")
     if "@" in url:
         # Both belong into the one header that already holds the key.
         mistake(f"flag {option}: a user and a password cannot be sent beside an API key")

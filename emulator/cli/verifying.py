@@ -89,6 +89,8 @@ def verify(
     for option, file in (("--json", wanted.json), ("--report", wanted.report)):
         if file not in (None, _STDOUT):
             check_directory(option, file)
+    if wanted.report is not None and wanted.report in (_STDOUT, wanted.json):
+        mistake("flag --report: expected a file of its own")
     comparison = _compared(wanted)
     _tell(wanted, comparison)
     return int(comparison.has_drifted)
@@ -113,7 +115,7 @@ def _compared(wanted: _Wanted) -> "Comparison":
             )
 
     try:
-        return run_loop(compared())
+        return run_loop(compared)
     except (NotTheService, Unreachable) as error:
         mistake(str(error))
 

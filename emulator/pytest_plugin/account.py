@@ -13,6 +13,8 @@ from .calls import Control, PaymentsEmulatorError
 from .ear import Ear
 from .receiver import Webhook
 
+# Where a test has failed, the place in the test is what is worth showing.
+__tracebackhide__ = True
 # The number of telebirr that always pays.
 PAYING_PHONE = "0900000001"
 MOST_LISTED = 1_000
@@ -60,6 +62,8 @@ class PaymentsAccount:
 
     def control(self, method: str, path: str, body: object = None) -> Any:
         """Any call of the control API, as `control("PUT", "/clock", {"frozen": False})`."""
+        if not path.startswith("/"):
+            raise ValueError(f"found {path!r}, expected a path such as /clock")
         return self._control.call(method, path, body)
 
     # Time
@@ -81,7 +85,7 @@ class PaymentsAccount:
         webhook that falls due is sent, and answered, before this returns.
         """
         if (by is None) == (until is None):
-            raise TypeError("advance() takes a span of time, or until=…, and not both")
+            raise TypeError("advance() takes either a span of time or until=…")
         if by == "next":
             # What is still being sent is due already, and would be all that is waited for.
             self._settle()
@@ -108,7 +112,10 @@ class PaymentsAccount:
 
     @property
     def payments(self) -> list[Json]:
-        """All payments as the API shows them now, without a request of the merchant's."""
+        """The payments of the newest thousand events, as they are now.
+
+        To look is no request of the merchant's.
+        """
         return list({event["data"]["id"]: event["data"] for event in self.events}.values())
 
     def payment(self, payment_id: str) -> Json:
@@ -183,6 +190,8 @@ class PaymentsAccount:
             text = scenario.read_text(encoding="utf-8")
             return self._put(scenario.stem, text)
         if isinstance(scenario, Mapping):
+            if not isinstance(scenario.get("name"), str):
+                raise TypeError("use_scenario() takes an object that has its name")
             return self._put(scenario["name"], dict(scenario))
         switch = f"/scenarios/{quote(scenario, safe='')}/enabled"
         return dict(self.control("PUT", switch, {"enabled": True}))
@@ -238,6 +247,8 @@ class PaymentsAccount:
 
 
 def _path(payment_id: str) -> str:
+    if not isinstance(payment_id, str):
+        raise TypeError(f"expected the id of a payment, found {payment_id!r}")
     return f"/payments/{quote(payment_id, safe='')}"
 
 

@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 # The longest that a call may take: waiting for a payment's status.
 LONGEST_ANSWER_S = 330
+# Where a test has failed, the place in the test is what is worth showing.
+__tracebackhide__ = True
 JSON = "application/json"
 YAML = "application/yaml"
 
@@ -48,6 +50,7 @@ class Control:
     base_url: str
     key: str | None = None
     log: Path | None = None
+    longest_answer_s: int = LONGEST_ANSWER_S
 
     def call(self, method: str, path: str, body: object = None) -> Any:
         """Call `/_emulator{path}`; the answer's JSON, or None. Raises PaymentsEmulatorError.
@@ -77,7 +80,7 @@ class Control:
         """On a connection of its own: several threads may call, and none is closed on us."""
         url = urlsplit(self.base_url)
         connection = _CONNECTIONS[url.scheme](
-            url.hostname or "", url.port, timeout=LONGEST_ANSWER_S
+            url.hostname or "", url.port, timeout=self.longest_answer_s
         )
         try:
             connection.request(method, f"{url.path}/_emulator{path}", content, dict(headers))

@@ -46,6 +46,9 @@ class Server:
     process: "subprocess.Popen[bytes] | None" = None
 
     def let_go(self) -> None:
+        # Not only closed: a process that a test has forked may hold on to it, too.
+        with suppress(OSError):
+            self.lifeline.shutdown(socket.SHUT_RDWR)
         self.lifeline.close()
 
     def wait(self, *, is_shared: bool) -> None:

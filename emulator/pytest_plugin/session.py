@@ -12,6 +12,8 @@ from .calls import Control, PaymentsEmulatorError
 from .emulator import PaymentsEmulator
 from .serving import Server, Wanted, join_or_start, start
 
+LONGEST_FIRST_ANSWER_S = 10
+
 _NAME = "payments-emulator"
 
 
@@ -40,9 +42,13 @@ def emulator_of(
 
 def _foreign(url: str, webhook_host: str | None) -> PaymentsEmulator:
     """Raises PaymentsEmulatorError where none answers."""
-    control = Control(base_url=url)
-    control.call("GET", "/health")
-    return PaymentsEmulator(control, is_foreign=True, webhook_host=webhook_host)
+    try:
+        Control(base_url=url, longest_answer_s=LONGEST_FIRST_ANSWER_S).call("GET", "/health")
+    except PaymentsEmulatorError as error:
+        raise PaymentsEmulatorError(
+            f"--payments-emulator-url {url}: {error}; expected what `serve` prints as API"
+        ) from None
+    return PaymentsEmulator(Control(base_url=url), is_foreign=True, webhook_host=webhook_host)
 
 
 def _own(server: Server) -> PaymentsEmulator:

@@ -1,11 +1,13 @@
 """What pytest shows of an account where a test has failed: what it was asked, and what it told."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from .account import Json, PaymentsAccount
 from .calls import PaymentsEmulatorError
 
 MOST_OF_A_KIND = 20
+
+_FAILED = "payment.failed"
 
 
 def told_of(account: PaymentsAccount) -> str:
@@ -13,7 +15,7 @@ def told_of(account: PaymentsAccount) -> str:
     try:
         kinds = {
             "asked": map(_request, account.requests[-MOST_OF_A_KIND:]),
-            "happened": map(_event, account.events[-MOST_OF_A_KIND:]),
+            "happened": (_event(account, one) for one in account.events[-MOST_OF_A_KIND:]),
             "told": map(_delivery, account.deliveries[-MOST_OF_A_KIND:]),
         }
         return "\n".join(_lines(kinds)) or "It was asked nothing."
@@ -24,7 +26,7 @@ def told_of(account: PaymentsAccount) -> str:
         return f"What {account.base_url} tells of the account cannot be read."
 
 
-def _lines(kinds: "dict[str, map[str]]") -> Iterator[str]:
+def _lines(kinds: Mapping[str, Iterable[str]]) -> Iterator[str]:
     for kind, lines in kinds.items():
         for number, line in enumerate(lines):
             yield f"{'' if number else kind:<9} {line}"
@@ -38,8 +40,12 @@ def _request(request: Json) -> str:
     return f"{request['method']} {request['path']}  {outcome}{fault}{warnings}"
 
 
-def _event(event: Json) -> str:
-    return f"{event['type']}  {event['data'].get('id')}, at {event['timestamp']}"
+def _event(account: PaymentsAccount, event: Json) -> str:
+    payment_id = event["data"].get("id")
+    reason = ""
+    if event["type"] == _FAILED:
+        reason = f", {account.history(payment_id)['reason']}"
+    return f"{event['type']}  {payment_id}, at {event['timestamp']}{reason}"
 
 
 def _delivery(delivery: Json) -> str:

@@ -34,7 +34,7 @@ class Client:
         self._wall = wall
         self._patience_ms = LONGEST_PATIENCE_MS
         self._is_impatient = False
-        self._lost = 0
+        self.lost_count = 0
 
     async def ask(self, request: Request) -> Answer:
         """Raises Unreachable; CannotSee where no whole answer comes, or 429 again and again."""
@@ -69,8 +69,8 @@ class Client:
         except NoConnection as error:
             raise Unreachable(f"cannot reach {self.base_url}: {error}") from None
         except NoAnswer as error:
-            self._lost += 1
-            if self._lost >= MOST_LOST:
+            self.lost_count += 1
+            if self.lost_count >= MOST_LOST:
                 raise Unreachable(
                     f"{self.base_url} does not answer: {error}, {MOST_LOST} times"
                 ) from None

@@ -1,6 +1,7 @@
 """One run against a service: who asks, what it has made there, and what it was answered."""
 
 import json
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,8 @@ LONGER_EXPIRES_IN_S = 2_700
 METHODS = ("telebirr", "mpesa", "bank_transfer")
 MADE_BY = "payments-emulator verify"
 MOST_PAIRS = 20
+# What a service repeats of a key is masked from so many characters on.
+SHORTEST_MASKED = 10
 
 # Addresses that nobody owns, and that say what has made the payment.
 _SUCCESS_URL = "https://example.com/made-by-payments-emulator-verify?order=1&paid=yes"
@@ -40,6 +43,11 @@ class Created:
     @property
     def id(self) -> str:
         return str(self.payment["id"])
+
+
+def as_basic(key: str) -> str:
+    """A key as the scheme Basic writes it."""
+    return b64encode(f"{key}:".encode()).decode("ascii")
 
 
 class Visit:
@@ -67,6 +75,11 @@ class Visit:
     def answers(self) -> list[Answer]:
         """All that came from the contract's root: outside of it the contract says nothing."""
         return [one for one in self.client.answers if one.request.path.startswith(_ROOT)]
+
+    @property
+    def may_have_created_more(self) -> bool:
+        """Whether a call got no answer, or 5xx: it may have created a payment all the same."""
+        return self.client.lost_count > 0 or any(one.status >= 500 for one in self.client.answers)
 
     @property
     def all_created(self) -> list[Created]:
@@ -120,9 +133,12 @@ class Visit:
         return marks | {f"pair_{number}": "ብር" for number in range(3, pairs + 1)}
 
     def masked(self, text: str) -> str:
-        """What a service has said, without the keys if it has repeated them."""
-        for key in (self.key, self.other_key):
-            text = text if key is None else text.replace(key, mask_key(key))
+        """What a service has said, without the keys if it has repeated them, or begun to."""
+        keys = sorted(filter(None, (self.key, self.other_key)), key=len, reverse=True)
+        for key in keys:
+            for secret in (key, as_basic(key)):
+                for length in range(len(secret), SHORTEST_MASKED - 1, -1):
+                    text = text.replace(secret[:length], mask_key(key))
         return text
 
     def is_of_this_run(self, payment: Mapping[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -292,3 +293,12 @@ def test_the_version_is_printed() -> None:
     ended = run("--version")
     assert ended.returncode == 0
     assert f'__version__ = "{ended.stdout.split()[-1]}"' in text
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("arguments", [("openapi",), ("schema",)])
+def test_what_cannot_be_printed_is_a_mistake(arguments: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE)
+    assert ended.returncode == 2
+    assert ended.stderr == b"payments-emulator: cannot print: No space left on device\n"

@@ -13,6 +13,7 @@ from etb_payments_emulator_pytest import (
     PaymentsEmulatorError,
 )
 
+from emulator.pytest_plugin.telling import told_of
 from tests.pytest_plugin.merchant import create, request, retrieve
 from tests.world import START, order
 
@@ -136,7 +137,7 @@ def test_what_is_no_span_of_time_is_refused(payments_account: PaymentsAccount, w
 
 def test_an_advance_goes_one_way(payments_account: PaymentsAccount) -> None:
     for arguments in ({}, {"by": "1s", "until": START}, {"by": "next", "until": START}):
-        with pytest.raises(TypeError, match="a span of time, or until="):
+        with pytest.raises(TypeError, match="either a span of time or until="):
             payments_account.advance(**arguments)  # type: ignore[arg-type]
 
 
@@ -293,3 +294,23 @@ def test_a_reset_account_is_as_it_was_and_still_hears(payments_account: Payments
     assert payments_account.webhooks == ()
     create(payments_account)
     assert [webhook.is_verified for webhook in payments_account.webhooks] == [True]
+
+
+def test_a_failed_payment_is_told_with_its_reason(payments_account: PaymentsAccount) -> None:
+    payments_account.pay(create(payments_account), phone="0900000002")
+    assert told_of(payments_account).splitlines()[-1].endswith(", insufficient_balance")
+
+
+def test_what_is_no_argument_is_told_before_anything_is_asked(
+    payments_account: PaymentsAccount,
+) -> None:
+    wrong: Any = {"id": "pay_1"}
+    for call in (
+        lambda: payments_account.pay(wrong),
+        lambda: payments_account.use_scenario(wrong),
+        payments_account.advance,
+    ):
+        with pytest.raises(TypeError, match=r"expected the id|has its name|takes either"):
+            call()
+    with pytest.raises(ValueError, match="expected a path such as /clock"):
+        payments_account.control("GET", "clock")

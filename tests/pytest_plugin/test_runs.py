@@ -208,7 +208,10 @@ def test_an_emulator_that_is_not_there_is_told_in_a_sentence(run_here: Run) -> N
     url = f"http://127.0.0.1:{free_port()}"
     code, printed = run_here({"test_kiosk.py": A_TEST}, "--payments-emulator-url", url)
     assert code == pytest.ExitCode.TESTS_FAILED
-    sentence = f"the payments emulator at {url} does not answer: Connection refused"
+    sentence = (
+        f"--payments-emulator-url {url}: the payments emulator at {url} does not answer:"
+        " Connection refused; expected what `serve` prints as API"
+    )
     assert f"\n{sentence}\n" in printed
     assert "Traceback" not in printed
     assert "emulator/pytest_plugin" not in printed
@@ -218,6 +221,11 @@ def test_an_emulator_that_is_not_there_is_told_in_a_sentence(run_here: Run) -> N
 def test_what_is_no_url_is_no_option(url: str, pytestconfig: pytest.Config) -> None:
     with pytest.raises(pytest.UsageError, match=f"found '{url}', expected an absolute http"):
         pytestconfig._parser.parse_known_args(["--payments-emulator-url", url])
+
+
+def test_a_password_is_no_part_of_the_option(pytestconfig: pytest.Config) -> None:
+    with pytest.raises(pytest.UsageError, match="a user and a password cannot be sent"):
+        pytestconfig._parser.parse_known_args(["--payments-emulator-url", "http://a:b@localhost"])
 
 
 TESTS_OF_OPTIONS = """\

@@ -7,18 +7,20 @@ import pytest
 
 from emulator.app.private import private_emulator
 from emulator.clock import SystemWall
-from emulator.domain.accounts import DEMO_TEST_KEY, OTHER_TEST_KEY
+from emulator.domain.accounts import DEMO_TEST_KEY, OTHER_TEST_KEY, mask_key
+from emulator.domain.clauses import Basis
 from emulator.domain.clock_spec import parse_clock
 from emulator.domain.instants import parse_instant
 from emulator.domain.rate_limit import RateLimit
 from emulator.settings import Settings
+from emulator.verify.answers import cleaned
 from emulator.verify.checks import CHECKS
 from emulator.verify.client import Client, Unreachable
 from emulator.verify.findings import Verdict
 from emulator.verify.hidden import HIDDEN
 from emulator.verify.preflight import NotTheService
 from emulator.verify.running import Comparison, compare
-from emulator.verify.visit import Visit
+from emulator.verify.visit import Visit, as_basic
 from emulator.verify.wire import HttpWire, NoConnection
 from tests.verify.runs import Runs, running, unchanged
 from tests.verify.servers.creating import that_refuses_what_it_does_not_know
@@ -197,6 +199,43 @@ async def test_a_key_is_masked_even_where_the_service_repeats_it() -> None:
         it = await compare(Visit(client, key=keys[0], other_key=keys[1]), began_at=0)
     assert it.has_drifted
     assert all(key not in repr(it) for key in keys)
+
+
+async def test_of_a_key_that_is_too_long_to_be_shown_the_beginning_is_masked_too() -> None:
+    key = f"test_{'Secret' * 12}"
+    async with running() as runs, runs.accounts() as keys:
+        visit = Visit(runs.client(unchanged), key=key[:40], other_key=key)
+        for secret in (key, as_basic(key)):
+            masked = visit.masked(cleaned(f"invalid key {secret}"))
+            assert "SecretSecret" not in masked
+            assert secret[:20] not in masked
+        assert visit.masked(f"{key} {keys[0]}") == f"{mask_key(key)} {keys[0]}"
+
+
+async def test_a_payment_that_an_error_left_behind_is_not_held_against_a_retry() -> None:
+    """500 means to try again (contract, section 7), which without a key may create twice."""
+    fault = {
+        "when": {"request": "create_payment", "nth": 2},
+        "then": {"status": 500, "point": "after_commit"},
+        "times": 1,
+    }
+    async with running() as runs, runs.accounts() as keys:
+        await runs.emulator.control("POST", "/faults", fault, key=keys[0])
+        client = runs.client(unchanged)
+        it = await compare(Visit(client, key=keys[0], other_key=keys[1]), began_at=0)
+    assert [one.clause.number for one in it.drifts if one.basis is Basis.STATED] == []
+
+
+async def test_a_field_within_a_field_may_be_told() -> None:
+    def within(error: dict[str, object]) -> dict[str, object]:
+        nested = {"methods": "methods[0]", "metadata": "metadata.pair"}
+        param = error.get("param")
+        return {**error, "param": nested[param]} if param in nested else error
+
+    async with running() as runs, runs.accounts() as keys:
+        client = runs.client(errors(within, 400)())
+        it = await compare(Visit(client, key=keys[0], other_key=keys[1]), began_at=0)
+    assert it.drifts == ()
 
 
 async def test_a_service_that_goes_away_ends_the_run() -> None:

@@ -105,6 +105,10 @@ def advice(search: Search, surroundings: Surroundings) -> str:
             "Give the address that `serve` prints as API: its port is not that of the checkout "
             "pages, and it does not end in /v1."
         )
+    if given.there is There.STRANGER:
+        return "Another program has that port: name the emulator's with --url."
+    if given.address.scheme == "https":
+        return "The emulator speaks http; https is only where something in front of it does."
     if not is_loopback(given.address.host):
         return (
             "Is that its name and port, as known here? Does it listen on more than 127.0.0.1 "

@@ -12,7 +12,8 @@ CLAUSES = (
     Clause(
         number="4.0.1",
         says="POST and PATCH requests must carry `Content-Type: application/json`",
-        here="Another type, none, or a charset other than UTF-8 is 400 `unsupported_content_type`",
+        here="Of a POST another type, none, or a charset other than UTF-8 is 400"
+        " `unsupported_content_type`; there is no PATCH",
         assumed="400 and the code",
         tests=(
             f"{_BODY}TestMediaType::test_json_in_utf_8_is_taken",
@@ -23,7 +24,7 @@ CLAUSES = (
     Clause(
         number="4.0.2",
         says="POST and PATCH requests must carry a JSON body",
-        here="400 `invalid_json`; what is no object `invalid_request_body`; over 256 KiB"
+        here="Of a POST 400 `invalid_json`; what is no object `invalid_request_body`; over 256 KiB"
         " `request_too_large`",
         assumed="the codes and the size",
         tests=(

@@ -155,13 +155,14 @@ CLAUSES = (
         number="2.1.15",
         says="The payment object has these thirteen fields",
         here="Exactly these, in the order of the table; why a payment failed is none of them",
-        assumed="the order",
+        assumed="that there is no fourteenth; the order",
         tests=(f"{_OBJECT}test_a_payment_has_exactly_the_thirteen_fields_in_their_order",),
     ),
     Clause(
         number="2.1.16",
         says="Method values named: `telebirr`, `mpesa`, `bank_transfer`",
         here="These three can be offered and paid with",
+        assumed="that every account may offer them",
         knobs=("--methods",),
         tests=(
             f"{_CREATE}TestMethods::test_a_good_one_is_taken",

@@ -30,8 +30,9 @@ CLAUSES = (
     Clause(
         number="1.3",
         says="It uses standard HTTP status codes",
-        here="Those of section 7 and no other",
+        here="Those of section 7 and no other, unless a fault rule says so",
         assumed="that there is no other, for a wrong media type or an unknown verb either",
+        knobs=("faults",),
         tests=(
             "tests/api/test_routes.py::test_the_statuses_are_those_of_the_contract",
             "tests/app/test_connections.py::"

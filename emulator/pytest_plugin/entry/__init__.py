@@ -111,6 +111,8 @@ def _base_url(text: str) -> str:
         is_url = False
     if not is_url:
         raise ArgumentTypeError(f"found {text!r}, expected an absolute http or https URL")
+    if "@" in text:
+        raise ArgumentTypeError("a user and a password cannot be sent beside an API key")
     return text.rstrip("/")
 
 

@@ -1,11 +1,9 @@
 """Who is let in: the clauses of section 5 that can be seen from outside."""
 
-from base64 import b64encode
-
 from emulator.verify.answers import Request, cleaned
 from emulator.verify.checks.refusals import CODES, refused
 from emulator.verify.findings import Check, Findings, judged_assumed
-from emulator.verify.visit import Visit
+from emulator.verify.visit import Visit, as_basic
 
 _ONE = {"limit": "1"}
 
@@ -38,8 +36,7 @@ async def _with_an_unknown_key(visit: Visit) -> Findings:
 
 
 async def _with_another_scheme(visit: Visit) -> Findings:
-    credentials = b64encode(f"{visit.key}:".encode()).decode("ascii")
-    answer = await visit.client.ask(Request(query=_ONE, key=credentials, scheme="Basic"))
+    answer = await visit.client.ask(Request(query=_ONE, key=as_basic(visit.key), scheme="Basic"))
     return refused(
         answer,
         "the key by the scheme `Basic`",

@@ -149,10 +149,10 @@ async def _all_fields(visit: Visit) -> Findings:
     payments = _payments(visit)
     strange = next((name for one in payments for name in one if name not in FIELDS), None)
     missing = next((name for one in payments for name in FIELDS if name not in one), None)
-    seen = f"also {shown(strange)}" if strange else f"without `{missing}`" if missing else "these"
-    findings = judged(not strange and not missing, seen, "2.1.15")
+    seen = f"without `{missing}`" if missing else f"also {shown(strange)}" if strange else "these"
+    findings = judged(not missing, seen, "2.1.15")
     if strange or missing:
-        return findings
+        return findings if missing else judged_assumed(False, seen, "2.1.15")
     is_in_order = all(tuple(one) == FIELDS for one in payments)
     return findings + judged_assumed(
         is_in_order, "in this order" if is_in_order else "in another order", "2.1.15"

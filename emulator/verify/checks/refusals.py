@@ -41,4 +41,6 @@ def named(answer: Answer, param: str, what: str, *numbers: str) -> Findings:
     if answer.status != 400:
         return []
     found = answer.error.get("param")
-    return judged(found == param, f"{what}: param {shown(found)}", *numbers)
+    # `methods[0]` and `metadata.pair` tell it, too.
+    is_told = isinstance(found, str) and found.startswith((f"{param}.", f"{param}["))
+    return judged(is_told or found == param, f"{what}: param {shown(found)}", *numbers)

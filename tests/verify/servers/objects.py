@@ -165,7 +165,7 @@ SERVERS = (
     server("writes offsets", payments(with_an_offset), assumes=("2.1.12", "2.1.13")),
     server("completes at once", setting(completed_at="2026-01-01T00:00:00.000Z"), "2.1.14"),
     server("has another completion", setting(completed_at=""), "2.1.14"),
-    server("has a fourteenth field", setting(description=""), "2.1.15"),
+    server("has a fourteenth field", setting(description=""), assumes=("2.1.15",)),
     server("has another order of fields", payments(turned_round), assumes=("2.1.15",)),
     server(
         "retrieves with 202", of_a_retrieve(with_202), "4.2.1", "4.2.2", "7.5", assumes=("1.3",)
