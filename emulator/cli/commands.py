@@ -1,26 +1,30 @@
-"""Each command and its options; what a command needs is imported when it runs."""
+"""Each command: most in modules of their own; what a command needs is imported when it runs."""
 
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from emulator import __version__
-from emulator.cli.doctor import doctor
-from emulator.cli.documents import openapi
 from emulator.cli.looping import loop_factory
-from emulator.cli.replaying import record, replay
-from emulator.cli.telling import write
-from emulator.cli.verifying import verify
 from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
 
 if TYPE_CHECKING:
     from emulator.app.composition import Running
 
 PROGRAM = "payments-emulator"
+# In which module a command is that is no part of starting: most of them are.
+_MODULES = {
+    "doctor": "doctor",
+    "openapi": "documents",
+    "record": "replaying",
+    "replay": "replaying",
+    "verify": "verifying",
+}
 
 
 class Mistake(click.ClickException):
@@ -67,7 +71,22 @@ def _settings(flags: dict[str, object]) -> Settings:
         raise Mistake(str(error)) from None
 
 
+class _Commands(click.Group):
+    """The commands, of which most are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), *_MODULES])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _MODULES:
+            return super().get_command(ctx, cmd_name)
+        module = import_module(f"emulator.cli.{_MODULES[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+
 @click.group(
+    cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     no_args_is_help=True,
 )
@@ -165,13 +184,7 @@ def schema() -> None:
     """Print the JSON Schema of scenario files."""
     import json
 
+    from emulator.cli.telling import write
     from emulator.scenarios.schema import scenario_schema
 
     write(f"{json.dumps(scenario_schema(), indent=2, ensure_ascii=False)}\n")
-
-
-cli.add_command(replay)
-cli.add_command(record)
-cli.add_command(verify)
-cli.add_command(doctor)
-cli.add_command(openapi)

@@ -215,4 +215,4 @@ def test_nothing_of_the_documents_is_imported_before_they_are_asked_for() -> Non
         encoding="utf-8",
         timeout=HANGS_AFTER_S,
     )
-    assert (ended.stdout, ended.stderr) == ("['emulator.cli.documents']\n", "")
+    assert (ended.stdout, ended.stderr) == ("[]\n", "")
