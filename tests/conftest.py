@@ -4,8 +4,19 @@ import os
 from collections.abc import AsyncIterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+from tests.depth import usually
 from tests.world import World, world
+
+# What a test of arbitrary values does not say otherwise. A busy machine makes none of them fail.
+settings.register_profile(
+    "emulator",
+    max_examples=usually(30, deep=100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("emulator")
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from emulator.domain.rate_limit import RateLimit
 from tests.api.asking import PARAMS, PAYMENTS, get, ids, page, post, refusal
 from tests.api.bare import KEY, TYPE, Asked, Headers, ask, assert_sound
+from tests.depth import usually
 from tests.world import ORDER, World, order, world
 
 CREATE_PARAMS = (
@@ -143,7 +144,7 @@ async def create_soundly(emulator: World, body: bytes) -> None:
         assert after == before
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=usually(60, deep=250))
 @given(sent=st.lists(bodies() | broken(), min_size=1, max_size=4), is_strict=st.booleans())
 def test_any_json_is_a_payment_or_a_refusal(sent: list[bytes], is_strict: bool) -> None:
     """7: never a 500, always the error object; a refusal changes nothing."""
@@ -155,7 +156,7 @@ def test_any_json_is_a_payment_or_a_refusal(sent: list[bytes], is_strict: bool) 
     in_a_world(check, strict=is_strict)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=usually(30, deep=100))
 @given(body=st.binary(max_size=200), sizes=st.lists(st.integers(0, 40), max_size=6))
 def test_any_bytes_are_a_refusal(body: bytes, sizes: list[int]) -> None:
     """7: what is no JSON is said to be none, in however many chunks it comes."""
@@ -173,7 +174,7 @@ def test_any_bytes_are_a_refusal(body: bytes, sizes: list[int]) -> None:
     in_a_world(check)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=usually(40, deep=150))
 @given(queries=st.lists(QUERIES, min_size=1, max_size=4), is_strict=st.booleans())
 def test_any_query_is_a_page_or_a_refusal(queries: list[bytes], is_strict: bool) -> None:
     """4.3 and 7: never a 500; a page has only what there is."""
@@ -191,7 +192,7 @@ def test_any_query_is_a_page_or_a_refusal(queries: list[bytes], is_strict: bool)
     in_a_world(check, strict=is_strict)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=usually(50, deep=200))
 @given(
     method=VERBS,
     path=PATHS,

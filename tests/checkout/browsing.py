@@ -17,7 +17,7 @@ from playwright.async_api import Browser, async_playwright
 from tests.world import LIVE_KEY, START, TEST_KEY, headers, order
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-CHROMIUM = shutil.which("chromium")
+CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 
 _CHROMIUM_ARGUMENTS = [
     "--headless",

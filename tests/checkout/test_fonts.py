@@ -127,6 +127,7 @@ def test_a_font_says_whose_it_is_and_under_which_licence(name: str) -> None:
 
 
 # In CI a missing source is a failure.
+@pytest.mark.interop
 @pytest.mark.skipif(
     not (os.environ.get("CI") or all(weight.source.is_file() for weight in Weight)),
     reason="Noto Sans Ethiopic is not on this machine",

@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 )
 
 from emulator.domain.instants import format_instant
+from tests.depth import usually
 from tests.world import START_MS, World, headers, order, world
 
 HANDSET_MS = 30_000
@@ -342,4 +343,4 @@ class LifeOfPayments(RuleBasedStateMachine):
 
 
 TestLifeOfPayments = LifeOfPayments.TestCase
-TestLifeOfPayments.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestLifeOfPayments.settings = settings(max_examples=usually(15, deep=60), stateful_step_count=30)

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.depth import usually
 from tests.engine.hostile import TEXTS
 from tests.engine.playing import playing
 from tests.engine.replaying import check_that_it_happens_again
@@ -200,7 +201,7 @@ async def live(deeds: list[tuple[Any, ...]], key: str) -> None:
             await check_that_it_happens_again(emulator, directory, key)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=usually(12, deep=60))
 @given(deeds=st.lists(DEEDS, min_size=15, max_size=30), key=st.sampled_from([TEST_KEY, LIVE_KEY]))
 def test_whatever_happened_happens_again(deeds: list[tuple[Any, ...]], key: str) -> None:
     asyncio.run(live(deeds, key))

@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.depth import usually
 from tests.webhooks.receiver import Received, Receiver, Reply, receiving
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, headers, order, world
 
@@ -208,9 +209,7 @@ class Client:
         return seen
 
 
-@settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=usually(4, deep=12))
 @given(before=STEPS, after=STEPS)
 async def test_restored_all_is_as_it_was_and_goes_the_same_way(
     before: list[tuple[Any, ...]], after: list[tuple[Any, ...]]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from emulator.engine.transcript import WIDEST_LINE, yaml_text
 from emulator.scenarios.nodes import Kind, MapNode, ScalarNode, read_tree
 from emulator.scenarios.problems import Notes
+from tests.depth import usually
 from tests.engine.hostile import TEXTS
 
 LOADERS = (yaml.SafeLoader, yaml.CSafeLoader)
@@ -24,7 +25,7 @@ def read(text: str, loader: Any) -> Any:
     return yaml.load(text, loader)  # noqa: S506 - they are the safe ones
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=usually(50, deep=200))
 @given(document=st.dictionaries(st.sampled_from(["name", "script"]), VALUES, min_size=1))
 def test_what_is_written_is_read_again(document: dict[str, Any]) -> None:
     text = yaml_text(document)
@@ -32,7 +33,7 @@ def test_what_is_written_is_read_again(document: dict[str, Any]) -> None:
         assert read(text, loader) == document
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=usually(50, deep=200))
 @given(text=TEXTS)
 def test_a_text_is_a_text_to_the_scenario_reader_too(text: str) -> None:
     notes = Notes("written")

@@ -8,11 +8,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Condition, Thread
 
+import pytest
+
 from emulator.engine.dispatcher import MOST_UNDER_WAY
 from tests.cli.processes import HANGS_AFTER_S, Server, ask, free_port, serving, wait_for
+from tests.depth import usually
 from tests.world import order
 
-KILLS = 20
+KILLS = usually(3, deep=20)
 EVENTS = 200
 
 
@@ -83,8 +86,9 @@ def has_delivered(server: Server) -> bool:
     return not server.request("GET", "/_emulator/deliveries?status=pending&limit=1").json["data"]
 
 
+@pytest.mark.deep
 def test_kill_9_in_the_middle_of_200_deliveries_loses_none(tmp_path: Path) -> None:
-    """Twenty times, each time a bit later; what arrives twice was under way in that moment."""
+    """Several times, each time a bit later; what arrives twice was under way in that moment."""
     port = free_port()
     kept = ("--database", str(tmp_path / "kept.sqlite3"))
     told = ("--webhook-url", f"http://127.0.0.1:{port}/hook")

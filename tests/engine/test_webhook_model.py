@@ -4,9 +4,10 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.depth import usually
 from tests.engine.telling import Told, telling
 from tests.webhooks.receiver import HANG_UP, Received, Reply, Said
 
@@ -24,9 +25,7 @@ STEPS = st.lists(
 REPLIES = st.lists(st.sampled_from([200, 204, 301, 404, 500, 0]), min_size=1, max_size=12)
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=usually(8, deep=25))
 @given(steps=STEPS, statuses=REPLIES)
 async def test_every_event_is_delivered_or_given_up_in_order_and_in_time(
     steps: list[tuple[str, Any]], statuses: list[int]

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.checkout.browsing import CHROMIUM
 from tests.cli.processes import (
     COMMAND,
     FREE_PORTS,
@@ -221,7 +222,7 @@ def _environment(directory: Path) -> dict[str, str]:
         {
             "PATH": os.pathsep.join(path),
             "PYTHONPATH": str(REPOSITORY),
-            "CHROMIUM": shutil.which("chromium") or "",
+            "CHROMIUM": CHROMIUM or "",
         }
     )
 

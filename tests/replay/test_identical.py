@@ -3,13 +3,16 @@
 import asyncio
 import re
 
+import pytest
+
 from emulator.replay.report import report
 from emulator.replay.results import Case, Result
+from tests.depth import usually
 from tests.replay.stages import case
 from tests.replay.thousand import hashes, loops, replayed
 from tests.replay.tracing import trace_of
 
-TIMES = 30
+TIMES = usually(8, deep=30)
 # Several payments at once, so that chance would have a say in the order of their webhooks.
 RULES = """
 webhooks:
@@ -41,6 +44,7 @@ def results(*cases: Case, at_a_time: int = 1) -> list[Result]:
     return asyncio.run(replayed(cases, at_a_time=at_a_time))
 
 
+@pytest.mark.deep
 def test_replays_are_byte_identical_on_each_event_loop() -> None:
     run_on = loops()
     seen = {run_on[time % len(run_on)](hashes((ODD,)))[0] for time in range(TIMES)}

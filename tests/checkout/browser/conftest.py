@@ -21,7 +21,7 @@ from tests.checkout.browsing import (
 )
 
 HERE = Path(__file__).parent
-LONGEST_WAIT_MS = 10_000
+LONGEST_WAIT_MS = 30_000
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

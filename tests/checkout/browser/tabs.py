@@ -1,10 +1,12 @@
 """A customer's browser: how it is opened, what is done in it, and that it kept quiet."""
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from playwright.async_api import (
     Browser,
@@ -114,6 +116,10 @@ class Record:
         return [request.url for request in self.requests if request.is_navigation_request()]
 
 
+def _asks_for_news(request: Request) -> bool:
+    return urlsplit(request.url).path.endswith("/status")
+
+
 def _is_refused_page(answer: Response) -> bool:
     return answer.status in (403, 404, 410) and answer.request.is_navigation_request()
 
@@ -168,10 +174,27 @@ class Tab:
         status_of = "" if status is None else f"[data-status={status}]"
         await expect(self.page.locator(f"main[data-page={page}]{status_of}")).to_have_count(1)
 
+    @asynccontextmanager
+    async def asks(self) -> AsyncIterator[None]:
+        """Meanwhile the page asks for news."""
+        async with self.page.expect_request(_asks_for_news):
+            yield
+
+    @asynccontextmanager
+    async def hears(self) -> AsyncIterator[None]:
+        """What happens meanwhile answers a question that the page asked before: it is told at once.
+
+        A page that asks from time to time would ask again first.
+        """
+        asked = [request for request in self.record.requests if _asks_for_news(request)]
+        async with self.page.expect_response(lambda it: _asks_for_news(it.request)) as news:
+            yield
+        assert (await news.value).request in asked
+
     async def leaves_for(self, url: str) -> None:
         """The page ends up at an address of the shop: byte for byte, fragment included."""
-        await self.page.wait_for_url(url)
-        assert self.page.url == url
+        # Not `wait_for_url`: it fails where one navigation is given up for another one.
+        await expect(self.page).to_have_url(re.compile(f"^{re.escape(url)}$"))
         asked = url.removeprefix(self.merchant.shop.base).partition("#")[0]
         await expect(self.page.locator("h1")).to_have_text(asked)
 
