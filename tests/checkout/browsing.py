@@ -31,7 +31,7 @@ _CHROMIUM_ARGUMENTS = [
     "--renderer-process-limit=1",
     "--disable-site-isolation-trials",
 ]
-_READY_WITHIN_S = 30.0
+_ANSWERS_WITHIN_S = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,8 +171,10 @@ async def running_emulator(
         # A refused connection is tried again; an accepted one is answered when all is ready.
         transport = httpx.AsyncHTTPTransport(retries=8)
         base = f"http://127.0.0.1:{port}"
-        async with httpx.AsyncClient(transport=transport, base_url=base) as api:
-            health = await api.get("/_emulator/health", timeout=_READY_WITHIN_S)
+        async with httpx.AsyncClient(
+            transport=transport, base_url=base, timeout=_ANSWERS_WITHIN_S
+        ) as api:
+            health = await api.get("/_emulator/health")
             assert health.status_code == 200, f"see {log}"
             yield Emulator(api=api, shop=shop, checkout=f"http://127.0.0.1:{checkout_port}")
     finally:

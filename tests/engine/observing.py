@@ -26,7 +26,7 @@ class ObservedWall(ManualWall):
 
     async def waited_until(self, until: Instant | None) -> None:
         """Return when somebody waits until this instant."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while await self.waits.get() != until:
                 pass
 

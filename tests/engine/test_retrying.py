@@ -354,7 +354,7 @@ async def test_a_flowing_clock_makes_attempts_as_real_time_passes() -> None:
 
 async def attempted(emulator: World, count: int) -> list[dict[str, Any]]:
     """Look until so many attempts have been written down."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             [delivery] = (await emulator.control("GET", "/deliveries")).json()["data"]
             if len(delivery["attempts"]) == count:

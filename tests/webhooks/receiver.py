@@ -12,7 +12,7 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import Any
 
-LONGEST_WAIT_S = 10
+LONGEST_WAIT_S = 60
 # A key, and what it says of itself: that it is `localhost`, from 2020 to 2120.
 SELF_SIGNED = Path(__file__).with_name("localhost.pem")
 LARGEST_HEAD = 65_536

@@ -100,7 +100,7 @@ async def serving(serve: Serve) -> AsyncIterator[int]:
         "127.0.0.1",
         0,
     )
-    async with server, asyncio.timeout(10):
+    async with server, asyncio.timeout(60):
         yield server.sockets[0].getsockname()[1]
         await asyncio.gather(*conversations)
 

@@ -236,7 +236,7 @@ async def test_each_attempt_has_a_connection_of_its_own(sender: Sender) -> None:
         after_the_request.put_nowait(await reader.read())
         writer.close()
 
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server, asyncio.timeout(10):
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server, asyncio.timeout(60):
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
         for _ in range(3):
             assert (await sender.send(webhook(url))).has_succeeded

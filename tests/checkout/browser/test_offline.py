@@ -5,10 +5,12 @@ from pathlib import Path
 
 from playwright.async_api import expect
 
+from emulator.checkout.pages import WATCH_MS
 from tests.checkout.browser.tabs import OpenTab, Windows
 from tests.checkout.browsing import Emulator, Shop, free_ports, running_emulator
 
-RECOVERY_MS = 4_000
+# Less than it takes until a question that waits for a change is answered without one.
+RECOVERY_MS = WATCH_MS - 1_000
 WATCHED = "/status?"
 
 
