@@ -10,6 +10,7 @@ from emulator.api.bodies import ClientGone
 from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
 from emulator.api.exchange import LINE, ASGIApp, Header, Line, Message, Receive, Scope, Send
 from emulator.clock import Wall
+from emulator.domain.accounts import mask_keys
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.instants import format_instant
 
@@ -151,7 +152,7 @@ class Gateway:
         except ClientGone:
             pass  # Nobody is left to be answered.
         except Exception:
-            logger.exception("%s %s failed", scope["method"], scope["path"])
+            logger.exception("%s %s failed", scope["method"], _shown(scope))
             if not response.is_begun:
                 await _answer(response.send, 500, INTERNAL_ERROR_BODY)
         return response.status
@@ -177,6 +178,7 @@ async def _answer(send: Send, status: int, body: bytes, *more: Header) -> None:
 
 
 def _shown(scope: Scope) -> str:
-    """The path as a line can carry it: as it came, percent-encoded, without its query."""
+    """The path as a line can carry it: percent-encoded, without its query and without keys."""
     raw: bytes = scope.get("raw_path") or b""
-    return raw.decode("ascii", "replace").replace('"', "%22").replace("\\", "%5C")
+    path = raw.decode("ascii", "replace").replace('"', "%22").replace("\\", "%5C")
+    return mask_keys(path)

@@ -29,7 +29,11 @@ class HostGuard:
             or host in self._allowed
             or host == self._checkout_host()
         ):
-            shown = host[:LONGEST_SHOWN_HOST] or "(none)"
+            if not host:
+                raise ForbiddenOrigin(
+                    "The request names no host: its header 'Host' is empty or missing."
+                )
+            shown = host[:LONGEST_SHOWN_HOST]
             raise ForbiddenOrigin(
                 f"The host '{shown}' is not known to be this machine."
                 f" Name it with --allowed-hosts {shown} if it is."

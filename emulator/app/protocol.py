@@ -19,6 +19,7 @@ from emulator.domain.errors import MalformedHttp, Refusal, UnknownRoute
 
 LARGEST_HEAD_BYTES = 64 * 1024
 
+_ADDRESS_NOT_ENCODED = re.compile(rb"[A-Z]+ [^\r\n]*[^ -~][^\r\n]* HTTP/1\.[01]\r\n")
 _REQUEST_LINE = re.compile(rb"([A-Za-z-]{1,32}) (/[!-~]*) HTTP/1\.[01]\r\n")
 
 
@@ -160,6 +161,8 @@ class Protocol(HttpToolsProtocol):
 
         A verb that HTTP does not know is a route that the contract does not have.
         """
+        if _ADDRESS_NOT_ENCODED.match(self._latest):
+            msg = "The address has characters that must be percent-encoded."
         refusal: Refusal = MalformedHttp(msg)
         line = _REQUEST_LINE.match(self._latest)
         if line and isinstance(sys.exc_info()[1], httptools.HttpParserInvalidMethodError):

@@ -94,10 +94,10 @@ class Fields:
 
     def name(self, name: str) -> str | None:
         """A name that a page can show. Raises InvalidField."""
-        value = self.text(name)
+        value = self.text(name, longest=LONGEST_NAME)
         if value is None:
             return None
-        if not 1 <= len(value) <= LONGEST_NAME or _CONTROL_CHARACTER.search(value):
+        if not value or _CONTROL_CHARACTER.search(value):
             raise InvalidField(
                 name, f"Expected 1 to {LONGEST_NAME} characters, no control characters."
             )

@@ -13,6 +13,8 @@ DEMO_LIVE_KEY = "live_demo_key"
 OTHER_TEST_KEY = "test_other_key"
 OTHER_LIVE_KEY = "live_other_key"
 
+# With an underscore that is percent-encoded, too.
+_KEY_IN_TEXT = re.compile(r"(?:test|live)(?:_|%5[Ff])(?:[A-Za-z0-9_]|%5[Ff])*", re.ASCII)
 _SHOWN_WHOLE = 7
 _SHORTEST_SHOWN = 13
 
@@ -47,3 +49,10 @@ def mask_key(key: str) -> str:
     if len(key) < _SHORTEST_SHOWN:
         return f"{key[:5]}…"
     return f"{key[:_SHOWN_WHOLE]}…{key[-3:]}"
+
+
+def mask_keys(address: str) -> str:
+    """The path of a URL without what looks like a key: some put one where an id belongs."""
+    if "test" not in address and "live" not in address:
+        return address
+    return _KEY_IN_TEXT.sub(lambda found: mask_key(found[0]), address)

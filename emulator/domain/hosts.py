@@ -1,10 +1,13 @@
 """Which host names can only mean this machine or its private network of containers."""
 
+import re
 from functools import lru_cache
 from ipaddress import ip_address
 
 _LOCAL_NAMES = frozenset({"host.docker.internal", "host.containers.internal"})
 _LOCAL_SUFFIXES = (".localhost", ".test")
+# A host of these alone can be looked up; browsers refuse others, too.
+_NAME = re.compile(r"[\w-]+(\.[\w-]+)*")
 _USUAL_PORTS = {"http": ":80", "https": ":443"}
 # Asked of every request but the contract's, nearly always of the same host.
 _REMEMBERED = 64
@@ -25,7 +28,7 @@ def is_local_name(host: str) -> bool:
     bare = host.strip("[]").rstrip(".").lower()
     if is_ip_literal(bare):
         return ip_address(bare).is_loopback
-    return bare != "" and (
+    return _NAME.fullmatch(bare) is not None and (
         "." not in bare or bare in _LOCAL_NAMES or bare.endswith(_LOCAL_SUFFIXES)
     )
 

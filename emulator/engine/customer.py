@@ -218,8 +218,8 @@ class Customer:
     def _cancel(self, _tx: Transaction, _owner: Owner, payment: Payment, _now: Instant) -> _Done:
         if payment.status is not Status.PENDING:
             raise IllegalTransition(
-                f"The payment is {payment.status}: it can be cancelled on the page only before"
-                " a method was submitted."
+                f"The payment is {payment.status}: on the page it can be cancelled only while it"
+                " is pending."
             )
         return payment, Cancelled()
 

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.processes import (
     REPOSITORY,
     answers,
@@ -15,6 +17,7 @@ from tests.cli.processes import (
     wait_for,
 )
 from tests.cli.processes import Server as Process
+from tests.world import TEST_KEY
 
 # More than a pipe holds (64 KiB) in lines of some 50 characters.
 REQUESTS = 3_000
@@ -51,6 +54,16 @@ def test_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
         assert server.stop() == 0
     [entry] = map(json.loads, server.stderr.splitlines())
     assert (entry["method"], entry["path"], entry["status"]) == ("POST", "/v1/payments", 201)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_key_that_stands_in_a_path_is_not_in_the_log(tmp_path: Path, form: str) -> None:
+    with serving("--log-format", form, logs=tmp_path) as server:
+        server.request("GET", f"/v1/payments/{TEST_KEY}")
+        server.request("GET", f"/_emulator/payments/{TEST_KEY}")
+        assert server.stop() == 0
+    assert TEST_KEY not in server.stderr
+    assert server.stderr.count("/payments/test_de…key") == 2
 
 
 def test_a_webhook_that_fails_is_told_with_its_likely_cause(tmp_path: Path) -> None:

@@ -48,8 +48,12 @@ async def test_a_host_that_dns_cannot_point_elsewhere_is_served(emulator: World,
         "host.docker.internal.evil.example",
         "evil.example.",
         "nottest.evil-test",
-        "",
-        ".",
+        "evil.example/.test",
+        "evil@local",
+        "two words",
+        "a,b",
+        "*",
+        "..test",
     ],
 )
 async def test_a_host_that_dns_could_have_made_to_point_here_is_refused(
@@ -59,6 +63,13 @@ async def test_a_host_that_dns_could_have_made_to_point_here_is_refused(
         response = await emulator.api.request(method, path, headers={"Host": host})
         assert refusal(response) == FORBIDDEN
         assert "--allowed-hosts" in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("host", ["", ".", ":8080"])
+async def test_a_request_that_names_no_host_is_refused(emulator: World, host: str) -> None:
+    response = await emulator.api.get(CLOCK, headers={"Host": host})
+    assert refusal(response) == FORBIDDEN
+    assert "header 'Host' is empty or missing" in response.json()["error"]["message"]
 
 
 async def test_a_host_can_be_allowed_by_name() -> None:

@@ -10,6 +10,7 @@ from emulator.domain.accounts import (
     Mode,
     is_well_formed_key,
     mask_key,
+    mask_keys,
 )
 
 KEYS = st.from_regex(r"(?a:(test|live)_[A-Za-z0-9_]{4,128})", fullmatch=True)
@@ -83,3 +84,17 @@ def test_an_account_has_a_key_for_each_mode() -> None:
     profile = AccountProfile(id="acct_x", name="X", test_key="test_abcd", live_key="live_abcd")
     assert profile.key(Mode.TEST) == "test_abcd"
     assert profile.key(Mode.LIVE) == "live_abcd"
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/v1/payments/test_demo_key", "/v1/payments/test_de…key"),
+        ("/v1/live_demo_key/test_demo_key?", "/v1/live_de…key/test_de…key?"),
+        ("/v1/payments/test%5Fdemo%5fkey", "/v1/payments/test%5F…key"),
+        ("/v1/payments/pay_test", "/v1/payments/pay_test"),
+        ("/_emulator/scenarios/latest", "/_emulator/scenarios/latest"),
+    ],
+)
+def test_a_key_in_a_path_is_masked(path: str, shown: str) -> None:
+    assert mask_keys(path) == shown

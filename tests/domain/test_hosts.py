@@ -20,6 +20,7 @@ from emulator.domain.hosts import is_ip_literal, is_local_name, split_host
         "web",
         "merchant-app",
         "merchant_app",
+        "ሱቅ.test",
         "shop.localhost",
         "a.b.localhost",
         "shop.test",
@@ -59,6 +60,10 @@ def test_a_name_of_this_machine_is_local(host: str) -> None:
         "[2001:db8::1]",
         "127.0.0.1.example",
         "127.0.0.1.nip.io",
+        "evil.example/.test",
+        "a,b",
+        "a b",
+        ".test",
     ],
 )
 def test_a_name_that_may_be_anywhere_is_not_local(host: str) -> None:
