@@ -46,19 +46,6 @@ def collect_rarely() -> None:
     gc.set_threshold(NEW_OBJECTS_A_COLLECTION, 20, 20)
 
 
-def end_on_signals() -> None:
-    """Let SIGTERM and SIGINT end the program with exit code 0 already while it starts.
-
-    As the first process of a container it would otherwise not notice them at all.
-    """
-    for number in _ENDING_SIGNALS:
-        signal.signal(number, _end)
-
-
-def _end(*_: object) -> None:
-    raise SystemExit(0)
-
-
 async def serve(settings: Settings, *, announce: Callable[[Running], None]) -> None:
     """Run until SIGTERM or SIGINT; `announce` is called once, when requests are answered.
 

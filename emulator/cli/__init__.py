@@ -1,32 +1,67 @@
 """The command line: what each command takes, and how a mistake is told in one line."""
 
 import os
+import signal
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-import click
-
-from emulator.cli.commands import PROGRAM, Mistake, cli
+if TYPE_CHECKING:
+    import click
 
 _STANDARD_ERROR = 2
+_INTERRUPTED = 130
 
 
 def main() -> NoReturn:
     """Run the command line. Exit code 2 for every mistake of the user."""
+    # Before anything of weight is imported: until then a signal does what it does to Python.
+    if sys.argv[1:2] == ["serve"]:
+        _end_on_signals()
+    try:
+        sys.exit(_run())
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+
+
+def _end_on_signals() -> None:
+    """Let SIGTERM and SIGINT end `serve` with exit code 0 already while it starts.
+
+    As the first process of a container it would otherwise not notice them at all. There is
+    nothing to tidy up yet, and an exception might be lost in an import.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: os._exit(0))
+
+
+def _run() -> int:
+    import click
+
+    from emulator.cli.commands import PROGRAM, Mistake, cli
+
     _take_standard_descriptors()
     _never_fail_to_print()
     try:
         result = cli.main(prog_name=PROGRAM, standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
-        sys.exit(0)
+        return 0
     except click.ClickException as error:
         for line in _lines(error):
             click.echo(f"{PROGRAM}: {line}", err=True)
-        sys.exit(error.exit_code if isinstance(error, Mistake) else 2)
-    except (click.Abort, KeyboardInterrupt):
-        sys.exit(130)
-    sys.exit(result if isinstance(result, int) else 0)
+        return error.exit_code if isinstance(error, Mistake) else 2
+    except OSError as error:  # of what click prints by itself, its help say
+        click.echo(f"{PROGRAM}: {_unprinted(error)}", err=True)
+        return 2
+    except click.Abort:
+        return _INTERRUPTED
+    return result if isinstance(result, int) else 0
+
+
+def _unprinted(error: OSError) -> str:
+    from emulator.cli.telling import stop_printing
+
+    stop_printing()
+    return f"cannot print: {error.strerror}"
 
 
 def _take_standard_descriptors() -> None:
@@ -45,7 +80,11 @@ def _never_fail_to_print() -> None:
             reconfigure(errors="replace")
 
 
-def _lines(error: click.ClickException) -> list[str]:
+def _lines(error: "click.ClickException") -> list[str]:
+    import click
+
+    from emulator.cli.commands import Mistake
+
     if isinstance(error, Mistake):
         return [" ".join(line.split()) for line in error.lines]
     line = " ".join(error.format_message().split()).rstrip(".")

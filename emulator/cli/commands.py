@@ -38,7 +38,7 @@ class Mistake(click.ClickException):
 
 
 class Unhealthy(Mistake):
-    """Nobody's mistake: the server does not answer."""
+    """What `health` knows of but one code for: the server does not answer, or where is it?"""
 
     exit_code = 1
 
@@ -106,13 +106,12 @@ def serve(**flags: object) -> None:
     import asyncio
     import sqlite3
 
-    from emulator.app.server import NoListener, collect_rarely, end_on_signals
+    from emulator.app.server import NoListener, collect_rarely
     from emulator.app.server import serve as serve_forever
     from emulator.scenarios.problems import ScenarioError
     from emulator.storage.batch import Busy
     from emulator.storage.migrations import UnusableDatabase
 
-    end_on_signals()
     collect_rarely()
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -139,7 +138,9 @@ def _announce(running: "Running") -> None:
         click.echo(text)
     except OSError:
         # Nobody reads it (`serve | head -1`), which is no reason to end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        from emulator.cli.telling import stop_printing
+
+        stop_printing()
 
 
 @cli.command()
@@ -150,9 +151,12 @@ def health(**flags: object) -> None:
     Give it what `serve` was given, as options, variables or --config file.
     """
     # The other port is not asked for, so whatever is known of it must not be in the way.
-    settings = _settings({**flags, "checkout-port": 0})
+    try:
+        settings = _settings({**flags, "checkout-port": 0})
+    except Mistake as mistake:
+        raise Unhealthy(*mistake.lines) from None
     if settings.port == 0:
-        raise Mistake("port 0 is any free port; name the real one with --port")
+        raise Unhealthy("port 0 is any free port; name the real one with --port")
     from emulator.cli.probe import NotHealthy, check_health
 
     try:
@@ -168,14 +172,14 @@ def check(paths: tuple[str, ...]) -> int:
 
     Each mistake is a line: path:line:column: what was expected. Exit code 2 when there is any.
     """
+    from emulator.cli.telling import write
     from emulator.scenarios.library import check_paths
 
     problems, files_count = check_paths([Path(path) for path in paths])
-    for problem in problems:
-        click.echo(str(problem))
     if problems:
+        write("".join(f"{problem}\n" for problem in problems))
         return 2
-    click.echo(f"{files_count} {'file' if files_count == 1 else 'files'}: no problems")
+    write(f"{files_count} {'file' if files_count == 1 else 'files'}: no problems\n")
     return 0
 
 

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 def doctor(url: str, key: str | None, webhook_url: str | None, is_json: bool) -> int:
     """Say which address a container, a browser and a webhook need, and try it.
 
-    Of a running emulator nothing is changed. Each endpoint of the account gets one ping. Exit code
-    1 when something will not work, 2 when there is no emulator or an option is wrong.
+    Of a running emulator nothing is changed; its journal shows one GET of payments. Each endpoint
+    of the account gets one ping. Exit code 1 when something will not work, 2 when there is no
+    emulator or an option is wrong.
     """
     _check(key, webhook_url)
     address = _address(url)

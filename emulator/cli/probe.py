@@ -4,6 +4,7 @@ import http.client
 
 PATH = "/_emulator/health"
 TIMEOUT_S = 2.0
+LONGEST_BODY = 1_000
 # Where a server that listens on every address can be reached.
 _REACHABLE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound
 
@@ -19,7 +20,8 @@ def check_health(host: str, port: int) -> None:
     connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
     try:
         connection.request("GET", PATH)
-        status = connection.getresponse().status
+        response = connection.getresponse()
+        status, body = response.status, response.read(LONGEST_BODY)
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise NotHealthy(f"no answer from {url}: {reason}") from None
@@ -27,3 +29,5 @@ def check_health(host: str, port: int) -> None:
         connection.close()
     if status != http.client.OK:
         raise NotHealthy(f"{url} answers {status}, not 200")
+    if b'"status":"ok"' not in body:
+        raise NotHealthy(f"{url} answers, but is no payments emulator")

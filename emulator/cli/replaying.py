@@ -156,13 +156,14 @@ class _Run:
         from emulator.replay.wording import Paint
 
         self._wanted = wanted
+        self._unprinted: click.ClickException | None = None
         self._cases = cases
         self._skipped = skipped
         self._wall: Wall = SystemWall()
         self._paint = Paint(is_on=has_colours())
         self._printer = Printer(
             cases,
-            write,
+            self._print,
             self._paint,
             shows_steps=wanted.is_verbose or len(cases) == 1,
             width=_width() if is_terminal(sys.stdout) and not os.environ.get("CI") else None,
@@ -182,7 +183,16 @@ class _Run:
         duration_ms = self._wall.monotonic_ms() - started_ms
         code = self._conclude(results)
         self._write_files(results, duration_ms)
+        if self._unprinted is not None:
+            raise self._unprinted
         return code
+
+    def _print(self, text: str) -> None:
+        """What cannot be printed is told in the end: the files may be all that is looked at."""
+        try:
+            write(text)
+        except click.ClickException as mistake:
+            self._unprinted = mistake
 
     async def _play(self) -> "list[Result]":
         from emulator.replay.client import Client
@@ -224,7 +234,7 @@ class _Run:
         is_too_little = asked is not None and coverage.percent < asked
         if is_too_little:
             lines += ["", f"The coverage is under the {asked:g} % that --fail-under asks for."]
-        write("".join(f"{line}\n" for line in lines))
+        self._print("".join(f"{line}\n" for line in lines))
         return int(is_too_little or not all(result.has_passed for result in results))
 
     def _write_files(self, results: "Sequence[Result]", duration_ms: float) -> None:

@@ -30,9 +30,14 @@ def write(text: str) -> None:
     try:
         click.echo(text, nl=False)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        stop_printing()
         if error.errno not in _NOBODY_READS:
             mistake(f"cannot print: {error.strerror}")
+
+
+def stop_printing() -> None:
+    """Let what is printed from here on, or was already, go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def check_directory(option: str, file: Path) -> None:

@@ -1,6 +1,7 @@
 """How an account's history is fetched as a script."""
 
 from emulator.replay.client import Address, Client
+from emulator.replay.preflight import find_emulator
 
 RECORDING = "/_emulator/recording"
 _YAML = "application/yaml"
@@ -12,7 +13,9 @@ class NoRecording(Exception):
 
 async def fetch_recording(address: Address, key: str | None) -> str:
     """The YAML of an account's history. Raises NoRecording, Unreachable."""
-    async with Client(address).connection(key=key) as connection:
+    client = Client(address)
+    await find_emulator(client)
+    async with client.connection(key=key) as connection:
         answer = await connection.ask("GET", RECORDING)
     if answer.lost is not None:
         raise NoRecording(f"no recording came from {address}: {answer.lost}")

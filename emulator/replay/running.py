@@ -8,13 +8,10 @@ from typing import Protocol
 
 from emulator.replay.client import Unreachable
 from emulator.replay.playing import expects_webhooks, play
+from emulator.replay.preflight import find_emulator
 from emulator.replay.receiver import receiving
 from emulator.replay.results import Case, PlayedStep, Result
 from emulator.replay.staging import Stage
-
-HEALTH = "/_emulator/health"
-# Whoever takes longer is none of ours, or waits for us to speak first.
-LONGEST_CHECK_S = 10
 
 
 class Audience(Protocol):
@@ -33,7 +30,7 @@ async def play_all(
     """Play cases; the results are in the order of the cases. Raises Unreachable."""
     tasks: list[asyncio.Task[Result]] = []
     async with AsyncExitStack() as stack:
-        host = await _check(stage)
+        host = await find_emulator(stage.client)
         if any(expects_webhooks(case.scenario.script) for case in cases):
             stage = replace(stage, receiver=await stack.enter_async_context(receiving(host)))
         turnstile = asyncio.Semaphore(at_a_time)
@@ -50,17 +47,3 @@ async def play_all(
         except* Unreachable as failed:
             raise failed.exceptions[0] from None
     return [task.result() for task in tasks]
-
-
-async def _check(stage: Stage) -> str:
-    """See that an emulator is there; returns the address of this machine that it can reach.
-
-    Raises Unreachable.
-    """
-    async with stage.client.connection() as connection:
-        answer = await connection.ask("GET", HEALTH, within_s=LONGEST_CHECK_S)
-    is_ours = answer.member("status") == "ok" and isinstance(answer.member("version"), str)
-    if answer.status != 200 or not is_ours:
-        found = answer.lost or f"status {answer.status}"
-        raise Unreachable(f"no emulator answers at {stage.client.address}: {found} from {HEALTH}")
-    return connection.local_host

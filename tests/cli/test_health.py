@@ -52,6 +52,7 @@ def test_nobody_there_is_exit_code_1_and_one_line() -> None:
     [
         (b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n", "answers 503, not 200"),
         (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "answers 404, not 200"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", "is no payments emulator"),
         (b"SSH-2.0-OpenSSH_9.6\r\n\r\n", "no answer from"),
         (b"", "no answer from"),
     ],
@@ -97,10 +98,19 @@ def test_a_server_on_the_usual_port_of_the_pages_can_be_asked() -> None:
     assert "same port" not in ended.stderr
 
 
-def test_a_mistake_in_the_settings_is_exit_code_2() -> None:
+def test_a_mistake_in_the_settings_is_exit_code_1_too() -> None:
+    """What asks for the health of a container knows no other code, and reserves 2."""
     ended = run("health", variables={"EMULATOR_PORT": "x"})
-    assert ended.returncode == 2
+    assert ended.returncode == 1
     assert ended.stderr == (
         "payments-emulator: variable EMULATOR_PORT: found 'x',"
         " expected an integer from 0 to 65535\n"
+    )
+
+
+def test_a_port_that_is_any_free_one_is_exit_code_1_too() -> None:
+    ended = run("health", "--port", "0")
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        "payments-emulator: port 0 is any free port; name the real one with --port\n"
     )

@@ -16,6 +16,7 @@ import pytest
 from emulator.app.server import LAST_ANSWERS_S
 from emulator.clock import SystemWall
 from tests.cli.processes import (
+    FREE_PORTS,
     HANGS_AFTER_S,
     MOST_LOOKS,
     Server,
@@ -23,6 +24,7 @@ from tests.cli.processes import (
     ended,
     free_port,
     listens,
+    run,
     serving,
     start,
     wait_for,
@@ -164,6 +166,39 @@ def test_a_signal_ends_it_while_it_starts(number: signal.Signals, tmp_path: Path
         process.send_signal(number)
         assert process.wait(HANGS_AFTER_S) == 0
     assert is_clean(stderr_path.read_text())
+
+
+# Sends its own process a signal when this module is about to be imported.
+SIGNALLED_AT = """
+import os, signal, sys
+class Signaller:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            os.kill(os.getpid(), {number})
+sys.meta_path.insert(0, Signaller())
+from emulator.cli import main
+main()
+"""
+
+
+def signalled_at(module: str, number: signal.Signals) -> tuple[str, ...]:
+    return sys.executable, "-c", SIGNALLED_AT.format(module=module, number=int(number))
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("module", ["click", "emulator.settings", "uvicorn", "aiosqlite"])
+def test_a_signal_ends_it_before_it_listens(module: str, number: signal.Signals) -> None:
+    stopped = run("serve", *FREE_PORTS, command=signalled_at(module, number))
+    assert (stopped.returncode, stopped.stdout, stopped.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("module", ["click", "emulator.settings"])
+def test_ctrl_c_ends_any_command_quietly_while_it_starts(module: str) -> None:
+    # Pytest may have been started in the background, where Ctrl-C is ignored.
+    program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    python, option, text = signalled_at(module, signal.SIGINT)
+    stopped = run("check", "scenarios", command=(python, option, f"{program}\n{text}"))
+    assert (stopped.returncode, stopped.stdout, stopped.stderr) == (130, "", "")
 
 
 def test_it_ends_under_load(tmp_path: Path) -> None:

@@ -472,6 +472,13 @@ def test_a_history_is_recorded_and_played_again(tmp_path: Path, server: Server) 
     assert code == 0, printed
 
 
+def test_who_is_no_emulator_is_not_waited_for_long(server: Server) -> None:
+    assert complaint("record", "--url", f"http://127.0.0.1:{server.checkout_port}") == (
+        f"no emulator answers at http://127.0.0.1:{server.checkout_port}: status 404 from"
+        " /_emulator/health"
+    )
+
+
 def test_a_recording_that_cannot_be_had_is_told_in_a_line(server: Server) -> None:
     assert complaint("record", "--url", url(server), "--key", "test_unknown_key") == (
         f"{url(server)} gives no recording: The API key is not known here."
@@ -479,7 +486,7 @@ def test_a_recording_that_cannot_be_had_is_told_in_a_line(server: Server) -> Non
     assert complaint("record", "--url", url(server), "--key", "nonsense") == (
         "flag --key: expected test_ or live_ and 4 to 128 letters, digits or _"
     )
-    with somebody_else((200, b"<html>")) as other:
+    with somebody_else(HEALTHY, (200, b"<html>")) as other:
         told = complaint("record", "--url", other)
     assert told == f"{other} gives no recording: what came is no YAML"
     nobody = f"http://127.0.0.1:{free_port()}"
