@@ -151,11 +151,9 @@ def _asks_program(request: Request, refusal: Refusal) -> bool:
     match = _CHECKOUT.fullmatch(request.scope["path"])
     if match is not None and match["leaf"] == STATUS:
         return True
-    is_read = request.method in _READING
-    is_strange = isinstance(refusal, UnknownRoute) or (
-        isinstance(refusal, ForbiddenOrigin) and is_read
-    )
-    return is_strange and "text/html" not in request.headers.get("accept", "")
+    # Whatever is read at an address that is none of ours, an icon as well, is our page.
+    strange = ForbiddenOrigin if request.method in _READING else UnknownRoute
+    return isinstance(refusal, strange) and "text/html" not in request.headers.get("accept", "")
 
 
 def _protect(response: Response) -> None:

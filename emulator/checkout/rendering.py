@@ -16,7 +16,13 @@ from starlette.responses import Response
 from emulator.checkout.assets import Assets
 from emulator.checkout.numbers import offered
 from emulator.checkout.shapes import Shape, Slot
-from emulator.checkout.texts import LANGUAGES, Texts, load_catalogues, preferred_language
+from emulator.checkout.texts import (
+    LANGUAGES,
+    Texts,
+    language_of,
+    load_catalogues,
+    preferred_language,
+)
 from emulator.checkout.views import ANSWERING_REFRESH_S, Screen, View
 from emulator.domain.banks import BANKS
 from emulator.engine.checkouts import Checkout, TestNumber
@@ -127,8 +133,7 @@ class Renderer:
         """How a request is to be answered: `?lang=` decides, then `Accept-Language`."""
         scope = request.scope
         query = _read(scope["query_string"][:_LONGEST_QUERY])
-        wanted = query.get("lang")
-        chosen = wanted if wanted in LANGUAGES else None
+        chosen = language_of(query.get("lang", ""))
         language = chosen or preferred_language(_accept_language(scope["headers"]))
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         depth = raw_path.partition(b"?")[0].count(b"/") - 1

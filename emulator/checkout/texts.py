@@ -55,15 +55,21 @@ def load_catalogues(directory: Path) -> dict[str, Texts]:
     }
 
 
+def language_of(tag: str) -> str | None:
+    """The language of ours that a tag such as `AM` or `am-ET` names."""
+    language = tag.strip().lower().partition("-")[0]
+    return language if language in LANGUAGES else None
+
+
 @lru_cache(_MOST_REMEMBERED)
 def preferred_language(accept_language: str) -> str:
     """The language that an `Accept-Language` header likes best among ours."""
     best, best_quality = DEFAULT_LANGUAGE, 0.0
     for entry in accept_language.split(","):
         language_range, *parameters = entry.split(";")
-        language = language_range.strip().lower().partition("-")[0]
+        language = language_of(language_range)
         quality = _quality(parameters)
-        if language in LANGUAGES and quality > best_quality:
+        if language is not None and quality > best_quality:
             best, best_quality = language, quality
     return best
 

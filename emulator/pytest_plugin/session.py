@@ -31,7 +31,8 @@ def emulator_of(
         else:
             emulator = _foreign(url, config.getoption("payments_emulator_webhook_host"))
     except PaymentsEmulatorError as error:
-        pytest.fail(str(error), pytrace=False)
+        # `from None`: pytest would tell first what this comes from, which says the same.
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
     try:
         yield emulator
     finally:

@@ -49,7 +49,7 @@ async def test_answers_to_forms_and_refusals_have_them_too(emulator: World) -> N
     responses = [
         await emulator.pages.post(visitor.path, data={"method": "telebirr"}),
         await emulator.pages.get("/c/unknown"),
-        await emulator.pages.get("/nothing", headers=HTML),
+        await emulator.pages.get("/nothing"),
         await visitor.post(form, page, phone="1"),
         await visitor.post(form, page, phone="0900000001"),
     ]
@@ -302,13 +302,54 @@ async def test_an_unknown_route_or_verb_is_404_for_people_and_for_programs(
     assert page.heading == "There is no such page"
     response = await emulator.pages.request(method, path)
     assert response.status_code == 404
-    assert response.json()["error"]["code"] == "route_not_found"
+    if method == "GET":
+        assert response.text == page.response.text
+    else:
+        assert response.json()["error"]["code"] == "route_not_found"
 
 
-@pytest.mark.parametrize("path", ["/", "/v1/payments", "/_emulator/health", "/c", "/c/", "//"])
-async def test_the_checkout_listener_has_no_other_pages(emulator: World, path: str) -> None:
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/", "//", "/c", "/c/", "/c/token/nothing", "/favicon.ico", "/robots.txt"),
+        *("/static/", "/static/none.css", "/v1/payments", "/_emulator", "/_emulator/health"),
+    ],
+)
+async def test_any_other_address_of_the_checkout_listener_is_a_page_of_ours_that_says_so(
+    emulator: World, path: str
+) -> None:
     url = f"http://127.0.0.1:{CHECKOUT_PORT}{path}"
-    assert (await emulator.pages.get(url, headers=HTML)).status_code == 404
+    page = Page(await emulator.pages.get(url))
+    for accept in ("text/html", "image/avif,image/webp,*/*;q=0.8", "application/json"):
+        response = await emulator.pages.get(url, headers={"accept": accept})
+        assert response.text == page.response.text
+    assert page.response.status_code == 404
+    assert page.heading == "There is no such page"
+    assert page.text("simulation-banner") == "Simulation. No real money moves."
+    assert page.text("simulation") == "This page is a simulation."
+    assert_is_safe(page.response)
+    for link in page.all("link"):
+        loaded = await emulator.pages.get(page.response.url.join(link.attributes["href"]))
+        assert loaded.status_code == 200
+    looked_up = await emulator.pages.head(url)
+    assert looked_up.status_code == 404
+    assert_is_safe(looked_up)
+
+
+async def test_there_is_no_such_page_in_amharic_either(emulator: World) -> None:
+    for address, headers in (("/?lang=am", {}), ("/", {"accept-language": "am"})):
+        page = Page(await emulator.pages.get(address, headers=headers))
+        assert page.all("html")[0].attributes["lang"] == "am"
+        assert page.heading == "እንዲህ ያለ ገጽ የለም"
+        assert page.text("simulation") == "ይህ ገጽ ማስመሰያ ነው።"
+
+
+async def test_an_unknown_address_under_an_unknown_host_is_still_the_guard_s(
+    emulator: World,
+) -> None:
+    response = await emulator.pages.get("/", headers={"host": "pay.shop.example"})
+    assert response.status_code == 403
+    assert response.json()["error"]["code"] == "forbidden_origin"
 
 
 async def test_a_head_request_is_answered_as_a_get(emulator: World) -> None:

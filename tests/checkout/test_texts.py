@@ -135,7 +135,14 @@ async def test_the_address_decides_before_the_browser(emulator: World) -> None:
         ("", "am", "am"),
         ("?lang=en", "am", "en"),
         ("?lang=am", "en", "am"),
+        ("?lang=AM", "en", "am"),
+        ("?lang=am-ET", "en", "am"),
+        ("?lang=EN-gb", "am", "en"),
         ("?lang=fr", "am", "am"),
+        ("?lang=fr-FR", "am", "am"),
+        ("?lang=amharic", "en", "en"),
+        ("?lang=-am", "en", "en"),
+        ("?lang=", "am", "am"),
     ):
         page = await visitor.open(leaf, headers={"accept-language": accepted})
         assert page.all("html")[0].attributes["lang"] == language
@@ -153,6 +160,14 @@ async def test_a_chosen_language_stays_to_the_end(emulator: World) -> None:
     assert page.heading == "ስልክዎን ይመልከቱ"
     assert page.refresh_without_script is not None
     assert "lang=am" in page.refresh_without_script
+
+
+async def test_links_keep_a_chosen_language_as_we_write_it(emulator: World) -> None:
+    visitor = await customer(emulator)
+    page = await visitor.open("?lang=AM-et")
+    assert page.form(visitor.path).fields["lang"] == "am"
+    page = await visitor.open("?method=telebirr&lang=AM-et")
+    assert page.form("pay-form").attributes["action"].endswith("?lang=am")
 
 
 async def test_the_other_language_is_a_link_to_the_same_page(emulator: World) -> None:

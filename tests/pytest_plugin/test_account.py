@@ -22,6 +22,10 @@ START_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 
 def test_an_account_is_empty_and_its_clock_stands(payments_account: PaymentsAccount) -> None:
     assert request(payments_account, "GET", "/v1/payments").json["data"] == []
+    assert payments_account.payments == []
+    assert payments_account.events == []
+    assert payments_account.webhooks == []
+    assert payments_account.deliveries == []
     assert payments_account.now == START_TIME
     assert payments_account.control("GET", "/clock")["frozen"] is True
     assert payments_account.live_key.startswith("live_")
@@ -176,6 +180,35 @@ def test_a_method_can_be_named(payments_account: PaymentsAccount) -> None:
 
 
 @pytest.mark.parametrize(
+    ("submitted", "refusal"),
+    [
+        (
+            {"phone": "0900000001", "bank": "walia_test"},
+            "invalid_bank: telebirr takes a phone, not a bank.",
+        ),
+        (
+            {"phone": "0700000001", "bank": "walia_test"},
+            "invalid_bank: mpesa takes a phone, not a bank.",
+        ),
+        (
+            {"phone": "0900000001", "bank": "walia_test", "method": "bank_transfer"},
+            "invalid_phone: A bank transfer takes a bank, not a phone.",
+        ),
+        ({"method": "bank_transfer"}, "missing_parameter: The parameter 'bank' is required."),
+        ({"method": ""}, "invalid_method: "),
+    ],
+)
+def test_all_that_a_customer_submits_is_sent_and_judged_by_the_emulator(
+    payments_account: PaymentsAccount, submitted: dict[str, str], refusal: str
+) -> None:
+    payment_id = create(payments_account)
+    with pytest.raises(PaymentsEmulatorError) as refused:
+        payments_account.pay(payment_id, **submitted)
+    assert str(refused.value).startswith(refusal)
+    assert payments_account.payment(payment_id)["status"] == "pending"
+
+
+@pytest.mark.parametrize(
     ("do", "status"),
     [
         (lambda account, payment_id: account.cancel(payment_id), "pending"),
@@ -247,6 +280,14 @@ def test_a_fault_counts_as_it_is_told_to(payments_account: PaymentsAccount) -> N
     assert statuses == [200, 500, 200, 500]
 
 
+def test_the_request_that_fails_is_named_once(payments_account: PaymentsAccount) -> None:
+    payments_account.fault(when={"request": "list_payments"}, status=500)
+    with pytest.raises(TypeError, match="either by its name or in when="):
+        payments_account.fault("create_payment", when={"request": "list_payments"}, status=500)
+    [rule] = payments_account.control("GET", "/faults")["data"]
+    assert rule["when"] == {"request": "list_payments"}
+
+
 NOBODY_ANSWERS = """\
 version: 1
 name: nobody-answers
@@ -291,7 +332,7 @@ def test_a_reset_account_is_as_it_was_and_still_hears(payments_account: Payments
     payments_account.fault(status=500)
     payments_account.reset()
     assert payments_account.now == START_TIME
-    assert payments_account.webhooks == ()
+    assert payments_account.webhooks == []
     create(payments_account)
     assert [webhook.is_verified for webhook in payments_account.webhooks] == [True]
 
