@@ -44,9 +44,10 @@ def _named(lines: Iterable[Line]) -> list[str]:
 def _addresses(running: Running) -> list[Line]:
     settings = running.settings
     api = settings.local_url(running.api_port)
+    checkout, public = settings.local_url(running.checkout_port), settings.checkout_url
     return [
         ("API", api),
-        ("Checkout", settings.public_checkout_url(running.checkout_port)),
+        ("Checkout", f"{public}  (listens at {checkout})" if public else checkout),
         ("Control", f"{api}/_emulator/  (JSON; no dashboard yet)"),
     ]
 

@@ -122,7 +122,8 @@ OPTIONS = (
     Option(
         name="clock",
         parse=parse_clock,
-        expected="real, frozen, or frozen@ and an instant, such as frozen@2026-01-01T00:00:00Z",
+        expected="real, frozen, or frozen@ and an instant from 1970 to 9988, such as"
+        " frozen@2026-01-01T00:00:00Z",
         metavar="CLOCK",
         help="Business time: real, frozen (at the present instant) or frozen@2026-01-01T00:00:00Z.",
     ),

@@ -1,15 +1,13 @@
 """Where an endpoint is: its host and port, its name looked up, what is local in a container."""
 
-import asyncio
 import socket
 from collections.abc import Mapping
-from concurrent.futures import Future
 from ipaddress import ip_address
 from pathlib import Path
-from threading import Thread
 from urllib.parse import urlsplit
 
 from emulator.domain.hosts import is_ip_literal
+from emulator.webhooks.threads import on_a_thread
 
 MOST_ADDRESSES = 4
 _USUAL_PORTS = {"http": 80, "https": 443}
@@ -54,23 +52,11 @@ def _netloc(host: str, port: int | None) -> str:
 async def ip_addresses(host: bytes) -> list[str]:
     """The addresses of a host, the first to be tried first. Raises `socket.gaierror`.
 
-    It is looked up on a thread that the end of the program does not wait for, as it does for
-    those of an executor or of uvloop: a dead name server holds one up for ten seconds and more.
+    The end of the program does not wait for it: a dead name server takes ten seconds and more.
     """
     if is_ip_literal(host.decode("ascii")):
         return [host.decode("ascii")]
-    found: Future[list[str]] = Future()
-    # From here on nobody can cancel it, whatever becomes of who waits.
-    found.set_running_or_notify_cancel()
-
-    def look_up() -> None:
-        try:
-            found.set_result(_looked_up(host))
-        except (OSError, UnicodeError) as error:
-            found.set_exception(error)
-
-    Thread(target=look_up, name="webhook-name", daemon=True).start()
-    return await asyncio.wrap_future(found)
+    return await on_a_thread(lambda: _looked_up(host), name="webhook-name")
 
 
 def _looked_up(host: bytes) -> list[str]:

@@ -16,6 +16,7 @@ from emulator.webhooks.causes import (
     diagnose_response,
     diagnose_timeout,
 )
+from emulator.webhooks.threads import on_a_thread
 
 if TYPE_CHECKING:
     import httpcore
@@ -73,13 +74,16 @@ class Sender:
     async def close(self) -> None:
         """Drop the connections that are left; does no harm twice, or when none was made."""
         opening, self._opening = self._opening, None
-        if opening is not None:
-            await (await opening).aclose()
+        if opening is None:
+            return
+        if opening.done():
+            await opening.result().aclose()
+        else:
+            opening.cancel()
 
     async def _transport(self) -> "httpx.AsyncHTTPTransport":
         if self._opening is None:
-            loop = asyncio.get_running_loop()
-            self._opening = loop.run_in_executor(None, _open_transport)
+            self._opening = on_a_thread(_open_transport, name="webhook-transport")
         # Who waits for it is cancelled alone.
         return await asyncio.shield(self._opening)
 

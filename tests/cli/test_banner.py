@@ -10,6 +10,7 @@ from tests.cli.processes import (
     answers,
     ended,
     free_port,
+    listens,
     serving,
     start,
     wait_for,
@@ -52,6 +53,17 @@ def test_the_printed_ports_are_the_real_ones(tmp_path: Path) -> None:
         assert server.request("GET", f"/v1/payments/{payment['id']}").status == 200
         base = f"http://127.0.0.1:{server.checkout_port}/c/"
         assert payment["checkout_url"].startswith(base)
+
+
+def test_beside_a_public_address_of_the_pages_it_is_told_where_they_are(tmp_path: Path) -> None:
+    with serving("--checkout-url", "https://pay.test", logs=tmp_path) as server:
+        told = re.search(
+            r"^  Checkout    https://pay\.test  \(listens at http://127\.0\.0\.1:(\d+)\)$",
+            server.banner,
+            re.MULTILINE,
+        )
+        assert told is not None
+        assert listens(int(told[1]))
 
 
 def test_it_is_printed_once_and_fits_eighty_columns(tmp_path: Path) -> None:

@@ -61,8 +61,13 @@ def serve_complaint(*options: str, command: Sequence[str] = COMMAND) -> str:
         ),
         (
             ["serve", "--clock", "slow"],
-            "flag --clock: found 'slow', expected real, frozen, or frozen@ and an instant,"
-            " such as frozen@2026-01-01T00:00:00Z",
+            "flag --clock: found 'slow', expected real, frozen, or frozen@ and an instant"
+            " from 1970 to 9988, such as frozen@2026-01-01T00:00:00Z",
+        ),
+        (
+            ["serve", "--clock", "frozen@1969-12-31T00:00:00Z"],
+            "flag --clock: found 'frozen@1969-12-31T00:00:00Z', expected real, frozen, or"
+            " frozen@ and an instant from 1970 to 9988",
         ),
         (
             ["serve", "--port", "8081"],

@@ -47,13 +47,17 @@ HEAD = (
 
 
 def end(server: Server, number: signal.Signals = signal.SIGTERM) -> None:
-    """Send the signal, and hold the server to its promise."""
+    """Send the signal, and hold the server to its promise; nothing else is in its log."""
+    end_soon(server, number)
+    assert is_clean(server.stderr)
+
+
+def end_soon(server: Server, number: signal.Signals) -> None:
     wall = SystemWall()
     sent_ms = wall.monotonic_ms()
     server.process.send_signal(number)
     assert server.process.wait(HANGS_AFTER_S) == 0
     assert wall.monotonic_ms() - sent_ms < ENDS_WITHIN_MS
-    assert is_clean(server.stderr)
 
 
 def is_clean(stderr: str) -> bool:
@@ -130,6 +134,15 @@ def test_a_wait_for_a_payment_does_not_hold_it_up(number: signal.Signals, tmp_pa
         request = f"GET {wait} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TEST_KEY}\r\n"
         with sent(server, f"{request}\r\n"):
             end(server, number)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_first_webhook_does_not_hold_it_up(number: signal.Signals, tmp_path: Path) -> None:
+    nobody = f"http://127.0.0.1:{free_port()}/hook"
+    with serving("--webhook-url", nobody, logs=tmp_path) as server:
+        server.create()
+        end_soon(server, number)
+        assert "Traceback" not in server.stderr
 
 
 def test_a_request_under_way_is_still_answered(tmp_path: Path) -> None:
