@@ -19,7 +19,8 @@ is tolerated with an `Emulator-Warning` header, or refused with 400 when the emu
 `--strict`. Whatever is not in this document, another verb on a path of it included, is 404 \
 `route_not_found`: the contract's statuses have no 405.
 
-Each example here is a real answer of the emulator."""
+Each example here is a real answer of the emulator; that of an error is the answer to one of the \
+calls that get it."""
 
 _BEARER = """\
 The secret key of an account. A key that begins with `test_` acts in the sandbox, one that begins \

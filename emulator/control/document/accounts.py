@@ -47,7 +47,11 @@ _SCHEMAS = {
                 {"type": "string", "pattern": f"^live{_WORD_OF_A_KEY}$"},
                 "The key of its live mode; by default a new one. No other account may have it.",
             ),
-            "clock": said(_CLOCK, f"{_CLOCK_MEANING} By default that of `serve --clock`."),
+            "clock": said(
+                _CLOCK,
+                f"{_CLOCK_MEANING} Other forms of ISO 8601 are taken, too: a date alone, an instant"
+                " without an offset (UTC). By default that of `serve --clock`.",
+            ),
             "seed": {
                 "type": "integer",
                 "format": "int64",
