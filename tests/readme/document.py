@@ -12,6 +12,7 @@ README = REPOSITORY / "README.md"
 _FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^## (?P<title>.+)$", re.MULTILINE)
 _ROW = re.compile(r"^\|(?P<cells>.+)\|$", re.MULTILINE)
+_PARAGRAPH_OR_ITEM = re.compile(r"\n\n|\n(?=(?:-|\d+\.) )")
 
 
 class Kind(Enum):
@@ -70,7 +71,7 @@ def readme() -> str:
 def sections() -> list[Section]:
     text = readme()
     # A heading inside a fence would be a comment of a shell script.
-    starts = list(_HEADING.finditer(_FENCE.sub(lambda fence: "." * len(fence[0]), text)))
+    starts = list(_HEADING.finditer(_with_fences_dotted(text)))
     ends = [match.start() for match in starts[1:]] + [len(text)]
     return [
         Section(
@@ -100,6 +101,22 @@ def files() -> dict[str, Block]:
     return {block.name: block for one in sections() for block in one.blocks if block.name}
 
 
+def unannounced(text: str) -> list[str]:
+    """The files that a text shows without their names in backquotes directly before, by line.
+
+    Who reads the document as a page does not see the info string of a block.
+    """
+    prose = _with_fences_dotted(text)
+    found = []
+    for match in _FENCE.finditer(text):
+        _, _, name = match["info"].partition("=")
+        before = _PARAGRAPH_OR_ITEM.split(prose[: match.start()].rstrip())[-1]
+        if name and f"`{name}`" not in before:
+            line = text.count("\n", 0, match.start()) + 1
+            found.append(f"line {line}: {name}")
+    return found
+
+
 def command_after(marker: str) -> str:
     """The text of the block below a comment such as `<!-- test command -->`."""
     [found] = re.findall(rf"^<!-- {marker} -->\n```sh.*\n((?:.*\n)*?)```$", readme(), re.MULTILINE)
@@ -114,6 +131,11 @@ def rows(text: str) -> list[list[str]]:
     ]
     rules = [number for number, row in enumerate(cells) if set("".join(row)) <= set("-")]
     return [row for number, row in enumerate(cells) if not {number, number + 1} & set(rules)]
+
+
+def _with_fences_dotted(text: str) -> str:
+    """A text of the same length that has nothing in its blocks."""
+    return _FENCE.sub(lambda fence: "." * len(fence[0]), text)
 
 
 def _blocks(text: str) -> Iterator[Block]:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.checkout.browsing import CHROMIUM
 from tests.cli.processes import run
-from tests.readme.document import Kind, Section, files, sections
+from tests.readme.document import Kind, Section, files, readme, sections, unannounced
 from tests.readme.live import Act, acts, is_as_shown, missing, play
 from tests.readme.shops import language, missing_for, prepare
 
@@ -73,6 +73,31 @@ def test_there_are_examples() -> None:
 )
 def test_what_is_shown_is_compared_line_by_line(printed: str, shown: str, is_so: bool) -> None:
     assert is_as_shown(printed, shown) is is_so
+
+
+def test_a_reader_is_told_before_every_file_what_to_save_it_as() -> None:
+    assert unannounced(readme()) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "is_told"),
+    [
+        ("Save as `shop.py`:", True),
+        ("This is the shop,\n`shop.py`, in short:", True),
+        ("- A note.\n- Save as `shop.py`:", True),
+        ("This is the shop:", False),
+        ("Save as shop.py:", False),
+        ("Save as `a_shop.py`:", False),
+        ("Save as `shop.py`:\n\nIt takes payments:", False),
+        ("- Save as `shop.py`.\n- A note:", False),
+        ("```sh\ncat `shop.py`\n```", False),
+        ("", False),
+    ],
+)
+def test_the_name_has_to_stand_directly_before(before: str, is_told: bool) -> None:
+    text = f"## Shop\n\n{before}\n\n```python file=shop.py\npass\n```\n"
+    line = before.count("\n") + 5
+    assert unannounced(text) == ([] if is_told else [f"line {line}: shop.py"])
 
 
 SCENARIOS = [name for name, block in files().items() if block.kind in {Kind.SCENARIO, Kind.FAILING}]

@@ -17,12 +17,17 @@ LANGUAGES = {
 }
 
 
-def shown(language: str) -> list[str]:
-    """The paragraphs of the chapter's blocks in a language."""
-    blocks = re.findall(
+def blocks(language: str) -> list[str]:
+    return re.findall(
         rf"^```{language}\n(.*?)^```$", section(CHAPTER).text, re.MULTILINE | re.DOTALL
     )
-    return [paragraph.strip("\n") for block in blocks for paragraph in block.split("\n\n")]
+
+
+def shown(language: str) -> list[str]:
+    """The paragraphs of the chapter's blocks in a language."""
+    return [
+        paragraph.strip("\n") for block in blocks(language) for paragraph in block.split("\n\n")
+    ]
 
 
 def programs(language: str) -> list[str]:
@@ -38,6 +43,13 @@ def test_all_that_is_shown_stands_in_a_program_that_is_run(language: str) -> Non
     assert shown(language)
     for paragraph in shown(language):
         assert any(f"\n{paragraph}\n" in program for program in programs(language)), paragraph
+
+
+def test_every_client_that_is_called_is_made_in_the_same_block() -> None:
+    called = [set(re.findall(r"\bawait (\w+)\.", block)) for block in blocks("ts")]
+    assert any(called)
+    for block, names in zip(blocks("ts"), called, strict=True):
+        assert names <= set(re.findall(r"\bconst (\w+) = createClient\b", block))
 
 
 @pytest.mark.parametrize("language", sorted(set(LANGUAGES.values())))

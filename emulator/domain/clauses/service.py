@@ -113,7 +113,7 @@ CLAUSES = (
         knobs=("--checkout-port", "--checkout-url"),
         tests=(
             f"{_OBJECT}test_the_checkout_lives_at_the_address_that_is_configured",
-            "tests/checkout/test_safety.py::test_the_checkout_listener_has_no_other_pages",
+            "tests/checkout/test_safety.py::test_any_other_address_of_the_checkout_listener_is_a_page_of_ours_that_says_so",
         ),
     ),
     Clause(
