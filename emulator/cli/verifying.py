@@ -24,18 +24,21 @@ from emulator.cli.telling import (
 )
 
 if TYPE_CHECKING:
+    from emulator.clock import Wall
     from emulator.verify.running import Comparison
 
 _TEST = "test_"
 _LIVE = "live_"
 _STDOUT = Path("-")
+_DRIFTED = 1
+_NOT_COMPLETE = 2
 # The contract's paths begin with it: a base URL that ends so holds it already.
 _VERSION = re.compile(r"/v1(?:/payments)?/*$", re.ASCII)
 _ERASE = "\r\x1b[K"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
+class Wanted:
     """What a run is asked for."""
 
     base_url: str
@@ -44,6 +47,27 @@ class _Wanted:
     accepted: frozenset[str]
     json: Path | None
     report: Path | None
+
+
+class Progress:
+    """A line that changes: which check it is, or that a 429 is waited out."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show = show
+        self._check = ""
+
+    def checked(self, done: int, total: int) -> None:
+        self._check = f"check {done} of {total}" if done < total else ""
+        self._show(_ERASE + self._check)
+
+    def waiting(self, seconds: int) -> None:
+        """0 is the end of it."""
+        text = f"waiting {seconds} s: the service said 429"
+        self._show(_ERASE + (text if seconds else self._check))
+
+    def end(self) -> None:
+        """Leave an empty line to whatever is said next."""
+        self._show(_ERASE)
 
 
 @click.command()
@@ -73,11 +97,12 @@ def verify(
     """Compare a service with the contract, clause by clause.
 
     It creates about a dozen payments of 1 ETB, which stay pending, and pays none. Exit code 1 when
-    a clause drifts, 2 when an option is wrong or what answers is not the service.
+    a clause drifts; 2 when an option is wrong, when what answers is not the service, or when the
+    comparison is not complete: a 429 is waited out, but for a minute in all.
     """
     for option, one in (("--key", key), ("--other-key", other_key)):
         _check_key(option, one, knows=i_know)
-    wanted = _Wanted(
+    wanted = Wanted(
         base_url=base_url("--base-url", _VERSION.sub("", url)),
         key=key,
         other_key=other_key,
@@ -91,48 +116,62 @@ def verify(
             check_directory(option, file)
     if wanted.report is not None and wanted.report in (_STDOUT, wanted.json):
         mistake("flag --report: expected a file of its own")
-    comparison = _compared(wanted)
-    _tell(wanted, comparison)
-    return int(comparison.has_drifted)
-
-
-def _compared(wanted: _Wanted) -> "Comparison":
     from emulator.clock import SystemWall
+
+    comparison = compared(wanted, wall=SystemWall(), progress=_progress())
+    _tell(wanted, comparison)
+    return _exit_code(comparison)
+
+
+def compared(wanted: Wanted, *, wall: "Wall", progress: Progress) -> "Comparison":
+    """A run; a mistake where there is nothing to compare."""
     from emulator.verify.client import Client, Unreachable
     from emulator.verify.preflight import NotTheService
     from emulator.verify.running import compare
     from emulator.verify.visit import Visit
     from emulator.verify.wire import HttpWire
 
-    wall = SystemWall()
-
-    async def compared() -> "Comparison":
+    async def run() -> "Comparison":
         async with HttpWire(wanted.base_url) as wire:
-            client = Client(wire, wall=wall)
+            client = Client(wire, wall=wall, tell=progress.waiting)
             visit = Visit(client, key=wanted.key, other_key=wanted.other_key)
             return await compare(
-                visit, began_at=wall.now_ms(), accepted=wanted.accepted, tell=_progress()
+                visit, began_at=wall.now_ms(), accepted=wanted.accepted, tell=progress.checked
             )
 
     try:
-        return run_loop(compared)
+        return run_loop(run)
     except (NotTheService, Unreachable) as error:
         mistake(str(error))
+    finally:
+        progress.end()
 
 
-def _progress() -> Callable[[int, int], None] | None:
-    """A line that changes, for whoever waits at a terminal; on stderr, where no result goes."""
-    if not is_terminal(sys.stderr) or os.environ.get("CI"):
-        return None
+def _progress() -> Progress:
+    """For whoever waits at a terminal; on stderr, where no result goes."""
+    is_shown = is_terminal(sys.stderr) and not os.environ.get("CI")
 
-    def tell(done: int, total: int) -> None:
-        text = f"check {done} of {total}" if done < total else ""
-        click.echo(_ERASE + text, nl=False, err=True)
+    def show(text: str) -> None:
+        if is_shown:
+            click.echo(text, nl=False, err=True)
 
-    return tell
+    return Progress(show)
 
 
-def _tell(wanted: _Wanted, comparison: "Comparison") -> None:
+def _exit_code(comparison: "Comparison") -> int:
+    """Say on stderr, where it shows beside any result, that much was not looked at."""
+    from emulator.cli.commands import PROGRAM
+    from emulator.verify.wording import incompleteness
+
+    told = incompleteness(comparison)
+    if told is not None:
+        click.echo(f"{PROGRAM}: {told}", err=True)
+    if comparison.has_drifted:
+        return _DRIFTED
+    return 0 if told is None else _NOT_COMPLETE
+
+
+def _tell(wanted: Wanted, comparison: "Comparison") -> None:
     from emulator.verify.report import report
     from emulator.verify.writing import comparison_json
 

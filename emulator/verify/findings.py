@@ -20,12 +20,13 @@ class Verdict(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One look at a clause. `basis` tells whether it is what the contract states, or what we
-    have assumed of it, that was looked at."""
+    have assumed of it, that was looked at; `is_rate_limited`, that a 429 has ended the look."""
 
     number: str
     verdict: Verdict
     seen: str
     basis: Basis = Basis.STATED
+    is_rate_limited: bool = False
 
 
 Findings = list[Finding]
@@ -43,18 +44,27 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What all looks at a clause come to; of a drift, `basis` is that of what drifts."""
+    """What all looks at a clause come to; of a drift, `basis` is that of what drifts.
+
+    `is_rate_limited` tells that a 429 has ended one of the looks, whatever the others saw.
+    """
 
     clause: Clause
     verdict: Verdict
     seen: str
     basis: Basis
     is_accepted: bool = False
+    is_rate_limited: bool = False
 
     @property
     def counts(self) -> bool:
         """Whether it is a drift that nobody has accepted."""
         return self.verdict is Verdict.DRIFT and not self.is_accepted
+
+    @property
+    def was_left_out(self) -> bool:
+        """Whether nothing was seen of it, since the service refused with 429."""
+        return self.verdict is Verdict.UNSEEN and self.is_rate_limited
 
 
 def judged(is_so: bool, seen: str, *numbers: str) -> Findings:
@@ -67,8 +77,11 @@ def judged_assumed(is_so: bool, seen: str, *numbers: str) -> Findings:
     return _judged(is_so, seen, numbers, Basis.ASSUMED)
 
 
-def unseen(reason: str, *numbers: str) -> Findings:
-    return [Finding(number=number, verdict=Verdict.UNSEEN, seen=reason) for number in numbers]
+def unseen(reason: str, *numbers: str, is_rate_limited: bool = False) -> Findings:
+    return [
+        Finding(number=number, verdict=Verdict.UNSEEN, seen=reason, is_rate_limited=is_rate_limited)
+        for number in numbers
+    ]
 
 
 def _judged(is_so: bool, seen: str, numbers: Iterable[str], basis: Basis) -> Findings:
@@ -104,6 +117,7 @@ def _result(clause: Clause, findings: Sequence[Finding], accepted: frozenset[str
                 seen=_together([one.seen for one in found]),
                 basis=basis or clause.basis,
                 is_accepted=verdict is Verdict.DRIFT and clause.number in accepted,
+                is_rate_limited=any(one.is_rate_limited for one in findings),
             )
     raise AssertionError(f"no check looks at {clause.number}")
 

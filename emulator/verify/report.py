@@ -11,7 +11,7 @@ from emulator.domain.instants import format_instant
 from emulator.settings import data_directory
 from emulator.verify.findings import Result, Verdict
 from emulator.verify.running import Comparison
-from emulator.verify.wording import assumption, summary_line, verdict_word
+from emulator.verify.wording import assumption, incompleteness, summary_line, verdict_word
 
 _TEMPLATE = "report.html"
 _CODE = re.compile("`([^`]*)`")
@@ -41,6 +41,7 @@ def report(comparison: Comparison) -> bytes:
         .render(
             comparison=comparison,
             summary=summary_line(comparison),
+            incompleteness=incompleteness(comparison),
             began_at=format_instant(comparison.began_at)[:16].replace("T", " "),
             drifts=[one for one in comparison.drifts if one.counts],
             sections=sections,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from emulator.domain.accounts import mask_key
 from emulator.domain.instants import Instant
 from emulator.verify.checks import CHECKS
-from emulator.verify.client import CannotSee
+from emulator.verify.client import CannotSee, RateLimited
 from emulator.verify.findings import Check, Finding, Result, Verdict, judged, results, unseen
 from emulator.verify.hidden import GRANTED, HIDDEN
 from emulator.verify.preflight import look_before
@@ -17,7 +17,10 @@ _NOT_SO_FAR = "the check did not get so far"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A service beside the contract. Keys are masked; `began_at` is real time."""
+    """A service beside the contract. Keys are masked; `began_at` is real time.
+
+    It is whole unless there is a `refusal`: why the service was not asked to the end.
+    """
 
     base_url: str
     key: str
@@ -26,11 +29,17 @@ class Comparison:
     results: tuple[Result, ...]
     requests: int
     payments: int
+    refusal: str | None = None
 
     @property
     def has_drifted(self) -> bool:
         """Whether there is a drift that nobody has accepted."""
         return any(result.counts for result in self.results)
+
+    @property
+    def left_out(self) -> int:
+        """Of how many clauses nothing was seen, since the service refused with 429."""
+        return sum(result.was_left_out for result in self.results)
 
     def count(self, verdict: Verdict) -> int:
         return sum(result.verdict is verdict for result in self.results)
@@ -66,6 +75,7 @@ async def compare(
         results=tuple(results(findings, accepted=accepted)),
         requests=len(visit.client.answers),
         payments=len(visit.created) + len(visit.others),
+        refusal=visit.client.refusal,
     )
 
 
@@ -78,13 +88,15 @@ def without_looking() -> list[Finding]:
 
 async def found_by(check: Check, visit: Visit) -> list[Finding]:
     """What a check finds; of the clauses that it says nothing of, that they are unseen."""
-    reason = _NOT_SO_FAR
+    reason, is_rate_limited = _NOT_SO_FAR, False
     try:
         findings = await check.look(visit)
     except CannotSee as error:
         findings, reason = [], str(error)
+        is_rate_limited = isinstance(error, RateLimited)
     told = {finding.number for finding in findings}
-    rest = unseen(reason, *_rest((*check.states, *check.assumes), told))
+    numbers = _rest((*check.states, *check.assumes), told)
+    rest = unseen(reason, *numbers, is_rate_limited=is_rate_limited)
     return [_masked(one, visit) for one in (*findings, *rest)]
 
 

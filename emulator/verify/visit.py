@@ -10,7 +10,7 @@ from urllib.parse import quote
 from emulator import ids
 from emulator.domain.accounts import mask_key
 from emulator.verify.answers import JSON, Answer, Request
-from emulator.verify.client import CannotSee, Client
+from emulator.verify.client import CannotSee, Client, RateLimited
 
 PAYMENTS = "/v1/payments"
 _ROOT = "/v1/"
@@ -85,8 +85,13 @@ class Visit:
     def all_created(self) -> list[Created]:
         """What was created, if anything was. Raises CannotSee."""
         if not self.created:
-            raise CannotSee("no payment could be created")
+            raise self.without_payments("no payment could be created")
         return self.created
+
+    def without_payments(self, reason: str) -> CannotSee:
+        """Why there are too few payments to look at: the reason, or a 429 that is behind it."""
+        refusal = self.client.refusal
+        return CannotSee(reason) if refusal is None else RateLimited(refusal)
 
     @property
     def first(self) -> Created:

@@ -111,6 +111,24 @@ def summary_line(comparison: Comparison) -> str:
     return (
         f"{len(comparison.results)} clauses: {comparison.count(Verdict.HOLDS)} hold,"
         f" {len(drifts)} drift{note},"
-        f" {comparison.count(Verdict.UNSEEN)} unseen;"
+        f" {comparison.count(Verdict.UNSEEN)} unseen{_left_out_note(comparison)};"
         f" {comparison.requests} requests, {comparison.payments} payments created"
     )
+
+
+def incompleteness(comparison: Comparison) -> str | None:
+    """A line that says that a comparison is not complete, and why; None where it is."""
+    if comparison.refusal is None:
+        return None
+    left_out = f"{comparison.left_out} of {len(comparison.results)} clauses"
+    return (
+        f"the comparison is not complete: because of the rate limit {left_out} were not looked at;"
+        f" {comparison.refusal}"
+    )
+
+
+def _left_out_note(comparison: Comparison) -> str:
+    """How much of the contract a rate limit has kept from being looked at."""
+    if comparison.refusal is None:
+        return ""
+    return f" ({comparison.left_out} not looked at, since the service refused with 429: rate limit)"

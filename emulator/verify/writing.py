@@ -20,12 +20,15 @@ def comparison_json(comparison: Comparison) -> bytes:
         "key": comparison.key,
         "other_key": comparison.other_key,
         "has_drifted": comparison.has_drifted,
+        "is_complete": comparison.refusal is None,
+        "refusal": comparison.refusal,
         "counts": {
             "clauses": len(comparison.results),
             "holds": comparison.count(Verdict.HOLDS),
             "drift": len(drifts),
             "accepted": sum(one.is_accepted for one in drifts),
             "unseen": comparison.count(Verdict.UNSEEN),
+            "rate_limited": comparison.left_out,
             "requests": comparison.requests,
             "payments": comparison.payments,
         },
@@ -47,5 +50,6 @@ def _clause(result: Result) -> dict[str, Any]:
         "verdict": result.verdict.value,
         "drift_of": result.basis.value if is_drift else None,
         "is_accepted": result.is_accepted,
+        "is_rate_limited": result.is_rate_limited,
         "seen": result.seen,
     }

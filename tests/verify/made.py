@@ -21,10 +21,19 @@ DRIFTS: dict[str, dict[str, Any]] = {
 UNSEEN: dict[str, dict[str, Any]] = {
     "6.2": {"verdict": Verdict.UNSEEN, "seen": "it takes an address"}
 }
+REFUSAL = "429 came again after waiting for 60 s in all"
+LEFT_OUT: dict[str, dict[str, Any]] = {
+    "4.2.1": {"verdict": Verdict.UNSEEN, "seen": REFUSAL, "is_rate_limited": True},
+    "4.3.1": {"verdict": Verdict.UNSEEN, "seen": REFUSAL, "is_rate_limited": True},
+    # Another look has seen it.
+    "7.7": {"is_rate_limited": True},
+}
 ACCEPTED: dict[str, dict[str, Any]] = {"4.3.11": {**DRIFTS["4.3.11"], "is_accepted": True}}
 
 
-def comparison(changes: dict[str, dict[str, Any]] | None = None) -> Comparison:
+def comparison(
+    changes: dict[str, dict[str, Any]] | None = None, *, refusal: str | None = None
+) -> Comparison:
     """All clauses hold, but for those that are changed."""
     of_clause = changes or {}
     return Comparison(
@@ -35,4 +44,5 @@ def comparison(changes: dict[str, dict[str, Any]] | None = None) -> Comparison:
         results=tuple(replace(one, **of_clause.get(one.clause.number, {})) for one in HOLDS),
         requests=80,
         payments=12,
+        refusal=refusal,
     )

@@ -1,14 +1,16 @@
 """How a service is asked: what is waited for, and when it is given up."""
 
+import asyncio
+
 import pytest
 
 from emulator.verify.answers import Answer, Request
 from emulator.verify.client import (
-    LONGEST_PATIENCE_MS,
+    LONGEST_PATIENCE_S,
     MOST_LOST,
-    MOST_WAITS,
     CannotSee,
     Client,
+    RateLimited,
     Unreachable,
 )
 from emulator.verify.wire import NoAnswer, NoConnection
@@ -41,7 +43,8 @@ class Asking:
     def __init__(self, *answers: Answer | Exception) -> None:
         self.service = Service(*answers)
         self.wall = ImpatientWall(ManualWall())
-        self.client = Client(self.service, wall=self.wall)
+        self.told: list[int] = []
+        self.client = Client(self.service, wall=self.wall, tell=self.told.append)
 
     async def ask(self) -> int:
         return (await self.client.ask(ASKED)).status
@@ -56,13 +59,20 @@ OK = answered(200)
 
 
 async def test_a_429_is_waited_out_as_long_as_it_says() -> None:
-    it = Asking(answered(429, retry_after="3"), answered(429, retry_after="0"), OK)
+    it = Asking(answered(429, retry_after="3"), answered(429, retry_after="1"), OK)
     assert await it.ask() == 200
-    assert it.wall.waits_ms == [3_000, 0]
+    assert it.wall.waits_ms == [3_000, 1_000]
     assert [one.status for one in it.client.answers] == [429, 429, 200]
+    assert it.client.refusal is None
 
 
-@pytest.mark.parametrize("text", [None, "", "soon", "-1", "1.5", "²", "9" * 5_000])
+async def test_it_tells_that_it_waits_and_when_that_is_over() -> None:
+    it = Asking(answered(429, retry_after="12"), answered(429, retry_after="2"), OK)
+    await it.ask()
+    assert it.told == [12, 0, 2, 0]
+
+
+@pytest.mark.parametrize("text", [None, "", "0", "soon", "-1", "1.5", "²", "9" * 5_000])
 async def test_a_429_that_does_not_say_how_long_is_waited_out_for_a_second(
     text: str | None,
 ) -> None:
@@ -71,22 +81,54 @@ async def test_a_429_that_does_not_say_how_long_is_waited_out_for_a_second(
     assert it.wall.waits_ms == [1_000]
 
 
-async def test_nobody_waits_for_more_than_a_minute_in_all() -> None:
+@pytest.mark.parametrize("retry_after", ["0", "1", "2", "20", "60"])
+async def test_a_minute_in_all_is_waited_and_then_it_is_given_up(retry_after: str) -> None:
+    it = Asking(answered(429, retry_after=retry_after))
+    with pytest.raises(RateLimited) as raised:
+        await it.ask()
+    assert str(raised.value) == "429 came again after waiting for 60 s in all"
+    assert sum(it.wall.waits_ms) == 1_000 * LONGEST_PATIENCE_S
+    assert it.service.asked == len(it.wall.waits_ms) + 1
+
+
+async def test_a_wait_that_is_longer_than_what_is_left_is_not_begun() -> None:
     it = Asking(answered(429, retry_after="25"))
-    with pytest.raises(CannotSee, match="waiting for 60 s in all was not enough"):
+    with pytest.raises(RateLimited) as raised:
         await it.ask()
-    assert sum(it.wall.waits_ms) == 50_000 <= LONGEST_PATIENCE_MS
-    asked = it.service.asked
-    with pytest.raises(CannotSee, match="429"):
-        await it.ask()
-    assert it.service.asked == asked, "what is refused is not asked again and again"
+    assert (
+        str(raised.value)
+        == "429 came and asked to wait 25 s, and of 60 s in all only 10 s were left"
+    )
+    assert it.wall.waits_ms == [25_000, 25_000]
 
 
-async def test_nobody_asks_without_end() -> None:
-    it = Asking(answered(429, retry_after="0"))
-    with pytest.raises(CannotSee, match="429"):
+async def test_a_wait_of_more_than_a_minute_is_not_begun() -> None:
+    it = Asking(answered(429, retry_after="61"))
+    with pytest.raises(RateLimited, match="asked to wait 61 s, and of 60 s in all only 60 s"):
         await it.ask()
-    assert it.service.asked == MOST_WAITS
+    assert (it.wall.waits_ms, it.told) == ([], [])
+
+
+async def test_what_is_refused_is_not_asked_again_and_again() -> None:
+    it = Asking(answered(429, retry_after="61"), OK)
+    for _ in range(2):
+        with pytest.raises(RateLimited, match="asked to wait 61 s"):
+            await it.ask()
+    assert it.service.asked == 1
+
+
+async def test_two_who_are_refused_at_once_do_not_wait_the_same_second_twice() -> None:
+    """Else a minute in all would be over in less of it."""
+    it = Asking(*[answered(429, retry_after="20")] * 2, OK)
+    wall = ManualWall()
+    client = Client(it.service, wall=wall, tell=it.told.append)
+    both = asyncio.gather(client.ask(ASKED), client.ask(ASKED))
+    for _ in range(2):
+        await wall.waited_for()
+        assert it.told[-1] == 20
+        wall.move(20_000)
+    assert [one.status for one in await both] == [200, 200]
+    assert it.told == [20, 0, 20, 0]
 
 
 async def test_a_server_error_is_asked_once_more() -> None:

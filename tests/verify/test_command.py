@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 from click import ClickException
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from emulator.cli.commands import Mistake, cli
+from emulator.cli.verifying import Progress, Wanted, compared
 from emulator.domain.clauses import CLAUSES
 from tests.cli.processes import COMMAND, REPOSITORY, Server, environment, run, serving
 from tests.replay.test_command import on_a_terminal
-from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY
+from tests.verify.runs import ImpatientWall
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, ManualWall
 
 NOBODY = "http://127.0.0.1:1"
 KEYS = ("--key", TEST_KEY, "--other-key", OTHER_TEST_KEY)
@@ -32,11 +34,14 @@ def url(server: Server) -> str:
     return f"http://127.0.0.1:{server.api_port}"
 
 
+def invoked(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["verify", *arguments], standalone_mode=False)
+
+
 def verify(*arguments: str) -> tuple[int, str]:
     """The exit code and what is printed."""
-    ended = CliRunner().invoke(
-        cli, ["verify", *arguments], standalone_mode=False, catch_exceptions=False
-    )
+    ended = invoked(*arguments)
+    assert ended.exception is None, ended.exception
     assert ended.stderr == ""
     return ended.return_value, ended.stdout
 
@@ -109,6 +114,75 @@ def test_a_live_key_is_taken_only_from_who_knows(server: Server) -> None:
     assert told.startswith("flag --other-key: a live_ key processes real payments; ")
     code, _ = verify("--base-url", url(server), "--key", LIVE_KEY, "--i-know")
     assert code == 1
+
+
+def limited_key(server: Server, *, nth: int, retry_after_s: int) -> str:
+    """The key of an account whose nth request is refused with 429."""
+    account = server.request("POST", "/_emulator/accounts", {}).json
+    fault = {"when": {"nth": nth}, "then": {"status": 429, "retry_after": retry_after_s}}
+    key = str(account["test_key"])
+    assert server.request("POST", "/_emulator/faults", fault, key=key).status == 201
+    return key
+
+
+def test_what_was_not_asked_to_the_end_is_no_success(tmp_path: Path, server: Server) -> None:
+    written, report = tmp_path / "result.json", tmp_path / "report.html"
+    options = ("--json", str(written), "--report", str(report))
+    key = limited_key(server, nth=9, retry_after_s=61)
+    ended = invoked("--base-url", url(server), "--key", key, "--accept", "4.1.14", *options)
+    document = json.loads(written.read_bytes())
+    left_out = document["counts"]["rate_limited"]
+    assert left_out > 30
+    assert ended.return_value == 2
+    assert ended.stderr == (
+        f"payments-emulator: the comparison is not complete: because of the rate limit {left_out}"
+        f" of {len(CLAUSES)} clauses were not looked at;"
+        " 429 came and asked to wait 61 s, and of 60 s in all only 60 s were left\n"
+    )
+    assert (
+        f"({left_out} not looked at, since the service refused with 429: rate limit)"
+        in ended.stdout
+    )
+    assert document["is_complete"] is False
+    assert "The comparison is not complete" in report.read_text(encoding="utf-8")
+
+
+def test_a_drift_counts_also_where_not_all_was_looked_at(server: Server) -> None:
+    key = limited_key(server, nth=30, retry_after_s=61)
+    ended = invoked("--base-url", url(server), "--key", key)
+    assert ended.return_value == 1
+    assert "What drifts" in ended.stdout
+    assert ended.stderr.startswith("payments-emulator: the comparison is not complete: ")
+    key = limited_key(server, nth=30, retry_after_s=61)
+    accepted = invoked("--base-url", url(server), "--key", key, "--accept", "4.1.14")
+    assert (accepted.return_value, accepted.stderr) == (2, ended.stderr)
+
+
+def test_who_is_refused_at_once_has_nothing_to_compare(server: Server) -> None:
+    key = limited_key(server, nth=1, retry_after_s=61)
+    told = complaint("--base-url", url(server), "--key", key)
+    assert told == (
+        f"{url(server)}: 429 came and asked to wait 61 s, and of 60 s in all only 60 s were left"
+    )
+
+
+def test_at_a_terminal_it_is_told_that_it_waits(server: Server) -> None:
+    told: list[str] = []
+    wanted = Wanted(
+        base_url=url(server),
+        key=limited_key(server, nth=5, retry_after_s=12),
+        other_key=None,
+        accepted=frozenset(),
+        json=None,
+        report=None,
+    )
+    it = compared(wanted, wall=ImpatientWall(ManualWall()), progress=Progress(told.append))
+    assert it.refusal is None
+    lines = [text.removeprefix("\r\x1b[K") for text in told]
+    place = lines.index("waiting 12 s: the service said 429")
+    assert lines[place - 1].startswith("check ")
+    assert lines[place + 1] == lines[place - 1]
+    assert lines[-1] == ""
 
 
 @pytest.mark.parametrize("key", ["sk_test_1234", "TEST_demo_key", "", "demo"])

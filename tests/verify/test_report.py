@@ -14,7 +14,7 @@ from emulator.verify.running import Comparison
 from tests.checkout.browser.axe import axe_findings, bring_axe
 from tests.checkout.browsing import CHROMIUM, REPOSITORY, running_chromium
 from tests.replay.test_report import Page, colours_of, contrast
-from tests.verify.made import ACCEPTED, DRIFTS, UNSEEN, comparison
+from tests.verify.made import ACCEPTED, DRIFTS, LEFT_OUT, REFUSAL, UNSEEN, comparison
 
 PICTURES = REPOSITORY / "artifacts" / "verify"
 # Where a browser looks at it: how wide, and in the light or in the dark.
@@ -72,6 +72,23 @@ def test_what_drifts_stands_first_and_leads_to_its_clause() -> None:
         assert page(clean).all("nav") == []
 
 
+@pytest.mark.parametrize(
+    ("drifts", "told"), [({}, ("Not complete", "not complete")), (DRIFTS, ("Drift", "drift"))]
+)
+def test_what_is_not_complete_says_so_above_all(
+    drifts: dict[str, dict[str, object]], told: tuple[str, str]
+) -> None:
+    it = page(comparison(LEFT_OUT | drifts, refusal=REFUSAL))
+    title, chip = told
+    assert f"{title} · Verify report" in it.text
+    assert f"Verify report {chip}" in " ".join(it.text.split())
+    assert "2 not looked at, since the service refused with 429: rate limit" in it.text
+    assert (
+        f"The comparison is not complete: because of the rate limit 2 of {len(CLAUSES)}" in it.text
+    )
+    assert "not complete" not in page(comparison(drifts)).text
+
+
 def test_what_a_service_has_written_is_text_and_no_markup() -> None:
     script = "<script>alert(1)</script>"
     it = page(comparison({"4.1.4": {**DRIFTS["4.1.4"], "seen": f"`{script}` {script}"}}))
@@ -97,7 +114,7 @@ async def test_in_a_browser_it_fits_and_everybody_can_use_it(tmp_path: Path) -> 
     # The sections are alike: axe would take as many times as long for all of them.
     some = [one for one in whole.results if one.clause.section in {"2.1", "4.1", "4.3", "6"}]
     file = tmp_path / "report.html"
-    file.write_bytes(report(replace(whole, results=tuple(some))))
+    file.write_bytes(report(replace(whole, results=tuple(some), refusal=REFUSAL)))
     async with running_chromium() as browser:
         for width, scheme in LOOKS:
             assert await found_wrong(browser, file, width, scheme) == []

@@ -1,6 +1,5 @@
 """A run as a whole: what it asks, what it leaves behind, and what it comes to."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -9,9 +8,7 @@ from emulator.app.private import private_emulator
 from emulator.clock import SystemWall
 from emulator.domain.accounts import DEMO_TEST_KEY, OTHER_TEST_KEY, mask_key
 from emulator.domain.clauses import Basis
-from emulator.domain.clock_spec import parse_clock
 from emulator.domain.instants import parse_instant
-from emulator.domain.rate_limit import RateLimit
 from emulator.settings import Settings
 from emulator.verify.answers import cleaned
 from emulator.verify.checks import CHECKS
@@ -19,28 +16,16 @@ from emulator.verify.client import Client, Unreachable
 from emulator.verify.findings import Verdict
 from emulator.verify.hidden import HIDDEN
 from emulator.verify.preflight import NotTheService
-from emulator.verify.running import Comparison, compare
+from emulator.verify.running import compare
 from emulator.verify.visit import Visit, as_basic
 from emulator.verify.wire import HttpWire, NoConnection
+from tests.verify.comparing import comparison, verdicts
 from tests.verify.runs import Runs, running, unchanged
 from tests.verify.servers.creating import that_refuses_what_it_does_not_know
-from tests.verify.wrong import BASE_URL, Asked, Change, Reply, Serve, errors, refusal
+from tests.verify.wrong import BASE_URL, Asked, Reply, Serve, errors, refusal
 
 MOST_REQUESTS = 90
 MOST_PAYMENTS = 15
-
-
-async def comparison(
-    runs: Runs, change: Change = unchanged, *, accepted: Sequence[str] = ()
-) -> Comparison:
-    async with runs.accounts() as (key, other_key):
-        client = runs.client(change)
-        visit = Visit(client, key=key, other_key=other_key, stream=b"1" * 32)
-        return await compare(visit, began_at=0, accepted=frozenset(accepted))
-
-
-def verdicts(it: Comparison, verdict: Verdict) -> set[str]:
-    return {one.clause.number for one in it.results if one.verdict is verdict}
 
 
 async def test_over_real_sockets_everything_holds_that_can_be_seen() -> None:
@@ -145,29 +130,6 @@ async def test_where_few_payments_can_be_made_there_is_less_to_see() -> None:
         it = await comparison(runs, sparing)
     assert it.drifts == ()
     assert verdicts(it, Verdict.UNSEEN) - HIDDEN.keys() == {"4.3.3", "7.11", "7.12", "8.7"}
-
-
-async def test_a_rate_limit_is_waited_out_and_looked_at() -> None:
-    async with running(rate_limit=RateLimit(requests=10, period_ms=1_000)) as runs:
-        it = await comparison(runs)
-        waited_ms = sum(runs.wall.waits_ms)
-    assert it.drifts == ()
-    assert verdicts(it, Verdict.UNSEEN) == HIDDEN.keys() | {"7.12"}
-    assert 1_000 <= waited_ms <= 60_000
-
-
-async def test_where_waiting_does_not_help_the_rest_is_unseen() -> None:
-    """On a clock that stands a bucket stays empty."""
-    limit = RateLimit(requests=30, period_ms=1_000)
-    async with running(rate_limit=limit, clock=parse_clock("frozen@2026-01-01T00:00:00Z")) as runs:
-        it = await comparison(runs)
-        assert sum(runs.wall.waits_ms) <= 60_000
-    assert it.drifts == ()
-    [reason] = {
-        one.seen for one in it.results if one.clause.number in ("4.3.1", "9.1", "4.2.6")
-    } - {"the calls are answered under `/v1`"}
-    assert reason == "429 came, and waiting for 60 s in all was not enough"
-    assert verdicts(it, Verdict.HOLDS) >= {"5.4", "4.1.1", "7.11", "8.7"}
 
 
 async def test_a_drift_that_is_accepted_is_told_and_does_not_count() -> None:
@@ -285,7 +247,7 @@ class TestBeforeTheFirstCheck:
             (Reply(status=403, content=b"Forbidden"), " refuses the key test_"),
             (
                 refusal(429, "rate_limit_exceeded", retry_after="61"),
-                ": 429 came, and waiting for 60 s in all was not enough",
+                ": 429 came and asked to wait 61 s, and of 60 s in all only 60 s were left",
             ),
         ],
         ids=lambda value: str(value.status) if isinstance(value, Reply) else None,

@@ -6,9 +6,9 @@ import re
 import pytest
 
 from emulator.domain.clauses import CLAUSES, SECTIONS
-from emulator.verify.wording import Paint, comparison_lines, summary_line
+from emulator.verify.wording import Paint, comparison_lines, incompleteness, summary_line
 from emulator.verify.writing import comparison_json
-from tests.verify.made import ACCEPTED, DRIFTS, UNSEEN, comparison
+from tests.verify.made import ACCEPTED, DRIFTS, LEFT_OUT, REFUSAL, UNSEEN, comparison
 
 PLAIN = Paint(is_on=False)
 COUNT = len(CLAUSES)
@@ -56,6 +56,19 @@ def test_what_is_accepted_is_shown_as_such() -> None:
     )
 
 
+def test_what_a_rate_limit_has_left_out_is_counted() -> None:
+    it = comparison(LEFT_OUT | UNSEEN, refusal=REFUSAL)
+    assert comparison_lines(it, PLAIN, 100)[-1] == (
+        f"{COUNT} clauses: {COUNT - 3} hold, 0 drift, 3 unseen (2 not looked at, since the service"
+        " refused with 429: rate limit); 80 requests, 12 payments created"
+    )
+    assert incompleteness(it) == (
+        "the comparison is not complete: because of the rate limit"
+        f" 2 of {COUNT} clauses were not looked at; 429 came again after waiting for 60 s in all"
+    )
+    assert incompleteness(comparison(DRIFTS | UNSEEN)) is None
+
+
 @pytest.mark.parametrize("width", [20, 40, 75, 76, 80, 100, 200])
 def test_lines_are_as_wide_as_the_terminal(width: int) -> None:
     told = lines(DRIFTS, width)
@@ -85,12 +98,15 @@ def test_the_json_has_a_stable_shape() -> None:
         "key": "test_de…key",
         "other_key": None,
         "has_drifted": True,
+        "is_complete": True,
+        "refusal": None,
         "counts": {
             "clauses": COUNT,
             "holds": COUNT - 4,
             "drift": 3,
             "accepted": 0,
             "unseen": 1,
+            "rate_limited": 0,
             "requests": 80,
             "payments": 12,
         },
@@ -107,6 +123,7 @@ def test_the_json_has_a_stable_shape() -> None:
         "verdict": "drift",
         "drift_of": "assumed",
         "is_accepted": False,
+        "is_rate_limited": False,
         "seen": "oldest first",
     }
     of_drifts = {one["number"]: one["drift_of"] for one in clauses if one["drift_of"]}
@@ -117,3 +134,14 @@ def test_the_json_of_a_drift_that_is_accepted_says_so() -> None:
     document = json.loads(comparison_json(comparison(ACCEPTED)))
     assert document["has_drifted"] is False
     assert (document["counts"]["drift"], document["counts"]["accepted"]) == (1, 1)
+
+
+def test_the_json_of_what_is_not_complete_says_so() -> None:
+    document = json.loads(comparison_json(comparison(LEFT_OUT | UNSEEN, refusal=REFUSAL)))
+    assert (document["has_drifted"], document["is_complete"]) == (False, False)
+    assert document["refusal"] == REFUSAL
+    assert (document["counts"]["unseen"], document["counts"]["rate_limited"]) == (3, 2)
+    limited = {
+        one["number"]: one["verdict"] for one in document["clauses"] if one["is_rate_limited"]
+    }
+    assert limited == {"4.2.1": "unseen", "4.3.1": "unseen", "7.7": "holds"}

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from itertools import pairwise
 
 from emulator.verify.answers import Answer, shown
 from emulator.verify.client import retry_after_s
@@ -54,6 +53,8 @@ async def _error_objects(visit: Visit) -> Findings:
 
 async def _members_of_errors(visit: Visit) -> Findings:
     errors = [one for one in _errors(visit) if one.error]
+    if not errors:
+        return unseen("no refusal has an `error`", "7.2", "7.3", "7.4")
     findings: Findings = []
     for number, name in (("7.2", "code"), ("7.3", "message")):
         wrong = next((one for one in errors if not _is_text(one.error.get(name))), None)
@@ -111,19 +112,20 @@ async def _too_many_requests(visit: Visit) -> Findings:
 
 async def _server_errors(visit: Visit) -> Findings:
     """A 5xx is asked once more; if it comes again, there is more to it than the contract says."""
-    answers = visit.answers
-    failed = [one for one in answers if one.status >= 500]
-    if not failed:
-        return unseen("there was none", "7.12")
-    twice = [
-        one
-        for one, again in pairwise(answers)
-        if one.status >= 500 and again.status >= 500 and one.request is again.request
-    ]
-    seen = f"{len(failed)}, served when asked again"
-    if twice:
-        seen = f"{twice[0].told} of {twice[0].request.method}, and again when asked again"
-    return judged(not twice, seen, "7.12")
+    # By their requests: between the two answers may be a 429, or the answer to another request.
+    failed: dict[int, list[Answer]] = {}
+    for one in visit.answers:
+        if one.status >= 500:
+            failed.setdefault(id(one.request), []).append(one)
+    twice = next((answers[0] for answers in failed.values() if len(answers) > 1), None)
+    if twice is not None:
+        seen = f"{twice.told} of {twice.request.method}, and again when asked again"
+        return judged(False, seen, "7.12")
+    last = {id(one.request): one.status for one in visit.answers}
+    served = [request for request in failed if last[request] < 500 and last[request] != 429]
+    if not served:
+        return unseen("there was no other answer to it" if failed else "there was none", "7.12")
+    return judged(True, f"{len(served)}, served when asked again", "7.12")
 
 
 CHECKS = (

@@ -111,6 +111,7 @@ async def _without_the_rest(visit: Visit) -> Findings:
     if not answer.is_success:
         return findings
     payment = answer.members
+    findings += judged(answer.status == 201, answer.told, "4.1.16", "7.6")
     is_new = payment.get("id") not in {one.id for one in created}
     findings += judged(is_new, "two payments, two ids" if is_new else "one id twice", "2.1.1")
     urls = {one.payment.get("checkout_url") for one in created}
@@ -156,7 +157,7 @@ CHECKS = (
     Check(look=_its_own_expiry, states=("4.1.11",)),
     Check(
         look=_without_the_rest,
-        states=("1.4", "2.1.1", "2.1.8", "4.1.12", "8.3", "8.4"),
+        states=("1.4", "2.1.1", "2.1.8", "4.1.12", "4.1.16", "7.6", "8.3", "8.4"),
         assumes=("2.1.11", "4.1.13"),
     ),
     Check(look=_with_an_unknown_parameter, assumes=("4.1.14",)),

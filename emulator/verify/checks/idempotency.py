@@ -63,7 +63,7 @@ async def _after_a_refusal(visit: Visit) -> Findings:
 
 
 async def _of_another_account(visit: Visit) -> Findings:
-    first, other = _first(visit), visit.other_accounts_key
+    other, first = visit.other_accounts_key, _first(visit)
     answer = await visit.create(first.body, key=other)
     is_own = answer.is_success and answer.members.get("id") != first.id
     seen = f"the same key of another account: {answer.told}"

@@ -115,7 +115,7 @@ def _payments(visit: Visit) -> list[Payment]:
             answered = answer.payments if "data" in answer.members else [answer.members]
             different |= {repr(one): one for one in answered}
     if not different:
-        raise CannotSee("no payment was seen")
+        raise visit.without_payments("no payment was seen")
     return list(different.values())
 
 

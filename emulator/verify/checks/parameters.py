@@ -138,7 +138,7 @@ def _check_of_amount(wrong: Wrong) -> Check:
         findings = refused(
             answer, wrong.what, code=None, states=wrong.states, assumes=wrong.assumes
         )
-        if answer.status == 400:
+        if answer.is_refusal:
             findings += judged(answer.code == wrong.code, seen, "4.1.18")
         return findings + named(answer, wrong.param, wrong.what, FIELD, "4.1.17")
 

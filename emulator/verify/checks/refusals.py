@@ -37,9 +37,11 @@ def refused(
 
 
 def named(answer: Answer, param: str, what: str, *numbers: str) -> Findings:
-    """Whether a 400 names its field; another answer names none."""
-    if answer.status != 400:
+    """Whether a field is refused with 400 and named; where it is taken, nothing is told."""
+    if answer.is_success:
         return []
+    if answer.status != 400:
+        return judged(False, f"{what}: {answer.told}", *numbers)
     found = answer.error.get("param")
     # `methods[0]` and `metadata.pair` tell it, too.
     is_told = isinstance(found, str) and found.startswith((f"{param}.", f"{param}["))

@@ -8,6 +8,7 @@ from tests.verify.wrong import (
     PAYMENTS,
     Asked,
     Change,
+    MakeChange,
     Reply,
     Serve,
     answering,
@@ -132,18 +133,21 @@ async def oldest_first(asked: Asked, serve: Serve) -> Reply:
     return answer.saying({"data": data[start:end], "has_more": has_more, "next_cursor": cursor})
 
 
-def whose_cursors_are_those_it_gave() -> Change:
-    given: set[str] = set()
+def whose_cursors_are_those_it_gave(status: int) -> MakeChange:
+    def make() -> Change:
+        given: set[str] = set()
 
-    async def change(asked: Asked, serve: Serve) -> Reply:
-        if asked.is_list and asked.query.get("after", "") not in {"", *given}:
-            return refusal(400, "invalid_cursor", "after")
-        answer = await serve(asked)
-        if asked.is_list and answer.status == 200 and answer.json["next_cursor"]:
-            given.add(answer.json["next_cursor"])
-        return answer
+        async def change(asked: Asked, serve: Serve) -> Reply:
+            if asked.is_list and asked.query.get("after", "") not in {"", *given}:
+                return refusal(status, "invalid_cursor", "after")
+            answer = await serve(asked)
+            if asked.is_list and answer.status == 200 and answer.json["next_cursor"]:
+                given.add(answer.json["next_cursor"])
+            return answer
 
-    return change
+        return change
+
+    return make
 
 
 def empty_for(*codes: str) -> Any:
@@ -223,7 +227,12 @@ SERVERS = (
     ),
     server("lists the oldest first", once(oldest_first), assumes=("4.3.11",)),
     server("ignores after", ignoring("after"), "4.3.4", "4.3.10", assumes=("4.3.13", "5.5")),
-    server("takes only its own cursors", whose_cursors_are_those_it_gave, assumes=("4.3.4",)),
+    server("takes only its own cursors", whose_cursors_are_those_it_gave(400), assumes=("4.3.4",)),
+    server(
+        "finds only its own cursors",
+        whose_cursors_are_those_it_gave(404),
+        assumes=("4.3.4", "4.3.13", "5.5"),
+    ),
     server("has no wrong cursor", empty_for("invalid_cursor"), assumes=("4.3.13", "5.5")),
     server("takes cursors of others", empty_for_a_cursor_of_others, assumes=("5.5",)),
     server(

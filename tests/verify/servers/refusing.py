@@ -77,6 +77,15 @@ def answering_with(status: int, *codes: str) -> Any:
     return answering(edit)
 
 
+def no_400(status: int) -> Any:
+    """Every bad request with another status."""
+
+    def edit(_: Asked, reply: Reply) -> Reply:
+        return reply.with_status(status) if reply.status == 400 else reply
+
+    return answering(edit)
+
+
 async def where_every_path_leads_somewhere(asked: Asked, serve: Serve) -> Reply:
     answer = await serve(asked)
     is_it = asked.path == "/v1/no_such_call"
@@ -147,10 +156,19 @@ def as_text(asked: Asked, reply: Reply) -> Reply:
 
 
 _EVERY_400 = ("4.1.17", "7.7")
+# What the contract says of a field, and what we have assumed of it.
+_EVERY_FIELD = {number for wrong in WRONG for number in wrong.states}
+_EVERY_GUESS = {number for wrong in WRONG for number in wrong.assumes} - _EVERY_FIELD
+_NO_400 = (*_EVERY_FIELD, *_EVERY_400)
+_BODIES = ("4.0.1", "4.0.2")
+_NO_400_HERE = (*_EVERY_GUESS, "4.3.13", "4.3.2", "5.5", "8.5")
 
 SERVERS = (
     *(taking(param) for param in RIGHT),
     server("takes any media type", asking(whatever_the_type), "4.0.1"),
+    server("says 422 of all", no_400(422), *_NO_400, assumes=("1.3", *_BODIES, *_NO_400_HERE)),
+    server("says 404 of all", no_400(404), *_NO_400, assumes=(*_BODIES, *_NO_400_HERE)),
+    server("fails at it", no_400(500), *_NO_400, *_BODIES, "1.1", "7.12", assumes=_NO_400_HERE),
     server("says 415", answering_with(415, "unsupported_content_type"), assumes=("1.3", "4.0.1")),
     server("takes half a body", asking(whatever_the_end), "1.1", "4.0.2"),
     server("says 422 of no JSON", answering_with(422, "invalid_json"), assumes=("1.3", "4.0.2")),
@@ -174,6 +192,12 @@ SERVERS = (
         "2.3.1",
         "7.1",
         assumes=("7.13",),
+    ),
+    server(
+        "has errors of text",
+        errors(lambda one: one["message"]),
+        *("2.3.1", "7.1", "4.1.18", *_EVERY_400),
+        assumes=("7.10", "7.13"),
     ),
     server(
         "has faults, not errors",
