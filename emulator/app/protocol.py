@@ -19,7 +19,7 @@ from emulator.domain.errors import MalformedHttp, Refusal, UnknownRoute
 
 LARGEST_HEAD_BYTES = 64 * 1024
 
-_ADDRESS_NOT_ENCODED = re.compile(rb"[A-Z]+ [^\r\n]*[^ -~][^\r\n]* HTTP/1\.[01]\r\n")
+_NOT_IN_AN_ADDRESS = re.compile(rb"[^!-~]")
 _REQUEST_LINE = re.compile(rb"([A-Za-z-]{1,32}) (/[!-~]*) HTTP/1\.[01]\r\n")
 
 
@@ -126,6 +126,14 @@ def _end(cycle: RequestResponseCycle) -> None:
     cycle.on_response()
 
 
+def _has_bare_address(request: bytes) -> bool:
+    """Whether the address in a request line has characters that belong percent-encoded."""
+    method, _, rest = request.partition(b"\r\n")[0].partition(b" ")
+    address, _, version = rest.rpartition(b" ")
+    is_request = method.isalpha() and version.startswith(b"HTTP/1.")
+    return is_request and _NOT_IN_AN_ADDRESS.search(address) is not None
+
+
 class Protocol(HttpToolsProtocol):
     """One connection."""
 
@@ -161,7 +169,7 @@ class Protocol(HttpToolsProtocol):
 
         A verb that HTTP does not know is a route that the contract does not have.
         """
-        if _ADDRESS_NOT_ENCODED.match(self._latest):
+        if _has_bare_address(self._latest):
             msg = "The address has characters that must be percent-encoded."
         refusal: Refusal = MalformedHttp(msg)
         line = _REQUEST_LINE.match(self._latest)

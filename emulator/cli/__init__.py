@@ -49,19 +49,18 @@ def _run() -> int:
         for line in _lines(error):
             click.echo(f"{PROGRAM}: {line}", err=True)
         return error.exit_code if isinstance(error, Mistake) else 2
-    except OSError as error:  # of what click prints by itself, its help say
-        click.echo(f"{PROGRAM}: {_unprinted(error)}", err=True)
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # Of what click prints by itself, its help say.
+        from emulator.cli.telling import stop_printing, unprinted
+
+        stop_printing()
+        click.echo(f"{PROGRAM}: {unprinted(error)}", err=True)
         return 2
     except click.Abort:
         return _INTERRUPTED
     return result if isinstance(result, int) else 0
-
-
-def _unprinted(error: OSError) -> str:
-    from emulator.cli.telling import stop_printing
-
-    stop_printing()
-    return f"cannot print: {error.strerror}"
 
 
 def _take_standard_descriptors() -> None:

@@ -38,7 +38,7 @@ class Mistake(click.ClickException):
 
 
 class Unhealthy(Mistake):
-    """What `health` knows of but one code for: the server does not answer, or where is it?"""
+    """The server does not answer, or nobody knows where it is: `health` has one code for both."""
 
     exit_code = 1
 

@@ -32,7 +32,12 @@ def write(text: str) -> None:
     except OSError as error:
         stop_printing()
         if error.errno not in _NOBODY_READS:
-            mistake(f"cannot print: {error.strerror}")
+            mistake(unprinted(error))
+
+
+def unprinted(error: OSError) -> str:
+    """What to say where printing has failed."""
+    return f"cannot print: {error.strerror}"
 
 
 def stop_printing() -> None:

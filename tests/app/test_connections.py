@@ -111,6 +111,12 @@ def test_what_is_no_http_is_answered_400_in_the_contract_s_form(
     assert_unharmed(server)
 
 
+@pytest.mark.parametrize("path", ["/v1/payments?note=ሰላም", "/v1/payments?note=a b"])
+def test_an_address_that_is_not_percent_encoded_is_said_to_be_so(server: Server, path: str) -> None:
+    answer = raw(server, f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    assert b"The address has characters that must be percent-encoded." in answer
+
+
 def test_a_body_that_is_declared_huge_is_refused_before_it_is_sent(server: Server) -> None:
     answer = raw(server, create_request(b"", length=10_000_000_000))
     assert answer.startswith(b"HTTP/1.1 400 ")

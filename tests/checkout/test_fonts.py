@@ -126,8 +126,8 @@ def test_a_font_says_whose_it_is_and_under_which_licence(name: str) -> None:
     assert names.getDebugName(14) == "http://scripts.sil.org/OFL"
 
 
-# In CI a missing source is a failure.
 @pytest.mark.interop
+# In CI a missing source is a failure.
 @pytest.mark.skipif(
     not (os.environ.get("CI") or all(weight.source.is_file() for weight in Weight)),
     reason="Noto Sans Ethiopic is not on this machine",

@@ -32,10 +32,10 @@ from tests.cli.processes import (
 from tests.world import TEST_KEY
 
 # The only speed that tests assert: it is a promise to the user (design, section 2). An idle
-# machine needs a tenth of it; four times of it leaves a busy one some air, while what would break
-# the promise in earnest, waiting for a client, takes many seconds.
+# machine needs a tenth of it; twice of it leaves a busy one some air, while what would break the
+# promise in earnest, waiting for a client, takes seconds.
 PROMISED_MS = 500
-ENDS_WITHIN_MS = 4 * PROMISED_MS
+ENDS_WITHIN_MS = 2 * PROMISED_MS
 
 SIGNALS = [signal.SIGTERM, signal.SIGINT]
 HEAD = (

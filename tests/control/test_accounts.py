@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from emulator.domain.accounts import is_well_formed_key
 from tests.control import refusal
 from tests.world import OTHER_TEST_KEY, START, TEST_KEY, World, headers, world
@@ -245,3 +247,11 @@ async def test_concurrent_resets_of_all_do_not_trip_over_each_other(emulator: Wo
     )
     assert [response.status_code for response in responses] == [204] * 4 + [201] * 4
     await created(emulator)
+
+
+@pytest.mark.parametrize("length", [101, 201])
+async def test_whoever_gives_too_long_a_name_is_told_the_limit(
+    emulator: World, length: int
+) -> None:
+    response = await emulator.control("POST", "/accounts", {"name": "x" * length})
+    assert response.json()["error"]["message"] == "Expected at most 100 characters."

@@ -472,7 +472,7 @@ def test_a_history_is_recorded_and_played_again(tmp_path: Path, server: Server) 
     assert code == 0, printed
 
 
-def test_who_is_no_emulator_is_not_waited_for_long(server: Server) -> None:
+def test_who_is_no_emulator_is_asked_for_no_recording(server: Server) -> None:
     assert complaint("record", "--url", f"http://127.0.0.1:{server.checkout_port}") == (
         f"no emulator answers at http://127.0.0.1:{server.checkout_port}: status 404 from"
         " /_emulator/health"
