@@ -101,6 +101,12 @@ class World:
         assert response.status_code == 200, response.text
         return dict(response.json())
 
+    async def payments(self, key: str = TEST_KEY) -> list[dict[str, Any]]:
+        """The newest payments of an account and mode."""
+        response = await self.api.get("/v1/payments?limit=100", headers=headers(key))
+        assert response.status_code == 200, response.text
+        return list(response.json()["data"])
+
     async def control(
         self, method: str, path: str, body: Any = None, key: str = TEST_KEY
     ) -> httpx.Response:

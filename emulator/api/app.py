@@ -112,9 +112,12 @@ class PaymentsApi:
             exchange.owner, exchange.generation = owner, owner.account.generation
             reply = await self._reply(exchange, owner)
         except Refusal as refusal:
-            reply = Reply(status_of(refusal), error_body(refusal), error_headers(refusal))
+            reply = _refused(refusal)
         except ClientGone:
-            reply = CutReply(NOBODY_THERE, b"", [], cut_at=None)
+            if line is not None and line.body_error is not None:
+                reply = _refused(line.body_error)
+            else:
+                reply = CutReply(NOBODY_THERE, b"", [], cut_at=None)
         except NotReady:
             # At the very end; the contract's statuses have no 503.
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
@@ -242,6 +245,10 @@ class PaymentsApi:
         objection = self._objection(odd)
         if objection is not None:
             raise objection
+
+
+def _refused(refusal: Refusal) -> Reply:
+    return Reply(status_of(refusal), error_body(refusal), error_headers(refusal))
 
 
 def _request(scope: Scope) -> str:

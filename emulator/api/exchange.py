@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from emulator.api.bodies import read_body
 from emulator.api.oddities import Oddity, slugs_of
-from emulator.domain.errors import RequestTooLarge
+from emulator.domain.errors import Refusal, RequestTooLarge
 from emulator.engine.accounts import Owner
 from emulator.engine.journal import ENTRY_BYTES
 
@@ -29,6 +29,9 @@ _FIRST_ERROR = 400
 
 class Line(Protocol):
     """The connection that a request came on."""
+
+    # Why the rest of the request's body cannot be read, although the client is still there.
+    body_error: Refusal | None
 
     def reply(self, status: int, headers: list[Header], body: bytes) -> None:
         """Write a whole response in one go."""

@@ -131,7 +131,11 @@ class Gateway:
         line: Line | None = scope.pop(LINE, None)
         path = scope["path"]
         is_contract = path.startswith("/v1/") or path == "/v1"
-        if is_contract and scope["server"][1] != self._checkout_port:
+        if line is not None and line.body_error is not None:
+            response = _Response(self.next_request_id(), send, line)
+            await _refuse(response.send, line.body_error)
+            status = response.status
+        elif is_contract and scope["server"][1] != self._checkout_port:
             status = await self._api.answer(scope, receive, send, line=line, started_ms=started_ms)
         else:
             status = await self._route(scope, receive, send, line)
@@ -147,10 +151,10 @@ class Gateway:
         try:
             await self._dispatch(scope, receive, response.send)
         except Refusal as refusal:
-            body = error_body(refusal)
-            await _answer(response.send, status_of(refusal), body, *error_headers(refusal))
+            await _refuse(response.send, refusal)
         except ClientGone:
-            pass  # Nobody is left to be answered.
+            if line is not None and line.body_error is not None:
+                await _refuse(response.send, line.body_error)
         except Exception:
             logger.exception("%s %s failed", scope["method"], _shown(scope))
             if not response.is_begun:
@@ -169,6 +173,11 @@ class Gateway:
             await self._control(scope, receive, send)
         else:
             raise UnknownRoute(method, path)
+
+
+async def _refuse(send: Send, refusal: Refusal) -> None:
+    body = error_body(refusal)
+    await _answer(send, status_of(refusal), body, *error_headers(refusal))
 
 
 async def _answer(send: Send, status: int, body: bytes, *more: Header) -> None:

@@ -1,129 +1,311 @@
-"""HTTP on one connection: uvicorn's protocol, with one write a turn and errors in our form."""
+"""HTTP/1.1 on one connection: uvicorn's protocol, with limits and with errors in our form.
+
+It differs from uvicorn's protocol in this:
+- an `Upgrade` header is ignored, and the body of its request is read (RFC 9110, section 7.8);
+- input that is not HTTP gets an error object, after the responses to the requests before it;
+- heads, trailers and chunk extensions are limited in size, incomplete requests in time;
+- while a client does not read its responses, its further requests wait;
+- a response is one write.
+"""
 
 import asyncio
 import re
-import sys
 from typing import Any
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import (
-    STATUS_LINE,
-    HttpToolsProtocol,
-    RequestResponseCycle,
-)
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from emulator.api.errors import error_body
-from emulator.api.exchange import LINE, Header
+from emulator.api.exchange import LINE
 from emulator.app.gateway import Gateway
+from emulator.app.responses import JoinedWrites, RequestConnection
+from emulator.clock import Wall
 from emulator.domain.errors import MalformedHttp, Refusal, UnknownRoute
 
-LARGEST_HEAD_BYTES = 64 * 1024
+MAX_HEAD_BYTES = 64 * 1024
+# Real time. The contract has no status for a request that never ends, so it gets no response.
+MAX_HEAD_MS = 30_000
+MAX_BODY_MS = 60_000
+# How long a client may read nothing of a response that waits for it.
+MAX_UNREAD_MS = 60_000
+# How long a client may go on sending after the error that ends the connection.
+MAX_LINGER_MS = 2_000
+
+# Where in a message the parser is. Not an Enum: each request changes it three times.
+_BETWEEN, _IN_HEAD, _IN_BODY = range(3)
+_ADDED_PER_HEADER = len(": \r\n")
+_FRAMING_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
+_MAX_REQUEST_LINE_BYTES = 8 * 1024
 
 _NOT_IN_AN_ADDRESS = re.compile(rb"[^!-~]")
 _REQUEST_LINE = re.compile(rb"([A-Za-z-]{1,32}) (/[!-~]*) HTTP/1\.[01]\r\n")
+_ABSOLUTE_FORM = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 
 
-class JoinedWrites:
-    """A transport that joins the head and the body of a response into one write.
+class Protocol(HttpToolsProtocol):
+    """One connection. `wall` supplies the real time that its limits are measured with."""
 
-    uvicorn writes the head and the body of a response apart, which costs a system call and a
-    packet more than they need: a fifth of a retrieve.
-    """
+    def __init__(self, *args: Any, wall: Wall, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._wall = wall
+        self._place = _BETWEEN
+        # The first bytes of the message in progress, where they are known.
+        self._start = b""
+        # What has arrived since the last part of a body, or the start of the message.
+        self._framing_bytes = 0
+        self._head_bytes = 0
+        self._has_progressed = False
+        self._is_replaying_head = False
+        self._has_held_back = False
+        # Written when all requests before it have been answered.
+        self._final_response = b""
+        self._has_ended = False
+        self._deadline_ms: float | None = None
+        self._unread_bytes = 0
+        self._unread_since_ms = 0.0
+        self._line: RequestConnection | None = None
 
-    __slots__ = ("_held", "_loop", "_transport")
+    # What the transport calls.
 
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self._loop = asyncio.get_running_loop()
-        self._held = b""
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._transport = JoinedWrites(transport)
+        super().connection_made(self._transport)  # type: ignore[arg-type]
+        self._deadline_ms = self._wall.monotonic_ms() + MAX_HEAD_MS
 
-    def write(self, data: bytes) -> None:
-        """Hold a head until its body comes, or until the end of the turn."""
-        if self._held:
-            data, self._held = self._held + data, b""
-        elif data.startswith(b"HTTP/1.1 "):
-            self._held = data
-            self._loop.call_soon(self._flush)
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._line = None  # It refers to this object.
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._has_ended:
             return
-        if not self._transport.is_closing():
-            self._transport.write(data)
+        self._unset_keepalive_if_required()
+        self._has_progressed = False
+        if self._place == _BETWEEN:
+            self._start = data
+            self._framing_bytes = 0
+        elif 0 < len(self._start) < _MAX_REQUEST_LINE_BYTES:
+            self._start += data
+        try:
+            self._parse(data)
+            self._check_framing(len(data))
+        except (httptools.HttpParserError, MalformedHttp) as error:
+            self._refuse(error)
+            return
+        if self._deadline_ms is None and not self._is_idle():
+            self._deadline_ms = self._wall.monotonic_ms() + self._limit_ms()
 
-    def write_now(self, data: bytes) -> None:
-        """Write what is whole already."""
-        self._flush()
-        if not self._transport.is_closing():
-            self._transport.write(data)
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._has_held_back:
+            self._has_held_back = False
+            self.on_response_complete()
+
+    def check_progress(self, now_ms: float) -> None:
+        """Close the connection if its client has made no progress for too long.
+
+        Called about once a second, with the monotonic time.
+        """
+        unread = self.transport.get_write_buffer_size()
+        if unread == 0 or unread != self._unread_bytes:
+            self._unread_bytes, self._unread_since_ms = unread, now_ms
+        elif now_ms - self._unread_since_ms >= MAX_UNREAD_MS:
+            self.transport.abort()
+        if self._deadline_ms is None or now_ms < self._deadline_ms:
+            return
+        is_our_turn = self.flow.read_paused or (self._place != _IN_BODY and self._is_answering())
+        if is_our_turn and not self._has_ended:
+            self._deadline_ms = now_ms + self._limit_ms()
+        elif unread == 0:
+            self.transport.abort()
 
     def close(self) -> None:
-        self._flush()
-        self._transport.close()
-
-    def _flush(self) -> None:
-        data, self._held = self._held, b""
-        if data and not self._transport.is_closing():
-            self._transport.write(data)
-
-    def __getattr__(self, name: str) -> Any:
-        """All else is the transport's own."""
-        return getattr(self._transport, name)
-
-
-class _Line:
-    """The connection of one request; it leaves uvicorn's cycle as its own `send` would.
-
-    That looks at each header twice, in case an application made one up; ours come from us.
-    """
-
-    __slots__ = ("_cycle", "_transport")
-
-    def __init__(self, transport: JoinedWrites, cycle: RequestResponseCycle) -> None:
-        self._transport = transport
-        self._cycle = cycle
-
-    def reply(self, status: int, headers: list[Header], body: bytes) -> None:
-        cycle = self._cycle
-        if cycle.disconnected:
-            return
-        if cycle.scope["method"] == "HEAD":
-            body = b""
-        self._transport.write_now(_written(cycle, status, headers, body))
-        if not cycle.keep_alive:
+        """Close the connection when what has been written is sent."""
+        if self._place == _IN_BODY:
+            self._has_ended = True
+            self._end(b"")
+        else:
             self._transport.close()
-        _end(cycle)
 
-    def break_off(self, status: int, headers: list[Header], part: bytes) -> None:
-        if self._cycle.disconnected:
+    # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        if self._is_replaying_head:
             return
-        self._cycle.keep_alive = False
-        self._transport.write_now(_written(self._cycle, status, headers, part))
-        self._transport.close()
-        _end(self._cycle)
+        self._place = _IN_HEAD
+        self._head_bytes = 0
+        self._has_progressed = True
+        self._deadline_ms = None
+        super().on_message_begin()
 
-    def hang_up(self) -> None:
-        if self._cycle.disconnected:
+    def on_url(self, url: bytes) -> None:
+        if not self._is_replaying_head:
+            self._head_bytes += len(url)
+            self.url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._is_replaying_head:
             return
-        self._cycle.keep_alive = False
-        self._transport.abort()
-        _end(self._cycle)
+        self._head_bytes += len(name) + len(value) + _ADDED_PER_HEADER
+        if self._head_bytes > MAX_HEAD_BYTES:
+            raise _too_large(self._place)
+        if self._place == _IN_BODY:
+            return  # Trailers may be ignored (RFC 9110, section 6.5.1).
+        name = name.lower()
+        self.headers.append((name, value))
+        if name == b"expect":
+            self.expect_100_continue = value.lower() == b"100-continue"
+
+    def on_headers_complete(self) -> None:
+        if self._is_replaying_head:
+            return
+        self._place = _IN_BODY
+        self._head_bytes = 0
+        self._has_progressed = True
+        self._start = b""
+        self._deadline_ms = None
+        if not self.url.startswith(b"/"):
+            self.url = _origin_form(self.url)
+        super().on_headers_complete()
+        self._line = RequestConnection(self, self._transport, self.cycle)
+        self.scope[LINE] = self._line  # type: ignore[literal-required]
+
+    def on_body(self, body: bytes) -> None:
+        self._has_progressed = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if self.parser.should_upgrade():
+            return  # It has not looked for a body; `_ignore_upgrade` does.
+        self._place = _BETWEEN
+        self._has_progressed = True
+        self._deadline_ms = None
+        self._start = b""
+        super().on_message_complete()
+
+    # What a response calls when it is written.
+
+    def on_response_complete(self) -> None:
+        if self._final_response and not self._is_answering():
+            self._end(self._final_response)
+        elif self.flow.write_paused and not self.transport.is_closing():
+            self._has_held_back = True
+            self.flow.pause_reading()
+        else:
+            super().on_response_complete()
+
+    def _parse(self, data: bytes) -> None:
+        rest: bytes | memoryview = data
+        while rest:
+            try:
+                self.parser.feed_data(rest)
+                return
+            except httptools.HttpParserUpgrade as pause:
+                rest = memoryview(rest)[pause.args[0] :]
+            self._ignore_upgrade()
+
+    def _ignore_upgrade(self) -> None:
+        """Continue after a head with an `Upgrade` header as if it had none.
+
+        The parser would hand over the connection there. A new one reads the body: it gets a head
+        that has the same framing.
+        """
+        head = [b"POST / HTTP/%s\r\n" % self.scope["http_version"].encode()]
+        for name, value in self.headers:
+            if name in _FRAMING_HEADERS:
+                head.append(b"%s: %s\r\n" % (name, value))
+        if not self.parser.should_keep_alive():
+            head.append(b"connection: close\r\n")
+        head.append(b"\r\n")
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self._is_replaying_head = True
+        try:
+            self.parser.feed_data(b"".join(head))
+        finally:
+            self._is_replaying_head = False
+
+    def _check_framing(self, received: int) -> None:
+        """Limit what arrives without being a part of a body. Raises MalformedHttp."""
+        if self._has_progressed and not self._start:
+            self._framing_bytes = 0
+            return
+        self._framing_bytes += received
+        if self._framing_bytes > MAX_HEAD_BYTES:
+            raise _too_large(self._place)
+
+    def _is_answering(self) -> bool:
+        return self._line is not None and not self.cycle.response_complete
+
+    def _is_idle(self) -> bool:
+        """Whether the client is not expected to send anything now."""
+        is_kept_alive = self.timeout_keep_alive_task is not None
+        return self._place == _BETWEEN and (is_kept_alive or self._is_answering())
+
+    def _limit_ms(self) -> int:
+        if self._place == _BETWEEN:
+            return self.timeout_keep_alive * 1_000
+        return MAX_BODY_MS if self._place == _IN_BODY else MAX_HEAD_MS
+
+    def _refuse(self, error: Exception) -> None:
+        """End the connection after the responses to the requests before the error."""
+        refusal = self._refusal(error)
+        self._has_ended = True
+        self._deadline_ms = None
+        if self._place == _IN_BODY:
+            if self._line is not None and self._is_answering():
+                self._line.fail_body(refusal)
+            else:
+                self._end(b"")
+            return
+        self._final_response = self._error_response(refusal)
+        if not self._is_answering():
+            self._end(self._final_response)
+
+    def _refusal(self, error: Exception) -> Refusal:
+        # An error in one of our own callbacks is the context of the parser's.
+        cause = error.__context__ if isinstance(error, httptools.HttpParserError) else error
+        if isinstance(cause, MalformedHttp):
+            return cause
+        if _has_bare_address(self._start):
+            return MalformedHttp("The address has characters that must be percent-encoded.")
+        line = _REQUEST_LINE.match(self._start)
+        if line and isinstance(error, httptools.HttpParserInvalidMethodError):
+            # A verb that HTTP does not know is a route that the contract does not have.
+            return UnknownRoute(line[1].decode(), line[2].decode("latin-1"))
+        return MalformedHttp("Invalid HTTP request received.")
+
+    def _error_response(self, refusal: Refusal) -> bytes:
+        body = error_body(refusal)
+        gateway: Gateway = self.config.app  # type: ignore[assignment]
+        status = b"404 Not Found" if isinstance(refusal, UnknownRoute) else b"400 Bad Request"
+        return (
+            b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncache-control: no-store\r\n"
+            b"request-id: %s\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s"
+            % (status, gateway.next_request_id(), len(body), body)
+        )
+
+    def _end(self, response: bytes) -> None:
+        """Write the last response; the connection closes when the client has closed it, too.
+
+        A client that is still sending would otherwise get a reset, and might not read the
+        response.
+        """
+        self._final_response = b""
+        if self.transport.is_closing():
+            return
+        if response:
+            self._transport.write_now(response)
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+            self._deadline_ms = self._wall.monotonic_ms() + MAX_LINGER_MS
+        else:
+            self.transport.close()
 
 
-def _written(cycle: RequestResponseCycle, status: int, headers: list[Header], body: bytes) -> bytes:
-    parts = [STATUS_LINE[status]]
-    for name, value in cycle.default_headers:
-        parts += (name, b": ", value, b"\r\n")
-    for name, value in headers:
-        parts += (name, b": ", value, b"\r\n")
-    if not cycle.keep_alive:
-        parts.append(b"connection: close\r\n")
-    parts += (b"\r\n", body)
-    return b"".join(parts)
-
-
-def _end(cycle: RequestResponseCycle) -> None:
-    cycle.response_started = cycle.response_complete = True
-    cycle.waiting_for_100_continue = False
-    cycle.message_event.set()
-    cycle.on_response()
+def _too_large(place: int) -> MalformedHttp:
+    what = "trailers and chunk extensions" if place == _IN_BODY else "headers"
+    return MalformedHttp(f"The request has more than {MAX_HEAD_BYTES:,} bytes of {what}.")
 
 
 def _has_bare_address(request: bytes) -> bool:
@@ -134,53 +316,10 @@ def _has_bare_address(request: bytes) -> bool:
     return is_request and _NOT_IN_AN_ADDRESS.search(address) is not None
 
 
-class Protocol(HttpToolsProtocol):
-    """One connection."""
-
-    _latest = b""
-    _head_bytes = 0
-    _is_in_head = True
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self._transport = JoinedWrites(transport)
-        super().connection_made(self._transport)  # type: ignore[arg-type]
-
-    def on_message_begin(self) -> None:
-        self._head_bytes = 0
-        self._is_in_head = True
-        super().on_message_begin()
-
-    def on_headers_complete(self) -> None:
-        self._is_in_head = False
-        super().on_headers_complete()
-        self.scope[LINE] = _Line(self._transport, self.cycle)  # type: ignore[literal-required]
-
-    def data_received(self, data: bytes) -> None:
-        self._latest = data
-        super().data_received(data)
-        self._latest = b""
-        if self._is_in_head:
-            self._head_bytes += len(data)
-            if self._head_bytes > LARGEST_HEAD_BYTES and not self.transport.is_closing():
-                self.send_400_response(f"The head is over {LARGEST_HEAD_BYTES:,} bytes.")
-
-    def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP: an error object here, too, and the end of the connection.
-
-        A verb that HTTP does not know is a route that the contract does not have.
-        """
-        if _has_bare_address(self._latest):
-            msg = "The address has characters that must be percent-encoded."
-        refusal: Refusal = MalformedHttp(msg)
-        line = _REQUEST_LINE.match(self._latest)
-        if line and isinstance(sys.exc_info()[1], httptools.HttpParserInvalidMethodError):
-            refusal = UnknownRoute(line[1].decode(), line[2].decode("latin-1"))
-        body = error_body(refusal)
-        gateway: Gateway = self.config.app  # type: ignore[assignment]
-        status = b"404 Not Found" if isinstance(refusal, UnknownRoute) else b"400 Bad Request"
-        self.transport.write(
-            b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncache-control: no-store\r\n"
-            b"request-id: %s\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s"
-            % (status, gateway.next_request_id(), len(body), body)
-        )
-        self.transport.close()
+def _origin_form(target: bytes) -> bytes:
+    """The path and query of a request target in another form (RFC 9112, section 3.2)."""
+    if target == b"*":
+        return target
+    absolute = _ABSOLUTE_FORM.match(target)
+    rest = target[absolute.end() :] if absolute else b""
+    return rest if rest.startswith(b"/") else b"/" + rest

@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import uvicorn
 
@@ -161,7 +162,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 running.gateway,
                 loop="none",
-                http=Protocol,
+                http=partial(Protocol, wall=wall),  # type: ignore[arg-type]
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -196,6 +197,9 @@ class Server(uvicorn.Server):
         """Tick once a second; uvicorn would look ten times whether it should end."""
         while not self._end.is_set():
             await self.on_tick(0)
+            now_ms = self._wall.monotonic_ms()
+            for connection in list(self.server_state.connections):
+                connection.check_progress(now_ms)  # type: ignore[union-attr]
             await self._wall.wait(self._end, until=self._wall.now_ms() + TICK_MS)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
