@@ -1,0 +1,220 @@
+"""Sequences of valid requests, each with the response that it must get, in arbitrary packets."""
+
+import json
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, order
+
+Draw = Any
+
+# Headers that change nothing about the response to the request that carries them.
+HARMLESS = [
+    "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk",
+    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13",
+    "Upgrade: TLS/1.0\r\nConnection: Upgrade",
+    "Upgrade: h2c",
+    "Connection: keep-alive",
+    "Connection: keep-alive, X-Trace\r\nX-Trace: 1",
+    "Keep-Alive: timeout=5, max=100",
+    "Expect: 100-continue",
+    "TE: trailers",
+    "Accept: */*",
+    "Accept-Encoding: gzip, deflate, br",
+    "Content-Encoding: identity",
+    "Content-Language: am",
+    "User-Agent: shop/1.0 (ሱቅ)",
+    "Cookie: a=b; c=d",
+    "Cookie: a=b\r\nCookie: c=d",
+    "X-Empty:",
+    "X-Blanks:   \t many   blanks\t ",
+    "X-Request-Id: 0123456789",
+    "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    "Via: 1.1 proxy\r\nX-Forwarded-For: 203.0.113.7\r\nX-Forwarded-Proto: https",
+    "If-None-Match: *",
+    "Range: bytes=0-10",
+    "Pragma: no-cache",
+    "Trailer: X-Checksum",
+    "Date: Thu, 01 Jan 2026 00:00:00 GMT",
+    "Max-Forwards: 0",
+    "DNT: 1",
+    "X-Quotes: \"{}\", '[]'",
+    "X-Long: " + "x" * 5_000,
+    "X-Methods: GET / HTTP/1.1",
+]
+# No request begins with any of these bytes.
+INVALID_STARTS = [
+    bytes([byte]) for byte in range(256) if not chr(byte).isalpha() and byte not in b"\r\n"
+]
+# The beginning of a request that is not complete.
+INCOMPLETE = [b"\r\n", b"G", b"POST /v1/pay", b"GET / HTTP/1.1\r\nHost: x\r\nX-", b"DELETE "]
+NOTES = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=0, max_size=40
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidRequest:
+    """One request, and what its response must be."""
+
+    sent: bytes
+    status: int
+    # Members that the body of the response has.
+    members: dict[str, Any] = field(default_factory=dict)
+    is_head: bool = False
+    # Whose journal has it, if any has.
+    key: str | None = None
+    ends_connection: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversation:
+    """What one client sends: requests, then bytes that are no request, or the start of one."""
+
+    requests: tuple[ValidRequest, ...]
+    tail: bytes
+    is_tail_invalid: bool
+    packets: tuple[bytes, ...]
+    pauses: bool
+
+
+def _case(draw: Draw, head: str) -> str:
+    """The same names of headers in another case."""
+    change = draw(st.sampled_from([str, str.lower, str.upper, str.title]))
+    lines = [line.partition(":") for line in head.split("\r\n")]
+    return "\r\n".join(change(name) + colon + value for name, colon, value in lines)
+
+
+def _chunked(draw: Draw, body: bytes) -> bytes:
+    cuts = sorted(draw(st.sets(st.integers(0, len(body)), max_size=5)) | {0, len(body)})
+    written = b""
+    for start, end in pairwise(cuts):
+        size = draw(st.sampled_from([b"%x", b"%X", b"000%x"])) % (end - start)
+        extension = draw(st.sampled_from([b"", b"", b";name", b";name=value", b';name="a b"']))
+        written += size + extension + b"\r\n" + body[start:end] + b"\r\n"
+    trailers = draw(st.sampled_from([b"", b"", b"X-Checksum: 1\r\n", b"A: b\r\nETag: c\r\n"]))
+    return written + b"0\r\n" + trailers + b"\r\n"
+
+
+def _written(
+    draw: Draw,
+    method: str,
+    target: str,
+    *,
+    key: str | None,
+    body: bytes | None = None,
+) -> tuple[bytes, bool]:
+    """The request, and whether the connection ends after it."""
+    lines = ["Host: 127.0.0.1:8080"]
+    if key is not None:
+        lines.append(f"Authorization: Bearer {key}")
+    chunks = body is not None and draw(st.booleans())
+    if body is not None:
+        lines.append("Content-Type: application/json")
+        lines.append("Transfer-Encoding: chunked" if chunks else f"Content-Length: {len(body)}")
+    lines += draw(st.lists(st.sampled_from(HARMLESS), max_size=3, unique=True))
+    ends = draw(st.integers(0, 9)) == 0
+    if ends:
+        lines.append("Connection: close")
+    lines = draw(st.permutations(lines))
+    if draw(st.integers(0, 9)) == 0:
+        target = "http://127.0.0.1:8080" + target
+    # Not a chunked body: HTTP/1.0 does not know it.
+    version = "1.0" if not chunks and draw(st.integers(0, 19)) == 0 else "1.1"
+    head = _case(draw, "\r\n".join(lines))
+    blank = draw(st.sampled_from(["", "", "", "\r\n"]))
+    sent = f"{blank}{method} {target} HTTP/{version}\r\n{head}\r\n\r\n".encode()
+    if body is not None:
+        sent += _chunked(draw, body) if chunks else body
+    return sent, ends or version == "1.0"
+
+
+def _create(draw: Draw) -> ValidRequest:
+    changes: dict[str, Any] = {"amount": draw(st.integers(100, 2**53 - 1))}
+    if draw(st.booleans()):
+        changes["metadata"] = draw(st.dictionaries(NOTES, NOTES, max_size=4))
+    body = json.dumps(order(**changes), ensure_ascii=draw(st.booleans())).encode()
+    key = draw(st.sampled_from([TEST_KEY, LIVE_KEY]))
+    sent, ends = _written(draw, "POST", "/v1/payments", key=key, body=body)
+    return ValidRequest(sent=sent, status=201, members=changes, key=key, ends_connection=ends)
+
+
+def _refused_create(draw: Draw) -> ValidRequest:
+    body = draw(st.sampled_from([b"{", b"[]", b"", b'{"amount":1}', b"POST / HTTP/1.1\r\n\r\n"]))
+    sent, ends = _written(draw, "POST", "/v1/payments", key=OTHER_TEST_KEY, body=body)
+    return ValidRequest(sent=sent, status=400, key=OTHER_TEST_KEY, ends_connection=ends)
+
+
+def _unauthenticated(draw: Draw) -> ValidRequest:
+    body = draw(st.none() | st.binary(max_size=300))
+    method = "GET" if body is None else draw(st.sampled_from(["POST", "PATCH", "PUT"]))
+    sent, ends = _written(draw, method, "/v1/payments", key=None, body=body)
+    return ValidRequest(sent=sent, status=401, ends_connection=ends)
+
+
+def _list(draw: Draw) -> ValidRequest:
+    # `_create` never uses this account, so its list stays empty.
+    target = "/v1/payments?limit=" + str(draw(st.integers(1, 100)))
+    sent, ends = _written(draw, "GET", target, key=OTHER_TEST_KEY)
+    members = {"data": [], "has_more": False, "next_cursor": None}
+    return ValidRequest(
+        sent=sent, status=200, members=members, key=OTHER_TEST_KEY, ends_connection=ends
+    )
+
+
+def _unknown(draw: Draw) -> ValidRequest:
+    method = draw(st.sampled_from(["DELETE", "PATCH", "PUT", "OPTIONS"]))
+    body = draw(st.none() | st.just(b'{"amount":100}'))
+    sent, ends = _written(draw, method, "/v1/payments/pay_1", key=OTHER_TEST_KEY, body=body)
+    return ValidRequest(sent=sent, status=404, key=OTHER_TEST_KEY, ends_connection=ends)
+
+
+def _health(draw: Draw) -> ValidRequest:
+    is_head = draw(st.booleans())
+    method = "HEAD" if is_head else "GET"
+    sent, ends = _written(draw, method, "/_emulator/health", key=None)
+    members = {} if is_head else {"status": "ok"}
+    return ValidRequest(
+        sent=sent, status=200, members=members, is_head=is_head, ends_connection=ends
+    )
+
+
+def _control(draw: Draw) -> ValidRequest:
+    name = draw(st.text(st.sampled_from("abcሀለሐ -"), min_size=1, max_size=20).filter(str.strip))
+    body = json.dumps({"url": f"https://shop.example/{len(name)}", "events": []}).encode()
+    sent, ends = _written(draw, "POST", "/_emulator/nothing", key=TEST_KEY, body=body)
+    return ValidRequest(sent=sent, status=404, ends_connection=ends)
+
+
+_KINDS = [_create, _create, _refused_create, _unauthenticated, _list, _unknown, _health, _control]
+
+
+@st.composite
+def conversations(draw: Draw) -> Conversation:
+    """Up to five valid requests with any tail, cut into packets anywhere."""
+    count = draw(st.integers(1, 5))
+    requests = tuple(draw(st.sampled_from(_KINDS))(draw) for _ in range(count))
+    is_invalid = draw(st.booleans())
+    if is_invalid:
+        tail = draw(st.sampled_from(INVALID_STARTS)) + draw(st.binary(max_size=30))
+    else:
+        tail = draw(st.sampled_from([b"", *INCOMPLETE]))
+    sent = b"".join(request.sent for request in requests) + tail
+    cuts = {0, len(sent)}
+    if draw(st.integers(0, 9)) == 0:
+        size = draw(st.integers(1, 7))
+        cuts |= set(range(0, len(sent), size))
+    else:
+        cuts |= draw(st.sets(st.integers(0, len(sent)), max_size=8))
+    places = sorted(cuts)
+    packets = tuple(sent[a:b] for a, b in pairwise(places))
+    return Conversation(
+        requests=requests,
+        tail=tail,
+        is_tail_invalid=is_invalid,
+        packets=packets,
+        pauses=draw(st.booleans()),
+    )
