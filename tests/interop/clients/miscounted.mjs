@@ -1,0 +1,15 @@
+// Declares the length of its standard input in characters, a common mistake.
+import { request } from "node:http";
+import { text } from "node:stream/consumers";
+
+const [url, key] = process.argv.slice(2);
+const body = await text(process.stdin);
+const headers = {
+  Authorization: `Bearer ${key}`,
+  "Content-Type": "application/json",
+  "Content-Length": body.length,
+};
+const response = await new Promise((resolve, reject) => {
+  request(url, { method: "POST", headers }, resolve).on("error", reject).end(body);
+});
+console.log(response.statusCode, await text(response));
