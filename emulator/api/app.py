@@ -4,8 +4,6 @@ It is not made of Starlette's routes because it has three of them, authenticatio
 routing, and half of what a request costs would be the framework.
 """
 
-import logging
-
 from emulator import ids
 from emulator.api.authentication import bearer_key
 from emulator.api.bodies import ClientGone, check_content_type, decode_object
@@ -25,6 +23,7 @@ from emulator.api.exchange import (
     Scope,
     Send,
     deliver,
+    log_failure,
     write_down,
 )
 from emulator.api.oddities import (
@@ -66,8 +65,6 @@ NOBODY_THERE = 0
 _JSON: Header = (b"content-type", b"application/json")
 _NO_STORE: Header = (b"cache-control", b"no-store")
 _REPLAYED: Header = (b"idempotent-replayed", b"true")
-
-logger = logging.getLogger(__name__)
 
 
 class PaymentsApi:
@@ -121,8 +118,8 @@ class PaymentsApi:
         except NotReady:
             # At the very end; the contract's statuses have no 503.
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
-        except Exception:
-            logger.exception("%s %s failed", scope["method"], scope["path"])
+        except Exception as error:  # noqa: BLE001 - logged; the client gets the contract's 500
+            log_failure(scope, scope["path"], error)
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
         # A life that is over counts and keeps no more requests.
         keeper = None if exchange.is_of_another_life else exchange.owner

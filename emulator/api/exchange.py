@@ -1,5 +1,7 @@
 """One request of the contract and its answer: what is known of them on the way."""
 
+import errno
+import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,6 +27,9 @@ Header = tuple[bytes, bytes]
 LINE = "emulator.line"
 
 _FIRST_ERROR = 400
+_NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE}
+
+logger = logging.getLogger(__name__)
 
 
 class Line(Protocol):
@@ -41,6 +46,18 @@ class Line(Protocol):
 
     def hang_up(self) -> None:
         """Cut the connection with nothing said."""
+
+
+def log_failure(scope: Scope, path: str, error: Exception) -> None:
+    """Log an error that no code expects, with its traceback.
+
+    A process that cannot open files fails wherever a module is imported late. That is no defect
+    of the place, so it is one line.
+    """
+    if getattr(error, "errno", None) in _NO_DESCRIPTORS or isinstance(error, ImportError):
+        logger.error("%s %s failed: %s", scope["method"], path, error)
+    else:
+        logger.error("%s %s failed", scope["method"], path, exc_info=error)
 
 
 class Reply:

@@ -1,14 +1,23 @@
 """Which application a request goes to, by listener and path, and the line it leaves in the log."""
 
 import asyncio
-import logging
 from collections.abc import Callable
 
 from emulator import __version__, ids
 from emulator.api.app import PaymentsApi
 from emulator.api.bodies import ClientGone
 from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
-from emulator.api.exchange import LINE, ASGIApp, Header, Line, Message, Receive, Scope, Send
+from emulator.api.exchange import (
+    LINE,
+    ASGIApp,
+    Header,
+    Line,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    log_failure,
+)
 from emulator.clock import Wall
 from emulator.domain.accounts import mask_keys
 from emulator.domain.errors import Refusal, UnknownRoute
@@ -21,8 +30,6 @@ _JSON: Header = (b"content-type", b"application/json")
 WRITTEN_EVERY_S = 0.05
 _TEXT_LINE = "%s %s %s %d %.1f ms\n"
 _JSON_LINE = '{"at":"%s","method":"%s","path":"%s","status":%d,"duration_ms":%.1f}\n'
-
-logger = logging.getLogger(__name__)
 
 
 class Lazily:
@@ -155,8 +162,8 @@ class Gateway:
         except ClientGone:
             if line is not None and line.body_error is not None:
                 await _refuse(response.send, line.body_error)
-        except Exception:
-            logger.exception("%s %s failed", scope["method"], _shown(scope))
+        except Exception as error:  # noqa: BLE001 - logged; the client gets a 500
+            log_failure(scope, _shown(scope), error)
             if not response.is_begun:
                 await _answer(response.send, 500, INTERNAL_ERROR_BODY)
         return response.status

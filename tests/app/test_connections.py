@@ -2,16 +2,20 @@
 
 import json
 import socket
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from pathlib import Path
 
 import pytest
 
-from tests.cli.processes import HANGS_AFTER_S, Server, serving
+from tests.cli.processes import COMMAND, HANGS_AFTER_S, Server, ask, serving
 from tests.world import TEST_KEY, order
 
 CLIENTS = 64
 PAYMENTS_EACH = 10
+MAX_LOOKS = 1_000
 
 
 @pytest.fixture(scope="module")
@@ -171,3 +175,34 @@ def test_a_head_without_end_is_refused_before_it_fills_the_memory(server: Server
 def test_a_large_body_is_no_large_head(server: Server) -> None:
     body = json.dumps(order(metadata={"note": "x" * 100_000})).encode()
     assert raw(server, create_request(body)).startswith(b"HTTP/1.1 201 ")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of this kind")
+def test_calls_are_answered_while_no_file_can_be_opened(tmp_path: Path) -> None:
+    limited = ("sh", "-c", 'ulimit -n 64; exec "$0" "$@"', *COMMAND)
+    with serving(logs=tmp_path, command=limited) as server, ExitStack() as clients:
+        connection = clients.enter_context(closing(server.connection()))
+        assert ask(connection, "GET", "/_emulator/health").status == 200
+        held = clients.enter_context(ExitStack())
+        for _ in range(80):
+            address = ("127.0.0.1", server.api_port)
+            held.enter_context(socket.create_connection(address, HANGS_AFTER_S))
+        # It is answered when the connections before it have been accepted, or cannot be.
+        assert ask(connection, "GET", "/_emulator/health").status == 200
+        calls = [
+            ("/_emulator/clock/advance", {"seconds": 1}),
+            ("/_emulator/webhook_endpoints", {"url": "http://127.0.0.1:1/"}),
+        ]
+        for path, body in calls:
+            answer = ask(connection, "POST", path, body)
+            assert answer.status == 500
+            assert answer.json["error"]["code"] == "internal_error"
+        assert ask(connection, "POST", "/v1/payments", order()).status == 201
+        held.close()
+        for path, body in calls:
+            # The server closes its sides of those connections in its own time.
+            looks = (ask(connection, "POST", path, body).status for _ in range(MAX_LOOKS))
+            assert next(status for status in looks if status != 500) in (200, 201)
+        assert server.stop() == 0
+        assert "Too many open files" in server.stderr
+        assert "Traceback" not in server.stderr

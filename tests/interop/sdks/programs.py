@@ -23,7 +23,7 @@ GENERATE = {
     "usage.rb": "openapi-generator-cli generate -g ruby -i payments.json -o payments-ruby",
 }
 DEBIAN_PACKAGES = {
-    "java": "default-jre-headless",
+    "java": "default-jdk-headless",
     "node": "nodejs",
     "npx": "npm",
     "php": "php-cli",
