@@ -13,6 +13,7 @@ import re
 from typing import Any
 
 import httptools
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from emulator.api.errors import error_body
@@ -88,12 +89,14 @@ class Protocol(HttpToolsProtocol):
             self._start += data
         try:
             self._parse(data)
+            if self._place == _BETWEEN and self._has_progressed:
+                return
             self._check_framing(len(data))
         except (httptools.HttpParserError, MalformedHttp) as error:
             self._refuse(error)
             return
         if self._deadline_ms is None and not self._is_idle():
-            self._deadline_ms = self._wall.monotonic_ms() + self._limit_ms()
+            self._limit_time()
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -172,7 +175,13 @@ class Protocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._has_progressed = True
-        super().on_body(body)
+        cycle = self.cycle
+        if cycle.response_complete:
+            return
+        cycle.body += body
+        if len(cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        cycle.message_event.set()
 
     def on_message_complete(self) -> None:
         if self.parser.should_upgrade():
@@ -181,7 +190,12 @@ class Protocol(HttpToolsProtocol):
         self._has_progressed = True
         self._deadline_ms = None
         self._start = b""
-        super().on_message_complete()
+        cycle = self.cycle
+        if cycle.response_complete:
+            self._limit_time()  # The response did not wait for the whole body.
+            return
+        cycle.more_body = False
+        cycle.message_event.set()
 
     # What a response calls when it is written.
 
@@ -241,6 +255,9 @@ class Protocol(HttpToolsProtocol):
         """Whether the client is not expected to send anything now."""
         is_kept_alive = self.timeout_keep_alive_task is not None
         return self._place == _BETWEEN and (is_kept_alive or self._is_answering())
+
+    def _limit_time(self) -> None:
+        self._deadline_ms = self._wall.monotonic_ms() + self._limit_ms()
 
     def _limit_ms(self) -> int:
         if self._place == _BETWEEN:
