@@ -123,7 +123,8 @@ class Protocol(HttpToolsProtocol):
             self.transport.abort()
 
     def close(self) -> None:
-        """Close the connection when what has been written is sent."""
+        """Close the connection when what has been written is sent, without further responses."""
+        self.pipeline.clear()
         if self._place == _IN_BODY:
             self._has_ended = True
             self._end(b"")

@@ -148,6 +148,11 @@ class Connection:
         await turn()
 
     @property
+    def is_answering(self) -> bool:
+        """Whether a request has been given to the application and has no response yet."""
+        return bool(self._state.tasks)
+
+    @property
     def is_closed(self) -> bool:
         """Whether the server has said that it reads no further requests."""
         return self.transport.is_closing() or self.transport.has_eof

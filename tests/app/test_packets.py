@@ -46,6 +46,7 @@ async def check_responses(client: Connection, conversation: Conversation) -> Non
             body = json.loads(response.body)
             assert {name: body.get(name) for name in request.members} == request.members
     assert client.is_closed == (expected[-1].ends_connection or conversation.is_tail_invalid)
+    assert not client.is_answering
     await check_journals(client.world, expected)
 
 

@@ -111,6 +111,16 @@ async def test_a_connection_that_asks_to_be_upgraded_and_closed_is_closed() -> N
         assert client.is_closed
 
 
+async def test_no_request_is_processed_after_the_one_that_ends_the_connection() -> None:
+    # The parser would continue after this request; the server closes each HTTP/1.0 connection.
+    first = create(version="1.0", more="Connection: keep-alive\r\n")
+    async with connection() as client:
+        await client.send(first + create()[:-1])
+        assert statuses(client) == [201]
+        assert client.is_closed
+        assert not client.is_answering
+
+
 async def test_connect_is_a_verb_that_the_contract_does_not_have() -> None:
     """Design, section 4: an unknown route or verb gets 404."""
     async with connection() as client:
