@@ -1,6 +1,7 @@
 """Sequences of valid requests, each with the response that it must get, in arbitrary packets."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -79,6 +80,24 @@ class Conversation:
     is_tail_invalid: bool
     packets: tuple[bytes, ...]
     pauses: bool
+
+    def answered(self) -> list[ValidRequest]:
+        """The requests up to the first after which the connection ends."""
+        ends = [place for place, request in enumerate(self.requests, 1) if request.ends_connection]
+        return list(self.requests[: ends[0] if ends else None])
+
+    @property
+    def ends_connection(self) -> bool:
+        """Whether the server ends the connection after a request or an invalid tail."""
+        return self.is_tail_invalid or self.answered()[-1].ends_connection
+
+
+LAST_REQUEST = ValidRequest(
+    sent=b"GET /_emulator/health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n",
+    status=200,
+    members={"status": "ok"},
+    ends_connection=True,
+)
 
 
 def _case(draw: Draw, head: str) -> str:
@@ -193,15 +212,15 @@ _KINDS = [_create, _create, _refused_create, _unauthenticated, _list, _unknown, 
 
 
 @st.composite
-def conversations(draw: Draw) -> Conversation:
-    """Up to five valid requests with any tail, cut into packets anywhere."""
+def conversations(draw: Draw, tails: Sequence[bytes] = (b"", *INCOMPLETE)) -> Conversation:
+    """Up to five valid requests, then one of the tails or an invalid one, cut anywhere."""
     count = draw(st.integers(1, 5))
     requests = tuple(draw(st.sampled_from(_KINDS))(draw) for _ in range(count))
     is_invalid = draw(st.booleans())
     if is_invalid:
         tail = draw(st.sampled_from(INVALID_STARTS)) + draw(st.binary(max_size=30))
     else:
-        tail = draw(st.sampled_from([b"", *INCOMPLETE]))
+        tail = draw(st.sampled_from(tails))
     sent = b"".join(request.sent for request in requests) + tail
     cuts = {0, len(sent)}
     if draw(st.integers(0, 9)) == 0:

@@ -5,59 +5,53 @@ Run `python -m tests.app.test_packets MINUTES` to go on for longer than a test m
 
 import asyncio
 import json
+import socket
 import sys
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from emulator.clock import SystemWall
-from tests.app.connection import Connection
-from tests.app.drawn_requests import Conversation, ValidRequest, conversations
+from tests.app.connection import Connection, read_responses
+from tests.app.drawn_requests import LAST_REQUEST, Conversation, ValidRequest, conversations
+from tests.cli.processes import HANGS_AFTER_S, Server, serving
 from tests.depth import usually
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, world
 
 pytestmark = pytest.mark.deep
-EXAMPLES = usually(150, deep=3_000)
+EXAMPLES = usually(100, deep=3_000)
+SOCKET_EXAMPLES = usually(20, deep=500)
 EXAMPLES_A_SEED = 2_000
 
 
 async def check(conversation: Conversation) -> None:
+    """One client sends it, without a socket."""
     async with world() as emulator:
         client = Connection(emulator)
         await client.send(*conversation.packets, pauses=conversation.pauses)
-        await check_responses(client, conversation)
+        expected = conversation.answered()
+        check_responses(bytes(client.transport.sent), expected, conversation.is_tail_invalid)
+        assert client.is_closed == conversation.ends_connection
+        assert not client.is_answering
+        await check_journals(emulator, expected)
 
 
-async def check_responses(client: Connection, conversation: Conversation) -> None:
-    """The responses on the wire, and the journals, are those of the requests, in their order."""
-    expected = answered(conversation)
+def check_responses(received: bytes, expected: list[ValidRequest], is_tail_invalid: bool) -> None:
+    """The responses are those of the requests, in their order, and of an invalid tail."""
     heads = [place for place, request in enumerate(expected) if request.is_head]
-    responses = client.responses(to_head=heads)
-    if conversation.is_tail_invalid and not expected[-1].ends_connection:
+    responses = read_responses(received, to_head=heads)
+    if is_tail_invalid and not expected[-1].ends_connection:
         last = responses.pop()
         assert last.status == 400
         assert json.loads(last.body)["error"]["code"] == "invalid_request_body"
-        assert client.is_closed
     assert [response.status for response in responses] == [item.status for item in expected]
     for request, response in zip(expected, responses, strict=True):
         assert b"request-id" in response.headers
         if request.members:
             body = json.loads(response.body)
             assert {name: body.get(name) for name in request.members} == request.members
-    assert client.is_closed == (expected[-1].ends_connection or conversation.is_tail_invalid)
-    assert not client.is_answering
-    await check_journals(client.world, expected)
-
-
-def answered(conversation: Conversation) -> list[ValidRequest]:
-    """The requests up to the first after which the connection ends."""
-    expected: list[ValidRequest] = []
-    for request in conversation.requests:
-        expected.append(request)
-        if request.ends_connection:
-            break
-    return expected
 
 
 async def check_journals(emulator: World, expected: list[ValidRequest]) -> None:
@@ -75,14 +69,41 @@ def test_a_valid_request_gets_its_response_in_any_packets_and_company(
     asyncio.run(check(conversation))
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(logs=tmp_path_factory.mktemp("server")) as server:
+        yield server
+
+
+@settings(max_examples=SOCKET_EXAMPLES)
+@given(conversation=conversations(tails=[LAST_REQUEST.sent]))
+def test_a_valid_request_gets_its_response_over_a_socket(
+    server: Server, conversation: Conversation
+) -> None:
+    received = b""
+    with socket.create_connection(("127.0.0.1", server.api_port), HANGS_AFTER_S) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+        try:
+            for packet in conversation.packets:
+                client.sendall(packet)
+        except OSError:
+            assert conversation.ends_connection
+        while part := client.recv(65_536):
+            received += part
+    expected = conversation.answered()
+    if not conversation.ends_connection:
+        expected.append(LAST_REQUEST)
+    check_responses(received, expected, conversation.is_tail_invalid)
+
+
 def go_on_for(minutes: float) -> None:
-    """Check conversations of ever new seeds; raises at the first that fails."""
+    """Check conversations of further seeds; raises at the first that fails."""
     wall = SystemWall()
     end_ms = wall.monotonic_ms() + minutes * 60_000
     seen: Counter[str] = Counter()
     with asyncio.Runner() as runner:
 
-        def one(conversation: Conversation) -> None:
+        def check_one(conversation: Conversation) -> None:
             seen["conversations"] += 1
             seen["requests"] += len(conversation.requests)
             runner.run(check(conversation))
@@ -90,14 +111,14 @@ def go_on_for(minutes: float) -> None:
         number = 0
         while wall.monotonic_ms() < end_ms:
             number += 1
-            run = settings(
+            check_many = settings(
                 max_examples=EXAMPLES_A_SEED,
                 deadline=None,
                 database=None,
                 phases=[Phase.generate, Phase.shrink],
                 suppress_health_check=list(HealthCheck),
-            )(given(conversations())(one))
-            seed(number)(run)()
+            )(given(conversations())(check_one))
+            seed(number)(check_many)()
             print(f"seed {number}: {dict(seen)}", flush=True)  # noqa: T201
 
 
