@@ -291,7 +291,12 @@ class Protocol(HttpToolsProtocol):
         if line and isinstance(error, httptools.HttpParserInvalidMethodError):
             # A verb that HTTP does not know is a route that the contract does not have.
             return UnknownRoute(line[1].decode(), line[2].decode("latin-1"))
-        return MalformedHttp("Invalid HTTP request received.")
+        if self._line is None:
+            return MalformedHttp("This is not an HTTP request.")
+        return MalformedHttp(
+            "The bytes after the previous request are not an HTTP request."
+            " Its 'Content-Length' must be the number of bytes of its body, not of characters."
+        )
 
     def _error_response(self, refusal: Refusal) -> bytes:
         body = error_body(refusal)

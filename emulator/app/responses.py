@@ -44,6 +44,10 @@ class JoinedWrites:
         self._flush()
         self._transport.close()
 
+    def write_eof(self) -> None:
+        self._flush()
+        self._transport.write_eof()
+
     def _flush(self) -> None:
         data, self._held = self._held, b""
         if data and not self._transport.is_closing():

@@ -164,6 +164,7 @@ async def test_bytes_after_a_request_do_not_change_its_response(
         assert second.status == 400
         error = json.loads(second.body)["error"]
         assert error["code"] == "invalid_request_body"
+        assert "Content-Length" in error["message"]
         assert second.headers[b"connection"] == b"close"
         assert client.is_closed
         assert await journal(client) == ([201] if target == "/v1/payments" else [])
