@@ -31,10 +31,14 @@ _CANCEL_URL = "https://example.com/made-by-payments-emulator-verify?order=1&paid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Created:
-    """A payment as its create call was asked for and answered."""
+    """A payment as its create call was asked for and answered.
+
+    `earlier_count` is how many payments had been created before the request was sent.
+    """
 
     body: Mapping[str, Any]
     answer: Answer
+    earlier_count: int
 
     @property
     def payment(self) -> Mapping[str, Any]:
@@ -163,6 +167,8 @@ class Visit:
         With a `content` that is sent, in the place of the body.
         """
         written = json.dumps(body).encode() if content is None else content
+        made = self.created if key is None else self.others
+        earlier_count = len(made)
         answer = await self.client.ask(
             Request(
                 method="POST",
@@ -172,11 +178,10 @@ class Visit:
                 key=key or self.key,
             )
         )
-        made = self.created if key is None else self.others
         payment_id = answer.members.get("id")
         is_new = isinstance(payment_id, str) and payment_id not in {one.id for one in made}
         if answer.is_success and is_new:
-            made.append(Created(body=body, answer=answer))
+            made.append(Created(body=body, answer=answer, earlier_count=earlier_count))
         return answer
 
     async def retrieve(self, payment_id: str, *, key: str | None = None) -> Answer:

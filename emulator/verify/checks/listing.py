@@ -3,6 +3,8 @@
 What is compared are the payments of this run: those of others may come and go in between.
 """
 
+from collections.abc import Sequence
+
 from emulator.verify.answers import Answer, shown
 from emulator.verify.checks.refusals import CODES, FIELD, named, refused
 from emulator.verify.checks.window import MOST_PAGES, PAGE, Walk, missing, walk, within
@@ -111,8 +113,8 @@ async def _all_pages(visit: Visit) -> Findings:
         raise CannotSee(f"{MOST_PAGES} pages of {PAGE} payments were not enough")
     findings = judged(is_all, _compared(found, own), "4.3.10")
     if is_all:
-        is_newest_first = found == own[::-1]
-        seen = "newest first" if is_newest_first else _order(found, own)
+        is_newest_first = _is_in_order(visit, found[::-1])
+        seen = "newest first" if is_newest_first else _order(visit, found)
         findings += judged_assumed(is_newest_first, seen, "4.3.11")
     return findings + _no_second_payment(visit, walked) + _end(walked)
 
@@ -126,8 +128,23 @@ def _compared(found: list[str], own: list[str]) -> str:
     return f"of {_counted(len(own))} on pages of {PAGE} {' and '.join(parts)}"
 
 
-def _order(found: list[str], own: list[str]) -> str:
-    return "oldest first" if found == own else "in no order of creation"
+def _is_in_order(visit: Visit, ids: Sequence[str]) -> bool:
+    """Whether no payment stands before one that was created earlier.
+
+    The order of payments whose create calls were concurrent is unknown.
+    """
+    places = {one.id: place for place, one in enumerate(visit.created)}
+    latest_earlier_count = 0
+    for one in ids:
+        if places[one] < latest_earlier_count:
+            return False
+        earlier_count = visit.created[places[one]].earlier_count
+        latest_earlier_count = max(latest_earlier_count, earlier_count)
+    return True
+
+
+def _order(visit: Visit, found: Sequence[str]) -> str:
+    return "oldest first" if _is_in_order(visit, found) else "in no order of creation"
 
 
 def _no_second_payment(visit: Visit, walked: Walk) -> Findings:
