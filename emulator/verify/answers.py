@@ -119,6 +119,11 @@ def shown(value: object) -> str:
     return f"`{cleaned(json.dumps(value, ensure_ascii=False))}`"
 
 
+def shown_member(members: Mapping[str, Any], name: str) -> str:
+    """A member's JSON value as a report shows it, or that the member is absent."""
+    return shown(members[name]) if name in members else "absent"
+
+
 def cleaned(text: str) -> str:
     """What a service wrote, harmless to a terminal and short."""
     line = "".join(

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 
-from emulator.verify.answers import Answer, shown
-from emulator.verify.client import retry_after_s
+from emulator.verify.answers import Answer, shown, shown_member
+from emulator.verify.client import SHORTEST_WAIT_S, retry_after_s
 from emulator.verify.findings import Check, Findings, judged, judged_assumed, unseen
 from emulator.verify.visit import Visit
 
@@ -103,11 +103,25 @@ async def _too_many_requests(visit: Visit) -> Findings:
     answers = [one for one in visit.answers if one.status == 429]
     if not answers:
         return unseen("the rate limit was not met, and is not looked for", "7.11", "8.7")
+    with_it = f"met {len(answers)} times, with the seconds to wait"
+    wrong = _first_wrong(answers, lambda one: "retry-after" in one.headers)
+    findings = judged(wrong is None, _retry_after(wrong) if wrong else with_it, "8.7")
     wrong = _first_wrong(answers, lambda one: retry_after_s(one) is not None)
-    seen = f"met {len(answers)} times, with the seconds to wait"
+    findings += judged(wrong is None, _retry_after(wrong) if wrong else with_it, "7.11")
     if wrong is not None:
-        seen = f"`Retry-After`: {shown(wrong.headers.get('retry-after'))}"
-    return judged(wrong is None, seen, "7.11", "8.7")
+        return findings
+    wrong = _first_wrong(answers, lambda one: _is_whole(one.headers["retry-after"]))
+    return findings + judged_assumed(
+        wrong is None, _retry_after(wrong) if wrong else "whole seconds, at least 1", "7.11"
+    )
+
+
+def _is_whole(seconds: str) -> bool:
+    return seconds.isdigit() and int(seconds) >= SHORTEST_WAIT_S
+
+
+def _retry_after(answer: Answer) -> str:
+    return f"`Retry-After`: {shown_member(answer.headers, 'retry-after')}"
 
 
 async def _server_errors(visit: Visit) -> Findings:
@@ -135,6 +149,6 @@ CHECKS = (
     Check(look=_members_of_errors, states=("7.2", "7.3", "7.4"), assumes=("7.4",)),
     Check(look=_looks_of_codes, assumes=("7.2",)),
     Check(look=_always_let_in, states=("5.1",)),
-    Check(look=_too_many_requests, states=("7.11", "8.7")),
+    Check(look=_too_many_requests, states=("7.11", "8.7"), assumes=("7.11",)),
     Check(look=_server_errors, states=("7.12",)),
 )

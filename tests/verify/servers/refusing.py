@@ -224,5 +224,11 @@ SERVERS = (
         assumes=("4.0.3",),
     ),
     server("does not say how long to wait", too_often(), "7.11", "8.7"),
+    server(
+        "has a date to wait for", too_often(retry_after="Thu, 01 Jan 2026 00:00:00 GMT"), "7.11"
+    ),
+    server("has an empty wait", too_often(retry_after=" "), "7.11"),
+    server("has a wait of 0 seconds", too_often(retry_after="0"), assumes=("7.11",)),
+    server("has a wait of half a second", too_often(retry_after="0.5"), assumes=("7.11",)),
     server("breaks down", once(that_breaks_down), "7.9", "7.12"),
 )
