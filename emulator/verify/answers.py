@@ -86,6 +86,11 @@ class Answer:
         return [str(payment.get("id")) for payment in self.payments]
 
     @property
+    def has_error(self) -> bool:
+        """Whether the body has an error object, which may be empty."""
+        return isinstance(self.members.get("error"), dict)
+
+    @property
     def error(self) -> Mapping[str, Any]:
         """The error object (contract, section 7); empty where there is none."""
         error = self.members.get("error")

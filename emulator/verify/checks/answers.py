@@ -26,8 +26,8 @@ async def _all_json(visit: Visit) -> Findings:
     wrong = _first_wrong(answers, lambda one: one.is_json)
     if wrong is None:
         return judged(True, f"all {len(answers)} answers", "1.2")
-    kind = shown(wrong.headers.get("content-type"))
-    return judged(False, f"{_where(wrong)}: {kind}", "1.2")
+    kind = shown_member(wrong.headers, "content-type")
+    return judged(False, f"{_where(wrong)}: `Content-Type` {kind}", "1.2")
 
 
 async def _statuses(visit: Visit) -> Findings:
@@ -46,13 +46,19 @@ def _errors(visit: Visit) -> list[Answer]:
 
 async def _error_objects(visit: Visit) -> Findings:
     errors = _errors(visit)
-    wrong = _first_wrong(errors, lambda one: bool(one.error))
-    seen = f"{_where(wrong)} has no `error`" if wrong else f"in all {len(errors)} refusals"
+    wrong = _first_wrong(errors, lambda one: one.has_error)
+    seen = _no_error(wrong) if wrong else f"in all {len(errors)} refusals"
     return judged(wrong is None, seen, "2.3.1", "7.1")
 
 
+def _no_error(answer: Answer) -> str:
+    is_absent = "error" not in answer.members
+    kind = "absent" if is_absent else f"{shown(answer.members['error'])}, not an object"
+    return f"{_where(answer)}: `error` is {kind}"
+
+
 async def _members_of_errors(visit: Visit) -> Findings:
-    errors = [one for one in _errors(visit) if one.error]
+    errors = [one for one in _errors(visit) if one.has_error]
     if not errors:
         return unseen("no refusal has an `error`", "7.2", "7.3", "7.4")
     findings: Findings = []
@@ -82,8 +88,7 @@ def _is_text(value: object) -> bool:
 
 
 def _member(answer: Answer, name: str) -> str:
-    value = shown(answer.error[name]) if name in answer.error else "absent"
-    return f"{name} {value} in a {answer.status}"
+    return f"{name} {shown_member(answer.error, name)} in a {answer.status}"
 
 
 async def _always_let_in(visit: Visit) -> Findings:

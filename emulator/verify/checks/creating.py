@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.verify.answers import Answer, shown
+from emulator.verify.answers import Answer, shown_member
 from emulator.verify.checks.timestamps import seconds_between
 from emulator.verify.findings import Check, Findings, judged, judged_assumed, unseen
 from emulator.verify.visit import EXPIRES_IN_S, LONGER_EXPIRES_IN_S, METHODS, MOST_PAIRS, Visit
@@ -62,7 +62,7 @@ def _kind(location: str) -> str:
 
 
 def _members(answer: Answer) -> str:
-    return f"{len(answer.members)} members, `object` {shown(answer.members.get('object'))}"
+    return f"{len(answer.members)} members, `object` {shown_member(answer.members, 'object')}"
 
 
 async def _all_methods(visit: Visit) -> Findings:
@@ -81,20 +81,17 @@ async def _as_it_was_asked_for(visit: Visit) -> Findings:
         ("2.1.11", "metadata"),
     ):
         is_so = payment.get(name) == body[name] and type(payment[name]) is type(body[name])
-        seen = "as it was given" if is_so else f"`{name}`: {shown(payment.get(name))}"
+        seen = "as it was given" if is_so else f"`{name}`: {shown_member(payment, name)}"
         findings += judged(is_so, seen, number)
     pairs = body["metadata"]
     if len(pairs) == MOST_PAIRS:
         is_so = payment.get("metadata") == pairs
         findings += judged(is_so, f"{len(pairs)} pairs", "4.1.8", "8.2")
-    method = payment.get("method", ...)
-    findings += judged(
-        method is None, "null in a new payment" if method is None else "set", "2.1.6"
-    )
-    completed_at = payment.get("completed_at", ...)
-    seen = "null in a new payment" if completed_at is None else "set in a new payment"
-    findings += judged(completed_at is None, seen, "2.1.14")
-    seen = f"{shown(payment.get('status'))} in a new payment"
+    for number, name in (("2.1.6", "method"), ("2.1.14", "completed_at")):
+        is_null = payment.get(name, ...) is None
+        kind = "null" if is_null else shown_member(payment, name)
+        findings += judged(is_null, f"{kind} in a new payment", number)
+    seen = f"{shown_member(payment, 'status')} in a new payment"
     return findings + judged_assumed(payment.get("status") == "pending", seen, "2.1.5")
 
 
@@ -118,8 +115,8 @@ async def _without_the_rest(visit: Visit) -> Findings:
     is_own = payment.get("checkout_url") not in urls
     seen = "a `checkout_url` for each payment" if is_own else "two payments, one `checkout_url`"
     findings += judged(is_own, seen, "1.4")
-    metadata = payment.get("metadata")
-    findings += judged_assumed(metadata == {}, f"without any: {shown(metadata)}", "2.1.11")
+    seen = f"without any: {shown_member(payment, 'metadata')}"
+    findings += judged_assumed(payment.get("metadata") == {}, seen, "2.1.11")
     return findings + _expiry(payment, DEFAULT_EXPIRES_IN_S, "2.1.8", "4.1.12", "8.3", "8.4")
 
 

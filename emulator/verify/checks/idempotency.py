@@ -2,7 +2,7 @@
 
 import asyncio
 
-from emulator.verify.answers import shown
+from emulator.verify.answers import shown_member
 from emulator.verify.checks.refusals import CODES, refused
 from emulator.verify.client import CannotSee
 from emulator.verify.findings import Check, Findings, judged, judged_assumed
@@ -46,8 +46,8 @@ async def _other_parameters(visit: Visit) -> Findings:
         states=("4.1.19", "7.10"),
     )
     if answer.status == 409:
-        param = answer.error.get("param")
-        findings += judged_assumed(param == _KEY, f"param {shown(param)}", "7.10")
+        seen = f"param {shown_member(answer.error, 'param')}"
+        findings += judged_assumed(answer.param == _KEY, seen, "7.10")
     return findings
 
 

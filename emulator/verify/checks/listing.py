@@ -5,7 +5,7 @@ What is compared are the payments of this run: those of others may come and go i
 
 from collections.abc import Sequence
 
-from emulator.verify.answers import Answer, shown
+from emulator.verify.answers import Answer, shown, shown_member
 from emulator.verify.checks.refusals import CODES, FIELD, named, refused
 from emulator.verify.checks.window import MOST_PAGES, PAGE, Walk, missing, walk, within
 from emulator.verify.client import CannotSee
@@ -69,10 +69,10 @@ async def _envelope(visit: Visit) -> Findings:
     answer = await visit.page(limit=_TWO)
     data = answer.members.get("data")
     is_list = isinstance(data, list) and len(answer.payments) == len(data)
-    seen = "an array of objects" if is_list else f"`data`: {shown(data)}"
+    seen = "an array of objects" if is_list else f"`data`: {shown_member(answer.members, 'data')}"
     findings = judged(is_list, seen, "2.2.1")
     has_more = answer.members.get("has_more")
-    seen = f"{shown(has_more)} where there are more"
+    seen = f"{shown_member(answer.members, 'has_more')} where there are more"
     findings += judged(has_more is True, seen, "2.2.2")
     missing = [name for name in _ENVELOPE if name not in answer.members]
     seen = f"without `{'`, `'.join(missing)}`" if missing else "all three"
@@ -85,7 +85,8 @@ async def _envelope(visit: Visit) -> Findings:
 def _cursor(answer: Answer) -> Findings:
     cursor = answer.members.get("next_cursor")
     is_id = isinstance(cursor, str) and cursor.startswith("pay_")
-    seen = "a payment identifier" if is_id else f"`next_cursor`: {shown(cursor)}"
+    received = shown_member(answer.members, "next_cursor")
+    seen = "a payment identifier" if is_id else f"`next_cursor`: {received}"
     findings = judged(is_id, seen, "2.2.3")
     if not is_id:
         return findings

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from emulator.verify.answers import shown
+from emulator.verify.answers import shown, shown_member
 from emulator.verify.checks.timestamps import instant, is_written_as_ours
 from emulator.verify.client import CannotSee
 from emulator.verify.findings import Check, Findings, judged, judged_assumed
@@ -127,7 +127,7 @@ async def _each_field(visit: Visit) -> Findings:
 def _field(rule: Rule, payments: Sequence[Payment]) -> Findings:
     wrong = next((one for one in payments if not rule.is_so(one)), None)
     if wrong is not None:
-        return judged(False, f"`{rule.field}`: {_value(wrong, rule.field)}", *rule.numbers)
+        return judged(False, f"`{rule.field}`: {shown_member(wrong, rule.field)}", *rule.numbers)
     findings = judged(True, f"in {_counted(payments)}", *rule.numbers)
     if rule.looks_alike is None:
         return findings
@@ -139,10 +139,6 @@ def _field(rule: Rule, payments: Sequence[Payment]) -> Findings:
 def _counted(payments: Sequence[Payment]) -> str:
     count = len({str(one.get("id")) for one in payments})
     return f"{count} payment" if count == 1 else f"{count} payments"
-
-
-def _value(payment: Payment, name: str) -> str:
-    return shown(payment[name]) if name in payment else "absent"
 
 
 async def _all_fields(visit: Visit) -> Findings:
