@@ -58,8 +58,17 @@ class Answer:
 
     @property
     def is_json(self) -> bool:
+        return self.has_json_body and self.has_json_type
+
+    @property
+    def has_json_body(self) -> bool:
+        """Whether the body is JSON, whatever its media type is."""
+        return self._parsed[0]
+
+    @property
+    def has_json_type(self) -> bool:
         media_type, _, _ = self.headers.get("content-type", "").partition(";")
-        return media_type.strip().lower() == JSON and self._parsed[0]
+        return media_type.strip().lower() == JSON
 
     @property
     def json(self) -> Any:

@@ -36,7 +36,7 @@ def _problem(answer: Answer, base_url: str, key: str) -> str | None:
         return f"{base_url} refuses the key {key}: {answer.told}"
     if answer.status >= 500:
         return f"{url} answers {answer.told}, and again when asked again: try later"
-    if not answer.is_json:
+    if not answer.has_json_body:
         media_type = cleaned(answer.headers.get("content-type", "no media type"))
         return f"{url} answers {answer.status} with {media_type}: this is not the service's API"
     if answer.status == 404:

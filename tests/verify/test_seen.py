@@ -7,7 +7,8 @@ import pytest
 from emulator.domain.clauses import Basis
 from emulator.verify.checks.objects import FIELDS
 from tests.verify.runs import Run, Runs
-from tests.verify.wrong import MakeChange, errors, lists, setting
+from tests.verify.servers import SERVERS
+from tests.verify.wrong import Asked, MakeChange, errors, lists, setting
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -15,6 +16,10 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 def without(name: str) -> Any:
     """Edits an object so that one member is absent."""
     return lambda *edited: {key: value for key, value in edited[-1].items() if key != name}
+
+
+def with_the_first_of_each_page_twice(_: Asked, page: dict[str, Any]) -> dict[str, Any]:
+    return {**page, "data": [*page["data"][:1], *page["data"]]}
 
 
 def drifts(run: Run) -> dict[str, str]:
@@ -69,6 +74,29 @@ async def test_an_error_that_is_no_object_is_printed_as_it_is(
 ) -> None:
     run = await runs.run(errors(lambda _: error)())
     assert (run.seen("2.3.1"), run.seen("7.1")) == (printed, printed)
+
+
+@pytest.mark.parametrize(
+    ("name", "printed"),
+    [
+        ("answers everything in text", '200 of GET: `Content-Type` `"text/plain"`'),
+        ("has no media types", "200 of GET: `Content-Type` absent"),
+        ("cuts an error", "404 of GET: the body is not JSON"),
+    ],
+)
+async def test_a_response_that_is_not_json_is_printed_with_the_reason(
+    runs: Runs, name: str, printed: str
+) -> None:
+    [server] = [one for one in SERVERS if one.name == name]
+    assert (await runs.run(server.make())).seen("1.2") == printed
+
+
+async def test_missing_and_repeated_payments_are_separated_from_the_page_size(runs: Runs) -> None:
+    run = await runs.run(lists(with_the_first_of_each_page_twice)())
+    assert run.seen("4.3.10") == "of 10 payments on pages of 5, 2 twice"
+    [server] = [one for one in SERVERS if one.name == "loses one a page"]
+    run = await runs.run(server.make())
+    assert run.seen("4.3.10") == "of 11 payments on pages of 5, 1 missing"
 
 
 async def test_an_absent_error_is_printed_as_absent(runs: Runs) -> None:

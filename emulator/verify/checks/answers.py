@@ -26,8 +26,9 @@ async def _all_json(visit: Visit) -> Findings:
     wrong = _first_wrong(answers, lambda one: one.is_json)
     if wrong is None:
         return judged(True, f"all {len(answers)} answers", "1.2")
-    kind = shown_member(wrong.headers, "content-type")
-    return judged(False, f"{_where(wrong)}: `Content-Type` {kind}", "1.2")
+    kind = f"`Content-Type` {shown_member(wrong.headers, 'content-type')}"
+    seen = "the body is not JSON" if wrong.has_json_type else kind
+    return judged(False, f"{_where(wrong)}: {seen}", "1.2")
 
 
 async def _statuses(visit: Visit) -> Findings:

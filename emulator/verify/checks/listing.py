@@ -126,7 +126,7 @@ def _compared(found: list[str], own: list[str]) -> str:
     twice, missing = len(found) - len(set(found)), len(set(own) - set(found))
     parts = [f"{twice} twice"] if twice else []
     parts += [f"{missing} missing"] if missing else []
-    return f"of {_counted(len(own))} on pages of {PAGE} {' and '.join(parts)}"
+    return f"of {_counted(len(own))} on pages of {PAGE}, {' and '.join(parts)}"
 
 
 def _is_in_order(visit: Visit, ids: Sequence[str]) -> bool:
