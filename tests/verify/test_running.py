@@ -24,7 +24,7 @@ from tests.verify.runs import Runs, running, unchanged
 from tests.verify.servers.creating import that_refuses_what_it_does_not_know
 from tests.verify.wrong import BASE_URL, Asked, Reply, Serve, errors, refusal
 
-MOST_REQUESTS = 90
+MOST_REQUESTS = 100
 MOST_PAYMENTS = 15
 
 
@@ -101,6 +101,24 @@ async def test_an_account_with_a_long_history_makes_no_difference() -> None:
             await runs.emulator.create(key)
         runs.emulator.wall.move(60_000)
         it = await compare(Visit(runs.client(), key=key, other_key=other_key), began_at=0)
+    assert it.drifts == ()
+    assert verdicts(it, Verdict.UNSEEN) == HIDDEN.keys() | {"7.11", "7.12", "8.7"}
+
+
+@pytest.mark.parametrize("step_s", [10, 45, 300])
+async def test_payments_that_expire_during_the_run_make_no_difference(step_s: int) -> None:
+    async with running() as runs, runs.accounts() as keys:
+
+        async def slow(asked: Asked, serve: Serve) -> Reply:
+            step = {"seconds": step_s}
+            response = await runs.emulator.control("POST", "/clock/advance", step, key=keys[0])
+            assert response.status_code == 200, response.text
+            return await serve(asked)
+
+        visit = Visit(runs.client(slow), key=keys[0], other_key=keys[1])
+        it = await compare(visit, began_at=0)
+        answer = await visit.retrieve(visit.first.id)
+    assert answer.members["status"] == "expired"
     assert it.drifts == ()
     assert verdicts(it, Verdict.UNSEEN) == HIDDEN.keys() | {"7.11", "7.12", "8.7"}
 

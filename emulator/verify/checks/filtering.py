@@ -14,10 +14,13 @@ _ALL = 100
 
 
 async def _by_their_status(visit: Visit) -> Findings:
-    """All payments of this run are pending."""
+    """All payments of this run are pending, unless they have expired in the meantime."""
     pending = await visit.page(**within(visit), status="pending", limit=_ALL)
-    is_pure = all(one.get("status") == "pending" for one in pending.payments)
-    lost = missing(visit, pending)
+    # What was pending when it was created is right here, whatever a list makes of its status.
+    own = {one.id for one in visit.created if one.payment.get("status") == "pending"}
+    others = [one for one in pending.payments if one.get("id") not in own]
+    is_pure = all(one.get("status") == "pending" for one in others)
+    lost = len(await _with_status(visit, _missing(visit, pending), "pending"))
     seen = f"`status=pending`: {pending.told}"
     seen += ", those alone" if is_pure else ", others too"
     seen += f", {lost} missing" if lost else ""
@@ -27,9 +30,23 @@ async def _by_their_status(visit: Visit) -> Findings:
 async def _by_another_status(visit: Visit) -> Findings:
     own = {one.id for one in visit.all_created}
     completed = await visit.page(**within(visit), status="completed", limit=_ALL)
-    wrong = len(own & set(completed.ids))
-    seen = f"`status=completed`: {completed.told}, {wrong} pending"
+    found = [one for one in completed.ids if one in own]
+    wrong = len(found) - len(await _with_status(visit, found, "completed", "refunded"))
+    seen = f"`status=completed`: {completed.told}, {wrong} others"
     return judged(completed.status == 200 and not wrong, seen, "4.3.5")
+
+
+def _missing(visit: Visit, page: Answer) -> list[str]:
+    """The payments of this run that are not on a page on which they should be."""
+    if page.status != 200 or not missing(visit, page):
+        return []
+    return [one.id for one in visit.created if one.id not in page.ids]
+
+
+async def _with_status(visit: Visit, ids: Sequence[str], *statuses: str) -> list[str]:
+    """The payments that have one of some statuses now, each retrieved."""
+    answers = [(one, await visit.retrieve(one)) for one in ids]
+    return [one for one, answer in answers if answer.members.get("status") in statuses]
 
 
 async def _by_method(visit: Visit) -> Findings:
@@ -68,16 +85,20 @@ async def _by_creation(visit: Visit) -> Findings:
     inside = await visit.page(**within(visit), limit=_ALL)
     later = await visit.page(created_gte=moved(until, 0), limit=_ALL)
     earlier = await visit.page(created_lte=moved(since, 0), limit=_ALL)
-    too_early = [at for at in _instants(inside) if at < since]
-    too_late = [at for at in _instants(inside) if at > until]
+    instants = _instants_of_others(visit, inside)
+    too_early = [at for at in instants if at < since]
+    too_late = [at for at in instants if at > until]
     return [
         *_bounded(visit, (later, inside), too_early, "`created_gte`", "4.3.7"),
         *_bounded(visit, (earlier, inside), too_late, "`created_lte`", "4.3.8"),
     ]
 
 
-def _instants(page: Answer) -> list[int]:
-    instants = [instant(one.get("created_at")) for one in page.payments]
+def _instants_of_others(visit: Visit, page: Answer) -> list[int]:
+    """When the payments of others were created; those of this run are known to be inside."""
+    own = {one.id for one in visit.created}
+    others = [one for one in page.payments if one.get("id") not in own]
+    instants = [instant(one.get("created_at")) for one in others]
     return [at for at in instants if at is not None]
 
 

@@ -1,6 +1,7 @@
 """Servers whose pages, cursors or filters are wrong."""
 
 from base64 import b64decode, b64encode
+from collections.abc import Callable
 from typing import Any
 
 from tests.verify.servers.server import server
@@ -75,6 +76,11 @@ def no_cursor_at_the_end(_: Asked, page: Page) -> Page:
 def whose_cursor_is_the_first(_: Asked, page: Page) -> Page:
     is_empty = page["next_cursor"] is None
     return page if is_empty else {**page, "next_cursor": page["data"][0]["id"]}
+
+
+def listing_each(edit: Callable[[dict[str, Any]], dict[str, Any]]) -> MakeChange:
+    """Every payment edited where it is listed, and nowhere else."""
+    return lists(lambda _, page: {**page, "data": [edit(one) for one in page["data"]]})
 
 
 def with_a_total(_: Asked, page: Page) -> Page:
@@ -199,6 +205,21 @@ SERVERS = (
     server("ignores limit", ignoring("limit"), "4.0.4", "4.3.2", "8.5"),
     server("clamps limit", asking(that_clamps), assumes=("4.3.2", "8.5")),
     server("lists ids", lists(ids_alone), "2.2.1", assumes=("2.2.3",)),
+    server(
+        "lists other amounts",
+        listing_each(lambda one: {**one, "amount": one["amount"] + 1}),
+        "2.2.1",
+    ),
+    server(
+        "lists other creation times",
+        listing_each(lambda one: {**one, "created_at": "2026-01-01T00:00:00.000Z"}),
+        "2.2.1",
+    ),
+    server(
+        "lists another status",
+        listing_each(lambda one: {**one, "status": "processing"}),
+        "2.2.1",
+    ),
     server("never has more", lists(never_more), "2.2.2", "4.3.10", assumes=("2.2.4",)),
     server("always has more", lists(always_more), "2.2.2"),
     server("leaves out the last cursor", lists(no_cursor_at_the_end), assumes=("2.2.4",)),
