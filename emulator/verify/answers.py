@@ -58,17 +58,17 @@ class Answer:
 
     @property
     def is_json(self) -> bool:
-        return self.has_json_body and self.has_json_type
+        return self.has_json_type and self._strictly_parsed[0]
 
     @property
     def has_json_body(self) -> bool:
-        """Whether the body is JSON, whatever its media type is."""
+        """Whether the body can be read as JSON, whatever its media type and its encoding are."""
         return self._parsed[0]
 
     @property
     def has_json_type(self) -> bool:
-        media_type, _, _ = self.headers.get("content-type", "").partition(";")
-        return media_type.strip().lower() == JSON
+        media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return media_type == JSON or media_type.endswith("+json")
 
     @property
     def json(self) -> Any:
@@ -122,10 +122,24 @@ class Answer:
 
     @cached_property
     def _parsed(self) -> tuple[bool, Any]:
+        if self._strictly_parsed[0]:
+            return self._strictly_parsed
         try:
             return True, json.loads(self.body)
         except (ValueError, RecursionError):
             return False, None
+
+    @cached_property
+    def _strictly_parsed(self) -> tuple[bool, Any]:
+        """What RFC 8259 requires: UTF-8 without a byte order mark, and no NaN."""
+        try:
+            return True, json.loads(self.body.decode(), parse_constant=_refuse_constant)
+        except (ValueError, RecursionError):
+            return False, None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
 
 
 def shown(value: object) -> str:

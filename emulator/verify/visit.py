@@ -15,6 +15,8 @@ from emulator.verify.client import CannotSee, Client, RateLimited
 PAYMENTS = "/v1/payments"
 _ROOT = "/v1/"
 SMALLEST_AMOUNT = 100
+# For a service that refuses the smallest amount that the contract has.
+LARGER_AMOUNT = 1_000
 EXPIRES_IN_S = 600
 # For a service that takes no such short one; not the default, to be told from it.
 LONGER_EXPIRES_IN_S = 2_700
@@ -58,8 +60,9 @@ class Visit:
     """Asks as the owner of a key, and of another account's where there is one.
 
     `created` are the payments that were made, the oldest first. All of them are of the smallest
-    amount and stay pending: nothing here pays. `method` and `expires_in_s` are what the service
-    takes, which is found out with the first payment.
+    amount and stay pending: nothing here pays. `method`, `expires_in_s` and `amount` are what the
+    service takes, which is found out with the first payment. `has_bounds` is whether a list
+    between two instants has what it should; None before that is known.
     """
 
     def __init__(
@@ -70,6 +73,8 @@ class Visit:
         self.other_key = other_key
         self.method = METHODS[0]
         self.expires_in_s = EXPIRES_IN_S
+        self.amount = SMALLEST_AMOUNT
+        self.has_bounds: bool | None = None
         self.created: list[Created] = []
         self.others: list[Created] = []
         self._stream = stream or ids.stream_key(None)
@@ -126,7 +131,7 @@ class Visit:
     def order(self, **changes: Any) -> dict[str, Any]:
         """The body of a create call, with some members changed; one that is `...` is left out."""
         body = {
-            "amount": SMALLEST_AMOUNT,
+            "amount": self.amount,
             "currency": "ETB",
             "methods": [self.method],
             "success_url": _SUCCESS_URL,

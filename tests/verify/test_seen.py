@@ -81,7 +81,7 @@ async def test_an_error_that_is_no_object_is_printed_as_it_is(
     [
         ("answers everything in text", '200 of GET: `Content-Type` `"text/plain"`'),
         ("has no media types", "200 of GET: `Content-Type` absent"),
-        ("cuts an error", "404 of GET: the body is not JSON"),
+        ("cuts an error", "404 of GET: the body is not JSON in UTF-8"),
     ],
 )
 async def test_a_response_that_is_not_json_is_printed_with_the_reason(

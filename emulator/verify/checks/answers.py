@@ -27,7 +27,7 @@ async def _all_json(visit: Visit) -> Findings:
     if wrong is None:
         return judged(True, f"all {len(answers)} answers", "1.2")
     kind = f"`Content-Type` {shown_member(wrong.headers, 'content-type')}"
-    seen = "the body is not JSON" if wrong.has_json_type else kind
+    seen = "the body is not JSON in UTF-8" if wrong.has_json_type else kind
     return judged(False, f"{_where(wrong)}: {seen}", "1.2")
 
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.verify.answers import Answer, shown_member
+from emulator.verify.answers import shown_member
 from emulator.verify.checks.timestamps import instant, moved
-from emulator.verify.checks.window import MARGIN_MS, within
+from emulator.verify.checks.window import LARGEST_LIMIT, MARGIN_MS, own_lists
 from emulator.verify.findings import Check, Finding, Findings, judged
-from emulator.verify.visit import PAYMENTS, Created, Visit
+from emulator.verify.visit import Created, Visit
 
 Payment = Mapping[str, Any]
 
@@ -17,7 +17,6 @@ CHANGING_FIELDS = ("status", "method", "completed_at")
 MAX_ROUNDS = 3
 MAX_PAYMENTS_OF_OTHERS = 6
 
-_LARGEST_LIMIT = 100
 _LISTED = "2.2.1"
 _CREATED = "4.1.15"
 _FOUND = "4.2.1"
@@ -78,18 +77,12 @@ async def _each_view(visit: Visit) -> Findings:
 def _listed(visit: Visit) -> dict[str, list[Payment]]:
     """Every form in which each payment was listed to the owner of the key, by its id."""
     found: dict[str, list[Payment]] = {}
-    for answer in visit.answers:
-        request = answer.request
-        if request.path == PAYMENTS and request.key == visit.key and _is_page(answer):
-            for payment in answer.payments:
-                forms = found.setdefault(str(payment.get("id")), [])
-                if payment not in forms:
-                    forms.append(payment)
+    for page in own_lists(visit):
+        for payment in page.payments:
+            forms = found.setdefault(str(payment.get("id")), [])
+            if payment not in forms:
+                forms.append(payment)
     return found
-
-
-def _is_page(answer: Answer) -> bool:
-    return answer.request.method == "GET" and answer.is_success
 
 
 def _payments(visit: Visit, listed: Mapping[str, Sequence[Payment]]) -> dict[str, Created | None]:
@@ -125,7 +118,7 @@ async def _settled(visit: Visit, payment_id: str, views: Views) -> Views | None:
     """The same payment listed between two equal retrieves; None while it keeps changing."""
     before = views.retrieved
     for _ in range(MAX_ROUNDS):
-        page = await visit.page(**_around(visit, before), limit=_LARGEST_LIMIT)
+        page = await visit.page(**_around(visit, before), limit=LARGEST_LIMIT)
         listed = [one for one in page.payments if one.get("id") == payment_id]
         answer = await visit.retrieve(payment_id)
         if not answer.is_success:
@@ -144,10 +137,10 @@ async def _settled(visit: Visit, payment_id: str, views: Views) -> Views | None:
 
 
 def _around(visit: Visit, payment: Payment) -> dict[str, str]:
-    """A query that finds the payment. Raises CannotSee."""
+    """A query that finds the payment."""
     at = instant(payment.get("created_at"))
-    if at is None:
-        return within(visit)
+    if at is None or not visit.has_bounds:
+        return {}
     return {"created_gte": moved(at, -MARGIN_MS), "created_lte": moved(at, MARGIN_MS)}
 
 

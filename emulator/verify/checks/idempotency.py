@@ -32,6 +32,8 @@ async def _a_retry(visit: Visit) -> Findings:
     findings += judged_assumed(is_equal, seen, "4.1.20")
     is_told = answer.headers.get("idempotent-replayed") == "true"
     seen = "`Idempotent-Replayed: true`" if is_told else "without `Idempotent-Replayed`"
+    if "idempotent-replayed" in first.answer.headers:
+        is_told, seen = False, "`Idempotent-Replayed` in the first answer"
     return findings + judged_assumed(is_told, seen, "4.1.20")
 
 

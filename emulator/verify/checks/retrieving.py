@@ -10,7 +10,8 @@ _NOT_FOUND = "payment_not_found"
 async def _a_payment(visit: Visit) -> Findings:
     answer = await visit.retrieve(visit.first.id)
     seen = f"without a body: {answer.told}"
-    return judged(answer.status == 200, seen, "4.2.1", "4.2.2", "7.5")
+    findings = judged(answer.is_success, seen, "4.2.1", "4.2.2")
+    return findings + judged(answer.status == 200, seen, "7.5")
 
 
 async def _no_payment(visit: Visit) -> Findings:

@@ -308,7 +308,7 @@ SERVERS = (
         "7.10",
         assumes=("4.1.23",),
     ),
-    server("takes no idempotency key", once(that_takes_no_idempotency_key), "4.1.1"),
+    server("takes no idempotency key", once(that_takes_no_idempotency_key), "4.1.10"),
     server("has a second payment", that_pays_twice, "4.1.10"),
     server("replays with 200", answering(a_retry_with_200), assumes=("4.1.20",)),
     server("replays in new words", answering(a_retry_in_new_words), assumes=("4.1.20",)),

@@ -76,6 +76,10 @@ def with_202(reply: Reply) -> Reply:
     return reply.with_status(202)
 
 
+def with_404(_: Reply) -> Reply:
+    return refusal(404, "payment_not_found")
+
+
 def for_another_order(reply: Reply) -> Reply:
     return reply.saying({**reply.json, "amount": 999})
 
@@ -182,9 +186,8 @@ SERVERS = (
     server("has another completion", setting(completed_at=""), "2.1.14"),
     server("has a fourteenth field", setting(description=""), assumes=("2.1.15",)),
     server("has another order of fields", payments(turned_round), assumes=("2.1.15",)),
-    server(
-        "retrieves with 202", of_a_retrieve(with_202), "4.2.1", "4.2.2", "7.5", assumes=("1.3",)
-    ),
+    server("retrieves with 202", of_a_retrieve(with_202), "7.5", assumes=("1.3",)),
+    server("retrieves nothing", of_a_retrieve(with_404), "4.2.1", "4.2.2", "7.5"),
     server("retrieves something else", of_a_retrieve(for_another_order), "4.2.3"),
     server("retrieves only one payment", that_retrieves_only_the_first_payment, "4.2.1"),
     server(
