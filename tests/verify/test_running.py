@@ -1,5 +1,6 @@
 """A run as a whole: what it asks, what it leaves behind, and what it comes to."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -22,7 +23,7 @@ from emulator.verify.wire import HttpWire, NoConnection
 from tests.verify.comparing import comparison, verdicts
 from tests.verify.runs import Runs, running, unchanged
 from tests.verify.servers.creating import that_refuses_what_it_does_not_know
-from tests.verify.wrong import BASE_URL, Asked, Reply, Serve, errors, refusal
+from tests.verify.wrong import BASE_URL, Asked, Reply, Serve, errors, payments, refusal
 
 MOST_REQUESTS = 100
 MOST_PAYMENTS = 15
@@ -204,6 +205,38 @@ async def test_a_payment_that_an_error_left_behind_is_not_held_against_a_retry()
         client = runs.client(unchanged)
         it = await compare(Visit(client, key=keys[0], other_key=keys[1]), began_at=0)
     assert [one.clause.number for one in it.drifts if one.basis is Basis.STATED] == []
+
+
+@pytest.mark.parametrize("point", ["before_commit", "after_commit"])
+async def test_a_first_payment_that_is_created_by_a_retry_is_not_taken_as_a_replay(
+    point: str,
+) -> None:
+    fault = {
+        "when": {"request": "create_payment", "nth": 1},
+        "then": {"status": 500, "point": point},
+        "times": 1,
+    }
+    async with running() as runs, runs.accounts() as keys:
+        await runs.emulator.control("POST", "/faults", fault, key=keys[0])
+        it = await compare(
+            Visit(runs.client(unchanged), key=keys[0], other_key=keys[1]), began_at=0
+        )
+    assert it.drifts == ()
+
+
+async def test_a_payment_of_others_that_changes_all_the_time_makes_no_difference() -> None:
+    """Its metadata is another whenever it is read."""
+    count = itertools.count()
+
+    def changed(payment: dict[str, object], other: str) -> dict[str, object]:
+        metadata = {"count": str(next(count))}
+        return {**payment, "metadata": metadata} if payment["id"] == other else payment
+
+    async with running() as runs, runs.accounts() as keys:
+        other = (await runs.emulator.create(keys[0]))["id"]
+        client = runs.client(payments(lambda one: changed(one, other))())
+        it = await compare(Visit(client, key=keys[0], other_key=keys[1]), began_at=0)
+    assert it.drifts == ()
 
 
 async def test_a_field_within_a_field_may_be_told() -> None:

@@ -13,7 +13,10 @@ from emulator.verify.visit import Created, Visit
 Payment = Mapping[str, Any]
 
 CHANGING_FIELDS = ("status", "method", "completed_at")
-"""The fields that a customer or the time may change between two requests."""
+"""The fields that a customer or the time may change between two requests.
+
+In a payment of others its owner may change any field.
+"""
 MAX_ROUNDS = 3
 MAX_PAYMENTS_OF_OTHERS = 6
 
@@ -45,6 +48,10 @@ class Views:
     @property
     def fields(self) -> list[str]:
         return list(dict.fromkeys(name for view in self.all for name in view))
+
+    @property
+    def changing_fields(self) -> Sequence[str]:
+        return self.fields if self.created is None else CHANGING_FIELDS
 
 
 async def _each_view(visit: Visit) -> Findings:
@@ -94,13 +101,12 @@ def _payments(visit: Visit, listed: Mapping[str, Sequence[Payment]]) -> dict[str
 
 async def _differences(visit: Visit, payment_id: str, views: Views) -> list[tuple[str, str, str]]:
     """The clause, the field and the two values of each difference."""
-    names = views.fields
-    if _may_have_changed(views):
-        settled = await _settled(visit, payment_id, views)
-        names = [name for name in names if name not in CHANGING_FIELDS]
-        found = [] if settled is None else list(_differing(settled, CHANGING_FIELDS))
-        return [*_differing(views, names), *found]
-    return list(_differing(views, names))
+    if not _may_have_changed(views):
+        return list(_differing(views, views.fields))
+    changing = views.changing_fields
+    settled = await _settled(visit, payment_id, views)
+    found = [] if settled is None else list(_differing(settled, changing))
+    return [*_differing(views, [name for name in views.fields if name not in changing]), *found]
 
 
 def _may_have_changed(views: Views) -> bool:
@@ -109,9 +115,7 @@ def _may_have_changed(views: Views) -> bool:
     What was the same in the beginning and in the end has not changed in between.
     """
     before = views.listed if views.created is None else [views.created]
-    return any(
-        not _is_same(name, one, views.retrieved) for one in before for name in CHANGING_FIELDS
-    )
+    return not all(_are_same(views.changing_fields, one, views.retrieved) for one in before)
 
 
 async def _settled(visit: Visit, payment_id: str, views: Views) -> Views | None:
@@ -124,12 +128,12 @@ async def _settled(visit: Visit, payment_id: str, views: Views) -> Views | None:
         if not answer.is_success:
             return None
         after = answer.members
-        if all(_is_same(name, before, after) for name in CHANGING_FIELDS):
+        if _are_same(views.changing_fields, before, after):
             created = views.created
             has_moved_on = (
                 created is not None
                 and created.get("status") == "pending" != after.get("status")
-                and all(_is_same(name, one, after) for one in listed for name in CHANGING_FIELDS)
+                and all(_are_same(CHANGING_FIELDS, one, after) for one in listed)
             )
             return Views(created=None if has_moved_on else created, listed=listed, retrieved=after)
         before = after
@@ -168,6 +172,10 @@ def _differing(views: Views, names: Sequence[str]) -> Iterator[tuple[str, str, s
                 f"`{name}`: {shown_member(other[0], name)} in a list,"
                 f" {shown_member(retrieved, name)} when retrieved",
             )
+
+
+def _are_same(names: Sequence[str], one: Payment, other: Payment) -> bool:
+    return all(_is_same(name, one, other) for name in names)
 
 
 def _is_same(name: str, one: Payment, other: Payment) -> bool:

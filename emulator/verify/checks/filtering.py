@@ -24,16 +24,18 @@ from emulator.verify.visit import Visit
 async def _by_their_status(visit: Visit) -> Findings:
     """All payments of this run are pending, unless they have expired in the meantime."""
     pending = await visit.page(**await window(visit), status="pending", limit=LARGEST_LIMIT)
+    seen = f"`status=pending`: {pending.told}"
+    if not pending.is_success:
+        return judged(False, seen, "4.3.5")
     # What was pending when it was created is right here, whatever a list makes of its status.
     own = {one.id for one in visit.created if one.payment.get("status") == "pending"}
     others = [one for one in pending.payments if one.get("id") not in own]
     is_pure = all(one.get("status") == "pending" for one in others)
-    gone = sorted(missing_by_filter(visit, pending)) if pending.is_success else []
+    gone = sorted(missing_by_filter(visit, pending))
     lost = len(await _with_status(visit, gone, "pending"))
-    seen = f"`status=pending`: {pending.told}"
     seen += ", those alone" if is_pure else ", others too"
     seen += f", {lost} missing" if lost else ""
-    return judged(pending.is_success and is_pure and not lost, seen, "4.3.5")
+    return judged(is_pure and not lost, seen, "4.3.5")
 
 
 async def _by_another_status(visit: Visit) -> Findings:
