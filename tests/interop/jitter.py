@@ -27,8 +27,10 @@ class Jitter:
         self._upstream_port = upstream_port
         self._delays_ms = cycle(DELAYS_MS)
         self._wall = SystemWall()
+        self._connections: set[asyncio.Task[None] | None] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections.add(asyncio.current_task())
         try:
             while True:
                 await self._exchange(reader, writer)
@@ -36,6 +38,10 @@ class Jitter:
             pass  # the client has closed its connection
         finally:
             writer.close()
+
+    async def wait_until_closed(self) -> None:
+        """Wait until the clients have closed their connections."""
+        await asyncio.gather(*filter(None, self._connections))
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         first, headers = _head(await reader.readuntil(_END))
@@ -80,7 +86,8 @@ def _written(first: bytes, headers: dict[bytes, bytes], *added: bytes) -> bytes:
 @asynccontextmanager
 async def jitter(upstream_port: int) -> AsyncIterator[str]:
     """The base URL of the proxy."""
-    handler = Jitter(upstream_port).serve
-    server = await asyncio.start_server(handler, "127.0.0.1", 0, limit=MAX_HEAD_BYTES)
+    proxy = Jitter(upstream_port)
+    server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0, limit=MAX_HEAD_BYTES)
     async with server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        await proxy.wait_until_closed()

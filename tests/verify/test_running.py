@@ -19,11 +19,11 @@ from emulator.verify.hidden import HIDDEN
 from emulator.verify.preflight import NotTheService
 from emulator.verify.running import compare
 from emulator.verify.visit import Visit, as_basic
-from emulator.verify.wire import HttpWire, NoConnection
+from emulator.verify.wire import HttpWire, NoAnswer, NoConnection
 from tests.verify.comparing import comparison, verdicts
 from tests.verify.runs import Runs, running, unchanged
 from tests.verify.servers.creating import that_refuses_what_it_does_not_know
-from tests.verify.wrong import BASE_URL, Asked, Reply, Serve, errors, payments, refusal
+from tests.verify.wrong import BASE_URL, Asked, Change, Reply, Serve, errors, payments, refusal
 
 MOST_REQUESTS = 100
 MOST_PAYMENTS = 15
@@ -205,6 +205,28 @@ async def test_a_payment_that_an_error_left_behind_is_not_held_against_a_retry()
         client = runs.client(unchanged)
         it = await compare(Visit(client, key=keys[0], other_key=keys[1]), began_at=0)
     assert [one.clause.number for one in it.drifts if one.basis is Basis.STATED] == []
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=["500", "lost"])
+async def test_a_response_that_fails_once_makes_no_difference(is_lost: bool) -> None:
+    """Whatever the request was has been done."""
+
+    def failing(place: int) -> Change:
+        count = itertools.count(1)
+
+        async def change(asked: Asked, serve: Serve) -> Reply:
+            answer = await serve(asked)
+            if next(count) != place:
+                return answer
+            if is_lost:
+                raise NoAnswer("it was cut")
+            return refusal(500, "internal_error")
+
+        return change
+
+    async with running() as runs:
+        for place in range(3, MOST_REQUESTS, 8):
+            assert (await comparison(runs, failing(place))).drifts == ()
 
 
 @pytest.mark.parametrize("point", ["before_commit", "after_commit"])

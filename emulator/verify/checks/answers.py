@@ -10,6 +10,7 @@ from emulator.verify.findings import Check, Findings, judged, judged_assumed, un
 from emulator.verify.visit import Visit
 
 STATUSES = {200, 201, 400, 401, 404, 409, 429, 500}
+_OF_A_GATEWAY = {502, 503, 504}
 _AS_OURS = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 
 
@@ -21,8 +22,21 @@ def _where(answer: Answer) -> str:
     return f"{answer.status} of {answer.request.method}"
 
 
+def _answers(visit: Visit) -> list[Answer]:
+    """What the service answered.
+
+    An error of a gateway before it, in a form of its own, is left out when it did not come again.
+    """
+    last = {id(one.request): one.status for one in visit.answers}
+    return [
+        one
+        for one in visit.answers
+        if one.status not in _OF_A_GATEWAY or one.is_json or last[id(one.request)] >= 500
+    ]
+
+
 async def _all_json(visit: Visit) -> Findings:
-    answers = visit.answers
+    answers = _answers(visit)
     wrong = _first_wrong(answers, lambda one: one.is_json)
     if wrong is None:
         return judged(True, f"all {len(answers)} answers", "1.2")
@@ -32,7 +46,7 @@ async def _all_json(visit: Visit) -> Findings:
 
 
 async def _statuses(visit: Visit) -> Findings:
-    statuses = sorted({one.status for one in visit.answers})
+    statuses = sorted({one.status for one in _answers(visit)})
     standard = {status.value for status in HTTPStatus}
     strange = [status for status in statuses if status not in standard]
     other = [status for status in statuses if status in standard and status not in STATUSES]
@@ -42,7 +56,7 @@ async def _statuses(visit: Visit) -> Findings:
 
 
 def _errors(visit: Visit) -> list[Answer]:
-    return [one for one in visit.answers if one.status >= 400]
+    return [one for one in _answers(visit) if one.status >= 400]
 
 
 async def _error_objects(visit: Visit) -> Findings:

@@ -47,7 +47,7 @@ def missing(visit: Visit, page: Answer) -> set[str]:
     """
     own = {one.id for one in visit.created}
     found = own & set(page.ids)
-    return set() if found and says_more(page) else own - found
+    return set() if page.ids and says_more(page) else own - found
 
 
 def missing_by_filter(visit: Visit, page: Answer) -> set[str]:
