@@ -58,8 +58,17 @@ class Answer:
 
     @property
     def is_json(self) -> bool:
-        media_type, _, _ = self.headers.get("content-type", "").partition(";")
-        return media_type.strip().lower() == JSON and self._parsed[0]
+        return self.has_json_type and self._strictly_parsed[0]
+
+    @property
+    def has_json_body(self) -> bool:
+        """Whether the body can be read as JSON, whatever its media type and its encoding are."""
+        return self._parsed[0]
+
+    @property
+    def has_json_type(self) -> bool:
+        media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return media_type == JSON or media_type.endswith("+json")
 
     @property
     def json(self) -> Any:
@@ -86,6 +95,11 @@ class Answer:
         return [str(payment.get("id")) for payment in self.payments]
 
     @property
+    def has_error(self) -> bool:
+        """Whether the body has an error object, which may be empty."""
+        return isinstance(self.members.get("error"), dict)
+
+    @property
     def error(self) -> Mapping[str, Any]:
         """The error object (contract, section 7); empty where there is none."""
         error = self.members.get("error")
@@ -108,15 +122,34 @@ class Answer:
 
     @cached_property
     def _parsed(self) -> tuple[bool, Any]:
+        if self._strictly_parsed[0]:
+            return self._strictly_parsed
         try:
             return True, json.loads(self.body)
         except (ValueError, RecursionError):
             return False, None
 
+    @cached_property
+    def _strictly_parsed(self) -> tuple[bool, Any]:
+        """What RFC 8259 requires: UTF-8 without a byte order mark, and no NaN."""
+        try:
+            return True, json.loads(self.body.decode(), parse_constant=_refuse_constant)
+        except (ValueError, RecursionError):
+            return False, None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
 
 def shown(value: object) -> str:
     """A JSON value as a report shows it: in a line, not too long, without control characters."""
     return f"`{cleaned(json.dumps(value, ensure_ascii=False))}`"
+
+
+def shown_member(members: Mapping[str, Any], name: str) -> str:
+    """A member's JSON value as a report shows it, or that the member is absent."""
+    return shown(members[name]) if name in members else "absent"
 
 
 def cleaned(text: str) -> str:

@@ -1,7 +1,9 @@
 """How a service is asked: patiently, and neither too often nor without end."""
 
 import asyncio
+import re
 from collections.abc import Callable
+from math import ceil
 
 from emulator.clock import Wall, pause
 from emulator.verify.answers import Answer, Request
@@ -13,6 +15,7 @@ SHORTEST_WAIT_S = 1
 MOST_LOST = 3
 
 _TOO_MANY_REQUESTS = 429
+_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", re.ASCII)
 
 
 class Unreachable(Exception):
@@ -70,7 +73,7 @@ class Client:
             raise RateLimited(self.refusal)
 
     async def _wait(self, answer: Answer) -> None:
-        seconds = max(retry_after_s(answer) or 0, SHORTEST_WAIT_S)
+        seconds = max(ceil(retry_after_s(answer) or 0), SHORTEST_WAIT_S)
         async with self._waiting:
             self._check_is_welcome()
             if seconds > self._patience_s:
@@ -109,7 +112,7 @@ def _refusal(asked_s: int, *, left_s: int) -> str:
     return f"429 came and asked to wait {asked_s} s, and of {in_all} only {left_s} s were left"
 
 
-def retry_after_s(answer: Answer) -> int | None:
-    """The seconds of `Retry-After` (contract, sections 7 and 8); None where it has none."""
+def retry_after_s(answer: Answer) -> float | None:
+    """The number of seconds in `Retry-After` (contract, sections 7 and 8); None without one."""
     text = answer.headers.get("retry-after", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+    return float(text) if _NUMBER.fullmatch(text) else None

@@ -36,12 +36,12 @@ def _problem(answer: Answer, base_url: str, key: str) -> str | None:
         return f"{base_url} refuses the key {key}: {answer.told}"
     if answer.status >= 500:
         return f"{url} answers {answer.told}, and again when asked again: try later"
-    if not answer.is_json:
+    if not answer.has_json_body:
         media_type = cleaned(answer.headers.get("content-type", "no media type"))
         return f"{url} answers {answer.status} with {media_type}: this is not the service's API"
     if answer.status == 404:
         return f"{url} is not found: expected the base URL, to which /v1/payments is added"
-    if answer.status != 200:
+    if not answer.is_success:
         return f"{url} answers a plain list with {answer.told}: this is not the service's API"
     if not _ENVELOPE & answer.members.keys():
         return f"{url} answers JSON that is no list of payments: this is not the service's API"

@@ -15,6 +15,8 @@ from emulator.verify.client import CannotSee, Client, RateLimited
 PAYMENTS = "/v1/payments"
 _ROOT = "/v1/"
 SMALLEST_AMOUNT = 100
+# For a service that refuses the smallest amount that the contract has.
+LARGER_AMOUNT = 1_000
 EXPIRES_IN_S = 600
 # For a service that takes no such short one; not the default, to be told from it.
 LONGER_EXPIRES_IN_S = 2_700
@@ -31,10 +33,14 @@ _CANCEL_URL = "https://example.com/made-by-payments-emulator-verify?order=1&paid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Created:
-    """A payment as its create call was asked for and answered."""
+    """A payment as its create call was asked for and answered.
+
+    `earlier_count` is how many payments had been created before the request was sent.
+    """
 
     body: Mapping[str, Any]
     answer: Answer
+    earlier_count: int
 
     @property
     def payment(self) -> Mapping[str, Any]:
@@ -54,8 +60,9 @@ class Visit:
     """Asks as the owner of a key, and of another account's where there is one.
 
     `created` are the payments that were made, the oldest first. All of them are of the smallest
-    amount and stay pending: nothing here pays. `method` and `expires_in_s` are what the service
-    takes, which is found out with the first payment.
+    amount and stay pending: nothing here pays. `method`, `expires_in_s` and `amount` are what the
+    service takes, which is found out with the first payment. `has_bounds` is whether a list
+    between two instants has what it should; None before that is known.
     """
 
     def __init__(
@@ -66,6 +73,8 @@ class Visit:
         self.other_key = other_key
         self.method = METHODS[0]
         self.expires_in_s = EXPIRES_IN_S
+        self.amount = SMALLEST_AMOUNT
+        self.has_bounds: bool | None = None
         self.created: list[Created] = []
         self.others: list[Created] = []
         self._stream = stream or ids.stream_key(None)
@@ -122,7 +131,7 @@ class Visit:
     def order(self, **changes: Any) -> dict[str, Any]:
         """The body of a create call, with some members changed; one that is `...` is left out."""
         body = {
-            "amount": SMALLEST_AMOUNT,
+            "amount": self.amount,
             "currency": "ETB",
             "methods": [self.method],
             "success_url": _SUCCESS_URL,
@@ -163,6 +172,8 @@ class Visit:
         With a `content` that is sent, in the place of the body.
         """
         written = json.dumps(body).encode() if content is None else content
+        made = self.created if key is None else self.others
+        earlier_count = len(made)
         answer = await self.client.ask(
             Request(
                 method="POST",
@@ -172,11 +183,10 @@ class Visit:
                 key=key or self.key,
             )
         )
-        made = self.created if key is None else self.others
         payment_id = answer.members.get("id")
         is_new = isinstance(payment_id, str) and payment_id not in {one.id for one in made}
         if answer.is_success and is_new:
-            made.append(Created(body=body, answer=answer))
+            made.append(Created(body=body, answer=answer, earlier_count=earlier_count))
         return answer
 
     async def retrieve(self, payment_id: str, *, key: str | None = None) -> Answer:

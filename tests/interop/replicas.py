@@ -63,8 +63,7 @@ class Balanced:
 
 @contextmanager
 def balanced(directory: Path, *, has_databases: bool = False) -> Iterator[Balanced]:
-    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-    assert nginx is not None, "there is no nginx on this machine (Debian's package nginx-light)"
+    nginx = nginx_program()
     [block] = [one for one in section(CHAPTER).blocks if one.kind is Kind.REPLICAS]
     configuration = files()[CONFIGURATION].text
     ports = {port: str(free_port()) for port in _PORT.findall(block.text + configuration)}
@@ -76,7 +75,7 @@ def balanced(directory: Path, *, has_databases: bool = False) -> Iterator[Balanc
     (directory / CONFIGURATION).write_text(_with_ports(configuration, ports), encoding="utf-8")
     with found.running:
         found.replicas = [found.start(number) for number in range(len(found.commands))]
-        found.running.enter_context(_listening(nginx, directory, int(ports["8080"])))
+        found.running.enter_context(listening(nginx, directory, int(ports["8080"])))
         yield found
 
 
@@ -84,8 +83,15 @@ def _with_ports(text: str, ports: dict[str, str]) -> str:
     return _PORT.sub(lambda found: ports[found[0]], text)
 
 
+def nginx_program() -> str:
+    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    assert nginx is not None, "there is no nginx on this machine (Debian's package nginx-light)"
+    return nginx
+
+
 @contextmanager
-def _listening(nginx: str, directory: Path, port: int) -> Iterator[None]:
+def listening(nginx: str, directory: Path, port: int) -> Iterator[None]:
+    """An nginx with the configuration in a directory, once it listens on a port."""
     # Root's workers would be somebody else, who may not write here.
     user = "user root;" if os.geteuid() == 0 else ""
     around = AROUND.format(user=user, configuration=CONFIGURATION)

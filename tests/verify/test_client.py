@@ -72,13 +72,20 @@ async def test_it_tells_that_it_waits_and_when_that_is_over() -> None:
     assert it.told == [12, 0, 2, 0]
 
 
-@pytest.mark.parametrize("text", [None, "", "0", "soon", "-1", "1.5", "²", "9" * 5_000])
+@pytest.mark.parametrize("text", [None, "", "0", "0.0", "soon", "-1", "1.", "²", "9" * 5_000])
 async def test_a_429_that_does_not_say_how_long_is_waited_out_for_a_second(
     text: str | None,
 ) -> None:
     it = Asking(answered(429) if text is None else answered(429, retry_after=text), OK)
     assert await it.ask() == 200
     assert it.wall.waits_ms == [1_000]
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("0.5", 1), ("1.5", 2), ("2.0", 2), ("2.001", 3)])
+async def test_a_fraction_of_a_second_is_rounded_up(text: str, seconds: int) -> None:
+    it = Asking(answered(429, retry_after=text), OK)
+    assert await it.ask() == 200
+    assert it.wall.waits_ms == [1_000 * seconds]
 
 
 @pytest.mark.parametrize("retry_after", ["0", "1", "2", "20", "60"])

@@ -1,5 +1,6 @@
 """A run as a whole: what it asks, what it leaves behind, and what it comes to."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -18,13 +19,13 @@ from emulator.verify.hidden import HIDDEN
 from emulator.verify.preflight import NotTheService
 from emulator.verify.running import compare
 from emulator.verify.visit import Visit, as_basic
-from emulator.verify.wire import HttpWire, NoConnection
+from emulator.verify.wire import HttpWire, NoAnswer, NoConnection
 from tests.verify.comparing import comparison, verdicts
 from tests.verify.runs import Runs, running, unchanged
 from tests.verify.servers.creating import that_refuses_what_it_does_not_know
-from tests.verify.wrong import BASE_URL, Asked, Reply, Serve, errors, refusal
+from tests.verify.wrong import BASE_URL, Asked, Change, Reply, Serve, errors, payments, refusal
 
-MOST_REQUESTS = 90
+MOST_REQUESTS = 100
 MOST_PAYMENTS = 15
 
 
@@ -101,6 +102,24 @@ async def test_an_account_with_a_long_history_makes_no_difference() -> None:
             await runs.emulator.create(key)
         runs.emulator.wall.move(60_000)
         it = await compare(Visit(runs.client(), key=key, other_key=other_key), began_at=0)
+    assert it.drifts == ()
+    assert verdicts(it, Verdict.UNSEEN) == HIDDEN.keys() | {"7.11", "7.12", "8.7"}
+
+
+@pytest.mark.parametrize("step_s", [10, 45, 300])
+async def test_payments_that_expire_during_the_run_make_no_difference(step_s: int) -> None:
+    async with running() as runs, runs.accounts() as keys:
+
+        async def slow(asked: Asked, serve: Serve) -> Reply:
+            step = {"seconds": step_s}
+            response = await runs.emulator.control("POST", "/clock/advance", step, key=keys[0])
+            assert response.status_code == 200, response.text
+            return await serve(asked)
+
+        visit = Visit(runs.client(slow), key=keys[0], other_key=keys[1])
+        it = await compare(visit, began_at=0)
+        answer = await visit.retrieve(visit.first.id)
+    assert answer.members["status"] == "expired"
     assert it.drifts == ()
     assert verdicts(it, Verdict.UNSEEN) == HIDDEN.keys() | {"7.11", "7.12", "8.7"}
 
@@ -186,6 +205,60 @@ async def test_a_payment_that_an_error_left_behind_is_not_held_against_a_retry()
         client = runs.client(unchanged)
         it = await compare(Visit(client, key=keys[0], other_key=keys[1]), began_at=0)
     assert [one.clause.number for one in it.drifts if one.basis is Basis.STATED] == []
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=["500", "lost"])
+async def test_a_response_that_fails_once_makes_no_difference(is_lost: bool) -> None:
+    """Whatever the request was has been done."""
+
+    def failing(place: int) -> Change:
+        count = itertools.count(1)
+
+        async def change(asked: Asked, serve: Serve) -> Reply:
+            answer = await serve(asked)
+            if next(count) != place:
+                return answer
+            if is_lost:
+                raise NoAnswer("it was cut")
+            return refusal(500, "internal_error")
+
+        return change
+
+    async with running() as runs:
+        for place in range(3, MOST_REQUESTS, 8):
+            assert (await comparison(runs, failing(place))).drifts == ()
+
+
+@pytest.mark.parametrize("point", ["before_commit", "after_commit"])
+async def test_a_first_payment_that_is_created_by_a_retry_is_not_taken_as_a_replay(
+    point: str,
+) -> None:
+    fault = {
+        "when": {"request": "create_payment", "nth": 1},
+        "then": {"status": 500, "point": point},
+        "times": 1,
+    }
+    async with running() as runs, runs.accounts() as keys:
+        await runs.emulator.control("POST", "/faults", fault, key=keys[0])
+        it = await compare(
+            Visit(runs.client(unchanged), key=keys[0], other_key=keys[1]), began_at=0
+        )
+    assert it.drifts == ()
+
+
+async def test_a_payment_of_others_that_changes_all_the_time_makes_no_difference() -> None:
+    """Its metadata is another whenever it is read."""
+    count = itertools.count()
+
+    def changed(payment: dict[str, object], other: str) -> dict[str, object]:
+        metadata = {"count": str(next(count))}
+        return {**payment, "metadata": metadata} if payment["id"] == other else payment
+
+    async with running() as runs, runs.accounts() as keys:
+        other = (await runs.emulator.create(keys[0]))["id"]
+        client = runs.client(payments(lambda one: changed(one, other))())
+        it = await compare(Visit(client, key=keys[0], other_key=keys[1]), began_at=0)
+    assert it.drifts == ()
 
 
 async def test_a_field_within_a_field_may_be_told() -> None:

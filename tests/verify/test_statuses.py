@@ -1,5 +1,7 @@
 """What is seen of a status or an error, though a check could not go on, or had to ask again."""
 
+import pytest
+
 from emulator.verify.findings import Verdict
 from tests.verify.comparing import comparison, verdicts
 from tests.verify.runs import running
@@ -71,3 +73,32 @@ async def test_a_status_of_a_create_call_is_seen_though_the_first_was_refused() 
     async with running() as runs:
         it = await comparison(runs, strange)
     assert {"7.6", "4.1.16"} <= {one.clause.number for one in it.drifts}
+
+
+@pytest.mark.parametrize("status", [502, 503, 504])
+async def test_an_error_of_a_gateway_that_does_not_come_again_is_not_of_the_service(
+    status: int,
+) -> None:
+    page = Reply(status=status, content=b"<html>", headers={"content-type": "text/html"})
+    answers = iter([page])
+
+    async def failing(asked: Asked, serve: Serve) -> Reply:
+        is_it = asked.path == "/v1/no_such_call"
+        return next(answers, None) or await serve(asked) if is_it else await serve(asked)
+
+    async with running() as runs:
+        it = await comparison(runs, failing)
+    assert it.drifts == ()
+    [failed] = [one for one in it.results if one.clause.number == "7.12"]
+    assert (failed.verdict, failed.seen) == (Verdict.HOLDS, "1, served when asked again")
+
+
+async def test_an_error_of_a_gateway_that_comes_again_is_what_is_answered_there() -> None:
+    page = Reply(status=502, content=b"<html>", headers={"content-type": "text/html"})
+
+    async def failing(asked: Asked, serve: Serve) -> Reply:
+        return page if asked.path == "/v1/no_such_call" else await serve(asked)
+
+    async with running() as runs:
+        it = await comparison(runs, failing)
+    assert {"1.2", "2.3.1", "7.1", "7.12"} <= {one.clause.number for one in it.drifts}

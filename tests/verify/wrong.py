@@ -76,7 +76,8 @@ class Reply:
 
     @classmethod
     def of(cls, status: int, value: Any) -> "Reply":
-        return cls(status=status, content=json.dumps(value).encode())
+        headers = {"content-type": "application/json"}
+        return cls(status=status, content=json.dumps(value).encode(), headers=headers)
 
     @cached_property
     def json(self) -> Any:
@@ -199,8 +200,9 @@ class WrongServer:
             content=request.body or b"",
         )
         reply = await self._change(asked, self._serve)
-        headers = {"content-type": "application/json", **reply.headers}
-        return Answer(request=request, status=reply.status, headers=headers, body=reply.content)
+        return Answer(
+            request=request, status=reply.status, headers=reply.headers, body=reply.content
+        )
 
     async def _serve(self, asked: Asked) -> Reply:
         """The true answer."""

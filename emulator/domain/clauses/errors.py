@@ -89,7 +89,7 @@ CLAUSES = (
         number="7.11",
         says="429: rate limit exceeded; the client waits the number of seconds in `Retry-After`",
         here="Whole seconds, at least 1; who waits so long is served",
-        assumed="that they are whole",
+        assumed="that they are whole, and at least 1",
         knobs=("--rate-limit", "faults"),
         tests=(
             f"{_LIMIT}test_who_waits_as_long_as_told_is_served",

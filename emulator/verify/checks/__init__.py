@@ -3,6 +3,7 @@
 from emulator.verify.checks.answers import CHECKS as ANSWERS
 from emulator.verify.checks.authentication import CHECKS as AUTHENTICATION
 from emulator.verify.checks.bodies import CHECKS as BODIES
+from emulator.verify.checks.consistency import CHECKS as CONSISTENCY
 from emulator.verify.checks.creating import CHECKS as CREATING
 from emulator.verify.checks.filtering import CHECKS as FILTERING
 from emulator.verify.checks.idempotency import CHECKS as IDEMPOTENCY
@@ -23,6 +24,7 @@ CHECKS: tuple[Check, ...] = (
     *RETRIEVING,
     *LISTING,
     *FILTERING,
+    *CONSISTENCY,
     # These look at what the others were answered.
     *OBJECTS,
     *ANSWERS,

@@ -4,12 +4,13 @@ import re
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 
-from emulator.verify.answers import Answer, shown
-from emulator.verify.client import retry_after_s
+from emulator.verify.answers import Answer, shown, shown_member
+from emulator.verify.client import SHORTEST_WAIT_S, retry_after_s
 from emulator.verify.findings import Check, Findings, judged, judged_assumed, unseen
 from emulator.verify.visit import Visit
 
 STATUSES = {200, 201, 400, 401, 404, 409, 429, 500}
+_OF_A_GATEWAY = {502, 503, 504}
 _AS_OURS = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 
 
@@ -21,17 +22,31 @@ def _where(answer: Answer) -> str:
     return f"{answer.status} of {answer.request.method}"
 
 
+def _answers(visit: Visit) -> list[Answer]:
+    """What the service answered.
+
+    An error of a gateway before it, in a form of its own, is left out when it did not come again.
+    """
+    last = {id(one.request): one.status for one in visit.answers}
+    return [
+        one
+        for one in visit.answers
+        if one.status not in _OF_A_GATEWAY or one.is_json or last[id(one.request)] >= 500
+    ]
+
+
 async def _all_json(visit: Visit) -> Findings:
-    answers = visit.answers
+    answers = _answers(visit)
     wrong = _first_wrong(answers, lambda one: one.is_json)
     if wrong is None:
         return judged(True, f"all {len(answers)} answers", "1.2")
-    kind = shown(wrong.headers.get("content-type"))
-    return judged(False, f"{_where(wrong)}: {kind}", "1.2")
+    kind = f"`Content-Type` {shown_member(wrong.headers, 'content-type')}"
+    seen = "the body is not JSON in UTF-8" if wrong.has_json_type else kind
+    return judged(False, f"{_where(wrong)}: {seen}", "1.2")
 
 
 async def _statuses(visit: Visit) -> Findings:
-    statuses = sorted({one.status for one in visit.answers})
+    statuses = sorted({one.status for one in _answers(visit)})
     standard = {status.value for status in HTTPStatus}
     strange = [status for status in statuses if status not in standard]
     other = [status for status in statuses if status in standard and status not in STATUSES]
@@ -41,18 +56,24 @@ async def _statuses(visit: Visit) -> Findings:
 
 
 def _errors(visit: Visit) -> list[Answer]:
-    return [one for one in visit.answers if one.status >= 400]
+    return [one for one in _answers(visit) if one.status >= 400]
 
 
 async def _error_objects(visit: Visit) -> Findings:
     errors = _errors(visit)
-    wrong = _first_wrong(errors, lambda one: bool(one.error))
-    seen = f"{_where(wrong)} has no `error`" if wrong else f"in all {len(errors)} refusals"
+    wrong = _first_wrong(errors, lambda one: one.has_error)
+    seen = _no_error(wrong) if wrong else f"in all {len(errors)} refusals"
     return judged(wrong is None, seen, "2.3.1", "7.1")
 
 
+def _no_error(answer: Answer) -> str:
+    is_absent = "error" not in answer.members
+    kind = "absent" if is_absent else f"{shown(answer.members['error'])}, not an object"
+    return f"{_where(answer)}: `error` is {kind}"
+
+
 async def _members_of_errors(visit: Visit) -> Findings:
-    errors = [one for one in _errors(visit) if one.error]
+    errors = [one for one in _errors(visit) if one.has_error]
     if not errors:
         return unseen("no refusal has an `error`", "7.2", "7.3", "7.4")
     findings: Findings = []
@@ -82,8 +103,7 @@ def _is_text(value: object) -> bool:
 
 
 def _member(answer: Answer, name: str) -> str:
-    value = shown(answer.error[name]) if name in answer.error else "absent"
-    return f"{name} {value} in a {answer.status}"
+    return f"{name} {shown_member(answer.error, name)} in a {answer.status}"
 
 
 async def _always_let_in(visit: Visit) -> Findings:
@@ -103,11 +123,25 @@ async def _too_many_requests(visit: Visit) -> Findings:
     answers = [one for one in visit.answers if one.status == 429]
     if not answers:
         return unseen("the rate limit was not met, and is not looked for", "7.11", "8.7")
+    with_it = f"met {len(answers)} times, with the seconds to wait"
+    wrong = _first_wrong(answers, lambda one: "retry-after" in one.headers)
+    findings = judged(wrong is None, _retry_after(wrong) if wrong else with_it, "8.7")
     wrong = _first_wrong(answers, lambda one: retry_after_s(one) is not None)
-    seen = f"met {len(answers)} times, with the seconds to wait"
+    findings += judged(wrong is None, _retry_after(wrong) if wrong else with_it, "7.11")
     if wrong is not None:
-        seen = f"`Retry-After`: {shown(wrong.headers.get('retry-after'))}"
-    return judged(wrong is None, seen, "7.11", "8.7")
+        return findings
+    wrong = _first_wrong(answers, lambda one: _is_whole(one.headers["retry-after"]))
+    return findings + judged_assumed(
+        wrong is None, _retry_after(wrong) if wrong else "whole seconds, at least 1", "7.11"
+    )
+
+
+def _is_whole(seconds: str) -> bool:
+    return seconds.isdigit() and int(seconds) >= SHORTEST_WAIT_S
+
+
+def _retry_after(answer: Answer) -> str:
+    return f"`Retry-After`: {shown_member(answer.headers, 'retry-after')}"
 
 
 async def _server_errors(visit: Visit) -> Findings:
@@ -135,6 +169,6 @@ CHECKS = (
     Check(look=_members_of_errors, states=("7.2", "7.3", "7.4"), assumes=("7.4",)),
     Check(look=_looks_of_codes, assumes=("7.2",)),
     Check(look=_always_let_in, states=("5.1",)),
-    Check(look=_too_many_requests, states=("7.11", "8.7")),
+    Check(look=_too_many_requests, states=("7.11", "8.7"), assumes=("7.11",)),
     Check(look=_server_errors, states=("7.12",)),
 )

@@ -18,8 +18,11 @@ async def _without_a_key(visit: Visit) -> Findings:
         states=("4.0.5", "5.4", "7.8"),
     )
     if answer.status == 401:
-        scheme = answer.headers.get("www-authenticate", "").partition(" ")[0]
+        challenge = answer.headers.get("www-authenticate")
+        scheme = (challenge or "").partition(" ")[0]
         seen = f"`WWW-Authenticate: {cleaned(scheme)}`"
+        if challenge is None:
+            seen = "without `WWW-Authenticate`"
         findings += judged_assumed(scheme.lower() == "bearer", seen, "5.4")
     return findings
 
@@ -48,7 +51,7 @@ async def _with_another_scheme(visit: Visit) -> Findings:
 
 async def _with_a_small_letter(visit: Visit) -> Findings:
     answer = await visit.client.ask(Request(query=_ONE, key=visit.key, scheme="bearer"))
-    return judged_assumed(answer.status == 200, f"`bearer`: {answer.told}", "5.1")
+    return judged_assumed(answer.is_success, f"`bearer`: {answer.told}", "5.1")
 
 
 CHECKS = (

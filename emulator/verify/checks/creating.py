@@ -1,22 +1,51 @@
 """What a create call comes to when everything about it is right (contract, section 4.1)."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from emulator.verify.answers import Answer, shown
+from emulator.verify.answers import Answer, shown_member
 from emulator.verify.checks.timestamps import seconds_between
 from emulator.verify.findings import Check, Findings, judged, judged_assumed, unseen
-from emulator.verify.visit import EXPIRES_IN_S, LONGER_EXPIRES_IN_S, METHODS, MOST_PAIRS, Visit
+from emulator.verify.visit import (
+    EXPIRES_IN_S,
+    LARGER_AMOUNT,
+    LONGER_EXPIRES_IN_S,
+    METHODS,
+    MOST_PAIRS,
+    SMALLEST_AMOUNT,
+    Visit,
+)
 
 DEFAULT_EXPIRES_IN_S = 1_800
+FEW_PAIRS = 2
 # A service may stamp the two instants one after the other.
 _SLACK_S = 1.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """What the contract allows of a parameter of the first payment, and the clauses of it."""
+
+    what: str
+    numbers: tuple[str, ...]
+
+
+_LIMITS = {
+    "amount": Limit(what=f"`amount` {SMALLEST_AMOUNT}", numbers=("4.1.3", "8.1")),
+    "metadata": Limit(what=f"{MOST_PAIRS} pairs of metadata", numbers=("4.1.8", "8.2")),
+    "idempotency_key": Limit(what="an `idempotency_key`", numbers=("4.1.10",)),
+}
+
+
 async def _everything(visit: Visit) -> Findings:
     """The first payment has all that a payment can have."""
-    answer = await _first(visit)
-    findings = judged(answer.is_success, f"with all parameters: {answer.told}", "4.1.1")
+    answer, refusals = await _first(visit)
+    which = "other" if refusals else "all"
+    findings = judged(answer.is_success, f"with {which} parameters: {answer.told}", "4.1.1")
+    for name, told in refusals.items():
+        findings += judged(False, f"{_LIMITS[name].what}: {told}", *_LIMITS[name].numbers)
     if not answer.is_success:
         return findings
     is_short = visit.expires_in_s == EXPIRES_IN_S
@@ -34,27 +63,42 @@ async def _everything(visit: Visit) -> Findings:
     return findings + judged(is_payment, _members(answer), "4.1.15")
 
 
-async def _first(visit: Visit) -> Answer:
-    """What a create call is answered with what the service takes.
+async def _first(visit: Visit) -> tuple[Answer, dict[str, str]]:
+    """What a create call is answered with what the service takes, and the refusals before.
 
     An account may know fewer methods, and a service longer expiries only: without a payment
-    there would be nothing to see.
+    there would be nothing to see. The refusals are those of what the contract allows.
     """
-    answer = await _try_first(visit)
+    refusals: dict[str, str] = {}
+    answer = await _try_first(visit, refusals)
     if answer.param == "expires_in":
         visit.expires_in_s = LONGER_EXPIRES_IN_S
-        answer = await _try_first(visit)
+        answer = await _try_first(visit, refusals)
     for method in METHODS[1:]:
         if answer.param == "methods":
             visit.method = method
-            answer = await _try_first(visit)
-    return answer
+            answer = await _try_first(visit, refusals)
+    for _ in _LIMITS:
+        name = _field(answer)
+        if name not in _LIMITS or name in refusals:
+            break
+        refusals[name] = answer.told
+        visit.amount = LARGER_AMOUNT if "amount" in refusals else visit.amount
+        answer = await _try_first(visit, refusals)
+    return answer, refusals
 
 
-async def _try_first(visit: Visit) -> Answer:
-    key = visit.idempotency_key(f"first-{visit.method}-{visit.expires_in_s}")
-    body = visit.order(metadata=visit.metadata(MOST_PAIRS), idempotency_key=key)
+async def _try_first(visit: Visit, refusals: Collection[str]) -> Answer:
+    purpose = f"first-{visit.method}-{visit.expires_in_s}-{len(refusals)}"
+    key = ... if "idempotency_key" in refusals else visit.idempotency_key(purpose)
+    pairs = FEW_PAIRS if "metadata" in refusals else MOST_PAIRS
+    body = visit.order(metadata=visit.metadata(pairs), idempotency_key=key)
     return await visit.create(body)
+
+
+def _field(answer: Answer) -> str:
+    """The top-level name of the field that a refusal names."""
+    return re.split(r"[.\[]", str(answer.param))[0] if answer.is_refusal else ""
 
 
 def _kind(location: str) -> str:
@@ -62,7 +106,7 @@ def _kind(location: str) -> str:
 
 
 def _members(answer: Answer) -> str:
-    return f"{len(answer.members)} members, `object` {shown(answer.members.get('object'))}"
+    return f"{len(answer.members)} members, `object` {shown_member(answer.members, 'object')}"
 
 
 async def _all_methods(visit: Visit) -> Findings:
@@ -81,20 +125,20 @@ async def _as_it_was_asked_for(visit: Visit) -> Findings:
         ("2.1.11", "metadata"),
     ):
         is_so = payment.get(name) == body[name] and type(payment[name]) is type(body[name])
-        seen = "as it was given" if is_so else f"`{name}`: {shown(payment.get(name))}"
+        seen = "as it was given" if is_so else f"`{name}`: {shown_member(payment, name)}"
         findings += judged(is_so, seen, number)
     pairs = body["metadata"]
     if len(pairs) == MOST_PAIRS:
         is_so = payment.get("metadata") == pairs
-        findings += judged(is_so, f"{len(pairs)} pairs", "4.1.8", "8.2")
-    method = payment.get("method", ...)
-    findings += judged(
-        method is None, "null in a new payment" if method is None else "set", "2.1.6"
-    )
-    completed_at = payment.get("completed_at", ...)
-    seen = "null in a new payment" if completed_at is None else "set in a new payment"
-    findings += judged(completed_at is None, seen, "2.1.14")
-    seen = f"{shown(payment.get('status'))} in a new payment"
+        received = payment.get("metadata")
+        count = len(received) if isinstance(received, dict) else 0
+        seen = f"{len(pairs)} pairs" if is_so else f"{count} of {len(pairs)} pairs as given"
+        findings += judged(is_so, seen, "4.1.8", "8.2")
+    for number, name in (("2.1.6", "method"), ("2.1.14", "completed_at")):
+        is_null = payment.get(name, ...) is None
+        kind = "null" if is_null else shown_member(payment, name)
+        findings += judged(is_null, f"{kind} in a new payment", number)
+    seen = f"{shown_member(payment, 'status')} in a new payment"
     return findings + judged_assumed(payment.get("status") == "pending", seen, "2.1.5")
 
 
@@ -118,8 +162,8 @@ async def _without_the_rest(visit: Visit) -> Findings:
     is_own = payment.get("checkout_url") not in urls
     seen = "a `checkout_url` for each payment" if is_own else "two payments, one `checkout_url`"
     findings += judged(is_own, seen, "1.4")
-    metadata = payment.get("metadata")
-    findings += judged_assumed(metadata == {}, f"without any: {shown(metadata)}", "2.1.11")
+    seen = f"without any: {shown_member(payment, 'metadata')}"
+    findings += judged_assumed(payment.get("metadata") == {}, seen, "2.1.11")
     return findings + _expiry(payment, DEFAULT_EXPIRES_IN_S, "2.1.8", "4.1.12", "8.3", "8.4")
 
 
@@ -142,7 +186,10 @@ async def _with_an_unknown_parameter(visit: Visit) -> Findings:
 CHECKS = (
     Check(
         look=_everything,
-        states=("4.1.1", "4.1.15", "4.1.16", "7.6"),
+        states=(
+            *("4.1.1", "4.1.15", "4.1.16", "7.6"),
+            *(number for limit in _LIMITS.values() for number in limit.numbers),
+        ),
         assumes=("4.1.16", "8.9"),
     ),
     Check(look=_all_methods, assumes=("2.1.16",)),

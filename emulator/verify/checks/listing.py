@@ -3,18 +3,31 @@
 What is compared are the payments of this run: those of others may come and go in between.
 """
 
-from emulator.verify.answers import Answer, shown
+from collections.abc import Sequence
+from itertools import pairwise
+
+from emulator.verify.answers import Answer, shown, shown_member
 from emulator.verify.checks.refusals import CODES, FIELD, named, refused
-from emulator.verify.checks.window import MOST_PAGES, PAGE, Walk, missing, walk, within
+from emulator.verify.checks.window import (
+    LARGEST_LIMIT,
+    MOST_PAGES,
+    PAGE,
+    Walk,
+    missing,
+    says_more,
+    walk,
+    window,
+)
 from emulator.verify.client import CannotSee
 from emulator.verify.findings import Check, Findings, judged, judged_assumed, unseen
 from emulator.verify.visit import METHODS, Visit
 
 DEFAULT_LIMIT = 10
-LARGEST_LIMIT = 100
+MAX_UNKNOWN_IDS = 5
 _TWO = 2
 # No page that was asked for before ended with the payment of this place.
 _MIDDLE = 2
+_NOT_FOUND = 404
 _ENVELOPE = ["data", "has_more", "next_cursor"]
 
 
@@ -25,7 +38,7 @@ async def _enough_payments(visit: Visit) -> Findings:
     """
     answer = await visit.page(limit=LARGEST_LIMIT)
     count = len(answer.data)
-    is_so = answer.status == 200 and count <= LARGEST_LIMIT
+    is_so = answer.is_success and count <= LARGEST_LIMIT
     seen = f"`limit` {LARGEST_LIMIT}: {answer.told}, {_counted(count)}"
     other = next(method for method in METHODS if method != visit.method)
     await visit.create(visit.order(methods=[other]))
@@ -67,10 +80,10 @@ async def _envelope(visit: Visit) -> Findings:
     answer = await visit.page(limit=_TWO)
     data = answer.members.get("data")
     is_list = isinstance(data, list) and len(answer.payments) == len(data)
-    seen = "an array of objects" if is_list else f"`data`: {shown(data)}"
+    seen = "an array of objects" if is_list else f"`data`: {shown_member(answer.members, 'data')}"
     findings = judged(is_list, seen, "2.2.1")
     has_more = answer.members.get("has_more")
-    seen = f"{shown(has_more)} where there are more"
+    seen = f"{shown_member(answer.members, 'has_more')} where there are more"
     findings += judged(has_more is True, seen, "2.2.2")
     missing = [name for name in _ENVELOPE if name not in answer.members]
     seen = f"without `{'`, `'.join(missing)}`" if missing else "all three"
@@ -83,7 +96,8 @@ async def _envelope(visit: Visit) -> Findings:
 def _cursor(answer: Answer) -> Findings:
     cursor = answer.members.get("next_cursor")
     is_id = isinstance(cursor, str) and cursor.startswith("pay_")
-    seen = "a payment identifier" if is_id else f"`next_cursor`: {shown(cursor)}"
+    received = shown_member(answer.members, "next_cursor")
+    seen = "a payment identifier" if is_id else f"`next_cursor`: {received}"
     findings = judged(is_id, seen, "2.2.3")
     if not is_id:
         return findings
@@ -111,10 +125,10 @@ async def _all_pages(visit: Visit) -> Findings:
         raise CannotSee(f"{MOST_PAGES} pages of {PAGE} payments were not enough")
     findings = judged(is_all, _compared(found, own), "4.3.10")
     if is_all:
-        is_newest_first = found == own[::-1]
-        seen = "newest first" if is_newest_first else _order(found, own)
+        is_newest_first = _is_in_order(visit, found[::-1])
+        seen = "newest first" if is_newest_first else _order(visit, found)
         findings += judged_assumed(is_newest_first, seen, "4.3.11")
-    return findings + _no_second_payment(visit, walked) + _end(walked)
+    return findings + await _no_second_payment(visit, walked) + _end(walked)
 
 
 def _compared(found: list[str], own: list[str]) -> str:
@@ -123,17 +137,39 @@ def _compared(found: list[str], own: list[str]) -> str:
     twice, missing = len(found) - len(set(found)), len(set(own) - set(found))
     parts = [f"{twice} twice"] if twice else []
     parts += [f"{missing} missing"] if missing else []
-    return f"of {_counted(len(own))} on pages of {PAGE} {' and '.join(parts)}"
+    return f"of {_counted(len(own))} on pages of {PAGE}, {' and '.join(parts)}"
 
 
-def _order(found: list[str], own: list[str]) -> str:
-    return "oldest first" if found == own else "in no order of creation"
+def _is_in_order(visit: Visit, ids: Sequence[str]) -> bool:
+    """Whether no payment stands before one that was created earlier.
+
+    The order of payments whose create calls were concurrent is unknown.
+    """
+    places = {one.id: place for place, one in enumerate(visit.created)}
+    latest_earlier_count = 0
+    for one in ids:
+        if places[one] < latest_earlier_count:
+            return False
+        earlier_count = visit.created[places[one]].earlier_count
+        latest_earlier_count = max(latest_earlier_count, earlier_count)
+    return True
 
 
-def _no_second_payment(visit: Visit, walked: Walk) -> Findings:
-    """What carries the mark of this run, and was never told of, came of a retry."""
-    marked = {one.get("id") for one in walked.payments if visit.is_of_this_run(one)}
-    strange = len(marked - {one.id for one in visit.created})
+def _order(visit: Visit, found: Sequence[str]) -> str:
+    return "oldest first" if _is_in_order(visit, found) else "in no order of creation"
+
+
+async def _no_second_payment(visit: Visit, walked: Walk) -> Findings:
+    """What carries the mark of this run, and was never told of, came of a retry.
+
+    If it is a payment at all: an id that no retrieve finds is a wrong one.
+    """
+    marked = {str(one.get("id")) for one in walked.payments if visit.is_of_this_run(one)}
+    unknown = sorted(marked - {one.id for one in visit.created})[:MAX_UNKNOWN_IDS]
+    statuses = [(await visit.retrieve(one)).status for one in unknown]
+    if _NOT_FOUND in statuses:
+        return judged(False, "an `id` in a list that no retrieve finds", "2.2.1")
+    strange = len(unknown)
     if strange and visit.may_have_created_more:
         return unseen("a call that was not answered may have created a payment", "4.1.10")
     seen = f"{_counted(strange)} that no answer told of" if strange else "no second payment"
@@ -144,11 +180,20 @@ def _end(walked: Walk) -> Findings:
     """What the end looks like, where it was come to."""
     if walked.is_given_up:
         return unseen("the last page was not come to", "2.2.2", "2.2.4")
-    is_honest = walked.is_whole and all(page.payments for page in walked.pages[1:])
-    seen = "false on the last page" if is_honest else "true where nothing comes"
-    findings = judged(is_honest, seen, "2.2.2")
-    cursor = walked.pages[-1].members.get("next_cursor", ...)
-    if not walked.is_whole and isinstance(cursor, str):
+    last = walked.pages[-1]
+    if says_more(last) and not walked.is_complete:
+        return unseen("there was no cursor to the last page", "2.2.2", "2.2.4")
+    pairs = list(pairwise(walked.pages))
+    is_hidden = any(page.payments and not says_more(before) for before, page in pairs)
+    is_promised = any(says_more(before) and not page.payments for before, page in pairs)
+    seen = "false on the last page"
+    if is_hidden:
+        seen = "false where there are more"
+    elif is_promised or says_more(last):
+        seen = "true where nothing comes"
+    findings = judged(seen == "false on the last page", seen, "2.2.2")
+    cursor = last.members.get("next_cursor", ...)
+    if says_more(last) and isinstance(cursor, str):
         return findings
     seen = "null" if cursor is None else "absent" if cursor is ... else "a string"
     return findings + judged_assumed(cursor is None, f"{seen} on the last page", "2.2.4")
@@ -156,9 +201,9 @@ def _end(walked: Walk) -> Findings:
 
 async def _after_any_payment(visit: Visit) -> Findings:
     """The page after a payment that was not the last of its page."""
-    query = within(visit) | {"limit": str(LARGEST_LIMIT)}
+    query = await window(visit) | {"limit": str(LARGEST_LIMIT)}
     listed = await visit.page(**query)
-    if listed.status != 200:
+    if not listed.is_success:
         raise CannotSee(f"a page was answered {listed.told}")
     own = {one.id for one in visit.created}
     found = [one for one in listed.ids if one in own]
@@ -189,7 +234,7 @@ async def _no_cursor(visit: Visit) -> Findings:
 
 async def _by_another_account(visit: Visit) -> Findings:
     other, own = visit.other_accounts_key, {one.id for one in visit.all_created}
-    listed = await visit.page(of_key=other, **within(visit))
+    listed = await visit.page(of_key=other, **await window(visit))
     theirs = own & set(listed.ids)
     return judged(not theirs, f"another account lists {len(theirs)} of them", "5.5")
 
@@ -214,7 +259,7 @@ CHECKS = (
     _out_of_bounds(LARGEST_LIMIT + 1),
     Check(
         look=_all_pages,
-        states=("2.2.2", "4.1.10", "4.3.10"),
+        states=("2.2.1", "2.2.2", "4.1.10", "4.3.10"),
         assumes=("2.2.4", "4.3.11"),
     ),
     Check(look=_after_any_payment, states=("4.3.1", "4.3.4"), assumes=("4.3.4",)),

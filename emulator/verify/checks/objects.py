@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from emulator.verify.answers import shown
+from emulator.verify.answers import Answer, shown, shown_member
 from emulator.verify.checks.timestamps import instant, is_written_as_ours
+from emulator.verify.checks.window import own_lists
 from emulator.verify.client import CannotSee
-from emulator.verify.findings import Check, Findings, judged, judged_assumed
+from emulator.verify.findings import Check, Findings, Verdict, judged, judged_assumed
 from emulator.verify.visit import MOST_PAIRS, PAYMENTS, Visit
 
 STATUSES = {"pending", "processing", "completed", "failed", "expired", "refunded"}
@@ -110,13 +111,20 @@ def _payments(visit: Visit) -> list[Payment]:
     """All that were answered, alone or in a list, each way of writing one once."""
     different: dict[str, Payment] = {}
     for answer in visit.answers:
-        is_call = answer.request.path.startswith(PAYMENTS) and answer.request.method != "PATCH"
-        if is_call and answer.is_success and answer.members:
-            answered = answer.payments if "data" in answer.members else [answer.members]
-            different |= {repr(one): one for one in answered}
+        if answer.is_success and answer.members and not answer.has_error:
+            different |= {repr(one): one for one in _returned(answer)}
     if not different:
         raise visit.without_payments("no payment was seen")
     return list(different.values())
+
+
+def _returned(answer: Answer) -> Sequence[Payment]:
+    """The payments that a call of the contract returned."""
+    method, path = answer.request.method, answer.request.path
+    if path == PAYMENTS and method == "GET":
+        return answer.payments
+    is_payment = path.startswith(PAYMENTS) and method in ("GET", "POST")
+    return [answer.members] if is_payment else []
 
 
 async def _each_field(visit: Visit) -> Findings:
@@ -127,7 +135,7 @@ async def _each_field(visit: Visit) -> Findings:
 def _field(rule: Rule, payments: Sequence[Payment]) -> Findings:
     wrong = next((one for one in payments if not rule.is_so(one)), None)
     if wrong is not None:
-        return judged(False, f"`{rule.field}`: {_value(wrong, rule.field)}", *rule.numbers)
+        return judged(False, f"`{rule.field}`: {shown_member(wrong, rule.field)}", *rule.numbers)
     findings = judged(True, f"in {_counted(payments)}", *rule.numbers)
     if rule.looks_alike is None:
         return findings
@@ -141,8 +149,39 @@ def _counted(payments: Sequence[Payment]) -> str:
     return f"{count} payment" if count == 1 else f"{count} payments"
 
 
-def _value(payment: Payment, name: str) -> str:
-    return shown(payment[name]) if name in payment else "absent"
+async def _each_list(visit: Visit) -> Findings:
+    """The members of every list, of an empty one, too."""
+    pages = own_lists(visit)
+    if not pages:
+        raise visit.without_payments("no list was seen")
+    findings: Findings = []
+    for name, number, kinds in (
+        ("data", "2.2.1", list),
+        ("has_more", "2.2.2", bool),
+        ("next_cursor", "2.2.3", str | None),
+    ):
+        wrong = next((one for one in pages if not _is_member(one, name, kinds)), None)
+        seen = f"`{name}`: {shown_member(wrong.members, name)}" if wrong else _in_all(pages)
+        findings += judged(wrong is None, seen, number)
+    absent = next(
+        (name for name in ("data", "has_more") for one in pages if name not in one.members), None
+    )
+    seen = f"a list without `{absent}`" if absent else _in_all(pages)
+    findings += judged(absent is None, seen, "4.3.9")
+    is_drift = any(one.verdict is Verdict.DRIFT for one in findings)
+    if not is_drift and not any(page.payments for page in pages):
+        raise visit.without_payments("no list had a payment")
+    return findings
+
+
+def _is_member(page: Answer, name: str, kinds: Any) -> bool:
+    """Where there is no further page, the cursor may be absent."""
+    is_optional = name == "next_cursor"
+    return isinstance(page.members.get(name, None if is_optional else ...), kinds)
+
+
+def _in_all(pages: Sequence[Answer]) -> str:
+    return f"in all {len(pages)} lists"
 
 
 async def _all_fields(visit: Visit) -> Findings:
@@ -175,6 +214,7 @@ CHECKS = (
         states=tuple(number for rule in RULES for number in rule.numbers),
         assumes=tuple(number for rule in RULES if rule.looks_alike for number in rule.numbers),
     ),
+    Check(look=_each_list, states=("2.2.1", "2.2.2", "2.2.3", "4.3.9")),
     Check(look=_all_fields, states=("2.1.15",), assumes=("2.1.15",)),
     Check(look=_a_separate_address, states=("1.10",)),
 )

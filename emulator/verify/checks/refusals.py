@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from emulator.verify.answers import Answer, shown
+from emulator.verify.answers import Answer, shown_member
 from emulator.verify.findings import Findings, judged, judged_assumed
 
 FIELD = "7.7"
@@ -42,7 +42,8 @@ def named(answer: Answer, param: str, what: str, *numbers: str) -> Findings:
         return []
     if answer.status != 400:
         return judged(False, f"{what}: {answer.told}", *numbers)
-    found = answer.error.get("param")
+    found = answer.param
     # `methods[0]` and `metadata.pair` tell it, too.
     is_told = isinstance(found, str) and found.startswith((f"{param}.", f"{param}["))
-    return judged(is_told or found == param, f"{what}: param {shown(found)}", *numbers)
+    seen = f"{what}: param {shown_member(answer.error, 'param')}"
+    return judged(is_told or found == param, seen, *numbers)

@@ -1,5 +1,6 @@
 """Servers that are wrong about keys, about creating a payment, and about retrying."""
 
+import asyncio
 from typing import Any
 
 from tests.verify.servers.server import server
@@ -161,6 +162,29 @@ def without_a_key(asked: Asked) -> Asked:
     return asked.with_body(body) if isinstance(asked.body.get("idempotency_key"), str) else asked
 
 
+def that_ignores_keys_and_responds_out_of_order() -> Change:
+    """The payment that is created first of two concurrent ones is returned last."""
+    is_created, is_returned = asyncio.Event(), asyncio.Event()
+    count = 0
+
+    async def change(asked: Asked, serve: Serve) -> Reply:
+        nonlocal count
+        if "together" not in str(asked.body.get("idempotency_key")):
+            return await serve(without_a_key(asked))
+        count += 1
+        if count == 1:
+            answer = await serve(without_a_key(asked))
+            is_created.set()
+            await is_returned.wait()
+            return answer
+        await is_created.wait()
+        answer = await serve(without_a_key(asked))
+        is_returned.set()
+        return answer
+
+    return change
+
+
 def that_forgets_concurrent_keys(asked: Asked) -> Asked:
     return without_a_key(asked) if "together" in str(asked.body.get("idempotency_key")) else asked
 
@@ -249,13 +273,11 @@ SERVERS = (
     ),
     server("creates with 200", created_with(200), "4.1.16", "7.6"),
     server("creates with 202", created_with(202), "4.1.16", "7.6", assumes=("1.3",)),
-    server(
-        "creates a charge", the_answer_of_a_create_call(object="charge"), "2.1.2", "4.1.15", "4.2.3"
-    ),
+    server("creates a charge", the_answer_of_a_create_call(object="charge"), "2.1.2", "4.1.15"),
     server(
         "begins in processing",
         the_answer_of_a_create_call(status="processing"),
-        "4.2.3",
+        "4.1.15",
         assumes=("2.1.5",),
     ),
     server("has no Location", answering(without_a_location), assumes=("4.1.16",)),
@@ -278,7 +300,15 @@ SERVERS = (
         "7.10",
         assumes=("4.1.23",),
     ),
-    server("takes no idempotency key", once(that_takes_no_idempotency_key), "4.1.1"),
+    server(
+        "ignores keys and responds out of order",
+        that_ignores_keys_and_responds_out_of_order,
+        "4.1.10",
+        "4.1.19",
+        "7.10",
+        assumes=("4.1.23",),
+    ),
+    server("takes no idempotency key", once(that_takes_no_idempotency_key), "4.1.10"),
     server("has a second payment", that_pays_twice, "4.1.10"),
     server("replays with 200", answering(a_retry_with_200), assumes=("4.1.20",)),
     server("replays in new words", answering(a_retry_in_new_words), assumes=("4.1.20",)),

@@ -126,7 +126,8 @@ async def oldest_first(asked: Asked, serve: Serve) -> Reply:
     whole = await serve(asked.without("after").asking(limit="100"))
     data = whole.json["data"][::-1]
     ids = [one["id"] for one in data]
-    start = ids.index(asked.query["after"]) + 1 if "after" in asked.query else 0
+    after = asked.query.get("after")
+    start = ids.index(after) + 1 if after in ids else 0
     end = start + int(asked.query.get("limit", "10"))
     has_more = end < len(data)
     cursor = ids[end - 1] if has_more else None
@@ -199,7 +200,7 @@ SERVERS = (
     server("ignores limit", ignoring("limit"), "4.0.4", "4.3.2", "8.5"),
     server("clamps limit", asking(that_clamps), assumes=("4.3.2", "8.5")),
     server("lists ids", lists(ids_alone), "2.2.1", assumes=("2.2.3",)),
-    server("never has more", lists(never_more), "2.2.2", "4.3.10", assumes=("2.2.4",)),
+    server("never has more", lists(never_more), "2.2.2"),
     server("always has more", lists(always_more), "2.2.2"),
     server("leaves out the last cursor", lists(no_cursor_at_the_end), assumes=("2.2.4",)),
     server(
@@ -212,17 +213,12 @@ SERVERS = (
         lists(without_has_more),
         "2.2.2",
         "4.3.9",
-        "4.3.10",
-        assumes=("2.2.4",),
     ),
     server("loses one a page", lists(that_loses_one), "4.3.4", "4.3.10"),
     server(
         "hides a payment",
         that_hides_the_first_payment,
         "4.3.1",
-        "4.3.5",
-        "4.3.7",
-        "4.3.8",
         "4.3.10",
     ),
     server("lists the oldest first", once(oldest_first), assumes=("4.3.11",)),
@@ -245,6 +241,6 @@ SERVERS = (
     server("filters by what is offered", by_what_is_offered, assumes=("4.3.6",)),
     server("ignores created_gte", ignoring("created_gte"), "4.3.7", assumes=("4.3.13",)),
     server("ignores created_lte", ignoring("created_lte"), "4.3.8", assumes=("4.3.13",)),
-    server("knows no bounds", once(without_bounds), "4.3.5", "4.3.6", "4.3.7", "4.3.8"),
+    server("knows no bounds", once(without_bounds), "4.3.7", "4.3.8"),
     server("has exclusive bounds", lists(exclusive), assumes=("4.3.12",)),
 )

@@ -76,8 +76,27 @@ def with_202(reply: Reply) -> Reply:
     return reply.with_status(202)
 
 
+def with_404(_: Reply) -> Reply:
+    return refusal(404, "payment_not_found")
+
+
 def for_another_order(reply: Reply) -> Reply:
     return reply.saying({**reply.json, "amount": 999})
+
+
+def that_retrieves_only_the_first_payment() -> Change:
+    first = ""
+
+    async def change(asked: Asked, serve: Serve) -> Reply:
+        nonlocal first
+        answer = await serve(asked)
+        if answer.status == 201:
+            first = first or answer.json["id"]
+        if asked.is_retrieve and answer.status == 200 and answer.json["id"] != first:
+            return refusal(404, "payment_not_found")
+        return answer
+
+    return change
 
 
 def whose_unknown_ids_are_bad() -> Change:
@@ -167,10 +186,10 @@ SERVERS = (
     server("has another completion", setting(completed_at=""), "2.1.14"),
     server("has a fourteenth field", setting(description=""), assumes=("2.1.15",)),
     server("has another order of fields", payments(turned_round), assumes=("2.1.15",)),
-    server(
-        "retrieves with 202", of_a_retrieve(with_202), "4.2.1", "4.2.2", "7.5", assumes=("1.3",)
-    ),
+    server("retrieves with 202", of_a_retrieve(with_202), "7.5", assumes=("1.3",)),
+    server("retrieves nothing", of_a_retrieve(with_404), "4.2.1", "4.2.2", "7.5"),
     server("retrieves something else", of_a_retrieve(for_another_order), "4.2.3"),
+    server("retrieves only one payment", that_retrieves_only_the_first_payment, "4.2.1"),
     server(
         "says 400 of an unknown id",
         whose_unknown_ids_are_bad,

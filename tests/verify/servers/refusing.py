@@ -1,6 +1,7 @@
 """Servers that take what is wrong, and servers that refuse it in a way of their own."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from emulator.verify.checks.parameters import WRONG
@@ -150,6 +151,16 @@ async def that_breaks_down(asked: Asked, serve: Serve) -> Reply:
     return refusal(500, "internal_error") if is_broken else await serve(asked)
 
 
+def with_media_type(media_type: str | None) -> Any:
+    """Every response with another media type, or without one."""
+    return answering(lambda _, reply: reply.with_headers(content_type=media_type))
+
+
+def that_is_cut(asked: Asked, reply: Reply) -> Reply:
+    is_error = asked.path == "/v1/no_such_call"
+    return replace(reply, content=reply.content[:-1]) if is_error else reply
+
+
 def as_text(asked: Asked, reply: Reply) -> Reply:
     is_error = asked.path == "/v1/no_such_call"
     return reply.with_headers(content_type="text/plain") if is_error else reply
@@ -216,6 +227,10 @@ SERVERS = (
     ),
     server("says nothing", errors(lambda one: {**one, "message": " "}, 404), "7.3"),
     server("answers in text", answering(as_text), "1.2"),
+    server("answers everything in text", with_media_type("text/plain"), "1.2"),
+    server("answers everything in HTML", with_media_type("text/html; charset=utf-8"), "1.2"),
+    server("has no media types", with_media_type(None), "1.2"),
+    server("cuts an error", answering(that_is_cut), "1.2", "2.3.1", "7.1", assumes=("7.13",)),
     server(
         "has a status of nobody",
         answering_with(444, "route_not_found"),
@@ -224,5 +239,11 @@ SERVERS = (
         assumes=("4.0.3",),
     ),
     server("does not say how long to wait", too_often(), "7.11", "8.7"),
+    server(
+        "has a date to wait for", too_often(retry_after="Thu, 01 Jan 2026 00:00:00 GMT"), "7.11"
+    ),
+    server("has an empty wait", too_often(retry_after=" "), "7.11"),
+    server("has a wait of 0 seconds", too_often(retry_after="0"), assumes=("7.11",)),
+    server("has a wait of half a second", too_often(retry_after="0.5"), assumes=("7.11",)),
     server("breaks down", once(that_breaks_down), "7.9", "7.12"),
 )

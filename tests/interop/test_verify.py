@@ -1,0 +1,74 @@
+"""`verify` against the emulator behind a reverse proxy: nothing drifts, however often it runs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from emulator.clock import SystemWall
+from emulator.domain.accounts import DEMO_TEST_KEY, OTHER_TEST_KEY
+from emulator.verify.client import Client
+from emulator.verify.findings import Verdict
+from emulator.verify.hidden import HIDDEN
+from emulator.verify.running import Comparison, compare
+from emulator.verify.visit import Visit
+from emulator.verify.wire import HttpWire
+from tests.cli.processes import FREE_PORTS, Server, free_port, serving
+from tests.interop.jitter import jitter
+from tests.interop.replicas import CONFIGURATION, listening, nginx_program
+
+RUNS_BEHIND_NGINX = 30
+RUNS_WITH_JITTER = 3
+# What does not happen to a service that is right and has time.
+RARE = {"7.11", "7.12", "8.7"}
+
+_SERVER = """
+upstream payments {{
+    server 127.0.0.1:{api_port};
+    keepalive 8;
+}}
+server {{
+    listen 127.0.0.1:{port};
+    add_header X-Frame-Options DENY always;
+    location / {{
+        proxy_pass http://payments;
+        proxy_http_version 1.1;
+        proxy_set_header Connection "";
+        proxy_set_header Host $http_host;
+    }}
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(*FREE_PORTS, logs=tmp_path_factory.mktemp("logs")) as server:
+        yield server
+
+
+async def compared(base_url: str) -> Comparison:
+    wall = SystemWall()
+    async with HttpWire(base_url) as wire:
+        visit = Visit(Client(wire, wall=wall), key=DEMO_TEST_KEY, other_key=OTHER_TEST_KEY)
+        return await compare(visit, began_at=wall.now_ms())
+
+
+def check_that_all_holds(comparison: Comparison) -> None:
+    assert [(one.clause.number, one.seen) for one in comparison.drifts] == []
+    unseen = {one.clause.number for one in comparison.results if one.verdict is Verdict.UNSEEN}
+    assert unseen == HIDDEN.keys() | RARE
+
+
+async def test_behind_nginx_nothing_ever_drifts(tmp_path: Path, server: Server) -> None:
+    port = free_port()
+    configuration = _SERVER.format(api_port=server.api_port, port=port)
+    (tmp_path / CONFIGURATION).write_text(configuration, encoding="utf-8")
+    with listening(nginx_program(), tmp_path, port):
+        for _ in range(RUNS_BEHIND_NGINX):
+            check_that_all_holds(await compared(f"http://127.0.0.1:{port}"))
+
+
+async def test_with_varying_delays_and_other_headers_nothing_drifts(server: Server) -> None:
+    async with jitter(server.api_port) as base_url:
+        for _ in range(RUNS_WITH_JITTER):
+            check_that_all_holds(await compared(base_url))
