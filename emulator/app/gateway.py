@@ -56,7 +56,7 @@ class RequestLog:
         self.start = wall.monotonic_ms
 
     def add(self, scope: Scope, status: int, started_ms: float) -> None:
-        at = format_instant(self._wall.now_ms())[self._shown_of_instant]
+        at = format_instant(self._wall.system_ms())[self._shown_of_instant]
         duration_ms = self._wall.monotonic_ms() - started_ms
         line = self._line % (at, scope["method"], _shown(scope), status, duration_ms)
         self._lines.append(line)
