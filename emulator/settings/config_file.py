@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from emulator.files import open_regular
 from emulator.settings.given import LONGEST_SHOWN, Given, SettingsError, show, wrong
 from emulator.settings.options import OPTIONS, Form, Option, option_named
 
@@ -63,7 +64,7 @@ def read_config_file(path: str, *, named_by: str) -> Mapping[str, Given]:
 
 def _read_text(path: str, named_by: str) -> str:
     try:
-        with Path(path).open("rb") as file:
+        with open_regular(Path(path)) as file:
             content = file.read(LARGEST_FILE_BYTES + 1)
     except OSError as error:
         reason = error.strerror or type(error).__name__

@@ -17,6 +17,7 @@ class FileLock:
     def __init__(self, path: str) -> None:
         """Raises UnusableDatabase when the file cannot be made, or is somebody else's."""
         self._descriptor: int | None = None
+        _check_regular(path)
         try:
             self._flock: Any = import_module("fcntl")
         except ImportError:
@@ -41,3 +42,15 @@ class FileLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _check_regular(path: str) -> None:
+    """Raises UnusableDatabase for what is there and is no regular file."""
+    from emulator.files import NotRegularFile, check_regular
+
+    try:
+        check_regular(path)
+    except NotRegularFile as error:
+        raise UnusableDatabase(f"cannot open the database {path}: {error.strerror}") from None
+    except (OSError, ValueError):
+        return  # What opens it says more.
