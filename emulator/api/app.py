@@ -52,6 +52,7 @@ from emulator.engine.accounts import Owner
 from emulator.engine.directory import Directory
 from emulator.engine.faults import Faults
 from emulator.engine.payments import Payments
+from emulator.storage.database import DatabaseLost
 from emulator.storage.payments import PageQuery
 
 COLLECTION = "/v1/payments"
@@ -111,13 +112,13 @@ class PaymentsApi:
             owner = self._directory.known_owner(key) or await self._directory.owner_of(key)
             exchange.owner, exchange.generation = owner, owner.account.generation
             reply = await self._reply(exchange, owner)
+        except (NotReady, DatabaseLost):
+            # At the very end, or for good: the contract's statuses have no 503.
+            reply = Reply(500, INTERNAL_ERROR_BODY, [])
         except Refusal as refusal:
             reply = Reply(status_of(refusal), error_body(refusal), error_headers(refusal))
         except ClientGone:
             reply = CutReply(NOBODY_THERE, b"", [], cut_at=None)
-        except NotReady:
-            # At the very end; the contract's statuses have no 503.
-            reply = Reply(500, INTERNAL_ERROR_BODY, [])
         except Exception:
             logger.exception("%s %s failed", scope["method"], scope["path"])
             reply = Reply(500, INTERNAL_ERROR_BODY, [])

@@ -13,6 +13,7 @@ from emulator.clock import Wall
 from emulator.domain.accounts import mask_keys
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.instants import format_instant
+from emulator.storage.database import DatabaseLost
 
 HEALTH = "/_emulator/health"
 
@@ -151,8 +152,9 @@ class Gateway:
             await _answer(response.send, status_of(refusal), body, *error_headers(refusal))
         except ClientGone:
             pass  # Nobody is left to be answered.
-        except Exception:
-            logger.exception("%s %s failed", scope["method"], _shown(scope))
+        except Exception as error:
+            if not isinstance(error, DatabaseLost):  # which was logged when it was noticed
+                logger.exception("%s %s failed", scope["method"], _shown(scope))
             if not response.is_begun:
                 await _answer(response.send, 500, INTERNAL_ERROR_BODY)
         return response.status
