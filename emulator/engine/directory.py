@@ -120,6 +120,9 @@ class Directory:
         """Whose a key is, if that is known without asking anyone: the way of most requests."""
         return self._by_key.get(key)
 
+    def is_known(self, key: str) -> bool:
+        return key in self._by_key
+
     async def _provision(self, test_key: str) -> None:
         try:
             await self.create(NewAccount(test_key=test_key))
