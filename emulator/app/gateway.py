@@ -11,6 +11,7 @@ from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, 
 from emulator.api.exchange import LINE, ASGIApp, Header, Line, Message, Receive, Scope, Send
 from emulator.clock import Wall
 from emulator.domain.accounts import mask_keys
+from emulator.domain.control_characters import escape_controls
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.instants import format_instant
 from emulator.storage.database import DatabaseLost
@@ -183,4 +184,6 @@ def _shown(scope: Scope) -> str:
     """The path as a line can carry it: percent-encoded, without its query and without keys."""
     raw: bytes = scope.get("raw_path") or b""
     path = raw.decode("ascii", "replace").replace('"', "%22").replace("\\", "%5C")
+    if not path.isprintable():
+        path = escape_controls(path)
     return mask_keys(path)
