@@ -19,6 +19,7 @@ from emulator.storage import deliveries
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database, DatabaseLost
 from emulator.storage.deliveries import Delivery
+from emulator.storage.invalid_rows import check_instant
 
 # Attempts that are under way to one endpoint at a time. Each has a connection of its own, and a
 # small server, such as Python's, lets five wait: the next would be heard after a second.
@@ -92,6 +93,16 @@ class Dispatcher:
         if len(lane.under_way) < MOST_UNDER_WAY:
             self._stirred.add(lane)
             self._sooner.set()
+
+    @staticmethod
+    def check(tx: Transaction, *, owner: Owner) -> None:
+        """Read what is due next to an owner's endpoints, for the errors that this may raise."""
+        for endpoint in owner.endpoints:
+            view = _look_at(tx, lane=Lane(owner, endpoint), under_way={})
+            for errand in view.errands:
+                check_instant("due_at", errand.delivery.due_at)
+            if view.due_at != NEVER:
+                check_instant("due_at", view.due_at)
 
     async def run(self) -> None:
         """Send until cancelled."""

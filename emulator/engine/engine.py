@@ -24,6 +24,8 @@ from emulator.engine.snapshots import Snapshots
 from emulator.engine.timekeeper import Timekeeper
 from emulator.engine.webhooks import Webhooks
 from emulator.storage.database import MEMORY, Database
+from emulator.storage.invalid_rows import InvalidRow
+from emulator.storage.migrations import UnusableDatabase
 
 CHECK_FILE_EVERY_MS = 1_000
 
@@ -81,7 +83,12 @@ async def open_engine(
             rulings=rulings,
             rules=rules,
         )
-        await directory.open()
+        try:
+            await directory.open()
+        except InvalidRow as error:
+            raise UnusableDatabase(
+                f"the database {database_path} has {error}; repair the row, or use a new file"
+            ) from error
         customer = Customer(database=database, changes=changes, settling=settling)
         engine = Engine(
             directory=directory,
