@@ -77,7 +77,7 @@ def _account_of_row(row: tuple[Any, ...]) -> AccountRow:
         raise InvalidValue("seed", seed, "an integer")
     for column, stream in zip(("test_stream", "live_stream"), streams, strict=True):
         if not 1 <= len(stream) <= MAX_KEY_BYTES:
-            raise InvalidValue(column, stream, f"1 to {MAX_KEY_BYTES} bytes")
+            raise InvalidValue(column, len(stream), f"1 to {MAX_KEY_BYTES} as its number of bytes")
     check_instant("frozen_at", frozen_at)
     if abs(offset_ms) >= LAST_INSTANT:
         raise InvalidValue("offset_ms", offset_ms, "milliseconds within the calendar")
