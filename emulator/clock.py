@@ -2,19 +2,25 @@
 
 import asyncio
 import time
+from collections.abc import Callable
+from threading import Lock
 from typing import Protocol
 
 from emulator.domain.clock_spec import ClockKind, ClockSpec
 from emulator.domain.instants import Instant
 
-LONGEST_WAIT_MS = 3_600_000
+# How long after a forward step of the wall clock a wait may notice it.
+RECHECK_MS = 1_000
 
 
 class Wall(Protocol):
     """Real time, as a seam: tests pass one that they move themselves."""
 
     def now_ms(self) -> Instant:
-        """Milliseconds since 1970; never runs backwards within a process."""
+        """Milliseconds since 1970; never runs backwards or stops within a process."""
+
+    def system_ms(self) -> Instant:
+        """What the system clock shows, which may be set back: for logs and time stamps."""
 
     def monotonic_ms(self) -> float:
         """Wire time, for durations only."""
@@ -29,27 +35,53 @@ async def pause(wall: Wall, length_ms: int) -> None:
 
 
 class SystemWall:
-    """The clock on the wall of this machine."""
+    """The clocks of this machine.
 
-    def __init__(self) -> None:
-        self._latest_ms = 0
+    `now_ms` is monotonic time plus the largest difference between the system clock and monotonic
+    time so far. It follows a forward step of the system clock (NTP, the end of a sleep). After a
+    backward step it goes on at the monotonic rate.
+    """
+
+    def __init__(
+        self,
+        *,
+        wall_ns: Callable[[], int] = time.time_ns,
+        monotonic_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._wall_ns = wall_ns
+        self._monotonic_ns = monotonic_ns
+        self._difference_ns = wall_ns() - monotonic_ns()
+        self._lock = Lock()
 
     def now_ms(self) -> Instant:
-        # NTP may step the system's clock back; a payment's history must not.
-        self._latest_ms = max(self._latest_ms, time.time_ns() // 1_000_000)
-        return self._latest_ms
+        # The system clock first: a pause between the two reads makes the difference smaller, and
+        # a smaller one changes nothing.
+        wall_ns = self._wall_ns()
+        monotonic_ns = self._monotonic_ns()
+        if wall_ns - monotonic_ns > self._difference_ns:
+            with self._lock:  # Two threads may notice a step at the same time.
+                self._difference_ns = max(self._difference_ns, wall_ns - monotonic_ns)
+        return (monotonic_ns + self._difference_ns) // 1_000_000
+
+    def system_ms(self) -> Instant:
+        return self._wall_ns() // 1_000_000
 
     def monotonic_ms(self) -> float:
-        return time.monotonic_ns() / 1_000_000
+        return self._monotonic_ns() / 1_000_000
 
     async def wait(self, event: asyncio.Event, *, until: Instant | None) -> None:
-        timeout_s = None
-        if until is not None:
-            timeout_s = min(max(0, until - self.now_ms()), LONGEST_WAIT_MS) / 1000
-        try:
-            async with asyncio.timeout(timeout_s):
-                await event.wait()
-        except TimeoutError:
+        if until is None:
+            await event.wait()
+            return
+        while True:
+            left_ms = until - self.now_ms()
+            try:
+                async with asyncio.timeout(min(max(0, left_ms), RECHECK_MS) / 1000):
+                    await event.wait()
+            except TimeoutError:
+                # Not before: even a wait that is over lets others have their turn.
+                if self.now_ms() < until:
+                    continue
             return
 
 

@@ -11,6 +11,8 @@ from functools import lru_cache
 from hashlib import blake2b
 
 KEY_BYTES = 32
+# Of blake2b.
+MAX_KEY_BYTES = 64
 _LETTERS = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 # Any byte as one of 62 letters and digits: 5.95 bits each, 142 in an id.
 _READABLE = bytes(_LETTERS[value % len(_LETTERS)] for value in range(256))

@@ -35,14 +35,22 @@ class ManualWall:
 
     def __init__(self, now_ms: Instant = START_MS) -> None:
         self._now_ms = now_ms
+        self._behind_ms = 0
         self._moved: set[asyncio.Event] = set()
         self._is_waited_for = asyncio.Event()
 
     def now_ms(self) -> Instant:
         return self._now_ms
 
+    def system_ms(self) -> Instant:
+        return self._now_ms - self._behind_ms
+
     def monotonic_ms(self) -> float:
         return float(self._now_ms)
+
+    def set_back(self, by_ms: int) -> None:
+        """Set the system clock back; the time that flows goes on."""
+        self._behind_ms += by_ms
 
     def move(self, by_ms: int) -> None:
         self._now_ms += by_ms

@@ -51,6 +51,7 @@ from emulator.engine.accounts import Owner
 from emulator.engine.directory import Directory
 from emulator.engine.faults import Faults
 from emulator.engine.payments import Payments
+from emulator.storage.database import DatabaseLost
 from emulator.storage.payments import PageQuery
 
 COLLECTION = "/v1/payments"
@@ -108,6 +109,9 @@ class PaymentsApi:
             owner = self._directory.known_owner(key) or await self._directory.owner_of(key)
             exchange.owner, exchange.generation = owner, owner.account.generation
             reply = await self._reply(exchange, owner)
+        except (NotReady, DatabaseLost):
+            # At the very end, or for good: the contract's statuses have no 503.
+            reply = Reply(500, INTERNAL_ERROR_BODY, [])
         except Refusal as refusal:
             reply = _refused(refusal)
         except ClientGone:
@@ -115,9 +119,6 @@ class PaymentsApi:
                 reply = _refused(line.body_error)
             else:
                 reply = CutReply(NOBODY_THERE, b"", [], cut_at=None)
-        except NotReady:
-            # At the very end; the contract's statuses have no 503.
-            reply = Reply(500, INTERNAL_ERROR_BODY, [])
         except Exception as error:  # noqa: BLE001 - logged; the client gets the contract's 500
             log_failure(scope, scope["path"], error)
             reply = Reply(500, INTERNAL_ERROR_BODY, [])

@@ -20,8 +20,10 @@ from emulator.api.exchange import (
 )
 from emulator.clock import Wall
 from emulator.domain.accounts import mask_keys
+from emulator.domain.control_characters import escape_controls
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.instants import format_instant
+from emulator.storage.database import DatabaseLost
 
 HEALTH = "/_emulator/health"
 
@@ -63,7 +65,7 @@ class RequestLog:
         self.start = wall.monotonic_ms
 
     def add(self, scope: Scope, status: int, started_ms: float) -> None:
-        at = format_instant(self._wall.now_ms())[self._shown_of_instant]
+        at = format_instant(self._wall.system_ms())[self._shown_of_instant]
         duration_ms = self._wall.monotonic_ms() - started_ms
         line = self._line % (at, scope["method"], _shown(scope), status, duration_ms)
         self._lines.append(line)
@@ -163,7 +165,8 @@ class Gateway:
             if line is not None and line.body_error is not None:
                 await _refuse(response.send, line.body_error)
         except Exception as error:  # noqa: BLE001 - logged; the client gets a 500
-            log_failure(scope, _shown(scope), error)
+            if not isinstance(error, DatabaseLost):  # It was logged when it was noticed.
+                log_failure(scope, _shown(scope), error)
             if not response.is_begun:
                 await _answer(response.send, 500, INTERNAL_ERROR_BODY)
         return response.status
@@ -197,4 +200,6 @@ def _shown(scope: Scope) -> str:
     """The path as a line can carry it: percent-encoded, without its query and without keys."""
     raw: bytes = scope.get("raw_path") or b""
     path = raw.decode("ascii", "replace").replace('"', "%22").replace("\\", "%5C")
+    if not path.isprintable():
+        path = escape_controls(path)
     return mask_keys(path)

@@ -4,10 +4,13 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
 from threading import Thread
+
+from emulator.domain.accounts import mask_keys
+from emulator.domain.control_characters import LINE_BREAK, escape_controls
 
 MOST_WAITING_CHARACTERS = 4 * 1024 * 1024
 # Of the half second that the program has to end in.
@@ -23,6 +26,8 @@ class LogStream:
 
     def __init__(self, descriptor: int | None) -> None:
         self._descriptor = descriptor
+        # Set once there are accounts; before, no test_ key is known.
+        self.is_known_key: Callable[[str], bool] = lambda _: False
         self._waiting: SimpleQueue[str | None] = SimpleQueue()
         self._characters = 0
         self._lost = 0
@@ -66,14 +71,29 @@ class LogStream:
         return True
 
 
-class _JsonLines(logging.Formatter):
-    """A record, with its traceback if it has one, as one JSON object on a line."""
+class _Lines(logging.Formatter):
+    """A record without keys and control characters, which may be from outside."""
+
+    def __init__(self, stream: LogStream, *, as_json: bool) -> None:
+        super().__init__()
+        self._stream = stream
+        self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
-        entry = {"level": record.levelname.lower(), "message": record.getMessage()}
+        message = self._masked(record.getMessage())
+        traceback = ""
         if record.exc_info:
-            entry["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(entry, ensure_ascii=False)
+            traceback = self._masked(self.formatException(record.exc_info))
+        if not self._as_json:
+            line = f"{record.levelname} {escape_controls(message)}"
+            return f"{line}\n{escape_controls(traceback, besides=LINE_BREAK)}".rstrip("\n")
+        entry = {"level": record.levelname.lower(), "message": message}
+        if traceback:
+            entry["traceback"] = traceback
+        return escape_controls(json.dumps(entry, ensure_ascii=False))
+
+    def _masked(self, text: str) -> str:
+        return mask_keys(text, self._stream.is_known_key)
 
 
 @contextmanager
@@ -82,9 +102,7 @@ def standard_error(*, as_json: bool) -> Iterator[LogStream]:
     # Without a standard error its descriptor may be anything by now, the database included.
     stream = LogStream(None if sys.stderr is None else sys.stderr.fileno())
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(
-        _JsonLines() if as_json else logging.Formatter("%(levelname)s %(message)s")
-    )
+    handler.setFormatter(_Lines(stream, as_json=as_json))
     root = logging.getLogger()
     root.addHandler(handler)
     try:

@@ -66,6 +66,7 @@ async def serve(settings: Settings, *, announce: Callable[[Running], None]) -> N
             checkout_port=pages.getsockname()[1],
             write_log=log.write,
         ) as running:
+            log.is_known_key = running.engine.directory.is_known
             server = Server(running, wall=wall, end=end, announce=announce)
             await server.serve(sockets=[api, pages])
 

@@ -24,6 +24,7 @@ from emulator.domain.errors import (
     UnknownRoute,
 )
 from emulator.engine.checkouts import Checkouts
+from emulator.storage.database import DatabaseLost
 
 Endpoint = Callable[[Request, str], Awaitable[Response]]
 CheckHost = Callable[[Scope], object]
@@ -103,8 +104,9 @@ class CheckoutApp:
             response = self._renderer.page(visit, _view_of(refusal, request))
         except ClientDisconnect:
             return  # Nobody is left to be answered.
-        except Exception:
-            logger.exception("%s %s failed", request.method, request.scope["path"])
+        except Exception as error:
+            if not isinstance(error, DatabaseLost):  # which was logged when it was noticed
+                logger.exception("%s %s failed", request.method, request.scope["path"])
             visit = self._renderer.visit(request)
             response = self._renderer.page(visit, views.problem("wrong", None, status=500))
         _protect(response)

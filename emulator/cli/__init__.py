@@ -37,6 +37,7 @@ def _run() -> int:
     import click
 
     from emulator.cli.commands import PROGRAM, Mistake, cli
+    from emulator.domain.control_characters import escape_controls
 
     _take_standard_descriptors()
     _never_fail_to_print()
@@ -47,7 +48,7 @@ def _run() -> int:
         return 0
     except click.ClickException as error:
         for line in _lines(error):
-            click.echo(f"{PROGRAM}: {line}", err=True)
+            click.echo(f"{PROGRAM}: {escape_controls(line)}", err=True)
         return error.exit_code if isinstance(error, Mistake) else 2
     except OSError as error:
         if error.filename is not None:

@@ -11,6 +11,7 @@ import click
 
 from emulator import __version__
 from emulator.cli.looping import loop_factory
+from emulator.domain.control_characters import LINE_BREAK, escape_controls
 from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def _announce(running: "Running") -> None:
     finally:
         sys.setswitchinterval(usual_s)
     try:
-        click.echo(text)
+        click.echo(escape_controls(text, besides=LINE_BREAK))
     except OSError:
         # Nobody reads it (`serve | head -1`), which is no reason to end.
         from emulator.cli.telling import stop_printing
@@ -177,7 +178,7 @@ def check(paths: tuple[str, ...]) -> int:
 
     problems, files_count = check_paths([Path(path) for path in paths])
     if problems:
-        write("".join(f"{problem}\n" for problem in problems))
+        write("".join(f"{escape_controls(str(problem))}\n" for problem in problems))
         return 2
     write(f"{files_count} {'file' if files_count == 1 else 'files'}: no problems\n")
     return 0

@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING
 import click
 
 from emulator.cli.looping import run_loop
-from emulator.cli.telling import USUAL_URL, base_url, check_key, has_colours, mistake, write
+from emulator.cli.telling import (
+    USUAL_URL,
+    base_url,
+    check_key,
+    has_colours,
+    mistake,
+    own_mark,
+    write,
+)
 
 if TYPE_CHECKING:
     from emulator.cli.examination.examining import Wanted
@@ -51,7 +59,7 @@ def examine_and_print(wanted: "Wanted", *, is_json: bool) -> int:
     from emulator.clock import SystemWall
     from emulator.replay.wording import Paint
 
-    paint = Paint(is_on=has_colours())
+    paint = Paint(is_on=has_colours(), mark=own_mark())
 
     def tell(section: "Section") -> None:
         if not is_json:

@@ -21,9 +21,11 @@ from emulator.cli.telling import (
     has_colours,
     is_terminal,
     mistake,
+    own_mark,
     write,
     write_file,
 )
+from emulator.domain.control_characters import escape_controls
 
 if TYPE_CHECKING:
     from emulator.clock import Wall
@@ -123,7 +125,7 @@ def replay(
     if found.problems:
         for problem in found.problems:
             # Without our name in front, so that an editor can jump to the place.
-            click.echo(str(problem), err=True)
+            click.echo(escape_controls(str(problem)), err=True)
         return _MISTAKE
     return _Run(run, found.cases, skipped=found.skipped).run()
 
@@ -160,7 +162,7 @@ class _Run:
         self._cases = cases
         self._skipped = skipped
         self._wall: Wall = SystemWall()
-        self._paint = Paint(is_on=has_colours())
+        self._paint = Paint(is_on=has_colours(), mark=own_mark())
         self._printer = Printer(
             cases,
             self._print,

@@ -2,11 +2,15 @@
 
 import errno
 import os
+import re
 import sys
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
 import click
+
+from emulator.domain.control_characters import LINE_BREAK, escape_controls
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 # A pipe whose other end was closed; to Windows it is an invalid argument.
@@ -22,13 +26,40 @@ def mistake(*lines: str) -> NoReturn:
     raise Mistake(*lines) from None
 
 
-def write(text: str) -> None:
-    """Print at once. Where nobody reads any more (`… | head`) the command goes on, unheard.
+# Colours, and the erasing of a line: all that the program tells a terminal.
+_OWN_SEQUENCE = re.compile(r"\r?\x1b\[[0-9]*[mK]")
 
-    What cannot be printed for another reason, a full disk say, is a mistake.
+
+@cache
+def own_mark() -> str:
+    """What stands before each escape sequence of the program's own.
+
+    It is random, so that text from outside, which `write` escapes, cannot have it.
+    """
+    from emulator import ids
+
+    return ids.stream_key(None, "console").hex()
+
+
+def terminal_text(text: str) -> str:
+    """The text with its own escape sequences, and without control characters from outside."""
+    first, *marked = text.split(own_mark())
+    parts = [escape_controls(first, besides=LINE_BREAK)]
+    for part in marked:
+        own = _OWN_SEQUENCE.match(part)
+        end = 0 if own is None else own.end()
+        parts += [part[:end], escape_controls(part[end:], besides=LINE_BREAK)]
+    return "".join(parts)
+
+
+def write(text: str) -> None:
+    """Print at once, with control characters from outside escaped.
+
+    Where nobody reads any more (`… | head`) the command goes on, unheard. What cannot be printed
+    for another reason, a full disk say, is a mistake.
     """
     try:
-        click.echo(text, nl=False)
+        click.echo(terminal_text(text), nl=False)
     except OSError as error:
         stop_printing()
         if error.errno not in _NOBODY_READS:

@@ -19,6 +19,7 @@ from emulator.cli.telling import (
     has_colours,
     is_terminal,
     mistake,
+    own_mark,
     write,
     write_file,
 )
@@ -187,7 +188,8 @@ def _table(comparison: "Comparison") -> str:
     from emulator.verify.wording import USUAL_WIDTH, Paint, comparison_lines
 
     width = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else USUAL_WIDTH
-    lines = comparison_lines(comparison, Paint(is_on=has_colours()), width)
+    paint = Paint(is_on=has_colours(), mark=own_mark())
+    lines = comparison_lines(comparison, paint, width)
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from emulator.control.calls import Calls
 from emulator.control.pages import limit_of
 from emulator.control.replies import MEDIA_TYPE, reply
-from emulator.domain.accounts import mask_key
+from emulator.domain.accounts import mask_key, mask_keys
 from emulator.domain.errors import InvalidField
 from emulator.domain.instants import format_instant
 from emulator.engine.accounts import Owner
@@ -26,9 +26,6 @@ FILTERS = ("method", "path", "status")
 
 STATUS_PATTERN = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
 NOTHING = "none"
-# What has the form of a key, its underscores as they are or escaped as URLs and JSON do.
-_KEY = re.compile(rb"(?:test|live)(?:[A-Za-z0-9_]|%5[Ff]|\\+u005[Ff])+")
-_ESCAPED_LINE = re.compile(rb"%5[Ff]|\\+u005[Ff]")
 
 
 class RequestCalls:
@@ -53,13 +50,7 @@ class RequestCalls:
         return reply({"count": sum(1 for _ in found)})
 
     def _masked(self, text: bytes) -> bytes:
-        """Without keys of accounts: some clients put them where they do not belong."""
-        return _KEY.sub(self._shown_key, text)
-
-    def _shown_key(self, found: re.Match[bytes]) -> bytes:
-        key = _ESCAPED_LINE.sub(b"_", found[0]).decode()
-        is_known = self._directory.known_owner(key) is not None
-        return mask_key(key).encode() if is_known else found[0]
+        return mask_keys(text.decode(), self._directory.is_known).encode()
 
 
 def _filter(query: Mapping[str, str]) -> Callable[[Entry], bool]:

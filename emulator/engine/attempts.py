@@ -114,7 +114,7 @@ class Attempts:
         account = errand.owner.account
         at = account.clock.now()
         tamper = errand.delivery.tamper if trigger is Trigger.SCHEDULE else None
-        stamp = at if self._stamps_business_time else self._wall.now_ms()
+        stamp = at if self._stamps_business_time else self._wall.system_ms()
         message = Message(event_id=errand.event_id, timestamp_s=stamp // 1000, body=errand.body)
         sent = request(
             message,
@@ -191,7 +191,7 @@ class Attempts:
         delay_ms = None
         if endpoint is not None:
             delay_ms = delay_ms_after(
-                endpoint.profile, stored.attempts, result, wall_now_ms=self._wall.now_ms()
+                endpoint.profile, stored.attempts, result, wall_now_ms=self._wall.system_ms()
             )
         if delay_ms is None:
             return stored._replace(state=DeliveryState.FAILED, due_at=None)

@@ -40,6 +40,7 @@ from emulator.storage import (
 )
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
+from emulator.storage.invalid_rows import InvalidRow, reading
 from emulator.storage.migrations import UnusableDatabase
 
 FIRST_ACCOUNT = "acct_demo"
@@ -99,7 +100,10 @@ class Directory:
         return None if account is None else account.owners[number & 1]
 
     async def open(self) -> None:
-        """Take up the accounts of the database, and see to it that the first two exist."""
+        """Take up the accounts of the database, and see to it that the first two exist.
+
+        Raises InvalidRow, UnusableDatabase.
+        """
         for account in await self._database.write(self._open):
             self._enter(account)
         await self._webhooks.open(self.all(), self.first)
@@ -119,6 +123,9 @@ class Directory:
     def known_owner(self, key: str) -> Owner | None:
         """Whose a key is, if that is known without asking anyone: the way of most requests."""
         return self._by_key.get(key)
+
+    def is_known(self, key: str) -> bool:
+        return key in self._by_key
 
     async def _provision(self, test_key: str) -> None:
         try:
@@ -195,6 +202,8 @@ class Directory:
             for account in made:
                 self._insert(tx, account)
             return made
+        if rows[0].number != 1:
+            raise InvalidRow("accounts", "the first account, number 1, is missing")
         rows[0] = replace(rows[0], profile=replace(first, name=rows[0].profile.name))
         try:
             accounts.set_keys(tx, rows[0])
@@ -209,14 +218,18 @@ class Directory:
 
     @staticmethod
     def _take_up_wishes(tx: Transaction, found: Iterable[Account]) -> None:
-        wishing = set(scenarios.accounts(tx))
+        with reading("scenarios"):
+            wishing = set(scenarios.accounts(tx))
         for account in found:
-            account.placed = scenarios.placed(tx, [owner.number for owner in account.owners])
+            with reading("payment_scenarios"):
+                account.placed = scenarios.placed(tx, [owner.number for owner in account.owners])
             if account.number in wishing:
                 # Reading scenario files takes what starting does not need.
                 from emulator.engine.wishes import stored_wishes
 
-                account.rules = account.rules.with_wishes(stored_wishes(tx, account.number))
+                with reading("scenarios"):
+                    wishes = stored_wishes(tx, account.number)
+                account.rules = account.rules.with_wishes(wishes)
 
     @staticmethod
     def _insert(tx: Transaction, account: Account) -> None:

@@ -17,8 +17,9 @@ from emulator.engine.attempts import Attempts, Errand, errand_of
 from emulator.engine.settling import FAR_OFF, PAUSE_AFTER_FAILURE_MS
 from emulator.storage import deliveries
 from emulator.storage.batch import Transaction
-from emulator.storage.database import Database
+from emulator.storage.database import Database, DatabaseLost
 from emulator.storage.deliveries import Delivery
+from emulator.storage.invalid_rows import check_instant
 
 # Attempts that are under way to one endpoint at a time. Each has a connection of its own, and a
 # small server, such as Python's, lets five wait: the next would be heard after a second.
@@ -93,12 +94,22 @@ class Dispatcher:
             self._stirred.add(lane)
             self._sooner.set()
 
+    @staticmethod
+    def check(tx: Transaction, *, owner: Owner) -> None:
+        """Read what is due next to an owner's endpoints, for the errors that this may raise."""
+        for endpoint in owner.endpoints:
+            view = _look_at(tx, lane=Lane(owner, endpoint), under_way={})
+            for errand in view.errands:
+                check_instant("due_at", errand.delivery.due_at)
+            if view.due_at != NEVER:
+                check_instant("due_at", view.due_at)
+
     async def run(self) -> None:
         """Send until cancelled."""
         while True:
             try:
                 failed = await self._begin(self._ready())
-            except NotReady:
+            except (NotReady, DatabaseLost):
                 return
             due_at = self._wall_due_at()
             if failed:
@@ -128,7 +139,7 @@ class Dispatcher:
     async def _begin(self, lanes: Sequence[Lane]) -> set[Lane]:
         """Begin all that can be begun in these lanes; returns those that could not be looked at.
 
-        Raises NotReady.
+        Raises NotReady, DatabaseLost.
         """
         looks = (
             self._database.read(partial(_look_at, lane=lane, under_way=dict(lane.under_way)))
@@ -137,7 +148,7 @@ class Dispatcher:
         failed: set[Lane] = set()
         views = await asyncio.gather(*looks, return_exceptions=True)
         for lane, view in zip(lanes, views, strict=True):
-            if isinstance(view, NotReady):
+            if isinstance(view, NotReady | DatabaseLost):
                 raise view
             if isinstance(view, BaseException):
                 logger.error("an endpoint's webhooks could not be looked at", exc_info=view)
@@ -179,8 +190,8 @@ class Dispatcher:
                 # Disabled since it was looked at: what is still due would be looked at for ever.
                 give_up = partial(deliveries.cancel_all, endpoint=lane.endpoint)
                 await self._database.write(give_up)
-        except NotReady:
-            return  # The program ends.
+        except (NotReady, DatabaseLost):
+            return  # The program ends, or nothing can be written down any more.
         except Exception:
             # Whatever it was, it must not be repeated without a pause.
             logger.exception("a webhook could not be attempted")

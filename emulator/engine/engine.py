@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from emulator.clock import Wall
+from emulator.clock import Wall, pause
 from emulator.engine.announcements import Announcements
 from emulator.engine.changes import Changes
 from emulator.engine.checkouts import Checkouts
@@ -23,7 +23,11 @@ from emulator.engine.settling import Settling
 from emulator.engine.snapshots import Snapshots
 from emulator.engine.timekeeper import Timekeeper
 from emulator.engine.webhooks import Webhooks
-from emulator.storage.database import Database
+from emulator.storage.database import MEMORY, Database
+from emulator.storage.invalid_rows import InvalidRow
+from emulator.storage.migrations import UnusableDatabase
+
+CHECK_FILE_EVERY_MS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +83,12 @@ async def open_engine(
             rulings=rulings,
             rules=rules,
         )
-        await directory.open()
+        try:
+            await directory.open()
+        except InvalidRow as error:
+            raise UnusableDatabase(
+                f"the database {database_path} has {error}; repair the row, or use a new file"
+            ) from error
         customer = Customer(database=database, changes=changes, settling=settling)
         engine = Engine(
             directory=directory,
@@ -131,11 +140,22 @@ async def open_engine(
             scenarios=Scenarios(database=database),
             webhooks=webhooks,
         )
-        scheduler = asyncio.create_task(settling.run(directory))
+        tasks = [asyncio.create_task(settling.run(directory))]
+        if database_path != MEMORY:
+            tasks.append(asyncio.create_task(_check_file(database, wall, rendered)))
         try:
             yield engine
         finally:
             announcements.close()
-            scheduler.cancel()
-            await asyncio.gather(scheduler, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await webhooks.close()
+
+
+async def _check_file(database: Database, wall: Wall, rendered: Rendered) -> None:
+    """Notice within a second that the database file was deleted or replaced."""
+    while database.check_file():
+        await pause(wall, CHECK_FILE_EVERY_MS)
+    # What memory knows cannot be relied on either.
+    rendered.clear()

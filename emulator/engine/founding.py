@@ -14,6 +14,7 @@ from emulator.engine.webhooks import GivenEndpoint
 from emulator.storage import events, timers
 from emulator.storage.accounts import AccountRow
 from emulator.storage.batch import Transaction
+from emulator.storage.invalid_rows import check_instant, reading
 
 DEFAULT_NAME = "Test Merchant"
 
@@ -89,24 +90,39 @@ class Founder:
             owner.request_stream = ids.stream_key(account.seed, owner.mode, key, "requests")
 
     def taken_up(self, tx: Transaction, row: AccountRow) -> Account:
+        """The account of a row. Raises InvalidRow."""
         clock = AccountClock(self._wall, frozen_at=row.frozen_at, offset_ms=row.offset_ms)
+        with reading("accounts"):
+            initial_clock = parse_clock(row.initial_clock)
         account = Account(
             number=row.number,
             profile=row.profile,
             seed=row.seed,
             clock=clock,
-            initial_clock=parse_clock(row.initial_clock),
+            initial_clock=initial_clock,
             rules=self._rules,
         )
         self._give_owners(account, row.test_stream, row.live_stream)
-        account.due_at = timers.next_due_at(tx, account.number) or NEVER
-        latest_at = max(
-            (event.at for owner in account.owners for event in events.newest(tx, owner.number, 1)),
-            default=0,
-        )
+        with reading("timers"):
+            account.due_at = timers.next_due_at(tx, account.number) or NEVER
+            following = timers.next_of_account(tx, account.number)
+            if following is not None:
+                check_instant("due_at", following[0].due_at)
+        with reading("events"):
+            latest_at = max(
+                (
+                    event.at
+                    for owner in account.owners
+                    for event in events.newest(tx, owner.number, 1)
+                ),
+                default=0,
+            )
+            check_instant("at", latest_at)
         if clock.now() < latest_at:
             # The machine's clock was set back while the program was away.
             clock.flow_from(latest_at)
+        with reading("accounts"):
+            check_instant("offset_ms", clock.now())
         return account
 
     def profile(self, number: int, wanted: NewAccount) -> AccountProfile:

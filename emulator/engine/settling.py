@@ -13,7 +13,7 @@ from emulator.domain.timers import LAST_SEQUENCE
 from emulator.engine.accounts import NEVER, Account
 from emulator.engine.changes import Changes
 from emulator.storage.batch import Transaction
-from emulator.storage.database import Database
+from emulator.storage.database import Database, DatabaseLost
 
 PAUSE_AFTER_FAILURE_MS = 1_000
 # Beyond any instant that a wall will show: NEVER, seen from a clock that is ahead or behind.
@@ -62,7 +62,7 @@ class Settling:
             self._sleeps_until = NEVER
             try:
                 due_at = await self._fire_all(accounts)
-            except NotReady:
+            except (NotReady, DatabaseLost):
                 return
             except Exception:
                 # Readers settle for themselves; a full disk may have room again in a while.

@@ -169,12 +169,11 @@ class Snapshots:
         tx.forget_ordinals()
         tx.pass_timer(state.last_timer)
         restored = self._restored(tx, account, snapshot, state)
-        clock = restored.clock
         accounts.set_clock(
             tx,
             account.number,
             frozen_at=snapshot.created_at if snapshot.is_frozen else None,
-            offset_ms=clock.offset_ms,
+            offset_ms=snapshot.created_at - self._wall.system_ms(),
         )
         self._webhooks.begin_anew(tx, account)
         tx.undo.append(partial(account.restart, copy_of(account)))

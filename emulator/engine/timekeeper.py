@@ -279,7 +279,7 @@ class Timekeeper:
             tx,
             account.number,
             frozen_at=now if clock.is_frozen else None,
-            offset_ms=now - self._wall.now_ms(),
+            offset_ms=now - self._wall.system_ms(),
         )
         tx.after_commit.append(partial(self._announcements.changed, (account,)))
 

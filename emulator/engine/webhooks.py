@@ -14,6 +14,7 @@ from emulator.engine.accounts import Account, Owner
 from emulator.storage import endpoints
 from emulator.storage.batch import ORDINAL_BITS, Transaction
 from emulator.storage.database import Database
+from emulator.storage.invalid_rows import reading
 
 if TYPE_CHECKING:
     from emulator.domain.webhooks import Endpoint
@@ -102,12 +103,21 @@ class Webhooks:
             _ = self.outbox
 
     async def open(self, accounts: Iterable[Account], first: Account) -> None:
-        """Take up the endpoints of the database; the given one is added where it is missing."""
+        """Take up the endpoints of the database; the given one is added where it is missing.
+
+        Raises InvalidRow.
+        """
         owners = {owner.number: owner for account in accounts for owner in account.owners}
-        stored = await self._database.read(endpoints.load_all)
-        for endpoint in stored:
-            owner = owners[endpoint.position >> ORDINAL_BITS]
-            owner.endpoints = {**owner.endpoints, endpoint.position: endpoint}
+        with reading("endpoints"):
+            stored = await self._database.read(endpoints.load_all)
+            for endpoint in stored:
+                owner = owners[endpoint.position >> ORDINAL_BITS]
+                owner.endpoints = {**owner.endpoints, endpoint.position: endpoint}
+        if stored:
+            # The dispatcher, which reads them next, could only try again and again.
+            with reading("deliveries"):
+                for owner in owners.values():
+                    await self._database.read(partial(self._dispatcher.check, owner=owner))
         if self._given is not None:
             self._founding = await self.endpoints.give(first, self._given)
         if stored:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from emulator.files import open_regular
 from emulator.replay.results import Case
 from emulator.scenarios.loader import Reading, read_scenario
 from emulator.scenarios.problems import Problem
@@ -101,7 +102,7 @@ def _files_in(directory: Path, problems: list[Problem]) -> list[Path]:
 
 def _text(file: Path, problems: list[Problem]) -> str | None:
     try:
-        with file.open("rb") as opened:
+        with open_regular(file) as opened:
             content = opened.read(_MOST_BYTES_READ)
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
         problems.append(_unreadable(file, error))

@@ -36,6 +36,7 @@ class Printer:
         self._cases = cases
         self._write = write
         self._paint = paint
+        self._erase = paint.mark + _ERASE
         self._shows_steps = shows_steps
         self._width = width
         self._next = 0
@@ -54,7 +55,7 @@ class Printer:
                 self._print_held(case)
         elif self._width is not None and is_first:
             line = f"        {case.name}  step {step.number} of {self._totals[case.name]}"
-            self._write(_ERASE + line[: self._width - 1])
+            self._write(self._erase + line[: self._width - 1])
 
     def case_ended(self, result: Result) -> None:
         self._ended[result.case.name] = result
@@ -80,7 +81,7 @@ class Printer:
 
     def _print_ended(self, case: Case, result: Result) -> None:
         if not self._shows_steps:
-            erase = "" if self._width is None else _ERASE
+            erase = "" if self._width is None else self._erase
             self._print(erase + case_line(result, self._paint))
             return
         self._print_held(case)

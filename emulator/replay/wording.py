@@ -19,12 +19,15 @@ _ANSI = {"red": "31", "green": "32", "dim": "2", "bold": "1"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paint:
-    """Colours where they are wanted."""
+    """Colours where they are wanted; `mark` goes before each escape sequence."""
 
     is_on: bool
+    mark: str = ""
 
     def __call__(self, colour: str, text: str) -> str:
-        return f"\x1b[{_ANSI[colour]}m{text}\x1b[0m" if self.is_on and text else text
+        if not self.is_on or not text:
+            return text
+        return f"{self.mark}\x1b[{_ANSI[colour]}m{text}{self.mark}\x1b[0m"
 
 
 class ShownSteps:

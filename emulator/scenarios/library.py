@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from emulator.files import open_regular
 from emulator.scenarios.loader import Reading, read_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
 from emulator.scenarios.values import Scenario
@@ -85,7 +86,7 @@ def _files_of(path: Path, problems: list[Problem]) -> list[Path]:
 def _read_file(file: Path) -> Reading:
     source = str(file)
     try:
-        with file.open("rb") as opened:
+        with open_regular(file) as opened:
             # One byte more than allowed is enough to see that it is too large.
             content = opened.read(LARGEST_FILE_BYTES + 1)
         text = content.decode("utf-8")

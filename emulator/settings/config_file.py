@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from emulator.files import MAX_FILE_BYTES, open_regular
 from emulator.settings.given import LONGEST_SHOWN, Given, SettingsError, show, wrong
 from emulator.settings.options import OPTIONS, Form, Option, option_named
 
 if TYPE_CHECKING:
     import yaml
 
-LARGEST_FILE_BYTES = 256 * 1024
+LARGEST_FILE_BYTES = MAX_FILE_BYTES
 
 _STANDARD = "tag:yaml.org,2002:"
 _NULL = f"{_STANDARD}null"
@@ -63,7 +64,7 @@ def read_config_file(path: str, *, named_by: str) -> Mapping[str, Given]:
 
 def _read_text(path: str, named_by: str) -> str:
     try:
-        with Path(path).open("rb") as file:
+        with open_regular(Path(path)) as file:
             content = file.read(LARGEST_FILE_BYTES + 1)
     except OSError as error:
         reason = error.strerror or type(error).__name__
@@ -81,18 +82,23 @@ def _read_text(path: str, named_by: str) -> str:
 def _compose(text: str, path: str) -> "yaml.Node | None":
     import yaml
 
+    from emulator.settings.yaml_nodes import LimitExceeded, compose
+
+    unprintable = yaml.reader.Reader.NON_PRINTABLE.search(text)
+    if unprintable is not None:
+        place = _place_after(path, text[: unprintable.start()])
+        raise SettingsError(f"{place}: not YAML: special characters are not allowed")
     try:
-        root: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.reader.ReaderError as error:
-        place = _place_after(path, text[: error.position])
-        raise SettingsError(f"{place}: not YAML: {error.reason}") from None
+        root = compose(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = path if mark is None else f"{path}:{mark.line + 1}:{mark.column + 1}"
         reason = ", ".join(filter(None, (error.context, error.problem)))
-        raise SettingsError(f"{place}: not YAML: {reason}") from None
-    except RecursionError:
-        raise SettingsError(f"{path}: nested too deeply") from None
+        kind = "" if isinstance(error, LimitExceeded) else "not YAML: "
+        raise SettingsError(f"{place}: {kind}{reason}") from None
+    # ValueError: the parser in Python passes on what `int` and `chr` say of absurd escapes.
+    except (yaml.YAMLError, ValueError):
+        raise SettingsError(f"{path}: not YAML") from None
     return root
 
 

@@ -1,10 +1,19 @@
 """The accounts table: who there is, and where each one's clock stands."""
 
+import re
 from dataclasses import dataclass
+from typing import Any
 
-from emulator.domain.accounts import AccountProfile
-from emulator.domain.instants import Instant
-from emulator.storage.batch import Transaction
+from emulator.domain.accounts import AccountProfile, Mode, is_well_formed_key, mask_key
+from emulator.domain.instants import LAST_INSTANT, Instant
+from emulator.ids import MAX_KEY_BYTES
+from emulator.storage.batch import ORDINAL_BITS, Transaction
+from emulator.storage.invalid_rows import InvalidValue, check_instant, reading
+
+# An owner is a number and a mode, and a position, of 63 bits, begins with an owner.
+LAST_NUMBER = (1 << (62 - ORDINAL_BITS)) - 1
+
+_SEED = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 
 _COLUMNS = (
     "number, id, name, test_key, live_key, seed, test_stream, live_stream, initial_clock,"
@@ -52,19 +61,36 @@ def _parameters(row: AccountRow) -> tuple[object, ...]:
 
 
 def load_all(tx: Transaction) -> list[AccountRow]:
-    return [
-        AccountRow(
-            number=row[0],
-            profile=AccountProfile(id=row[1], name=row[2], test_key=row[3], live_key=row[4]),
-            seed=None if row[5] is None else int(row[5]),
-            test_stream=row[6],
-            live_stream=row[7],
-            initial_clock=row[8],
-            frozen_at=row[9],
-            offset_ms=row[10],
-        )
-        for row in tx.execute(_ALL)
-    ]
+    """All accounts in the order of creation. Raises InvalidRow."""
+    with reading("accounts"):
+        return [_account_of_row(row) for row in tx.execute(_ALL)]
+
+
+def _account_of_row(row: tuple[Any, ...]) -> AccountRow:
+    number, _, _, test_key, live_key, seed, *streams, initial_clock, frozen_at, offset_ms = row
+    if not 1 <= number <= LAST_NUMBER:
+        raise InvalidValue("number", number, f"1 to {LAST_NUMBER}")
+    for column, key, mode in (("test_key", test_key, "test"), ("live_key", live_key, "live")):
+        if not is_well_formed_key(key, Mode(mode)):
+            raise InvalidValue(column, mask_key(key), f"a {mode}_ key")
+    if seed is not None and _SEED.fullmatch(seed) is None:
+        raise InvalidValue("seed", seed, "an integer")
+    for column, stream in zip(("test_stream", "live_stream"), streams, strict=True):
+        if not 1 <= len(stream) <= MAX_KEY_BYTES:
+            raise InvalidValue(column, len(stream), f"1 to {MAX_KEY_BYTES} as its number of bytes")
+    check_instant("frozen_at", frozen_at)
+    if abs(offset_ms) >= LAST_INSTANT:
+        raise InvalidValue("offset_ms", offset_ms, "milliseconds within the calendar")
+    return AccountRow(
+        number=number,
+        profile=AccountProfile(id=row[1], name=row[2], test_key=test_key, live_key=live_key),
+        seed=None if seed is None else int(seed),
+        test_stream=streams[0],
+        live_stream=streams[1],
+        initial_clock=initial_clock,
+        frozen_at=frozen_at,
+        offset_ms=offset_ms,
+    )
 
 
 def insert(tx: Transaction, row: AccountRow) -> None:

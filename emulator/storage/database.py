@@ -37,6 +37,10 @@ _RESTART_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 logger = logging.getLogger(__name__)
 
 
+class DatabaseLost(Exception):
+    """The database file was deleted or replaced while it was open: what is written is lost."""
+
+
 class _Connection(aiosqlite.Connection):
     """An aiosqlite connection whose thread can be given a whole batch of work.
 
@@ -73,6 +77,7 @@ class Database:
         self._waiting: _Waiting = []
         self._is_busy = False
         self._is_open = False
+        self._is_lost = False
         self._ordinals: dict[Any, int] = {}
         self._connection: _Connection
         self._raw: sqlite3.Connection
@@ -175,6 +180,8 @@ class Database:
     def _submit(self, job: Job) -> "asyncio.Future[Any]":
         if not self._is_open:
             raise NotReady
+        if self._is_lost:
+            raise DatabaseLost
         future: asyncio.Future[Any] = self._loop.create_future()
         self._waiting.append((job, future))
         if not self._is_busy:
@@ -231,7 +238,9 @@ class Database:
         for job, future in waiting:
             if future.done():  # its caller has gone away
                 continue
-            if job.error is None:
+            if self._is_lost:
+                future.set_exception(DatabaseLost())
+            elif job.error is None:
                 future.set_result(job.result)
             else:
                 future.set_exception(job.error)
@@ -260,7 +269,8 @@ class Database:
         while True:
             await self._checkpoint_due.wait()
             self._checkpoint_due.clear()
-            if not self._is_open:
+            # Another connection to the path would mix the two files.
+            if not self._is_open or not self.check_file():
                 return
             try:
                 async with aiosqlite.connect(self._path, isolation_level=None) as connection:
@@ -268,14 +278,35 @@ class Database:
                 if self._log_bytes() > LARGEST_LOG_BYTES:
                     # Under a load without pause the log is never wholly copied; stop it once.
                     await self.read(_restart_log, is_long=True)
-            except NotReady:
+            except (NotReady, DatabaseLost):
                 return
             except sqlite3.Error:
                 # The log only grows; the next round may find the disk in a better state.
                 logger.exception("the log of %s could not be copied", self._path)
 
+    def check_file(self) -> bool:
+        """Whether the path still leads to the open file; from the first time not, nothing is done.
+
+        It costs two looks at the directory: call it once a second, and not for each request.
+        """
+        if self._lock is None or self._is_lost or not self._is_open:
+            return not self._is_lost
+        if self._lock.is_at_path() and self._log_path.exists():
+            return True
+        self._is_lost = True
+        logger.error(
+            "the database file %s was deleted or replaced: what needs it gets status 500;"
+            " restart the emulator",
+            self._path,
+        )
+        return False
+
+    @property
+    def _log_path(self) -> Path:
+        return Path(f"{self._path}-wal")
+
     def _log_bytes(self) -> int:
-        log = Path(f"{self._path}-wal")
+        log = self._log_path
         return log.stat().st_size if log.exists() else 0
 
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from emulator.storage.batch import Transaction, first_position, last_position
+from emulator.storage.invalid_rows import InvalidValue
 
 if TYPE_CHECKING:
     # Starting asks for endpoints, and mostly there are none.
@@ -57,8 +58,27 @@ def _changeable(endpoint: "Endpoint") -> tuple[object, ...]:
 
 
 def load_all(tx: Transaction) -> "list[Endpoint]":
-    """The endpoints of all owners, in the order of creation."""
-    return [_endpoint_of_row(row) for row in tx.execute(_ALL)]
+    """The endpoints of all owners, in the order of creation. Raises ValueError, for one of them."""
+    found = [_endpoint_of_row(row) for row in tx.execute(_ALL)]
+    for endpoint in found:
+        _check(endpoint)
+    return found
+
+
+def _check(endpoint: "Endpoint") -> None:
+    """Raises ValueError for what no call can have stored."""
+    from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, is_webhook_secret
+    from emulator.settings import parse_url
+
+    try:
+        parse_url(endpoint.url)
+    except ValueError:
+        raise InvalidValue("url", endpoint.url, "an absolute http or https URL") from None
+    if not set(endpoint.events) <= set(EVENT_TYPES_IN_ORDER):
+        raise InvalidValue("events", ",".join(endpoint.events), "types of events")
+    for column, secret in (("secret", endpoint.secret), ("old_secret", endpoint.old_secret)):
+        if secret is not None and not is_webhook_secret(secret):
+            raise InvalidValue(column, len(secret), "a whsec_ secret")
 
 
 def of_owner(tx: Transaction, owner: int) -> "list[Endpoint]":

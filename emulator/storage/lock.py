@@ -2,9 +2,13 @@
 
 import os
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from emulator.storage.migrations import HEADER_BYTES, UnusableDatabase, check_header
+
+# It holds keys and secrets; SQLite gives the files beside it the same rights.
+MODE = 0o600
 
 
 class FileLock:
@@ -16,13 +20,15 @@ class FileLock:
 
     def __init__(self, path: str) -> None:
         """Raises UnusableDatabase when the file cannot be made, or is somebody else's."""
+        self._path = path
         self._descriptor: int | None = None
+        _check_regular(path)
         try:
             self._flock: Any = import_module("fcntl")
         except ImportError:
             return
         try:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, MODE)
             self._flock.flock(self._descriptor, self._flock.LOCK_EX | self._flock.LOCK_NB)
             check_header(os.pread(self._descriptor, HEADER_BYTES, 0), path)
         except UnusableDatabase:
@@ -36,8 +42,33 @@ class FileLock:
             reason = error.strerror or error
             raise UnusableDatabase(f"cannot open the database {path}: {reason}") from None
 
+    def is_at_path(self) -> bool:
+        """Whether the path still names the file that was locked."""
+        try:
+            named = Path(self._path).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True  # That it cannot be looked at says nothing of the file.
+        if self._descriptor is None:
+            return True
+        locked = os.fstat(self._descriptor)
+        return (named.st_dev, named.st_ino) == (locked.st_dev, locked.st_ino)
+
     def release(self) -> None:
         """Close the descriptor: after SQLite has closed the file, as this drops its locks too."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _check_regular(path: str) -> None:
+    """Raises UnusableDatabase for what is there and is no regular file."""
+    from emulator.files import NotRegularFile, check_regular
+
+    try:
+        check_regular(path)
+    except NotRegularFile as error:
+        raise UnusableDatabase(f"cannot open the database {path}: {error.strerror}") from None
+    except (OSError, ValueError):
+        return  # What opens it says more.

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import httpx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from emulator.domain.rate_limit import RateLimit
 from tests.api.asking import PARAMS, PAYMENTS, get, ids, page, post, refusal
 from tests.api.bare import KEY, TYPE, Asked, Headers, ask, assert_sound
 from tests.depth import usually
-from tests.world import ORDER, World, order, world
+from tests.world import ORDER, World, headers, order, world
 
 CREATE_PARAMS = (
     "amount",
@@ -312,3 +313,13 @@ class TestManyAtOnce:
 def test_the_parameters_fuzzed_are_those_of_the_contract() -> None:
     """4.1 and 4.3: both tables."""
     assert set(CREATE_PARAMS) | set(QUERY_PARAMS) == PARAMS
+
+
+async def test_a_request_at_the_very_end_gets_the_500_of_the_contract() -> None:
+    async with world() as emulator:
+        gateway = emulator.running.gateway
+    transport = httpx.ASGITransport(app=gateway)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8080") as api:
+        response = await api.post("/v1/payments", json=order(), headers=headers())
+    assert response.status_code == 500
+    assert response.json()["error"]["code"] == "internal_error"

@@ -155,13 +155,25 @@ async def test_keys_are_masked_wherever_a_client_puts_them(emulator: World) -> N
     assert text.count("live_de…key") >= 5
 
 
-async def test_what_only_looks_like_a_key_is_left_as_it_is(emulator: World) -> None:
-    await post(emulator, order(metadata={"case": "test_case_1", "live_mode": "no"}))
+async def test_a_live_key_is_masked_though_nobody_knows_it(emulator: World) -> None:
+    strange = "live_of_another_program"
+    await get(emulator, f"/v1/payments?{strange}={strange}")
+    await get(emulator, "/v1/payments/%6Cive%5fof_another_progr%61m")
+    await post(emulator, order(metadata={strange: "l\u0069ve_of_another_program"}))
+    escaped = "".join(f"\\u{ord(character):04X}" for character in strange).encode()
+    await post(emulator, b'{"amount": "%s"}' % escaped)
+    text = (await emulator.control("GET", "/requests")).text
+    assert "another" not in text
+    assert "6Cive" not in text
+    assert "u006" not in text.lower()
+    assert text.count("live_of…ram") >= 8
+
+
+async def test_what_only_looks_like_a_test_key_is_left_as_it_is(emulator: World) -> None:
+    metadata = {"case": "test_case_1", "mode": "live_no", "olive": "live"}
+    await post(emulator, order(metadata=metadata))
     (entry,) = await journal(emulator)
-    assert json.loads(entry["request_body"])["metadata"] == {
-        "case": "test_case_1",
-        "live_mode": "no",
-    }
+    assert json.loads(entry["request_body"])["metadata"] == metadata
 
 
 async def test_the_body_of_a_request_that_was_not_even_looked_at_is_kept(

@@ -91,10 +91,54 @@ def test_an_account_has_a_key_for_each_mode() -> None:
     [
         ("/v1/payments/test_demo_key", "/v1/payments/test_de…key"),
         ("/v1/live_demo_key/test_demo_key?", "/v1/live_de…key/test_de…key?"),
-        ("/v1/payments/test%5Fdemo%5fkey", "/v1/payments/test%5F…key"),
+        ("/v1/payments/test%5Fdemo%5fkey", "/v1/payments/test_de…key"),
+        ("/v1/payments/%6Cive%5fdemo%5Fk%65y", "/v1/payments/live_de…key"),
+        ("/v1/payments/%6c%69%76%65%5f%64%65%6d%6f", "/v1/payments/live_…"),
+        ("/v1/payments/live%255Fdemo%255Fkey", "/v1/payments/live_de…key"),
+        ("/v1/payments/live_abcd%20live_efgh", "/v1/payments/live_…%20live_…"),
+        ("/v1/payments/live_abc", "/v1/payments/live_abc"),
+        ("/v1/payments/%6Cive", "/v1/payments/%6Cive"),
         ("/v1/payments/pay_test", "/v1/payments/pay_test"),
         ("/_emulator/scenarios/latest", "/_emulator/scenarios/latest"),
     ],
 )
 def test_a_key_in_a_path_is_masked(path: str, shown: str) -> None:
     assert mask_keys(path) == shown
+
+
+def percent_encoded(character: str, times: int) -> str:
+    return f"%{'25' * (times - 1)}{ord(character):02X}"
+
+
+def json_escaped(character: str, backslashes: int) -> str:
+    return "\\" * backslashes + f"u{ord(character):04x}"
+
+
+@given(KEYS.filter(lambda key: key.startswith("live_")), st.data())
+def test_a_live_key_is_masked_however_its_characters_are_encoded(
+    key: str, data: st.DataObject
+) -> None:
+    written = "".join(
+        data.draw(
+            st.sampled_from(
+                [
+                    character,
+                    percent_encoded(character, 1),
+                    percent_encoded(character, 2),
+                    json_escaped(character, 1),
+                    json_escaped(character, 2),
+                ]
+            )
+        )
+        for character in key
+    )
+    text = f'{{"note": "see {written} here"}}'
+    assert mask_keys(text) == f'{{"note": "see {mask_key(key)} here"}}'
+    assert mask_keys(text, lambda _: False) == mask_keys(text)
+
+
+def test_a_test_key_is_masked_where_it_is_known() -> None:
+    text = "test_demo_key, test_case_1 and live_demo_key"
+    assert mask_keys(text, {"test_demo_key"}.__contains__) == (
+        "test_de…key, test_case_1 and live_de…key"
+    )

@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from emulator.clock import SystemWall
 from emulator.settings import Settings, SettingsError, resolve
 from emulator.settings.config_file import LARGEST_FILE_BYTES
+from emulator.settings.yaml_nodes import compose
+
+# The whole file took minutes.
+QUICKLY_MS = 5_000
 
 
 def settings_of(directory: Path, content: bytes) -> Settings:
@@ -74,12 +79,16 @@ MISTAKES = [
     (b"- port", ":1:1: found a list, expected a mapping from options to values"),
     (b"port 1", ":1:1: found the text 'port 1', expected a mapping from options to values"),
     (b"port: 1\n---\nport: 2", ":2:1: not YAML: expected a single document in the stream, "),
-    (b"host: a: b", ":1:8: not YAML: mapping values are not allowed here"),
-    (b"port: [", ":1:8: not YAML: "),
+    (b"host: a: b", ":1:8: not YAML: mapping values are not allowed "),
+    (b"port: [", (":1:8: not YAML: ", ":2:1: not YAML: ")),  # by the parser in Python, and in C
     (b"port: *p", ":1:7: not YAML: found undefined alias 'p'"),
     (b"port: 1\nhost: \x00", ":2:7: not YAML: special characters are not allowed"),
     ("# ብር\nhost: ብ".encode() + b"\xff", ":2:8: found the byte 0xff, expected UTF-8"),
-    (b"[" * 20_000, ": nested too deeply"),
+    (b"[" * 3_000, ":1:33: nesting must not go deeper than 32 levels"),
+    (b"[" * 20_000, ":1:33: nesting must not go deeper than 32 levels"),
+    (b"- " * 33, ":1:65: nesting must not go deeper than 32 levels"),
+    (b"host: " + b"{a: " * 32, ":1:131: nesting must not go deeper than 32 levels"),
+    (b"methods: [" + b"a," * 80_000 + b"]", ":1:20005: the file must not have more than 10,000 "),
     (b"#" * (LARGEST_FILE_BYTES + 1), ": larger than 262,144 bytes"),
     # types
     (b"port: true", f":1:7: port: found true, expected {PORT}"),
@@ -108,12 +117,29 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("content", "message"), MISTAKES)
-def test_a_mistake_is_one_line_with_its_place(tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_mistake_is_one_line_with_its_place(
+    tmp_path: Path, content: bytes, message: str | tuple[str, ...]
+) -> None:
     with pytest.raises(SettingsError) as refusal:
         settings_of(tmp_path, content)
     told = str(refusal.value)
-    assert told.startswith(f"{tmp_path / 'emulator.yaml'}{message}")
+    assert told.removeprefix(str(tmp_path / "emulator.yaml")).startswith(message)
     assert len(told.splitlines()) == 1
+
+
+def test_a_limit_is_met_before_the_rest_of_the_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "emulator.yaml"
+    path.write_bytes(b"[" * LARGEST_FILE_BYTES)
+    wall = SystemWall()
+    began_ms = wall.monotonic_ms()
+    with pytest.raises(SettingsError, match="nesting must not go deeper"):
+        resolve({"config": str(path)}, {})
+    assert wall.monotonic_ms() - began_ms < QUICKLY_MS
+
+
+@pytest.mark.parametrize("text", ["[" * 32 + "]" * 32, "- " * 32 + "a"])
+def test_nesting_up_to_the_limit_is_yaml(text: str) -> None:
+    assert compose(text) is not None
 
 
 def test_a_refused_key_of_an_account_is_not_told_in_full(tmp_path: Path) -> None:

@@ -67,6 +67,9 @@ class ImpatientWall:
     def now_ms(self) -> Instant:
         return self._wall.now_ms()
 
+    def system_ms(self) -> Instant:
+        return self._wall.system_ms()
+
     def monotonic_ms(self) -> float:
         return self._wall.monotonic_ms()
 

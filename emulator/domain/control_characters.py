@@ -1,0 +1,18 @@
+"""Escapes the characters that a terminal or an editor obeys instead of showing them."""
+
+import re
+
+LINE_BREAK = "\n"
+
+# C0, DEL and C1; the separators of lines and paragraphs; what changes the direction of text.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def escape_controls(text: str, *, besides: str = "") -> str:
+    r"""A text in which each control character, but for those of `besides`, is written as `\u001b`.
+
+    Inside a string of JSON, or a quoted one of YAML, that means the same character.
+    """
+    return _CONTROL.sub(
+        lambda found: found[0] if found[0] in besides else f"\\u{ord(found[0]):04x}", text
+    )

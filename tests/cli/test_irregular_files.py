@@ -1,0 +1,100 @@
+"""Files that a command must not open: pipes, devices and sockets, one of which blocks for ever."""
+
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.processes import run
+from tests.cli.test_mistakes import serve_complaint
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="it has no such files")
+
+Make = Callable[[Path], Path]
+
+
+@contextmanager
+def short_path(directory: Path) -> Iterator[None]:
+    """A socket's path may have about a hundred characters."""
+    before = Path.cwd()
+    os.chdir(directory)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def a_pipe(directory: Path) -> Path:
+    path = directory / "odd.yaml"
+    os.mkfifo(path)
+    return path
+
+
+def a_socket(directory: Path) -> Path:
+    with short_path(directory), socket.socket(socket.AF_UNIX) as bound:
+        bound.bind("odd.yaml")
+    return directory / "odd.yaml"
+
+
+def a_device(directory: Path) -> Path:
+    path = directory / "odd.yaml"
+    path.symlink_to(os.devnull)
+    return path
+
+
+KINDS = [
+    (a_pipe, "a pipe, expected a regular file; write its content to a file first"),
+    (a_socket, "a socket, expected a regular file"),
+    (a_device, "a device, expected a regular file"),
+]
+
+
+@pytest.mark.parametrize("command", ["check", "replay"])
+@pytest.mark.parametrize(("make", "found"), KINDS)
+def test_a_file_that_is_not_regular_is_refused(
+    make: Make, found: str, command: str, tmp_path: Path
+) -> None:
+    path = make(tmp_path)
+    for named in (path, tmp_path):
+        ended = run(command, str(named))
+        assert ended.returncode == 2
+        assert ended.stdout + ended.stderr == f"{path}:1:1: cannot be read: found {found}\n"
+
+
+@pytest.mark.parametrize(("make", "found"), KINDS)
+def test_a_scenario_file_of_serve_that_is_not_regular_is_refused(
+    make: Make, found: str, tmp_path: Path
+) -> None:
+    path = make(tmp_path)
+    for named in (path, tmp_path):
+        line = serve_complaint("--scenarios", str(named))
+        assert line == f"{path}:1:1: cannot be read: found {found}"
+
+
+@pytest.mark.parametrize(("make", "found"), KINDS)
+def test_a_configuration_file_that_is_not_regular_is_refused(
+    make: Make, found: str, tmp_path: Path
+) -> None:
+    path = make(tmp_path)
+    assert serve_complaint("--config", str(path)) == (
+        f"flag --config: cannot read '{path}': found {found}"
+    )
+
+
+@pytest.mark.parametrize(("make", "found"), KINDS)
+def test_a_database_that_is_not_a_regular_file_is_refused(
+    make: Make, found: str, tmp_path: Path
+) -> None:
+    path = make(tmp_path)
+    assert serve_complaint("--database", str(path)) == (
+        f"cannot open the database {path}: found {found}"
+    )
+
+
+def test_a_link_to_a_regular_file_is_a_regular_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("version: 1\nname: one\n")
+    (tmp_path / "link.yaml").symlink_to("file")
+    assert run("check", str(tmp_path)).stdout == "1 file: no problems\n"
