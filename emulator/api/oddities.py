@@ -57,11 +57,8 @@ def long_metadata() -> Oddity:
     )
 
 
-def unusual_url(param: str) -> Oddity:
-    return Oddity(
-        f"unusual-{param.replace('_', '-')}",
-        InvalidField(param, "The URL has user information, or is over 2048 characters long."),
-    )
+def unusual_url(param: str, what: str) -> Oddity:
+    return Oddity(f"unusual-{param.replace('_', '-')}", InvalidField(param, f"The URL {what}."))
 
 
 def loose_timestamp(param: str) -> Oddity:

@@ -18,6 +18,7 @@ from emulator.domain.payment import (
     MOST_METADATA_PAIRS,
     SMALLEST_AMOUNT_MINOR,
 )
+from emulator.domain.url_hosts import is_open_port, parse_url_host
 from emulator.engine.payments import Order
 
 KNOWN = (
@@ -40,8 +41,13 @@ USUAL_EXPIRES_IN_S = range(60, 86_401)
 
 _BLANK = r"\s\x00-\x1f\x7f"
 _BLANK_OR_CONTROL = re.compile(rf"[{_BLANK}\x80-\x9f]")
-# What nearly every URL looks like; it says nothing that the two rules around it would not.
-_USUAL_URL = re.compile(r"https://[A-Za-z0-9.-]+(?:/[!-~]*)?")
+# Nearly every URL: at most three plain labels, of which the last is no number, and no backslash.
+# The expression allows nothing that the rules below warn of.
+_USUAL_LABEL = r"(?![Xx][Nn]--)[A-Za-z{digits}][A-Za-z0-9-]{{0,62}}"
+_USUAL_URL = re.compile(
+    rf"https://(?:{_USUAL_LABEL.format(digits='0-9')}\.){{0,2}}{_USUAL_LABEL.format(digits='')}"
+    r"(?:/[!-\[\]-~]*)?"
+)
 _AFTER_SCHEME = (
     rf"://([^/?#{_BLANK}]*@)?(\[[0-9A-Fa-f:.]+\]|[^/?#:@\[\]{_BLANK}]+)(:[0-9]*)?"
     rf"([/?#][^{_BLANK}]*)?"
@@ -129,17 +135,45 @@ def _url(value: Any, param: str, rules: CreateRules, odd: list[Oddity]) -> str:
     parts = _URL.fullmatch(value)
     if parts is None or not _is_host(parts[3]):
         raise InvalidField(param, "Expected an absolute https URL with a host.")
-    scheme, user, host = parts[1], parts[2], parts[3]
-    if len(scheme) == len("http"):
-        if not rules.allow_http_localhost:
-            raise InvalidField(
-                param, "The URL must be https (--allow-http-localhost admits http on local names)."
-            )
-        if not is_local_name(host):
-            raise InvalidField(param, "The URL must be https: http is for local names only.")
-    if user is not None or len(value) > USUAL_URL_LENGTH:
-        odd.append(oddities.unusual_url(param))
+    flaw = _flaw(value, parts)
+    if len(parts[1]) == len("http"):
+        _check_http(parts[3], param, rules, flaw)
+    if flaw is None and len(value) > USUAL_URL_LENGTH:
+        flaw = f"is over {USUAL_URL_LENGTH} characters long"
+    if flaw is not None:
+        odd.append(oddities.unusual_url(param, flaw))
     return value
+
+
+def _flaw(url: str, parts: re.Match[str]) -> str | None:
+    """Why a browser opens another host than the one that stands in the URL, or none."""
+    if "\\" in url:
+        return "has a backslash, which browsers read as a slash"
+    if parts[2] is not None:
+        return "has user information"
+    port = parts[4] or ":"
+    if parse_url_host(parts[3]) is None or not is_open_port(port[1:]):
+        return "has a host or a port that no browser opens"
+    return None
+
+
+def _check_http(host: str, param: str, rules: CreateRules, flaw: str | None) -> None:
+    """Raises InvalidField unless http is allowed, and a browser opens a local name."""
+    if not rules.allow_http_localhost:
+        raise InvalidField(
+            param, "The URL must be https (--allow-http-localhost admits http on local names)."
+        )
+    opened = parse_url_host(host) if flaw is None else None
+    if opened is None or not _is_local(opened):
+        raise InvalidField(param, "The URL must be https: http is for local names only.")
+
+
+def _is_local(host: str) -> bool:
+    """Whether a host as a browser resolves it is local; a name without a dot must be ASCII.
+
+    Programs differ in what they make of other letters, and a container has no such name.
+    """
+    return is_local_name(host) and (host.isascii() or "." in host)
 
 
 def _is_host(host: str) -> bool:
