@@ -1,8 +1,10 @@
 """What counts as JSON here: strictly, and fast for what an SDK sends."""
 
 import json
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -19,6 +21,8 @@ LARGEST_BODY_BYTES = 256 * 1024
 DEEPEST_NESTING = 32
 MOST_LENGTH_DIGITS = 18
 _MOST_DIGITS = 400
+_WHITE_SPACE = b" \t\n\r"
+_NO_JSON = "The request body is not JSON."
 
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -105,7 +109,7 @@ def decode_object(raw: bytes) -> tuple[dict[str, Any], list[str]]:
         # A number beyond what the fast decoder holds: JSON all the same.
         return _decode_slowly(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidJson(f"The request body is not JSON: {_reason(error)}.") from None
+        raise InvalidJson(_reason(raw, error)) from None
     if not isinstance(value, dict):
         raise InvalidRequestBody
     if _may_repeat_members(raw, value):
@@ -113,8 +117,23 @@ def decode_object(raw: bytes) -> tuple[dict[str, Any], list[str]]:
     return value, []
 
 
-def _reason(error: Exception) -> str:
-    return "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+def _reason(raw: bytes, error: Exception) -> str:
+    """What is wrong with a body that the fast decoder refuses."""
+    if not raw.strip(_WHITE_SPACE):
+        return "The request body is empty; send a JSON object."
+    if raw.startswith(BOM_UTF8):
+        return "The request body begins with a byte order mark; send UTF-8 without it."
+    if isinstance(error, UnicodeDecodeError):
+        return "The request body is not JSON: it is not UTF-8."
+    if b"\\u" in raw:
+        # If nothing else is wrong, the standard library finds only half of a surrogate pair.
+        with suppress(InvalidRequestBody):
+            try:
+                _decode_slowly(raw)
+            except InvalidJson as refusal:
+                if refusal.message != _NO_JSON:
+                    return refusal.message
+    return f"The request body is not JSON: {error}."
 
 
 def _check_nesting(raw: bytes) -> None:
@@ -187,8 +206,14 @@ def _decode_slowly(raw: bytes) -> tuple[dict[str, Any], list[str]]:
         )
         # A lone surrogate is valid to the standard library, but cannot be written.
         json.dumps(value, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError as error:
+        half = json.dumps(error.object[error.start])[1:-1]
+        raise InvalidJson(
+            f"A string in the request body has half of a surrogate pair ({half}); send both halves,"
+            " or the character in UTF-8."
+        ) from None
     except (ValueError, RecursionError):
-        raise InvalidJson("The request body is not JSON.") from None
+        raise InvalidJson(_NO_JSON) from None
     if not isinstance(value, dict):
         raise InvalidRequestBody
     return value, value.repeated if isinstance(value, _Repeating) else []

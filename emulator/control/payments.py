@@ -10,9 +10,9 @@ from starlette.responses import Response
 from emulator.control.calls import Calls
 from emulator.control.fields import required, word_of
 from emulator.control.replies import reply, written
-from emulator.domain.errors import InvalidField
 from emulator.domain.instants import format_instant
 from emulator.domain.payment import Event, Payment, Reason, Status
+from emulator.domain.received import not_accepted
 from emulator.domain.timers import ATTEMPT, ComingAttempt, Timer
 from emulator.domain.transitions import Change
 from emulator.domain.wire import payment_json
@@ -95,7 +95,9 @@ def _timeout_ms(query: Mapping[str, str]) -> int:
         timeout_ms = int(Decimal(value) * 1000)
         if timeout_ms <= LONGEST_TIMEOUT_MS:
             return timeout_ms
-    raise InvalidField("timeout", f"Expected 0 to {LONGEST_TIMEOUT_MS // 1000} seconds.")
+    raise not_accepted(
+        "timeout", value, f"a number of seconds from 0 to {LONGEST_TIMEOUT_MS // 1000}"
+    )
 
 
 def _payment(payment: Payment) -> Response:

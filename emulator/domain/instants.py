@@ -4,6 +4,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
+from emulator.domain.received import received
+
 Instant = int
 """Milliseconds since 1970-01-01T00:00:00Z."""
 
@@ -67,7 +69,7 @@ def parse_timestamp(text: str) -> ParsedTimestamp:
         text = f"{with_blank[1]}+{with_blank[2]}"
     match = _ISO_8601.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is not an ISO 8601 timestamp")
+        raise ValueError(f"{received(text)} is not an ISO 8601 timestamp")
     moment = datetime.fromisoformat(text.upper())
     is_loose = with_blank is not None or match["offset"] is None
     if moment.tzinfo is None:
@@ -82,5 +84,5 @@ def parse_instant(text: str) -> Instant:
     """Read a timestamp that a clock is set to. Raises ValueError, also outside 1970 to 9988."""
     instant = parse_timestamp(text).floor
     if not FIRST_INSTANT <= instant < LAST_INSTANT:
-        raise ValueError(f"{text!r} is not between the years 1970 and 9988")
+        raise ValueError(f"{received(text)} is not between the years 1970 and 9988")
     return instant
