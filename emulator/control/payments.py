@@ -24,7 +24,8 @@ from emulator.engine.scenarios import Scenarios
 DEFAULT_TIMEOUT_S = "30"
 LONGEST_TIMEOUT_MS = 300_000
 
-_SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,20})?", re.ASCII)
+# As JSON writes a number; leading zeros are allowed.
+_SECONDS = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,6})?", re.ASCII)
 
 
 class PaymentCalls:
@@ -92,9 +93,9 @@ def _timeout_ms(query: Mapping[str, str]) -> int:
     """A wait is real time: what is finer than a millisecond is dropped, not refused."""
     value = query.get("timeout", DEFAULT_TIMEOUT_S)
     if _SECONDS.fullmatch(value):
-        timeout_ms = int(Decimal(value) * 1000)
-        if timeout_ms <= LONGEST_TIMEOUT_MS:
-            return timeout_ms
+        seconds = Decimal(value)
+        if 0 <= seconds <= LONGEST_TIMEOUT_MS // 1000:
+            return int(seconds * 1000)
     raise not_accepted(
         "timeout", value, f"a number of seconds from 0 to {LONGEST_TIMEOUT_MS // 1000}"
     )
