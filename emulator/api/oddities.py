@@ -75,7 +75,11 @@ def unusual_url(param: str, url: str, what: str) -> Oddity:
 def loose_timestamp(param: str, text: str) -> Oddity:
     return Oddity(
         f"loose-timestamp:{param}",
-        not_accepted(param, text, "a timestamp with its offset, such as 2026-01-01T00:00:00Z"),
+        not_accepted(
+            param,
+            text,
+            "a date, a time and an offset in a usual form, such as 2026-01-01T00:00:00Z",
+        ),
     )
 
 

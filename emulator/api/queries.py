@@ -14,6 +14,10 @@ KNOWN = ("limit", "after", "status", "method", "created_gte", "created_lte")
 DEFAULT_LIMIT = 10
 LIMITS = range(1, 101)
 
+_ACCEPTED_TIMESTAMP = (
+    "an ISO 8601 timestamp with a date, a time and an offset, such as 2026-01-01T00:00:00Z or"
+    " 2026-01-01T03:00:00+03:00"
+)
 _DIGITS = re.compile(r"0*([0-9]{1,3})", re.ASCII)
 _STATUSES = {status.value: status for status in Status}
 _DEFAULT_PAGE = PageQuery(limit=DEFAULT_LIMIT)
@@ -89,9 +93,7 @@ def _timestamp(value: str | None, param: str, odd: list[Oddity]) -> ParsedTimest
     try:
         timestamp = parse_timestamp(value)
     except ValueError:
-        raise not_accepted(
-            param, value, "an ISO 8601 timestamp, such as 2026-01-01T00:00:00Z"
-        ) from None
+        raise not_accepted(param, value, _ACCEPTED_TIMESTAMP) from None
     if timestamp.is_loose:
         odd.append(oddities.loose_timestamp(param, value))
     return timestamp

@@ -10,6 +10,10 @@ from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, order, world
 METHODS = "telebirr, mpesa, bank_transfer"
 STATUSES = "pending, processing, completed, failed, expired, refunded"
 AMOUNT = '"amount" must be an integer number of ETB cents from 100 to 9007199254740991'
+TIMESTAMP = (
+    "an ISO 8601 timestamp with a date, a time and an offset, such as 2026-01-01T00:00:00Z or"
+    " 2026-01-01T03:00:00+03:00"
+)
 URL = "an absolute https URL with a host, such as https://shop.example/ok"
 
 
@@ -113,13 +117,11 @@ async def test_a_parameter_of_a_create_call(
         ("method=%1b", f'"method" must be one of: {METHODS} (got "\\u001b").'),
         (
             "created_gte=yesterday",
-            '"created_gte" must be an ISO 8601 timestamp, such as 2026-01-01T00:00:00Z'
-            ' (got "yesterday").',
+            f'"created_gte" must be {TIMESTAMP} (got "yesterday").',
         ),
         (
             "created_lte=" + "9" * 100,
-            '"created_lte" must be an ISO 8601 timestamp, such as 2026-01-01T00:00:00Z'
-            f' (got "{"9" * 62}…).',
+            f'"created_lte" must be {TIMESTAMP} (got "{"9" * 62}…).',
         ),
     ],
 )
