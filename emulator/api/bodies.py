@@ -16,6 +16,7 @@ from emulator.domain.errors import (
     UnsupportedContentType,
 )
 from emulator.domain.numbers import WrittenNumber
+from emulator.domain.received import received
 
 LARGEST_BODY_BYTES = 256 * 1024
 DEEPEST_NESTING = 32
@@ -79,7 +80,9 @@ def check_content_type(value: bytes | None) -> None:
         )
     media_type, *parameters = value.decode("latin-1").lower().split(";")
     if media_type.strip() != "application/json":
-        raise UnsupportedContentType("The Content-Type must be application/json.")
+        raise UnsupportedContentType(
+            f"The Content-Type must be application/json (got {received(value.decode('latin-1'))})."
+        )
     check_charset(parameters)
 
 
@@ -88,7 +91,8 @@ def check_charset(parameters: Iterable[str]) -> None:
     for parameter in parameters:
         name, _, charset = parameter.strip().partition("=")
         if name.strip() == "charset" and charset.strip().strip('"') not in ("utf-8", "utf8"):
-            raise UnsupportedContentType("The charset must be UTF-8.")
+            shown = received(charset.strip().strip('"'))
+            raise UnsupportedContentType(f"The charset must be UTF-8 (got {shown}).")
 
 
 def _check_size(length: int) -> None:
@@ -111,7 +115,7 @@ def decode_object(raw: bytes) -> tuple[dict[str, Any], list[str]]:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidJson(_reason(raw, error)) from None
     if not isinstance(value, dict):
-        raise InvalidRequestBody
+        raise InvalidRequestBody(f"The request body must be a JSON object (got {received(value)}).")
     if _may_repeat_members(raw, value):
         return _decode_slowly(raw)
     return value, []
@@ -215,7 +219,7 @@ def _decode_slowly(raw: bytes) -> tuple[dict[str, Any], list[str]]:
     except (ValueError, RecursionError):
         raise InvalidJson(_NO_JSON) from None
     if not isinstance(value, dict):
-        raise InvalidRequestBody
+        raise InvalidRequestBody(f"The request body must be a JSON object (got {received(value)}).")
     return value, value.repeated if isinstance(value, _Repeating) else []
 
 

@@ -157,6 +157,29 @@ async def test_what_strict_refuses(wrong: dict[str, Any], part: str) -> None:
         assert part in await message(emulator, order(**wrong))
 
 
+@pytest.mark.parametrize(
+    ("body", "shown"), [(b"[1, 2.50]", "[1, 2.50]"), (b"null", "null"), (b'"x"', '"x"')]
+)
+async def test_a_body_that_is_no_object(emulator: World, body: bytes, shown: str) -> None:
+    """4: a JSON body."""
+    expected = f"The request body must be a JSON object (got {shown})."
+    assert await message(emulator, body) == expected
+
+
+@pytest.mark.parametrize(
+    ("content_type", "expected"),
+    [
+        ("text/plain", 'The Content-Type must be application/json (got "text/plain").'),
+        ("", 'The Content-Type must be application/json (got "").'),
+        ("application/json; charset=latin-1", 'The charset must be UTF-8 (got "latin-1").'),
+    ],
+)
+async def test_a_media_type(emulator: World, content_type: str, expected: str) -> None:
+    """4: `Content-Type: application/json`."""
+    response = await post(emulator, order(), **{"Content-Type": content_type})
+    assert response.json()["error"]["message"] == expected
+
+
 @pytest.mark.parametrize("body", [b"", b" \r\n\t"])
 async def test_an_empty_body(emulator: World, body: bytes) -> None:
     """4: a JSON body."""
