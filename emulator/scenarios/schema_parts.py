@@ -56,7 +56,8 @@ WHOLE_SECONDS: JsonSchema = {
 }
 PHONE: JsonSchema = {
     "type": "string",
-    "pattern": "^[-+ 0-9]*[79]([- ]*[0-9]){8}[- ]*$",
+    # As `normalise_phone`: blanks and dashes may stand anywhere.
+    "pattern": "^[- ]*((\\+[- ]*|0[- ]*0[- ]*)?2[- ]*5[- ]*1|0)?[- ]*[79]([- ]*[0-9]){8}[- ]*$",
     "examples": ["+251900000001", "0700000001"],
 }
 

@@ -36,6 +36,7 @@ REFUSED_RULES = {
     r"a scenario must be a mapping, not '": "the schema of YAML is that of any text",
     r", so this never matches$": "a bank beside a method that takes a phone, or the other way",
     r", so it never pays by ": "a phone of the other operator",
+    r"gte must not be above lte": "an empty range of amounts",
     r" cannot follow ": "a status that a payment cannot take on after the one before",
     r"no payment is called '": "a script names a payment that it has not created",
     r", not [0-9]+\.0$": "to JSON Schema 1.0 is an integer",

@@ -72,6 +72,10 @@ BODIES: list[tuple[str, Any, bool]] = [
     ("pay_payment", {"method": "telebirr", "phone": None}, False),
     ("pay_payment", {"method": "telebirr", "phone": "0900000001", "bank": "walia_test"}, False),
     ("pay_payment", {"method": "telebirr", "phone": "12345"}, False),
+    ("pay_payment", {"method": "telebirr", "phone": "- 0 02-51 9 00000001 -"}, True),
+    ("pay_payment", {"method": "telebirr", "phone": "00900000001"}, False),
+    ("pay_payment", {"method": "telebirr", "phone": "9 -70 --0-1 1 3 -4- -- -1 -8 --"}, False),
+    ("pay_payment", {"method": "telebirr", "phone": "++251900000001"}, False),
     ("pay_payment", {"method": "bank_transfer"}, False),
     ("pay_payment", {"method": "bank_transfer", "bank": "national_bank"}, False),
     (
