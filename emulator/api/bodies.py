@@ -1,8 +1,10 @@
 """What counts as JSON here: strictly, and fast for what an SDK sends."""
 
 import json
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -14,11 +16,14 @@ from emulator.domain.errors import (
     UnsupportedContentType,
 )
 from emulator.domain.numbers import WrittenNumber
+from emulator.domain.received import received
 
 LARGEST_BODY_BYTES = 256 * 1024
 DEEPEST_NESTING = 32
 MOST_LENGTH_DIGITS = 18
 _MOST_DIGITS = 400
+_WHITE_SPACE = b" \t\n\r"
+_NO_JSON = "The request body is not JSON."
 
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -75,7 +80,9 @@ def check_content_type(value: bytes | None) -> None:
         )
     media_type, *parameters = value.decode("latin-1").lower().split(";")
     if media_type.strip() != "application/json":
-        raise UnsupportedContentType("The Content-Type must be application/json.")
+        raise UnsupportedContentType(
+            f"The Content-Type must be application/json (got {received(value.decode('latin-1'))})."
+        )
     check_charset(parameters)
 
 
@@ -84,7 +91,8 @@ def check_charset(parameters: Iterable[str]) -> None:
     for parameter in parameters:
         name, _, charset = parameter.strip().partition("=")
         if name.strip() == "charset" and charset.strip().strip('"') not in ("utf-8", "utf8"):
-            raise UnsupportedContentType("The charset must be UTF-8.")
+            shown = received(charset.strip().strip('"'))
+            raise UnsupportedContentType(f"The charset must be UTF-8 (got {shown}).")
 
 
 def _check_size(length: int) -> None:
@@ -105,16 +113,31 @@ def decode_object(raw: bytes) -> tuple[dict[str, Any], list[str]]:
         # A number beyond what the fast decoder holds: JSON all the same.
         return _decode_slowly(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidJson(f"The request body is not JSON: {_reason(error)}.") from None
+        raise InvalidJson(_reason(raw, error)) from None
     if not isinstance(value, dict):
-        raise InvalidRequestBody
+        raise InvalidRequestBody(f"The request body must be a JSON object (got {received(value)}).")
     if _may_repeat_members(raw, value):
         return _decode_slowly(raw)
     return value, []
 
 
-def _reason(error: Exception) -> str:
-    return "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+def _reason(raw: bytes, error: Exception) -> str:
+    """What is wrong with a body that the fast decoder refuses."""
+    if not raw.strip(_WHITE_SPACE):
+        return "The request body is empty; send a JSON object."
+    if raw.startswith(BOM_UTF8):
+        return "The request body begins with a byte order mark; send UTF-8 without it."
+    if isinstance(error, UnicodeDecodeError):
+        return "The request body is not JSON: it is not UTF-8."
+    if b"\\u" in raw:
+        # If nothing else is wrong, the standard library finds only half of a surrogate pair.
+        with suppress(InvalidRequestBody):
+            try:
+                _decode_slowly(raw)
+            except InvalidJson as refusal:
+                if refusal.message != _NO_JSON:
+                    return refusal.message
+    return f"The request body is not JSON: {error}."
 
 
 def _check_nesting(raw: bytes) -> None:
@@ -187,10 +210,16 @@ def _decode_slowly(raw: bytes) -> tuple[dict[str, Any], list[str]]:
         )
         # A lone surrogate is valid to the standard library, but cannot be written.
         json.dumps(value, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError as error:
+        half = json.dumps(error.object[error.start])[1:-1]
+        raise InvalidJson(
+            f"A string in the request body has half of a surrogate pair ({half}); send both halves,"
+            " or the character in UTF-8."
+        ) from None
     except (ValueError, RecursionError):
-        raise InvalidJson("The request body is not JSON.") from None
+        raise InvalidJson(_NO_JSON) from None
     if not isinstance(value, dict):
-        raise InvalidRequestBody
+        raise InvalidRequestBody(f"The request body must be a JSON object (got {received(value)}).")
     return value, value.repeated if isinstance(value, _Repeating) else []
 
 

@@ -15,6 +15,7 @@ from emulator.domain.errors import (
     Refusal,
     UnknownParameter,
 )
+from emulator.domain.received import not_accepted, received
 
 MOST_SLUGS = 16
 LONGEST_NAME_BYTES = 64
@@ -46,28 +47,39 @@ def duplicate_parameters(names: Iterable[str]) -> list[Oddity]:
     ]
 
 
-def duplicate_method() -> Oddity:
-    return Oddity("duplicate-method", InvalidField("methods", "A method is listed twice."))
+def duplicate_method(methods: list[str]) -> Oddity:
+    return Oddity(
+        "duplicate-method",
+        InvalidField("methods", f"Each method must be listed once (got {received(methods)})."),
+    )
 
 
-def long_metadata() -> Oddity:
+def long_metadata(key: str, text: str) -> Oddity:
     return Oddity(
         "long-metadata",
-        InvalidField("metadata", "A metadata key is over 40 characters long, or a value over 500."),
+        InvalidField(
+            "metadata",
+            'A key of "metadata" must have at most 40 characters, and a value at most 500'
+            f" (got {len(key)} and {len(text)} for the key {received(key)}).",
+        ),
     )
 
 
-def unusual_url(param: str) -> Oddity:
+def unusual_url(param: str, url: str, what: str) -> Oddity:
     return Oddity(
         f"unusual-{param.replace('_', '-')}",
-        InvalidField(param, "The URL has user information, or is over 2048 characters long."),
+        InvalidField(param, f'The URL of "{param}" {what} (got {received(url)}).'),
     )
 
 
-def loose_timestamp(param: str) -> Oddity:
+def loose_timestamp(param: str, text: str) -> Oddity:
     return Oddity(
         f"loose-timestamp:{param}",
-        InvalidField(param, "Expected a timestamp with its offset: 2026-01-01T00:00:00Z."),
+        not_accepted(
+            param,
+            text,
+            "a date, a time and an offset in a usual form, such as 2026-01-01T00:00:00Z",
+        ),
     )
 
 
@@ -75,17 +87,20 @@ def idempotency_key_header() -> Oddity:
     return Oddity("idempotency-key-header", IdempotencyKeyHeader())
 
 
-def long_idempotency_key() -> Oddity:
+def long_idempotency_key(key: str) -> Oddity:
     return Oddity(
         "long-idempotency-key",
-        InvalidField("idempotency_key", "The key is over 255 characters long."),
+        InvalidField(
+            "idempotency_key",
+            f'"idempotency_key" must have at most 255 characters (got {len(key)}).',
+        ),
     )
 
 
-def unusual_expires_in() -> Oddity:
+def unusual_expires_in(seconds: int) -> Oddity:
     return Oddity(
         "unusual-expires-in",
-        InvalidField("expires_in", "Expected 60 to 86,400 seconds."),
+        not_accepted("expires_in", seconds, "60 to 86400 seconds under --strict"),
     )
 
 

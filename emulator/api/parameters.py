@@ -10,14 +10,18 @@ from emulator.api import oddities
 from emulator.api.oddities import Oddity
 from emulator.domain.errors import InvalidField, MissingParameter
 from emulator.domain.hosts import is_local_name
+from emulator.domain.numbers import WrittenNumber
 from emulator.domain.payment import (
     CURRENCY,
     DEFAULT_EXPIRES_IN_S,
     LARGEST_AMOUNT_MINOR,
     LONGEST_EXPIRES_IN_S,
+    MINOR_PER_BIRR,
     MOST_METADATA_PAIRS,
     SMALLEST_AMOUNT_MINOR,
 )
+from emulator.domain.received import not_accepted, received
+from emulator.domain.url_hosts import is_open_port, parse_url_host
 from emulator.engine.payments import Order
 
 KNOWN = (
@@ -38,10 +42,18 @@ USUAL_URL_LENGTH = 2048
 USUAL_IDEMPOTENCY_KEY_LENGTH = 255
 USUAL_EXPIRES_IN_S = range(60, 86_401)
 
+_ACCEPTED_URL = "an absolute https URL with a host, such as https://shop.example/ok"
+# A number of at most two decimal places.
+_BIRR = re.compile(r"([0-9]{1,16})(?:\.([0-9]{1,2})0*)?", re.ASCII)
 _BLANK = r"\s\x00-\x1f\x7f"
 _BLANK_OR_CONTROL = re.compile(rf"[{_BLANK}\x80-\x9f]")
-# What nearly every URL looks like; it says nothing that the two rules around it would not.
-_USUAL_URL = re.compile(r"https://[A-Za-z0-9.-]+(?:/[!-~]*)?")
+# Nearly every URL: at most three plain labels, of which the last is no number, and no backslash.
+# The expression allows nothing that the rules below warn of.
+_USUAL_LABEL = r"(?![Xx][Nn]--)[A-Za-z{digits}][A-Za-z0-9-]{{0,62}}"
+_USUAL_URL = re.compile(
+    rf"https://(?:{_USUAL_LABEL.format(digits='0-9')}\.){{0,2}}{_USUAL_LABEL.format(digits='')}"
+    r"(?:/[!-\[\]-~]*)?"
+)
 _AFTER_SCHEME = (
     rf"://([^/?#{_BLANK}]*@)?(\[[0-9A-Fa-f:.]+\]|[^/?#:@\[\]{_BLANK}]+)(:[0-9]*)?"
     rf"([/?#][^{_BLANK}]*)?"
@@ -92,54 +104,121 @@ def _required(body: Mapping[str, Any], param: str) -> Any:
 
 def _amount(value: Any) -> int:
     if type(value) is not int or not SMALLEST_AMOUNT_MINOR <= value <= LARGEST_AMOUNT_MINOR:
-        raise InvalidField(
+        raise not_accepted(
             "amount",
-            f"Expected an integer number of ETB cents, at least {SMALLEST_AMOUNT_MINOR}"
-            f" (1 ETB) and at most {LARGEST_AMOUNT_MINOR}.",
+            value,
+            "an integer number of ETB cents from"
+            f" {SMALLEST_AMOUNT_MINOR} to {LARGEST_AMOUNT_MINOR}",
+            advice=_amount_advice(value),
         )
     return value
 
 
+def _amount_advice(value: Any) -> str:
+    """How many cents an amount is that was written in birr, or as a string."""
+    written = value.token if isinstance(value, WrittenNumber) else value
+    number = _BIRR.fullmatch(str(written)) if type(written) in (int, str) else None
+    if number is None or int(number[1]) > LARGEST_AMOUNT_MINOR // MINOR_PER_BIRR:
+        return f"1 birr is {MINOR_PER_BIRR}."
+    whole, hundredths = int(number[1]), (number[2] or "").ljust(2, "0")
+    if isinstance(value, str) and number[2] is None and whole >= SMALLEST_AMOUNT_MINOR:
+        return f"Send {whole} without quotation marks for {_birr(whole)} birr."
+    amount_minor = whole * MINOR_PER_BIRR + int(hundredths)
+    if amount_minor < SMALLEST_AMOUNT_MINOR:
+        return f"1 birr is {MINOR_PER_BIRR}."
+    return f"{_birr(amount_minor)} birr is {amount_minor}."
+
+
+def _birr(amount_minor: int) -> str:
+    birr, hundredths = divmod(amount_minor, MINOR_PER_BIRR)
+    return f"{birr}.{hundredths:02}" if hundredths else str(birr)
+
+
 def _currency(value: Any) -> None:
     if value != CURRENCY:
-        raise InvalidField("currency", f"The currency must be '{CURRENCY}'.")
+        raise not_accepted("currency", value, f'"{CURRENCY}"')
 
 
 def _methods(value: Any, rules: CreateRules, odd: list[Oddity]) -> tuple[str, ...]:
     if not isinstance(value, list) or not value:
-        raise InvalidField("methods", "Expected an array with at least one payment method.")
+        raise not_accepted(
+            "methods", value, f"an array of one or more of: {', '.join(rules.methods)}"
+        )
     for method in value:
         if method not in rules.methods:
             raise InvalidField(
-                "methods", f"Each method must be one of: {', '.join(rules.methods)}."
+                "methods",
+                f'Each entry of "methods" must be one of: {", ".join(rules.methods)}'
+                f" (got {received(method)}).",
             )
     methods = tuple(dict.fromkeys(value))
     if len(methods) != len(value):
-        odd.append(oddities.duplicate_method())
+        odd.append(oddities.duplicate_method(value))
     return methods
 
 
 def _url(value: Any, param: str, rules: CreateRules, odd: list[Oddity]) -> str:
     if not isinstance(value, str):
-        raise InvalidField(param, "Expected an absolute https URL.")
+        raise not_accepted(param, value, _ACCEPTED_URL)
     if _USUAL_URL.fullmatch(value) and len(value) <= USUAL_URL_LENGTH:
         return value
     if _BLANK_OR_CONTROL.search(value):
-        raise InvalidField(param, "Expected an absolute https URL without white space.")
+        raise not_accepted(
+            param,
+            value,
+            f"{_ACCEPTED_URL}, without white space and control characters",
+            advice="Percent-encode them, such as %20 for a blank.",
+        )
     parts = _URL.fullmatch(value)
     if parts is None or not _is_host(parts[3]):
-        raise InvalidField(param, "Expected an absolute https URL with a host.")
-    scheme, user, host = parts[1], parts[2], parts[3]
-    if len(scheme) == len("http"):
-        if not rules.allow_http_localhost:
-            raise InvalidField(
-                param, "The URL must be https (--allow-http-localhost admits http on local names)."
-            )
-        if not is_local_name(host):
-            raise InvalidField(param, "The URL must be https: http is for local names only.")
-    if user is not None or len(value) > USUAL_URL_LENGTH:
-        odd.append(oddities.unusual_url(param))
+        raise not_accepted(param, value, _ACCEPTED_URL)
+    flaw = _flaw(value, parts)
+    if len(parts[1]) == len("http"):
+        _check_http(value, parts[3], param, rules, flaw)
+    if flaw is None and len(value) > USUAL_URL_LENGTH:
+        flaw = f"is over {USUAL_URL_LENGTH} characters long"
+    if flaw is not None:
+        odd.append(oddities.unusual_url(param, value, flaw))
     return value
+
+
+def _flaw(url: str, parts: re.Match[str]) -> str | None:
+    """Why a browser opens another host than the one that stands in the URL, or none."""
+    if "\\" in url:
+        return "has a backslash, which browsers read as a slash"
+    if parts[2] is not None:
+        return "has user information"
+    port = parts[4] or ":"
+    if parse_url_host(parts[3]) is None or not is_open_port(port[1:]):
+        return "has a host or a port that no browser opens"
+    return None
+
+
+def _check_http(url: str, host: str, param: str, rules: CreateRules, flaw: str | None) -> None:
+    """Raises InvalidField unless http is allowed, and a browser opens a local name."""
+    if not rules.allow_http_localhost:
+        raise not_accepted(
+            param,
+            url,
+            "an https URL",
+            advice="To use http:// on local names, start the emulator with --allow-http-localhost.",
+        )
+    opened = parse_url_host(host) if flaw is None else None
+    if opened is None or not _is_local(opened):
+        raise not_accepted(
+            param,
+            url,
+            "an https URL, or http:// with a local name as browsers read it, such as"
+            " http://localhost:3000/ok",
+        )
+
+
+def _is_local(host: str) -> bool:
+    """Whether a host as a browser resolves it is local; a name without a dot must be ASCII.
+
+    Programs differ in what they make of other letters, and a container has no such name.
+    """
+    return is_local_name(host) and (host.isascii() or "." in host)
 
 
 def _is_host(host: str) -> bool:
@@ -157,16 +236,28 @@ def _metadata(value: Any, odd: list[Oddity]) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise InvalidField("metadata", "Expected an object of key and value pairs.")
+        raise not_accepted(
+            "metadata",
+            value,
+            f"an object of at most {MOST_METADATA_PAIRS} pairs with string values",
+        )
     if len(value) > MOST_METADATA_PAIRS:
-        raise InvalidField("metadata", f"Expected at most {MOST_METADATA_PAIRS} pairs.")
-    is_long = False
+        raise InvalidField(
+            "metadata",
+            f'"metadata" must have at most {MOST_METADATA_PAIRS} pairs (got {len(value)}).',
+        )
+    long_key = None
     for key, text in value.items():
         if not isinstance(text, str):
-            raise InvalidField("metadata", "Every value must be a string.")
-        is_long |= len(key) > USUAL_METADATA_KEY_LENGTH or len(text) > USUAL_METADATA_VALUE_LENGTH
-    if is_long:
-        odd.append(oddities.long_metadata())
+            raise InvalidField(
+                "metadata",
+                'Each value of "metadata" must be a string'
+                f" (got {received(text)} for the key {received(key)}).",
+            )
+        if len(key) > USUAL_METADATA_KEY_LENGTH or len(text) > USUAL_METADATA_VALUE_LENGTH:
+            long_key = key
+    if long_key is not None:
+        odd.append(oddities.long_metadata(long_key, value[long_key]))
     return value
 
 
@@ -174,9 +265,9 @@ def _idempotency_key(value: Any, odd: list[Oddity]) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not value:
-        raise InvalidField("idempotency_key", "Expected a string that is not empty.")
+        raise not_accepted("idempotency_key", value, "a string that is not empty")
     if len(value) > USUAL_IDEMPOTENCY_KEY_LENGTH:
-        odd.append(oddities.long_idempotency_key())
+        odd.append(oddities.long_idempotency_key(value))
     return value
 
 
@@ -184,10 +275,12 @@ def _expires_in(value: Any, odd: list[Oddity]) -> int:
     if value is None:
         return DEFAULT_EXPIRES_IN_S
     if type(value) is not int or not 1 <= value <= LONGEST_EXPIRES_IN_S:
-        raise InvalidField(
+        raise not_accepted(
             "expires_in",
-            f"Expected an integer number of seconds, 1 to {LONGEST_EXPIRES_IN_S}.",
+            value,
+            f"an integer number of seconds from 1 to {LONGEST_EXPIRES_IN_S}",
+            advice=f"Leave it out for {DEFAULT_EXPIRES_IN_S}.",
         )
     if value not in USUAL_EXPIRES_IN_S:
-        odd.append(oddities.unusual_expires_in())
+        odd.append(oddities.unusual_expires_in(value))
     return value

@@ -5,15 +5,19 @@ from urllib.parse import parse_qsl
 
 from emulator.api import oddities
 from emulator.api.oddities import Oddity
-from emulator.domain.errors import InvalidField
 from emulator.domain.instants import ParsedTimestamp, parse_timestamp
 from emulator.domain.payment import Status
+from emulator.domain.received import not_accepted
 from emulator.storage.payments import PageQuery
 
 KNOWN = ("limit", "after", "status", "method", "created_gte", "created_lte")
 DEFAULT_LIMIT = 10
 LIMITS = range(1, 101)
 
+_ACCEPTED_TIMESTAMP = (
+    "an ISO 8601 timestamp with a date, a time and an offset, such as 2026-01-01T00:00:00Z or"
+    " 2026-01-01T03:00:00+03:00"
+)
 _DIGITS = re.compile(r"0*([0-9]{1,3})", re.ASCII)
 _STATUSES = {status.value: status for status in Status}
 _DEFAULT_PAGE = PageQuery(limit=DEFAULT_LIMIT)
@@ -65,7 +69,7 @@ def _limit(value: str | None) -> int:
         return DEFAULT_LIMIT
     digits = _DIGITS.fullmatch(value)
     if digits is None or int(digits[1]) not in LIMITS:
-        raise InvalidField("limit", "Expected a whole number from 1 to 100.")
+        raise not_accepted("limit", value, "a whole number from 1 to 100 in plain digits")
     return int(digits[1])
 
 
@@ -73,13 +77,13 @@ def _status(value: str | None) -> Status | None:
     if value is None:
         return None
     if value not in _STATUSES:
-        raise InvalidField("status", f"Expected one of: {', '.join(_STATUSES)}.")
+        raise not_accepted("status", value, f"one of: {', '.join(_STATUSES)}")
     return _STATUSES[value]
 
 
 def _method(value: str | None, methods: tuple[str, ...]) -> str | None:
     if value is not None and value not in methods:
-        raise InvalidField("method", f"Expected one of: {', '.join(methods)}.")
+        raise not_accepted("method", value, f"one of: {', '.join(methods)}")
     return value
 
 
@@ -89,9 +93,7 @@ def _timestamp(value: str | None, param: str, odd: list[Oddity]) -> ParsedTimest
     try:
         timestamp = parse_timestamp(value)
     except ValueError:
-        raise InvalidField(
-            param, "Expected an ISO 8601 timestamp, such as 2026-01-01T00:00:00Z."
-        ) from None
+        raise not_accepted(param, value, _ACCEPTED_TIMESTAMP) from None
     if timestamp.is_loose:
-        odd.append(oddities.loose_timestamp(param))
+        odd.append(oddities.loose_timestamp(param, value))
     return timestamp

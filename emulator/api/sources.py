@@ -13,6 +13,7 @@ from emulator.api.bodies import (
     read_body,
 )
 from emulator.domain.errors import InvalidRequestBody, UnsupportedContentType
+from emulator.domain.received import received
 
 YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 _JSON_TYPE = "application/json"
@@ -52,7 +53,9 @@ async def read_source(
         except UnicodeDecodeError:
             raise InvalidRequestBody("The request body is not UTF-8.") from None
     if takes_yaml and media_type.strip() != _JSON_TYPE:
-        raise UnsupportedContentType(f"The Content-Type must be application/yaml or {_JSON_TYPE}.")
+        raise UnsupportedContentType(
+            f"The Content-Type must be application/yaml or {_JSON_TYPE} (got {received(declared)})."
+        )
     check_content_type(headers.get(b"content-type"))
     members, repeated = decode_object(raw)
     return Source(text=_as_yaml(raw.decode()), members=members, repeated=repeated)

@@ -10,6 +10,7 @@ from emulator.control.fields import CLOCK, Fields
 from emulator.control.replies import MEDIA_TYPE, reply
 from emulator.domain.errors import InvalidField
 from emulator.domain.instants import format_instant
+from emulator.domain.received import not_accepted
 from emulator.engine.timekeeper import Advanced, Reading, Target, Timekeeper
 
 # A part of the answer costs the event loop well under a millisecond.
@@ -57,7 +58,8 @@ def _only_way(fields: Fields) -> str:
     if len(ways) != 1:
         raise InvalidField(
             ways[-1] if ways else WAYS[0],
-            f"Expected exactly one of: {', '.join(WAYS)}.",
+            f"The body must have exactly one of: {', '.join(WAYS)}"
+            f" (got {', '.join(ways) or 'none'}).",
             kind=CLOCK,
         )
     return ways[0]
@@ -68,14 +70,18 @@ def _target(fields: Fields, way: str, *, waits: bool) -> Target:
         return Target(by_ms=fields.span_ms(way), waits=waits)
     if way == "until":
         return Target(until=fields.instant(way), waits=waits)
-    if fields.text(way, kind=CLOCK) != NEXT:
-        raise InvalidField(way, f"Expected '{NEXT}'.", kind=CLOCK)
+    to = fields.text(way, kind=CLOCK)
+    if to != NEXT:
+        raise not_accepted(way, to, f'"{NEXT}"', kind=CLOCK)
     return Target(waits=waits)
 
 
 def _waits_for_webhooks(fields: Fields) -> bool:
-    if fields.text("webhooks") not in (None, BACKGROUND):
-        raise InvalidField("webhooks", f"Expected '{BACKGROUND}', or leave it out.")
+    webhooks = fields.text("webhooks")
+    if webhooks not in (None, BACKGROUND):
+        raise not_accepted(
+            "webhooks", webhooks, f'"{BACKGROUND}"', advice="Leave it out to wait for the attempts."
+        )
     return not fields.has("webhooks")
 
 

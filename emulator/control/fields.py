@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from emulator.domain.clock_spec import ClockSpec, parse_clock
 from emulator.domain.errors import InvalidField, MissingParameter
 from emulator.domain.instants import LAST_INSTANT, Instant, parse_instant
+from emulator.domain.received import not_accepted, received
 from emulator.settings import parse_checkout_url, parse_url
 
 LONGEST_TEXT = 200
@@ -19,6 +20,7 @@ SEEDS = range(-(2**63), 2**63)
 # Whatever code a field of a clock would have, its refusals are `invalid_clock`.
 CLOCK = "clock"
 
+_ACCEPTED_URL = "an absolute http or https URL"
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 # Multiplies without rounding: what would have to be rounded is finer than any millisecond.
 _EXACT = Context(prec=40, traps=[Inexact])
@@ -44,16 +46,20 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, str):
-            raise InvalidField(name, "Expected a string.", kind=kind)
+            raise not_accepted(name, value, "a string", kind=kind)
         if len(value) > longest:
-            raise InvalidField(name, f"Expected at most {longest} characters.", kind=kind)
+            raise InvalidField(
+                name,
+                f'"{name}" must have at most {longest} characters (got {len(value)}).',
+                kind=kind,
+            )
         return value
 
     def flag(self, name: str, *, kind: str | None = None) -> bool | None:
         """Raises InvalidField."""
         value = self.members.get(name)
         if value is not None and not isinstance(value, bool):
-            raise InvalidField(name, "Expected true or false.", kind=kind)
+            raise not_accepted(name, value, "true or false", kind=kind)
         return value
 
     def word(self, name: str, words: type[Word]) -> Word | None:
@@ -66,31 +72,34 @@ class Fields:
         value = self.members.get(name)
         if value is None:
             return None
-        expected = f"Expected a list of one or more of: {', '.join(words)}."
         if not isinstance(value, list) or not value:
-            raise InvalidField(name, expected)
+            raise not_accepted(name, value, f"an array of one or more of: {', '.join(words)}")
         for entry in value:
             if not isinstance(entry, str) or entry not in words:
-                raise InvalidField(name, expected)
+                raise InvalidField(
+                    name,
+                    f'Each entry of "{name}" must be one of: {", ".join(words)}'
+                    f" (got {received(entry)}).",
+                )
         return tuple(word for word in words if word in value)
 
     def url(self, name: str) -> str | None:
         """An absolute http or https URL, as it is written. Raises InvalidField."""
-        return self._url(name, parse_url, "Expected an absolute http or https URL.")
+        return self._url(name, parse_url, _ACCEPTED_URL)
 
     def base_url(self, name: str) -> str | None:
         """A URL that others begin with, without a slash at its end. Raises InvalidField."""
-        expected = "Expected an absolute http or https URL without a query or a fragment."
-        return self._url(name, parse_checkout_url, expected)
+        accepted = f"{_ACCEPTED_URL}, without a query or a fragment"
+        return self._url(name, parse_checkout_url, accepted)
 
-    def _url(self, name: str, parse: Callable[[str], str], expected: str) -> str | None:
+    def _url(self, name: str, parse: Callable[[str], str], accepted: str) -> str | None:
         value = self.text(name, longest=LONGEST_URL)
         if value is None:
             return None
         try:
             return parse(value)
         except ValueError:
-            raise InvalidField(name, expected) from None
+            raise not_accepted(name, value, accepted) from None
 
     def name(self, name: str) -> str | None:
         """A name that a page can show. Raises InvalidField."""
@@ -98,8 +107,8 @@ class Fields:
         if value is None:
             return None
         if not value or _CONTROL_CHARACTER.search(value):
-            raise InvalidField(
-                name, f"Expected 1 to {LONGEST_NAME} characters, no control characters."
+            raise not_accepted(
+                name, value, f"1 to {LONGEST_NAME} characters without control characters"
             )
         return value
 
@@ -109,7 +118,7 @@ class Fields:
         if value is None:
             return None
         if type(value) is not int or value not in SEEDS:
-            raise InvalidField(name, "Expected a signed integer of 64 bits.")
+            raise not_accepted(name, value, "a signed integer of 64 bits")
         return value
 
     def span_ms(self, name: str) -> int | None:
@@ -118,15 +127,19 @@ class Fields:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | Decimal):
-            raise InvalidField(name, "Expected a number of seconds.", kind=CLOCK)
+            raise not_accepted(name, value, "a number of seconds", kind=CLOCK)
         if not 0 <= value <= LAST_INSTANT // 1000:
-            raise InvalidField(name, "Expected 0 or more seconds, within the calendar.", kind=CLOCK)
+            raise not_accepted(
+                name, value, f"a number of seconds from 0 to {LAST_INSTANT // 1000}", kind=CLOCK
+            )
         try:
             exact_ms = _EXACT.multiply(Decimal(value), Decimal(1000))
         except Inexact:
             exact_ms = None
         if exact_ms is None or exact_ms != exact_ms.to_integral_value():
-            raise InvalidField(name, "Expected whole milliseconds, such as 1.005.", kind=CLOCK)
+            raise not_accepted(
+                name, value, "a number of seconds in whole milliseconds, such as 1.005", kind=CLOCK
+            )
         return int(exact_ms)
 
     def instant(self, name: str) -> Instant | None:
@@ -155,7 +168,7 @@ def word_of(value: str, words: type[Word], param: str) -> Word:
     for word in words:
         if value == word.value:
             return word
-    raise InvalidField(param, f"Expected one of: {', '.join(word.value for word in words)}.")
+    raise not_accepted(param, value, f"one of: {', '.join(word.value for word in words)}")
 
 
 def required(value: T | None, param: str) -> T:

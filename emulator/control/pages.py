@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from emulator.domain.errors import InvalidField
+from emulator.domain.received import not_accepted
 
 DEFAULT_LIMIT = "100"
 LARGEST_LIMIT = 1_000
@@ -15,5 +15,5 @@ def limit_of(query: Mapping[str, str]) -> int:
     """Raises InvalidField."""
     value = query.get("limit", DEFAULT_LIMIT)
     if not _FEW_DIGITS.fullmatch(value) or not 1 <= int(value) <= LARGEST_LIMIT:
-        raise InvalidField("limit", f"Expected a whole number from 1 to {LARGEST_LIMIT}.")
+        raise not_accepted("limit", value, f"a whole number from 1 to {LARGEST_LIMIT}")
     return int(value)

@@ -10,9 +10,9 @@ from starlette.responses import Response
 from emulator.control.calls import Calls
 from emulator.control.fields import required, word_of
 from emulator.control.replies import reply, written
-from emulator.domain.errors import InvalidField
 from emulator.domain.instants import format_instant
 from emulator.domain.payment import Event, Payment, Reason, Status
+from emulator.domain.received import not_accepted
 from emulator.domain.timers import ATTEMPT, ComingAttempt, Timer
 from emulator.domain.transitions import Change
 from emulator.domain.wire import payment_json
@@ -24,7 +24,8 @@ from emulator.engine.scenarios import Scenarios
 DEFAULT_TIMEOUT_S = "30"
 LONGEST_TIMEOUT_MS = 300_000
 
-_SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,20})?", re.ASCII)
+# As JSON writes a number; leading zeros are allowed.
+_SECONDS = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,6})?", re.ASCII)
 
 
 class PaymentCalls:
@@ -92,10 +93,12 @@ def _timeout_ms(query: Mapping[str, str]) -> int:
     """A wait is real time: what is finer than a millisecond is dropped, not refused."""
     value = query.get("timeout", DEFAULT_TIMEOUT_S)
     if _SECONDS.fullmatch(value):
-        timeout_ms = int(Decimal(value) * 1000)
-        if timeout_ms <= LONGEST_TIMEOUT_MS:
-            return timeout_ms
-    raise InvalidField("timeout", f"Expected 0 to {LONGEST_TIMEOUT_MS // 1000} seconds.")
+        seconds = Decimal(value)
+        if 0 <= seconds <= LONGEST_TIMEOUT_MS // 1000:
+            return int(seconds * 1000)
+    raise not_accepted(
+        "timeout", value, f"a number of seconds from 0 to {LONGEST_TIMEOUT_MS // 1000}"
+    )
 
 
 def _payment(payment: Payment) -> Response:

@@ -14,8 +14,8 @@ from emulator.control.calls import Calls
 from emulator.control.pages import limit_of
 from emulator.control.replies import MEDIA_TYPE, reply
 from emulator.domain.accounts import mask_key, mask_keys
-from emulator.domain.errors import InvalidField
 from emulator.domain.instants import format_instant
+from emulator.domain.received import not_accepted
 from emulator.engine.accounts import Owner
 from emulator.engine.directory import Directory
 from emulator.engine.journal import Entry
@@ -81,8 +81,8 @@ def _status_filter(text: str | None) -> Callable[[int], bool]:
     if text == NOTHING:
         return lambda status: status == 0
     if not STATUS_PATTERN.fullmatch(text):
-        raise InvalidField(
-            "status", f"Expected a status such as 201, a class such as 4xx, or {NOTHING}."
+        raise not_accepted(
+            "status", text, f"a status such as 201, a class such as 4xx, or {NOTHING}"
         )
     return lambda status: str(status).startswith(text.rstrip("x"))
 
@@ -95,7 +95,7 @@ def _older(owner: Owner, request_id: str | None) -> Iterator[Entry]:
     for entry in entries:
         if entry.id.decode() == request_id:
             return entries
-    raise InvalidField("before", "The cursor is no request of the journal, or no more.")
+    raise not_accepted("before", request_id, "the id of a request that the journal still has")
 
 
 def _shown(entry: Entry, owner: Owner) -> dict[str, object]:

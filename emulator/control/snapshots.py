@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from emulator.control.calls import Calls
 from emulator.control.replies import no_content, reply
-from emulator.domain.errors import InvalidField
 from emulator.domain.instants import format_instant
+from emulator.domain.received import not_accepted
 from emulator.engine.snapshots import Snapshots
 from emulator.storage.snapshots import Snapshot
 
@@ -50,10 +50,11 @@ def _name(request: Request) -> str:
     """Raises InvalidField."""
     name = str(request.path_params["name"])
     if not NAME_PATTERN.fullmatch(name):
-        raise InvalidField(
+        raise not_accepted(
             "name",
-            "Expected 1 to 64 letters, digits, dots, dashes and underscores, the first of them a"
-            " letter or a digit.",
+            name,
+            "1 to 64 letters, digits, dots, dashes and underscores, of which the first is a letter"
+            " or a digit",
         )
     return name
 

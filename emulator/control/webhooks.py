@@ -128,7 +128,8 @@ def _terms(fields: Fields) -> EndpointTerms:
 def _secret(fields: Fields) -> str | None:
     secret = fields.text("secret")
     if secret is not None and not is_webhook_secret(secret):
-        raise InvalidField("secret", "Expected whsec_ and the base64 of 24 to 64 bytes.")
+        # A secret is not repeated, not even one that is wrong.
+        raise InvalidField("secret", '"secret" must be whsec_ and the base64 of 24 to 64 bytes.')
     return secret
 
 

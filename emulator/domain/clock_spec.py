@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from emulator.domain.instants import Instant, format_instant, parse_instant
+from emulator.domain.received import received
 
 
 class ClockKind(StrEnum):
@@ -26,7 +27,8 @@ def parse_clock(text: str) -> ClockSpec:
         return ClockSpec(kind=ClockKind.FROZEN, instant=parse_instant(timestamp))
     if at or word not in {kind.value for kind in ClockKind}:
         raise ValueError(
-            f"{text!r} is not real, frozen, or frozen@ and a timestamp: frozen@2026-01-01T00:00:00Z"
+            f"{received(text)} is not real, frozen, or frozen@ and a timestamp:"
+            " frozen@2026-01-01T00:00:00Z"
         )
     return ClockSpec(kind=ClockKind(word))
 

@@ -1,28 +1,46 @@
 """How an instant is written: UTC with milliseconds, kept as integer milliseconds since 1970."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
+
+from emulator.domain.received import received
 
 Instant = int
 """Milliseconds since 1970-01-01T00:00:00Z."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
-DAY_MS = 86_400_000
+DAY_S = 86_400
+DAY_MS = DAY_S * 1000
 FIRST_INSTANT: Instant = 0
 # What is scheduled may lie ten years ahead of a clock, and must still be a date to be written.
 LAST_INSTANT: Instant = (datetime(9989, 1, 1, tzinfo=UTC) - EPOCH) // MILLISECOND
 
-# The extended and basic forms of ISO 8601, without the liberties of `fromisoformat`, which takes
-# any character between date and time, and a fraction of an hour for one of a second.
+# The extended and basic forms of ISO 8601: calendar, ordinal and week dates, with or without a time
+# of day in whole hours, minutes or seconds; a fraction is one of a second.
 _ISO_8601 = re.compile(
-    r"[0-9]{4}-?[0-9W][0-9-]*"
-    r"(?:[Tt][0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2}(?:[.,][0-9]+)?)?)?(?P<offset>[Zz]|[+-][0-9:]+)?)?",
+    r"(?P<year>[0-9]{4})"
+    r"(?:(?P<dash>-?)(?P<month>[0-9]{2})(?P=dash)(?P<day>[0-9]{2})"
+    r"|-?(?P<day_of_year>[0-9]{3})"
+    r"|(?P<week_dash>-?)W(?P<week>[0-9]{2})(?:(?P=week_dash)(?P<weekday>[0-9]))?)"
+    r"(?:[Tt](?P<hour>[0-9]{2})"
+    r"(?:(?P<colon>:?)(?P<minute>[0-9]{2})"
+    r"(?:(?P=colon)(?P<second>[0-9]{2})(?:[.,](?P<fraction>[0-9]+))?)?)?"
+    r"(?P<offset>[Zz]|(?P<sign>[+-])(?P<offset_hour>[0-9]{2})"
+    r"(?:(?P<offset_colon>:?)(?P<offset_minute>[0-9]{2})"
+    r"(?:(?P=offset_colon)(?P<offset_second>[0-9]{2}))?)?)?)?",
     re.ASCII,
 )
-# `fromisoformat` drops what is finer than a microsecond.
-_FINER_THAN_READ = re.compile(r"[.,][0-9]{6}[0-9]*[1-9]", re.ASCII)
+# The form in which nearly all are written, and which the standard library reads fast.
+_USUAL = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{3})?"
+    r"(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])",
+    re.ASCII,
+)
+_END_OF_DAY = "24"
+_LEAP_SECOND = "60"
+_EPOCH_DAY = EPOCH.toordinal()
 _BLANK_FOR_PLUS = re.compile(r"(.+[Tt][0-9:.,]+) ([0-9:]+)", re.ASCII)
 
 
@@ -60,27 +78,90 @@ def parse_timestamp(text: str) -> ParsedTimestamp:
     """Read an ISO 8601 timestamp.
 
     Without an offset it is UTC, a date alone is its midnight, a blank may stand where `+` was
-    meant (an unescaped `+` in a query string); each of these is loose. Raises ValueError.
+    meant (an unescaped `+` in a query string). Each of these is loose, and so are the rare forms:
+    an ordinal or a week date, a basic date beside an extended time, hour 24, a leap second, an
+    offset with seconds. Raises ValueError.
     """
+    if _USUAL.fullmatch(text):
+        try:
+            usual = (datetime.fromisoformat(text) - EPOCH) // MILLISECOND
+        except ValueError:
+            raise _refusal(text) from None
+        return ParsedTimestamp(floor=usual, ceiling=usual, is_loose=False)
     with_blank = _BLANK_FOR_PLUS.fullmatch(text)
-    if with_blank is not None:
-        text = f"{with_blank[1]}+{with_blank[2]}"
-    match = _ISO_8601.fullmatch(text)
+    match = _ISO_8601.fullmatch(text if with_blank is None else "+".join(with_blank.groups()))
     if match is None:
-        raise ValueError(f"{text!r} is not an ISO 8601 timestamp")
-    moment = datetime.fromisoformat(text.upper())
-    is_loose = with_blank is not None or match["offset"] is None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    since_epoch = moment - EPOCH
-    floor = since_epoch // MILLISECOND
-    is_whole = floor * MILLISECOND == since_epoch and not _FINER_THAN_READ.search(text)
-    return ParsedTimestamp(floor=floor, ceiling=floor + (not is_whole), is_loose=is_loose)
+        raise _refusal(text)
+    try:
+        floor = (_day(match) * DAY_S + _second_of_day(match) - _offset_s(match)) * 1000
+    except ValueError:
+        raise _refusal(text) from None
+    is_loose = with_blank is not None or match["offset"] is None or _is_rare(match)
+    if match["second"] == _LEAP_SECOND:
+        if floor % DAY_MS:
+            raise _refusal(text)
+        # It lies between the last millisecond that a clock here shows and the next midnight.
+        return ParsedTimestamp(floor=floor - 1, ceiling=floor, is_loose=is_loose)
+    fraction = (match["fraction"] or "").rstrip("0")
+    floor += int(fraction[:3].ljust(3, "0"))
+    return ParsedTimestamp(floor=floor, ceiling=floor + (len(fraction) > 3), is_loose=is_loose)
+
+
+def _is_rare(match: re.Match[str]) -> bool:
+    is_mixed = match["colon"] is not None and bool(match["colon"]) is not bool(match["dash"])
+    return (
+        is_mixed
+        or match.group("day_of_year", "week", "offset_second") != (None, None, None)
+        or match["hour"] == _END_OF_DAY
+        or match["second"] == _LEAP_SECOND
+    )
+
+
+def _refusal(text: str) -> ValueError:
+    return ValueError(f"{received(text)} is not an ISO 8601 timestamp")
+
+
+def _day(match: re.Match[str]) -> int:
+    """The number of days since 1970-01-01. Raises ValueError for a day that does not exist."""
+    year = int(match["year"] or 0)
+    if match["week"] is not None:
+        day = date.fromisocalendar(year, int(match["week"]), int(match["weekday"] or 1))
+    elif match["day_of_year"] is not None:
+        first, last = date(year, 1, 1), date(year, 12, 31)
+        ordinal = first.toordinal() + int(match["day_of_year"]) - 1
+        if not first.toordinal() <= ordinal <= last.toordinal():
+            raise ValueError
+        return ordinal - _EPOCH_DAY
+    else:
+        day = date(year, int(match["month"] or 0), int(match["day"] or 0))
+    return day.toordinal() - _EPOCH_DAY
+
+
+def _second_of_day(match: re.Match[str]) -> int:
+    """Whole seconds since midnight: 24:00:00 and a leap second are allowed. Raises ValueError."""
+    hour, minute, second = (int(part or 0) for part in match.group("hour", "minute", "second"))
+    second_of_day = hour * 3600 + minute * 60 + second
+    is_past_the_end = match["hour"] == _END_OF_DAY and (
+        second_of_day > DAY_S or bool((match["fraction"] or "").strip("0"))
+    )
+    if hour > 24 or minute > 59 or second > 60 or is_past_the_end:
+        raise ValueError
+    return second_of_day
+
+
+def _offset_s(match: re.Match[str]) -> int:
+    """Seconds east of UTC, under a day. Raises ValueError."""
+    names = ("offset_hour", "offset_minute", "offset_second")
+    hours, minutes, seconds = (int(part or 0) for part in match.group(*names))
+    if hours > 23 or minutes > 59 or seconds > 59:
+        raise ValueError
+    offset_s = hours * 3600 + minutes * 60 + seconds
+    return -offset_s if match["sign"] == "-" else offset_s
 
 
 def parse_instant(text: str) -> Instant:
     """Read a timestamp that a clock is set to. Raises ValueError, also outside 1970 to 9988."""
     instant = parse_timestamp(text).floor
     if not FIRST_INSTANT <= instant < LAST_INSTANT:
-        raise ValueError(f"{text!r} is not between the years 1970 and 9988")
+        raise ValueError(f"{received(text)} is not between the years 1970 and 9988")
     return instant

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from emulator.domain.instants import Instant
 
 CURRENCY = "ETB"
+MINOR_PER_BIRR = 100
 SMALLEST_AMOUNT_MINOR = 100
 LARGEST_AMOUNT_MINOR = 2**53 - 1
 MOST_METADATA_PAIRS = 20

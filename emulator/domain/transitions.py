@@ -6,6 +6,7 @@ from typing import NamedTuple
 from emulator.domain.errors import IllegalTransition, InvalidField
 from emulator.domain.instants import Instant
 from emulator.domain.payment import DEFAULT_REASON, Payment, Reason, Status
+from emulator.domain.received import not_accepted, received
 
 
 class Edge(Enum):
@@ -77,14 +78,18 @@ def _method_after(payment: Payment, change: Change) -> str | None:
     if change.method is None and (payment.method is not None or change.to is Status.EXPIRED):
         return payment.method
     if change.to is Status.EXPIRED:
-        raise InvalidField("method", "A payment that expires has no method.")
+        raise InvalidField(
+            "method", f"A payment that expires has no method (got {received(change.method)})."
+        )
     if payment.method is None:
         method = payment.methods[0] if change.method is None else change.method
         if method not in payment.methods:
-            raise InvalidField("method", f"The payment does not offer '{method}'.")
+            raise not_offered(method, payment)
         return method
     if change.method != payment.method:
-        raise InvalidField("method", f"The payment's method is already '{payment.method}'.")
+        raise not_accepted(
+            "method", change.method, f"{payment.method}, which the payment has already"
+        )
     return payment.method
 
 
@@ -92,5 +97,15 @@ def _reason_after(change: Change) -> Reason | None:
     if change.to is Status.FAILED:
         return change.reason or DEFAULT_REASON
     if change.reason is not None:
-        raise InvalidField("reason", f"A payment that becomes {change.to} has no reason.")
+        raise InvalidField(
+            "reason",
+            f"A payment that becomes {change.to} has no reason (got {received(change.reason)}).",
+        )
     return None
+
+
+def not_offered(method: str, payment: Payment) -> InvalidField:
+    """The refusal of a method that the payment does not offer."""
+    return not_accepted(
+        "method", method, f"one that the payment offers: {', '.join(payment.methods)}"
+    )

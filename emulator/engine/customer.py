@@ -17,8 +17,9 @@ from emulator.domain.instants import Instant
 from emulator.domain.outcomes import Outcome, Scripted, answer_due_at
 from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Payment, Reason, Status
 from emulator.domain.phones import method_of_phone, normalise_phone
+from emulator.domain.received import not_accepted, received
 from emulator.domain.timers import Timer, TimerKind, is_asked
-from emulator.domain.transitions import Change
+from emulator.domain.transitions import Change, not_offered
 from emulator.engine.accounts import Account, Owner
 from emulator.engine.actions import (
     Answered,
@@ -243,20 +244,23 @@ def _checked(submission: Submission, payment: Payment) -> Submission:
     """The submission with its phone normalised. Raises InvalidField, MissingParameter."""
     method, phone, bank = submission.method, submission.phone, submission.bank
     if method not in payment.methods:
-        offered = ", ".join(payment.methods)
-        raise InvalidField("method", f"The payment does not offer '{method}'; it offers {offered}.")
+        raise not_offered(method, payment)
     if method in PHONE_METHODS:
         if bank is not None:
-            raise InvalidField("bank", f"{method} takes a phone, not a bank.")
+            raise InvalidField(
+                "bank", f"{method} takes a phone, not a bank (got {received(bank)})."
+            )
         if phone is None:
             raise MissingParameter("phone")
     if method == BANK_TRANSFER:
         if phone is not None:
-            raise InvalidField("phone", "A bank transfer takes a bank, not a phone.")
+            raise InvalidField(
+                "phone", f"A bank transfer takes a bank, not a phone (got {received(phone)})."
+            )
         if bank is None:
             raise MissingParameter("bank")
     if bank is not None and bank not in BANKS:
-        raise InvalidField("bank", f"There is no bank '{bank}'; there are {', '.join(BANKS)}.")
+        raise not_accepted("bank", bank, f"one of: {', '.join(BANKS)}")
     if phone is not None:
         phone = _checked_phone(phone, method)
     return Submission(method=method, phone=phone, bank=bank)
@@ -265,8 +269,10 @@ def _checked(submission: Submission, payment: Payment) -> Submission:
 def _checked_phone(written: str, method: str) -> str:
     try:
         phone = normalise_phone(written)
-    except ValueError as error:
-        raise InvalidField("phone", f"{error}.") from None
+    except ValueError:
+        raise not_accepted(
+            "phone", written, "an Ethiopian mobile number, such as 0900000001"
+        ) from None
     if method in PHONE_METHODS and method_of_phone(phone) != method:
-        raise InvalidField("phone", f"{phone} is not a {method} number.")
+        raise not_accepted("phone", written, f"a {method} number")
     return phone

@@ -241,7 +241,9 @@ class Directory:
         profile = self._founder.profile(number, wanted)
         for param, key in (("test_key", profile.test_key), ("live_key", profile.live_key)):
             if accounts.has_key(tx, key):
-                raise InvalidField(param, "Another account has this key already.")
+                raise InvalidField(
+                    param, f'"{param}" must be a new key: another account has it already.'
+                )
         account = self._founder.new(
             number,
             profile,

@@ -133,7 +133,7 @@ class Founder:
         ):
             if key is not None and not is_well_formed_key(key, mode):
                 raise InvalidField(
-                    param, f"Expected {mode}_ and 4 to 128 letters, digits or underscores."
+                    param, f'"{param}" must be {mode}_ and 4 to 128 letters, digits or underscores.'
                 )
         stream = self._stream
         if wanted.test_key is not None:

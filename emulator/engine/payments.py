@@ -280,8 +280,12 @@ class Payments:
         try:
             positions = payments.page(tx, owner.number, query)
         except UnknownCursor:
+            # One message for every such cursor: it must not tell of payments elsewhere.
             raise InvalidField(
-                "after", "The cursor is not a payment of this account and mode.", kind="cursor"
+                "after",
+                '"after" must be the "next_cursor" of a page of this account and mode: the id of'
+                " one of its payments. Leave it out for the first page.",
+                kind="cursor",
             ) from None
         shown = [self._rendering_at(tx, at) for at in positions[: query.limit]]
         return Page(

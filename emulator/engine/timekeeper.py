@@ -192,7 +192,11 @@ class Timekeeper:
                 kind="clock",
             )
         if until >= LAST_INSTANT:
-            raise InvalidField(param, "The clock cannot pass the year 9988.", kind="clock")
+            raise InvalidField(
+                param,
+                f"The clock stands at {format_instant(now)}; it cannot pass the year 9988.",
+                kind="clock",
+            )
         return until
 
     @staticmethod

@@ -15,6 +15,7 @@ from emulator.scenarios.schema_parts import (
     METHOD,
     MODE,
     PHONE,
+    POSITIVE_DURATION,
     REASON,
     SWITCH,
     TEXT,
@@ -110,8 +111,8 @@ def _step() -> JsonSchema:
 def _expiry_rule() -> JsonSchema:
     shapes = {
         "when": _when(),
-        "after": DURATION,
-        "then": mapping_of(EXPIRY_THEN_KEYS, {"after": DURATION}, required=["after"]),
+        "after": POSITIVE_DURATION,
+        "then": mapping_of(EXPIRY_THEN_KEYS, {"after": POSITIVE_DURATION}, required=["after"]),
         "times": TIMES,
     }
     return {
@@ -137,7 +138,7 @@ def _webhook_rule() -> JsonSchema:
 def _webhook_then() -> JsonSchema:
     shapes = {
         "copies": {"type": "integer", "minimum": 1, "maximum": MOST_COPIES},
-        "delay": DURATION,
+        "delay": POSITIVE_DURATION,
         "drop": SWITCH,
         "hold": SWITCH,
         "before_response": SWITCH,

@@ -4,10 +4,11 @@ from itertools import combinations
 
 from emulator.domain.faults import LARGEST_FAULT_STATUS, SMALLEST_FAULT_STATUS, ApiRequest, Point
 from emulator.scenarios.schema_parts import (
-    DURATION,
+    LATENCY,
     MODE,
     SWITCH,
     TIMES,
+    WHOLE_SECONDS,
     JsonSchema,
     exclusions_of,
     is_on,
@@ -56,8 +57,8 @@ def _then() -> JsonSchema:
             "minimum": SMALLEST_FAULT_STATUS,
             "maximum": LARGEST_FAULT_STATUS,
         },
-        "retry_after": {"anyOf": [seconds, DURATION]},
-        "latency": DURATION,
+        "retry_after": {"anyOf": [seconds, WHOLE_SECONDS]},
+        "latency": LATENCY,
         "drop": SWITCH,
         "truncate": SWITCH,
         "point": {"enum": [point.value for point in Point]},

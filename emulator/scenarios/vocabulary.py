@@ -100,7 +100,8 @@ FAULT_WHEN_KEYS = {
 FAULT_COUNTS = ("nth", "every", "chance")
 FAULT_THEN_KEYS = {
     "status": "The status that is answered in place of the true answer.",
-    "retry_after": "The header `Retry-After` beside `status`, in seconds; for 429 by default 1.",
+    "retry_after": "The header `Retry-After` beside `status`: whole seconds, at most a day; "
+    "for 429 by default 1.",
     "latency": "How long the client waits first: in real time, so 5m at most.",
     "drop": "The connection is cut, without an answer.",
     "truncate": "The connection is cut in the middle of the body.",

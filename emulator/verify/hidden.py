@@ -15,6 +15,7 @@ HIDDEN = {
     "4.1.22": "it takes a day",
     "4.2.4": _MONEY,
     "4.2.5": _WEBHOOKS,
+    "4.3.14": "the contract does not name them",
     "4.4.1": _CUSTOMER,
     "4.4.2": _CUSTOMER,
     "4.4.3": _CUSTOMER,

@@ -21,6 +21,12 @@ HTTP_ON_LOCAL_NAMES = [
     "http://shop.test/ok",
     "http://host.docker.internal:3000/ok",
     "http://host.containers.internal/",
+    "http://127.1/ok",
+    "http://2130706433/ok",
+    "http://%6cocalhost/",
+    "http://ሱቅ.test/",
+    "http://localhost:/",
+    "http://localhost./ok",
 ]
 HTTP_ELSEWHERE = [
     "http://shop.example/ok",
@@ -36,6 +42,37 @@ HTTP_ELSEWHERE = [
     "http://localhost@shop.example/",
     "http://shop.example#localhost",
     "http://shop.example?localhost",
+]
+# A browser opens another host than a careless reader of the URL expects, or none.
+HTTP_THAT_LOOKS_LOCAL = [
+    "http://evil.example\\@localhost/",
+    "http://evil.example\\.localhost/",
+    "http:\\\\localhost/",
+    "http://localhost\\ok",
+    "http://localhost/a\\b",
+    "http://user@localhost/",
+    "http://:@localhost/",
+    "http://@localhost/",
+    "http://evil.example\t@localhost/",
+    "http://local\thost/",
+    "http://localhost:65536/",
+    "http://localhost:22/",
+    "http://134744072/",
+    "http://0x08080808/",
+    "http://010.8.8.8/",
+    "http://8.2056/",
+    "http://１３４７４４０７２/",
+    "http://evil。example/",
+    "http://evil%2eexample/",
+    "http://evil%2Eexample%2f.localhost/",
+    "http://evil\u2488example/",
+    "http://\u3164134744072/",
+    "http://ሱቅ/",
+    "http://.localhost/",
+    "http://a..test/",
+    "http://xn--/",
+    "http://a|b/",
+    "http://a%00/",
 ]
 
 
@@ -60,7 +97,7 @@ class TestUrls:
             "https://ሱቅ.example/እሺ?ክፍያ=1",
             "https://xn--fsq.example/",
             "https://shop.example/%20%zz",
-            "https://shop.example/<>\"{}|\\^`'",
+            "https://shop.example/<>\"{}|^`'",
             "https://shop.example/a/../b//c",
             "https://shop.example/{CHECKOUT_ID}",
             "https://shop.example/\U0001f600",
@@ -154,3 +191,66 @@ class TestUrls:
     async def test_http_elsewhere_is_not(self, param: str, url: str) -> None:
         async with world(allow_http_localhost=True) as emulator:
             assert await refused(emulator, order(**{param: url})) == (f"invalid_{param}", param)
+
+    @pytest.mark.parametrize("url", HTTP_THAT_LOOKS_LOCAL, ids=ascii)
+    async def test_http_that_only_looks_local_is_not(self, param: str, url: str) -> None:
+        """Browsers read `\\` as `/`, decode a host and read a number as an address."""
+        async with world(allow_http_localhost=True) as emulator:
+            assert await refused(emulator, order(**{param: url})) == (f"invalid_{param}", param)
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "https://shop.example:65536/",
+            "https://shop.example:22/ok",
+            "https://shop.example:0/",
+            "https://</ok",
+            "https://a|b/",
+            "https://a^b/",
+            "https://%/",
+            "https://a%00.example/",
+            "https://xn--/",
+            "https://shop.xn--/ok",
+            "https://XN--.example/ok",
+            "https://shop.example.a.b.xn--/ok",
+            f"https://{'a' * 64}.example/ok",
+            f"https://{'a.' * 130}example/ok",
+            "https://999.1.1.1/ok",
+            "https://1.2.3.4.5/",
+            "https://shop..example/",
+            "https://a\u200db.example/",
+            "https://evil.example\\@shop.example/ok",
+            "https://shop.example\\ok",
+            "https://shop.example/a\\b",
+            "https://user:22@shop.example/",
+        ],
+        ids=ascii,
+    )
+    async def test_what_no_browser_opens_is_served_with_a_warning(
+        self, param: str, url: str
+    ) -> None:
+        """Rule for silence: the contract says no more than "an HTTPS URL"."""
+        slug = f"unusual-{param.replace('_', '-')}"
+        async with world() as emulator:
+            response = await post(emulator, order(**{param: url}))
+            assert response.json()[param] == url
+            assert response.headers[WARNING] == slug
+        async with world(strict=True) as emulator:
+            assert await refused(emulator, order(**{param: url})) == (f"invalid_{param}", param)
+
+    @pytest.mark.parametrize(
+        ("url", "named"),
+        [
+            ("https://user@shop.example/", "user information"),
+            ("https://shop.example/a\\b", "backslash"),
+            ("https://shop.example:65536/", "port"),
+            ("https://999.1.1.1/", "host"),
+            ("https://shop.example/" + "a" * 2048, "2048"),
+        ],
+    )
+    async def test_under_strict_the_message_names_what_is_unusual(
+        self, param: str, url: str, named: str
+    ) -> None:
+        async with world(strict=True) as emulator:
+            response = await post(emulator, order(**{param: url}))
+            assert named in response.json()["error"]["message"]

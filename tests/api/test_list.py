@@ -273,12 +273,46 @@ class TestBounds:
         walked = await walk(emulator, 1, **parameters)
         assert "".join(names[one] for part in walked for one in part) == found
 
+    @pytest.mark.parametrize(
+        ("param", "text", "found"),
+        [
+            ("created_gte", "2026-001T00:00:02Z", "ba"),
+            ("created_lte", "2026001T000001Z", "0"),
+            ("created_gte", "2026-W01-4T00:00:02Z", "ba"),
+            ("created_lte", "2026-W01-4T00:00:01Z", "0"),
+            ("created_gte", "20260101T00:00:02Z", "ba"),
+            ("created_gte", "2025-12-31T24:00:00Z", "ba0"),
+            ("created_lte", "2025-12-31T24:00:00Z", ""),
+            ("created_gte", "2025-12-31T23:59:60Z", "ba0"),
+            ("created_lte", "2025-12-31T23:59:60Z", ""),
+            ("created_gte", "2026-01-01T00:00:32+00:00:30", "ba"),
+            ("created_lte", "2025-12-31T23:59:31-00:00:30", "0"),
+        ],
+    )
+    async def test_a_rare_form_is_read_as_it_is_meant(
+        self, emulator: World, param: str, text: str, found: str
+    ) -> None:
+        """4.3: ISO 8601 has more forms than the usual one; these get a warning."""
+        names = {
+            await at(emulator, 1000): "0",
+            await at(emulator, 2000): "a",
+            await at(emulator, 2000): "b",
+        }
+        response = await emulator.api.get(PAYMENTS, params={param: text}, headers=headers())
+        assert "".join(names[one["id"]] for one in response.json()["data"]) == found
+        assert response.headers[WARNING] == f"loose-timestamp:{param}"
+
     @pytest.mark.parametrize("param", ["created_gte", "created_lte"])
     @pytest.mark.parametrize(
         "text",
         [
             "",
             "now",
+            "2026-01-01T12:00:60Z",
+            "2026-01-01T24:00:01Z",
+            "2026-366",
+            "2026-W54-1",
+            "2026-01-01T00:00:00+00:60",
             "1767225600",
             "2026",
             "2026-13-01",

@@ -254,4 +254,6 @@ async def test_whoever_gives_too_long_a_name_is_told_the_limit(
     emulator: World, length: int
 ) -> None:
     response = await emulator.control("POST", "/accounts", {"name": "x" * length})
-    assert response.json()["error"]["message"] == "Expected at most 100 characters."
+    assert response.json()["error"]["message"] == (
+        f'"name" must have at most 100 characters (got {length}).'
+    )

@@ -1,6 +1,6 @@
 """How an instant is written and read (contract, section 2.1: ISO 8601 timestamps)."""
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import example, given
@@ -89,6 +89,24 @@ def test_what_is_finer_than_a_millisecond_lies_between_two(instant: int, digits:
         ("2026-01-01t05:06:07", "2026-01-01T05:06:07.000Z"),
         ("2026-01-01T05:06:07 02:00", "2026-01-01T03:06:07.000Z"),
         ("2026-01-01T05:06:07 0200", "2026-01-01T03:06:07.000Z"),
+        ("2026-W01-4T00:00:00Z", "2026-01-01T00:00:00.000Z"),
+        ("2026W014T000000Z", "2026-01-01T00:00:00.000Z"),
+        ("2026-W01", "2025-12-29T00:00:00.000Z"),
+        ("2026-W53-5", "2027-01-01T00:00:00.000Z"),
+        ("2026-001", "2026-01-01T00:00:00.000Z"),
+        ("2026001T000000Z", "2026-01-01T00:00:00.000Z"),
+        ("2026-060T12:00:00.500+03:00", "2026-03-01T09:00:00.500Z"),
+        ("2024-366", "2024-12-31T00:00:00.000Z"),
+        ("9999-365", "9999-12-31T00:00:00.000Z"),
+        ("2026-01-01T24:00:00Z", "2026-01-02T00:00:00.000Z"),
+        ("2026-12-31T24:00:00.000Z", "2027-01-01T00:00:00.000Z"),
+        ("2026-02-28T24Z", "2026-03-01T00:00:00.000Z"),
+        ("2026-01-01T24:00+03:00", "2026-01-01T21:00:00.000Z"),
+        ("2026-01-01T00:00:00+03:00:30", "2025-12-31T20:59:30.000Z"),
+        ("2026-01-01T00:00:00-030030", "2026-01-01T03:00:30.000Z"),
+        ("2026-01-01T00:00:00+00:00:00", "2026-01-01T00:00:00.000Z"),
+        ("2026-01-01T050607Z", "2026-01-01T05:06:07.000Z"),
+        ("20260101T05:06:07Z", "2026-01-01T05:06:07.000Z"),
     ],
 )
 def test_what_had_to_be_interpreted_is_loose(text: str, strict_text: str) -> None:
@@ -107,7 +125,6 @@ def test_what_had_to_be_interpreted_is_loose(text: str, strict_text: str) -> Non
         "2026-01-01T00:00Z",
         "2026-01-01T00Z",
         "20260101T000000Z",
-        "2026-W01-4T00:00:00Z",
         "2026-01-01T00:00:00,000Z",
         "2026-01-01T03:00:00+03:00",
         "2026-01-01T03:00:00+0300",
@@ -157,12 +174,70 @@ def test_iso_8601_in_its_forms_is_read(text: str) -> None:
         "1767225600",
         "Thu, 01 Jan 2026 00:00:00 GMT",
         "2026-W54-1",
+        "2025-W53-1",
+        "2026-W00-1",
+        "2026-W01-0",
+        "2026-W011",
+        "2026W01-1",
+        "2026-w01-1",
+        "2026-000",
+        "2026-366",
+        "9999-366",
+        "2026-1",
+        "202601-01",
+        "2026-0101",
+        "2026-01-01T0000:00Z",
+        "2026-01-01T24:00:01Z",
+        "2026-01-01T24:00:00.5Z",
+        "2026-01-01T25:00Z",
+        "2026-01-01T12:00:60Z",
+        "2026-12-31T23:59:60+03:00",
+        "2026-12-31T23:59:61Z",
+        "2026-01-01T00:00:00+03:60",
+        "2026-01-01T00:00:00+03:00:60",
+        "2026-01-01T00:00:00+03:0030",
+        "2026-01-01T00:00:00+03:00:30.5",
+        "2026-01-01T00:00:00+",
         "2026-W01-8",
     ],
 )
 def test_all_else_is_no_timestamp(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the words are the reader's own
         parse_timestamp(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-12-31T23:59:60Z",
+        "2026-12-31T23:59:60.999Z",
+        "2026-12-31T235960Z",
+        "2027-01-01T02:59:60+03:00",
+        "2026-365T23:59:60",
+    ],
+)
+def test_a_leap_second_lies_before_the_next_day(text: str) -> None:
+    """An inclusive bound has the last millisecond of the day before, or the midnight after."""
+    parsed = parse_timestamp(text)
+    assert parsed.is_loose
+    assert format_instant(parsed.floor) == "2026-12-31T23:59:59.999Z"
+    assert format_instant(parsed.ceiling) == "2027-01-01T00:00:00.000Z"
+
+
+@given(st.datetimes(timezones=st.timezones()))
+def test_the_standard_library_reads_the_same(moment: datetime) -> None:
+    text = moment.isoformat()
+    parsed = parse_timestamp(text)
+    assert parsed.floor == (moment - EPOCH) // timedelta(milliseconds=1)
+
+
+@given(st.dates(), st.integers(0, 86_399))
+def test_a_date_is_the_same_day_in_all_its_forms(day: date, second: int) -> None:
+    at = format_instant(second * 1000).partition("T")[2]
+    year, week, weekday = day.isocalendar()
+    forms = [day.isoformat(), f"{day.year:04}-{day:%j}", f"{year:04}-W{week:02}-{weekday}"]
+    if year < 10_000:
+        assert len({parse_timestamp(f"{form}T{at}").floor for form in forms}) == 1
 
 
 @given(st.text() | st.text("0123456789-:.,TWZ+ tz"))

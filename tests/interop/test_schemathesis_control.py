@@ -1,8 +1,11 @@
 """Every call of the control API, asked for as long as it takes to come upon what is rare."""
 
+import json
 from pathlib import Path
 
 from tests.openapi.asked import PHASES, ask_all, asked_for_long
+from tests.openapi.conftest import printed
+from tests.openapi.test_schemathesis_control import of_these_calls
 from tests.world import TEST_KEY
 
 # The rules of faults are full of conditions, which random ones seldom meet.
@@ -14,6 +17,17 @@ def test_nothing_is_found_wrong_with_any_call(tmp_path: Path) -> None:
         options = (*OPTIONS, "--max-examples=6")
         run = ask_all(server, "control", *options, directory=tmp_path)
     run.assert_nothing_is_found(*PHASES)
+
+
+def test_nothing_is_found_wrong_with_the_calls_that_take_rules(tmp_path: Path) -> None:
+    """And with a wait: durations and numbers have many forms, so these calls get more examples."""
+    phases = ("examples", "fuzzing")
+    calls = ("add_fault", "put_scenario", "wait_for_payment")
+    document = of_these_calls(json.loads(printed("control")), calls)
+    with asked_for_long(tmp_path) as server:
+        options = (*OPTIONS, "--max-examples=80", f"--phases={','.join(phases)}")
+        run = ask_all(server, "control", *options, directory=tmp_path, changed=document)
+    run.assert_nothing_is_found(*phases)
 
 
 def test_nothing_is_found_wrong_where_a_key_decides(tmp_path: Path) -> None:

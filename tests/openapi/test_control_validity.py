@@ -72,6 +72,10 @@ BODIES: list[tuple[str, Any, bool]] = [
     ("pay_payment", {"method": "telebirr", "phone": None}, False),
     ("pay_payment", {"method": "telebirr", "phone": "0900000001", "bank": "walia_test"}, False),
     ("pay_payment", {"method": "telebirr", "phone": "12345"}, False),
+    ("pay_payment", {"method": "telebirr", "phone": "- 0 02-51 9 00000001 -"}, True),
+    ("pay_payment", {"method": "telebirr", "phone": "00900000001"}, False),
+    ("pay_payment", {"method": "telebirr", "phone": "9 -70 --0-1 1 3 -4- -- -1 -8 --"}, False),
+    ("pay_payment", {"method": "telebirr", "phone": "++251900000001"}, False),
     ("pay_payment", {"method": "bank_transfer"}, False),
     ("pay_payment", {"method": "bank_transfer", "bank": "national_bank"}, False),
     (
@@ -126,6 +130,30 @@ BODIES: list[tuple[str, Any, bool]] = [
     ("put_scenario", {"webhooks": [{"when": {}, "then": {"drop": True, "copies": 2}}]}, False),
     ("add_fault", {"then": {"status": 429}, "when": None, "times": None}, True),
     ("add_fault", {"then": {"latency": "1ms", "drop": True}, "when": {"nth": 2}}, True),
+    *[
+        ("add_fault", {"then": {"status": 429, "retry_after": value}}, True)
+        for value in (1, 86_400, "1s", "030s", "1.0s", "86400s", "1000ms", "86400000ms", "1.5m")
+    ],
+    *[
+        ("add_fault", {"then": {"status": 429, "retry_after": value}}, True)
+        for value in ("1440m", "24h", "0.5h", "1d")
+    ],
+    *[
+        ("add_fault", {"then": {"status": 429, "retry_after": value}}, False)
+        for value in (0, 86_401, 0.5, "30", "0s", "1.5s", "86401s", "500ms", "1500ms", "1441m")
+    ],
+    *[
+        ("add_fault", {"then": {"status": 429, "retry_after": value}}, False)
+        for value in ("100000s", "86401000ms", "25h", "2d", "1.1d", "s", "1 s", True)
+    ],
+    *[
+        ("add_fault", {"then": {"latency": value}}, True)
+        for value in ("1ms", "1.0ms", "0.5s", "300s", "5m", "0.05h")
+    ],
+    *[
+        ("add_fault", {"then": {"latency": value}}, False)
+        for value in ("0ms", "0s", "0.0m", "0.5ms", "300001ms", "301s", "6m", "1h", "1d", 5)
+    ],
     ("add_fault", {"when": {}}, False),
     ("add_fault", {"then": {}}, False),
     ("add_fault", {"then": {"point": "after_commit"}}, False),
@@ -146,8 +174,14 @@ QUERIES: list[tuple[str, str, str, bool]] = [
     *[("count_requests", "status", value, False) for value in ("600", "4x", "40x", "any", "")],
     ("list_deliveries", "status", "dropped", True),
     ("list_deliveries", "status", "late", False),
-    *[("wait_for_payment", "timeout", value, True) for value in ("0", "0.0005")],
-    *[("wait_for_payment", "timeout", value, False) for value in ("-1", "300.001", "x", "")],
+    *[
+        ("wait_for_payment", "timeout", value, True)
+        for value in ("0", "0.0005", "1e-3", "0.1E-2", "1e-05", "-0", "0e9", "1e-400")
+    ],
+    *[
+        ("wait_for_payment", "timeout", value, False)
+        for value in ("-1", "300.001", "3.1e2", "1e400", "-1e-9", "1e", "e1", ".5", "NaN", "x", "")
+    ],
 ]
 NAMES: list[tuple[str, str, bool]] = [
     *[("save_snapshot", name, True) for name in ("a", "A-1_2.3", "x" * 64)],

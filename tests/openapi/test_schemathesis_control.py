@@ -5,6 +5,7 @@ Here it is asked of a few calls of different kinds; of all of them, and at lengt
 """
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 
 from tests.openapi.asked import ask_all, asked_for_long
@@ -24,20 +25,20 @@ CALLS = {
 
 
 def test_nothing_is_found_wrong_with_a_call_of_each_kind(tmp_path: Path) -> None:
-    document = of_these_calls(json.loads(printed("control")))
+    document = of_these_calls(json.loads(printed("control")), CALLS)
     options = ("--max-examples=2", "--seed=1", f"--phases={','.join(PHASES)}")
     with asked_for_long(tmp_path) as server:
         run = ask_all(server, "control", *options, directory=tmp_path, changed=document)
     run.assert_nothing_is_found(*PHASES)
 
 
-def of_these_calls(document: Json) -> Json:
+def of_these_calls(document: Json, calls: Collection[str]) -> Json:
     """The document without all others, and without what leads to them."""
     for item in document["paths"].values():
-        for verb in [verb for verb, call in item.items() if call["operationId"] not in CALLS]:
+        for verb in [verb for verb, call in item.items() if call["operationId"] not in calls]:
             del item[verb]
     for found in objects(document["paths"]):
         links = found.get("links", {})
-        for name in [name for name in links if name not in CALLS]:
+        for name in [name for name in links if name not in calls]:
             del links[name]
     return document

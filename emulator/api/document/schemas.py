@@ -237,8 +237,10 @@ def _redirect_url(when: str) -> Json:
         "description": (
             f"An absolute HTTPS URL to which the customer is redirected {when}, exactly as it is"
             " given. The control characters U+0080 to U+009F are refused as well, and brackets"
-            " without an IPv6 address in them; with `--allow-http-localhost` the emulator takes"
-            " `http://` on local names, too."
+            " without an IPv6 address in them. A URL with user information, a backslash, more than"
+            f" {parameters.USUAL_URL_LENGTH} characters, or a host or port that no browser opens is"
+            " served with a warning. With `--allow-http-localhost` the emulator also accepts"
+            " `http://` where a browser opens a local name."
         ),
         "pattern": f"^{parameters.HTTPS_URL}$",
     }

@@ -111,18 +111,32 @@ CLAUSES = (
     Clause(
         number="4.1.6",
         says="`success_url`: string, an HTTPS URL",
-        here="Absolute, with a host and without white space, else 400 `invalid_success_url`",
-        assumed="the code",
+        here="Absolute, with a host and without white space, else 400 `invalid_success_url`; with"
+        " user information, a backslash, more than 2048 characters, or a host or port that no"
+        " browser opens, it is served with a warning",
+        assumed="the code; which URLs get a warning",
         knobs=("--allow-http-localhost", "--strict"),
-        tests=(f"{_URLS}test_bad_ones_are_refused", f"{_URLS}test_http_elsewhere_is_not"),
+        tests=(
+            f"{_URLS}test_bad_ones_are_refused",
+            f"{_URLS}test_http_elsewhere_is_not",
+            f"{_URLS}test_http_that_only_looks_local_is_not",
+            f"{_URLS}test_what_no_browser_opens_is_served_with_a_warning",
+        ),
     ),
     Clause(
         number="4.1.7",
         says="`cancel_url`: string, an HTTPS URL",
-        here="Absolute, with a host and without white space, else 400 `invalid_cancel_url`",
-        assumed="the code",
+        here="Absolute, with a host and without white space, else 400 `invalid_cancel_url`; with"
+        " user information, a backslash, more than 2048 characters, or a host or port that no"
+        " browser opens, it is served with a warning",
+        assumed="the code; which URLs get a warning",
         knobs=("--allow-http-localhost", "--strict"),
-        tests=(f"{_URLS}test_bad_ones_are_refused", f"{_URLS}test_http_elsewhere_is_not"),
+        tests=(
+            f"{_URLS}test_bad_ones_are_refused",
+            f"{_URLS}test_http_elsewhere_is_not",
+            f"{_URLS}test_http_that_only_looks_local_is_not",
+            f"{_URLS}test_what_no_browser_opens_is_served_with_a_warning",
+        ),
     ),
     Clause(
         number="4.1.8",

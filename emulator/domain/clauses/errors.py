@@ -31,9 +31,15 @@ CLAUSES = (
     Clause(
         number="7.3",
         says="`error.message`: string, human-readable",
-        here="A sentence, which names what was found and what was expected",
+        here="Names the received value, with keys masked and at most 64 characters long, and the"
+        " accepted ones; one fixed message for every cursor that is refused",
         assumed="the words",
-        tests=(_EACH_CODE, f"{_CREATE}test_a_refusal_names_the_top_level_field"),
+        tests=(
+            _EACH_CODE,
+            "tests/api/test_messages.py::test_a_parameter_of_a_create_call",
+            "tests/api/test_messages.py::test_a_parameter_of_a_list_call",
+            "tests/api/test_messages.py::test_a_cursor_gets_one_message_whatever_it_is",
+        ),
     ),
     Clause(
         number="7.4",

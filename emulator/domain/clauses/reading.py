@@ -119,7 +119,7 @@ CLAUSES = (
     Clause(
         number="4.3.7",
         says="`created_gte`: ISO 8601 timestamp; only payments created after it",
-        here="To the millisecond; one without offset is read as UTC, with a warning",
+        here="To the millisecond; one without offset is read as UTC, with a warning; see 4.3.14",
         assumed="how a timestamp without offset is read",
         knobs=("--strict",),
         tests=(
@@ -130,7 +130,7 @@ CLAUSES = (
     Clause(
         number="4.3.8",
         says="`created_lte`: ISO 8601 timestamp; only payments created before it",
-        here="To the millisecond; one without offset is read as UTC, with a warning",
+        here="To the millisecond; one without offset is read as UTC, with a warning; see 4.3.14",
         assumed="how a timestamp without offset is read",
         knobs=("--strict",),
         tests=(
@@ -180,6 +180,22 @@ CLAUSES = (
             "test_every_cursor_that_is_no_payment_of_ours_gets_one_identical_answer",
             f"{_LIST}TestFilters::test_an_unknown_value_is_refused",
             f"{_LIST}TestBounds::test_what_is_no_timestamp_is_refused",
+        ),
+    ),
+    Clause(
+        number="4.3.14",
+        says="Which forms of ISO 8601 a timestamp may have: not shown",
+        here="A date, a time and an offset, extended or basic. With a warning: an ordinal or a week"
+        " date, a basic form beside an extended one, `T24:00:00`, a leap second (`23:59:60` UTC)"
+        " and an offset with seconds. 400: a part of an hour or a minute, `:60` elsewhere, a year"
+        " or a month alone",
+        basis=Basis.ASSUMED,
+        knobs=("--strict",),
+        tests=(
+            f"{_LIST}TestBounds::test_a_rare_form_is_read_as_it_is_meant",
+            f"{_LIST}TestBounds::test_what_is_no_timestamp_is_refused",
+            "tests/api/test_oddities.py::test_what_is_odd_is_served_with_its_slug",
+            "tests/api/test_oddities.py::test_under_strict_it_is_refused",
         ),
     ),
 )

@@ -11,11 +11,13 @@ CLAUSES = (
         number="1.1",
         says="The service accepts JSON-encoded request bodies",
         here="Strict JSON in UTF-8; anything else is 400 `invalid_json`",
-        assumed="that NaN, half a surrogate pair and nesting over 32 are no JSON",
+        assumed="that a byte order mark, NaN, half a surrogate pair and nesting over 32 are no"
+        " JSON",
         tests=(
             f"{_BODY}TestJson::test_what_is_not_json_is_refused",
             f"{_BODY}TestJson::test_half_of_a_surrogate_pair_is_no_json",
             f"{_BODY}TestJson::test_nesting_over_32_is_refused",
+            "tests/api/test_messages.py::test_a_byte_order_mark",
         ),
     ),
     Clause(

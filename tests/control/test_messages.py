@@ -1,0 +1,121 @@
+"""The control API's messages say what was received and what is accepted, as those of `/v1` do."""
+
+from typing import Any
+
+import pytest
+
+from tests.world import World
+
+STATUSES = "pending, processing, completed, failed, expired, refunded"
+
+
+@pytest.mark.parametrize(
+    ("line", "body", "expected"),
+    [
+        ("POST /accounts", {"name": 1}, '"name" must be a string (got 1).'),
+        (
+            "POST /accounts",
+            {"name": "a\nb"},
+            '"name" must be 1 to 100 characters without control characters (got "a\\nb").',
+        ),
+        ("POST /accounts", {"seed": "1"}, '"seed" must be a signed integer of 64 bits (got "1").'),
+        ("POST /reset", {"all": "yes"}, '"all" must be true or false (got "yes").'),
+        (
+            "POST /clock/advance",
+            {"seconds": "1"},
+            '"seconds" must be a number of seconds (got "1").',
+        ),
+        (
+            "POST /clock/advance",
+            {"seconds": 0.0005},
+            '"seconds" must be a number of seconds in whole milliseconds, such as 1.005'
+            " (got 0.0005).",
+        ),
+        (
+            "POST /clock/advance",
+            {"seconds": 1, "to": "next"},
+            "The body must have exactly one of: seconds, until, to (got seconds, to).",
+        ),
+        ("POST /clock/advance", {"to": "last"}, '"to" must be "next" (got "last").'),
+        ("GET /events?limit=0", None, '"limit" must be a whole number from 1 to 1000 (got "0").'),
+        ("GET /clock?mode=x", None, '"mode" must be one of: test, live (got "x").'),
+        (
+            "GET /requests?before=req_x",
+            None,
+            '"before" must be the id of a request that the journal still has (got "req_x").',
+        ),
+        (
+            "POST /webhook_endpoints",
+            {"url": "ftp://live_0123456789abcdef@h/"},
+            '"url" must be an absolute http or https URL (got "ftp://live_01…def@h/").',
+        ),
+        (
+            "POST /webhook_endpoints",
+            {"url": "http://localhost/", "events": ["paid"]},
+            'Each entry of "events" must be one of: payment.created, payment.processing,'
+            " payment.completed, payment.failed, payment.expired, payment.refunded"
+            ' (got "paid").',
+        ),
+        (
+            "POST {payment}/transition",
+            {"status": "paid"},
+            f'"status" must be one of: {STATUSES} (got "paid").',
+        ),
+        (
+            "POST {payment}/pay",
+            {"method": "cash"},
+            '"method" must be one that the payment offers: telebirr, mpesa, bank_transfer'
+            ' (got "cash").',
+        ),
+        (
+            "POST {payment}/pay",
+            {"method": "telebirr", "phone": "12\x1b"},
+            '"phone" must be an Ethiopian mobile number, such as 0900000001 (got "12\\u001b").',
+        ),
+        (
+            "GET {payment}/wait?status=failed&timeout=301",
+            None,
+            '"timeout" must be a number of seconds from 0 to 300 (got "301").',
+        ),
+    ],
+)
+async def test_a_message_says_what_was_received_and_what_is_accepted(
+    emulator: World, line: str, body: Any, expected: str
+) -> None:
+    payment = await emulator.create()
+    method, path = line.format(payment=f"/payments/{payment['id']}").split(" ")
+    response = await emulator.control(method, path, body)
+    assert response.status_code == 400
+    assert response.json()["error"]["message"] == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "body"),
+    [
+        ("POST /webhook_endpoints", {"url": "http://localhost/", "secret": "whsec_c2hvcnQ="}),
+        ("POST /accounts", {"test_key": "test_0123456789-abcdef"}),
+    ],
+)
+async def test_a_message_does_not_repeat_a_secret(emulator: World, line: str, body: Any) -> None:
+    method, path = line.split(" ")
+    response = await emulator.control(method, path, body)
+    assert response.status_code == 400
+    assert "c2hv" not in response.text
+    assert "0123456789" not in response.text
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b" ", "The request body is empty; send a JSON object."),
+        (b'{"to": "\\ud800"}', "A string in the request body has half of a surrogate pair"),
+    ],
+)
+async def test_a_body_that_is_no_json_has_its_own_message(
+    emulator: World, content: bytes, expected: str
+) -> None:
+    response = await emulator.api.post(
+        "/_emulator/clock/advance", content=content, headers={"Content-Type": "application/json"}
+    )
+    assert response.json()["error"]["code"] == "invalid_json"
+    assert response.json()["error"]["message"].startswith(expected)
