@@ -119,6 +119,20 @@ async def test_json_means_what_it_says_where_yaml_would_read_something_else(
     assert await reason(emulator, metadata={"note": "a b"}) is None
 
 
+@pytest.mark.parametrize(
+    "character",
+    list("\t\x7f\x80\x84\x85\x86\x9f\xa0\u2028\u2029\ufeff\ufffe\uffff"),
+)
+async def test_json_text_keeps_a_character_that_yaml_reads_in_another_way(
+    emulator: World, character: str
+) -> None:
+    text = f"before {character} after"
+    body = json.dumps({"description": text, "outcomes": []}, ensure_ascii=character < " ")
+    assert (await put(emulator, "strange", body, kind="application/json")).status_code == 201
+    shown = (await emulator.control("GET", "/scenarios/strange")).json()
+    assert shown["description"] == text
+
+
 async def test_put_and_delete_at_once_are_each_answered_as_they_went(emulator: World) -> None:
     for _ in range(20):
         answers = await asyncio.gather(
