@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -265,6 +267,28 @@ async def test_all_of_it_outlives_the_program_with_a_database(tmp_path: Path) ->
         assert [await reason(again), await reason(again)] == ["wrong_pin", None]
         assert (await again.api.get("/v1/payments", headers=headers())).status_code == 429
         assert (await again.api.get("/v1/payments", headers=headers())).status_code == 200
+
+
+async def test_a_stored_scenario_or_fault_that_cannot_be_read_leaves_the_others_in_use(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A newer version wrote a key that this version does not know."""
+    database = str(tmp_path / "newer.sqlite")
+    async with world(database=database) as emulator:
+        await put(emulator, "mine", FAILS % "wrong_pin")
+        await put(emulator, "newer", FAILS % "timeout")
+        for status in (429, 500):
+            fault = {"when": {"request": "list_payments"}, "then": {"status": status}}
+            await emulator.control("POST", "/faults", fault)
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("UPDATE scenarios SET source = 'later: 1' WHERE name = 'newer'")
+        connection.execute("UPDATE faults SET source = '{\"later\": 1}' WHERE number = 2")
+    async with world(database=database) as again:
+        assert "newer" not in await names(again)
+        assert await reason(again) == "wrong_pin"
+        assert (await again.api.get("/v1/payments", headers=headers())).status_code == 429
+    assert "a stored scenario cannot be read: newer:1:1" in caplog.text
+    assert "a stored fault cannot be read" in caplog.text
 
 
 async def test_one_put_on_a_payment_is_stronger_than_all_others_and_need_not_be_on(

@@ -9,7 +9,7 @@ from emulator.domain.clock_spec import parse_clock
 from emulator.domain.instants import format_instant
 from emulator.settings import Settings
 from tests.depth import usually
-from tests.engine.observing import observed
+from tests.engine.observing import breathe, observed
 from tests.engine.telling import TIMES_OUT, Told, attempts_in, register, telling
 from tests.webhooks.receiver import NEVER, Received, Reply, receiving, replies
 from tests.world import START, START_MS, World, world
@@ -257,6 +257,16 @@ async def test_an_advance_stops_after_a_minute_of_real_time_and_the_next_one_goe
         effects = [*stopped["effects"], *went_on["effects"]]
         assert [effect["at"] for effect in effects] == instants(DEFAULT_MS)[1:]
         assert [effect["error"] is None for effect in effects] == [False, False, False, True]
+
+
+async def test_an_advance_that_waits_a_minute_for_an_earlier_attempt_is_not_settled() -> None:
+    async with telling(lambda _: NEVER) as told:
+        await told.emulator.create()
+        await told.receiver.wait_for(1)
+        advancing = asyncio.create_task(told.emulator.advance(0))
+        await breathe(told.emulator)
+        told.emulator.wall.move(60_000)
+        assert (await advancing)["settled"] is False
 
 
 async def test_what_a_stopped_advance_left_at_its_instant_is_an_effect_of_the_next_one() -> None:
