@@ -10,6 +10,7 @@ from emulator.domain.instants import format_instant
 from emulator.settings import Settings
 from tests.depth import usually
 from tests.engine.observing import breathe, observed
+from tests.engine.saving import connection
 from tests.engine.telling import TIMES_OUT, Told, attempts_in, register, telling
 from tests.webhooks.receiver import NEVER, Received, Reply, receiving, replies
 from tests.world import START, START_MS, World, world
@@ -292,6 +293,29 @@ async def test_what_a_stopped_advance_left_at_its_instant_is_an_effect_of_the_ne
             if effect["type"] == "payment.expired"
         ]
         assert expired == [expiring["id"]]
+
+
+async def test_the_effects_of_a_failed_advance_are_returned_by_the_next_one_each_once() -> None:
+    async with telling() as told:
+        early = await told.emulator.create(expires_in=1)
+        late = await told.emulator.create(expires_in=2)
+        await told.settle()
+        database = connection(told.emulator)
+        database.execute(
+            "CREATE TEMP TRIGGER full BEFORE UPDATE ON accounts"
+            f" WHEN (SELECT status FROM payments WHERE id = '{late['id']}') <> 'pending'"
+            " BEGIN SELECT raise(ABORT, 'full'); END"
+        )
+        body = {"seconds": 10}
+        assert (await told.emulator.control("POST", "/clock/advance", body)).status_code == 500
+        database.execute("DROP TRIGGER full")
+        effects = await told.advance(10)
+    assert [(effect["payment"], effect["type"]) for effect in effects] == [
+        (early["id"], "payment.expired"),
+        (early["id"], "webhook.attempt"),
+        (late["id"], "payment.expired"),
+        (late["id"], "webhook.attempt"),
+    ]
 
 
 async def test_a_clock_that_could_not_be_set_as_far_as_asked_says_so() -> None:
