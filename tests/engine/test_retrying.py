@@ -102,6 +102,27 @@ async def test_retry_after_is_honoured(status: int) -> None:
         assert effect["delivery_status"] == "succeeded"
 
 
+async def test_an_attempt_that_the_database_cannot_store_is_stored_later_and_not_sent_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with telling() as told:
+        database = connection(told.emulator)
+        database.execute(
+            "CREATE TEMP TRIGGER full BEFORE INSERT ON attempts"
+            " BEGIN SELECT raise(ABORT, 'full'); END"
+        )
+        await told.emulator.create()
+        await told.receiver.wait_for(1)
+        while "an attempt could not be written down" not in caplog.text:
+            await breathe(told.emulator)
+        database.execute("DROP TRIGGER full")
+        told.emulator.wall.move(SECOND)
+        await told.settle()
+        [delivery] = await told.deliveries()
+        assert delivery["status"] == "succeeded"
+        assert len(delivery["attempts"]) == len(told.receiver.received) == 1
+
+
 async def test_an_endpoint_that_is_gone_is_disabled_and_nothing_more_is_sent_to_it() -> None:
     async with telling(replies(Reply(status=500), Reply(status=410))) as told:
         first = await told.emulator.create()
@@ -303,7 +324,7 @@ async def test_the_effects_of_a_failed_advance_are_returned_by_the_next_one_each
         database = connection(told.emulator)
         database.execute(
             "CREATE TEMP TRIGGER full BEFORE UPDATE ON accounts"
-            f" WHEN (SELECT status FROM payments WHERE id = '{late['id']}') <> 'pending'"
+            " WHEN (SELECT count(*) FROM payments WHERE status = 'expired') = 2"
             " BEGIN SELECT raise(ABORT, 'full'); END"
         )
         body = {"seconds": 10}
