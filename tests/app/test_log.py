@@ -1,12 +1,14 @@
 """The log: a line a request, and nobody who has to read it."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from emulator.app.log import LogStream
 from tests.cli.processes import (
     REPOSITORY,
     answers,
@@ -81,3 +83,18 @@ def test_a_server_without_a_standard_error_has_no_log(tmp_path: Path) -> None:
         assert server.stop() == 0
     assert server.stderr == ""
     assert (tmp_path / "db").stat().st_size > 0
+
+
+def test_the_log_counts_the_lines_that_it_drops_while_the_pipe_is_full() -> None:
+    reading, writing = os.pipe()
+    stream = LogStream(writing)
+    kept = ["x" * 100_000 + "\n", "y" * 5_000_000 + "\n"]
+    for text in [*kept, "dropped\n", "dropped, too\n"]:
+        stream.write(text)
+    expected = "".join(kept) + "(2 lines of the log were lost: nobody read them)\n"
+    with os.fdopen(reading, encoding="utf-8") as pipe:
+        assert pipe.read(len(expected)) == expected
+        stream.write("kept again\n")
+        assert pipe.readline() == "kept again\n"
+    stream.close()
+    os.close(writing)

@@ -40,6 +40,16 @@ async def test_a_bank_page_can_be_left_and_reopened(emulator: World) -> None:
     assert page.refresh == f"0;url={SUCCESS_URL}"
 
 
+async def test_the_bank_page_redirects_to_the_present_state_when_no_bank_waits(
+    emulator: World,
+) -> None:
+    visitor = await customer(emulator)
+    assert (await visitor.open("/bank")).name == "choose"
+    bank = await visitor.pay("bank_transfer", bank="walia_test")
+    await visitor.submit(bank.form("answer-form"), bank, answer="approve")
+    assert (await visitor.open("/bank")).refresh == f"0;url={SUCCESS_URL}"
+
+
 async def test_an_answer_that_comes_second_shows_the_present_state(emulator: World) -> None:
     visitor = await customer(emulator)
     bank = await visitor.pay("bank_transfer", bank="walia_test")

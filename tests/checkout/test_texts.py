@@ -148,6 +148,12 @@ async def test_the_address_decides_before_the_browser(emulator: World) -> None:
         assert page.all("html")[0].attributes["lang"] == language
 
 
+async def test_only_the_accept_language_header_chooses_the_language(emulator: World) -> None:
+    visitor = await customer(emulator)
+    page = await visitor.open(headers={"accept": "am", "x-language": "am"})
+    assert page.all("html")[0].attributes["lang"] == "en"
+
+
 async def test_a_chosen_language_stays_to_the_end(emulator: World) -> None:
     visitor = await customer(emulator, amount=123_450)
     page = await visitor.open("?lang=am")

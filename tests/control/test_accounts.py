@@ -1,11 +1,13 @@
 """Accounts as they come and go."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from emulator.domain.accounts import is_well_formed_key
+from emulator.storage.migrations import UnusableDatabase
 from tests.control import refusal
 from tests.world import OTHER_TEST_KEY, START, TEST_KEY, World, headers, world
 
@@ -73,6 +75,15 @@ async def test_two_accounts_cannot_share_a_key(emulator: World) -> None:
     response = await emulator.control("POST", "/accounts", {"live_key": "live_demo_key"})
     assert refusal(response) == (400, "invalid_live_key", "live_key")
     assert await account_ids(emulator) == ["acct_other", "acct_demo"]
+
+
+async def test_the_first_account_cannot_take_the_key_of_a_stored_account(tmp_path: Path) -> None:
+    database = str(tmp_path / "state.sqlite")
+    async with world(database=database) as emulator:
+        await created(emulator, test_key="test_taken")
+    with pytest.raises(UnusableDatabase, match="another account of the database has the key"):
+        async with world(database=database, test_key="test_taken"):
+            pass
 
 
 async def test_of_concurrent_requests_for_one_key_one_gets_it(emulator: World) -> None:

@@ -91,6 +91,15 @@ async def test_deliveries_are_listed_newest_first_and_can_be_chosen() -> None:
             assert response.json() == delivery
 
 
+async def test_a_long_list_has_each_delivery_once_and_in_order() -> None:
+    """The list is read in parts of fifty and written in parts of twenty."""
+    async with telling() as told:
+        payments = [await told.emulator.create() for _ in range(61)]
+        await told.settle()
+        listed = await told.deliveries()
+    assert [delivery["payment"] for delivery in listed] == [payment["id"] for payment in payments]
+
+
 @pytest.mark.parametrize(
     ("query", "code"),
     [("payment=pay_1", "payment_not_found"), ("endpoint=we_1", "webhook_endpoint_not_found")],

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +119,20 @@ async def test_json_means_what_it_says_where_yaml_would_read_something_else(
     assert shown["outcomes"] == [rule]
     assert await reason(emulator, metadata={"note": strange}) == "wrong_pin"
     assert await reason(emulator, metadata={"note": "a b"}) is None
+
+
+@pytest.mark.parametrize(
+    "character",
+    list("\t\x7f\x80\x84\x85\x86\x9f\xa0\u2028\u2029\ufeff\ufffe\uffff"),
+)
+async def test_json_text_keeps_a_character_that_yaml_reads_in_another_way(
+    emulator: World, character: str
+) -> None:
+    text = f"before {character} after"
+    body = json.dumps({"description": text, "outcomes": []}, ensure_ascii=character < " ")
+    assert (await put(emulator, "strange", body, kind="application/json")).status_code == 201
+    shown = (await emulator.control("GET", "/scenarios/strange")).json()
+    assert shown["description"] == text
 
 
 async def test_put_and_delete_at_once_are_each_answered_as_they_went(emulator: World) -> None:
@@ -251,6 +267,28 @@ async def test_all_of_it_outlives_the_program_with_a_database(tmp_path: Path) ->
         assert [await reason(again), await reason(again)] == ["wrong_pin", None]
         assert (await again.api.get("/v1/payments", headers=headers())).status_code == 429
         assert (await again.api.get("/v1/payments", headers=headers())).status_code == 200
+
+
+async def test_a_stored_scenario_or_fault_that_cannot_be_read_leaves_the_others_in_use(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A newer version wrote a key that this version does not know."""
+    database = str(tmp_path / "newer.sqlite")
+    async with world(database=database) as emulator:
+        await put(emulator, "mine", FAILS % "wrong_pin")
+        await put(emulator, "newer", FAILS % "timeout")
+        for status in (429, 500):
+            fault = {"when": {"request": "list_payments"}, "then": {"status": status}}
+            await emulator.control("POST", "/faults", fault)
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("UPDATE scenarios SET source = 'later: 1' WHERE name = 'newer'")
+        connection.execute("UPDATE faults SET source = '{\"later\": 1}' WHERE number = 2")
+    async with world(database=database) as again:
+        assert "newer" not in await names(again)
+        assert await reason(again) == "wrong_pin"
+        assert (await again.api.get("/v1/payments", headers=headers())).status_code == 429
+    assert "a stored scenario cannot be read: newer:1:1" in caplog.text
+    assert "a stored fault cannot be read" in caplog.text
 
 
 async def test_one_put_on_a_payment_is_stronger_than_all_others_and_need_not_be_on(

@@ -9,7 +9,8 @@ from emulator.domain.clock_spec import parse_clock
 from emulator.domain.instants import format_instant
 from emulator.settings import Settings
 from tests.depth import usually
-from tests.engine.observing import observed
+from tests.engine.observing import breathe, observed
+from tests.engine.saving import connection
 from tests.engine.telling import TIMES_OUT, Told, attempts_in, register, telling
 from tests.webhooks.receiver import NEVER, Received, Reply, receiving, replies
 from tests.world import START, START_MS, World, world
@@ -99,6 +100,27 @@ async def test_retry_after_is_honoured(status: int) -> None:
         assert await told.advance(119.999) == []
         [effect] = await told.advance(0.001)
         assert effect["delivery_status"] == "succeeded"
+
+
+async def test_an_attempt_that_the_database_cannot_store_is_stored_later_and_not_sent_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with telling() as told:
+        database = connection(told.emulator)
+        database.execute(
+            "CREATE TEMP TRIGGER full BEFORE INSERT ON attempts"
+            " BEGIN SELECT raise(ABORT, 'full'); END"
+        )
+        await told.emulator.create()
+        await told.receiver.wait_for(1)
+        while "an attempt could not be written down" not in caplog.text:
+            await breathe(told.emulator)
+        database.execute("DROP TRIGGER full")
+        told.emulator.wall.move(SECOND)
+        await told.settle()
+        [delivery] = await told.deliveries()
+        assert delivery["status"] == "succeeded"
+        assert len(delivery["attempts"]) == len(told.receiver.received) == 1
 
 
 async def test_an_endpoint_that_is_gone_is_disabled_and_nothing_more_is_sent_to_it() -> None:
@@ -259,6 +281,16 @@ async def test_an_advance_stops_after_a_minute_of_real_time_and_the_next_one_goe
         assert [effect["error"] is None for effect in effects] == [False, False, False, True]
 
 
+async def test_an_advance_that_waits_a_minute_for_an_earlier_attempt_is_not_settled() -> None:
+    async with telling(lambda _: NEVER) as told:
+        await told.emulator.create()
+        await told.receiver.wait_for(1)
+        advancing = asyncio.create_task(told.emulator.advance(0))
+        await breathe(told.emulator)
+        told.emulator.wall.move(60_000)
+        assert (await advancing)["settled"] is False
+
+
 async def test_what_a_stopped_advance_left_at_its_instant_is_an_effect_of_the_next_one() -> None:
     async with telling(replies(Reply(status=500), Reply(), NEVER)) as told:
         emulator = told.emulator
@@ -282,6 +314,29 @@ async def test_what_a_stopped_advance_left_at_its_instant_is_an_effect_of_the_ne
             if effect["type"] == "payment.expired"
         ]
         assert expired == [expiring["id"]]
+
+
+async def test_the_effects_of_a_failed_advance_are_returned_by_the_next_one_each_once() -> None:
+    async with telling() as told:
+        early = await told.emulator.create(expires_in=1)
+        late = await told.emulator.create(expires_in=2)
+        await told.settle()
+        database = connection(told.emulator)
+        database.execute(
+            "CREATE TEMP TRIGGER full BEFORE UPDATE ON accounts"
+            " WHEN (SELECT count(*) FROM payments WHERE status = 'expired') = 2"
+            " BEGIN SELECT raise(ABORT, 'full'); END"
+        )
+        body = {"seconds": 10}
+        assert (await told.emulator.control("POST", "/clock/advance", body)).status_code == 500
+        database.execute("DROP TRIGGER full")
+        effects = await told.advance(10)
+    assert [(effect["payment"], effect["type"]) for effect in effects] == [
+        (early["id"], "payment.expired"),
+        (early["id"], "webhook.attempt"),
+        (late["id"], "payment.expired"),
+        (late["id"], "webhook.attempt"),
+    ]
 
 
 async def test_a_clock_that_could_not_be_set_as_far_as_asked_says_so() -> None:

@@ -1,10 +1,12 @@
 """What is due is settled before any read, so that no two reads disagree (design 5)."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, headers
+from emulator.domain.clock_spec import parse_clock
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, headers, world
 
 DUE = [
     pytest.param(1800, None, "pending", "expired", id="expiry"),
@@ -183,3 +185,19 @@ async def test_no_payment_takes_another_ones_expiry_away(emulator: World) -> Non
     await emulator.control("POST", path, {"status": "completed"})
     await emulator.advance(1800)
     assert (await emulator.retrieve(second))["status"] == "expired"
+
+
+async def test_a_clock_does_not_go_back_when_the_machine_is_set_back_between_two_runs(
+    tmp_path: Path,
+) -> None:
+    database = str(tmp_path / "state.sqlite")
+    async with world(database=database, clock=parse_clock("real")) as emulator:
+        emulator.wall.move(3_600_000)
+        payment = await emulator.create()
+    async with world(database=database, clock=parse_clock("real")) as again:
+        clock = (await again.control("GET", "/clock")).json()
+        assert clock["now"] == payment["created_at"]
+        assert clock["frozen"] is False
+        later = await again.create()
+        listed = (await again.api.get("/v1/payments", headers=headers())).json()["data"]
+    assert [one["id"] for one in listed] == [later["id"], payment["id"]]

@@ -89,6 +89,14 @@ def test_a_file_that_is_not_utf_8_names_the_byte_and_its_place(tmp_path: Path) -
     ]
 
 
+def test_a_line_break_at_the_start_of_a_file_counts_as_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "latin.yaml"
+    file.write_bytes(b"\nname: \xe9\n")
+    assert problem_lines([file]) == [
+        f"{file}:2:7: the file must be UTF-8, which the byte 0xe9 here is not"
+    ]
+
+
 def test_a_file_that_is_too_large_is_not_read_whole(tmp_path: Path) -> None:
     file = tmp_path / "large.yaml"
     file.write_text("#" * (256 * 1024 - 1) + "ሀ" * 100_000, encoding="utf-8")

@@ -160,6 +160,15 @@ def test_whatever_is_off_at_start_is_a_teaching_file(shipped: tuple[Scenario, ..
     assert off == TEACHING
 
 
+async def test_the_files_that_are_off_come_before_those_that_are_on_each_in_order_of_name(
+    emulator: World,
+) -> None:
+    listed = (await emulator.control("GET", "/scenarios")).json()["data"]
+    shown = [(scenario["enabled"], scenario["name"]) for scenario in listed]
+    assert shown == sorted(shown)
+    assert len(shown) == len(FILES)
+
+
 @pytest.mark.parametrize("name", TEACHING)
 async def test_a_call_switches_a_teaching_file_on_as_its_comment_says(
     name: str, emulator: World

@@ -351,6 +351,36 @@ async def test_who_sends_may_be_cancelled_and_the_connection_goes(sender: Sender
     assert not others_than_this_test()
 
 
+async def test_the_connection_closes_when_the_tls_handshake_times_out(
+    sender: Sender, wall: ManualWall
+) -> None:
+    is_greeted, has_ended = asyncio.Event(), asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(1)
+        is_greeted.set()
+        await reader.read()
+        has_ended.set()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server, asyncio.timeout(60):
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        sending = asyncio.create_task(sender.send(webhook(url)))
+        await is_greeted.wait()
+        wall.move(TIMEOUT_MS)
+        assert (await sending).error == "timed out after 15 s in the TLS handshake"
+        await has_ended.wait()
+
+
+async def test_closing_the_sender_closes_the_connection_of_an_attempt(sender: Sender) -> None:
+    async with receiving(lambda _: NEVER) as receiver:
+        sending = asyncio.create_task(sender.send(webhook(receiver.url)))
+        await receiver.wait_for(1)
+        await sender.close()
+        await receiver.drained()
+        assert (await sending).error is not None
+
+
 async def test_cancelling_the_first_sender_leaves_the_others_their_start(sender: Sender) -> None:
     async with receiving() as receiver:
         sendings = [asyncio.create_task(sender.send(webhook(receiver.url))) for _ in range(3)]
