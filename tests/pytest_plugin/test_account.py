@@ -184,15 +184,15 @@ def test_a_method_can_be_named(payments_account: PaymentsAccount) -> None:
     [
         (
             {"phone": "0900000001", "bank": "walia_test"},
-            "invalid_bank: telebirr takes a phone, not a bank.",
+            'invalid_bank: telebirr takes a phone, not a bank (got "walia_test").',
         ),
         (
             {"phone": "0700000001", "bank": "walia_test"},
-            "invalid_bank: mpesa takes a phone, not a bank.",
+            'invalid_bank: mpesa takes a phone, not a bank (got "walia_test").',
         ),
         (
             {"phone": "0900000001", "bank": "walia_test", "method": "bank_transfer"},
-            "invalid_phone: A bank transfer takes a bank, not a phone.",
+            'invalid_phone: A bank transfer takes a bank, not a phone (got "0900000001").',
         ),
         ({"method": "bank_transfer"}, "missing_parameter: The parameter 'bank' is required."),
         ({"method": ""}, "invalid_method: "),
