@@ -146,6 +146,7 @@ def _gateway(
             wall=wall,
         ),
         control=Lazily(lambda: _control(settings, engine, checkout)),
+        dashboard=Lazily(lambda: _dashboard(settings, engine, checkout)),
         checkout=Lazily(lambda: _checkout(settings, engine, checkout)),
         checkout_port=checkout_port,
         log=log,
@@ -167,6 +168,19 @@ def _control(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> A
         calls=Calls(engine.directory, bearer_key, read_optional_object, read_source),
         checkout=checkout,
         documents=documents(settings.methods),
+    )
+    return Guard(app, HostGuard(settings, checkout))
+
+
+def _dashboard(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
+    from emulator.app.guard import Guard, HostGuard
+    from emulator.dashboard.start import build
+
+    app = build(
+        templates=data_directory("templates"),
+        checkout_base=lambda: checkout.base,
+        scenarios=lambda: engine.directory.first.rules.scenarios,
+        methods=settings.methods,
     )
     return Guard(app, HostGuard(settings, checkout))
 

@@ -26,6 +26,8 @@ from emulator.domain.instants import format_instant
 from emulator.storage.database import DatabaseLost
 
 HEALTH = "/_emulator/health"
+# What people open, and what their browsers request on their own.
+PAGES = frozenset({"/", "/_emulator", "/_emulator/", "/favicon.ico"})
 
 _JSON: Header = (b"content-type", b"application/json")
 
@@ -120,6 +122,7 @@ class Gateway:
         *,
         api: PaymentsApi,
         control: ASGIApp,
+        dashboard: ASGIApp,
         checkout: ASGIApp,
         checkout_port: int,
         log: RequestLog,
@@ -127,6 +130,7 @@ class Gateway:
     ) -> None:
         self._api = api
         self._control = control
+        self._dashboard = dashboard
         self._checkout = checkout
         self._checkout_port = checkout_port
         self._log = log
@@ -179,7 +183,9 @@ class Gateway:
             status, word = (200, b"ok") if self.is_ready else (503, b"unavailable")
             body = b'{"status":"%s","version":"%s"}' % (word, __version__.encode())
             await _answer(send, status, body)
-        elif path == "/_emulator" or path.startswith("/_emulator/"):
+        elif path in PAGES and method in ("GET", "HEAD"):
+            await self._dashboard(scope, receive, send)
+        elif path.startswith("/_emulator/"):
             await self._control(scope, receive, send)
         else:
             raise UnknownRoute(method, path)

@@ -1,12 +1,12 @@
 """Who may reach what is not the contract: programs on this machine, not web pages."""
 
 from emulator.api.exchange import ASGIApp, Receive, Scope, Send
+from emulator.app.gateway import PAGES
 from emulator.domain.errors import ForbiddenOrigin
 from emulator.domain.hosts import authority, is_ip_literal, is_local_name, split_host
 from emulator.engine.payments import CheckoutAddress
 from emulator.settings import Settings
 
-PAGES = frozenset({"/_emulator", "/_emulator/"})
 LONGEST_SHOWN_HOST = 253
 
 _GUARDED = frozenset({b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest"})

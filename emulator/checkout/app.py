@@ -30,6 +30,7 @@ Endpoint = Callable[[Request, str], Awaitable[Response]]
 CheckHost = Callable[[Scope], object]
 
 STATUS = "status"
+ICON = "/favicon.ico"
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self';"
@@ -125,6 +126,8 @@ class CheckoutApp:
             file = self._assets.response(match["name"])
             if file is not None:
                 return file
+        elif method == "GET" and path == ICON:
+            return self._assets.icon()
         raise UnknownRoute(request.method, path)
 
 

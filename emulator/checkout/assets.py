@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 DIRECTORY = "static"
 FOREVER = "public, max-age=31536000, immutable"
+FOR_A_DAY = "public, max-age=86400"
 
 _MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -44,6 +45,12 @@ class Assets:
             return None
         content, media_type = self._files[name]
         headers = {"Cache-Control": FOREVER, "Content-Type": media_type}
+        return Response(content, headers=headers)
+
+    def icon(self) -> Response:
+        """The icon under a name that every browser requests, and that never changes."""
+        content, media_type = self._files[self._names["icon.svg"]]
+        headers = {"Cache-Control": FOR_A_DAY, "Content-Type": media_type}
         return Response(content, headers=headers)
 
     def _stylesheet(self, path: Path) -> bytes:

@@ -4,11 +4,10 @@ from collections.abc import Iterable
 
 from emulator import __version__
 from emulator.app.composition import Running
-from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY, Mode, mask_key
-from emulator.domain.durations import UNIT_MS
+from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY, mask_key
 from emulator.domain.instants import format_instant
-from emulator.domain.outcomes import Handset, Outcome, Step
 from emulator.engine.accounts import Account
+from emulator.scenarios.designated_numbers import designated_numbers, duration_text
 from emulator.scenarios.values import Scenario
 from emulator.settings import IN_MEMORY, Settings
 
@@ -48,7 +47,8 @@ def _addresses(running: Running) -> list[Line]:
     return [
         ("API", api),
         ("Checkout", f"{public}  (listens at {checkout})" if public else checkout),
-        ("Control", f"{api}/_emulator/  (JSON; no dashboard yet)"),
+        ("Control API", f"{api}/_emulator"),
+        ("Open", f"{api}/  in a browser"),
     ]
 
 
@@ -66,52 +66,24 @@ def _shown(key: str) -> str:
 
 def _test_numbers(scenarios: Iterable[Scenario], settings: Settings) -> list[str]:
     """A line for each outcome, with the number of each method that has it."""
-    numbers = _numbers(scenarios)
-    methods = [method for method in settings.methods if method in numbers]
-    outcomes = list(dict.fromkeys(outcome for method in methods for outcome in numbers[method]))
-    if not outcomes:
+    numbers = designated_numbers(scenarios, settings.methods)
+    if not numbers:
         return []
-    width = max(map(len, outcomes))
+    methods = [
+        method
+        for method in settings.methods
+        if any(method in phones for phones in numbers.values())
+    ]
+    width = max(map(len, numbers))
     head = "  ".join(f"{method:<13}" for method in methods)
     return [
         f"  {'Test numbers':<{width + 2}}  {head}".rstrip(),
         *(
             f"    {outcome:<{width}}  "
-            + "  ".join(f"{numbers[method].get(outcome, ''):<13}" for method in methods).rstrip()
-            for outcome in outcomes
+            + "  ".join(f"{phones.get(method, ''):<13}" for method in methods).rstrip()
+            for outcome, phones in numbers.items()
         ),
     ]
-
-
-def _numbers(scenarios: Iterable[Scenario]) -> dict[str, dict[str, str]]:
-    """By method, then by outcome, the test mode's number that leads to it."""
-    numbers: dict[str, dict[str, str]] = {}
-    for scenario in scenarios:
-        for rule in scenario.outcomes if scenario.enabled else ():
-            when = rule.when
-            if when.mode is Mode.TEST and when.method and when.phone:
-                numbers.setdefault(when.method, {}).setdefault(_told(rule.then), when.phone)
-    return numbers
-
-
-def _told(outcome: Outcome) -> str:
-    if isinstance(outcome, Handset):
-        return "the handset asks"
-    return ", then ".join(map(_step, outcome.steps)) or "stays in processing"
-
-
-def _step(step: Step) -> str:
-    reason = f": {step.reason}" if step.reason else ""
-    after = f" after {_duration(step.after_ms)}" if step.after_ms else ""
-    return f"{step.status}{after}{reason}"
-
-
-def _duration(length_ms: int) -> str:
-    """A span of time as a scenario file has it, in the largest unit that goes into it."""
-    unit = max(
-        (unit for unit in UNIT_MS if length_ms % UNIT_MS[unit] == 0), key=lambda unit: UNIT_MS[unit]
-    )
-    return f"{length_ms // UNIT_MS[unit]}{unit}"
 
 
 def _state(account: Account, settings: Settings) -> list[Line]:
@@ -156,7 +128,8 @@ def _switched_on(settings: Settings) -> list[Line]:
         (
             "Rate limit",
             limit
-            and f"{limit.requests} requests in {_duration(limit.period_ms)}, per account and mode",
+            and f"{limit.requests} requests in {duration_text(limit.period_ms)},"
+            " per account and mode",
             limit,
         ),
     ]

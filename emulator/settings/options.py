@@ -94,7 +94,7 @@ OPTIONS = (
         parse=parsing.parse_port,
         expected=_PORT,
         metavar="PORT",
-        help="Port of the API and the dashboard; 0 is any free port.",
+        help="Port of the API and the control API; 0 is any free port.",
     ),
     Option(
         name="checkout-port",
@@ -203,7 +203,7 @@ OPTIONS = (
         parse=parsing.parse_allowed_host,
         expected="a host name without scheme and port",
         metavar="HOST",
-        help="Further host names under which the control API and the dashboard may be reached; "
+        help="Further host names under which the control API may be reached; "
         "repeatable or comma-separated.",
     ),
     Option(

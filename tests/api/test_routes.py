@@ -54,7 +54,7 @@ async def test_an_unknown_path_is_no_route(emulator: World, path: str) -> None:
     assert refusal(await get(emulator, path)) == NO_ROUTE
 
 
-@pytest.mark.parametrize("path", ["/", "/v2/payments", "/v1x", "/favicon.ico", "/_emulatorx"])
+@pytest.mark.parametrize("path", ["/v2/payments", "/v1x", "/favicon.svg", "/_emulatorx"])
 async def test_outside_of_the_contract_and_of_our_own_there_is_nothing(
     emulator: World, path: str
 ) -> None:

@@ -311,7 +311,7 @@ async def test_an_unknown_route_or_verb_is_404_for_people_and_for_programs(
 @pytest.mark.parametrize(
     "path",
     [
-        *("/", "//", "/c", "/c/", "/c/token/nothing", "/favicon.ico", "/robots.txt"),
+        *("/", "//", "/c", "/c/", "/c/token/nothing", "/robots.txt"),
         *("/static/", "/static/none.css", "/v1/payments", "/_emulator", "/_emulator/health"),
     ],
 )

@@ -27,7 +27,8 @@ ETB payments emulator 0.1.0
 
   API         http://127.0.0.1:{server.api_port}
   Checkout    http://127.0.0.1:{server.checkout_port}
-  Control     http://127.0.0.1:{server.api_port}/_emulator/  (JSON; no dashboard yet)
+  Control API http://127.0.0.1:{server.api_port}/_emulator
+  Open        http://127.0.0.1:{server.api_port}/  in a browser
 
   Test key    test_demo_key
   Live key    live_demo_key  (its payments are simulated, too)

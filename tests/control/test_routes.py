@@ -9,7 +9,7 @@ from tests.world import World
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("GET", ""),
+        ("POST", ""),
         ("GET", "/nothing"),
         ("GET", "/accounts/"),
         ("GET", "/clock/"),

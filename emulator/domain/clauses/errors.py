@@ -116,7 +116,8 @@ CLAUSES = (
     Clause(
         number="7.13",
         says="The full list of `error.code` values, beyond `invalid_amount`: not shown",
-        here="A code for each kind of refusal, such as `missing_parameter`; the README lists them",
+        here="A code for each kind of refusal, such as `missing_parameter`;"
+        " docs/reference/error-codes.md lists them",
         basis=Basis.ASSUMED,
         tests=(_EACH_CODE, f"{_CODES}test_no_code_is_left_out"),
     ),

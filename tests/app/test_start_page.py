@@ -1,0 +1,95 @@
+"""`GET /` and `GET /_emulator/`: a page for people, an index for programs (design, section 11)."""
+
+import re
+
+import pytest
+
+from tests.world import TEST_KEY, World, world
+
+PATHS = ["/", "/_emulator", "/_emulator/"]
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("accept", ["*/*", "application/json", None])
+async def test_a_program_gets_the_addresses(emulator: World, path: str, accept: str | None) -> None:
+    response = await emulator.api.get(path, headers={} if accept is None else {"Accept": accept})
+    assert response.status_code == 200
+    assert response.json() == {
+        "name": "etb-payments-emulator",
+        "version": "0.1.0",
+        "api": "http://127.0.0.1:8080/v1",
+        "checkout": "http://127.0.0.1:8081",
+        "control": "http://127.0.0.1:8080/_emulator",
+        "health": "http://127.0.0.1:8080/_emulator/health",
+        "openapi": "http://127.0.0.1:8080/_emulator/openapi",
+    }
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_browser_gets_a_page_that_leads_to_the_first_payment(
+    emulator: World, path: str
+) -> None:
+    response = await emulator.api.get(path, headers=BROWSER)
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith("text/html")
+    assert response.headers["cache-control"] == "no-store"
+    assert "http://127.0.0.1:8080/v1" in response.text
+    assert "+251900000002" in response.text
+    assert TEST_KEY not in response.text
+
+
+async def test_every_link_of_the_page_leads_somewhere(emulator: World) -> None:
+    page = (await emulator.api.get("/", headers=BROWSER)).text
+    links = re.findall(r'href="([^"]+)"', page)
+    assert len(links) >= 6
+    for link in links:
+        assert (await emulator.api.get(link)).status_code == 200, link
+
+
+async def test_the_addresses_are_those_under_which_the_client_came() -> None:
+    async with world(checkout_url="https://pay.test") as emulator:
+        response = await emulator.api.get("/", headers={"Host": "emulator:9000"})
+        assert response.json()["api"] == "http://emulator:9000/v1"
+        assert response.json()["checkout"] == "https://pay.test"
+
+
+async def test_both_listeners_have_an_icon(emulator: World) -> None:
+    for client in (emulator.api, emulator.pages):
+        response = await client.get("/favicon.ico")
+        assert response.status_code == 200
+        assert response.headers["content-type"] == "image/svg+xml"
+        assert response.content.startswith(b"<svg")
+
+
+@pytest.mark.parametrize("path", [*PATHS, "/favicon.ico"])
+async def test_a_foreign_host_is_refused(emulator: World, path: str) -> None:
+    response = await emulator.api.get(path, headers={"Host": "shop.example"})
+    assert response.status_code == 403
+    assert response.json()["error"]["code"] == "forbidden_origin"
+
+
+async def test_a_link_on_another_site_leads_to_the_page(emulator: World) -> None:
+    navigation = {
+        "Sec-Fetch-Site": "cross-site",
+        "Sec-Fetch-Mode": "navigate",
+        "Sec-Fetch-Dest": "document",
+    }
+    response = await emulator.api.get("/", headers={**BROWSER, **navigation})
+    assert response.status_code == 200
+    script = {**navigation, "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
+    assert (await emulator.api.get("/", headers=script)).status_code == 403
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_other_verbs_are_unknown_routes(emulator: World, path: str) -> None:
+    response = await emulator.api.post(path, headers=BROWSER)
+    assert response.status_code == 404
+    assert response.json()["error"]["code"] == "route_not_found"
+
+
+async def test_only_the_methods_of_this_emulator_have_numbers() -> None:
+    async with world(methods=("mpesa",)) as emulator:
+        page = (await emulator.api.get("/", headers=BROWSER)).text
+        assert "+251700000001" in page
+        assert "+251900000001" not in page
