@@ -11,7 +11,7 @@ from emulator.domain.clauses import CLAUSES, SECTIONS, Basis, Clause
 from emulator.scenarios.schema import scenario_schema
 from emulator.settings import OPTIONS
 from tests.api.asking import PARAMS
-from tests.readme.document import REPOSITORY, rows, section
+from tests.docs.document import REPOSITORY, rows, text_of
 
 # Those of the contract that say something. Section 2 as a whole is its parts.
 SECTIONS_OF_THE_CONTRACT = [
@@ -84,7 +84,7 @@ def test_what_the_contract_leaves_open_is_assumed() -> None:
 
 def test_every_knob_can_be_turned() -> None:
     options = {option.flag for option in OPTIONS}
-    calls = {row[0].strip("`") for row in rows(section("Control API").text)}
+    calls = {row[0].strip("`") for row in rows(text_of("docs/reference/control-api.md"))}
     rules = set(scenario_schema()["properties"])
     for clause in CLAUSES:
         assert set(clause.knobs) <= options | calls | rules | PARAMS, clause.number

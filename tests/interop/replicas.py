@@ -1,4 +1,4 @@
-"""Two replicas behind nginx, started as README.md says, on free ports."""
+"""Two replicas behind nginx, started as the documents show them, on free ports."""
 
 import os
 import re
@@ -13,10 +13,10 @@ from pathlib import Path
 import httpx
 
 from tests.cli.processes import Server, ended, free_port, listens, serving, wait_for
-from tests.readme.document import Kind, files, section
+from tests.docs.document import Kind, sections_of, shown_file
 
 LONGEST_ANSWER_S = 60.0
-CHAPTER = "Beyond one process"
+PAGE = "docs/guides/several-processes.md"
 CONFIGURATION = "payments-emulator.conf"
 # What Debian has around it, and a place to write in for whoever runs the tests.
 AROUND = """
@@ -64,8 +64,9 @@ class Balanced:
 @contextmanager
 def balanced(directory: Path, *, has_databases: bool = False) -> Iterator[Balanced]:
     nginx = nginx_program()
-    [block] = [one for one in section(CHAPTER).blocks if one.kind is Kind.REPLICAS]
-    configuration = files()[CONFIGURATION].text
+    blocks = [block for section in sections_of(PAGE) for block in section.blocks]
+    [block] = [block for block in blocks if block.kind is Kind.REPLICAS]
+    configuration = shown_file(CONFIGURATION).text
     ports = {port: str(free_port()) for port in _PORT.findall(block.text + configuration)}
     found = Balanced(ports=ports, logs=directory)
     for number, line in enumerate(block.text.splitlines()):

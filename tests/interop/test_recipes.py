@@ -8,8 +8,8 @@ import pytest
 
 from tests.architecture.dockerfile import of_image
 from tests.cli.processes import serving
-from tests.readme.document import REPOSITORY, Kind
-from tests.readme.recipes import OWN_WORKFLOW, Recipe, own_workflow, recipes
+from tests.docs.document import REPOSITORY, Kind
+from tests.docs.recipes import OWN_WORKFLOW, Recipe, own_workflow, recipes
 from tests.world import TEST_KEY, order
 
 PROGRAMS = Path(sys.executable).parent

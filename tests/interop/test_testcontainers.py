@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.processes import environment
+from tests.docs.document import shown_file
 from tests.interop.engine import Engine, engine
 from tests.interop.node import node_modules
-from tests.readme.document import files
 
 PYTHON_RECIPE = "test_container.py"
 NODE_RECIPE = "container.test.mjs"
@@ -57,7 +57,7 @@ def link(directory: Path, factory: pytest.TempPathFactory, *packages: str) -> No
 
 def write(name: str, directory: Path) -> Path:
     path = directory / name
-    path.write_text(files()[name].text, encoding="utf-8")
+    path.write_text(shown_file(name).text, encoding="utf-8")
     return path
 
 

@@ -7,9 +7,9 @@ import tomllib
 import pytest
 
 from emulator.settings import OPTIONS
-from tests.readme.document import REPOSITORY, command_after
-from tests.readme.live import missing
-from tests.readme.recipes import KINDS, Recipe, own_workflow, recipes
+from tests.docs.document import REPOSITORY, command_after
+from tests.docs.live import missing
+from tests.docs.recipes import KINDS, Recipe, own_workflow, recipes
 
 ALL = [pytest.param(one, id=one.title) for one in [*recipes(), own_workflow()]]
 

@@ -1,13 +1,13 @@
-"""What README.md shows of generated clients is what `tests/interop/sdks` generates and runs."""
+"""What the documents show of generated clients is what `tests/interop/sdks` generates and runs."""
 
 import re
 
 import pytest
 
+from tests.docs.document import text_of
 from tests.interop.sdks.programs import EMULATOR, GENERATE, HERE
-from tests.readme.document import section
 
-CHAPTER = "Your SDK"
+PAGE = "docs/guides/generated-clients.md"
 LANGUAGES = {
     "usage.py": "python",
     "usage.ts": "ts",
@@ -18,9 +18,7 @@ LANGUAGES = {
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(
-        rf"^```{language}\n(.*?)^```$", section(CHAPTER).text, re.MULTILINE | re.DOTALL
-    )
+    return re.findall(rf"^```{language}\n(.*?)^```$", text_of(PAGE), re.MULTILINE | re.DOTALL)
 
 
 def shown(language: str) -> list[str]:

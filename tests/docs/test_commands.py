@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.readme.document import REPOSITORY, command_after
-from tests.readme.live import missing
+from tests.docs.document import REPOSITORY, command_after
+from tests.docs.live import missing
 
 CI = REPOSITORY / ".ci" / "run"
 SETTING_UP = "python3 -m venv .venv && .venv/bin/pip install --quiet "

@@ -1,14 +1,25 @@
 import os
-import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
+from emulator.scenarios.library import check_paths
 from tests.checkout.browsing import CHROMIUM
 from tests.cli.processes import run
-from tests.readme.document import Kind, Section, files, readme, sections, unannounced
-from tests.readme.live import Act, acts, is_as_shown, missing, play
-from tests.readme.shops import language, missing_for, prepare
+from tests.docs.document import (
+    README,
+    Block,
+    Kind,
+    Section,
+    pages,
+    sections,
+    sections_of,
+    text_of,
+    unannounced,
+)
+from tests.docs.live import Act, acts, is_as_shown, missing, play, write_files
+from tests.docs.shops import language, missing_for, prepare
 
 RUN = [section for section in sections() if section.is_run]
 
@@ -17,8 +28,17 @@ needs_a_shell = pytest.mark.skipif(
 )
 
 
+def _marks(section: Section) -> list[pytest.MarkDecorator]:
+    """A run of pytest takes seconds; only that of the README is in every run."""
+    commands = [block.text for block in section.blocks if block.kind is Kind.RUN]
+    is_slow = section.page != README and any("pytest -q" in text for text in commands)
+    return [pytest.mark.interop] if is_slow else []
+
+
 @needs_a_shell
-@pytest.mark.parametrize("section", [pytest.param(one, id=one.title) for one in RUN])
+@pytest.mark.parametrize(
+    "section", [pytest.param(section, id=section.id, marks=_marks(section)) for section in RUN]
+)
 def test_the_examples_do_what_is_shown(section: Section, tmp_path: Path) -> None:
     if "playwright" in section.text and CHROMIUM is None:
         pytest.skip("there is no chromium on this machine")
@@ -75,8 +95,9 @@ def test_what_is_shown_is_compared_line_by_line(printed: str, shown: str, is_so:
     assert is_as_shown(printed, shown) is is_so
 
 
-def test_a_reader_is_told_before_every_file_what_to_save_it_as() -> None:
-    assert unannounced(readme()) == []
+@pytest.mark.parametrize("page", pages())
+def test_the_name_of_every_file_stands_before_it(page: str) -> None:
+    assert unannounced(text_of(page)) == []
 
 
 @pytest.mark.parametrize(
@@ -100,27 +121,41 @@ def test_the_name_has_to_stand_directly_before(before: str, is_told: bool) -> No
     assert unannounced(text) == ([] if is_told else [f"line {line}: shop.py"])
 
 
-SCENARIOS = [name for name, block in files().items() if block.kind in {Kind.SCENARIO, Kind.FAILING}]
+SCENARIOS = [
+    pytest.param(section, block, id=f"{section.page}: {block.name}")
+    for section in sections()
+    for block in section.blocks
+    if block.kind in {Kind.SCENARIO, Kind.FAILING}
+]
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_every_scenario_shown_is_valid(name: str, tmp_path: Path) -> None:
-    file = tmp_path / name
-    file.write_text(files()[name].text, encoding="utf-8")
-    checked = run("check", str(file))
-    assert (checked.returncode, checked.stdout) == (0, "1 file: no problems\n")
+@pytest.mark.parametrize(("section", "block"), SCENARIOS)
+def test_every_scenario_shown_is_valid(section: Section, block: Block, tmp_path: Path) -> None:
+    files = {name: shown for name, shown in section.files.items() if name == block.name}
+    write_files(files, tmp_path, {})
+    problems, count = check_paths([tmp_path / block.name])
+    assert (problems, count) == ([], 1)
 
 
-def test_every_script_shown_ends_as_it_should(tmp_path: Path) -> None:
-    for name in SCENARIOS:
-        (tmp_path / name).write_text(files()[name].text, encoding="utf-8")
-    played = run("replay", str(tmp_path))
-    ended = re.findall(r"^(ok|FAILED) +(\S+)  \d+ steps?$", played.stdout, re.MULTILINE)
-    assert {f"{name}.yaml": word for word, name in ended} == {
-        name: "FAILED" if files()[name].kind is Kind.FAILING else "ok"
-        for name in SCENARIOS
-        if "\nscript:\n" in files()[name].text
+@pytest.mark.parametrize("page", pages())
+def test_every_script_shown_ends_as_it_should(page: str, tmp_path: Path) -> None:
+    shown = [block for section in sections_of(page) for block in section.blocks]
+    scripts = {
+        block.name.removesuffix(".yaml"): block.kind is Kind.FAILING
+        for block in shown
+        if block.kind in {Kind.SCENARIO, Kind.FAILING} and "\nscript:\n" in block.text
     }
+    if not scripts:
+        return
+    write_files({f"{block.name}": block for block in shown if block.name}, tmp_path, {})
+    report = tmp_path / "report.xml"
+    files = [str(tmp_path / f"{name}.yaml") for name in scripts]
+    run("replay", "--junit", str(report), *files)
+    has_failed = {
+        str(case.get("name")): case.find("failure") is not None
+        for case in ElementTree.parse(report).iter("testcase")  # noqa: S314 - it is ours
+    }
+    assert has_failed == scripts
 
 
 def test_in_ci_nothing_is_skipped_for_want_of_a_program() -> None:

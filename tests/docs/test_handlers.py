@@ -1,4 +1,4 @@
-"""The webhook handlers of README.md, when webhooks misbehave."""
+"""The webhook handlers that the documents show, when webhooks misbehave."""
 
 import subprocess
 from collections.abc import Iterator
@@ -12,11 +12,13 @@ import pytest
 from emulator.clock import SystemWall
 from emulator.webhooks.messages import Message, request
 from tests.cli.processes import Server, serving
-from tests.readme.document import REPOSITORY, command_after, files
-from tests.readme.live import Listening, handling, missing
-from tests.readme.shops import HANDLERS, language, missing_for, prepare, variables
+from tests.docs.document import REPOSITORY, command_after, sections_of
+from tests.docs.live import Listening, handling, missing
+from tests.docs.shops import HANDLERS, language, missing_for, prepare, variables
 from tests.world import LIVE_KEY, TEST_KEY
 
+PAGE = "docs/guides/webhook-handlers.md"
+FILES = sections_of(PAGE)[0].files
 APPROVES, HAS_TOO_LITTLE = "0900000001", "0900000002"
 
 each_handler = pytest.mark.parametrize("handler", HANDLERS, ids=map(language, HANDLERS))
@@ -29,7 +31,7 @@ pytestmark = pytest.mark.skipif(
 def misbehaving(directory: Path, *names: str) -> Iterator[Server]:
     """A server with shipped scenarios switched on, as the document says how."""
     (directory / "scenarios").symlink_to(REPOSITORY / "scenarios")
-    command, _ = command_after("switch on").splitlines()
+    command, _ = command_after("switch on", PAGE).splitlines()
     for name in names:
         mine = command.replace("duplicate-webhooks", name).replace("duplicates", name)
         subprocess.run(["bash", "-euc", mine], cwd=directory, check=True)
@@ -63,7 +65,7 @@ def shop(handler: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory)
 def told(handler: str, server: Server, shop: Path, key: str = TEST_KEY) -> Iterator[Listening]:
     """A handler that is told of what happens in an account that begins anew."""
     assert server.request("POST", "/_emulator/reset").status == 204
-    with handling(handler, server, shop) as listening:
+    with handling(handler, server, shop, FILES) as listening:
         endpoint = {"url": listening.url, "secret": variables(handler)["WEBHOOK_SECRET"]}
         assert call(server, "/webhook_endpoints", endpoint, key)["enabled"]
         yield listening
@@ -170,7 +172,7 @@ def test_what_somebody_else_sends_is_refused(handler: str, shop: Path, muddled: 
         return httpx.post(signed.url, content=signed.body, headers=headers).status_code
 
     secrets = [variables(handler)["WEBHOOK_SECRET"]]
-    with handling(handler, muddled, shop) as listening:
+    with handling(handler, muddled, shop, FILES) as listening:
         assert sent() == 204
         assert sent(age_s=600) == 400, "it was caught ten minutes ago"
         assert sent(age_s=-600) == 400
@@ -190,8 +192,8 @@ def test_a_ping_is_answered(handler: str, shop: Path, muddled: Server) -> None:
 
 
 @pytest.mark.skipif(bool(missing_for("php")), reason="there is no php on this machine")
-@pytest.mark.parametrize("name", [name for name in files() if name.endswith(".php")])
+@pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".php")])
 def test_php_can_read_what_is_shown(name: str, tmp_path: Path) -> None:
     """The package that one of them needs is not installed here."""
-    (tmp_path / name).write_text(files()[name].text, encoding="utf-8")
+    (tmp_path / name).write_text(FILES[name].text, encoding="utf-8")
     subprocess.run(["php", "-l", name], cwd=tmp_path, check=True, capture_output=True)

@@ -1,6 +1,7 @@
-"""What README.md lists is what the program has, nothing more and nothing less."""
+"""What the documents list is what the program has, nothing more and nothing less."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -26,12 +27,17 @@ from emulator.engine.timekeeper import LONGEST_ADVANCE_MS
 from emulator.settings import OPTIONS, data_directory
 from emulator.webhooks.retries import DELAYS_MS, LONGEST_RETRY_AFTER_MS
 from emulator.webhooks.sending import MOST_BYTES_KEPT, MOST_BYTES_READ, TIMEOUT_S
+from tests.docs.document import README, REPOSITORY, pages, part, rows, text_of
+from tests.docs.generated import TABLES, generated
 from tests.engine.telling import telling
-from tests.readme.document import REPOSITORY, part, readme, rows, section
-from tests.readme.generated import TABLES, generated
 from tests.world import LIVE_KEY, World, headers, order, world
 
-STRICT = "Warnings and `--strict`"
+OPTIONS_PAGE = "docs/reference/options.md"
+WEBHOOKS = "docs/guides/webhooks.md"
+WARNINGS = "docs/reference/warnings.md"
+CONTROL_API = "docs/reference/control-api.md"
+FIDELITY = "docs/reference/fidelity.md"
+MAX_LINES_OF_A_CHAPTER = 400
 LONG = "a" * 3_000
 # A request for each thing that is merely odd; a string is the query of a list call.
 ODD_REQUESTS: list[str | dict[str, Any]] = [
@@ -49,13 +55,17 @@ ODD_REQUESTS: list[str | dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_the_generated_tables_are_up_to_date(name: str) -> None:
-    assert generated(name, readme()) == TABLES[name](), "run `python -m tests.readme`"
+@pytest.mark.parametrize(("page", "name"), TABLES)
+def test_the_generated_tables_are_up_to_date(page: str, name: str) -> None:
+    table = TABLES[page, name]()
+    assert generated(name, text_of(page)) == table, "run `python -m tests.docs`"
 
 
 def test_every_option_has_a_row() -> None:
-    flags = [row[0].strip("`").partition(" ")[0] for row in rows(generated("options", readme()))]
+    flags = [
+        row[0].strip("`").partition(" ")[0]
+        for row in rows(generated("options", text_of(OPTIONS_PAGE)))
+    ]
     assert flags == [option.flag for option in OPTIONS]
 
 
@@ -67,7 +77,7 @@ def test_every_test_id_of_the_pages_is_listed() -> None:
     shapes = {re.sub(r"{{.*?}}", "*", name) for name in written}
     listed = {
         name
-        for row in rows(section("The checkout page").text)
+        for row in rows(text_of("docs/reference/test-ids.md"))
         for name in re.findall("`([a-z0-9_{}-]+)`", row[0])
     }
     of_languages = {"language-*": {"language-en", "language-am"}}
@@ -81,7 +91,9 @@ def test_every_test_id_of_the_pages_is_listed() -> None:
 async def test_every_warning_is_listed_with_its_code(emulator: World) -> None:
     async with world(strict=True) as strict:
         seen = [await _seen(emulator, strict, request) for request in ODD_REQUESTS]
-    listed = [(row[1].strip("`"), row[2].strip("`")) for row in rows(section(STRICT).text)]
+    listed = [
+        (row[1].strip("`"), row[2].strip("`")) for row in rows(text_of(WARNINGS)) if len(row) == 3
+    ]
     assert listed == [*seen, ("frequent-polling", "stays a warning")]
 
 
@@ -114,7 +126,7 @@ async def test_the_31st_read_of_a_live_payment_is_frequent_polling() -> None:
 
 
 async def test_every_call_of_the_control_api_is_listed(emulator: World) -> None:
-    listed = [row[0].strip("`") for row in rows(section("Control API").text)]
+    listed = [row[0].strip("`") for row in rows(text_of(CONTROL_API)) if "/_emulator" in row[0]]
     calls: Any = None  # nobody calls
     checkout = CheckoutAddress(base="")
     router = build(engine=emulator.running.engine, calls=calls, checkout=checkout, documents={})
@@ -147,21 +159,19 @@ async def test_the_members_of_an_answer_are_listed(emulator: World, call: str, p
         assert (await emulator.control("POST", "/faults", fault)).status_code == 201
         assert (await emulator.control("PUT", "/snapshots/one")).status_code == 201
         answer = (await emulator.control("GET", path.format(id=payment["id"]))).json()
-    [told] = [row[1] for row in rows(section("Control API").text) if row[0] == f"`{call}`"]
+    [told] = [row[1] for row in rows(text_of(CONTROL_API)) if row[0] == f"`{call}`"]
     listed = re.sub(r": \{.*?\}", "", told.split("`")[1]).strip("{}").split(", ")
     assert listed == list(answer["data"][0] if "data" in answer else answer)
 
 
 def test_every_error_code_is_listed() -> None:
-    listed = set(
-        re.findall(r"`([a-z_]+)`", section("Fidelity").text.partition("### Error codes")[2])
-    )
+    listed = set(re.findall(r"`([a-z_]+)`", text_of("docs/reference/error-codes.md")))
     codes = {answer.code for answer in ANSWERS.values() if answer.code is not None}
     assert codes <= listed
 
 
 def test_every_transition_is_listed() -> None:
-    life = section("Fidelity").text.partition("### A payment's life")[2].partition("###")[0]
+    life = part("docs/explanation/simulation.md", "The life of a payment")
     listed = {
         (since.strip("`"), row[1].strip("`"))
         for row in rows(life)
@@ -172,7 +182,9 @@ def test_every_transition_is_listed() -> None:
 
 
 async def test_what_arrives_is_what_is_shown() -> None:
-    shown, _, body = part("What arrives").split("```http\n")[1].split("```")[0].partition("\n\n")
+    shown, _, body = (
+        part(WEBHOOKS, "What arrives").split("```http\n")[1].split("```")[0].partition("\n\n")
+    )
     async with telling() as told:
         await told.emulator.create()
         await told.settle()
@@ -187,12 +199,12 @@ async def test_what_arrives_is_what_is_shown() -> None:
 
 
 def test_every_type_of_event_is_listed() -> None:
-    told = part("What arrives").partition("**`type`** is")[2].partition("- **")[0]
+    told = part(WEBHOOKS, "What arrives").partition("**`type`** is")[2].partition("- **")[0]
     assert re.findall(r"`([a-z._]+)`", told) == [*EVENT_TYPES_IN_ORDER, PING]
 
 
 def test_every_retry_is_listed() -> None:
-    listed = rows(part("Retries and time"))
+    listed = rows(part(WEBHOOKS, "Retries and time"))
     for column, profile in enumerate(Profile, start=1):
         delays = [row[column].split(" ") for row in listed if row[column]]
         assert (
@@ -203,12 +215,14 @@ def test_every_retry_is_listed() -> None:
 
 def test_the_example_of_an_advance_is_as_long_as_all_that_is_left() -> None:
     hour_s = UNIT_MS["h"] // 1_000
-    assert f'{{"seconds": {76 * hour_s}}}' in part("Retries and time")
+    assert f'{{"seconds": {76 * hour_s}}}' in part(WEBHOOKS, "Retries and time")
     assert 75 * hour_s < sum(DELAYS_MS[Profile.STANDARD]) // 1_000 < 76 * hour_s
 
 
 def test_every_state_of_a_delivery_is_listed() -> None:
-    told = part("Looking at deliveries").partition("A delivery is")[2].partition("- **")[0]
+    told = (
+        part(WEBHOOKS, "Looking at deliveries").partition("A delivery is")[2].partition("- **")[0]
+    )
     assert re.findall("`([a-z]+)`", told) == [state.value for state in DeliveryState]
 
 
@@ -230,39 +244,58 @@ def test_every_state_of_a_delivery_is_listed() -> None:
     ],
 )
 def test_every_limit_of_webhooks_is_as_told(title: str, limit: str) -> None:
-    assert limit in " ".join(part(title).split())
+    assert limit in " ".join(part(WEBHOOKS, title).split())
 
 
 def test_every_clause_of_the_contract_has_a_row() -> None:
-    table = section("Fidelity").text.partition("### ")[0]
+    table = generated("fidelity", text_of(FIDELITY))
     assert [row[0] for row in rows(table)] == [clause.number for clause in CLAUSES]
 
 
 def test_every_row_of_the_fidelity_table_says_what_it_stands_on() -> None:
-    for row in rows(section("Fidelity").text.partition("### ")[0]):
+    for row in rows(generated("fidelity", text_of(FIDELITY))):
         assert len(row) == 6, row
         assert re.match(r"stated|assumed", row[3]), row
 
 
 def test_every_room_is_on_the_map() -> None:
-    listed = {row[0].strip("`") for row in rows(section("Development").text)}
+    listed = {row[0].strip("`") for row in rows(text_of("CONTRIBUTING.md"))}
     package = REPOSITORY / "emulator"
     rooms = {file.parent.name for file in package.glob("*/__init__.py")}
     rooms |= {file.stem for file in package.glob("[!_]*.py")}
     assert listed == rooms
 
 
-def test_every_link_inside_the_document_leads_somewhere() -> None:
-    text = readme()
-    anchors = {
-        re.sub(r"[^a-z0-9 _-]", "", heading.lower()).replace(" ", "-")
-        for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    }
-    links = re.findall(r"\]\((?!https://)([^)]+)\)", text)
-    assert links
-    broken = [
-        link
-        for link in links
-        if not (link[1:] in anchors if link[0] == "#" else (REPOSITORY / link).is_file())
-    ]
-    assert broken == []
+@pytest.mark.parametrize("page", pages())
+def test_every_link_leads_somewhere(page: str) -> None:
+    links = re.findall(r"\]\((?!https?://)([^)\s]+)\)", text_of(page))
+    assert [link for link in links if not _exists(page, link)] == []
+
+
+def _exists(page: str, link: str) -> bool:
+    path, _, anchor = link.partition("#")
+    target = ((REPOSITORY / page).parent / path).resolve() if path else REPOSITORY / page
+    return target.exists() and (not anchor or anchor in _anchors(target))
+
+
+def _anchors(document: Path) -> set[str]:
+    """What a page of code hosts calls its headings."""
+    headings = re.findall(r"^#+ (.+)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^a-z0-9 _-]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if page.startswith("docs/")])
+def test_every_chapter_is_short_and_is_in_the_indexes(page: str) -> None:
+    assert len(text_of(page).splitlines()) <= MAX_LINES_OF_A_CHAPTER or page == FIDELITY
+    index = "docs/index.md"
+    if page != index:
+        assert f"]({page.removeprefix('docs/')})" in text_of(index)
+        llms = (REPOSITORY / "llms.txt").read_text(encoding="utf-8")
+        assert f"]({page})" in llms
+
+
+def test_the_readme_is_two_screens() -> None:
+    text = text_of(README)
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    assert len(text.splitlines()) <= 250
+    assert len(prose.split()) <= 900

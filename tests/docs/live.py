@@ -1,4 +1,4 @@
-"""A section of README.md put to the test: its servers started, its commands run one after another.
+"""Runs a section of a document: starts its servers, then runs its commands in order.
 
 The document names fixed ports, the servers have free ones; both ways are translated.
 """
@@ -9,7 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +26,7 @@ from tests.cli.processes import (
     listens,
     wait_for,
 )
-from tests.readme.document import REPOSITORY, Block, Kind, Section, files
+from tests.docs.document import REPOSITORY, Block, Kind, Section
 
 API_PORT = 8080
 CHECKOUT_PORT = 8081
@@ -41,6 +41,7 @@ _ANYTHING = "…"
 class Act:
     """One server's part of a section, and what is run against it."""
 
+    files: dict[str, Block]
     options: list[str] = field(default_factory=list)
     banner: str | None = None
     commands: list[str] = field(default_factory=list)
@@ -64,12 +65,12 @@ def missing() -> list[str]:
 
 def acts(section: Section) -> list[Act]:
     """The section's blocks by server; what comes before the first has one with the defaults."""
-    found = [Act()]
+    found = [Act(files=section.files)]
     before: Kind | None = None
     for block in section.blocks:
         match block.kind:
             case Kind.SERVE:
-                found.append(Act(options=_options(block)))
+                found.append(Act(files=section.files, options=_options(block)))
             case Kind.RUN:
                 found[-1].commands.append(block.text)
                 found[-1].outputs.append(None)
@@ -101,9 +102,9 @@ def play(act: Act, directory: Path, handler: str | None = None) -> list[Printed]
         if act.banner is not None:
             found.append(Printed(shown=act.banner, printed=_with_ports(server.banner, ports, 1)))
         if handler is None:
-            write_files(directory, ports)
+            write_files(act.files, directory, ports)
             return found + _outputs(act, directory, ports)
-        with handling(handler, server, directory) as listening:
+        with handling(handler, server, directory, act.files) as listening:
             found += _outputs(act, directory, listening.ports)
         return [*found, Printed(shown=act.handler_output, printed=listening.printed)]
 
@@ -125,10 +126,12 @@ class Listening:
 
 
 @contextmanager
-def handling(command: str, server: Server, directory: Path) -> Iterator[Listening]:
+def handling(
+    command: str, server: Server, directory: Path, files: Mapping[str, Block]
+) -> Iterator[Listening]:
     """One of the document's handlers, which fetches payments from a server."""
     listening = Listening(ports=_ports(server), log=directory / "handler.log")
-    write_files(directory, listening.ports)
+    write_files(files, directory, listening.ports)
     with listening.log.open("w") as log, (directory / "handler.err").open("w") as errors:
         process = subprocess.Popen(
             ["env", *shlex.split(_with_ports(command, listening.ports))],
@@ -176,7 +179,7 @@ def is_as_shown(printed: str, shown: str) -> bool:
 
 @contextmanager
 def _served(act: Act, directory: Path) -> Iterator[Server]:
-    write_files(directory, {})
+    write_files(act.files, directory, {})
     stderr_path = directory / "serve.log"
     with stderr_path.open("w") as stderr:
         process = subprocess.Popen(
@@ -227,9 +230,9 @@ def _environment(directory: Path) -> dict[str, str]:
     )
 
 
-def write_files(directory: Path, ports: dict[int, int]) -> None:
-    """Write every file that the document shows."""
-    for name, block in files().items():
+def write_files(files: Mapping[str, Block], directory: Path, ports: dict[int, int]) -> None:
+    """Write every file that a document shows."""
+    for name, block in files.items():
         (directory / name).write_text(_with_ports(block.text, ports), encoding="utf-8")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.readme.document import REPOSITORY
+from tests.docs.document import REPOSITORY
 
 # Written so that this file does not say them either.
 DIRECTORIES = ("work", "root", "home/[a-z]+", "Users/[A-Za-z]+", "tmp/ve" + "nv")
@@ -30,10 +30,15 @@ REGISTRIES = re.compile(
     re.IGNORECASE,
 )
 TOP_LEVEL = {
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
     "Dockerfile",
     "LICENSE",
     "README.md",
+    "SECURITY.md",
+    "docs",
     "emulator",
+    "llms.txt",
     "pyproject.toml",
     "scenarios",
     "templates",

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from tests.readme.document import REPOSITORY, Kind, sections
+from tests.docs.document import REPOSITORY, Kind, sections
 
 OWN_WORKFLOW = REPOSITORY / ".github" / "workflows" / "ci.yml"
 KINDS = (Kind.COMPOSE, Kind.WORKFLOW, Kind.GITLAB)
@@ -49,7 +49,7 @@ class Recipe:
 
 def recipes() -> list[Recipe]:
     return [
-        Recipe(kind=block.kind, text=block.text, title=f"{one.title}, {number}")
+        Recipe(kind=block.kind, text=block.text, title=f"{one.id}, {number}")
         for one in sections()
         for number, block in enumerate(one.blocks)
         if block.kind in KINDS

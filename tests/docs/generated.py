@@ -1,4 +1,4 @@
-"""The tables of README.md that are made from the program, and their place in it."""
+"""The tables of the documents that are made from the program, and their places."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +12,7 @@ from emulator.domain.clauses import CLAUSES, Clause
 from emulator.domain.outcomes import Handset, Outcome
 from emulator.scenarios.library import load_paths
 from emulator.settings import OPTIONS, Option, data_directory
+from tests.docs.document import REPOSITORY
 
 _METHODS = ("telebirr", "mpesa")
 _NO_DEFAULT = {True: "off", False: "none"}
@@ -82,7 +83,7 @@ def _files(clause: Clause) -> list[str]:
     """Links to the files of the tests that prove it, each once."""
     files = dict.fromkeys(test.partition("::")[0] for test in clause.tests)
     shown = {file: file.rpartition("/test_")[2].removesuffix(".py") for file in files}
-    return [f"[{name}]({file})" for file, name in shown.items()]
+    return [f"[{name}](../../{file})" for file, name in shown.items()]
 
 
 def _basis(clause: Clause) -> str:
@@ -94,12 +95,13 @@ def verify_options_table() -> str:
     return _options_of(verify)
 
 
-TABLES: dict[str, Callable[[], str]] = {
-    "fidelity": fidelity_table,
-    "options": options_table,
-    "replay options": replay_options_table,
-    "test numbers": numbers_table,
-    "verify options": verify_options_table,
+# By the page that each is on, and its name there.
+TABLES: dict[tuple[str, str], Callable[[], str]] = {
+    ("docs/reference/fidelity.md", "fidelity"): fidelity_table,
+    ("docs/reference/options.md", "options"): options_table,
+    ("docs/reference/commands.md", "replay options"): replay_options_table,
+    ("docs/guides/checkout-page.md", "test numbers"): numbers_table,
+    ("docs/reference/commands.md", "verify options"): verify_options_table,
 }
 
 
@@ -108,12 +110,12 @@ def generated(name: str, text: str) -> str:
     return _parts(name, text)[1]
 
 
-def regenerated(text: str) -> str:
-    """A document with its tables written anew."""
-    for name, table in TABLES.items():
-        before, _, after = _parts(name, text)
-        text = before + table() + after
-    return text
+def regenerate() -> None:
+    """Write all tables into their pages."""
+    for (page, name), table in TABLES.items():
+        path = REPOSITORY / page
+        before, _, after = _parts(name, path.read_text(encoding="utf-8"))
+        path.write_text(before + table() + after, encoding="utf-8")
 
 
 def _parts(name: str, text: str) -> tuple[str, str, str]:

@@ -1,4 +1,4 @@
-"""What README.md tells of scenarios and scripts is what a file may say, and what a test can do."""
+"""What the documents say of scenarios and scripts is what the program accepts."""
 
 import re
 
@@ -40,21 +40,34 @@ from emulator.scenarios.vocabulary import (
     WEBHOOK_THEN_KEYS,
 )
 from emulator.settings import data_directory
-from tests.readme.document import part, rows, section
+from tests.docs.document import part, rows, text_of
+
+FORMAT = "docs/reference/scenario-format.md"
+SCENARIOS = "docs/guides/scenarios.md"
+SCRIPTS = "docs/guides/scripts.md"
+HANDLERS = "docs/guides/webhook-handlers.md"
+REQUESTS = "docs/guides/inspecting-requests.md"
+SNAPSHOTS = "docs/guides/snapshots.md"
 
 
 def test_every_option_of_a_webhook_rule_has_a_row() -> None:
-    listed = {row[0].strip("`").partition(":")[0]: row[1] for row in rows(part("Odd webhooks"))}
+    listed = {
+        row[0].strip("`").partition(":")[0]: row[1]
+        for row in rows(part(FORMAT, "Effects on deliveries"))
+    }
     assert list(listed) == list(WEBHOOK_THEN_KEYS)
     assert f"up to {MOST_COPIES}" in listed["copies"]
     assert set(re.findall("`([a-z]+)`", listed["tamper"])) == {word.value for word in Tamper}
 
 
 @pytest.mark.parametrize(
-    ("title", "is_of_webhooks"), [("When webhooks misbehave", True), ("Ready-made cases", False)]
+    ("page", "title", "is_of_webhooks"),
+    [(HANDLERS, "Test a handler against faults", True), (SCENARIOS, "Ready-made cases", False)],
 )
-def test_every_scenario_that_is_off_at_start_has_a_row(title: str, is_of_webhooks: bool) -> None:
-    listed = [row[1].strip("`") for row in rows(part(title))]
+def test_every_scenario_that_is_off_at_start_has_a_row(
+    page: str, title: str, is_of_webhooks: bool
+) -> None:
+    listed = [row[1].strip("`") for row in rows(part(page, title))]
     off = [
         f"{scenario.name}.yaml"
         for scenario in load_paths([data_directory("scenarios")])
@@ -64,12 +77,12 @@ def test_every_scenario_that_is_off_at_start_has_a_row(title: str, is_of_webhook
 
 
 def test_every_key_of_a_fault_rule_has_a_row() -> None:
-    listed = [_names(row[0])[0] for row in rows(part("Faults: when requests fail"))]
+    listed = [_names(row[0])[0] for row in rows(part(FORMAT, "Faults"))]
     assert listed == [*FAULT_WHEN_KEYS, *FAULT_THEN_KEYS]
 
 
 def test_every_step_of_a_script_has_a_row_with_its_keys() -> None:
-    listed = {_names(row[0])[0]: " ".join(row[1:]) for row in rows(part("Steps"))}
+    listed = {_names(row[0])[0]: " ".join(row[1:]) for row in rows(part(FORMAT, "Steps"))}
     assert list(listed) == list(SCRIPT_STEPS)
     keys = {
         # The others are those of the API.
@@ -89,13 +102,13 @@ def test_every_step_of_a_script_has_a_row_with_its_keys() -> None:
 
 
 def test_the_examples_of_the_steps_are_a_script() -> None:
-    steps = "".join(f"  - {row[1].strip('`')}\n" for row in rows(part("Steps")))
+    steps = "".join(f"  - {row[1].strip('`')}\n" for row in rows(part(FORMAT, "Steps")))
     scenario = parse_scenario(f"version: 1\nname: steps\nscript:\n{steps}", "the table")
     assert len(scenario.script) == len(SCRIPT_STEPS)
 
 
 def test_every_key_of_an_expectation_has_a_row() -> None:
-    table = rows(part("Expectations"))
+    table = rows(part(FORMAT, "Expectations"))
     assert [name for row in table for name in _names(row[0])] == list(EXPECT_KEYS)
     for first, of_payment, of_answer in table:
         if _names(first)[0] in ANSWER_CHECKS:
@@ -106,37 +119,38 @@ def test_every_key_of_an_expectation_has_a_row() -> None:
 
 
 def test_every_key_that_speaks_of_a_refusal_is_told() -> None:
-    told = part("Steps").partition("**A refusal must be expected.**")[2].partition("\n\n")[0]
+    told = (
+        part(FORMAT, "Steps").partition("**A refusal must be expected.**")[2].partition("\n\n")[0]
+    )
     assert set(_names(told)) - {"expect"} == REFUSAL_CHECKS
 
 
 def test_every_filter_of_the_journal_has_a_row() -> None:
-    listed = rows(section("What your code has sent").text)
-    assert [re.findall("[a-z]+", row[0])[0] for row in listed] == [*FILTERS, "limit", "before"]
-    of_count = [row for row in listed if "not for the count" not in row[1]]
-    assert len(of_count) == len(FILTERS)
+    listed = [row[0].strip("`") for row in rows(text_of(REQUESTS))]
+    filters = [cell.partition("=")[0] for cell in listed if "=" in cell]
+    assert filters == [*FILTERS, "limit", "before"]
 
 
 @pytest.mark.parametrize(
-    ("title", "limit"),
+    ("page", "limit"),
     [
-        ("Scenarios", f"{MOST_SCENARIOS} scenarios and {MOST_FAULTS} faults of its own"),
-        ("Scenarios", f"{SMALLEST_FAULT_STATUS} to {LARGEST_FAULT_STATUS}"),
-        ("Scenarios", f"up to {LONGEST_LATENCY_MS // 60_000}m"),
-        ("Script any case", f"at most {MOST_SCRIPT_STEPS:,} steps"),
-        ("Script any case", f"at most {MOST_STEPS_PLAYED:,} with all repeats"),
-        ("Script any case", f"more than {MOST_SCRIPT_STEPS:,} steps is refused"),
-        ("Script any case", f"filled in: {USUAL_BODY['amount']} cents in {USUAL_BODY['currency']}"),
-        ("Script any case", f"frozen at {USUAL_CLOCK.partition('@')[2]}"),
-        ("What your code has sent", f"({DEFAULT_LIMIT}; at most {LARGEST_LIMIT:,})"),
-        ("What your code has sent", f"the newest {MOST_ENTRIES:,} requests"),
-        ("What your code has sent", f"and {LARGEST_JOURNAL_BYTES // 1_048_576} MiB"),
-        ("What your code has sent", f"of a body {LARGEST_KEPT_BYTES // 1_024} KiB"),
-        ("Snapshots and databases", f"An account has at most {MOST_SNAPSHOTS}"),
+        (SCENARIOS, f"{MOST_SCENARIOS} scenarios and {MOST_FAULTS} faults of its own"),
+        (FORMAT, f"{SMALLEST_FAULT_STATUS} to {LARGEST_FAULT_STATUS}"),
+        (FORMAT, f"up to {LONGEST_LATENCY_MS // 60_000}m"),
+        (FORMAT, f"at most {MOST_SCRIPT_STEPS:,} steps"),
+        (FORMAT, f"at most {MOST_STEPS_PLAYED:,} with all repeats"),
+        (SCRIPTS, f"more than {MOST_SCRIPT_STEPS:,} steps is refused"),
+        (FORMAT, f"filled in: {USUAL_BODY['amount']} cents in {USUAL_BODY['currency']}"),
+        (SCRIPTS, f"frozen at {USUAL_CLOCK.partition('@')[2]}"),
+        (REQUESTS, f"default {DEFAULT_LIMIT}, at most {LARGEST_LIMIT:,}"),
+        (REQUESTS, f"the newest {MOST_ENTRIES:,} requests"),
+        (REQUESTS, f"at most {LARGEST_JOURNAL_BYTES // 1_048_576} MiB"),
+        (REQUESTS, f"each up to {LARGEST_KEPT_BYTES // 1_024} KiB"),
+        (SNAPSHOTS, f"An account has at most {MOST_SNAPSHOTS} snapshots"),
     ],
 )
-def test_every_limit_of_what_a_test_does_is_as_told(title: str, limit: str) -> None:
-    assert limit in " ".join(section(title).text.split())
+def test_every_limit_is_as_documented(page: str, limit: str) -> None:
+    assert limit in " ".join(text_of(page).split())
 
 
 def _names(text: str) -> list[str]:

@@ -1,13 +1,16 @@
-"""README.md taken apart: its sections, its fenced blocks, the rows of its tables."""
+"""The documents: their sections, their fenced blocks, the rows of their tables."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-README = REPOSITORY / "README.md"
+README = "README.md"
+_AT_THE_TOP = (README, "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
 _FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^## (?P<title>.+)$", re.MULTILINE)
@@ -53,52 +56,79 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """What stands below a heading of the second level."""
+    """What stands below a heading of the second level; `files` are those of the whole document."""
 
+    page: str
     title: str
     text: str
     blocks: list[Block] = field(default_factory=list)
+    files: dict[str, Block] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        return f"{self.page}: {self.title}"
 
     @property
     def is_run(self) -> bool:
         return any(block.kind in {Kind.RUN, Kind.SERVE} for block in self.blocks)
 
 
-def readme() -> str:
-    return README.read_text(encoding="utf-8")
+def pages() -> list[str]:
+    """The paths of all documents below the repository."""
+    chapters = sorted((REPOSITORY / "docs").rglob("*.md"))
+    return [*_AT_THE_TOP, *(path.relative_to(REPOSITORY).as_posix() for path in chapters)]
 
 
-def sections() -> list[Section]:
-    text = readme()
+@cache
+def text_of(page: str) -> str:
+    return (REPOSITORY / page).read_text(encoding="utf-8")
+
+
+@cache
+def sections_of(page: str) -> list[Section]:
+    """The sections of a document; the first is what stands before its first heading."""
+    text = text_of(page)
     # A heading inside a fence would be a comment of a shell script.
     starts = list(_HEADING.finditer(_with_fences_dotted(text)))
-    ends = [match.start() for match in starts[1:]] + [len(text)]
+    titles = ["", *(match["title"] for match in starts)]
+    places = [0, *(match.start() for match in starts), len(text)]
+    files = {block.name: block for block in _blocks(text) if block.name}
     return [
         Section(
-            title=match["title"],
-            text=text[match.start() : end],
-            blocks=list(_blocks(text[match.start() : end])),
+            page=page,
+            title=title,
+            text=text[start:end],
+            blocks=list(_blocks(text[start:end])),
+            files=files,
         )
-        for match, end in zip(starts, ends, strict=True)
+        for title, (start, end) in zip(titles, pairwise(places), strict=True)
     ]
 
 
-def section(title: str) -> Section:
-    [found] = [one for one in sections() if one.title == title]
+def sections() -> list[Section]:
+    """The sections of all documents."""
+    return [section for page in pages() for section in sections_of(page)]
+
+
+def section(page: str, title: str) -> Section:
+    [found] = [section for section in sections_of(page) if section.title == title]
     return found
 
 
-def part(title: str) -> str:
-    """What stands below a heading of the third level."""
-    [found] = re.findall(
-        rf"^### {re.escape(title)}\n(.*?)(?=^###? |\Z)", readme(), re.MULTILINE | re.DOTALL
-    )
-    return str(found)
+def part(page: str, title: str) -> str:
+    """What stands below a heading of any level, up to the next one of that level or above."""
+    text = text_of(page)
+    dotted = _with_fences_dotted(text)
+    [heading] = re.finditer(rf"^(#+) {re.escape(title)}$", dotted, re.MULTILINE)
+    end = re.compile(rf"^#{{1,{len(heading[1])}}} ", re.MULTILINE).search(dotted, heading.end())
+    return text[heading.end() : end.start() if end else None]
 
 
-def files() -> dict[str, Block]:
-    """Every file that the document shows, by name."""
-    return {block.name: block for one in sections() for block in one.blocks if block.name}
+def shown_file(name: str) -> Block:
+    """The one file of that name that the documents show."""
+    shown = [sections_of(page)[0].files.get(name) for page in pages()]
+    [block] = [block for block in shown if block is not None]
+    return block
 
 
 def unannounced(text: str) -> list[str]:
@@ -117,9 +147,10 @@ def unannounced(text: str) -> list[str]:
     return found
 
 
-def command_after(marker: str) -> str:
+def command_after(marker: str, page: str = README) -> str:
     """The text of the block below a comment such as `<!-- test command -->`."""
-    [found] = re.findall(rf"^<!-- {marker} -->\n```sh.*\n((?:.*\n)*?)```$", readme(), re.MULTILINE)
+    pattern = rf"^<!-- {marker} -->\n```sh.*\n((?:.*\n)*?)```$"
+    [found] = re.findall(pattern, text_of(page), re.MULTILINE)
     return str(found)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.readme.document import Kind, sections
+from tests.docs.document import Kind, sections
 from tests.webhooks.libraries import npm
 
 HANDLERS = [
