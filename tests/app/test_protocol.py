@@ -137,7 +137,9 @@ async def test_a_target_in_absolute_form_is_accepted(target: str) -> None:
         assert statuses(client) == [201]
 
 
-@pytest.mark.parametrize(("method", "target"), [("OPTIONS", "*"), ("GET", "http://127.0.0.1:8080")])
+@pytest.mark.parametrize(
+    ("method", "target"), [("OPTIONS", "*"), ("DELETE", "http://127.0.0.1:8080")]
+)
 async def test_a_target_without_a_path_is_an_unknown_route(method: str, target: str) -> None:
     async with connection() as client:
         await client.send(request(b"", method=method, target=target, framing=""))
