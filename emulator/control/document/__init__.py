@@ -33,25 +33,25 @@ SUBJECTS: tuple[Subject, ...] = (
 )
 
 _DESCRIPTION = """\
-What a test does to the emulator, not to the service: it decides what the customer does, what time
-it is and which request fails, and looks at what has happened.
+Tests use the control API to control the emulator: the actions of the customer, the clock and the
+requests that fail. They inspect payments, webhooks and requests. The real service has no such API.
 
-A call acts on one account and mode: that of the Bearer key when one is sent, or of `account` and
-`mode` in the query, else on the first account's test mode. Clock, reset, snapshots, scenarios and
-faults belong to the account, the rest to its mode.
+A call acts on one account and mode: those of the Bearer key, if the call has one, otherwise those
+of `account` and `mode` in the query, otherwise the test mode of the first account. Clock, reset,
+snapshots, scenarios and faults belong to the account, the rest to its mode.
 
-In a body, null counts as absent. Members and query parameters that are not known are refused.
-Collections are `{"data": [...]}`, newest first. Whatever goes wrong is told as
+In a body, null counts as absent. Unknown members and query parameters get 400.
+Collections are `{"data": [...]}`, newest first. Errors are
 `{"error": {"code", "message", "param"}}`.
 
-Web pages must not reach this API: the header `Host` must be an IP address, a local name, or one of
-`serve --allowed-hosts`, and no other origin may ask.
+Web pages cannot use this API: the header `Host` must be an IP address, a local name, or one of
+`serve --allowed-hosts`, and requests of other origins get 403.
 """
 _SECURITY_SCHEMES = {
     "bearerKey": {
         "type": "http",
         "scheme": "bearer",
-        "description": "The key of an account: `test_…` or `live_…`. It may be left out.",
+        "description": "The key of an account: `test_…` or `live_…`. It is optional.",
     }
 }
 _HEADERS = {
@@ -61,12 +61,12 @@ _HEADERS = {
         "schema": {"type": "string", "pattern": "^req_"},
     },
     "Cache-Control": {
-        "description": "No answer is to be kept.",
+        "description": "Responses must not be cached.",
         "required": True,
         "schema": {"type": "string", "const": "no-store"},
     },
     "WWW-Authenticate": {
-        "description": "How to authenticate.",
+        "description": "The authentication scheme.",
         "required": True,
         "schema": {"type": "string", "const": "Bearer"},
     },
@@ -84,7 +84,7 @@ def build(*, base_url: str, payment: dict[str, Any], error: dict[str, Any]) -> d
         "info": {
             "title": "ETB payments sandbox emulator: control API",
             "version": __version__,
-            "summary": "Everything that is luck or waiting in real life, decided by a call.",
+            "summary": "Controls the emulator: customers, clock, webhooks, scenarios and faults.",
             "description": _DESCRIPTION,
             "license": {"name": "MIT", "identifier": "MIT"},
         },

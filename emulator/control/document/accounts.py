@@ -34,11 +34,11 @@ _NAME = {
 }
 
 _SCHEMAS = {
-    "Mode": said(words(Mode), "Sandbox or live; either way everything is simulated."),
+    "Mode": said(words(Mode), "Test or live; both are simulated."),
     "CreateAccount": body_of(
-        "What the account is to be; what is left out is decided here.",
+        "The properties of the account; an omitted member gets its default.",
         {
-            "name": said(_NAME, "What pages call the merchant."),
+            "name": said(_NAME, "The name of the merchant on pages."),
             "test_key": said(
                 {"type": "string", "pattern": f"^test{_WORD_OF_A_KEY}$"},
                 "The key of its test mode; by default a new one. No other account may have it.",
@@ -49,16 +49,16 @@ _SCHEMAS = {
             ),
             "clock": said(
                 _CLOCK,
-                f"{_CLOCK_MEANING} Other forms of ISO 8601 are taken, too: a date alone, an instant"
-                " without an offset (UTC). By default that of `serve --clock`.",
+                f"{_CLOCK_MEANING} Other forms of ISO 8601 are accepted: a date, or an instant"
+                " without an offset (UTC). The default is that of `serve --clock`.",
             ),
             "seed": {
                 "type": "integer",
                 "format": "int64",
                 "minimum": SEEDS.start,
                 "maximum": SEEDS.stop - 1,
-                "description": "Decides ids, tokens, secrets and chance; by default that of"
-                " `serve --seed`.",
+                "description": "Determines ids, tokens, secrets and random values; the"
+                " default is that of `serve --seed`.",
             },
         },
     ),
@@ -66,19 +66,23 @@ _SCHEMAS = {
         "An account.",
         {
             "id": said(TEXT, "Its identifier, with the prefix `acct_`."),
-            "name": said(TEXT, "What pages call the merchant."),
-            "test_key": said(TEXT, "The key of its test mode: whole only where it is created."),
-            "live_key": said(TEXT, "The key of its live mode: whole only where it is created."),
+            "name": said(TEXT, "The name of the merchant on pages."),
+            "test_key": said(
+                TEXT, "The key of its test mode, complete only in the response of the creation."
+            ),
+            "live_key": said(
+                TEXT, "The key of its live mode, complete only in the response of the creation."
+            ),
             "clock": said(
                 _CLOCK,
-                "The clock that it began with, which a reset goes back to.",
+                "The clock at its creation, which a reset restores.",
             ),
         },
     ),
     "AccountList": collection_of("Account", "All accounts, newest first; keys are masked."),
     "Reset": body_of(
-        "How much is reset.",
-        {"all": said(BOOLEAN, "Everything: the first two accounts are as at start, others gone.")},
+        "What is reset.",
+        {"all": said(BOOLEAN, "Resets everything: the first two accounts remain.")},
     ),
 }
 
@@ -86,13 +90,13 @@ _PARAMETERS = {
     "AccountId": path_parameter("account_id", "The identifier of an account."),
     "Account": query_parameter(
         "account",
-        "The account that the call acts on, by its identifier, where no key is sent; by default"
-        " the first one. A key decides before it does.",
+        "The identifier of the account that the call acts on; by default the first account."
+        " A key takes precedence.",
         {"type": "string"},
     ),
     "Mode": query_parameter(
         "mode",
-        "The mode that the call acts on, where no key is sent. A key decides before it does.",
+        "The mode that the call acts on. A key takes precedence.",
         {**ref("Mode"), "default": Mode.TEST.value},
     ),
 }
@@ -105,9 +109,12 @@ _OPERATIONS = (
         path="/_emulator/accounts",
         id="create_account",
         summary="Create an account",
-        description="A fresh account with a clock, seed, scenarios, journal and webhooks of its"
-        " own: the unit of isolation of tests. This answer alone has its whole keys.",
-        body=Body(description="What it is to be.", schema="CreateAccount", required=False),
+        description="Creates an account with its own keys, clock, seed, scenarios, faults,"
+        " journal and webhook endpoints. Only this response contains the complete keys. The body"
+        " may be omitted.",
+        body=Body(
+            description="The properties of the account.", schema="CreateAccount", required=False
+        ),
         answers={
             201: Answer(
                 description="The account.",
@@ -135,15 +142,15 @@ _OPERATIONS = (
         path="/_emulator/accounts",
         id="list_accounts",
         summary="List accounts",
-        description="All accounts, newest first; their keys are masked.",
+        description="Lists all accounts, newest first, with masked keys.",
         answers={200: Answer(description="The accounts.", schema="AccountList")},
     ),
     Operation(
         method="get",
         path="/_emulator/accounts/{account_id}",
         id="get_account",
-        summary="Look at an account",
-        description="One account; its keys are masked.",
+        summary="Retrieve an account",
+        description="Returns one account, with masked keys.",
         parameters=("AccountId",),
         answers={200: Answer(description="The account.", schema="Account")},
         codes={404: ("account_not_found",)},
@@ -153,11 +160,12 @@ _OPERATIONS = (
         path="/_emulator/accounts/{account_id}",
         id="delete_account",
         summary="Delete an account",
-        description="Removes an account with all that is its. The first one stays.",
+        description="Deletes an account and all of its data. The first account cannot be"
+        " deleted (409).",
         parameters=("AccountId",),
         answers={
             204: Answer(
-                description="It is gone.",
+                description="Deleted.",
                 links=(
                     Link(to="get_account", parameters={"account_id": "$request.path.account_id"}),
                 ),
@@ -169,19 +177,22 @@ _OPERATIONS = (
         method="post",
         path="/_emulator/reset",
         id="reset",
-        summary="Reset an account, or everything",
-        description="Makes the account, or everything, as it was at start, its clock included."
-        " The public address of the checkout pages stays.",
-        body=Body(description="How much is reset.", schema="Reset", required=False),
-        answers={204: Answer(description="It is done.")},
+        summary="Reset an account or the whole emulator",
+        description="Resets the account to its state at the start: clock, payments, webhook"
+        ' endpoints, scenarios, faults, journal and snapshots. `{"all": true}` resets everything'
+        " and deletes all but the first two accounts. A reset does not change the base of"
+        " `checkout_url`.",
+        body=Body(description="What is reset.", schema="Reset", required=False),
+        answers={204: Answer(description="The reset is complete.")},
         codes={400: ("invalid_all",)},
     ),
 )
 
 SUBJECT = Subject(
     tag="Accounts",
-    description="An account owns two keys and is the unit of isolation: each has its own clock,"
-    " seed, scenarios, faults, journal and webhooks, so tests that run side by side each take one.",
+    description="An account has a test key and a live key and isolates tests: it has its"
+    " own clock, seed, scenarios, faults, journal and webhook endpoints. Parallel tests use"
+    " one account each.",
     operations=_OPERATIONS,
     schemas=_SCHEMAS,
     parameters=_PARAMETERS,

@@ -24,11 +24,11 @@ _ATTEMPT_EFFECT = "webhook.attempt"
 _GIVEN_INSTANT: Schema = {
     "type": "string",
     "format": "date-time",
-    "description": "An ISO 8601 timestamp; one without an offset is read as UTC.",
+    "description": "An ISO 8601 timestamp; without an offset it is in UTC.",
 }
 _SETTLED = (
-    f"False where a limit stopped it: {MOST_EFFECTS:,} effects, or"
-    f" {LONGEST_ADVANCE_MS // 1_000} s of real time. The next call goes on."
+    f"False if a limit stopped the advance: {MOST_EFFECTS:,} effects, or"
+    f" {LONGEST_ADVANCE_MS // 1_000} s of real time. The next call continues."
 )
 _WAYS_SHOWN: dict[str, tuple[str, str, Schema]] = {
     "seconds": (
@@ -38,21 +38,20 @@ _WAYS_SHOWN: dict[str, tuple[str, str, Schema]] = {
             "type": "number",
             "minimum": 0,
             "maximum": LAST_INSTANT // 1000,
-            "description": "How far, with a fraction down to the millisecond; 0 settles what is"
-            " due now.",
+            "description": "The seconds, with at most three decimals; 0 processes what is due now.",
         },
     ),
     "until": (
         "AdvanceUntil",
         "Advances until an instant.",
-        said(_GIVEN_INSTANT, "When to stop; not before the clock's present instant."),
+        said(_GIVEN_INSTANT, "The instant to stop at; not before the current instant."),
     ),
     "to": (
         "AdvanceToNext",
-        "Advances to the next thing that is due.",
+        "Advances to the next scheduled change or attempt.",
         said(
             {"type": "string", "const": NEXT},
-            "To the next thing that is due; where nothing is, nothing happens.",
+            "To the next scheduled change or attempt; without one, the clock does not change.",
         ),
     ),
 }
@@ -65,45 +64,47 @@ def _way(name: str) -> Schema:
 
 _SCHEMAS = {
     "Background": said(
-        words([BACKGROUND]), "Does not wait for webhooks: they are sent while it goes on."
+        words([BACKGROUND]), "Does not wait for webhooks; they are sent in the background."
     ),
     "Clock": answer_of(
-        "An account's clock, and what is due next.",
+        "An account's clock and the next scheduled change or attempt.",
         {
-            "now": said(INSTANT, "What the clock shows."),
-            "frozen": said(BOOLEAN, "Whether it stands still until it is moved."),
+            "now": said(INSTANT, "The current instant of the clock."),
+            "frozen": said(BOOLEAN, "Whether the clock is frozen."),
             "next": nullable(ref("Due")),
             "settled": said(
                 {"type": "boolean", "const": False},
-                "Only there where a limit stopped the clock on its way to what was asked for.",
+                "Present only if a limit stopped the clock before the requested instant.",
             ),
         },
         optional=["settled"],
     ),
     "Due": answer_of(
-        "The next thing that is going to happen by itself.",
+        "The next scheduled change or attempt.",
         {
-            "at": said(INSTANT, "When, on the account's clock."),
-            "kind": said(words([*TimerKind, ATTEMPT]), "What it is."),
-            "payment": said(TEXT, "The identifier of the payment that it happens to."),
+            "at": said(INSTANT, "The instant, on the account's clock."),
+            "kind": said(words([*TimerKind, ATTEMPT]), "The kind of the change."),
+            "payment": said(TEXT, "The identifier of the payment."),
         },
     ),
     "SetClock": body_of(
-        "How the clock is to be; what is left out stays as it is.",
+        "The new state of the clock; an omitted member does not change.",
         {
-            "now": said(_GIVEN_INSTANT, "Moves it forward, never back, and fires what falls due."),
-            "frozen": said(BOOLEAN, "Freezes it, or lets it flow."),
+            "now": said(
+                _GIVEN_INSTANT, "Sets the clock forward and processes everything that becomes due."
+            ),
+            "frozen": said(BOOLEAN, "Freezes or unfreezes the clock."),
         },
     ),
     **{name: _way(way) for way, (name, _, _) in _WAYS_SHOWN.items()},
     "AdvanceClock": {
-        "description": "One way of saying how far.",
+        "description": "Exactly one of `seconds`, `until` and `to`.",
         "oneOf": [ref(_WAYS_SHOWN[way][0]) for way in WAYS],
     },
     "Advanced": answer_of(
-        "Where the clock stands now, and what happened on the way.",
+        "The clock after the advance, and the effects.",
         {
-            "now": said(INSTANT, "What the clock shows now."),
+            "now": said(INSTANT, "The current instant of the clock."),
             "effects": {
                 "type": "array",
                 "items": ref("Effect"),
@@ -113,7 +114,7 @@ _SCHEMAS = {
         },
     ),
     "Effect": {
-        "description": "One thing that an advance made happen.",
+        "description": "One effect of an advance.",
         "oneOf": [ref("PaymentEffect"), ref("AttemptEffect")],
         "discriminator": {
             "propertyName": "kind",
@@ -124,34 +125,37 @@ _SCHEMAS = {
         },
     },
     "PaymentEffect": answer_of(
-        "A payment took on a status.",
+        "The status of a payment changed.",
         {
-            "at": said(INSTANT, "When, on the account's clock."),
-            "type": said(ref("EventType"), "The type of the event that tells of it."),
+            "at": said(INSTANT, "The instant, on the account's clock."),
+            "type": said(ref("EventType"), "The type of the event."),
             "payment": said(TEXT, "The identifier of the payment."),
-            "kind": said(ref("ChangeKind"), "What made it so."),
+            "kind": said(ref("ChangeKind"), "The cause of the change."),
             "status": ref("PaymentStatus"),
             "reason": ref("Reason"),
         },
         optional=["reason"],
     ),
     "AttemptEffect": answer_of(
-        "A webhook was sent, or could not be.",
+        "An attempt to send a webhook.",
         {
-            "at": said(INSTANT, "When, on the account's clock."),
+            "at": said(INSTANT, "The instant, on the account's clock."),
             "type": {"type": "string", "const": _ATTEMPT_EFFECT},
-            "payment": said(TEXT, "The identifier of the payment that it tells of."),
+            "payment": said(TEXT, "The identifier of the payment of the event."),
             "kind": {"type": "string", "const": ATTEMPT},
             "event": said(TEXT, "The identifier of the event."),
             "event_type": ref("EventType"),
             "delivery": said(TEXT, "The identifier of the delivery."),
             "endpoint": said(TEXT, "The identifier of the endpoint."),
-            "number": said(COUNT, "Which attempt of its delivery it was, from 1 on."),
+            "number": said(COUNT, "The number of the attempt in its delivery, from 1."),
             "response_status": said(
-                nullable({"type": "integer"}), "The status of the response; null without one."
+                nullable({"type": "integer"}),
+                "The status of the response; null without a response.",
             ),
-            "error": said(nullable(TEXT), "What went wrong, if anything did."),
-            "delivery_status": said(ref("DeliveryStatus"), "How the delivery stood then."),
+            "error": said(nullable(TEXT), "The error, if any."),
+            "delivery_status": said(
+                ref("DeliveryStatus"), "The status of the delivery after the attempt."
+            ),
         },
     ),
 }
@@ -161,8 +165,8 @@ _OPERATIONS = (
         method="get",
         path="/_emulator/clock",
         id="get_clock",
-        summary="Read the clock",
-        description="What the account's clock shows, and what is due next.",
+        summary="Retrieve the clock",
+        description="Returns the account's clock and the next scheduled change or webhook attempt.",
         answers={
             200: Answer(
                 description="The clock.",
@@ -179,10 +183,12 @@ _OPERATIONS = (
         method="put",
         path="/_emulator/clock",
         id="set_clock",
-        summary="Set, freeze or release the clock",
-        description="Sets the clock forward, firing what falls due as an advance does, and freezes"
-        " it or lets it flow. It never goes back; a reset and a snapshot do.",
-        body=Body(description="How it is to be.", schema="SetClock", required=False),
+        summary="Set, freeze or unfreeze the clock",
+        description="Sets the clock forward, freezes it or unfreezes it. The emulator processes"
+        " everything that becomes due, as in an advance. The clock never goes back, except by a"
+        ' reset or a restored snapshot. The response contains `"settled": false` if a limit of'
+        " the advance stopped the clock early.",
+        body=Body(description="The new state of the clock.", schema="SetClock", required=False),
         answers={200: Answer(description="The clock.", schema="Clock")},
         codes={400: ("invalid_clock",)},
     ),
@@ -191,18 +197,21 @@ _OPERATIONS = (
         path="/_emulator/clock/advance",
         id="advance_clock",
         summary="Advance the clock",
-        description="Moves the clock forward and fires all that falls due, each at its own instant,"
-        " and returns when everything has settled, webhooks included.",
-        body=Body(description="How far.", schema="AdvanceClock"),
-        answers={200: Answer(description="What happened.", schema="Advanced")},
+        description="Advances the clock by `seconds`, until the instant `until`, or, with"
+        ' `{"to": "next"}`, to the next scheduled change or attempt. The emulator processes'
+        " everything that becomes due, each at its own instant, and waits for the webhooks. With"
+        ' `"webhooks": "background"` it does not wait for them. `settled` is false if a limit'
+        " stopped the advance early.",
+        body=Body(description="The distance.", schema="AdvanceClock"),
+        answers={200: Answer(description="The clock and the effects.", schema="Advanced")},
         codes={400: ("invalid_clock", "invalid_webhooks")},
     ),
 )
 
 SUBJECT = Subject(
     tag="Clock",
-    description="Business time: expiry, outcomes, retries and timestamps go by the account's clock,"
-    " which flows or is frozen, and can be moved forward.",
+    description="The account's clock determines timestamps, expiry, outcomes and retries."
+    " It runs or is frozen, and can be set forward.",
     operations=_OPERATIONS,
     schemas=_SCHEMAS,
 )

@@ -24,35 +24,35 @@ _THE_NEWEST = {"delivery_id": "$response.body#/data/0/id"}
 
 _SCHEMAS = {
     "Event": answer_of(
-        "What an endpoint is sent, and the payment as it was then.",
+        "An event, with the payment at that instant.",
         {
             "id": said(TEXT, "Its identifier, with the prefix `evt_`; the header `webhook-id`."),
             "object": {"type": "string", "const": "event"},
             "type": ref("EventType"),
-            "timestamp": said(INSTANT, "When it happened, on the account's clock."),
+            "timestamp": said(INSTANT, "The instant of the event, on the account's clock."),
             "mode": ref("Mode"),
             "data": ref("Payment"),
         },
     ),
     "EventList": collection_of("Event", "The events, newest first."),
-    "AttemptTrigger": said(words(Trigger), "Why an attempt is made."),
-    "Tampered": said(words(Tamper), "What a scenario changed of it after it was signed."),
-    "DeliveryStatus": said(words(DeliveryState), "How it stands with a delivery."),
+    "AttemptTrigger": said(words(Trigger), "The reason for an attempt."),
+    "Tampered": said(words(Tamper), "The change that a scenario made after signing."),
+    "DeliveryStatus": said(words(DeliveryState), "The status of a delivery."),
     "Delivery": answer_of(
-        "The sending of one event to one endpoint.",
+        "The delivery of one event to one endpoint.",
         {
             "id": said(TEXT, "Its identifier, with the prefix `dlv_`."),
             "event": said(TEXT, "The identifier of the event."),
             "type": said(words([*EVENT_TYPES_IN_ORDER, PING]), "The type of the event."),
             "payment": said(
-                nullable(TEXT), "The identifier of the payment that it tells of; null for a ping."
+                nullable(TEXT), "The identifier of the payment of the event; null for a ping."
             ),
-            "endpoint": said(TEXT, "The identifier of the endpoint, which may be gone."),
+            "endpoint": said(TEXT, "The identifier of the endpoint, which may have been deleted."),
             "status": ref("DeliveryStatus"),
-            "created_at": said(INSTANT, "When it came to be, on the account's clock."),
+            "created_at": said(INSTANT, "The instant of its creation, on the account's clock."),
             "oddity": nullable(ref("WebhookOddity")),
             "next_attempt_at": said(
-                nullable(INSTANT), "When it is attempted next, on the account's clock."
+                nullable(INSTANT), "The instant of the next attempt, on the account's clock."
             ),
             "attempts": {
                 "type": "array",
@@ -63,44 +63,45 @@ _SCHEMAS = {
     ),
     "DeliveryList": collection_of("Delivery", "The deliveries, newest first."),
     "DeliveryAttempt": answer_of(
-        "One try to deliver.",
+        "One attempt to deliver.",
         {
-            "number": said(COUNT, "Which attempt it was, from 1 on."),
-            "at": said(INSTANT, "When it began, on the account's clock."),
-            "trigger": said(ref("AttemptTrigger"), "Why it was made."),
+            "number": said(COUNT, "The number of the attempt, from 1."),
+            "at": said(INSTANT, "The start of the attempt, on the account's clock."),
+            "trigger": said(ref("AttemptTrigger"), "The reason for the attempt."),
             "tampered": nullable(ref("Tampered")),
             "request": ref("WebhookRequest"),
             "status": said(
-                nullable({"type": "integer"}), "The status of the response; null without one."
+                nullable({"type": "integer"}),
+                "The status of the response; null without a response.",
             ),
             "response": nullable(ref("WebhookResponse")),
-            "error": said(nullable(TEXT), "What went wrong, if anything did."),
-            "cause": said(nullable(TEXT), "What is likely to be the cause, and what would help."),
+            "error": said(nullable(TEXT), "The error, if any."),
+            "cause": said(nullable(TEXT), "The likely cause and a solution."),
             "duration_ms": {
                 "type": "number",
                 "minimum": 0,
-                "description": "How long it took, in real time.",
+                "description": "The duration, in real time.",
             },
         },
     ),
     "WebhookRequest": answer_of(
-        "What was sent.",
+        "The request.",
         {
-            "url": said(TEXT, "Where it was sent."),
+            "url": said(TEXT, "The URL of the request."),
             "headers": HEADERS,
-            "body": said(TEXT, "The event, in the bytes that are signed."),
+            "body": said(TEXT, "The event, as signed."),
         },
     ),
     "WebhookResponse": answer_of(
-        "What the endpoint answered.",
-        {"headers": HEADERS, "body": said(TEXT, "As much of it as is kept.")},
+        "The response of the endpoint.",
+        {"headers": HEADERS, "body": said(TEXT, "The stored part of the body.")},
     ),
 }
 
 _PARAMETERS = {
     "Limit": query_parameter(
         "limit",
-        "How many of the newest entries are answered, at most.",
+        "The maximum number of entries; the newest are returned.",
         {
             "type": "integer",
             "minimum": 1,
@@ -113,10 +114,12 @@ _PARAMETERS = {
         "payment", "Only deliveries of events of this payment.", {"type": "string"}
     ),
     "DeliveryEndpoint": query_parameter(
-        "endpoint", "Only deliveries to this endpoint, which may be gone.", {"type": "string"}
+        "endpoint",
+        "Only deliveries to this endpoint, which may have been deleted.",
+        {"type": "string"},
     ),
     "DeliveryStatus": query_parameter(
-        "status", "Only deliveries that stand so.", ref("DeliveryStatus")
+        "status", "Only deliveries with this status.", ref("DeliveryStatus")
     ),
 }
 
@@ -126,8 +129,8 @@ _OPERATIONS = (
         path="/_emulator/events",
         id="list_events",
         summary="List events",
-        description="The events of the account and mode as they are sent, newest first, whether or"
-        " not there was an endpoint to send them to.",
+        description="Lists the events of the account and mode, newest first, as they are sent."
+        " The list includes events that no endpoint received.",
         parameters=("Limit",),
         answers={
             200: Answer(
@@ -148,7 +151,7 @@ _OPERATIONS = (
         path="/_emulator/deliveries",
         id="list_deliveries",
         summary="List deliveries",
-        description="The deliveries of the account and mode with all attempts, newest first.",
+        description="Lists the deliveries of the account and mode with all attempts, newest first.",
         parameters=("Limit", "DeliveryPayment", "DeliveryEndpoint", "DeliveryStatus"),
         answers={
             200: Answer(
@@ -169,8 +172,8 @@ _OPERATIONS = (
         method="get",
         path="/_emulator/deliveries/{delivery_id}",
         id="get_delivery",
-        summary="Look at a delivery",
-        description="One delivery with all attempts.",
+        summary="Retrieve a delivery",
+        description="Returns one delivery with all attempts.",
         parameters=("DeliveryId",),
         answers={200: Answer(description="The delivery.", schema="Delivery")},
         codes={404: _UNKNOWN},
@@ -179,9 +182,10 @@ _OPERATIONS = (
         method="post",
         path="/_emulator/deliveries/{delivery_id}/resend",
         id="resend_delivery",
-        summary="Send a delivery once more",
-        description="Sends it genuine, whatever a scenario has changed of it before, and waits for"
-        " how it ends. Its schedule goes on unless it succeeds.",
+        summary="Resend a delivery",
+        description="Sends the event again, correctly signed and without the changes of a"
+        " scenario, waits for the result and returns the delivery. The scheduled retries"
+        " continue unless this attempt succeeds.",
         parameters=("DeliveryId",),
         answers={
             200: Answer(
@@ -200,8 +204,8 @@ _OPERATIONS = (
 
 SUBJECT = Subject(
     tag="Events and deliveries",
-    description="What was told of, to whom, and what became of it: every attempt is kept with its"
-    " request and its response or the error of the network.",
+    description="The events, and their deliveries to endpoints. Each attempt is stored with"
+    " its request and its response or network error.",
     operations=_OPERATIONS,
     schemas=_SCHEMAS,
     parameters=_PARAMETERS,

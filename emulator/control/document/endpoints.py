@@ -43,59 +43,63 @@ _SECRET: Schema = {
     "pattern": f"^{SECRET_PREFIX}(?:{_BASE64})$",
 }
 _SECRET_MEANING = (
-    f"What signs: `{SECRET_PREFIX}` and the base64 of {SHORTEST_SECRET_BYTES} to"
+    f"The signing secret: `{SECRET_PREFIX}` and the base64 of {SHORTEST_SECRET_BYTES} to"
     f" {LONGEST_SECRET_BYTES} bytes (Standard Webhooks)."
 )
 _TERMS: dict[str, Schema] = {
-    "url": said(URL, "Where events are sent."),
+    "url": said(URL, "The URL that receives the events."),
     "events": {
         "type": "array",
         "items": ref("EventType"),
         "minItems": 1,
-        "description": "The types of the events to be sent.",
+        "description": "The types of the events that the endpoint receives.",
     },
     "secret": said(_SECRET, _SECRET_MEANING),
     "profile": said(
         ref("WebhookProfile"),
-        "How patiently it is retried: five attempts within 81 s, or, `standard`, ten within"
+        "The schedule of the retries: five attempts within 81 s, or, `standard`, ten within"
         " about 75 hours.",
     ),
 }
 
 _SCHEMAS = {
     "EventType": said(words(EVENT_TYPES_IN_ORDER), "The type of an event."),
-    "WebhookProfile": said(words(Profile), "How patiently an endpoint is retried."),
+    "WebhookProfile": said(words(Profile), "The schedule of the retries."),
     "CreateWebhookEndpoint": body_of(
-        "An endpoint; by default it is sent all events, with a new secret.",
+        "An endpoint; by default it receives all events and gets a generated secret.",
         _TERMS,
         required=["url"],
     ),
     "UpdateWebhookEndpoint": body_of(
-        "What is to change; what is left out stays.",
+        "The members to change; an omitted member does not change.",
         {
             **_TERMS,
-            "secret": said(_SECRET, f"{_SECRET_MEANING} The one before signs no more."),
+            "secret": said(_SECRET, f"{_SECRET_MEANING} It replaces the old secret at once."),
             "enabled": said(
-                BOOLEAN, "Whether it is sent anything; disabled, it gives up what is due to it."
+                BOOLEAN,
+                "Whether the endpoint receives events. False cancels its pending deliveries.",
             ),
         },
     ),
     "RotateWebhookSecret": body_of(
-        "The new secret.", {"secret": said(_SECRET, f"{_SECRET_MEANING} By default a new one.")}
+        "The new secret.",
+        {"secret": said(_SECRET, f"{_SECRET_MEANING} By default a generated one.")},
     ),
     "WebhookEndpoint": answer_of(
-        "Where the events of one account and mode are sent.",
+        "An endpoint for the events of one account and mode.",
         {
             "id": said(TEXT, "Its identifier, with the prefix `we_`."),
-            "url": said(TEXT, "Where events are sent."),
+            "url": said(TEXT, "The URL that receives the events."),
             "events": {
                 "type": "array",
                 "items": ref("EventType"),
-                "description": "The types of the events that it is sent.",
+                "description": "The types of the events that the endpoint receives.",
             },
             "secret": said(TEXT, _SECRET_MEANING),
             "profile": ref("WebhookProfile"),
-            "enabled": said(BOOLEAN, "Whether it is sent anything. An answer of 410 disables it."),
+            "enabled": said(
+                BOOLEAN, "Whether the endpoint receives events. A response of 410 disables it."
+            ),
         },
     ),
     "WebhookEndpointList": collection_of("WebhookEndpoint", "The endpoints, newest first."),
@@ -106,9 +110,9 @@ _OPERATIONS = (
         method="post",
         path="/_emulator/webhook_endpoints",
         id="create_webhook_endpoint",
-        summary="Register a webhook endpoint",
-        description="It is told of what happens from now on. An account and mode has at most"
-        f" {MOST_ENDPOINTS}.",
+        summary="Create a webhook endpoint",
+        description="Creates an endpoint and its secret. The endpoint receives events that"
+        f" occur after this call. An account and mode has at most {MOST_ENDPOINTS} endpoints.",
         body=Body(description="The endpoint.", schema="CreateWebhookEndpoint"),
         answers={
             201: Answer(
@@ -131,15 +135,15 @@ _OPERATIONS = (
         path="/_emulator/webhook_endpoints",
         id="list_webhook_endpoints",
         summary="List webhook endpoints",
-        description="The endpoints of the account and mode, newest first.",
+        description="Lists the endpoints of the account and mode, newest first.",
         answers={200: Answer(description="The endpoints.", schema="WebhookEndpointList")},
     ),
     Operation(
         method="get",
         path=_ENDPOINT,
         id="get_webhook_endpoint",
-        summary="Look at a webhook endpoint",
-        description="One endpoint, its secret included.",
+        summary="Retrieve a webhook endpoint",
+        description="Returns one endpoint, including its secret.",
         parameters=("EndpointId",),
         answers={200: Answer(description="The endpoint.", schema="WebhookEndpoint")},
         codes={404: _UNKNOWN},
@@ -148,10 +152,14 @@ _OPERATIONS = (
         method="patch",
         path=_ENDPOINT,
         id="update_webhook_endpoint",
-        summary="Change a webhook endpoint",
-        description="Changes what is given. Enabled again, it is told of what happens then.",
+        summary="Update a webhook endpoint",
+        description="Changes the given members. A new `secret` replaces the old one at once."
+        ' `"enabled": false` cancels the pending deliveries. An endpoint that is enabled again'
+        " receives events that occur after this call.",
         parameters=("EndpointId",),
-        body=Body(description="What is to change.", schema="UpdateWebhookEndpoint", required=False),
+        body=Body(
+            description="The members to change.", schema="UpdateWebhookEndpoint", required=False
+        ),
         answers={200: Answer(description="The endpoint.", schema="WebhookEndpoint")},
         codes={400: (*_WRONG_TERMS, "invalid_enabled"), 404: _UNKNOWN},
     ),
@@ -160,11 +168,11 @@ _OPERATIONS = (
         path=_ENDPOINT,
         id="delete_webhook_endpoint",
         summary="Delete a webhook endpoint",
-        description="It is sent nothing any more; its deliveries stay to be looked at.",
+        description="Deletes an endpoint. Its deliveries remain visible.",
         parameters=("EndpointId",),
         answers={
             204: Answer(
-                description="It is gone.",
+                description="Deleted.",
                 links=(Link(to="get_webhook_endpoint", parameters=_THE_SAME),),
             )
         },
@@ -175,8 +183,8 @@ _OPERATIONS = (
         path=f"{_ENDPOINT}/rotate",
         id="rotate_webhook_secret",
         summary="Rotate the secret of a webhook endpoint",
-        description="Gives it a new secret; the one before signs, too, for"
-        f" {_ROTATION_OVERLAP_H} hours of the account's clock.",
+        description="Sets a new secret: the given one or a generated one. The emulator signs"
+        f" with both secrets for {_ROTATION_OVERLAP_H} hours of the account's clock.",
         parameters=("EndpointId",),
         body=Body(description="The new secret.", schema="RotateWebhookSecret", required=False),
         answers={200: Answer(description="The endpoint.", schema="WebhookEndpoint")},
@@ -187,7 +195,8 @@ _OPERATIONS = (
         path=f"{_ENDPOINT}/ping",
         id="ping_webhook_endpoint",
         summary="Ping a webhook endpoint",
-        description="Sends a signed event that tells of nothing, once, and waits for how it ends.",
+        description="Sends a signed event of type `ping` once, waits for the result and returns"
+        " the delivery.",
         parameters=("EndpointId",),
         answers={
             200: Answer(
@@ -205,8 +214,8 @@ _OPERATIONS = (
 
 SUBJECT = Subject(
     tag="Webhook endpoints",
-    description="Where the events of an account and mode are sent, signed as Standard Webhooks"
-    " says.",
+    description="The URLs that receive the events of an account and mode, signed according"
+    " to Standard Webhooks.",
     operations=_OPERATIONS,
     schemas=_SCHEMAS,
     parameters={"EndpointId": path_parameter("endpoint_id", "The identifier of an endpoint.")},

@@ -22,16 +22,16 @@ _CODES_OF_EVERY_BODY = (
 # By the name of the response, which every call on an account has.
 SHARED_REFUSALS = {
     "Unauthorized": (
-        "A key is sent that is none, or not known.",
+        "The API key is malformed or unknown.",
         ("missing_api_key", "invalid_api_key"),
     ),
-    "Forbidden": ("A web page asks, or by a name that is not ours.", ("forbidden_origin",)),
-    "NotReady": ("The program is starting or stopping.", ("not_ready",)),
+    "Forbidden": ("The header `Host` or `Origin` is not allowed.", ("forbidden_origin",)),
+    "NotReady": ("The emulator is starting or stopping.", ("not_ready",)),
 }
 _WHAT_IS_WRONG = {
-    400: "Bad request: `error.param` names the parameter at fault, if one is.",
-    404: "What the call names does not exist here.",
-    409: "The present state forbids it.",
+    400: "Bad request: `error.param` is the name of the invalid parameter, if any.",
+    404: "The resource does not exist.",
+    409: "The current state does not allow this call.",
 }
 
 

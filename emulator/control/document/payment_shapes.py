@@ -23,19 +23,19 @@ _METHOD = said(METHOD, "A payment method that the payment offers.")
 _ABSENT = {"type": "null"}
 
 SCHEMAS = {
-    "PaymentStatus": said(words(Status), "What state a payment is in."),
-    "Reason": said(words(Reason), "Why a payment failed."),
+    "PaymentStatus": said(words(Status), "The status of a payment."),
+    "Reason": said(words(Reason), "The reason of a failure."),
     "Bank": said(words(BANKS), "A fictional bank."),
-    "ChangeKind": said(words(TimerKind), "What makes a payment take on a status by itself."),
-    "CustomerAnswer": said(words(Answer), "What the customer answers."),
+    "ChangeKind": said(words(TimerKind), "The cause of a scheduled change."),
+    "CustomerAnswer": said(words(Answer), "The answer of the customer."),
     "PayPayment": {
         **body_of(
-            "A method, with the phone or the bank that it takes.",
+            "A method, with its phone or bank.",
             {
                 "method": _METHOD,
                 "phone": said(
                     PHONE,
-                    "The customer's phone number, in any form that a customer may write it in:"
+                    "The customer's phone number, in any form that the checkout page accepts:"
                     " 9… is telebirr, 7… is M-Pesa.",
                 ),
                 "bank": said(ref("Bank"), "The customer's bank."),
@@ -54,21 +54,20 @@ SCHEMAS = {
         ],
     },
     "AnswerPayment": body_of(
-        "What the customer answers.", {"answer": ref("CustomerAnswer")}, required=["answer"]
+        "The answer of the customer.", {"answer": ref("CustomerAnswer")}, required=["answer"]
     ),
     "TransitionPayment": {
         **body_of(
-            "The status to take on, and how.",
+            "The new status.",
             {
                 "status": ref("PaymentStatus"),
                 "method": said(
-                    METHOD, "The method, where it has none yet; by default the first offered."
+                    METHOD, "The method of a payment without one; by default the first offered."
                 ),
                 "reason": ref("Reason"),
                 "unusual": said(
                     BOOLEAN,
-                    "Says that a change which mobile money shows only now and then is meant, such"
-                    " as a late success.",
+                    "Allows a change that is rare with mobile money, such as a late success.",
                 ),
             },
             required=["status"],
@@ -77,45 +76,45 @@ SCHEMAS = {
         "then": having(status={"const": Status.FAILED.value}),
     },
     "PlaceScenario": body_of(
-        "Which scenario.",
+        "The name of the scenario.",
         {"name": said(SHORT_TEXT, "The name of a scenario of the account.")},
         required=["name"],
     ),
     "PaymentDetail": answer_of(
-        "A payment with what the contract does not show of it.",
+        "A payment with the data that `/v1` does not return.",
         {
             "payment": ref("Payment"),
             "reason": nullable(ref("Reason")),
             "mode": ref("Mode"),
             "phone": said(nullable(TEXT), "The phone that was submitted, as `+251…`."),
-            "bank": said(nullable(TEXT), "The bank that was chosen."),
-            "scenario": said(nullable(TEXT), "The scenario that was put on this payment."),
+            "bank": said(nullable(TEXT), "The bank that was submitted."),
+            "scenario": said(nullable(TEXT), "The scenario that was applied to this payment only."),
             "timeline": {
                 "type": "array",
                 "items": ref("TimelineEntry"),
-                "description": "Each status that it has taken on, oldest first.",
+                "description": "The changes of its status, oldest first.",
             },
             "next": nullable(ref("Scheduled")),
             "scheduled": {
                 "type": "array",
                 "items": ref("Scheduled"),
-                "description": "What is going to happen to it by itself, soonest first.",
+                "description": "The scheduled changes and attempts, soonest first.",
             },
         },
     ),
     "TimelineEntry": answer_of(
-        "A status that the payment took on.",
+        "A change of the status.",
         {
-            "id": said(TEXT, "The identifier of the event that tells of it."),
-            "at": said(INSTANT, "When, on the account's clock."),
+            "id": said(TEXT, "The identifier of the event."),
+            "at": said(INSTANT, "The instant, on the account's clock."),
             "type": ref("EventType"),
             "status": ref("PaymentStatus"),
-            "method": said(nullable(TEXT), "The method that it had then."),
+            "method": said(nullable(TEXT), "The method at that instant."),
             "reason": nullable(ref("Reason")),
         },
     ),
     "Scheduled": {
-        "description": "Something that is going to happen by itself.",
+        "description": "A scheduled change or attempt.",
         "oneOf": [ref("ScheduledChange"), ref("ScheduledAttempt")],
         "discriminator": {
             "propertyName": "kind",
@@ -126,9 +125,9 @@ SCHEMAS = {
         },
     },
     "ScheduledChange": answer_of(
-        "The payment is going to take on a status.",
+        "A scheduled change of the status.",
         {
-            "at": said(INSTANT, "When, on the account's clock."),
+            "at": said(INSTANT, "The instant, on the account's clock."),
             "kind": ref("ChangeKind"),
             "payment": said(TEXT, "The identifier of the payment."),
             "status": ref("PaymentStatus"),
@@ -136,9 +135,9 @@ SCHEMAS = {
         },
     ),
     "ScheduledAttempt": answer_of(
-        "An event of the payment is going to be sent.",
+        "A scheduled attempt to send an event.",
         {
-            "at": said(INSTANT, "When, on the account's clock."),
+            "at": said(INSTANT, "The instant, on the account's clock."),
             "kind": {"type": "string", "const": ATTEMPT},
             "payment": said(TEXT, "The identifier of the payment."),
             "delivery": said(TEXT, "The identifier of the delivery."),
@@ -146,9 +145,9 @@ SCHEMAS = {
         },
     ),
     "WaitedForPayment": answer_of(
-        "What the wait has come to.",
+        "The result of the wait.",
         {
-            "reached": said(BOOLEAN, "Whether the payment has, or has had, the status."),
+            "reached": said(BOOLEAN, "Whether the payment has or had the status."),
             "payment": ref("Payment"),
         },
     ),

@@ -23,7 +23,7 @@ _PARAMETERS = {
     ),
     "Timeout": query_parameter(
         "timeout",
-        "For how many seconds of real time to wait, at most; 0 only looks.",
+        "The maximum wait in seconds of real time; 0 returns at once.",
         {
             "type": "number",
             "minimum": 0,
@@ -38,13 +38,13 @@ _OPERATIONS = (
         method="get",
         path=_PAYMENT,
         id="get_payment",
-        summary="Look at a payment",
-        description="A payment with what the contract does not show: why it failed, who paid, what"
-        " has happened to it and what is scheduled.",
+        summary="Retrieve a payment with its details",
+        description="Returns a payment with the data that `/v1` does not return: the failure"
+        " reason, the phone or bank, the timeline and the scheduled changes.",
         parameters=("PaymentId",),
         answers={
             200: Answer(
-                description="The payment, its past and its future.",
+                description="The payment with its details.",
                 schema="PaymentDetail",
                 links=(
                     Link(to="pay_payment", parameters=_THE_SAME),
@@ -64,11 +64,12 @@ _OPERATIONS = (
         method="post",
         path=f"{_PAYMENT}/pay",
         id="pay_payment",
-        summary="Submit a method, as the customer does on the page",
-        description="Submits a method with a phone or a bank. What happens then is what a scenario"
-        " says of them, or else what the handset or the bank's page is told.",
+        summary="Submit a payment method",
+        description="Submits a method with a phone or a bank, as the customer does on the"
+        " checkout page. A matching scenario decides the outcome. Without one, the payment waits"
+        " for `answer`.",
         parameters=("PaymentId",),
-        body=Body(description="What the customer submits.", schema="PayPayment"),
+        body=Body(description="The method, with a phone or a bank.", schema="PayPayment"),
         answers={200: Answer(description="The payment.", schema="Payment", links=_AFTERWARDS)},
         codes={
             400: ("missing_parameter", "invalid_method", "invalid_phone", "invalid_bank"),
@@ -80,11 +81,13 @@ _OPERATIONS = (
         method="post",
         path=f"{_PAYMENT}/answer",
         id="answer_payment",
-        summary="Answer on the phone, or on the bank's page",
-        description="Only where somebody is asked: no scenario has decided. On a phone nobody"
-        " answers `decline`, at a bank nobody `wrong_pin`.",
+        summary="Answer as the customer",
+        description="Answers the confirmation on the phone (`approve`, `wrong_pin`,"
+        " `insufficient_balance`, `cancel`) or on the page of the bank (`approve`, `decline`,"
+        " `insufficient_balance`, `cancel`). It returns 409 if no confirmation is pending, for"
+        " example because a scenario decides the outcome.",
         parameters=("PaymentId",),
-        body=Body(description="What the customer answers.", schema="AnswerPayment"),
+        body=Body(description="The answer of the customer.", schema="AnswerPayment"),
         answers={200: Answer(description="The payment.", schema="Payment", links=_AFTERWARDS)},
         codes={
             400: ("missing_parameter", "invalid_answer"),
@@ -96,9 +99,10 @@ _OPERATIONS = (
         method="post",
         path=f"{_PAYMENT}/cancel",
         id="cancel_payment",
-        summary="Press the page's cancel button",
-        description="Sends the customer to `cancel_url`; the payment stays pending. Possible only"
-        " before a method was submitted.",
+        summary="Cancel on the checkout page",
+        description="Does what the cancel button of the checkout page does: the page redirects"
+        " the customer to `cancel_url` and the payment stays `pending`. It returns 409 after a"
+        " method was submitted.",
         parameters=("PaymentId",),
         answers={200: Answer(description="The payment.", schema="Payment", links=_AFTERWARDS)},
         codes={404: _UNKNOWN, 409: ("invalid_state_transition",)},
@@ -107,11 +111,11 @@ _OPERATIONS = (
         method="post",
         path=f"{_PAYMENT}/transition",
         id="transition_payment",
-        summary="Change a status by hand",
-        description="Along any legal edge, refund and early expiry included; what a scenario had"
-        " still scheduled is cancelled.",
+        summary="Change the status of a payment",
+        description="Makes any legal transition, including a refund and an early expiry. It"
+        " cancels the changes that a scenario had scheduled.",
         parameters=("PaymentId",),
-        body=Body(description="What the payment becomes.", schema="TransitionPayment"),
+        body=Body(description="The new status.", schema="TransitionPayment"),
         answers={200: Answer(description="The payment.", schema="Payment", links=_AFTERWARDS)},
         codes={
             400: (
@@ -129,10 +133,11 @@ _OPERATIONS = (
         method="put",
         path=f"{_PAYMENT}/scenario",
         id="place_scenario",
-        summary="Put a scenario on a payment",
-        description="The scenario is the strongest for this payment, be it on or off.",
+        summary="Apply a scenario to a payment",
+        description="Applies a scenario to this payment only, with the highest precedence, even"
+        " if the scenario is disabled.",
         parameters=("PaymentId",),
-        body=Body(description="Which scenario.", schema="PlaceScenario"),
+        body=Body(description="The name of the scenario.", schema="PlaceScenario"),
         answers={200: Answer(description="The payment.", schema="Payment", links=_AFTERWARDS)},
         codes={
             400: ("missing_parameter", "invalid_name"),
@@ -144,12 +149,12 @@ _OPERATIONS = (
         path=f"{_PAYMENT}/wait",
         id="wait_for_payment",
         summary="Wait for a status",
-        description="Answers as soon as the payment has taken on the status, be it already past, or"
-        " when the time is over. The wait is real time; the status may come by an advance.",
+        description="Returns as soon as the payment has reached `status`, now or earlier, or"
+        " after `timeout` seconds of real time. `reached` is false after a time-out.",
         parameters=("PaymentId", "AwaitedStatus", "Timeout"),
         answers={
             200: Answer(
-                description="Whether it was reached, and the payment.",
+                description="Whether the status was reached, and the payment.",
                 schema="WaitedForPayment",
                 links=(Link(to="get_payment", parameters=_THE_SAME),),
             )
@@ -160,8 +165,8 @@ _OPERATIONS = (
 
 SUBJECT = Subject(
     tag="Payments",
-    description="What the customer does, what can be done by hand, and what the contract does not"
-    " show of a payment. Payments are created through `/v1`.",
+    description="Actions of the customer, changes of the status, and details that `/v1`"
+    " does not return. Payments are created with `/v1`.",
     operations=_OPERATIONS,
     schemas=SCHEMAS,
     parameters=_PARAMETERS,

@@ -14,18 +14,20 @@ from emulator.control.document.shapes import (
 
 _SCHEMAS = {
     "Health": answer_of(
-        "Whether the program can be asked.",
+        "The health of the emulator.",
         {
-            "status": said(words(["ok", "unavailable"]), "Unavailable while starting or stopping."),
+            "status": said(
+                words(["ok", "unavailable"]), "`unavailable` while starting or stopping."
+            ),
             "version": said(TEXT, "The version of the program."),
         },
     ),
     "DocumentEntry": answer_of(
         "An OpenAPI document.",
         {
-            "name": said(TEXT, "What it is called."),
-            "title": said(TEXT, "What it describes."),
-            "url": said(TEXT, "Where it is found."),
+            "name": said(TEXT, "Its name."),
+            "title": said(TEXT, "Its title."),
+            "url": said(TEXT, "Its URL."),
         },
     ),
     "DocumentList": collection_of("DocumentEntry", "The documents."),
@@ -40,16 +42,16 @@ _SCHEMAS = {
         "additionalProperties": True,
     },
     "CheckoutUrl": answer_of(
-        "Where customers find the checkout pages.",
-        {"url": said(TEXT, "What `checkout_url` begins with, without a slash at its end.")},
+        "The base of `checkout_url`.",
+        {"url": said(TEXT, "The base of `checkout_url`, without a slash at its end.")},
     ),
     "SetCheckoutUrl": body_of(
-        "Where customers find the checkout pages.",
+        "The base of `checkout_url`.",
         {
             "url": {
                 **URL,
                 "pattern": r"^https?://[^\s/?#][^\s?#]*$",
-                "description": "What `checkout_url` is to begin with: without a query or fragment.",
+                "description": "The base of `checkout_url`, without a query or fragment.",
             }
         },
         required=["url"],
@@ -72,8 +74,9 @@ _OPERATIONS = (
         method="get",
         path="/_emulator/health",
         id="get_health",
-        summary="Ask whether the program is ready",
-        description="For the health check of a container; it needs no key.",
+        summary="Check the health",
+        description="Returns 200 if the emulator is ready and 503 while it starts or stops."
+        " This call needs no key; container health checks use it.",
         answers={
             200: Answer(description="Ready.", schema="Health"),
             503: Answer(description="Starting or stopping.", schema="Health"),
@@ -86,7 +89,8 @@ _OPERATIONS = (
         path="/_emulator/openapi",
         id="list_documents",
         summary="List the OpenAPI documents",
-        description="Both documents, with the addresses that they are found at here.",
+        description="Lists the OpenAPI documents with their addresses. The path with a slash at"
+        " its end returns the same.",
         answers={200: Answer(description="The documents.", schema="DocumentList")},
         has_subject=False,
     ),
@@ -94,8 +98,9 @@ _OPERATIONS = (
         method="get",
         path="/_emulator/openapi/{name}",
         id="get_document",
-        summary="Read an OpenAPI document",
-        description="This document, `control.json`, or that of the contract, `v1.json`.",
+        summary="Retrieve an OpenAPI document",
+        description="Returns an OpenAPI document: `v1` (the payments API) or `control` (this"
+        " API), also with `.json`.",
         parameters=("DocumentName",),
         answers={200: Answer(description="The document.", schema="Document")},
         codes={404: ("route_not_found",)},
@@ -105,17 +110,17 @@ _OPERATIONS = (
         method="get",
         path="/_emulator/checkout_url",
         id="get_checkout_url",
-        summary="Read the public address of the checkout pages",
-        description="What the `checkout_url` of payments begins with, in all accounts.",
+        summary="Retrieve the base of `checkout_url`",
+        description="Returns the base of `checkout_url`, which is the same for all accounts.",
         answers={200: Answer(description="The address.", schema="CheckoutUrl")},
     ),
     Operation(
         method="put",
         path="/_emulator/checkout_url",
         id="set_checkout_url",
-        summary="Set the public address of the checkout pages",
-        description="For payments created from now on, in all accounts: mapped ports are known"
-        " late. A reset leaves it.",
+        summary="Set the base of `checkout_url`",
+        description="Sets the base of `checkout_url` for payments of all accounts that are"
+        " created after this call, for example when a mapped port is known late.",
         body=Body(description="The address.", schema="SetCheckoutUrl"),
         answers={200: Answer(description="The address.", schema="CheckoutUrl")},
         codes={400: ("missing_parameter", "invalid_url")},
@@ -124,8 +129,8 @@ _OPERATIONS = (
 
 SUBJECT = Subject(
     tag="Program",
-    description="The program as a whole: whether it is ready, where its pages are found, and"
-    " what documents describe it.",
+    description="The whole emulator: its health, the base of `checkout_url` and the OpenAPI"
+    " documents.",
     operations=_OPERATIONS,
     schemas=_SCHEMAS,
     parameters=_PARAMETERS,

@@ -19,15 +19,15 @@ from emulator.engine.journal import LARGEST_JOURNAL_BYTES, LARGEST_KEPT_BYTES, M
 _KEPT = f"up to {LARGEST_KEPT_BYTES // 1024} KiB of it"
 _FILTERS = ("RequestMethod", "RequestPath", "RequestStatus")
 _STRUCK = answer_of(
-    "The rule that struck a request.",
+    "The fault rule that was applied to a request.",
     {
         "source": said(TEXT, "The name of the scenario, or the identifier of the posted fault."),
-        "rule": said(COUNT, "Which of the faults of its source it is, from 0 on."),
+        "rule": said(COUNT, "The index of the rule in its source, from 0."),
         "when": ref("FaultWhen"),
         "then": ref("FaultThen"),
-        "times": said({"type": "integer", "minimum": 1}, "After so many uses it retires."),
+        "times": said({"type": "integer", "minimum": 1}, "The maximum number of uses."),
         "instead_of": said(
-            nullable({"type": "integer"}), "The status of the answer that it spoiled."
+            nullable({"type": "integer"}), "The status of the response that the fault replaced."
         ),
     },
     optional=["times"],
@@ -35,38 +35,38 @@ _STRUCK = answer_of(
 
 _SCHEMAS = {
     "LoggedRequest": answer_of(
-        "A request that the merchant made, and what became of it.",
+        "A request of the merchant and its response.",
         {
-            "id": said(TEXT, "Its identifier: the header `Request-Id` of the answer."),
-            "at": said(INSTANT, "When, on the account's clock."),
+            "id": said(TEXT, "Its identifier: the header `Request-Id` of the response."),
+            "at": said(INSTANT, "The instant, on the account's clock."),
             "method": said(TEXT, "Its method."),
-            "path": said(TEXT, "Its path, as it came."),
-            "query": said(TEXT, "Its query, as it came, without the question mark."),
+            "path": said(TEXT, "Its path, as received."),
+            "query": said(TEXT, "Its query, as received, without the question mark."),
             "status": said(
                 nullable({"type": "integer", "minimum": 100, "maximum": LARGEST_FAULT_STATUS}),
-                "The status that it was answered with; null where nothing was answered.",
+                "The status of the response; null without a response.",
             ),
-            "key": said(TEXT, "The key that it came with, masked."),
+            "key": said(TEXT, "Its key, masked."),
             "request_body": said(TEXT, f"Its body; {_KEPT}."),
-            "response_body": said(TEXT, f"The body of the answer; {_KEPT}."),
-            "cut": said(BOOLEAN, "Whether one of the bodies was longer."),
+            "response_body": said(TEXT, f"The body of the response; {_KEPT}."),
+            "cut": said(BOOLEAN, "Whether one of the bodies was truncated."),
             "warnings": {
                 "type": "array",
                 "items": TEXT,
-                "description": "What was tolerated, as in the header `Emulator-Warning`.",
+                "description": "The warnings, as in the header `Emulator-Warning`.",
             },
             "error": nullable(ref("LoggedError")),
-            "replayed": said(BOOLEAN, "Whether it was the replay of an idempotency key."),
+            "replayed": said(BOOLEAN, "Whether the response was replayed for an idempotency key."),
             "fault": nullable(ref("StruckFault")),
             "duration_ms": {
                 "type": "number",
                 "minimum": 0,
-                "description": "How long it took, in real time.",
+                "description": "The duration, in real time.",
             },
         },
     ),
     "LoggedError": answer_of(
-        "Why a request was refused, or would have been.",
+        "The error that was returned, or would have been returned.",
         {
             "code": said(TEXT, "Machine-readable."),
             "message": said(TEXT, "Human-readable."),
@@ -83,25 +83,28 @@ _SCHEMAS = {
                 "items": ref("LoggedRequest"),
                 "description": "The requests, newest first.",
             },
-            "overflowed": said(BOOLEAN, "Whether older requests had to make room."),
+            "overflowed": said(BOOLEAN, "Whether older requests were removed."),
         },
     ),
     "RequestCount": answer_of(
-        "How many requests there were.", {"count": said(COUNT, "As many as the journal holds.")}
+        "The number of requests.",
+        {"count": said(COUNT, "The number of matching requests in the journal.")},
     ),
 }
 
 _PARAMETERS = {
-    "RequestMethod": query_parameter("method", "Only requests of this method.", {"type": "string"}),
+    "RequestMethod": query_parameter(
+        "method", "Only requests with this method.", {"type": "string"}
+    ),
     "RequestPath": query_parameter(
         "path",
-        "Only requests of this path; one that ends with a star is what paths begin with.",
+        "Only requests with this path; a path that ends with a star is a prefix.",
         {"type": "string"},
     ),
     "RequestStatus": query_parameter(
         "status",
-        f"Only requests that were answered so: a status (`201`), a class (`4xx`), or `{NOTHING}`"
-        " where nothing was answered.",
+        f"Only requests with this status: a status (`201`), a class (`4xx`), or `{NOTHING}`"
+        " for requests without a response.",
         {"type": "string", "pattern": f"^({STATUS_PATTERN.pattern}|{NOTHING})$"},
     ),
     "RequestBefore": query_parameter(
@@ -117,8 +120,9 @@ _OPERATIONS = (
         path="/_emulator/requests",
         id="list_requests",
         summary="List requests",
-        description="The journal of the requests to `/v1`, newest first: at most"
-        f" {MOST_ENTRIES:,} of them, and {LARGEST_JOURNAL_BYTES // 1024**2} MiB. Keys are masked.",
+        description="Lists the journal of requests to `/v1`, newest first, with masked keys."
+        f" The journal contains at most {MOST_ENTRIES:,} requests and"
+        f" {LARGEST_JOURNAL_BYTES // 1024**2} MiB.",
         parameters=(*_FILTERS, "RequestBefore", "Limit"),
         answers={
             200: Answer(
@@ -139,17 +143,17 @@ _OPERATIONS = (
         path="/_emulator/requests/count",
         id="count_requests",
         summary="Count requests",
-        description="How many requests of the journal there are of a kind.",
+        description="Returns the number of requests in the journal that match the filters.",
         parameters=_FILTERS,
-        answers={200: Answer(description="How many.", schema="RequestCount")},
+        answers={200: Answer(description="The number of requests.", schema="RequestCount")},
         codes={400: ("invalid_status",)},
     ),
 )
 
 SUBJECT = Subject(
     tag="Requests",
-    description="The journal: which requests the merchant made, what they were answered with, and"
-    " why they were refused, warned about or struck by a fault.",
+    description="The journal: the requests of the merchant with their responses, errors,"
+    " warnings and applied faults.",
     operations=_OPERATIONS,
     schemas=_SCHEMAS,
     parameters=_PARAMETERS,

@@ -39,15 +39,15 @@ _STEP = "ScenarioStep"
 _CONDITIONS = {"allOf", "if", "then", "else", "not"}
 
 _SUMMARY = {
-    "name": said(TEXT, "What it is called."),
-    "description": said(TEXT, "What it is for."),
-    "enabled": said(BOOLEAN, "Whether it is on in this account."),
+    "name": said(TEXT, "Its name."),
+    "description": said(TEXT, "Its description."),
+    "enabled": said(BOOLEAN, "Whether it is enabled in this account."),
     "origin": ref("ScenarioOrigin"),
     "rules": said(
         answer_of(
-            "How many rules it has in each section.", {section.value: COUNT for section in Section}
+            "The number of rules in each section.", {section.value: COUNT for section in Section}
         ),
-        "How many rules it has in each section.",
+        "The number of rules in each section.",
     ),
     "has_script": said(BOOLEAN, "Whether it has a script, for `replay`."),
 }
@@ -67,19 +67,19 @@ def scenario_schemas() -> dict[str, Schema]:
         **rules,
         **parts,
         "ScenarioOrigin": said(
-            words(Origin), "Where it is from: this API, `--scenarios`, or what is shipped."
+            words(Origin), "Its origin: this API, `--scenarios` or the shipped files."
         ),
         _STEP: step,
         "ScenarioFile": whole,
         "PutScenario": said(
             {**whole, "required": []},
-            "A scenario as in a file; `version` and `name` may be left out, and no other name than"
-            " that of the address be given.",
+            "A scenario as in a file; `version` and `name` are optional, and `name` must equal the"
+            " name in the path.",
         ),
         **_answers(),
         "SwitchScenario": body_of(
-            "On or off.",
-            {"enabled": said(BOOLEAN, "Whether it is to be on.")},
+            "Whether the scenario is enabled.",
+            {"enabled": said(BOOLEAN, "Whether the scenario is enabled.")},
             required=["enabled"],
         ),
         **_fault_schemas(rules["FaultRule"]),
@@ -93,11 +93,11 @@ def _answers() -> dict[str, Schema]:
     script = {"type": "array", "items": ref(_STEP)}
     return {
         "Scenario": answer_of(
-            "A scenario, and what it says.", {**_SUMMARY, **rules, "script": script}
+            "A scenario with its rules and its script.", {**_SUMMARY, **rules, "script": script}
         ),
         "ScenarioSummary": answer_of("A scenario of the account.", _SUMMARY),
         "ScenarioList": collection_of(
-            "ScenarioSummary", "The scenarios in the order of their precedence, strongest first."
+            "ScenarioSummary", "The scenarios, highest precedence first."
         ),
     }
 
@@ -112,20 +112,24 @@ def _taken_out(rule: Schema, key: str, name: str) -> Schema:
 def _fault_schemas(rule: Schema) -> dict[str, Schema]:
     return {
         "AddFault": body_of(
-            "A fault rule; without `when` it strikes every request.",
+            "A fault rule; without `when` it applies to every request.",
             rule["properties"],
             required=fault_rule(needs_when=False)["required"],
         ),
         "Fault": answer_of(
-            "A fault rule that the account was given without a file.",
+            "A fault rule that was added by this API.",
             {
                 "id": said(TEXT, "Its identifier, with the prefix `flt_`."),
                 **rule["properties"],
-                "used": said(COUNT, "How often it has struck; only there beside `times`."),
+                "used": said(
+                    COUNT, "The number of times that it was applied; present only with `times`."
+                ),
             },
             optional=["times", "used"],
         ),
-        "FaultList": collection_of("Fault", "The fault rules, the newest and strongest first."),
+        "FaultList": collection_of(
+            "Fault", "The fault rules, newest and highest precedence first."
+        ),
     }
 
 

@@ -25,7 +25,8 @@ _OF_SCENARIOS = (
         path="/_emulator/scenarios",
         id="list_scenarios",
         summary="List scenarios",
-        description="The account's scenarios, on or off, in the order of their precedence.",
+        description="Lists the scenarios of the account, enabled and disabled, highest"
+        " precedence first.",
         answers={
             200: Answer(
                 description="The scenarios.",
@@ -41,8 +42,9 @@ _OF_SCENARIOS = (
         method="get",
         path=_SCENARIO,
         id="get_scenario",
-        summary="Look at a scenario",
-        description="One scenario with all that it says, as its file would.",
+        summary="Retrieve a scenario",
+        description="Returns one scenario with its rules and its script, in the format of a"
+        " scenario file.",
         parameters=("ScenarioName",),
         answers={200: Answer(description="The scenario.", schema="Scenario")},
         codes={404: _UNKNOWN},
@@ -51,10 +53,12 @@ _OF_SCENARIOS = (
         method="put",
         path=_SCENARIO,
         id="put_scenario",
-        summary="Give the account a scenario",
-        description="In place of an earlier one of this name; the newest is the strongest. It is on"
-        " unless it says `enabled: false`. Every mistake is told with its line and column. An"
-        f" account has at most {MOST_SCENARIOS} of its own.",
+        summary="Create or replace a scenario",
+        description="Stores a scenario, in JSON or YAML, with the name in the path: 201, or 200"
+        " if it replaces one that was stored by this call. The newest scenario has the highest"
+        " precedence. It is enabled unless it contains `enabled: false`. An error lists the"
+        f" mistakes with their lines and columns. An account stores at most {MOST_SCENARIOS}"
+        " scenarios.",
         parameters=("ScenarioName",),
         body=Body(
             description="The scenario, in JSON or in YAML.",
@@ -63,10 +67,10 @@ _OF_SCENARIOS = (
         ),
         answers={
             200: Answer(
-                description="The scenario, in place of the earlier one.", schema="ScenarioSummary"
+                description="The scenario, which replaced an earlier one.", schema="ScenarioSummary"
             ),
             201: Answer(
-                description="The scenario; the account had none of this name of its own.",
+                description="The new scenario.",
                 schema="ScenarioSummary",
                 links=(
                     Link(to="get_scenario", parameters=_THE_SAME),
@@ -81,21 +85,22 @@ _OF_SCENARIOS = (
         method="delete",
         path=_SCENARIO,
         id="delete_scenario",
-        summary="Take a scenario away",
-        description="Only one that was given through this API; one of the same name from a file is"
-        " back then.",
+        summary="Delete a scenario",
+        description="Deletes a scenario that was stored by this API. A file with the same name"
+        " applies again. A scenario from a file cannot be deleted (409).",
         parameters=("ScenarioName",),
-        answers={204: Answer(description="It is gone.")},
+        answers={204: Answer(description="Deleted.")},
         codes={404: _UNKNOWN, 409: ("scenario_is_permanent",)},
     ),
     Operation(
         method="put",
         path=f"{_SCENARIO}/enabled",
         id="switch_scenario",
-        summary="Switch a scenario on or off",
-        description="For this account. One that is switched on begins to count anew.",
+        summary="Enable or disable a scenario",
+        description="Enables or disables a scenario for this account. Enabling resets the"
+        " counters of its rules.",
         parameters=("ScenarioName",),
-        body=Body(description="On or off.", schema="SwitchScenario"),
+        body=Body(description="Whether the scenario is enabled.", schema="SwitchScenario"),
         answers={200: Answer(description="The scenario.", schema="ScenarioSummary")},
         codes={400: ("missing_parameter", "invalid_enabled"), 404: _UNKNOWN},
     ),
@@ -107,8 +112,9 @@ _OF_FAULTS = (
         path="/_emulator/faults",
         id="list_faults",
         summary="List faults",
-        description="The fault rules that were given without a file, the newest and strongest"
-        " first.",
+        description="Lists the fault rules that were added by this API, newest and highest"
+        " precedence first. For a rule with `times`, `used` is the number of times that it was"
+        " applied.",
         answers={200: Answer(description="The fault rules.", schema="FaultList")},
     ),
     Operation(
@@ -116,8 +122,9 @@ _OF_FAULTS = (
         path="/_emulator/faults",
         id="add_fault",
         summary="Add a fault",
-        description="Lets requests to `/v1` go wrong from now on. An account has at most"
-        f" {MOST_FAULTS} of them; those that have retired make room.",
+        description="Adds a fault rule, without a file, for requests to `/v1` after this call."
+        f" An account has at most {MOST_FAULTS} such rules. A rule that was applied `times` times"
+        " does not count.",
         body=Body(description="The fault rule.", schema="AddFault"),
         answers={
             201: Answer(
@@ -132,31 +139,32 @@ _OF_FAULTS = (
         method="delete",
         path="/_emulator/faults",
         id="clear_faults",
-        summary="Take all faults away",
-        description="Those of scenarios stay.",
-        answers={204: Answer(description="They are gone.")},
+        summary="Delete all faults",
+        description="Deletes all fault rules that were added by this API. The faults of"
+        " scenarios remain.",
+        answers={204: Answer(description="Deleted.")},
     ),
     Operation(
         method="delete",
         path="/_emulator/faults/{fault_id}",
         id="delete_fault",
-        summary="Take a fault away",
-        description="Removes one fault rule.",
+        summary="Delete a fault",
+        description="Deletes one fault rule.",
         parameters=("FaultId",),
-        answers={204: Answer(description="It is gone.")},
+        answers={204: Answer(description="Deleted.")},
         codes={404: ("fault_not_found",)},
     ),
 )
 
 SCENARIOS = Subject(
     tag="Scenarios",
-    description="What is luck or waiting in real life, decided: each account switches scenarios on"
-    " and off and has its own beside those that are shipped.",
+    description="Rules that determine the outcomes of payments. An account can enable and"
+    " disable the shipped scenarios and store its own.",
     operations=_OF_SCENARIOS,
     parameters=_PARAMETERS,
 )
 FAULTS = Subject(
     tag="Faults",
-    description="Rules by which requests to `/v1` go wrong, without a file.",
+    description="Rules that make requests to `/v1` fail, without a scenario file.",
     operations=_OF_FAULTS,
 )

@@ -22,7 +22,7 @@ URL: Schema = {"type": "string", "pattern": r"^https?://[^\s/?#]\S*$", "maxLengt
 HEADERS: Schema = {
     "type": "object",
     "additionalProperties": TEXT,
-    "description": "By name in lower case; of those that came several times the values are joined.",
+    "description": "The headers by lower-case name; repeated headers have joined values.",
 }
 
 

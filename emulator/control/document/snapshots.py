@@ -18,7 +18,7 @@ _SNAPSHOT = "/_emulator/snapshots/{name}"
 _NAME = {"type": "string", "pattern": f"^{NAME_PATTERN.pattern}$"}
 _THE_SAME = {"name": "$request.path.name"}
 _SAVED = Answer(
-    description="The snapshot; there was none of this name.",
+    description="The new snapshot.",
     schema="Snapshot",
     links=(
         Link(to="get_snapshot", parameters=_THE_SAME),
@@ -29,16 +29,16 @@ _SAVED = Answer(
 
 _SCHEMAS = {
     "Snapshot": answer_of(
-        "A state of an account.",
+        "A saved state of an account.",
         {
-            "name": said(_NAME, "What it is called."),
-            "created_at": said(INSTANT, "Where the account's clock stood."),
+            "name": said(_NAME, "Its name."),
+            "created_at": said(INSTANT, "The instant of its creation, on the account's clock."),
             "clock": answer_of(
-                "The clock as it is after a restore.",
+                "The clock after a restore.",
                 {"now": INSTANT, "frozen": BOOLEAN},
             ),
             "payments": answer_of(
-                "How many payments it holds, by mode.", {"test": COUNT, "live": COUNT}
+                "The number of payments, by mode.", {"test": COUNT, "live": COUNT}
             ),
         },
     ),
@@ -51,7 +51,7 @@ _OPERATIONS = (
         path="/_emulator/snapshots",
         id="list_snapshots",
         summary="List snapshots",
-        description="The account's snapshots, newest first.",
+        description="Lists the snapshots of the account, newest first.",
         answers={200: Answer(description="The snapshots.", schema="SnapshotList")},
     ),
     Operation(
@@ -59,13 +59,13 @@ _OPERATIONS = (
         path=_SNAPSHOT,
         id="save_snapshot",
         summary="Save a snapshot",
-        description="Keeps the account's whole state, clock included, in place of an earlier one of"
-        f" this name. An account has at most {MOST_SNAPSHOTS}; of the newest {MOST_KEPT_IN_MEMORY}"
-        " the journal is kept, too.",
+        description="Saves the whole state of the account, including its clock: 201, or 200 if"
+        f" it replaces a snapshot with this name. An account has at most {MOST_SNAPSHOTS}"
+        f" snapshots. The newest {MOST_KEPT_IN_MEMORY} include the journal.",
         parameters=("SnapshotName",),
         answers={
             200: Answer(
-                description="The snapshot, in place of the earlier one.", schema="Snapshot"
+                description="The snapshot, which replaced an earlier one.", schema="Snapshot"
             ),
             201: _SAVED,
         },
@@ -75,8 +75,8 @@ _OPERATIONS = (
         method="get",
         path=_SNAPSHOT,
         id="get_snapshot",
-        summary="Look at a snapshot",
-        description="One snapshot.",
+        summary="Retrieve a snapshot",
+        description="Returns one snapshot.",
         parameters=("SnapshotName",),
         answers={200: Answer(description="The snapshot.", schema="Snapshot")},
         codes={400: ("invalid_name",), 404: ("snapshot_not_found",)},
@@ -86,11 +86,11 @@ _OPERATIONS = (
         path=_SNAPSHOT,
         id="delete_snapshot",
         summary="Delete a snapshot",
-        description="Forgets a snapshot.",
+        description="Deletes a snapshot.",
         parameters=("SnapshotName",),
         answers={
             204: Answer(
-                description="It is gone.", links=(Link(to="get_snapshot", parameters=_THE_SAME),)
+                description="Deleted.", links=(Link(to="get_snapshot", parameters=_THE_SAME),)
             )
         },
         codes={400: ("invalid_name",), 404: ("snapshot_not_found",)},
@@ -100,7 +100,7 @@ _OPERATIONS = (
         path=f"{_SNAPSHOT}/restore",
         id="restore_snapshot",
         summary="Restore a snapshot",
-        description="Makes the account as it was saved, its clock included.",
+        description="Restores the account to the saved state, including its clock.",
         parameters=("SnapshotName",),
         answers={200: Answer(description="The snapshot.", schema="Snapshot")},
         codes={400: ("invalid_name",), 404: ("snapshot_not_found",)},
@@ -110,7 +110,8 @@ _OPERATIONS = (
         path="/_emulator/recording",
         id="get_recording",
         summary="Record the history",
-        description="The history of the account and mode as a scenario file that `replay` plays.",
+        description="Returns the history of the account and mode as a scenario file with a"
+        " script for `replay`.",
         answers={
             200: Answer(description="The file.", schema="ScenarioFile", media_type=MEDIA_TYPE)
         },
@@ -120,7 +121,8 @@ _OPERATIONS = (
 
 SUBJECT = Subject(
     tag="Snapshots and recordings",
-    description="States of an account to go back to, and its history as a scenario file.",
+    description="Saved states of an account that can be restored, and its history as a"
+    " scenario file.",
     operations=_OPERATIONS,
     schemas=_SCHEMAS,
     parameters={
