@@ -1,8 +1,7 @@
 """The JSON Schema of scenario files, for completion in editors.
 
-It says what a schema can; what it cannot, the loader alone checks: the order of steps, whether a
-phone and a method fit each other, keys given twice, names used twice, durations of nothing,
-whether a script has given the names that it uses.
+The loader checks what a schema cannot express: the order of steps, the phone against the method,
+duplicate keys, duplicate names, and the payment names that a script uses.
 """
 
 from emulator.domain.payment import LARGEST_AMOUNT_MINOR, Status
@@ -66,7 +65,7 @@ def scenario_schema() -> JsonSchema:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Scenario of the ETB payments sandbox emulator",
-        "description": "Decides what is luck or waiting in real life.",
+        "description": "Rules and a script that decide how payments, requests and webhooks behave.",
         **mapping_of(FILE_KEYS, shapes, required=["version", "name"]),
         "$defs": {STEP: script_step()},
     }

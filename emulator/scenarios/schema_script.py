@@ -43,6 +43,21 @@ from emulator.scenarios.vocabulary import (
 
 STEP = "script_step"
 
+# A value for each step. In this order, they are a script that passes the loader.
+EXAMPLES: dict[str, object] = {
+    "create": {"as": "order", "amount": 15000},
+    "retrieve": "order",
+    "list": {"status": "pending", "limit": 2},
+    "pay": {"payment": "order", "phone": "0711223344"},
+    "answer": {"payment": "order", "answer": "approve"},
+    "cancel": "order",
+    "transition": {"payment": "order", "status": "refunded"},
+    "advance": "30s",
+    "fault": {"then": {"status": 500}, "times": 1},
+    "expect": {"payment": "order", "status": "refunded"},
+    "repeat": {"times": 3, "steps": [{"retrieve": "order"}, {"advance": "1s"}]},
+}
+
 _ANYTHING: JsonSchema = {}
 _NAME: JsonSchema = {"type": "string", "pattern": f"^{PAYMENT_NAME_PATTERN.pattern}$"}
 _STEPS: JsonSchema = {"type": "array", "items": {"$ref": f"#/$defs/{STEP}"}}
@@ -71,8 +86,9 @@ def script_step() -> JsonSchema:
         "expect": _expect(),
         "repeat": _repeat(),
     }
+    described = {step: {**shapes[step], "examples": [value]} for step, value in EXAMPLES.items()}
     return {
-        **mapping_of(SCRIPT_STEPS, shapes, required=[]),
+        **mapping_of(SCRIPT_STEPS, described, required=[]),
         "minProperties": 1,
         "maxProperties": 1,
     }

@@ -1,6 +1,7 @@
-"""Every word that a scenario file may use, what it means, and how much of it there may be.
+"""The keys of the scenario format, with their descriptions and limits.
 
-The loader knows its keys from here, and the JSON Schema its keys and descriptions.
+The loader and the JSON Schema take the keys from this module. The reference page takes its tables
+from the JSON Schema: a description that ends in `Default: X.` fills the column of the defaults.
 """
 
 import re
@@ -40,95 +41,103 @@ ANY_REQUEST = "any"
 NEXT = "next"
 
 FILE_KEYS = {
-    "version": "The version of this format: 1.",
-    "name": "What the scenario is called; unique among the files that are loaded.",
-    "description": "What the scenario is for, in a sentence.",
-    "enabled": "Whether the scenario is on at start; an account may switch it later.",
-    "outcomes": "What happens after the customer submits a method. The first rule that matches.",
-    "expiry": "How long a checkout stays open, instead of `expires_in`. The first that matches.",
-    "faults": "What goes wrong with requests of the API. The first rule that matches.",
-    "webhooks": "What goes wrong with the deliveries of an event. The first rule that matches.",
-    "script": "A whole case, step by step, for `replay`.",
+    "version": "The version of this format.",
+    "name": "The name of the scenario, unique among the files that are loaded.",
+    "description": "The purpose of the scenario. Default: empty.",
+    "enabled": "Whether the scenario is on at start. An account can switch it later.",
+    "outcomes": "What happens after the customer submits a method. Default: empty.",
+    "expiry": "How long a checkout stays open. Default: empty.",
+    "faults": "Which API requests fail, and how. Default: empty.",
+    "webhooks": "Which webhook deliveries misbehave, and how. Default: empty.",
+    "script": "A complete case for `replay`. Default: empty.",
 }
 
-_WHEN = "All of these must match; `{}` matches everything."
-_TIMES = "After so many uses the rule retires and the next one that matches applies."
+_WHEN = "The condition. All keys must match; `{}` matches everything."
+_TIMES = (
+    "After this number of uses, the rule is inactive and the next matching rule applies. "
+    "Default: unlimited."
+)
+_BOTH_MODES = "Default: both modes."
 
 WHEN_KEYS = {
-    "mode": "The mode of the payment.",
-    "method": "The submitted method; for expiry, one of the methods that the payment offers.",
-    "phone": "The submitted phone number, in any form that a customer may write it in.",
-    "bank": "The bank that the customer chose.",
-    "amount": "The amount in ETB cents: a number, or a range.",
-    "metadata": "Values that the payment's metadata must have; further ones don't matter.",
+    "mode": f"The mode of the payment. {_BOTH_MODES}",
+    "method": "The submitted method; in `expiry`, one of the methods that the payment offers.",
+    "phone": "The submitted phone number, in any form; never matches in `expiry`.",
+    "bank": "The chosen bank; never matches in `expiry`.",
+    "amount": "The amount, or a range of amounts. A range has `gte`, `lte` or both.",
+    "metadata": "Metadata with these values. Other keys of the metadata are ignored.",
 }
 AMOUNT_KEYS = {
-    "gte": "The smallest amount that matches, in ETB cents.",
-    "lte": "The largest amount that matches, in ETB cents.",
+    "gte": "The smallest amount that matches.",
+    "lte": "The largest amount that matches.",
 }
 OUTCOME_RULE_KEYS = {
     "when": _WHEN,
-    "then": "Timed steps, an empty list to stay in processing, or `handset`: a person answers.",
+    "then": f"A list of steps, or `{HANDSET}`: the customer or a test answers.",
     "times": _TIMES,
 }
 STEP_KEYS = {
-    "after": "How long after the submit; without it, together with the submit.",
-    "status": "The status that the payment takes on.",
-    "reason": "Why it failed; only beside `status: failed`, by default provider_error.",
-    "unusual": "Says that a change which mobile money shows only now and then is meant.",
+    "after": "The time since the submit, not less than in the step before. Default: `0s`.",
+    "status": "The new status. The status before must permit this change.",
+    "reason": "Why the payment failed; only with `status: failed`. Default: `provider_error`.",
+    "unusual": "Required for `completed` after `failed`.",
 }
 EXPIRY_RULE_KEYS = {
     "when": _WHEN,
-    "after": "How long after its creation the checkout expires.",
-    "then": "The same, written as `then: {after: 5s}`.",
+    "after": "The time from the creation of the payment to the expiry of its checkout.",
+    "then": "The same as `after`, in another form: `then: {after: 5s}`.",
     "times": _TIMES,
 }
 EXPIRY_THEN_KEYS = {"after": EXPIRY_RULE_KEYS["after"]}
 FAULT_RULE_KEYS = {
     "when": _WHEN,
-    "then": "What goes wrong with the request.",
+    "then": "The effect on the request.",
     "times": _TIMES,
 }
 FAULT_WHEN_KEYS = {
-    "mode": "The mode of the key that the request is made with.",
-    "request": f"The request; `{ANY_REQUEST}`, as without it, is all of them.",
-    "nth": "Strikes one request: the nth of those that the rest of `when` matches, from 1 on.",
-    "every": "Strikes again and again: every 3 is the third request, the sixth, and so on.",
-    "chance": "Strikes with a chance, above 0 and at most 1, that the seed decides.",
+    "mode": f"Requests with a key of this mode. {_BOTH_MODES}",
+    "request": f"This API request; `{ANY_REQUEST}` matches all of them. Default: `{ANY_REQUEST}`.",
+    "nth": "Only the nth request, counted from 1.",
+    "every": "Every nth request: `every: 3` matches the third request, the sixth and so on.",
+    "chance": "Each request with this probability. The seed decides.",
 }
 # At most one of these.
 FAULT_COUNTS = ("nth", "every", "chance")
 FAULT_THEN_KEYS = {
-    "status": "The status that is answered in place of the true answer.",
-    "retry_after": "The header `Retry-After` beside `status`: whole seconds, at most a day; "
-    "for 429 by default 1.",
-    "latency": "How long the client waits first: in real time, so 5m at most.",
-    "drop": "The connection is cut, without an answer.",
-    "truncate": "The connection is cut in the middle of the body.",
-    "point": "Before anything is done, or when all is done and only the answer is spoiled. "
-    "By default before_commit; of `truncate` without `status`, after_commit.",
+    "status": "The response has this status, and the contract's error object for it.",
+    "retry_after": "The seconds of the header `Retry-After`; needs `status`. "
+    f"Default: {RETRY_AFTER_S} for {RATE_LIMITED}, else none.",
+    "latency": "The response is delayed by this time, in real time. "
+    "Without another key, the normal response follows.",
+    "drop": "The connection is closed without a response. "
+    "Not with `status`, `retry_after` or `truncate`.",
+    "truncate": "The connection is closed in the middle of the body.",
+    "point": "Before anything is done, or after everything is done. "
+    "Default: `before_commit`; `after_commit` for `truncate` without `status`.",
 }
 FAULT_EXCLUSIONS = {
     "drop": dict.fromkeys(("status", "retry_after", "truncate"), "what is cut off has no answer"),
 }
 WEBHOOK_RULE_KEYS = {
     "when": _WHEN,
-    "then": "What goes wrong with the deliveries of the event.",
+    "then": "The effect on the deliveries of the event.",
     "times": _TIMES,
 }
 WEBHOOK_WHEN_KEYS = {
     "mode": WHEN_KEYS["mode"],
-    "event": "The type of the event.",
+    "event": "The type of the event. Default: all types.",
 }
 WEBHOOK_THEN_KEYS = {
-    "copies": "How many deliveries there are in all, with one `webhook-id`; 1 is the usual one.",
-    "delay": "How much later than usual the first attempt is made.",
-    "drop": "No attempt is made; the delivery is listed as dropped.",
-    "hold": "Delivered after the payment's next event, so out of order; "
-    f"if there is none, after {LONGEST_HOLD_MS // 1_000} s.",
-    "before_response": "Arrives before the create call is answered, "
-    f"which waits for {LONGEST_HEAD_START_MS // 1_000} s at most.",
-    "tamper": "What is changed after signing, in every attempt; a resend is genuine.",
+    "copies": "The total number of deliveries to each endpoint, all with the same `webhook-id`. "
+    "Default: 1.",
+    "delay": "The first attempt is delayed by this time, on the account's clock.",
+    "drop": "No attempt is made, and the delivery is listed as dropped. Not with any other key.",
+    "hold": "Delivered after the payment's next event, "
+    f"or after {LONGEST_HOLD_MS // 1_000} s. Not with `delay`.",
+    "before_response": "Delivered before the create call returns, "
+    f"which waits up to {LONGEST_HEAD_START_MS // 1_000} s of real time. "
+    f"Only for `{event_type(Status.PENDING)}`; not with `delay` or `hold`.",
+    "tamper": "This part is changed after signing, in every attempt. A resend is genuine.",
 }
 _DROPPED = "what is dropped is never sent"
 # What makes no sense beside a key that is true, and why.
@@ -143,102 +152,124 @@ WEBHOOK_EXCLUSIONS = {
 # The only event that a response can wait for: that of the create call.
 AWAITED_EVENT = event_type(Status.PENDING)
 
+ANSWERS = ("approve", "wrong_pin", "insufficient_balance", "cancel", "decline")
+
 SCRIPT_STEPS = {
-    "create": "Creates a payment; what is left out is filled in.",
-    "retrieve": "Retrieves a payment.",
-    "list": "Lists payments.",
-    "pay": "What the customer submits on the page.",
-    "answer": "What a person answers on the phone or at the bank.",
-    "cancel": "Presses the cancel button of the page.",
-    "transition": "Changes a status by hand.",
-    "advance": f"Moves the clock: by a duration, or `{NEXT}`: to the next thing that is due.",
-    "fault": "Lets requests go wrong from here on; a rule as in `faults`.",
-    "expect": "What must be true here.",
-    "repeat": "Plays some steps several times.",
+    "create": "Creates a payment.",
+    "retrieve": "Retrieves a payment. A name alone is the short form of `payment`.",
+    "list": "Lists payments. `list:` alone lists the newest ten.",
+    "pay": "Submits a method, as the customer does on the page.",
+    "answer": "Answers on the handset or on the bank's page: "
+    f"{', '.join(f'`{answer}`' for answer in ANSWERS)}.",
+    "cancel": "Presses the cancel button of the page. A name alone is the short form of `payment`.",
+    "transition": "Changes the status directly.",
+    "advance": "Moves the clock by a duration and runs everything that becomes due; "
+    f"`{NEXT}` moves the clock to the next due item.",
+    "fault": "Adds a rule as in `faults`, from this step on.",
+    "expect": "Checks what must be true at this point.",
+    "repeat": "Runs steps several times.",
 }
 _PAYMENT = "The name that `create` gave the payment with `as`."
+_AS_GIVEN = "The value is sent without a check."
 CREATE_MEMBERS = {
     "amount": "The amount in ETB cents.",
     "currency": "The currency: ETB.",
     "methods": "The payment methods to offer.",
-    "success_url": "Where the customer goes after success.",
-    "cancel_url": "Where the customer goes after cancelling.",
+    "success_url": "The redirect URL after success.",
+    "cancel_url": "The redirect URL after a cancellation.",
     "metadata": "Up to 20 pairs of texts.",
-    "idempotency_key": "Lets a failed request be sent again safely.",
-    "expires_in": "Seconds until the checkout expires.",
+    "idempotency_key": "The key that makes a retry of the request safe.",
+    "expires_in": "The seconds until the checkout expires.",
 }
+# The parameters that the API requires.
+_FILLED_IN = ("amount", "currency", "methods", "success_url", "cancel_url")
 CREATE_KEYS = {
-    "as": "What later steps call the payment.",
-    **{name: f"{meaning} Any value is sent as it is." for name, meaning in CREATE_MEMBERS.items()},
-    "unknown": "Members that the API does not know, to be sent on purpose.",
+    "as": "The name of the payment in later steps. A later `create` can use the name again.",
+    **{
+        name: f"{meaning} {_AS_GIVEN}{' Default: filled in.' if name in _FILLED_IN else ''}"
+        for name, meaning in CREATE_MEMBERS.items()
+    },
+    "unknown": "Members that the API does not know.",
 }
 RETRIEVE_KEYS = {
     "payment": _PAYMENT,
-    "id": "An identifier to be sent as it is, such as one that does not exist.",
+    "id": f"An id, instead of `payment`. {_AS_GIVEN}",
 }
 LIST_KEYS = {
-    "limit": "How many payments; any value is sent as it is.",
-    "after": "The payment after which the page begins, by the name that `create` gave it.",
-    "status": "Only payments of this status; any value is sent as it is.",
-    "method": "Only payments of this method; any value is sent as it is.",
-    "created_gte": "Only payments created from then on; any value is sent as it is.",
-    "created_lte": "Only payments created until then; any value is sent as it is.",
+    "limit": f"The number of payments on the page. {_AS_GIVEN}",
+    "after": "The page begins after this payment, given by its name.",
+    "status": f"Only payments with this status. {_AS_GIVEN}",
+    "method": f"Only payments with this method. {_AS_GIVEN}",
+    "created_gte": f"Only payments created at this time or later. {_AS_GIVEN}",
+    "created_lte": f"Only payments created at this time or earlier. {_AS_GIVEN}",
 }
 PAY_KEYS = {
     "payment": _PAYMENT,
-    "method": "The method; by default that of the phone, or bank_transfer beside a bank.",
-    "phone": "The phone number, in any form that a customer may write it in.",
-    "bank": "The bank.",
+    "method": "The submitted method. "
+    "Default: the method of the phone; `bank_transfer` with a bank.",
+    "phone": "The customer's number, in any form. Required by `telebirr` and `mpesa`.",
+    "bank": "The customer's bank, instead of `phone`. Required by `bank_transfer`.",
 }
 ANSWER_KEYS = {
     "payment": _PAYMENT,
-    "answer": "The answer; wrong_pin is for phones alone, decline for banks.",
+    "answer": "The answer. `wrong_pin` is only for phones, `decline` only for banks.",
 }
-ANSWERS = ("approve", "wrong_pin", "insufficient_balance", "cancel", "decline")
 CANCEL_KEYS = {"payment": _PAYMENT}
 TRANSITION_KEYS = {
     "payment": _PAYMENT,
-    "status": "The status that the payment takes on.",
-    "method": "The method, where it has none yet; by default the first that it offers.",
+    "status": "The new status.",
+    "method": "The method, if the payment has none yet. "
+    "Default: the first method that the payment offers.",
     "reason": STEP_KEYS["reason"],
-    "unusual": STEP_KEYS["unusual"],
+    "unusual": "Required for `completed` after `failed` or `expired`.",
 }
-REPEAT_KEYS = {"times": "How often.", "steps": "The steps to repeat."}
+REPEAT_KEYS = {
+    "times": "The number of runs.",
+    "steps": f"The steps to repeat, at least one. `repeat` nests up to {DEEPEST_REPEAT} levels.",
+}
 PAYMENT_FIELDS = {
-    "id": "The identifier.",
-    "object": "Always payment.",
+    "id": "The id.",
+    "object": "Always `payment`.",
     "amount": "The amount in ETB cents.",
     "currency": "The currency.",
     "status": "The status.",
-    "method": "The payment method, or null.",
-    "checkout_url": "Where the customer pays.",
-    "success_url": "Where the customer goes after success.",
-    "cancel_url": "Where the customer goes after cancelling.",
-    "metadata": "All pairs of the merchant.",
-    "created_at": "When the payment was created.",
-    "expires_at": "When the checkout expires.",
-    "completed_at": "When the payment was completed, or null.",
+    "method": "The payment method.",
+    "checkout_url": "The address of the checkout page.",
+    "success_url": "The redirect URL after success.",
+    "cancel_url": "The redirect URL after a cancellation.",
+    "metadata": "The complete metadata of the payment.",
+    "created_at": "The time of creation.",
+    "expires_at": "The time at which the checkout expires.",
+    "completed_at": "The time of completion, or `null`.",
 }
-# What is expected of the last answer, and so never beside `payment`.
+# Checks of the last response, so not permitted with `payment`.
 ANSWER_CHECKS = {
-    "http_status": "The HTTP status of the last answer.",
-    "code": "The code of its error, or null.",
-    "param": "The field that its error names, or null.",
-    "retry_after": "The seconds of its header `Retry-After`, or null.",
-    "replayed": "Whether it is the replay of an earlier answer.",
-    "lost": "Whether it did not arrive whole.",
-    "payments": "The payments of the last list, in order, by their names.",
-    "has_more": "Whether the last list goes on.",
+    "http_status": "The HTTP status of the last response.",
+    "code": "The code of the error in the last response.",
+    "param": "The field that the error in the last response names.",
+    "retry_after": "The seconds of the header `Retry-After` of the last response.",
+    "replayed": "Whether the last response is an idempotent replay of an earlier one.",
+    "lost": "Whether no complete response arrived.",
+    "payments": "The payments of the last list, by name, in order.",
+    "has_more": "Whether the last list has a further page.",
 }
+# With `payment`, an expectation has one meaning; without `payment`, the second one, if given.
 EXPECT_KEYS = {
-    "payment": f"{_PAYMENT} Without it, the last answer and the account are meant.",
-    **PAYMENT_FIELDS,
-    "reason": "Why the payment failed, or null.",
-    "events": "The types of all events so far, the oldest first.",
-    "webhooks": "The types of the events that arrived and whose signature was right.",
-    "forged": "The types of the events that arrived and whose signature was wrong.",
+    "payment": f"{_PAYMENT} Without `payment`: The last response and the account are checked.",
+    **{
+        name: f"{meaning} Without `payment`: This member of the last response."
+        for name, meaning in PAYMENT_FIELDS.items()
+    },
+    "reason": "Why the payment failed. "
+    "Without `payment`: The same, for the payment in the last response.",
+    "events": "The types of the payment's events, oldest first. Without `payment`: "
+    "The types of the newest 1,000 events of the account and mode, oldest first.",
+    "webhooks": "The types of the webhooks that arrived with a valid signature, in the order of "
+    "arrival. Without `payment`: The same, for all payments.",
+    "forged": "The types of the webhooks that arrived with an invalid signature, in the order of "
+    "arrival. Without `payment`: The same, for all payments.",
     **ANSWER_CHECKS,
-    "same_as": "The name of a payment that is the same one; only beside `payment`.",
+    "same_as": "The name of another payment that must have the same id.",
 }
 
 
