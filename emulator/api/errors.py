@@ -58,6 +58,9 @@ ANSWERS: Mapping[type[Refusal], Answer] = {
     errors.NotReady: Answer(503, "not_ready"),
 }
 
+INTERNAL_ERROR_CAUSE = (
+    "A fault rule caused the error, or the emulator has a defect; the log has the details."
+)
 # The contract's status 500; the detail is in the log and nowhere else.
 INTERNAL_ERROR_BODY = (
     b'{"error":{"code":"internal_error","message":"Something went wrong on our side. Retry."}}'

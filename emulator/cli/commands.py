@@ -99,7 +99,7 @@ def cli() -> None:
 @cli.command()
 @_options(OPTIONS)
 def serve(**flags: object) -> None:
-    """Run the service.
+    """Run the emulator.
 
     Each option is also a variable EMULATOR_<NAME> and a key of the --config file.
     """
@@ -147,9 +147,10 @@ def _announce(running: "Running") -> None:
 @cli.command()
 @_options([option for option in OPTIONS if option.name in {"host", "port", "config"}])
 def health(**flags: object) -> None:
-    """Exit with 0 when the server answers, else with 1.
+    """Test whether the server responds.
 
-    Give it what `serve` was given, as options, variables or --config file.
+    The options, variables and --config file are those of `serve`. Exit code 0 when the server
+    responds, otherwise 1.
     """
     # The other port is not asked for, so whatever is known of it must not be in the way.
     try:
@@ -169,9 +170,10 @@ def health(**flags: object) -> None:
 @cli.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
 def check(paths: tuple[str, ...]) -> int:
-    """Validate scenario files, and all those of a directory.
+    """Validate scenario files and directories of scenario files.
 
-    Each mistake is a line: path:line:column: what was expected. Exit code 2 when there is any.
+    Each mistake is printed as a line path:line:column: message. Exit code 2 when a file has a
+    mistake.
     """
     from emulator.cli.telling import write
     from emulator.scenarios.library import check_paths

@@ -22,20 +22,27 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--url", metavar="URL", default=USUAL_URL, show_default=True, help="The emulator.")
 @click.option(
-    "--key", metavar="KEY", help="Key of the account and mode; without one, the first test key."
+    "--url", metavar="URL", default=USUAL_URL, show_default=True, help="URL of the emulator."
 )
 @click.option(
-    "--webhook-url", metavar="URL", help="A handler to be called, beside registered endpoints."
+    "--key",
+    metavar="KEY",
+    show_default="the first test key",
+    help="API key of the account and mode.",
+)
+@click.option(
+    "--webhook-url",
+    metavar="URL",
+    help="URL of a webhook handler to test in addition to the registered endpoints.",
 )
 @click.option("--json", "is_json", is_flag=True, help="Print the findings as JSON.")
 def doctor(url: str, key: str | None, webhook_url: str | None, is_json: bool) -> int:
-    """Say which address a container, a browser and a webhook need, and try it.
+    """Test which addresses a container, a browser and a webhook need.
 
-    Of a running emulator nothing is changed; its journal shows one GET of payments. Each endpoint
-    of the account gets one ping. Exit code 1 when something will not work, 2 when there is no
-    emulator or an option is wrong.
+    The command changes nothing in the account. The journal shows one GET /v1/payments, and each
+    enabled endpoint of the account and mode receives one ping. Exit code 1 when something will
+    not work, 2 when there is no emulator or an option is wrong.
     """
     _check(key, webhook_url)
     address = _address(url)

@@ -6,11 +6,14 @@ from emulator.cli.telling import USUAL_URL, write
 
 
 @click.command()
-@click.option("--control", "is_control", is_flag=True, help="The control API's, not /v1's.")
+@click.option(
+    "--control", "is_control", is_flag=True, help="Print the document of the control API."
+)
 def openapi(*, is_control: bool) -> None:
     """Print the OpenAPI 3.1 document of /v1 as JSON.
 
-    A running emulator serves both, with its own address, under /_emulator/openapi/.
+    A running emulator serves the documents of /v1 and of the control API, with its own address,
+    under /_emulator/openapi/.
     """
     import json
 

@@ -68,7 +68,11 @@ class _Wanted:
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
-@click.option("--url", metavar="URL", help="A running emulator; otherwise a private one is made.")
+@click.option(
+    "--url",
+    metavar="URL",
+    help="URL of a running emulator; otherwise `replay` starts a private one.",
+)
 @click.option(
     "-j",
     "--jobs",
@@ -77,7 +81,7 @@ class _Wanted:
     type=click.IntRange(1, MOST_CASES_AT_A_TIME),
     default=USUAL_CASES_AT_A_TIME,
     show_default=True,
-    help="Play so many files at a time; what is printed is the same.",
+    help="Number of files to run at the same time; the output is the same.",
 )
 @click.option("--junit", metavar="FILE", type=FILE, help="Write the results as JUnit XML.")
 @click.option("--report", metavar="FILE", type=FILE, help="Write a report as one HTML file.")
@@ -86,14 +90,14 @@ class _Wanted:
     metavar="PERCENT",
     type=click.FloatRange(0, 100),
     callback=_no_nan,
-    help="Exit with 1 when the coverage is less.",
+    help="Exit with code 1 when the coverage is below this percentage.",
 )
 @click.option("--seed", metavar="INTEGER", help=f"Seed of each account.  [default: {USUAL_SEED}]")
 @click.option("--clock", metavar="CLOCK", help=f"Clock of each account.  [default: {USUAL_CLOCK}]")
 @click.option(
     "--database",
     metavar="FILE",
-    help="A new SQLite file that keeps what was played, for `serve --database`.",
+    help="New SQLite file for the state after the run, for `serve --database`.",
 )
 @click.option("-v", "--verbose", "is_verbose", is_flag=True, help="Print a line for each step.")
 def replay(
@@ -104,10 +108,10 @@ def replay(
     database: str | None,
     **wanted: object,
 ) -> int:
-    """Play the scripts of scenario files, and all those of a directory.
+    """Run the scripts of scenario files and directories of scenario files.
 
-    Each file is played in a fresh account, here or in a running emulator. Exit code 1 when
-    something is not as expected, 2 when a file or an option is wrong.
+    Each file runs in a new account of a private or a running emulator. Exit code 1 when an
+    expectation fails or the coverage is below --fail-under, 2 when a file or an option is wrong.
     """
     settings = _settings(url, seed, clock, database)
     run = _Wanted(
@@ -131,9 +135,14 @@ def replay(
 
 
 @click.command()
-@click.option("--url", metavar="URL", default=USUAL_URL, show_default=True, help="The emulator.")
 @click.option(
-    "--key", metavar="KEY", help="Key of the account and mode; without one, the first test key."
+    "--url", metavar="URL", default=USUAL_URL, show_default=True, help="URL of the emulator."
+)
+@click.option(
+    "--key",
+    metavar="KEY",
+    show_default="the first test key",
+    help="API key of the account and mode.",
 )
 def record(url: str, key: str | None) -> None:
     """Print an account's history as a scenario file with a script, for `replay`."""

@@ -72,21 +72,25 @@ class Progress:
 
 
 @click.command()
-@click.option("--base-url", "url", metavar="URL", required=True, help="Where the service is.")
-@click.option("--key", metavar="KEY", required=True, help="A test_ key of it.")
+@click.option("--base-url", "url", metavar="URL", required=True, help="URL of the service.")
+@click.option("--key", metavar="KEY", required=True, help="A test_ key of the service.")
 @click.option("--other-key", metavar="KEY", help="A test_ key of another account.")
 @click.option(
     "--accept",
     "accepted",
     metavar="NUMBER",
     multiple=True,
-    help="A clause whose drift is known: it is shown, and does not count; repeatable.",
+    help="Clause with a known drift, which does not change the exit code; repeatable.",
 )
 @click.option(
-    "--json", "json", metavar="FILE", type=FILE, help="Write the result as JSON; - is stdout."
+    "--json",
+    "json",
+    metavar="FILE",
+    type=FILE,
+    help="Write the result as JSON; - is standard output.",
 )
 @click.option("--report", metavar="FILE", type=FILE, help="Write a report as one HTML file.")
-@click.option("--i-know", is_flag=True, help="Take a live_ key, too; nothing is paid with it.")
+@click.option("--i-know", is_flag=True, help="Accept live_ keys; no payment is paid.")
 def verify(
     url: str,
     key: str,
@@ -97,9 +101,9 @@ def verify(
 ) -> int:
     """Compare a service with the contract, clause by clause.
 
-    It creates about a dozen payments of 1 ETB, which stay pending, and pays none. Exit code 1 when
-    a clause drifts; 2 when an option is wrong, when what answers is not the service, or when the
-    comparison is not complete: a 429 is waited out, but for a minute in all.
+    The command creates about a dozen payments of 1 ETB, which stay pending, and pays none of them.
+    Exit code 1 when a clause drifts; 2 when an option is wrong, when the server is not the service,
+    or when the comparison is incomplete. After a 429 the command waits, at most a minute in total.
     """
     for option, one in (("--key", key), ("--other-key", other_key)):
         _check_key(option, one, knows=i_know)

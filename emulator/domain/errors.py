@@ -1,5 +1,7 @@
 """Every refusal the product can give, named for what is true; none of them knows HTTP.
 
+The first paragraph of each docstring is the cause in docs/reference/error-codes.md.
+
 Refusal
 ├── Unauthenticated
 │   ├── MissingApiKey
@@ -59,6 +61,8 @@ class Unauthenticated(Refusal):
 
 
 class MissingApiKey(Unauthenticated):
+    """The `Authorization` header is missing or uses a scheme other than Bearer."""
+
     def __init__(self) -> None:
         super().__init__(
             "No API key was given. Send it in the header 'Authorization: Bearer <key>'."
@@ -66,12 +70,17 @@ class MissingApiKey(Unauthenticated):
 
 
 class InvalidApiKey(Unauthenticated):
+    """The API key is malformed or unknown."""
+
     def __init__(self, message: str) -> None:
         super().__init__(message)
 
 
 class RateLimitExceeded(Refusal):
-    """The account's bucket is empty; `retry_after_s` whole seconds, at least 1, refill it."""
+    """The account's rate limit is used up; `Retry-After` has the whole seconds to wait.
+
+    `retry_after_s` is at least 1.
+    """
 
     def __init__(self, *, retry_after_s: int, clock_is_frozen: bool) -> None:
         note = (
@@ -88,42 +97,52 @@ class InvalidRequest(Refusal):
 
 
 class MalformedHttp(InvalidRequest):
-    """What came over the connection is not even HTTP."""
+    """The request is not valid HTTP."""
 
 
 class InvalidJson(InvalidRequest):
-    pass
+    """The request body is not strict JSON in UTF-8."""
 
 
 class InvalidRequestBody(InvalidRequest):
+    """The request body is not an object."""
+
     def __init__(self, message: str = "The request body must be a JSON object.") -> None:
         super().__init__(message)
 
 
 class UnsupportedContentType(InvalidRequest):
-    pass
+    """The `Content-Type` is not accepted (use `application/json`), or its charset is not UTF-8."""
 
 
 class RequestTooLarge(InvalidRequest):
+    """The request body is too large."""
+
     def __init__(self, *, limit_bytes: int) -> None:
         super().__init__(f"The request body is larger than {limit_bytes:,} bytes.")
 
 
 class MissingParameter(InvalidRequest):
+    """A required parameter is absent or null."""
+
     def __init__(self, param: str) -> None:
         super().__init__(f"The parameter '{param}' is required.", param=param)
 
 
 class UnknownParameter(InvalidRequest):
-    pass
+    """The parameter does not exist. In `/v1`, only with `--strict`."""
 
 
 class DuplicateParameter(InvalidRequest):
+    """The parameter occurs more than once. In `/v1`, only with `--strict`."""
+
     def __init__(self, param: str) -> None:
         super().__init__(f"The parameter '{param}' is given more than once.", param=param)
 
 
 class IdempotencyKeyHeader(InvalidRequest):
+    """The request has the header `Idempotency-Key`. Only with `--strict`."""
+
     def __init__(self) -> None:
         super().__init__(
             "The idempotency key belongs in the body, as 'idempotency_key', not in a header."
@@ -131,9 +150,10 @@ class IdempotencyKeyHeader(InvalidRequest):
 
 
 class InvalidField(InvalidRequest):
-    """One field is wrong: its code is `invalid_` and the name of the field.
+    """The value of the field is invalid.
 
-    `kind` names the code where it differs from the field, as `clock` does for `now`.
+    The code is `invalid_` and the name of the field. `kind` replaces the name where they differ,
+    as `clock` does for `now`.
     """
 
     def __init__(self, param: str, message: str, *, kind: str | None = None) -> None:
@@ -142,11 +162,11 @@ class InvalidField(InvalidRequest):
 
 
 class InvalidScenario(InvalidRequest):
-    """A scenario has mistakes; the message tells each with its line and column."""
+    """The scenario has errors; the message lists each with its line and column."""
 
 
 class InvalidFault(InvalidRequest):
-    """A fault rule has mistakes; the message tells each."""
+    """The fault rule has errors; the message lists each."""
 
 
 class Unknown(Refusal):
@@ -154,46 +174,64 @@ class Unknown(Refusal):
 
 
 class UnknownRoute(Unknown):
+    """The path does not exist, or does not support the HTTP method."""
+
     def __init__(self, method: str, path: str) -> None:
         super().__init__(f"There is no {method} {path} here.")
 
 
 class UnknownPayment(Unknown):
+    """The payment does not exist, or belongs to another account or mode."""
+
     def __init__(self, payment_id: str) -> None:
         super().__init__(f"There is no payment '{payment_id}'.")
 
 
 class UnknownCheckout(Unknown):
+    """No payment has this checkout URL."""
+
     def __init__(self) -> None:
         super().__init__("There is no checkout at this address.")
 
 
 class UnknownAccount(Unknown):
+    """The account does not exist."""
+
     def __init__(self, account_id: str) -> None:
         super().__init__(f"There is no account '{account_id}'.")
 
 
 class UnknownEndpoint(Unknown):
+    """The webhook endpoint does not exist, or belongs to another account or mode."""
+
     def __init__(self, endpoint_id: str) -> None:
         super().__init__(f"There is no webhook endpoint '{endpoint_id}'.")
 
 
 class UnknownDelivery(Unknown):
+    """The delivery does not exist, or belongs to another account or mode."""
+
     def __init__(self, delivery_id: str) -> None:
         super().__init__(f"There is no delivery '{delivery_id}'.")
 
 
 class UnknownScenario(Unknown):
+    """The scenario does not exist, or belongs to another account."""
+
     def __init__(self, name: str) -> None:
         super().__init__(f"There is no scenario '{name}'.")
 
 
 class UnknownFault(Unknown):
+    """The fault rule does not exist, or belongs to another account."""
+
     def __init__(self, fault_id: str) -> None:
         super().__init__(f"There is no fault '{fault_id}'.")
 
 
 class UnknownSnapshot(Unknown):
+    """The snapshot does not exist, or belongs to another account."""
+
     def __init__(self, name: str) -> None:
         super().__init__(f"There is no snapshot '{name}'.")
 
@@ -203,6 +241,8 @@ class Conflict(Refusal):
 
 
 class IdempotencyKeyReused(Conflict):
+    """An earlier request used this idempotency key with different parameters."""
+
     def __init__(self) -> None:
         super().__init__(
             "This idempotency key was used before with different parameters.",
@@ -211,7 +251,7 @@ class IdempotencyKeyReused(Conflict):
 
 
 class IdempotencyKeyInUse(Conflict):
-    """An earlier request with the same key has not been answered yet."""
+    """An earlier request with this key is still being processed; `Retry-After` is 1."""
 
     retry_after_s = 1
 
@@ -223,23 +263,27 @@ class IdempotencyKeyInUse(Conflict):
 
 
 class IllegalTransition(Conflict):
-    pass
+    """The payment's status does not permit the change."""
 
 
 class PaymentNotPayable(Conflict):
-    pass
+    """The payment's status does not permit the selection of a payment method."""
 
 
 class ForbiddenOrigin(Refusal):
-    """A web page, or a name that DNS may have been made to point here, is asking."""
+    """The request comes from a web page of another origin, or its `Host` is not allowed."""
 
 
 class AccountIsPermanent(Conflict):
+    """The first account cannot be deleted."""
+
     def __init__(self) -> None:
         super().__init__("The first account cannot be deleted; reset it instead.")
 
 
 class TooManyEndpoints(Conflict):
+    """The account has the maximum number of webhook endpoints in this mode."""
+
     def __init__(self, most: int) -> None:
         super().__init__(
             f"There are {most} webhook endpoints already, and no more are possible; delete one."
@@ -247,6 +291,8 @@ class TooManyEndpoints(Conflict):
 
 
 class ScenarioIsPermanent(Conflict):
+    """The scenario comes from a file and cannot be deleted."""
+
     def __init__(self, name: str) -> None:
         super().__init__(
             f"The scenario '{name}' comes from a file; it cannot be removed, but switched off."
@@ -254,17 +300,24 @@ class ScenarioIsPermanent(Conflict):
 
 
 class TooManyScenarios(Conflict):
+    """The account has the maximum number of scenarios added through the control API."""
+
     def __init__(self, most: int) -> None:
         super().__init__(f"The account has {most} scenarios of its own already; remove one.")
 
 
 class TooManyFaults(Conflict):
+    """The account has the maximum number of fault rules."""
+
     def __init__(self, most: int) -> None:
         super().__init__(f"The account has {most} faults already; remove one.")
 
 
 class TooMuchToRecord(Conflict):
-    """A scenario file cannot hold what happened; `excess` says by what it would be too large."""
+    """The history is too long for one scenario file.
+
+    `excess` states which limit the file would exceed.
+    """
 
     def __init__(self, *, payments: int, actions: int, excess: str) -> None:
         super().__init__(
@@ -275,10 +328,14 @@ class TooMuchToRecord(Conflict):
 
 
 class TooManySnapshots(Conflict):
+    """The account has the maximum number of snapshots."""
+
     def __init__(self, most: int) -> None:
         super().__init__(f"The account has {most} snapshots already; delete one.")
 
 
 class NotReady(Refusal):
+    """The emulator is starting or stopping."""
+
     def __init__(self) -> None:
         super().__init__("The emulator is starting or stopping.")

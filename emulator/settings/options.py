@@ -109,8 +109,8 @@ OPTIONS = (
         parse=parsing.parse_checkout_url,
         expected="an absolute http or https URL without query and fragment",
         metavar="URL",
-        help="Public base of checkout_url, when a container or proxy changes it; "
-        "otherwise it follows from host and port.",
+        help="Public base URL of the checkout pages, when a container or proxy changes it; "
+        "otherwise derived from host and port.",
     ),
     Option(
         name="database",
@@ -133,7 +133,8 @@ OPTIONS = (
         parse=parsing.parse_seed,
         expected="an integer of at most 64 bits",
         metavar="INTEGER",
-        help="Makes ids, tokens, secrets and chance the same in every run; otherwise random.",
+        help="Seed that makes ids, tokens, secrets and random choices repeatable; "
+        "otherwise random.",
     ),
     Option(
         name="methods",
@@ -141,7 +142,7 @@ OPTIONS = (
         parse=parsing.parse_method,
         expected="a small letter followed by at most 39 small letters, digits or _",
         metavar="METHOD",
-        help="Payment methods that the service knows; repeatable or comma-separated.",
+        help="Payment methods of the service; repeatable or comma-separated.",
     ),
     Option(
         name="scenarios",
@@ -165,21 +166,21 @@ OPTIONS = (
         expected=f"live_ {_KEY}",
         metavar="KEY",
         is_secret=True,
-        help="Live key of the first account; its payments are simulated, too.",
+        help="Live key of the first account; its payments are also simulated.",
     ),
     Option(
         name="auto-provision",
         form=Form.SWITCH,
         parse=parsing.parse_switch,
         expected="true or false",
-        help="Make an unknown well-formed test_ key a new, empty account.",
+        help="Create a new, empty account for each unknown well-formed test_ key.",
     ),
     Option(
         name="webhook-url",
         parse=parsing.parse_url,
         expected="an absolute http or https URL",
         metavar="URL",
-        help="Registers one webhook endpoint for the first account, in both modes.",
+        help="URL of a webhook endpoint to register for the first account, in both modes.",
     ),
     Option(
         name="webhook-secret",
@@ -187,7 +188,7 @@ OPTIONS = (
         expected="whsec_ and the base64 of 24 to 64 bytes",
         metavar="SECRET",
         is_secret=True,
-        help="Secret of that endpoint, whsec_ and base64; otherwise generated.",
+        help="Secret of the endpoint of --webhook-url, whsec_ and base64; otherwise generated.",
     ),
     Option(
         name="allow-http-localhost",
@@ -203,7 +204,7 @@ OPTIONS = (
         parse=parsing.parse_allowed_host,
         expected="a host name without scheme and port",
         metavar="HOST",
-        help="Further host names under which the control API may be reached; "
+        help="Additional host names that the control API accepts in requests; "
         "repeatable or comma-separated.",
     ),
     Option(
@@ -211,7 +212,8 @@ OPTIONS = (
         parse=parsing.parse_rate_limit,
         expected="1 to 1000000 requests per s or min, such as 100/s or 1000/min",
         metavar="LIMIT",
-        help="Requests per account and mode, such as 100/s or 1000/min; otherwise unlimited.",
+        help="Maximum request rate per account and mode, such as 100/s or 1000/min; "
+        "otherwise unlimited.",
     ),
     Option(
         name="no-handset",
@@ -225,14 +227,14 @@ OPTIONS = (
         form=Form.SWITCH,
         parse=parsing.parse_switch,
         expected="true or false",
-        help="Refuse with 400 what is otherwise tolerated with a warning.",
+        help="Reject with 400 each request that is otherwise accepted with a warning.",
     ),
     Option(
         name="log-format",
         parse=parsing.parse_log_format,
         expected="text or json",
         metavar="FORMAT",
-        help="One line per request, as text or json.",
+        help="Format of the request log: text or json, one line per request.",
     ),
     Option(
         name="config",
@@ -240,7 +242,7 @@ OPTIONS = (
         expected="the path of a YAML file",
         metavar="FILE",
         is_file_key=False,
-        help="YAML file with any of the other options, named as here without the dashes in front.",
+        help="YAML file with any of the other options, named as here without the leading dashes.",
     ),
 )
 
