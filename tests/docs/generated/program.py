@@ -1,18 +1,13 @@
-"""The tables of the documents that are made from the program, and their places."""
+"""The tables of options, test numbers and clauses."""
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
-import click
-
-from emulator.cli.replaying import replay
-from emulator.cli.verifying import verify
 from emulator.domain.accounts import Mode
 from emulator.domain.clauses import CLAUSES, Clause
 from emulator.domain.outcomes import Handset, Outcome
 from emulator.scenarios.library import load_paths
 from emulator.settings import OPTIONS, Option, data_directory
-from tests.docs.document import REPOSITORY
+from tests.docs.markdown import table
 
 _METHODS = ("telebirr", "mpesa")
 _NO_DEFAULT = {True: "off", False: "none"}
@@ -24,7 +19,7 @@ def options_table() -> str:
         (f"`{_flag(option)}`", f"`{option.variable}`", _default(option), _prose(option.help))
         for option in OPTIONS
     ]
-    return _table(("option", "variable", "default", "meaning"), rows)
+    return table(("option", "variable", "default", "meaning"), rows)
 
 
 def numbers_table() -> str:
@@ -36,30 +31,7 @@ def numbers_table() -> str:
         (outcome, *(phones.get(method, "") for method in _METHODS))
         for outcome, phones in numbers.items()
     ]
-    return _table(("outcome", "telebirr", "M-Pesa"), rows)
-
-
-def replay_options_table() -> str:
-    """Every option of `replay`, out of what `--help` says."""
-    return _options_of(replay)
-
-
-def _options_of(command: click.Command) -> str:
-    context = click.Context(command)
-    records = [
-        option.get_help_record(context)
-        for option in command.params
-        if isinstance(option, click.Option)
-    ]
-    rows = [_option_row(*record) for record in records if record is not None]
-    return _table(("option", "default", "meaning"), rows)
-
-
-def _option_row(flags: str, text: str) -> tuple[str, str, str]:
-    meaning, _, details = text.partition("  [")
-    # Beside the default stand the bounds, which whoever gets them wrong is told.
-    default = re.search(r"default: ([^\];]+)", details)
-    return f"`{flags}`", f"`{default[1]}`" if default else "none", _prose(meaning)
+    return table(("outcome", "telebirr", "M-Pesa"), rows)
 
 
 def fidelity_table() -> str:
@@ -76,7 +48,7 @@ def fidelity_table() -> str:
         )
         for clause in CLAUSES
     ]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _files(clause: Clause) -> list[str]:
@@ -90,47 +62,11 @@ def _basis(clause: Clause) -> str:
     return clause.basis if clause.assumed is None else f"{clause.basis}; assumed: {clause.assumed}"
 
 
-def verify_options_table() -> str:
-    """Every option of `verify`, out of what `--help` says."""
-    return _options_of(verify)
-
-
-# By the page that each is on, and its name there.
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/reference/fidelity.md", "fidelity"): fidelity_table,
     ("docs/reference/options.md", "options"): options_table,
-    ("docs/reference/commands.md", "replay options"): replay_options_table,
     ("docs/guides/checkout-page.md", "test numbers"): numbers_table,
-    ("docs/reference/commands.md", "verify options"): verify_options_table,
 }
-
-
-def generated(name: str, text: str) -> str:
-    """What stands in a document where a table is generated."""
-    return _parts(name, text)[1]
-
-
-def regenerate() -> None:
-    """Write all tables into their pages."""
-    for (page, name), table in TABLES.items():
-        path = REPOSITORY / page
-        before, _, after = _parts(name, path.read_text(encoding="utf-8"))
-        path.write_text(before + table() + after, encoding="utf-8")
-
-
-def _parts(name: str, text: str) -> tuple[str, str, str]:
-    """What stands before a generated table, the table, and what comes after it."""
-    begin, end = f"<!-- generated: {name} -->\n", "<!-- end generated -->"
-    before, found, rest = text.partition(begin)
-    table, closed, after = rest.partition(end)
-    if not found or not closed:
-        raise ValueError(f"no place for the table '{name}'")
-    return before + found, table, closed + after
-
-
-def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    lines = [head, ("---",) * len(head), *rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def _flag(option: Option) -> str:

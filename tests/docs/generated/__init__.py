@@ -1,0 +1,38 @@
+"""The tables of the documents that are generated from the program, and their places."""
+
+from collections.abc import Callable
+
+from tests.docs.document import REPOSITORY
+from tests.docs.generated import control_api, error_codes, pages, program, scenario_format
+
+# By the page that each is on, and its name there.
+TABLES: dict[tuple[str, str], Callable[[], str]] = {
+    **program.TABLES,
+    **control_api.TABLES,
+    **error_codes.TABLES,
+    **pages.TABLES,
+    **scenario_format.TABLES,
+}
+
+
+def generated(name: str, text: str) -> str:
+    """What stands in a document where a table is generated."""
+    return _parts(name, text)[1]
+
+
+def regenerate() -> None:
+    """Write all tables into their pages."""
+    for (page, name), table in TABLES.items():
+        path = REPOSITORY / page
+        before, _, after = _parts(name, path.read_text(encoding="utf-8"))
+        path.write_text(before + table() + after, encoding="utf-8")
+
+
+def _parts(name: str, text: str) -> tuple[str, str, str]:
+    """What stands before a generated table, the table, and what comes after it."""
+    begin, end = f"<!-- generated: {name} -->\n", "<!-- end generated -->"
+    before, found, rest = text.partition(begin)
+    table, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise ValueError(f"no place for the table '{name}'")
+    return before + found, table, closed + after

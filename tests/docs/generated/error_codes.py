@@ -1,0 +1,127 @@
+"""The tables of docs/reference/error-codes.md."""
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+
+import pytest
+
+from emulator.api import parameters, queries
+from emulator.api.bodies import LARGEST_BODY_BYTES
+from emulator.api.document import error_schema, examples, payment_schema
+from emulator.api.document.responses import OF_CREATE, OF_LIST, OF_RETRIEVE
+from emulator.api.errors import ANSWERS, INTERNAL_ERROR_BODY, INTERNAL_ERROR_CAUSE, code_of
+from emulator.control.document import build
+from emulator.domain import errors
+from emulator.domain.errors import InvalidField, Refusal
+from emulator.domain.payment import DEFAULT_METHODS
+from emulator.domain.webhooks import MOST_ENDPOINTS
+from emulator.engine.scenarios import MOST_FAULTS, MOST_SCENARIOS
+from emulator.engine.snapshots import MOST_SNAPSHOTS
+from tests.docs.markdown import table
+from tests.world import order
+
+_LIMITS: dict[type[Refusal], str] = {
+    errors.RequestTooLarge: f"{LARGEST_BODY_BYTES // 1024} KiB",
+    errors.TooManyEndpoints: str(MOST_ENDPOINTS),
+    errors.TooManyScenarios: str(MOST_SCENARIOS),
+    errors.TooManyFaults: str(MOST_FAULTS),
+    errors.TooManySnapshots: str(MOST_SNAPSHOTS),
+}
+# The message about a blank in a URL states the most; `[]` is invalid for every other member.
+_INVALID_MEMBERS = dict.fromkeys(("success_url", "cancel_url"), "https://shop.example/a b")
+_MOST_LISTED = 10
+_ACCEPTED = re.compile(r'"(\w+)" must be (.+?)(?: \(got .*|\. .*)')
+
+
+def v1_codes_table() -> str:
+    """Every code of `/v1`."""
+    causes = {**_field_causes(), **_class_causes()}
+    return _codes((status, code, causes[code]) for status, code in _v1_codes())
+
+
+def control_codes_table() -> str:
+    """Every code that the control API has and `/v1` does not have."""
+    causes, operations = _class_causes(), _control_codes()
+    own = sorted(sorted(operations.keys() - set(_v1_codes())), key=_order)
+    return _codes(
+        (status, code, causes.get(code) or _invalid_in(code, operations[status, code]))
+        for status, code in own
+    )
+
+
+def _v1_codes() -> list[tuple[int, str]]:
+    return sorted(dict.fromkeys((*OF_CREATE, *OF_RETRIEVE, *OF_LIST)), key=_order)
+
+
+def _order(entry: tuple[int, str]) -> tuple[int, int]:
+    # The codes of fields come last.
+    codes = [answer.code for answer in ANSWERS.values()]
+    return entry[0], codes.index(entry[1]) if entry[1] in codes else len(codes)
+
+
+def _class_causes() -> dict[str, str]:
+    causes = {json.loads(INTERNAL_ERROR_BODY)["error"]["code"]: INTERNAL_ERROR_CAUSE}
+    for kind, answer in ANSWERS.items():
+        if answer.code is not None:
+            before = f"{causes[answer.code]} Or: " if answer.code in causes else ""
+            causes[answer.code] = before + _cause(kind)
+    return causes
+
+
+def _cause(kind: type[Refusal]) -> str:
+    """The first paragraph of the docstring, and the limit that applies."""
+    text = inspect.cleandoc(kind.__doc__ or "").partition("\n\n")[0]
+    return f"{text} Limit: {_LIMITS[kind]}." if kind in _LIMITS else text
+
+
+def _field_causes() -> dict[str, str]:
+    """By code, what the validation accepts according to its own messages."""
+    rules = parameters.CreateRules(methods=DEFAULT_METHODS, allow_http_localhost=False)
+    bodies = [order(**{name: _INVALID_MEMBERS.get(name, [])}) for name in parameters.KNOWN]
+    texts = [{name: ""} for name in queries.KNOWN if name != "after"]
+    checks: list[Callable[[], object]] = [
+        *(partial(parameters.check_order, body, rules, []) for body in bodies),
+        *(partial(queries.page_query, text, DEFAULT_METHODS, []) for text in texts),
+    ]
+    # The engine validates the cursor; the OpenAPI document has a real response.
+    cursor = examples.load(DEFAULT_METHODS).by_name["invalid_cursor"]["body"]["error"]
+    messages = {cursor["code"]: cursor["message"]}
+    for check in checks:
+        with pytest.raises(InvalidField) as refused:
+            check()
+        messages[code_of(refused.value)] = refused.value.message
+    return {code: _ACCEPTED.sub(r"`\1` must be \2.", text) for code, text in messages.items()}
+
+
+def _invalid_in(code: str, operations: list[str]) -> str:
+    listed = ", ".join(f"`{operation}`" for operation in operations)
+    if len(operations) > _MOST_LISTED:
+        listed = f"any operation with the parameter `{code.removeprefix('invalid_')}`"
+    return f"{_cause(InvalidField).removesuffix('.')} in {listed}."
+
+
+def _control_codes() -> dict[tuple[int, str], list[str]]:
+    """The operations of the control API by status and code."""
+    document = build(base_url="", payment=payment_schema(DEFAULT_METHODS), error=error_schema())
+    found: dict[tuple[int, str], list[str]] = {}
+    for operation in (each for path in document["paths"].values() for each in path.values()):
+        for status, response in operation["responses"].items():
+            shared = response.get("$ref", "").rpartition("/")[2]
+            described = document["components"]["responses"].get(shared, response)["description"]
+            for code in re.findall("`([a-z_]+)`", described.partition("Codes: ")[2]):
+                found.setdefault((int(status), code), []).append(operation["operationId"])
+    return found
+
+
+def _codes(rows: Iterable[tuple[int, str, str]]) -> str:
+    cells = [(str(status), f"`{code}`", cause) for status, code, cause in rows]
+    return table(("status", "code", "cause"), cells)
+
+
+TABLES: dict[tuple[str, str], Callable[[], str]] = {
+    ("docs/reference/error-codes.md", "v1 codes"): v1_codes_table,
+    ("docs/reference/error-codes.md", "control codes"): control_codes_table,
+}

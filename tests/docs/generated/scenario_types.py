@@ -1,0 +1,93 @@
+"""Names of types, and table rows of keys, found from the JSON Schema of scenario files."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from emulator.domain.payment import DEFAULT_METHODS, LARGEST_AMOUNT_MINOR
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
+from emulator.scenarios import schema_parts as parts
+from emulator.scenarios.vocabulary import (
+    ANSWERS,
+    LONGEST_LATENCY_MS,
+    NAME_PATTERN,
+    PAYMENT_NAME_PATTERN,
+)
+
+WORDS = {
+    "method": (*DEFAULT_METHODS,),
+    "bank": (*parts.BANK["enum"],),
+    "reason": (*parts.REASON["enum"],),
+    "event": (*EVENT_TYPES_IN_ORDER,),
+}
+_NAMES: dict[object, str] = {
+    **{words: name for name, words in WORDS.items()},
+    (*WORDS["reason"], None): "reason or `null`",
+    ANSWERS: "one of the [answers](#steps)",
+    f"^{NAME_PATTERN.pattern}$": "name",
+    f"^{PAYMENT_NAME_PATTERN.pattern}$": "payment name",
+    parts.METHOD["pattern"]: "method",
+    parts.PHONE["pattern"]: "phone",
+    parts.DURATION["pattern"]: "duration",
+    parts.LATENCY["pattern"]: f"duration above 0, up to {LONGEST_LATENCY_MS // 60_000}m",
+    parts.WHOLE_SECONDS["pattern"]: "duration in whole seconds, up to `1d`",
+    LARGEST_AMOUNT_MINOR: "amount",
+    "string": "text",
+    "integer": "whole number",
+    "boolean": "Boolean",
+    "null": "`null`",
+    "object": "mapping",
+}
+
+
+def joined(words: Iterable[str]) -> str:
+    *before, last = words
+    return f"{', '.join(before)}{',' * (',' in before[-1])} or {last}" if before else last
+
+
+def type_name(schema: dict[str, Any]) -> str:
+    match schema:
+        case {"const": value}:
+            return f"`{value}`"
+        case {"enum": words}:
+            return _NAMES.get((*words,)) or joined(f"`{word}`" for word in words)
+        case {"pattern": pattern}:
+            name = _NAMES[pattern]
+            return f"{name} above 0" if name == "duration" and "not" in schema else name
+        case {"items": {"$ref": _}}:
+            return "list of [steps](#steps)"
+        case {"items": items}:
+            return f"list of {type_name(items)}s"
+        case {"properties": keys}:
+            return f"`{{{', '.join(keys)}}}`"
+        case {"anyOf": options}:
+            return joined(map(type_name, options))
+        case {"additionalProperties": {"type": "string"}}:
+            return "mapping of text to text"
+        case {"type": str() | list() as given}:
+            return _limited(schema, [given] if isinstance(given, str) else given)
+    return "any value"
+
+
+def _limited(schema: dict[str, Any], types: list[str]) -> str:
+    names = [_NAMES.get(name, name) for name in types]
+    most = schema.get("maximum")
+    if most in _NAMES:
+        return _NAMES[most]
+    if most is not None:
+        above_0 = schema.get("minimum") == 1 or "exclusiveMinimum" in schema
+        names[0] += f" above 0, up to {most:,}" if above_0 else f", {schema['minimum']} to {most:,}"
+    return joined(names)
+
+
+def key_rows(mapping: dict[str, Any], prefix: str = "") -> list[tuple[str, str, str, str]]:
+    """The name, type, default and meaning of each key of a mapping."""
+    rows = []
+    for key, schema in mapping["properties"].items():
+        meaning, _, default = schema["description"].partition(" Default: ")
+        if key in mapping["required"]:
+            default = "required."
+        elif "default" in schema:
+            default = f"`{str(schema['default']).lower()}`."
+        cells = type_name(schema), default.removesuffix(".") or "none", meaning
+        rows.append((f"`{prefix}{key}`", *cells))
+    return rows
