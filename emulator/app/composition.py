@@ -174,9 +174,9 @@ def _control(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> A
 
 def _dashboard(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
     from emulator.app.guard import Guard, HostGuard
-    from emulator.dashboard.start import build
+    from emulator.dashboard.start import StartPage
 
-    app = build(
+    app = StartPage(
         templates=data_directory("templates"),
         checkout_base=lambda: checkout.base,
         scenarios=lambda: engine.directory.first.rules.scenarios,

@@ -9,7 +9,7 @@ import jinja2
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from emulator import __version__
 from emulator.scenarios.designated_numbers import designated_numbers
@@ -20,66 +20,76 @@ ICON = "/favicon.ico"
 _ICON_HEADERS = {"Cache-Control": "public, max-age=86400", "Content-Type": "image/svg+xml"}
 
 
-def build(
-    *,
-    templates: Path,
-    checkout_base: Callable[[], str],
-    scenarios: Callable[[], Iterable[Scenario]],
-    methods: tuple[str, ...],
-) -> ASGIApp:
-    """The application behind `GET /` and `GET /_emulator/` (design, section 11).
+class StartPage:
+    """The application behind `GET /` and `GET /_emulator/` (design, section 11)."""
 
-    `checkout_base` returns the public address of the checkout pages, and `scenarios` those of
-    the first account; both may change while the program runs.
-    """
-    files = (templates / "reports" / "page.css", templates / "dashboard" / "start.css")
-    style = "".join(file.read_text(encoding="utf-8") for file in files)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(templates / "dashboard"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-    )
-    page = environment.get_template("start.html")
-    icon = (templates / "checkout" / "static" / "icon.svg").read_bytes()
-    headers = {
-        "Content-Security-Policy": (
-            f"default-src 'none'; style-src 'sha256-{_digest(style)}'; img-src 'self';"
-            " frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-        ),
-        "Referrer-Policy": "same-origin",
-        "Vary": "Accept",
-        "X-Content-Type-Options": "nosniff",
-    }
+    def __init__(
+        self,
+        *,
+        templates: Path,
+        checkout_base: Callable[[], str],
+        scenarios: Callable[[], Iterable[Scenario]],
+        methods: tuple[str, ...],
+    ) -> None:
+        """`checkout_base` returns the public address of the checkout pages.
 
-    def index(request: Request) -> dict[str, str]:
+        `scenarios` returns those of the first account. Both may change while the program runs.
+        """
+        self._checkout_base = checkout_base
+        self._scenarios = scenarios
+        self._methods = methods
+        files = (templates / "reports" / "page.css", templates / "dashboard" / "start.css")
+        self._style = "".join(file.read_text(encoding="utf-8") for file in files)
+        environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(templates / "dashboard"),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+        )
+        self._page = environment.get_template("start.html")
+        self._icon = (templates / "checkout" / "static" / "icon.svg").read_bytes()
+        self._page_headers = {
+            "Content-Security-Policy": (
+                f"default-src 'none'; style-src 'sha256-{_digest(self._style)}'; img-src 'self';"
+                " frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+            ),
+            "Referrer-Policy": "same-origin",
+            "Vary": "Accept",
+            "X-Content-Type-Options": "nosniff",
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        if scope["path"] == ICON:
+            response = Response(self._icon, headers=_ICON_HEADERS)
+        elif "text/html" in request.headers.get("accept", ""):
+            response = self._shown(request)
+        else:
+            content = msgspec.json.encode(self._index(request))
+            headers = {"Vary": "Accept"}
+            response = Response(content, media_type="application/json", headers=headers)
+        await response(scope, receive, send)
+
+    def _shown(self, request: Request) -> Response:
+        text = self._page.render(
+            index=self._index(request),
+            numbers=designated_numbers(self._scenarios(), self._methods),
+            methods=self._methods,
+            style=self._style,
+        )
+        return Response(text, media_type="text/html", headers=self._page_headers)
+
+    def _index(self, request: Request) -> dict[str, str]:
         base = f"http://{request.headers['host']}"
         return {
             "name": "etb-payments-emulator",
             "version": __version__,
             "api": f"{base}/v1",
-            "checkout": checkout_base(),
+            "checkout": self._checkout_base(),
             "control": f"{base}/_emulator",
             "health": f"{base}/_emulator/health",
             "openapi": f"{base}/_emulator/openapi",
         }
-
-    def respond(request: Request) -> Response:
-        if "text/html" not in request.headers.get("accept", ""):
-            content = msgspec.json.encode(index(request))
-            return Response(content, media_type="application/json", headers={"Vary": "Accept"})
-        numbers = designated_numbers(scenarios(), methods)
-        text = page.render(index=index(request), numbers=numbers, methods=methods, style=style)
-        return Response(text, media_type="text/html", headers=headers)
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] == ICON:
-            response = Response(icon, headers=_ICON_HEADERS)
-        else:
-            response = respond(Request(scope, receive))
-        await response(scope, receive, send)
-
-    return app
 
 
 def _digest(style: str) -> str:
