@@ -21,7 +21,7 @@ _ICON_HEADERS = {"Cache-Control": "public, max-age=86400", "Content-Type": "imag
 
 
 class StartPage:
-    """The application behind `GET /` and `GET /_emulator/` (design, section 11)."""
+    """The application behind `GET /` and `GET /_emulator/`."""
 
     def __init__(
         self,
