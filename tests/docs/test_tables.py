@@ -260,3 +260,15 @@ def test_the_readme_is_two_screens() -> None:
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     assert len(text.splitlines()) <= 250
     assert len(prose.split()) <= 900
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if page.startswith("docs/")])
+def test_every_chapter_says_what_it_is_for_and_where_to_go_next(page: str) -> None:
+    title, blank, first, *_ = text_of(page).splitlines()
+    assert title.startswith("# ")
+    assert not blank
+    assert first[0].isalnum() or first[0] == "`", "a sentence stands before the first section"
+    if page != "docs/index.md":
+        *_, last = re.split(r"^## ", text_of(page), flags=re.MULTILINE)
+        assert last.startswith("Next\n")
+        assert len(re.findall(r"^- \[", last, re.MULTILINE)) >= 2
