@@ -24,12 +24,11 @@ from emulator.engine.actions import Paid, deed_of
 from emulator.engine.recording import Past
 from emulator.engine.retelling import script_of
 from emulator.engine.transcript import Json, yaml_text
+from emulator.files import MAX_FILE_BYTES, MAX_NODES
 from emulator.scenarios.library import load_paths
 from emulator.scenarios.rules import RuleKey, Subject, choose_expiry, choose_outcome
 from emulator.scenarios.values import ExpiryRule, OutcomeRule, Scenario, When
 from emulator.scenarios.vocabulary import (
-    LARGEST_FILE_BYTES,
-    MOST_NODES,
     MOST_SCRIPT_STEPS,
     VERSION,
 )
@@ -79,8 +78,8 @@ def _excess(document: Mapping[str, Json], text: str) -> str | None:
     """By what the file would be too large, in a sentence."""
     for takes, most, what in (
         (len(document["script"]), MOST_SCRIPT_STEPS, "steps"),
-        (_nodes(document), MOST_NODES, "nodes"),
-        (len(text.encode()), LARGEST_FILE_BYTES, "bytes"),
+        (_nodes(document), MAX_NODES, "nodes"),
+        (len(text.encode()), MAX_FILE_BYTES, "bytes"),
     ):
         if takes > most:
             return f"That takes {takes:,} {what}; a file can have {most:,}."

@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from emulator.files import open_regular
+from emulator.files import MAX_FILE_BYTES, open_regular
 from emulator.scenarios.loader import Reading, read_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
 from emulator.scenarios.values import Scenario
-from emulator.scenarios.vocabulary import LARGEST_FILE_BYTES
 
 _SUFFIXES = frozenset({".yaml", ".yml"})
 
@@ -88,10 +87,10 @@ def _read_file(file: Path) -> Reading:
     try:
         with open_regular(file) as opened:
             # One byte more than allowed is enough to see that it is too large.
-            content = opened.read(LARGEST_FILE_BYTES + 1)
+            content = opened.read(MAX_FILE_BYTES + 1)
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        if len(content) <= LARGEST_FILE_BYTES:
+        if len(content) <= MAX_FILE_BYTES:
             return Reading(scenario=None, problems=(_not_utf_8(source, content, error.start),))
         text = content.decode("utf-8", "replace")  # cut in the midst of a character
     except (OSError, ValueError) as error:  # ValueError: a path with a null character

@@ -15,8 +15,8 @@ from itertools import pairwise
 import yaml
 from yaml.resolver import Resolver
 
+from emulator.files import MAX_FILE_BYTES, MAX_NESTING, MAX_NODES
 from emulator.scenarios.problems import Notes, Problem
-from emulator.scenarios.vocabulary import DEEPEST_NESTING, LARGEST_FILE_BYTES, MOST_NODES
 
 Loader = type[yaml.SafeLoader] | type[yaml.CSafeLoader]
 # The parser in C is ten times as fast; not every platform's wheel has it.
@@ -80,8 +80,8 @@ def read_tree(
     """
     text = text.removeprefix("\ufeff")
     # Characters first: counting the bytes of more of them than bytes are allowed is wasted.
-    if max(len(text), len(text.encode("utf-8", "replace"))) > LARGEST_FILE_BYTES:
-        notes.add(1, 1, f"the file must not be larger than {LARGEST_FILE_BYTES // 1024} KiB")
+    if max(len(text), len(text.encode("utf-8", "replace"))) > MAX_FILE_BYTES:
+        notes.add(1, 1, f"the file must not be larger than {MAX_FILE_BYTES // 1024} KiB")
         return None
     unprintable = _UNPRINTABLE.search(text)
     if unprintable is not None:
@@ -230,14 +230,14 @@ class _Builder:
         parent.children.append(node)
         parent.size += size
         parent.height = max(parent.height, height + 1)
-        if self._size > MOST_NODES:
+        if self._size > MAX_NODES:
             raise _Stop(
-                node.line, node.column, f"the file must not have more than {MOST_NODES:,} nodes"
+                node.line, node.column, f"the file must not have more than {MAX_NODES:,} nodes"
             )
 
     def _check_depth(self, height: int, line: int, column: int) -> None:
-        if len(self._open) + height > DEEPEST_NESTING:
-            raise _Stop(line, column, f"nesting must not go deeper than {DEEPEST_NESTING} levels")
+        if len(self._open) + height > MAX_NESTING:
+            raise _Stop(line, column, f"nesting must not go deeper than {MAX_NESTING} levels")
 
 
 def _events(text: str, loader: Loader) -> Iterator[yaml.Event]:

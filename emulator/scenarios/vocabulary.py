@@ -9,12 +9,8 @@ import re
 from emulator.domain.payment import Status, event_type
 from emulator.domain.transitions import TRANSITIONS
 from emulator.domain.webhooks import LONGEST_HEAD_START_MS, LONGEST_HOLD_MS
-from emulator.files import MAX_FILE_BYTES, MAX_NESTING, MAX_NODES
 
 VERSION = 1
-LARGEST_FILE_BYTES = MAX_FILE_BYTES
-MOST_NODES = MAX_NODES
-DEEPEST_NESTING = MAX_NESTING
 MOST_STEPS = 100
 MOST_TIMES = 1_000_000
 MOST_COPIES = 100

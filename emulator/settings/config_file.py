@@ -15,7 +15,6 @@ from emulator.settings.options import OPTIONS, Form, Option, option_named
 if TYPE_CHECKING:
     import yaml
 
-LARGEST_FILE_BYTES = MAX_FILE_BYTES
 
 _STANDARD = "tag:yaml.org,2002:"
 _NULL = f"{_STANDARD}null"
@@ -65,12 +64,12 @@ def read_config_file(path: str, *, named_by: str) -> Mapping[str, Given]:
 def _read_text(path: str, named_by: str) -> str:
     try:
         with open_regular(Path(path)) as file:
-            content = file.read(LARGEST_FILE_BYTES + 1)
+            content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise SettingsError(f"{named_by}: cannot read {path!r}: {reason}") from None
-    if len(content) > LARGEST_FILE_BYTES:
-        raise SettingsError(f"{path}: larger than {LARGEST_FILE_BYTES:,} bytes")
+    if len(content) > MAX_FILE_BYTES:
+        raise SettingsError(f"{path}: larger than {MAX_FILE_BYTES:,} bytes")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -247,7 +247,7 @@ def _anchors(document: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", [page for page in pages() if page.startswith("docs/")])
 def test_every_chapter_is_short_and_is_in_the_indexes(page: str) -> None:
-    assert len(text_of(page).splitlines()) <= MAX_LINES_OF_A_CHAPTER or page == FIDELITY
+    assert len(text_of(page).splitlines()) <= MAX_LINES_OF_A_CHAPTER
     index = "docs/index.md"
     if page != index:
         assert f"]({page.removeprefix('docs/')})" in text_of(index)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from emulator.clock import SystemWall
+from emulator.files import MAX_FILE_BYTES
 from emulator.settings import Settings, SettingsError, resolve
-from emulator.settings.config_file import LARGEST_FILE_BYTES
 from emulator.settings.yaml_nodes import compose
 
 # The whole file took minutes.
@@ -89,7 +89,7 @@ MISTAKES = [
     (b"- " * 33, ":1:65: nesting must not go deeper than 32 levels"),
     (b"host: " + b"{a: " * 32, ":1:131: nesting must not go deeper than 32 levels"),
     (b"methods: [" + b"a," * 80_000 + b"]", ":1:20005: the file must not have more than 10,000 "),
-    (b"#" * (LARGEST_FILE_BYTES + 1), ": larger than 262,144 bytes"),
+    (b"#" * (MAX_FILE_BYTES + 1), ": larger than 262,144 bytes"),
     # types
     (b"port: true", f":1:7: port: found true, expected {PORT}"),
     (b"port: '80'", f":1:7: port: found the text '80', expected {PORT}"),
@@ -129,7 +129,7 @@ def test_a_mistake_is_one_line_with_its_place(
 
 def test_a_limit_is_met_before_the_rest_of_the_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "emulator.yaml"
-    path.write_bytes(b"[" * LARGEST_FILE_BYTES)
+    path.write_bytes(b"[" * MAX_FILE_BYTES)
     wall = SystemWall()
     began_ms = wall.monotonic_ms()
     with pytest.raises(SettingsError, match="nesting must not go deeper"):
