@@ -11,6 +11,7 @@ from emulator.api.oddities import Oddity, slugs_of
 from emulator.domain.errors import Refusal, RequestTooLarge
 from emulator.engine.accounts import Owner
 from emulator.engine.journal import ENTRY_BYTES
+from emulator.storage.database import DatabaseLost
 
 if TYPE_CHECKING:
     from emulator.engine.rules import FaultCandidate
@@ -52,8 +53,10 @@ def log_failure(scope: Scope, path: str, error: Exception) -> None:
     """Log an error that no code expects, with its traceback.
 
     A process that cannot open files fails wherever a module is imported late. That is no defect
-    of the place, so it is one line.
+    of the place, so it is one line. A lost database was logged when it was noticed.
     """
+    if isinstance(error, DatabaseLost):
+        return
     if getattr(error, "errno", None) in _NO_DESCRIPTORS or isinstance(error, ImportError):
         logger.error("%s %s failed: %s", scope["method"], path, error)
     else:

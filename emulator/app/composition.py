@@ -186,6 +186,7 @@ def _dashboard(settings: Settings, engine: Engine, checkout: CheckoutAddress) ->
 
 
 def _checkout(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
+    from emulator.api.exchange import log_failure
     from emulator.app.guard import HostGuard
     from emulator.checkout.app import build
 
@@ -194,4 +195,5 @@ def _checkout(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> 
         templates=data_directory("templates"),
         shows_handset=not settings.no_handset,
         check_host=HostGuard(settings, checkout).check,
+        log_failure=log_failure,
     )

@@ -23,7 +23,6 @@ from emulator.domain.accounts import mask_keys
 from emulator.domain.control_characters import escape_controls
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.instants import format_instant
-from emulator.storage.database import DatabaseLost
 
 HEALTH = "/_emulator/health"
 # What people open, and what their browsers request on their own.
@@ -169,8 +168,7 @@ class Gateway:
             if line is not None and line.body_error is not None:
                 await _refuse(response.send, line.body_error)
         except Exception as error:  # noqa: BLE001 - logged; the client gets a 500
-            if not isinstance(error, DatabaseLost):  # It was logged when it was noticed.
-                log_failure(scope, _shown(scope), error)
+            log_failure(scope, _shown(scope), error)
             if not response.is_begun:
                 await _answer(response.send, 500, INTERNAL_ERROR_BODY)
         return response.status

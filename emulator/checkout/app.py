@@ -1,6 +1,5 @@
 """The checkout listener: its routes, the headers of its answers, and a page for every refusal."""
 
-import logging
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -24,10 +23,10 @@ from emulator.domain.errors import (
     UnknownRoute,
 )
 from emulator.engine.checkouts import Checkouts
-from emulator.storage.database import DatabaseLost
 
 Endpoint = Callable[[Request, str], Awaitable[Response]]
 CheckHost = Callable[[Scope], object]
+LogFailure = Callable[[Scope, str, Exception], None]
 
 STATUS = "status"
 ICON = "/favicon.ico"
@@ -49,11 +48,14 @@ _FILE = re.compile(rf"/{DIRECTORY}/(?P<name>[a-z0-9.-]+)", re.ASCII)
 _READING = ("GET", "HEAD")
 _ANY_CHECKOUT = re.compile(r"/c/[^/]+")
 
-logger = logging.getLogger(__name__)
-
 
 def build(
-    *, checkouts: Checkouts, templates: Path, shows_handset: bool, check_host: CheckHost
+    *,
+    checkouts: Checkouts,
+    templates: Path,
+    shows_handset: bool,
+    check_host: CheckHost,
+    log_failure: LogFailure,
 ) -> ASGIApp:
     """The room's application; `shows_handset` puts the simulated phone beside the pages.
 
@@ -73,7 +75,13 @@ def build(
         ("POST", "cancel"): pages.cancel,
         ("GET", "cancelled"): pages.leave,
     }
-    return CheckoutApp(routes=routes, assets=assets, renderer=renderer, check_host=check_host)
+    return CheckoutApp(
+        routes=routes,
+        assets=assets,
+        renderer=renderer,
+        check_host=check_host,
+        log_failure=log_failure,
+    )
 
 
 class CheckoutApp:
@@ -86,8 +94,10 @@ class CheckoutApp:
         assets: Assets,
         renderer: Renderer,
         check_host: CheckHost,
+        log_failure: LogFailure,
     ) -> None:
         self._check_host = check_host
+        self._log_failure = log_failure
         self._routes = routes
         self._assets = assets
         self._renderer = renderer
@@ -105,9 +115,8 @@ class CheckoutApp:
             response = self._renderer.page(visit, _view_of(refusal, request))
         except ClientDisconnect:
             return  # Nobody is left to be answered.
-        except Exception as error:
-            if not isinstance(error, DatabaseLost):  # which was logged when it was noticed
-                logger.exception("%s %s failed", request.method, request.scope["path"])
+        except Exception as error:  # noqa: BLE001 - logged; the customer gets a page
+            self._log_failure(scope, request.scope["path"], error)
             visit = self._renderer.visit(request)
             response = self._renderer.page(visit, views.problem("wrong", None, status=500))
         _protect(response)

@@ -183,6 +183,8 @@ def test_calls_are_answered_while_no_file_can_be_opened(tmp_path: Path) -> None:
     with serving(logs=tmp_path, command=limited) as server, ExitStack() as clients:
         connection = clients.enter_context(closing(server.connection()))
         assert ask(connection, "GET", "/_emulator/health").status == 200
+        pages = clients.enter_context(closing(server.connection(server.checkout_port)))
+        pages.connect()
         held = clients.enter_context(ExitStack())
         for _ in range(80):
             address = ("127.0.0.1", server.api_port)
@@ -198,6 +200,8 @@ def test_calls_are_answered_while_no_file_can_be_opened(tmp_path: Path) -> None:
             assert answer.status == 500
             assert answer.json["error"]["code"] == "internal_error"
         assert ask(connection, "POST", "/v1/payments", order()).status == 201
+        # The pages' templates have not been loaded yet.
+        assert ask(pages, "GET", "/c/token").status == 500
         held.close()
         for path, body in calls:
             # The server closes its sides of those connections in its own time.

@@ -6,6 +6,7 @@ import httpx
 import pytest
 from starlette.types import Message, Scope
 
+from emulator.api.exchange import log_failure
 from emulator.checkout.app import build
 from emulator.domain.errors import IllegalTransition, UnknownAccount
 from emulator.engine.checkouts import Checkout, Checkouts
@@ -41,6 +42,7 @@ async def test_what_nobody_expected_is_a_page_without_details(
         templates=data_directory("templates"),
         shows_handset=True,
         check_host=lambda _: None,
+        log_failure=log_failure,
     )
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as pages:

@@ -99,8 +99,10 @@ class Server:
     def stderr(self) -> str:
         return self.stderr_path.read_text(encoding="utf-8")
 
-    def connection(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection("127.0.0.1", self.api_port, timeout=HANGS_AFTER_S)
+    def connection(self, port: int | None = None) -> http.client.HTTPConnection:
+        """To the API, unless another port is named."""
+        port = self.api_port if port is None else port
+        return http.client.HTTPConnection("127.0.0.1", port, timeout=HANGS_AFTER_S)
 
     def request(self, method: str, path: str, body: Any = None, key: str = TEST_KEY) -> Answer:
         """One request on a connection of its own."""
