@@ -1,0 +1,1 @@
+"""Recorded outputs of the program, which a change of its structure must not alter."""
