@@ -56,7 +56,7 @@ from emulator.storage.payments import PageQuery
 
 COLLECTION = "/v1/payments"
 USUAL_READS = 30
-MOST_COUNTED_PAYMENTS = 10_000
+MAX_COUNTED_PAYMENTS = 10_000
 
 _ITEM = COLLECTION + "/"
 # As in `domain.faults.ApiRequest`, which starting does not need.
@@ -278,7 +278,7 @@ def _check_rate(owner: Owner) -> None:
 def _count_read(owner: Owner, payment_id: str, odd: list[Oddity]) -> None:
     """Polling is meant for use before going live (contract, 4.2)."""
     reads = owner.reads.pop(payment_id, 0) + 1
-    if len(owner.reads) >= MOST_COUNTED_PAYMENTS:
+    if len(owner.reads) >= MAX_COUNTED_PAYMENTS:
         del owner.reads[next(iter(owner.reads))]
     owner.reads[payment_id] = reads
     if reads > USUAL_READS:

@@ -18,10 +18,10 @@ from emulator.domain.errors import (
 from emulator.domain.numbers import WrittenNumber
 from emulator.domain.received import received
 
-LARGEST_BODY_BYTES = 256 * 1024
-DEEPEST_NESTING = 32
-MOST_LENGTH_DIGITS = 18
-_MOST_DIGITS = 400
+MAX_BODY_BYTES = 256 * 1024
+MAX_NESTING = 32
+MAX_LENGTH_DIGITS = 18
+_MAX_DIGITS = 400
 _WHITE_SPACE = b" \t\n\r"
 _NO_JSON = "The request body is not JSON."
 
@@ -54,7 +54,7 @@ async def read_body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
     """Raises RequestTooLarge as soon as that is known, ClientGone."""
     declared = headers.get(b"content-length", b"0")
     # What is no number was refused as no HTTP; a very long one would not be read for nothing.
-    _check_size(int(declared[:MOST_LENGTH_DIGITS]) if declared.isdigit() else 0)
+    _check_size(int(declared[:MAX_LENGTH_DIGITS]) if declared.isdigit() else 0)
     message = await receive()
     parts: list[bytes] = []
     size = 0
@@ -96,8 +96,8 @@ def check_charset(parameters: Iterable[str]) -> None:
 
 
 def _check_size(length: int) -> None:
-    if length > LARGEST_BODY_BYTES:
-        raise RequestTooLarge(limit_bytes=LARGEST_BODY_BYTES)
+    if length > MAX_BODY_BYTES:
+        raise RequestTooLarge(limit_bytes=MAX_BODY_BYTES)
 
 
 def decode_object(raw: bytes) -> tuple[dict[str, Any], list[str]]:
@@ -105,7 +105,7 @@ def decode_object(raw: bytes) -> tuple[dict[str, Any], list[str]]:
 
     Of a member given twice the last counts. Raises InvalidJson, InvalidRequestBody.
     """
-    if raw.count(b"{") + raw.count(b"[") > DEEPEST_NESTING:
+    if raw.count(b"{") + raw.count(b"[") > MAX_NESTING:
         _check_nesting(raw)
     try:
         value = _decoder.decode(raw)
@@ -156,9 +156,9 @@ def _check_nesting(raw: bytes) -> None:
             in_string = True
         elif byte in b"{[":
             depth += 1
-            if depth > DEEPEST_NESTING:
+            if depth > MAX_NESTING:
                 raise InvalidJson(
-                    f"The request body is nested more than {DEEPEST_NESTING} levels deep."
+                    f"The request body is nested more than {MAX_NESTING} levels deep."
                 )
         elif byte in b"}]":
             depth -= 1
@@ -224,7 +224,7 @@ def _decode_slowly(raw: bytes) -> tuple[dict[str, Any], list[str]]:
 
 
 def _integer(token: str) -> object:
-    return int(token) if len(token) <= _MOST_DIGITS else WrittenNumber(token)
+    return int(token) if len(token) <= _MAX_DIGITS else WrittenNumber(token)
 
 
 def _refuse_constant(token: str) -> object:

@@ -17,8 +17,8 @@ from emulator.domain.errors import (
 )
 from emulator.domain.received import not_accepted, received
 
-MOST_SLUGS = 16
-LONGEST_NAME_BYTES = 64
+MAX_SLUGS = 16
+MAX_NAME_BYTES = 64
 _BROKEN_ESCAPE = re.compile(r"%[0-9A-F]?\Z")
 
 
@@ -115,8 +115,8 @@ def first_objection(oddities: Iterable[Oddity]) -> Refusal | None:
 def warning_header(oddities: list[Oddity]) -> bytes:
     """The value of `Emulator-Warning`: at most 16 slugs, each once, then `more`."""
     slugs = slugs_of(oddities)
-    if len(slugs) > MOST_SLUGS:
-        slugs = (*slugs[:MOST_SLUGS], "more")
+    if len(slugs) > MAX_SLUGS:
+        slugs = (*slugs[:MAX_SLUGS], "more")
     return ", ".join(slugs).encode("ascii")
 
 
@@ -133,15 +133,15 @@ def _first_names(names: Iterable[str]) -> dict[str, str]:
     first: dict[str, str] = {}
     for name in names:
         first.setdefault(_shown(name), name)
-        if len(first) > MOST_SLUGS:
+        if len(first) > MAX_SLUGS:
             break
     return first
 
 
 def _shown(name: str) -> str:
     """A name as a header can carry it: percent-encoded and cut, but not inside an escape."""
-    encoded = quote(name[:LONGEST_NAME_BYTES], safe="")
-    return _BROKEN_ESCAPE.sub("", encoded[:LONGEST_NAME_BYTES])
+    encoded = quote(name[:MAX_NAME_BYTES], safe="")
+    return _BROKEN_ESCAPE.sub("", encoded[:MAX_NAME_BYTES])
 
 
 def _hint(name: str, known: Iterable[str]) -> str:

@@ -14,11 +14,11 @@ from emulator.domain.numbers import WrittenNumber
 from emulator.domain.payment import (
     CURRENCY,
     DEFAULT_EXPIRES_IN_S,
-    LARGEST_AMOUNT_MINOR,
-    LONGEST_EXPIRES_IN_S,
+    MAX_AMOUNT_MINOR,
+    MAX_EXPIRES_IN_S,
+    MAX_METADATA_PAIRS,
+    MIN_AMOUNT_MINOR,
     MINOR_PER_BIRR,
-    MOST_METADATA_PAIRS,
-    SMALLEST_AMOUNT_MINOR,
 )
 from emulator.domain.received import not_accepted, received
 from emulator.domain.url_hosts import is_open_port, parse_url_host
@@ -103,12 +103,11 @@ def _required(body: Mapping[str, Any], param: str) -> Any:
 
 
 def _amount(value: Any) -> int:
-    if type(value) is not int or not SMALLEST_AMOUNT_MINOR <= value <= LARGEST_AMOUNT_MINOR:
+    if type(value) is not int or not MIN_AMOUNT_MINOR <= value <= MAX_AMOUNT_MINOR:
         raise not_accepted(
             "amount",
             value,
-            "an integer number of ETB cents from"
-            f" {SMALLEST_AMOUNT_MINOR} to {LARGEST_AMOUNT_MINOR}",
+            f"an integer number of ETB cents from {MIN_AMOUNT_MINOR} to {MAX_AMOUNT_MINOR}",
             advice=_amount_advice(value),
         )
     return value
@@ -118,13 +117,13 @@ def _amount_advice(value: Any) -> str:
     """How many cents an amount is that was written in birr, or as a string."""
     written = value.token if isinstance(value, WrittenNumber) else value
     number = _BIRR.fullmatch(str(written)) if type(written) in (int, str) else None
-    if number is None or int(number[1]) > LARGEST_AMOUNT_MINOR // MINOR_PER_BIRR:
+    if number is None or int(number[1]) > MAX_AMOUNT_MINOR // MINOR_PER_BIRR:
         return f"1 birr is {MINOR_PER_BIRR}."
     whole, hundredths = int(number[1]), (number[2] or "").ljust(2, "0")
-    if isinstance(value, str) and number[2] is None and whole >= SMALLEST_AMOUNT_MINOR:
+    if isinstance(value, str) and number[2] is None and whole >= MIN_AMOUNT_MINOR:
         return f"Send {whole} without quotation marks for {_birr(whole)} birr."
     amount_minor = whole * MINOR_PER_BIRR + int(hundredths)
-    if amount_minor < SMALLEST_AMOUNT_MINOR:
+    if amount_minor < MIN_AMOUNT_MINOR:
         return f"1 birr is {MINOR_PER_BIRR}."
     return f"{_birr(amount_minor)} birr is {amount_minor}."
 
@@ -239,12 +238,12 @@ def _metadata(value: Any, odd: list[Oddity]) -> dict[str, str]:
         raise not_accepted(
             "metadata",
             value,
-            f"an object of at most {MOST_METADATA_PAIRS} pairs with string values",
+            f"an object of at most {MAX_METADATA_PAIRS} pairs with string values",
         )
-    if len(value) > MOST_METADATA_PAIRS:
+    if len(value) > MAX_METADATA_PAIRS:
         raise InvalidField(
             "metadata",
-            f'"metadata" must have at most {MOST_METADATA_PAIRS} pairs (got {len(value)}).',
+            f'"metadata" must have at most {MAX_METADATA_PAIRS} pairs (got {len(value)}).',
         )
     long_key = None
     for key, text in value.items():
@@ -274,11 +273,11 @@ def _idempotency_key(value: Any, odd: list[Oddity]) -> str | None:
 def _expires_in(value: Any, odd: list[Oddity]) -> int:
     if value is None:
         return DEFAULT_EXPIRES_IN_S
-    if type(value) is not int or not 1 <= value <= LONGEST_EXPIRES_IN_S:
+    if type(value) is not int or not 1 <= value <= MAX_EXPIRES_IN_S:
         raise not_accepted(
             "expires_in",
             value,
-            f"an integer number of seconds from 1 to {LONGEST_EXPIRES_IN_S}",
+            f"an integer number of seconds from 1 to {MAX_EXPIRES_IN_S}",
             advice=f"Leave it out for {DEFAULT_EXPIRES_IN_S}.",
         )
     if value not in USUAL_EXPIRES_IN_S:

@@ -7,7 +7,7 @@ from emulator.domain.hosts import authority, is_ip_literal, is_local_name, split
 from emulator.engine.payments import CheckoutAddress
 from emulator.settings import Settings
 
-LONGEST_SHOWN_HOST = 253
+MAX_SHOWN_HOST_CHARACTERS = 253
 
 _GUARDED = frozenset({b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest"})
 
@@ -33,7 +33,7 @@ class HostGuard:
                 raise ForbiddenOrigin(
                     "The request names no host: its header 'Host' is empty or missing."
                 )
-            shown = host[:LONGEST_SHOWN_HOST]
+            shown = host[:MAX_SHOWN_HOST_CHARACTERS]
             raise ForbiddenOrigin(
                 f"The host '{shown}' is not known to be this machine."
                 f" Name it with --allowed-hosts {shown} if it is."

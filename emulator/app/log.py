@@ -12,7 +12,7 @@ from threading import Thread
 from emulator.domain.accounts import mask_keys
 from emulator.domain.control_characters import LINE_BREAK, escape_controls
 
-MOST_WAITING_CHARACTERS = 4 * 1024 * 1024
+MAX_WAITING_CHARACTERS = 4 * 1024 * 1024
 # Of the half second that the program has to end in.
 LAST_LINES_S = 0.1
 
@@ -35,7 +35,7 @@ class LogStream:
         self._thread.start()
 
     def write(self, text: str) -> int:
-        if self._characters > MOST_WAITING_CHARACTERS:
+        if self._characters > MAX_WAITING_CHARACTERS:
             self._lost += text.count("\n")
         else:
             self._characters += len(text)

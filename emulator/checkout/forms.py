@@ -15,8 +15,8 @@ from emulator.domain.errors import (
 from emulator.domain.hosts import authority
 
 TOKEN_FIELD = "form_token"  # noqa: S105 - the name of a field
-MOST_BYTES = 16 * 1024
-MOST_FIELDS = 20
+MAX_BYTES = 16 * 1024
+MAX_FIELDS = 20
 
 _SCHEMES = ("http", "https")
 _MEDIA_TYPE = "application/x-www-form-urlencoded"
@@ -31,7 +31,7 @@ async def read_form(request: Request) -> dict[str, str]:
     try:
         text = (await _read_body(request)).decode()
         # Strict in what each percent stands for as well: a page of ours sends UTF-8.
-        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
+        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except (ValueError, ClientDisconnect):
         raise InvalidRequestBody from None
     return dict(pairs)
@@ -66,6 +66,6 @@ async def _read_body(request: Request) -> bytes:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > MOST_BYTES:
-            raise RequestTooLarge(limit_bytes=MOST_BYTES)
+        if len(body) > MAX_BYTES:
+            raise RequestTooLarge(limit_bytes=MAX_BYTES)
     return bytes(body)

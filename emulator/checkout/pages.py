@@ -26,7 +26,7 @@ SEE_OTHER = 303
 WATCH_MS = 10_000
 # A held request takes one of the six connections that a browser opens to a host; a page beyond
 # that many asks again and again instead.
-MOST_HELD = 3
+MAX_WAITING_REQUESTS = 3
 AGAIN_MS = 150
 
 
@@ -77,7 +77,7 @@ class Pages:
         """
         seen = request.query_params.get("seen", "")
         machine = "" if request.client is None else request.client.host
-        holds = self._held[machine] < MOST_HELD
+        holds = self._held[machine] < MAX_WAITING_REQUESTS
         self._held[machine] += holds
         try:
             timeout_ms = WATCH_MS if holds else 0

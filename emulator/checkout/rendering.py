@@ -28,11 +28,11 @@ from emulator.domain.banks import BANKS
 from emulator.engine.checkouts import Checkout, TestNumber
 
 # There are a few dozen; with the scenarios' test numbers and all languages, a few hundred.
-_MOST_SHAPES = 512
-_MOST_QUERIES = 256
+_MAX_CACHED_SHAPES = 512
+_MAX_CACHED_QUERIES = 256
 # No page of ours says more; what is remembered has to have an end.
-_LONGEST_QUERY = 1_024
-_LONGEST_ACCEPT_LANGUAGE = 1_000
+_MAX_QUERY_LENGTH = 1_024
+_MAX_ACCEPT_LANGUAGE_LENGTH = 1_000
 _LONG_AMOUNT = 16
 
 _HTML = b"text/html; charset=utf-8"
@@ -100,21 +100,21 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
         return f"{path}?{_written(tuple(query.items()))}" if query else path
 
 
-@lru_cache(_MOST_QUERIES)
+@lru_cache(_MAX_CACHED_QUERIES)
 def _read(query_string: bytes) -> Mapping[str, str]:
     """What a query says; of a name that is given twice the last counts."""
     pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
     return MappingProxyType(dict(pairs))
 
 
-@lru_cache(_MOST_QUERIES)
+@lru_cache(_MAX_CACHED_QUERIES)
 def _written(query: tuple[tuple[str, str], ...]) -> str:
     return urlencode(query)
 
 
 def _accept_language(headers: Iterable[tuple[bytes, bytes]]) -> str:
     values = [value for name, value in headers if name == b"accept-language"]
-    return b",".join(values)[:_LONGEST_ACCEPT_LANGUAGE].decode("latin-1")
+    return b",".join(values)[:_MAX_ACCEPT_LANGUAGE_LENGTH].decode("latin-1")
 
 
 class Renderer:
@@ -127,12 +127,12 @@ class Renderer:
             for texts in self._catalogues.values()
         }
         self._shows_handset = shows_handset
-        self._shape = lru_cache(_MOST_SHAPES)(self._render)
+        self._shape = lru_cache(_MAX_CACHED_SHAPES)(self._render)
 
     def visit(self, request: Request) -> Visit:
         """How a request is to be answered: `?lang=` decides, then `Accept-Language`."""
         scope = request.scope
-        query = _read(scope["query_string"][:_LONGEST_QUERY])
+        query = _read(scope["query_string"][:_MAX_QUERY_LENGTH])
         chosen = language_of(query.get("lang", ""))
         language = chosen or preferred_language(_accept_language(scope["headers"]))
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode()

@@ -13,7 +13,7 @@ from emulator.domain.payment import DEFAULT_METHODS
 DEFAULT_LANGUAGE = "en"
 LANGUAGES = (DEFAULT_LANGUAGE, "am")
 
-_MOST_REMEMBERED = 64
+_MAX_CACHED = 64
 _QUALITY = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?", re.ASCII)
 _NO_BREAK_SPACE = "\u00a0"
 
@@ -61,7 +61,7 @@ def language_of(tag: str) -> str | None:
     return language if language in LANGUAGES else None
 
 
-@lru_cache(_MOST_REMEMBERED)
+@lru_cache(_MAX_CACHED)
 def preferred_language(accept_language: str) -> str:
     """The language that an `Accept-Language` header likes best among ours."""
     best, best_quality = DEFAULT_LANGUAGE, 0.0

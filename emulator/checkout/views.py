@@ -46,7 +46,7 @@ _SENTENCE_OF_REASON = {
 _PHONE_INVALID = "phone_invalid"
 _HINT_OF_METHOD = {"telebirr": "phone_hint_telebirr", "mpesa": "phone_hint_mpesa"}
 _PREFIX_OF_METHOD = {"telebirr": "phone_need_09", "mpesa": "phone_need_07"}
-_LONGEST_TYPED = 32
+_MAX_INPUT_CHARACTERS = 32
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _CLOSED_MENU = {"menu": "closed"}
 
@@ -165,7 +165,7 @@ def wrong_phone(phone: str, method: str) -> WrongPhone:
         problem = _PHONE_INVALID
     else:
         problem = _PREFIX_OF_METHOD[method]
-    return WrongPhone(problem=problem, typed=phone[:_LONGEST_TYPED])
+    return WrongPhone(problem=problem, typed=phone[:_MAX_INPUT_CHARACTERS])
 
 
 def problem(
@@ -229,7 +229,7 @@ def _method_form(
         )
     takes_phone = method in PHONE_METHODS
     wrong = _told_wrong(method, asked)
-    phone = asked.get("phone", "")[:_LONGEST_TYPED]
+    phone = asked.get("phone", "")[:_MAX_INPUT_CHARACTERS]
     is_filled = phone != "" and wrong is None
     filled = {"phone": phone} if is_filled else {}
     return View(
@@ -254,7 +254,7 @@ def _told_wrong(method: str, asked: Mapping[str, str]) -> WrongPhone | None:
     # Anybody can write an address: only what we would say of this method is shown.
     if method not in PHONE_METHODS or problem not in (_PHONE_INVALID, _PREFIX_OF_METHOD[method]):
         return None
-    return WrongPhone(problem=problem, typed=asked.get("phone", "")[:_LONGEST_TYPED])
+    return WrongPhone(problem=problem, typed=asked.get("phone", "")[:_MAX_INPUT_CHARACTERS])
 
 
 def _waiting(checkout: Checkout, asked: Mapping[str, str]) -> View:

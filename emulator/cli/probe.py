@@ -4,7 +4,7 @@ import http.client
 
 PATH = "/_emulator/health"
 TIMEOUT_S = 2.0
-LONGEST_BODY = 1_000
+MAX_BODY_CHARACTERS = 1_000
 # Where a server that listens on every address can be reached.
 _REACHABLE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound
 
@@ -21,7 +21,7 @@ def check_health(host: str, port: int) -> None:
     try:
         connection.request("GET", PATH)
         response = connection.getresponse()
-        status, body = response.status, response.read(LONGEST_BODY)
+        status, body = response.status, response.read(MAX_BODY_CHARACTERS)
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise NotHealthy(f"no answer from {url}: {reason}") from None

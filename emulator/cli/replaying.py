@@ -37,7 +37,7 @@ USUAL_CLOCK = "frozen@2026-01-01T00:00:00Z"
 USUAL_SEED = 0
 # Cases that wait, for a scripted latency say, leave the others the time; more would only queue.
 USUAL_CASES_AT_A_TIME = 4
-MOST_CASES_AT_A_TIME = 64
+MAX_CONCURRENT_CASES = 64
 # What every checkout_url of a private emulator begins with, whatever its real port.
 _CHECKOUT_URL = "http://127.0.0.1:8081"
 # The exit code of every mistake of the user.
@@ -78,7 +78,7 @@ class _Wanted:
     "--jobs",
     "at_a_time",
     metavar="N",
-    type=click.IntRange(1, MOST_CASES_AT_A_TIME),
+    type=click.IntRange(1, MAX_CONCURRENT_CASES),
     default=USUAL_CASES_AT_A_TIME,
     show_default=True,
     help="Number of files to run at the same time; the output is the same.",

@@ -11,7 +11,7 @@ from emulator.control.fields import Fields
 from emulator.domain.errors import DuplicateParameter, UnknownParameter
 from emulator.domain.numbers import WrittenNumber
 
-LONGEST_SHOWN_NAME = 64
+MAX_SHOWN_NAME_CHARACTERS = 64
 
 
 class Source(Protocol):
@@ -39,7 +39,7 @@ async def read_fields(request: Request, known: tuple[str, ...], read: ReadObject
     """
     members, repeated = await read(dict(request.scope["headers"]), request.receive)
     if repeated:
-        raise DuplicateParameter(repeated[0][:LONGEST_SHOWN_NAME])
+        raise DuplicateParameter(repeated[0][:MAX_SHOWN_NAME_CHARACTERS])
     for name in members:
         if name not in known:
             raise unknown_parameter(name, known)
@@ -53,7 +53,7 @@ async def read_fields(request: Request, known: tuple[str, ...], read: ReadObject
 
 
 def unknown_parameter(name: str, known: Iterable[str]) -> UnknownParameter:
-    shown = name[:LONGEST_SHOWN_NAME]
+    shown = name[:MAX_SHOWN_NAME_CHARACTERS]
     nearest = get_close_matches(shown, known, n=1)
     hint = f" Did you mean '{nearest[0]}'?" if nearest else ""
     return UnknownParameter(f"There is no parameter '{shown}' here.{hint}", param=shown)

@@ -13,9 +13,9 @@ from emulator.domain.instants import LAST_INSTANT, Instant, parse_instant
 from emulator.domain.received import not_accepted, received
 from emulator.settings import parse_checkout_url, parse_url
 
-LONGEST_TEXT = 200
-LONGEST_NAME = 100
-LONGEST_URL = 2_048
+MAX_TEXT_LENGTH = 200
+MAX_NAME_LENGTH = 100
+MAX_URL_LENGTH = 2_048
 SEEDS = range(-(2**63), 2**63)
 # Whatever code a field of a clock would have, its refusals are `invalid_clock`.
 CLOCK = "clock"
@@ -39,7 +39,7 @@ class Fields:
         return name in self.members
 
     def text(
-        self, name: str, *, kind: str | None = None, longest: int = LONGEST_TEXT
+        self, name: str, *, kind: str | None = None, longest: int = MAX_TEXT_LENGTH
     ) -> str | None:
         """A string of a limited number of characters. Raises InvalidField."""
         value = self.members.get(name)
@@ -93,7 +93,7 @@ class Fields:
         return self._url(name, parse_checkout_url, accepted)
 
     def _url(self, name: str, parse: Callable[[str], str], accepted: str) -> str | None:
-        value = self.text(name, longest=LONGEST_URL)
+        value = self.text(name, longest=MAX_URL_LENGTH)
         if value is None:
             return None
         try:
@@ -103,12 +103,12 @@ class Fields:
 
     def name(self, name: str) -> str | None:
         """A name that a page can show. Raises InvalidField."""
-        value = self.text(name, longest=LONGEST_NAME)
+        value = self.text(name, longest=MAX_NAME_LENGTH)
         if value is None:
             return None
         if not value or _CONTROL_CHARACTER.search(value):
             raise not_accepted(
-                name, value, f"1 to {LONGEST_NAME} characters without control characters"
+                name, value, f"1 to {MAX_NAME_LENGTH} characters without control characters"
             )
         return value
 

@@ -22,7 +22,7 @@ from emulator.engine.history import Detail, History, event_id
 from emulator.engine.scenarios import Scenarios
 
 DEFAULT_TIMEOUT_S = "30"
-LONGEST_TIMEOUT_MS = 300_000
+MAX_TIMEOUT_MS = 300_000
 
 # As JSON writes a number; leading zeros are allowed.
 _SECONDS = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,6})?", re.ASCII)
@@ -94,11 +94,9 @@ def _timeout_ms(query: Mapping[str, str]) -> int:
     value = query.get("timeout", DEFAULT_TIMEOUT_S)
     if _SECONDS.fullmatch(value):
         seconds = Decimal(value)
-        if 0 <= seconds <= LONGEST_TIMEOUT_MS // 1000:
+        if 0 <= seconds <= MAX_TIMEOUT_MS // 1000:
             return int(seconds * 1000)
-    raise not_accepted(
-        "timeout", value, f"a number of seconds from 0 to {LONGEST_TIMEOUT_MS // 1000}"
-    )
+    raise not_accepted("timeout", value, f"a number of seconds from 0 to {MAX_TIMEOUT_MS // 1000}")
 
 
 def _payment(payment: Payment) -> Response:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from starlette.requests import Request
 from starlette.responses import Response
 
-from emulator.control.bodies import LONGEST_SHOWN_NAME, Source, unknown_parameter
+from emulator.control.bodies import MAX_SHOWN_NAME_CHARACTERS, Source, unknown_parameter
 from emulator.control.calls import Calls
 from emulator.control.fields import required
 from emulator.control.replies import no_content, reply
@@ -31,7 +31,7 @@ from emulator.scenarios.writing import (
 )
 
 _FAULT_MEMBERS = ("when", "then", "times")
-_MOST_PROBLEMS_TOLD = 10
+_MAX_PROBLEMS_SHOWN = 10
 
 
 class ScenarioCalls:
@@ -92,7 +92,7 @@ class FaultCalls:
         try:
             rule = read_fault_rule_text(source.text, "")
         except ScenarioError as error:
-            told = (problem.message for problem in error.problems[:_MOST_PROBLEMS_TOLD])
+            told = (problem.message for problem in error.problems[:_MAX_PROBLEMS_SHOWN])
             raise InvalidFault("; ".join(told), param=error.problems[0].key) from None
         fault = await self._scenarios.add_fault(call.account, rule, source.text)
         return reply(_shown_fault(fault, 0), status=201)
@@ -114,8 +114,8 @@ def _name(request: Request) -> str:
 
 def _told(problems: Iterable[Problem]) -> str:
     told = [f"line {one.line}, column {one.column}: {one.message}" for one in problems]
-    more = len(told) - _MOST_PROBLEMS_TOLD
-    return "; ".join(told[:_MOST_PROBLEMS_TOLD]) + (f"; and {more} more" if more > 0 else "")
+    more = len(told) - _MAX_PROBLEMS_SHOWN
+    return "; ".join(told[:_MAX_PROBLEMS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _shown(listed: Listed) -> dict[str, object]:
@@ -153,6 +153,6 @@ def _check_fault_members(source: Source) -> None:
         if name not in _FAULT_MEMBERS:
             raise unknown_parameter(name, _FAULT_MEMBERS)
     if source.repeated:
-        raise DuplicateParameter(source.repeated[0][:LONGEST_SHOWN_NAME])
+        raise DuplicateParameter(source.repeated[0][:MAX_SHOWN_NAME_CHARACTERS])
     if source.members.get("then") is None:
         raise MissingParameter("then")

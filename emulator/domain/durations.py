@@ -4,7 +4,7 @@ import re
 from decimal import Decimal
 
 UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-LONGEST_MS = 3_650 * UNIT_MS["d"]
+MAX_MS = 3_650 * UNIT_MS["d"]
 
 _DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h|d)", re.ASCII)
 
@@ -20,6 +20,6 @@ def parse_duration_ms(text: str) -> int:
     exact_ms = Decimal(match[1]) * UNIT_MS[match[2]]
     if exact_ms != exact_ms.to_integral_value():
         raise ValueError(f"{text!r} is finer than a millisecond")
-    if exact_ms > LONGEST_MS:
+    if exact_ms > MAX_MS:
         raise ValueError(f"{text!r} is longer than ten years")
     return int(exact_ms)

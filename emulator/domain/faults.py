@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-SMALLEST_FAULT_STATUS = 400
-LARGEST_FAULT_STATUS = 599
+MIN_FAULT_STATUS = 400
+MAX_FAULT_STATUS = 599
 
 
 class ApiRequest(StrEnum):

@@ -9,13 +9,13 @@ from emulator.domain.payment import EVENT_TYPES
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - what every secret begins with is no secret
 SHORTEST_SECRET_BYTES = 24
-LONGEST_SECRET_BYTES = 64
-MOST_ENDPOINTS = 16
+MAX_SECRET_BYTES = 64
+MAX_ENDPOINTS = 16
 # How long the secret before a rotation goes on signing, by the account's clock.
 ROTATION_OVERLAP_MS = 24 * 3_600_000
 # What waits for a response that it must come before, in real time.
-LONGEST_HEAD_START_MS = 2_000
-LONGEST_HOLD_MS = 60_000
+MAX_HEAD_START_MS = 2_000
+MAX_HOLD_MS = 60_000
 
 EVENT_TYPES_IN_ORDER = tuple(EVENT_TYPES.values())
 
@@ -160,4 +160,4 @@ def is_webhook_secret(text: str) -> bool:
         key = binascii.a2b_base64(text.removeprefix(SECRET_PREFIX), strict_mode=True)
     except ValueError:
         return False
-    return SHORTEST_SECRET_BYTES <= len(key) <= LONGEST_SECRET_BYTES
+    return SHORTEST_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES

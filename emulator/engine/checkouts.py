@@ -51,7 +51,7 @@ class TestNumber(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     outcome: Outcome
 
 
-MOST_TOLD = 256
+MAX_NUMBERS_SHOWN = 256
 _NOT_TOLD: tuple[object, tuple[TestNumber, ...]] = (None, ())
 
 
@@ -147,7 +147,7 @@ class Checkouts:
         kept, told = self._told.get(id(numbers), _NOT_TOLD)
         if kept is not numbers:
             told = tuple(TestNumber(phone=phone, outcome=outcome) for phone, outcome in numbers)
-            if len(self._told) >= MOST_TOLD:
+            if len(self._told) >= MAX_NUMBERS_SHOWN:
                 self._told.clear()
             self._told[id(numbers)] = numbers, told
         return told

@@ -15,7 +15,7 @@ from emulator.storage.batch import Transaction, first_position
 from emulator.storage.database import Database
 from emulator.storage.deliveries import Delivery, DeliveryQuery
 
-MOST_READ_AT_ONCE = 50
+MAX_ROWS_PER_READ = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Deliveries:
         found: list[Record] = []
         while len(found) < wanted.limit:
             before = found[-1].errand.delivery.position if found else None
-            limit = min(MOST_READ_AT_ONCE, wanted.limit - len(found))
+            limit = min(MAX_ROWS_PER_READ, wanted.limit - len(found))
             work = partial(self._newest, owner=owner, wanted=wanted, before=before, limit=limit)
             read = await self._database.read(work, is_long=True)
             found += read

@@ -11,7 +11,7 @@ from emulator.clock import Wall, pause
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
 from emulator.domain.timers import LAST_SEQUENCE, DueKey
-from emulator.domain.webhooks import LONGEST_HEAD_START_MS, Trigger
+from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
 from emulator.engine.accounts import NEVER, Account, Owner
 from emulator.engine.attempts import Attempts, Errand, errand_of
 from emulator.engine.settling import FAR_OFF, PAUSE_AFTER_FAILURE_MS
@@ -23,7 +23,7 @@ from emulator.storage.invalid_rows import check_instant
 
 # Attempts that are under way to one endpoint at a time. Each has a connection of its own, and a
 # small server, such as Python's, lets five wait: the next would be heard after a second.
-MOST_UNDER_WAY = 5
+MAX_CONCURRENT_ATTEMPTS = 5
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class Dispatcher:
             self._look_soon(lane)
 
     def _look_soon(self, lane: Lane) -> None:
-        if len(lane.under_way) < MOST_UNDER_WAY:
+        if len(lane.under_way) < MAX_CONCURRENT_ATTEMPTS:
             self._stirred.add(lane)
             self._sooner.set()
 
@@ -254,7 +254,7 @@ class Dispatcher:
         try:
             effects = owner.account.collector
             if effects is None or effects.horizon is None:
-                until = self._wall.now_ms() + LONGEST_HEAD_START_MS
+                until = self._wall.now_ms() + MAX_HEAD_START_MS
                 await self._wall.wait(head_start.has_arrived, until=until)
         finally:
             self._head_starts.pop((owner, payment_id), None)
@@ -298,7 +298,7 @@ def _horizon(account: Account) -> DueKey:
 
 
 def _look_at(tx: Transaction, *, lane: Lane, under_way: dict[int, Delivery]) -> _View:
-    free = MOST_UNDER_WAY - len(under_way)
+    free = MAX_CONCURRENT_ATTEMPTS - len(under_way)
     if free <= 0 or lane.endpoint not in lane.owner.endpoints:
         return _View([], NEVER, has_more=False)
     # Their first attempts are under way: another one of theirs waits its turn.

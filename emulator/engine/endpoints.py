@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from emulator import ids
 from emulator.domain.errors import TooManyEndpoints, UnknownEndpoint
 from emulator.domain.webhooks import (
-    MOST_ENDPOINTS,
+    MAX_ENDPOINTS,
     ROTATION_OVERLAP_MS,
     Endpoint,
     Profile,
@@ -102,8 +102,8 @@ class Endpoints:
 
     def _create(self, tx: Transaction, *, owner: Owner, url: str, terms: EndpointTerms) -> Endpoint:
         owner.account.check_open()
-        if len(owner.endpoints) >= MOST_ENDPOINTS:
-            raise TooManyEndpoints(MOST_ENDPOINTS)
+        if len(owner.endpoints) >= MAX_ENDPOINTS:
+            raise TooManyEndpoints(MAX_ENDPOINTS)
         position = tx.next_position("endpoints", owner.number)
         ordinal = position & LAST_ORDINAL
         endpoint = Endpoint(

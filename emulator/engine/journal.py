@@ -9,9 +9,9 @@ from emulator.domain.instants import Instant
 if TYPE_CHECKING:
     from emulator.engine.rules import FaultCandidate
 
-MOST_ENTRIES = 10_000
-LARGEST_JOURNAL_BYTES = 8 * 1024 * 1024
-LARGEST_KEPT_BYTES = 16 * 1024
+MAX_ENTRIES = 10_000
+MAX_JOURNAL_BYTES = 8 * 1024 * 1024
+MAX_STORED_BODY_BYTES = 16 * 1024
 # What can be long in an entry, and what all else takes, roughly.
 _LONG = ("path", "query", "request_body", "response_body")
 ENTRY_BYTES = 400
@@ -79,17 +79,17 @@ class Journal:
     def add(self, raw: Raw) -> None:
         """Keep an entry; the oldest go where there is no more room."""
         size_bytes = raw[-1]
-        if size_bytes > LARGEST_KEPT_BYTES:
+        if size_bytes > MAX_STORED_BODY_BYTES:
             raw = _shortened(Entry(*raw))
             size_bytes = raw[-1]
         entries = self._raw
         entries.append(raw)
         self._total_bytes += size_bytes
-        if self._total_bytes > LARGEST_JOURNAL_BYTES or len(entries) > MOST_ENTRIES:
+        if self._total_bytes > MAX_JOURNAL_BYTES or len(entries) > MAX_ENTRIES:
             self._make_room()
 
     def _make_room(self) -> None:
-        while self._total_bytes > LARGEST_JOURNAL_BYTES or len(self._raw) > MOST_ENTRIES:
+        while self._total_bytes > MAX_JOURNAL_BYTES or len(self._raw) > MAX_ENTRIES:
             self._total_bytes -= self._raw.popleft()[-1]
             self.has_overflowed = True
 
@@ -109,9 +109,9 @@ class Journal:
 def _shortened(entry: Entry) -> Entry:
     """As much of an entry as is kept of what can be long."""
     parts = {name: getattr(entry, name) for name in _LONG}
-    kept = {name: part[:LARGEST_KEPT_BYTES] for name, part in parts.items()}
+    kept = {name: part[:MAX_STORED_BODY_BYTES] for name, part in parts.items()}
     is_cut = any(len(kept[name]) < len(parts[name]) for name in ("request_body", "response_body"))
     size_bytes = ENTRY_BYTES + sum(map(len, kept.values()))
-    if len(entry.error) > LARGEST_KEPT_BYTES:
+    if len(entry.error) > MAX_STORED_BODY_BYTES:
         kept["error"] = b""
     return entry._replace(**kept, is_cut=is_cut, size_bytes=size_bytes)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import EVENT_TYPES, Payment, Status
-from emulator.domain.webhooks import LONGEST_HOLD_MS, DeliveryState, Endpoint, Oddity
+from emulator.domain.webhooks import MAX_HOLD_MS, DeliveryState, Endpoint, Oddity
 from emulator.engine.accounts import Owner
 from emulator.engine.dispatcher import Dispatcher
 from emulator.scenarios.writing import oddity_json
@@ -105,7 +105,7 @@ class Outbox:
 def _row(
     tx: Transaction, owner: Owner, endpoint: Endpoint, told: _News, oddity: Oddity
 ) -> Delivery:
-    delay_ms = LONGEST_HOLD_MS if oddity.hold else oddity.delay_ms
+    delay_ms = MAX_HOLD_MS if oddity.hold else oddity.delay_ms
     return Delivery(
         position=tx.next_position("deliveries", owner.number),
         endpoint=endpoint.position,

@@ -32,7 +32,7 @@ from emulator.storage.idempotency import UsedKey
 from emulator.storage.payments import PageQuery, UnknownCursor
 
 KEY_RETENTION_MS = 24 * 3_600_000
-LONGEST_WAIT_FOR_KEY_MS = 5_000
+MAX_WAIT_FOR_KEY_MS = 5_000
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,7 +156,7 @@ class Payments:
         return created
 
     async def _wait_for_key(self, flight: _Flight) -> None:
-        deadline = self._wall.now_ms() + LONGEST_WAIT_FOR_KEY_MS
+        deadline = self._wall.now_ms() + MAX_WAIT_FOR_KEY_MS
         while flight in self._in_flight:
             landed = self._in_flight[flight]
             if landed is None:

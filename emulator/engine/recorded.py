@@ -16,7 +16,7 @@ from emulator.domain.outcomes import Outcome
 from emulator.domain.payment import (
     BANK_TRANSFER,
     DEFAULT_METHODS,
-    LONGEST_EXPIRES_IN_S,
+    MAX_EXPIRES_IN_S,
     PHONE_METHODS,
     Payment,
 )
@@ -29,7 +29,7 @@ from emulator.scenarios.library import load_paths
 from emulator.scenarios.rules import RuleKey, Subject, choose_expiry, choose_outcome
 from emulator.scenarios.values import ExpiryRule, OutcomeRule, Scenario, When
 from emulator.scenarios.vocabulary import (
-    MOST_SCRIPT_STEPS,
+    MAX_SCRIPT_STEPS,
     VERSION,
 )
 from emulator.scenarios.writing import expiry_rule_json, outcome_rule_json, step_json
@@ -44,11 +44,11 @@ def check_extent(payments: int, actions: int) -> None:
     """Raises TooMuchToRecord where there is too much even to be looked at."""
     # Of each payment its creation and how it ended.
     least = 2 * payments + actions
-    if least > MOST_SCRIPT_STEPS:
+    if least > MAX_SCRIPT_STEPS:
         raise TooMuchToRecord(
             payments=payments,
             actions=actions,
-            excess=f"That takes {least:,} steps at least; a file can have {MOST_SCRIPT_STEPS:,}.",
+            excess=f"That takes {least:,} steps at least; a file can have {MAX_SCRIPT_STEPS:,}.",
         )
 
 
@@ -77,7 +77,7 @@ def recorded(past: Past, *, account_id: str, mode: Mode) -> str:
 def _excess(document: Mapping[str, Json], text: str) -> str | None:
     """By what the file would be too large, in a sentence."""
     for takes, most, what in (
-        (len(document["script"]), MOST_SCRIPT_STEPS, "steps"),
+        (len(document["script"]), MAX_SCRIPT_STEPS, "steps"),
         (_nodes(document), MAX_NODES, "nodes"),
         (len(text.encode()), MAX_FILE_BYTES, "bytes"),
     ):
@@ -181,7 +181,7 @@ def _is_sayable(payment: Payment) -> bool:
     """Whether `expires_in` can say the lifetime, and no shipped rule would say otherwise."""
     lifetime_ms = payment.expires_at - payment.created_at
     lifetime_s, rest_ms = divmod(lifetime_ms, 1000)
-    if rest_ms or not 1 <= lifetime_s <= LONGEST_EXPIRES_IN_S:
+    if rest_ms or not 1 <= lifetime_s <= MAX_EXPIRES_IN_S:
         return False
     subject = Subject(
         mode=Mode.TEST,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from emulator.domain.durations import LONGEST_MS
+from emulator.domain.durations import MAX_MS
 from emulator.domain.instants import Instant
 from emulator.domain.outcomes import Outcome, Scripted, answer_due_at
 from emulator.domain.payment import (
@@ -31,7 +31,7 @@ from emulator.scenarios.steps import Json, Step
 from emulator.storage.actions import Action
 
 # So many events of an account can be looked at; where there are more, they are not expected.
-MOST_EVENTS_SEEN = 1_000
+MAX_EXPECTED_EVENTS = 1_000
 
 _NOWHERE = steps.Place(line=1, column=1)
 
@@ -226,7 +226,7 @@ class _Teller:
             self._steps.append(_expect(told.name, told.expected()))
         self._changed.clear()
         while span_ms > 0:
-            by_ms = min(span_ms, LONGEST_MS)
+            by_ms = min(span_ms, MAX_MS)
             self._steps.append(steps.Advance(place=_NOWHERE, by_ms=by_ms))
             span_ms -= by_ms
         self._now = instant
@@ -236,7 +236,7 @@ class _Teller:
         for told in self._told.values():
             self._steps.append(_expect(told.name, {**told.expected(), "events": told.types}))
         types = [event.type for event in self._past.events]
-        if len(self._told) > 1 and len(types) <= MOST_EVENTS_SEEN and self._keeps_order:
+        if len(self._told) > 1 and len(types) <= MAX_EXPECTED_EVENTS and self._keeps_order:
             self._steps.append(_expect(None, {"events": types}))
 
 

@@ -23,8 +23,8 @@ from emulator.storage.database import Database
 if TYPE_CHECKING:
     from emulator.scenarios.values import FaultRule, Scenario
 
-MOST_SCENARIOS = 200
-MOST_FAULTS = 200
+MAX_SCENARIOS = 200
+MAX_FAULTS = 200
 
 
 class Scenarios:
@@ -48,8 +48,8 @@ class Scenarios:
         account.check_open()
         wishes, name = account.rules.wishes, scenario.name
         others = tuple(other for other in wishes.scenarios if other.name != name)
-        if len(others) >= MOST_SCENARIOS:
-            raise TooManyScenarios(MOST_SCENARIOS)
+        if len(others) >= MAX_SCENARIOS:
+            raise TooManyScenarios(MAX_SCENARIOS)
         scenarios.put(tx, account.number, name, source)
         self._begin_anew(tx, account, name)
         switches = {other: is_on for other, is_on in wishes.switches.items() if other != name}
@@ -107,11 +107,11 @@ class Scenarios:
         tx: Transaction, *, account: Account, rule: "FaultRule", source: str
     ) -> PostedFault:
         account.check_open()
-        if len(account.rules.wishes.faults) >= MOST_FAULTS:
+        if len(account.rules.wishes.faults) >= MAX_FAULTS:
             _drop_retired(tx, account)
         faults = account.rules.wishes.faults
-        if len(faults) >= MOST_FAULTS:
-            raise TooManyFaults(MOST_FAULTS)
+        if len(faults) >= MAX_FAULTS:
+            raise TooManyFaults(MAX_FAULTS)
         number = scenarios.next_fault(tx, account.number)
         posted = PostedFault(id=ids.fault_id(account.test.stream, number), number=number, rule=rule)
         scenarios.add_fault(tx, account.number, number, posted.id, source)

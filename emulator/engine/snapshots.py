@@ -21,9 +21,9 @@ from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
 from emulator.storage.snapshots import Rows, Snapshot
 
-MOST_SNAPSHOTS = 100
+MAX_SNAPSHOTS = 100
 # Full journals of both modes, of as many snapshots, take 320 MiB.
-MOST_KEPT_IN_MEMORY = 20
+MAX_SNAPSHOTS_IN_MEMORY = 20
 
 
 class Kept(NamedTuple):
@@ -118,8 +118,8 @@ class Snapshots:
         journals: tuple[Journal, Journal],
     ) -> tuple[Snapshot, bool]:
         names = {other.name for other in snapshots.newest(tx, account.number)}
-        if name not in names and len(names) >= MOST_SNAPSHOTS:
-            raise TooManySnapshots(MOST_SNAPSHOTS)
+        if name not in names and len(names) >= MAX_SNAPSHOTS:
+            raise TooManySnapshots(MAX_SNAPSHOTS)
         now = self._changes.settle(tx, account)
         state = _State(
             last_timer=tx.next_timer(),
@@ -136,7 +136,7 @@ class Snapshots:
         snapshots.put(tx, account.number, snapshot, msgspec.msgpack.encode(state))
         kept = {other: one for other, one in account.kept.items() if other != name}
         kept[name] = Kept(rules=account.rules, journals=journals)
-        _keep(tx, account, dict(list(kept.items())[-MOST_KEPT_IN_MEMORY:]))
+        _keep(tx, account, dict(list(kept.items())[-MAX_SNAPSHOTS_IN_MEMORY:]))
         return snapshot, name not in names
 
     async def restore(self, account: Account, name: str) -> Snapshot:

@@ -18,8 +18,8 @@ from emulator.storage import accounts, timers
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
 
-MOST_EFFECTS = 100_000
-LONGEST_ADVANCE_MS = 60_000
+MAX_EFFECTS = 100_000
+MAX_ADVANCE_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class Timekeeper:
         settling: Settling,
         announcements: Announcements,
         webhooks: Webhooks,
-        most_effects: int = MOST_EFFECTS,
+        most_effects: int = MAX_EFFECTS,
     ) -> None:
         self._database = database
         self._wall = wall
@@ -154,7 +154,7 @@ class Timekeeper:
                 course = _Course(
                     until=await self._until(account, target, param),
                     frozen=frozen,
-                    deadline_ms=self._wall.monotonic_ms() + LONGEST_ADVANCE_MS,
+                    deadline_ms=self._wall.monotonic_ms() + MAX_ADVANCE_MS,
                     waits=target.waits,
                 )
                 effects = account.collector = account.unsettled or Effects()

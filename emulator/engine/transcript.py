@@ -12,7 +12,7 @@ Json = Any
 
 WIDEST_LINE = 100
 # A parser looks so far for the colon behind a key, and no farther, unless a `?` stands before it.
-LONGEST_SIMPLE_KEY = 128
+MAX_SIMPLE_KEY_LENGTH = 128
 
 _WORDS = re.compile(r"[^\W\d_][\w./-]*(?: [\w./-]+)*")
 _DURATION = re.compile(r"[0-9]+(?:ms|s|m|h|d)", re.ASCII)
@@ -49,7 +49,7 @@ def _item(item: Json, indent: int) -> Iterator[str]:
 def _member(key: str, value: Json, indent: int) -> Iterator[str]:
     """A member of a mapping in block style, its value in flow style if that fits."""
     margin, written = " " * indent, _scalar(key)
-    if len(written) > LONGEST_SIMPLE_KEY:
+    if len(written) > MAX_SIMPLE_KEY_LENGTH:
         yield f"{margin}? {written}"
         head = f"{margin}:"
     else:

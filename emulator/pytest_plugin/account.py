@@ -18,7 +18,7 @@ __tracebackhide__ = True
 # The number of telebirr that always pays.
 PAYING_PHONE = "0900000001"
 BANK_TRANSFER = "bank_transfer"
-MOST_LISTED = 1_000
+MAX_LISTED = 1_000
 
 Json = dict[str, Any]
 """An object as the API writes it."""
@@ -229,7 +229,7 @@ class PaymentsAccount:
         return [one for one in self._listed("/deliveries") if not self._ear.is_own(one)]
 
     def _listed(self, path: str) -> list[Json]:
-        return list(self.control("GET", f"{path}?limit={MOST_LISTED}")["data"])[::-1]
+        return list(self.control("GET", f"{path}?limit={MAX_LISTED}")["data"])[::-1]
 
     @property
     def webhooks(self) -> list[Webhook]:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 # The longest that a call may take: waiting for a payment's status.
-LONGEST_ANSWER_S = 330
+MAX_RESPONSE_S = 330
 # Where a test has failed, the place in the test is what is worth showing.
 __tracebackhide__ = True
 JSON = "application/json"
@@ -50,7 +50,7 @@ class Control:
     base_url: str
     key: str | None = None
     log: Path | None = None
-    longest_answer_s: int = LONGEST_ANSWER_S
+    longest_answer_s: int = MAX_RESPONSE_S
 
     def call(self, method: str, path: str, body: object = None) -> Any:
         """Call `/_emulator{path}`; the answer's JSON, or None. Raises PaymentsEmulatorError.

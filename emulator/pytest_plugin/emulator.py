@@ -14,7 +14,7 @@ from .ear import Ear
 from .receiver import Receiver
 
 CLOCK = "frozen@2026-01-01T00:00:00Z"
-LONGEST_CONNECT_S = 10
+MAX_CONNECT_S = 10
 
 _USUAL_PORTS = {"http": 80, "https": 443}
 
@@ -107,7 +107,7 @@ class PaymentsEmulator:
         url = urlsplit(self.base_url)
         address = (url.hostname or "", url.port or _USUAL_PORTS[url.scheme])
         try:
-            with socket.create_connection(address, timeout=LONGEST_CONNECT_S) as connection:
+            with socket.create_connection(address, timeout=MAX_CONNECT_S) as connection:
                 return str(connection.getsockname()[0])
         except OSError as error:
             raise PaymentsEmulatorError(

@@ -15,7 +15,7 @@ from itertools import count
 from threading import Thread
 from typing import Any
 
-LARGEST_BODY_BYTES = 1024 * 1024
+MAX_BODY_BYTES = 1024 * 1024
 
 _SECRET_PREFIX = "whsec_"  # noqa: S105 - what secrets begin with
 _EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - only where the user names the host to be told
@@ -152,7 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         length = int(self.headers.get("content-length", "0"))
         inbox = self.server.inboxes.get(self.path)
-        if inbox is None or not 0 <= length <= LARGEST_BODY_BYTES:
+        if inbox is None or not 0 <= length <= MAX_BODY_BYTES:
             self._answer(404)
             return
         headers = {name.lower(): value for name, value in self.headers.items()}

@@ -17,9 +17,9 @@ from typing import Any
 from . import child
 from .calls import Control, PaymentsEmulatorError
 
-LONGEST_START_S = 60
-LONGEST_END_S = 10
-LONGEST_HOLD_S = 10
+MAX_START_S = 60
+MAX_END_S = 10
+MAX_HOLD_S = 10
 # Where tests run, `http://localhost` is where a shop is.
 USUAL_OPTIONS = ("--port", "0", "--checkout-port", "0", "--allow-http-localhost")
 
@@ -60,7 +60,7 @@ class Server:
             return
         try:
             # How long others hold on to it only they know.
-            self.process.wait(None if is_shared else LONGEST_END_S)
+            self.process.wait(None if is_shared else MAX_END_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -93,7 +93,7 @@ def start(wanted: Wanted, files: Path) -> Server:
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
-    watchdog = Timer(LONGEST_START_S, process.kill)
+    watchdog = Timer(MAX_START_S, process.kill)
     watchdog.start()
     try:
         return _started(process, log)
@@ -134,7 +134,7 @@ def _environment() -> dict[str, str]:
 def hold(port: int) -> socket.socket | None:
     """Hold on to the server whose lifeline this is; None where it has ended, or is about to."""
     try:
-        lifeline = socket.create_connection(("127.0.0.1", port), timeout=LONGEST_HOLD_S)
+        lifeline = socket.create_connection(("127.0.0.1", port), timeout=MAX_HOLD_S)
     except OSError:
         return None
     with suppress(OSError):
@@ -189,7 +189,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _lock_windows(descriptor: int) -> None:
     locking: Any = import_module("msvcrt")
-    for _ in range(LONGEST_START_S):
+    for _ in range(MAX_START_S):
         # It tries ten times, a second each, and then gives up.
         with suppress(OSError):
             locking.locking(descriptor, locking.LK_LOCK, 1)

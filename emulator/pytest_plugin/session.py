@@ -12,7 +12,7 @@ from .calls import Control, PaymentsEmulatorError
 from .emulator import PaymentsEmulator
 from .serving import Server, Wanted, join_or_start, start
 
-LONGEST_FIRST_ANSWER_S = 10
+MAX_FIRST_RESPONSE_S = 10
 
 _NAME = "payments-emulator"
 
@@ -44,7 +44,7 @@ def emulator_of(
 def _foreign(url: str, webhook_host: str | None) -> PaymentsEmulator:
     """Raises PaymentsEmulatorError where none answers."""
     try:
-        Control(base_url=url, longest_answer_s=LONGEST_FIRST_ANSWER_S).call("GET", "/health")
+        Control(base_url=url, longest_answer_s=MAX_FIRST_RESPONSE_S).call("GET", "/health")
     except PaymentsEmulatorError as error:
         raise PaymentsEmulatorError(
             f"--payments-emulator-url {url}: {error}; expected what `serve` prints as API"

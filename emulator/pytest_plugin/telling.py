@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from .account import Json, PaymentsAccount
 from .calls import PaymentsEmulatorError
 
-MOST_OF_A_KIND = 20
+MAX_LINES_PER_KIND = 20
 
 _FAILED = "payment.failed"
 
@@ -14,9 +14,9 @@ def told_of(account: PaymentsAccount) -> str:
     """The newest requests, events and deliveries, a line each."""
     try:
         kinds = {
-            "asked": map(_request, account.requests[-MOST_OF_A_KIND:]),
-            "happened": (_event(account, one) for one in account.events[-MOST_OF_A_KIND:]),
-            "told": map(_delivery, account.deliveries[-MOST_OF_A_KIND:]),
+            "asked": map(_request, account.requests[-MAX_LINES_PER_KIND:]),
+            "happened": (_event(account, one) for one in account.events[-MAX_LINES_PER_KIND:]),
+            "told": map(_delivery, account.deliveries[-MAX_LINES_PER_KIND:]),
         }
         return "\n".join(_lines(kinds)) or "It was asked nothing."
     except PaymentsEmulatorError as error:

@@ -9,7 +9,7 @@ from emulator.replay.receiver import Arrival, Inbox
 from emulator.replay.results import Webhook
 from emulator.scenarios.steps import Json
 
-MOST_DELIVERIES = 1_000
+MAX_DELIVERIES = 1_000
 
 
 class Mailbox:
@@ -48,7 +48,7 @@ class Mailbox:
         one step has made due at one instant arrive in any order, and here in that of the payments.
         """
         await self.settle()
-        answer = await self._connection.ask("GET", f"{CONTROL}/deliveries?limit={MOST_DELIVERIES}")
+        answer = await self._connection.ask("GET", f"{CONTROL}/deliveries?limit={MAX_DELIVERIES}")
         self.deliveries = list(reversed(answer.member("data") or ()))
         return in_order(self._inbox.arrivals, self.deliveries)
 

@@ -11,7 +11,7 @@ from emulator.scenarios.problems import Problem
 
 _SUFFIXES = frozenset({".yaml", ".yml"})
 # The loader says what is too large; no more than it takes to see that is read.
-_MOST_BYTES_READ = 256 * 1024 + 1
+_MAX_BYTES_READ = 256 * 1024 + 1
 _NOT_TEXT = "the file must be UTF-8"
 
 
@@ -103,14 +103,14 @@ def _files_in(directory: Path, problems: list[Problem]) -> list[Path]:
 def _text(file: Path, problems: list[Problem]) -> str | None:
     try:
         with open_regular(file) as opened:
-            content = opened.read(_MOST_BYTES_READ)
+            content = opened.read(_MAX_BYTES_READ)
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
         problems.append(_unreadable(file, error))
         return None
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        if len(content) == _MOST_BYTES_READ:
+        if len(content) == _MAX_BYTES_READ:
             return content.decode("utf-8", "replace")  # cut in the midst of a character
         line = content.count(b"\n", 0, error.start) + 1
         problems.append(Problem(source=str(file), line=line, message=_NOT_TEXT))

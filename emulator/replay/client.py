@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     import httpx
 
 # A latency that a scenario scripts may be five minutes.
-LONGEST_ANSWER_S = 330
-LONGEST_CONNECT_S = 10
+MAX_RESPONSE_S = 330
+MAX_CONNECT_S = 10
 # Sooner than any server does, so that no request meets a connection that is just being closed:
 # whether that one was heard nobody could tell.
-LONGEST_IDLE_S = 2
-LARGEST_ANSWER_BYTES = 64 * 1024 * 1024
+MAX_IDLE_S = 2
+MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 JSON = "application/json"
 
 _USUAL_PORTS = {"http": 80, "https": 443}
 _CUT = "the connection was cut before an answer came"
 _CUT_OFF = "the connection was cut in the middle of the answer"
-_LONGEST_CHAIN = 64
+_MAX_CAUSES = 64
 
 
 class Unreachable(Exception):
@@ -153,7 +153,7 @@ class Connection:
         except (httpx.InvalidURL, UnicodeError) as error:
             raise Unreachable(f"cannot reach the emulator at {address}: {error}") from None
         self._transport = httpx.AsyncHTTPTransport(
-            verify=self._tls, trust_env=False, limits=httpx.Limits(keepalive_expiry=LONGEST_IDLE_S)
+            verify=self._tls, trust_env=False, limits=httpx.Limits(keepalive_expiry=MAX_IDLE_S)
         )
         return self
 
@@ -171,7 +171,7 @@ class Connection:
         body: bytes = b"",
         *,
         media_type: str = JSON,
-        within_s: float = LONGEST_ANSWER_S,
+        within_s: float = MAX_RESPONSE_S,
     ) -> Answer:
         """One request, never sent again: a fault would strike but once. Raises Unreachable."""
         import httpx
@@ -204,7 +204,7 @@ class Connection:
         extensions = {
             # As it is: in a URL httpx would resolve the dots of `/v1/payments/..`.
             "target": f"{self._address.path}{path}".encode(),
-            "timeout": {"connect": LONGEST_CONNECT_S},
+            "timeout": {"connect": MAX_CONNECT_S},
         }
         return httpx.Request(
             method, self._url, headers=headers, content=body, extensions=extensions
@@ -221,8 +221,8 @@ class Connection:
             body = bytearray()
             async for part in response.aiter_raw():
                 body += part
-                if len(body) > LARGEST_ANSWER_BYTES:
-                    return Answer(lost=f"it is larger than {LARGEST_ANSWER_BYTES:,} bytes")
+                if len(body) > MAX_RESPONSE_BYTES:
+                    return Answer(lost=f"it is larger than {MAX_RESPONSE_BYTES:,} bytes")
         except httpx.TransportError:
             return Answer(lost=_CUT_OFF)
         finally:
@@ -238,7 +238,7 @@ def _why_unreachable(error: Exception) -> str:
     import httpx
 
     if isinstance(error, httpx.ConnectTimeout):
-        return f"no connection within {LONGEST_CONNECT_S} s"
+        return f"no connection within {MAX_CONNECT_S} s"
     for cause in _chain(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return f"its certificate is not trusted: {cause.verify_message}"
@@ -265,7 +265,7 @@ def _why_lost(error: "httpx.TransportError") -> str:
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """What an error came from; of several that came together the first."""
     cause: BaseException | None = error
-    for _ in range(_LONGEST_CHAIN):
+    for _ in range(_MAX_CAUSES):
         if cause is None:
             return
         yield cause

@@ -21,9 +21,9 @@ COLUMN_GAP = 46
 LANE_HEIGHT = 44
 HEAD_HEIGHT = 34
 MARGIN = 12
-MOST_SLOTS = 120
-MOST_PAYMENTS = 12
-MOST_WEBHOOKS_A_SLOT = 6
+MAX_SLOTS = 120
+MAX_PAYMENTS = 12
+MAX_WEBHOOKS_PER_SLOT = 6
 
 MERCHANT = "Merchant"
 CUSTOMER = "Customer"
@@ -110,14 +110,14 @@ def draw(result: Result) -> Drawing | None:
     )
     if not moments:
         return None
-    slots = _lay_out(moments[:MOST_SLOTS], _demands(events, result.trace.webhooks), result.began_at)
+    slots = _lay_out(moments[:MAX_SLOTS], _demands(events, result.trace.webhooks), result.began_at)
     shown = dict.fromkeys(event.payment for moment, event in events if moment in slots.edges)
     rows = [
         *((title, _acts(acts, title, slots)) for title in (MERCHANT, CUSTOMER, BY_HAND)),
         (CLOCK, _advances(result, slots)),
         *(
             (_payment_title(result, payment), _life(payment, events, slots))
-            for payment in list(shown)[:MOST_PAYMENTS]
+            for payment in list(shown)[:MAX_PAYMENTS]
         ),
         (WEBHOOKS, _webhooks(result.trace.webhooks, slots)),
     ]
@@ -140,7 +140,7 @@ def _demands(
     demands: dict[Moment, int] = {}
     for moment, count in [
         *((moment, count) for (moment, _), count in changes.items()),
-        *((moment, min(count, MOST_WEBHOOKS_A_SLOT + 1)) for moment, count in arrivals.items()),
+        *((moment, min(count, MAX_WEBHOOKS_PER_SLOT + 1)) for moment, count in arrivals.items()),
     ]:
         demands[moment] = max(demands.get(moment, 1), count)
     return demands
@@ -226,12 +226,12 @@ def _webhooks(webhooks: Iterable[Webhook], slots: _Slots) -> list[Shape]:
     shapes = []
     for moment, group in groupby(webhooks, key=lambda webhook: Moment(webhook.step, webhook.at)):
         arrived = list(group)
-        for turn, webhook in enumerate(arrived[: MOST_WEBHOOKS_A_SLOT + 1]):
+        for turn, webhook in enumerate(arrived[: MAX_WEBHOOKS_PER_SLOT + 1]):
             x = slots.edges.get(moment)
             if x is None:
                 break
-            left_out = len(arrived) - MOST_WEBHOOKS_A_SLOT
-            is_rest = turn == MOST_WEBHOOKS_A_SLOT
+            left_out = len(arrived) - MAX_WEBHOOKS_PER_SLOT
+            is_rest = turn == MAX_WEBHOOKS_PER_SLOT
             told = f"{webhook.type}, signature {'right' if webhook.is_genuine else 'wrong'}"
             shapes.append(
                 Shape(
@@ -263,8 +263,8 @@ def _payment_title(result: Result, payment: str) -> str:
 
 def _left_out(moments: int, payments: int) -> tuple[str, ...]:
     told = []
-    if moments > MOST_SLOTS:
-        told.append(f"The first {MOST_SLOTS} of {moments} moments are drawn.")
-    if payments > MOST_PAYMENTS:
-        told.append(f"The first {MOST_PAYMENTS} of {payments} payments are drawn.")
+    if moments > MAX_SLOTS:
+        told.append(f"The first {MAX_SLOTS} of {moments} moments are drawn.")
+    if payments > MAX_PAYMENTS:
+        told.append(f"The first {MAX_PAYMENTS} of {payments} payments are drawn.")
     return tuple(told)

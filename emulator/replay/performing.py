@@ -23,7 +23,7 @@ USUAL_BODY: Mapping[str, Json] = {
     "cancel_url": "https://shop.example/cancel",
 }
 # An advance that meets a limit of the emulator is taken up again so often.
-MOST_ADVANCES = 100
+MAX_ADVANCES = 100
 
 _NEXT = b'{"to":"next"}'
 
@@ -114,7 +114,7 @@ class Performer:
     async def advance(self, by_ms: int | None) -> Done:
         """Move the clock, and wait for all that happens on the way. Raises Impossible."""
         effects = 0
-        for _ in range(MOST_ADVANCES):
+        for _ in range(MAX_ADVANCES):
             body = _NEXT if by_ms is None else _seconds(by_ms)
             answer = await self._connection.ask("POST", f"{CONTROL}/clock/advance", body)
             if answer.is_refusal:
@@ -126,7 +126,7 @@ class Performer:
                 return Done(outcome=told, answer=answer)
             passed_ms = parse_instant(self.now) - parse_instant(before)
             by_ms = max(0, (by_ms or passed_ms) - passed_ms)
-        raise Impossible(f"it has not settled after {MOST_ADVANCES} advances")
+        raise Impossible(f"it has not settled after {MAX_ADVANCES} advances")
 
 
 def _call(step: _Act) -> tuple[str, Mapping[str, Json]]:

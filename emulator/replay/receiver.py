@@ -16,8 +16,8 @@ from typing import Any
 
 from emulator.replay.client import authority
 
-LARGEST_HEAD_BYTES = 64 * 1024
-LARGEST_BODY_BYTES = 1024 * 1024
+MAX_HEAD_BYTES = 64 * 1024
+MAX_BODY_BYTES = 1024 * 1024
 
 _PREFIX = "whsec_"
 _ACCEPTED = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -117,7 +117,7 @@ class Receiver:
             with suppress(OSError, EOFError, ValueError, asyncio.LimitOverrunError):
                 path, headers = _head(await reader.readuntil(b"\r\n\r\n"))
                 length = int(headers.get("content-length", "0"))
-                if path in self._inboxes and 0 <= length <= LARGEST_BODY_BYTES:
+                if path in self._inboxes and 0 <= length <= MAX_BODY_BYTES:
                     self._inboxes[path].take(headers, await reader.readexactly(length))
                     writer.write(_ACCEPTED)
                     await writer.drain()
@@ -137,7 +137,7 @@ def _head(head: bytes) -> tuple[str, dict[str, str]]:
 async def receiving(host: str) -> AsyncIterator[Receiver]:
     """Receive at an address of this machine until the block ends."""
     receiver = Receiver()
-    server = await asyncio.start_server(receiver.connected, host, 0, limit=LARGEST_HEAD_BYTES)
+    server = await asyncio.start_server(receiver.connected, host, 0, limit=MAX_HEAD_BYTES)
     receiver.base_url = f"http://{authority(host, server.sockets[0].getsockname()[1])}"
     try:
         yield receiver

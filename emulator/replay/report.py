@@ -16,8 +16,8 @@ from emulator.replay.wording import shown_steps, summary_line, time_text
 from emulator.scenarios.steps import Json
 from emulator.settings import data_directory
 
-MOST_SHOWN = 200
-LONGEST_BODY = 16_384
+MAX_SHOWN = 200
+MAX_BODY_CHARACTERS = 16_384
 
 _TEMPLATE = "report.html"
 
@@ -69,7 +69,7 @@ def _environment(templates: Path) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"most_shown": MOST_SHOWN, "Mark": Mark}
+    environment.globals |= {"most_shown": MAX_SHOWN, "Mark": Mark}
     environment.filters |= {
         "pretty": pretty,
         "fault_text": fault_text,
@@ -88,7 +88,7 @@ def pretty(body: str) -> str:
         text = json.dumps(json.loads(body), ensure_ascii=False, indent=2)
     except ValueError:
         text = body
-    return text if len(text) <= LONGEST_BODY else f"{text[:LONGEST_BODY]}\n… and more"
+    return text if len(text) <= MAX_BODY_CHARACTERS else f"{text[:MAX_BODY_CHARACTERS]}\n… and more"
 
 
 def fault_text(fault: Json) -> str:

@@ -10,7 +10,7 @@ from emulator.replay.performing import CONTROL
 from emulator.replay.results import Failure, Mismatch
 from emulator.scenarios.steps import Check, Expect, Json
 
-MOST_EVENTS = 1_000
+MAX_EVENTS = 1_000
 WEBHOOK_CHECKS = frozenset({"webhooks", "forged"})
 # Whoever checks one of these says what becomes of a request that was refused.
 REFUSAL_CHECKS = frozenset({"http_status", "code", "param", "retry_after", "lost"})
@@ -113,7 +113,7 @@ class Witness:
         return other if mine == its else Words(f"{payment} is {mine}, {other} is {its}")
 
     async def _events(self) -> Json:
-        answer = await self._connection.ask("GET", f"{CONTROL}/events?limit={MOST_EVENTS}")
+        answer = await self._connection.ask("GET", f"{CONTROL}/events?limit={MAX_EVENTS}")
         return [event["type"] for event in reversed(answer.member("data") or ())]
 
     async def _arrived(self, payment: str | None, *, is_genuine: bool) -> Json:

@@ -15,7 +15,7 @@ from emulator.replay.receiver import Receiver
 from emulator.replay.results import Case
 
 # Somebody may have pressed Ctrl-C, and waits.
-LONGEST_FAREWELL_S = 10
+MAX_CLEANUP_S = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ async def fresh_account(case: Case, stage: Stage, connection: Connection) -> Asy
     finally:
         if not account.is_kept:
             path = f"{CONTROL}/accounts/{account.id}"
-            await connection.ask("DELETE", path, within_s=LONGEST_FAREWELL_S)
+            await connection.ask("DELETE", path, within_s=MAX_CLEANUP_S)
 
 
 async def _now(connection: Connection, clock: str) -> str:

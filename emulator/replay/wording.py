@@ -8,7 +8,7 @@ from emulator.replay.comparing import Mark, Row
 from emulator.replay.coverage import Coverage, Group
 from emulator.replay.results import Failure, Mismatch, PlayedStep, Result
 
-MOST_FAILURE_LINES = 40
+MAX_FAILURE_LINES = 40
 GROUPS_A_ROW = 2
 # However narrow a terminal, so much of a step is told.
 SHORTEST_STEP = 16
@@ -97,9 +97,9 @@ def failure_lines(result: Result, failure: Failure, paint: Paint) -> list[str]:
             place = mismatch.place
             lines += ["", f"  {source}:{place.line}:{place.column}: {mismatch.subject}"]
         lines += _mismatch_lines(mismatch, paint)
-    if len(lines) > MOST_FAILURE_LINES:
-        left_out = len(lines) - MOST_FAILURE_LINES + 1
-        lines[MOST_FAILURE_LINES - 1 :] = [f"  … {left_out} more lines"]
+    if len(lines) > MAX_FAILURE_LINES:
+        left_out = len(lines) - MAX_FAILURE_LINES + 1
+        lines[MAX_FAILURE_LINES - 1 :] = [f"  … {left_out} more lines"]
     return lines
 
 

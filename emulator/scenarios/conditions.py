@@ -9,7 +9,7 @@ from emulator.domain.banks import BANKS
 from emulator.domain.payment import (
     BANK_TRANSFER,
     DEFAULT_METHODS,
-    LARGEST_AMOUNT_MINOR,
+    MAX_AMOUNT_MINOR,
     PHONE_METHODS,
 )
 from emulator.domain.phones import method_of_phone, normalise_phone
@@ -29,16 +29,16 @@ from emulator.scenarios.entries import (
 from emulator.scenarios.nodes import MapNode
 from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.values import AmountRange, When
-from emulator.scenarios.vocabulary import AMOUNT_KEYS, METHOD_PATTERN, MOST_TIMES, WHEN_KEYS
+from emulator.scenarios.vocabulary import AMOUNT_KEYS, MAX_TIMES, METHOD_PATTERN, WHEN_KEYS
 
 WHEN_ADVICE = "what must match; {} matches everything"
 
 Rule = TypeVar("Rule")
 
 read_mode = partial(read_word, words=Mode)
-read_times = partial(read_whole_number, at_most=MOST_TIMES)
+read_times = partial(read_whole_number, at_most=MAX_TIMES)
 read_bank = partial(read_listed, words=BANKS)
-_read_amount_minor = partial(read_whole_number, at_most=LARGEST_AMOUNT_MINOR)
+_read_amount_minor = partial(read_whole_number, at_most=MAX_AMOUNT_MINOR)
 
 
 def read_rules(

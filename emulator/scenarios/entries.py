@@ -17,7 +17,7 @@ from emulator.scenarios.problems import Notes, hint_nearest
 
 _WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,20})", re.ASCII)
 _DECIMAL_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
-_LONGEST_LABEL = 64
+_MAX_LABEL_CHARACTERS = 64
 _BOOLEANS = {"true": True, "false": False}
 
 T = TypeVar("T")
@@ -117,9 +117,9 @@ def read_pairs(entry: Entry) -> dict[str, tuple[Entry, Entry]] | None:
 
 def _label(key: str) -> str:
     """A key as messages call its value by: metadata may have keys that would spoil a message."""
-    if key.isprintable() and 0 < len(key) <= _LONGEST_LABEL:
+    if key.isprintable() and 0 < len(key) <= _MAX_LABEL_CHARACTERS:
         return key
-    return repr(f"{key[:_LONGEST_LABEL]}…" if len(key) > _LONGEST_LABEL else key)
+    return repr(f"{key[:_MAX_LABEL_CHARACTERS]}…" if len(key) > _MAX_LABEL_CHARACTERS else key)
 
 
 def read_items(entry: Entry, expected: str, item_label: str) -> list[Entry] | None:

@@ -23,9 +23,9 @@ from emulator.scenarios.steps import Check, Expect, Json, Place
 from emulator.scenarios.vocabulary import (
     ANSWER_CHECKS,
     EXPECT_KEYS,
-    LARGEST_HTTP_STATUS,
-    LONGEST_RETRY_AFTER_S,
-    SMALLEST_HTTP_STATUS,
+    MAX_HTTP_STATUS,
+    MAX_RETRY_AFTER_S,
+    MIN_HTTP_STATUS,
 )
 
 SAME_AS = "same_as"
@@ -98,12 +98,10 @@ _READERS: dict[str, Callable[[Entry], Json]] = {
     "events": _read_events,
     "webhooks": _read_events,
     "forged": _read_events,
-    "http_status": partial(
-        read_whole_number, at_least=SMALLEST_HTTP_STATUS, at_most=LARGEST_HTTP_STATUS
-    ),
+    "http_status": partial(read_whole_number, at_least=MIN_HTTP_STATUS, at_most=MAX_HTTP_STATUS),
     "code": _or_null(read_text),
     "param": _or_null(read_text),
-    "retry_after": _or_null(partial(read_whole_number, at_least=0, at_most=LONGEST_RETRY_AFTER_S)),
+    "retry_after": _or_null(partial(read_whole_number, at_least=0, at_most=MAX_RETRY_AFTER_S)),
     "replayed": read_boolean,
     "lost": read_boolean,
     "has_more": read_boolean,

@@ -4,8 +4,8 @@ from functools import partial
 
 from emulator.domain.durations import parse_duration_ms
 from emulator.domain.faults import (
-    LARGEST_FAULT_STATUS,
-    SMALLEST_FAULT_STATUS,
+    MAX_FAULT_STATUS,
+    MIN_FAULT_STATUS,
     ApiRequest,
     Fault,
     Point,
@@ -39,17 +39,15 @@ from emulator.scenarios.vocabulary import (
     FAULT_RULE_KEYS,
     FAULT_THEN_KEYS,
     FAULT_WHEN_KEYS,
-    LONGEST_LATENCY_MS,
-    LONGEST_RETRY_AFTER_S,
-    MOST_REQUESTS,
+    MAX_LATENCY_MS,
+    MAX_REQUESTS,
+    MAX_RETRY_AFTER_S,
     RATE_LIMITED,
     RETRY_AFTER_S,
 )
 
-_read_count = partial(read_whole_number, at_most=MOST_REQUESTS)
-_read_status = partial(
-    read_whole_number, at_least=SMALLEST_FAULT_STATUS, at_most=LARGEST_FAULT_STATUS
-)
+_read_count = partial(read_whole_number, at_most=MAX_REQUESTS)
+_read_status = partial(read_whole_number, at_least=MIN_FAULT_STATUS, at_most=MAX_FAULT_STATUS)
 _read_point = partial(read_word, words=Point)
 
 
@@ -177,9 +175,9 @@ def _read_retry_after_s(entry: Entry) -> int | None:
     seconds = whole_number(node)
     if seconds is None and isinstance(node, ScalarNode):
         seconds = _whole_seconds(node.text)
-    if seconds is not None and 1 <= seconds <= LONGEST_RETRY_AFTER_S:
+    if seconds is not None and 1 <= seconds <= MAX_RETRY_AFTER_S:
         return seconds
-    entry.refuse(f"whole seconds from 1 to {LONGEST_RETRY_AFTER_S:,}, such as 30 or 30s")
+    entry.refuse(f"whole seconds from 1 to {MAX_RETRY_AFTER_S:,}, such as 30 or 30s")
     return None
 
 
@@ -193,7 +191,7 @@ def _whole_seconds(text: str) -> int | None:
 
 def _read_latency_ms(entry: Entry) -> int | None:
     latency_ms = read_positive_duration_ms(entry)
-    if latency_ms is not None and latency_ms > LONGEST_LATENCY_MS:
+    if latency_ms is not None and latency_ms > MAX_LATENCY_MS:
         entry.note("latency must not be longer than 5m, since it is real time")
         return None
     return latency_ms

@@ -5,7 +5,7 @@ import re
 from emulator.scenarios.entries import Entry, boolean, decimal_number, read_pairs
 from emulator.scenarios.nodes import Kind, ListNode, MapNode, ScalarNode
 from emulator.scenarios.steps import Json
-from emulator.scenarios.vocabulary import MOST_DIGITS
+from emulator.scenarios.vocabulary import MAX_DIGITS
 
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)", re.ASCII)
 # What else than text may have been meant.
@@ -32,8 +32,8 @@ def read_json(entry: Entry) -> Json:
 def _read_plain(entry: Entry, node: ScalarNode) -> bool | int | float | None:
     """A scalar without quotes; YAML has many a notation that JSON, or YAML 1.2, reads otherwise."""
     is_number = node.kind in (Kind.INTEGER, Kind.FLOAT)
-    if is_number and len(node.text) > MOST_DIGITS:
-        entry.note(f"{entry.label} must not have more than {MOST_DIGITS} digits")
+    if is_number and len(node.text) > MAX_DIGITS:
+        entry.note(f"{entry.label} must not have more than {MAX_DIGITS} digits")
         return None
     if node.kind is Kind.INTEGER and _INTEGER.fullmatch(node.text):
         return int(node.text)

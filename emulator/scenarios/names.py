@@ -6,7 +6,7 @@ from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.vocabulary import PAYMENT_NAME_PATTERN
 
 # In one script; each takes as long as a thousand look-ups, and a script may be one long mistake.
-_MOST_COMPARISONS = 2_000
+_MAX_COMPARISONS = 2_000
 
 
 class Names:
@@ -14,7 +14,7 @@ class Names:
 
     def __init__(self) -> None:
         self._given: set[str] = set()
-        self._comparisons_left = _MOST_COMPARISONS
+        self._comparisons_left = _MAX_COMPARISONS
 
     def give(self, entry: Entry) -> str | None:
         name = read_text(entry)

@@ -10,10 +10,10 @@ from emulator.domain.phones import method_of_phone
 from emulator.scenarios.rules import RuleKey, Subject, Uses, choose_outcome
 from emulator.scenarios.values import Scenario, When
 
-MOST_NUMBERS = 8
+MAX_NUMBERS = 8
 # Of a method, in the order of their rules; each is decided before it is known to be one to offer.
-MOST_DECIDED = 100
-MOST_REMEMBERED = 256
+MAX_DECIDED_NUMBERS = 100
+MAX_CACHED = 256
 
 Numbers = tuple[tuple[str, Outcome], ...]
 """Phones, each with what happens after it is submitted."""
@@ -33,7 +33,7 @@ class NamedNumbers:
         self._phones = {method: _phones(whens, method) for method in PHONE_METHODS}
         self._asks_amount = any(when.amount is not None for when in whens)
         self._metadata_keys = tuple(dict(pair for when in whens for pair in when.metadata))
-        self._uncounted = lru_cache(MOST_REMEMBERED)(partial(self._decide, _never_used))
+        self._uncounted = lru_cache(MAX_CACHED)(partial(self._decide, _never_used))
         self.is_counted = any(rule.times is not None for rule in rules)
 
     def of(self, mode: Mode, payment: Payment, method: str, uses: Uses | None = None) -> Numbers:
@@ -70,14 +70,14 @@ class NamedNumbers:
             chosen = choose_outcome(self._scenarios, subject, uses)
             if chosen.when.phone is not None:
                 numbers.append((phone, chosen.outcome))
-            if len(numbers) == MOST_NUMBERS:
+            if len(numbers) == MAX_NUMBERS:
                 break
         return tuple(numbers)
 
 
 def _phones(whens: Iterable[When], method: str) -> tuple[str, ...]:
     named = dict.fromkeys(when.phone for when in whens if when.phone is not None)
-    return tuple(phone for phone in named if method_of_phone(phone) == method)[:MOST_DECIDED]
+    return tuple(phone for phone in named if method_of_phone(phone) == method)[:MAX_DECIDED_NUMBERS]
 
 
 def _never_used(_: RuleKey) -> int:

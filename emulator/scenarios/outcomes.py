@@ -21,7 +21,7 @@ from emulator.scenarios.nodes import ScalarNode
 from emulator.scenarios.values import OutcomeRule
 from emulator.scenarios.vocabulary import (
     HANDSET,
-    MOST_STEPS,
+    MAX_STEPS,
     OUTCOME_RULE_KEYS,
     STEP_KEYS,
     followers,
@@ -51,8 +51,8 @@ def _read_outcome(entry: Entry) -> Outcome | None:
     entries = read_items(entry, f"a list of steps, or {HANDSET}", "a step")
     if entries is None:
         return None
-    if len(entries) > MOST_STEPS:
-        entry.note(f"then must not have more than {MOST_STEPS} steps, but has {len(entries)}")
+    if len(entries) > MAX_STEPS:
+        entry.note(f"then must not have more than {MAX_STEPS} steps, but has {len(entries)}")
         return None
     return Scripted(steps=_read_steps(entries))
 

@@ -4,10 +4,10 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_LONGEST_MESSAGE = 300
-_LONGEST_COMPARED = 64
+_MAX_MESSAGE_CHARACTERS = 300
+_MAX_COMPARED_CHARACTERS = 64
 # To look for the nearest word takes as long as reading a hundred lines.
-MOST_WITH_HINTS = 200
+MAX_WITH_HINTS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +45,11 @@ class Notes:
     @property
     def are_many(self) -> bool:
         """Whether there are so many that nobody will look for hints in further ones."""
-        return len(self._problems) >= MOST_WITH_HINTS
+        return len(self._problems) >= MAX_WITH_HINTS
 
     def add(self, line: int, column: int, message: str) -> None:
-        if len(message) > _LONGEST_MESSAGE:
-            message = f"{message[: _LONGEST_MESSAGE - 1]}…"
+        if len(message) > _MAX_MESSAGE_CHARACTERS:
+            message = f"{message[: _MAX_MESSAGE_CHARACTERS - 1]}…"
         self._problems.append(
             Problem(source=self._source, line=line, column=column, message=message)
         )
@@ -61,5 +61,5 @@ class Notes:
 
 def hint_nearest(word: str, known: Iterable[str]) -> str:
     """The end of a message that asks whether the nearest known word was meant, or nothing."""
-    nearest = difflib.get_close_matches(word[:_LONGEST_COMPARED].lower(), list(known), n=1)
+    nearest = difflib.get_close_matches(word[:_MAX_COMPARED_CHARACTERS].lower(), list(known), n=1)
     return f"; did you mean '{nearest[0]}'?" if nearest else ""

@@ -4,7 +4,7 @@ The loader checks what a schema cannot express: the order of steps, the phone ag
 duplicate keys, duplicate names, and the payment names that a script uses.
 """
 
-from emulator.domain.payment import LARGEST_AMOUNT_MINOR, Status
+from emulator.domain.payment import MAX_AMOUNT_MINOR, Status
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Tamper
 from emulator.scenarios.schema_faults import fault_rule
 from emulator.scenarios.schema_parts import (
@@ -32,8 +32,8 @@ from emulator.scenarios.vocabulary import (
     EXPIRY_THEN_KEYS,
     FILE_KEYS,
     HANDSET,
-    MOST_COPIES,
-    MOST_STEPS,
+    MAX_COPIES,
+    MAX_STEPS,
     NAME_PATTERN,
     OUTCOME_RULE_KEYS,
     STEP_KEYS,
@@ -46,7 +46,7 @@ from emulator.scenarios.vocabulary import (
     statuses_after_submit,
 )
 
-_AMOUNT: JsonSchema = {"type": "integer", "minimum": 1, "maximum": LARGEST_AMOUNT_MINOR}
+_AMOUNT: JsonSchema = {"type": "integer", "minimum": 1, "maximum": MAX_AMOUNT_MINOR}
 
 
 def scenario_schema() -> JsonSchema:
@@ -85,7 +85,7 @@ def _when() -> JsonSchema:
 
 
 def _outcome_rule() -> JsonSchema:
-    steps = {"type": "array", "items": _step(), "maxItems": MOST_STEPS}
+    steps = {"type": "array", "items": _step(), "maxItems": MAX_STEPS}
     shapes = {
         "when": _when(),
         "then": {"anyOf": [{"const": HANDSET}, steps]},
@@ -136,7 +136,7 @@ def _webhook_rule() -> JsonSchema:
 
 def _webhook_then() -> JsonSchema:
     shapes = {
-        "copies": {"type": "integer", "minimum": 1, "maximum": MOST_COPIES},
+        "copies": {"type": "integer", "minimum": 1, "maximum": MAX_COPIES},
         "delay": POSITIVE_DURATION,
         "drop": SWITCH,
         "hold": SWITCH,

@@ -2,7 +2,7 @@
 
 from itertools import combinations
 
-from emulator.domain.faults import LARGEST_FAULT_STATUS, SMALLEST_FAULT_STATUS, ApiRequest, Point
+from emulator.domain.faults import MAX_FAULT_STATUS, MIN_FAULT_STATUS, ApiRequest, Point
 from emulator.scenarios.schema_parts import (
     LATENCY,
     MODE,
@@ -21,11 +21,11 @@ from emulator.scenarios.vocabulary import (
     FAULT_RULE_KEYS,
     FAULT_THEN_KEYS,
     FAULT_WHEN_KEYS,
-    LONGEST_RETRY_AFTER_S,
-    MOST_REQUESTS,
+    MAX_REQUESTS,
+    MAX_RETRY_AFTER_S,
 )
 
-_COUNT: JsonSchema = {"type": "integer", "minimum": 1, "maximum": MOST_REQUESTS}
+_COUNT: JsonSchema = {"type": "integer", "minimum": 1, "maximum": MAX_REQUESTS}
 
 
 def fault_rule(*, needs_when: bool = True) -> JsonSchema:
@@ -50,12 +50,12 @@ def _when() -> JsonSchema:
 
 
 def _then() -> JsonSchema:
-    seconds = {"type": "integer", "minimum": 1, "maximum": LONGEST_RETRY_AFTER_S}
+    seconds = {"type": "integer", "minimum": 1, "maximum": MAX_RETRY_AFTER_S}
     shapes: dict[str, JsonSchema] = {
         "status": {
             "type": "integer",
-            "minimum": SMALLEST_FAULT_STATUS,
-            "maximum": LARGEST_FAULT_STATUS,
+            "minimum": MIN_FAULT_STATUS,
+            "maximum": MAX_FAULT_STATUS,
         },
         "retry_after": {"anyOf": [seconds, WHOLE_SECONDS]},
         "latency": LATENCY,

@@ -6,7 +6,7 @@ from typing import Any
 from emulator.domain.accounts import Mode
 from emulator.domain.banks import BANKS
 from emulator.domain.payment import DEFAULT_METHODS, Reason
-from emulator.scenarios.vocabulary import METHOD_PATTERN, MOST_TIMES
+from emulator.scenarios.vocabulary import MAX_TIMES, METHOD_PATTERN
 
 JsonSchema = dict[str, Any]
 
@@ -14,7 +14,7 @@ TEXT: JsonSchema = {"type": "string"}
 BOOLEAN: JsonSchema = {"type": "boolean"}
 SWITCH: JsonSchema = {**BOOLEAN, "default": False}
 MODE: JsonSchema = {"enum": [mode.value for mode in Mode]}
-TIMES: JsonSchema = {"type": "integer", "minimum": 1, "maximum": MOST_TIMES}
+TIMES: JsonSchema = {"type": "integer", "minimum": 1, "maximum": MAX_TIMES}
 REASON: JsonSchema = {"enum": [reason.value for reason in Reason]}
 BANK: JsonSchema = {"enum": list(BANKS)}
 METHOD: JsonSchema = {
@@ -30,7 +30,7 @@ DURATION: JsonSchema = {
 }
 _NO_TIME: JsonSchema = {"pattern": r"^[0.]+(ms|s|m|h|d)$"}
 POSITIVE_DURATION: JsonSchema = {**DURATION, "not": _NO_TIME}
-# As LONGEST_LATENCY_MS: five minutes.
+# As MAX_LATENCY_MS: five minutes.
 LATENCY: JsonSchema = {
     "type": "string",
     "pattern": r"^0{0,9}("
@@ -41,7 +41,7 @@ LATENCY: JsonSchema = {
     "not": _NO_TIME,
     "examples": ["500ms", "30s", "5m"],
 }
-# As LONGEST_RETRY_AFTER_S: a day, in whole seconds.
+# As MAX_RETRY_AFTER_S: a day, in whole seconds.
 WHOLE_SECONDS: JsonSchema = {
     "type": "string",
     "pattern": r"^0{0,9}("

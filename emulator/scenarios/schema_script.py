@@ -25,11 +25,12 @@ from emulator.scenarios.vocabulary import (
     CREATE_KEYS,
     CREATE_MEMBERS,
     EXPECT_KEYS,
-    LARGEST_HTTP_STATUS,
     LIST_KEYS,
-    LONGEST_RETRY_AFTER_S,
-    MOST_REPEATS,
-    MOST_SCRIPT_STEPS,
+    MAX_HTTP_STATUS,
+    MAX_REPEATS,
+    MAX_RETRY_AFTER_S,
+    MAX_SCRIPT_STEPS,
+    MIN_HTTP_STATUS,
     NEXT,
     PAY_KEYS,
     PAYMENT_FIELDS,
@@ -37,7 +38,6 @@ from emulator.scenarios.vocabulary import (
     REPEAT_KEYS,
     RETRIEVE_KEYS,
     SCRIPT_STEPS,
-    SMALLEST_HTTP_STATUS,
     TRANSITION_KEYS,
 )
 
@@ -66,7 +66,7 @@ _EVENTS: JsonSchema = {"type": "array", "items": {"enum": list(EVENT_TYPES_IN_OR
 
 
 def script() -> JsonSchema:
-    return {**_STEPS, "maxItems": MOST_SCRIPT_STEPS}
+    return {**_STEPS, "maxItems": MAX_SCRIPT_STEPS}
 
 
 def script_step() -> JsonSchema:
@@ -160,7 +160,7 @@ def _transition() -> JsonSchema:
 
 def _repeat() -> JsonSchema:
     shapes = {
-        "times": {"type": "integer", "minimum": 1, "maximum": MOST_REPEATS},
+        "times": {"type": "integer", "minimum": 1, "maximum": MAX_REPEATS},
         "steps": {**_STEPS, "minItems": 1},
     }
     return mapping_of(REPEAT_KEYS, shapes, required=REPEAT_KEYS)
@@ -177,15 +177,15 @@ def _expect() -> JsonSchema:
         **dict.fromkeys(("events", "webhooks", "forged"), _EVENTS),
         "http_status": {
             "type": "integer",
-            "minimum": SMALLEST_HTTP_STATUS,
-            "maximum": LARGEST_HTTP_STATUS,
+            "minimum": MIN_HTTP_STATUS,
+            "maximum": MAX_HTTP_STATUS,
         },
         "code": _TEXT_OR_NULL,
         "param": _TEXT_OR_NULL,
         "retry_after": {
             "type": ["integer", "null"],
             "minimum": 0,
-            "maximum": LONGEST_RETRY_AFTER_S,
+            "maximum": MAX_RETRY_AFTER_S,
         },
         **dict.fromkeys(("replayed", "lost", "has_more"), BOOLEAN),
         "payments": {"type": "array", "items": _NAME},

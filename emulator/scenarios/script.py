@@ -26,10 +26,10 @@ from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.requests import read_create, read_list, read_retrieve
 from emulator.scenarios.steps import Place, Repeat, Step
 from emulator.scenarios.vocabulary import (
-    DEEPEST_REPEAT,
-    MOST_REPEATS,
-    MOST_SCRIPT_STEPS,
-    MOST_STEPS_PLAYED,
+    MAX_EXECUTED_STEPS,
+    MAX_REPEAT_DEPTH,
+    MAX_REPEATS,
+    MAX_SCRIPT_STEPS,
     REPEAT_KEYS,
     SCRIPT_STEPS,
 )
@@ -47,7 +47,7 @@ _READERS: dict[str, Callable[[Entry, Place, Names], Step | None]] = {
     "fault": read_fault,
     "expect": read_expect,
 }
-_read_times = partial(read_whole_number, at_most=MOST_REPEATS)
+_read_times = partial(read_whole_number, at_most=MAX_REPEATS)
 
 
 def read_script(section: Entry) -> tuple[Step, ...]:
@@ -60,9 +60,9 @@ def read_script(section: Entry) -> tuple[Step, ...]:
             continue
         steps.append(step)
         before, played = played, played + steps_played([step])
-        if before <= MOST_STEPS_PLAYED < played:
+        if before <= MAX_EXECUTED_STEPS < played:
             entry.note(
-                f"a script must not play more than {MOST_STEPS_PLAYED:,} steps, "
+                f"a script must not play more than {MAX_EXECUTED_STEPS:,} steps, "
                 f"but up to here it plays {played:,}"
             )
     return tuple(steps)
@@ -86,12 +86,12 @@ class _Reader:
     def read(self, entry: Entry) -> Step | None:
         """The step, or None after noting why there is none."""
         self._written += 1
-        if self._written == MOST_SCRIPT_STEPS + 1:
+        if self._written == MAX_SCRIPT_STEPS + 1:
             entry.note(
-                f"a script must not have more than {MOST_SCRIPT_STEPS:,} steps, "
+                f"a script must not have more than {MAX_SCRIPT_STEPS:,} steps, "
                 "those inside 'repeat' counted too"
             )
-        if self._written > MOST_SCRIPT_STEPS:
+        if self._written > MAX_SCRIPT_STEPS:
             return None
         if not isinstance(entry.node, MapNode):
             entry.refuse("a mapping of its name to what it says, such as 'advance: 30s'")
@@ -137,8 +137,8 @@ class _Reader:
             self._names.give_in(node)
 
     def _read_repeat(self, entry: Entry, place: Place) -> Repeat | None:
-        if self._depth == DEEPEST_REPEAT:
-            entry.note(f"'repeat' must not be nested deeper than {DEEPEST_REPEAT} levels")
+        if self._depth == MAX_REPEAT_DEPTH:
+            entry.note(f"'repeat' must not be nested deeper than {MAX_REPEAT_DEPTH} levels")
         members = read_members(entry, REPEAT_KEYS)
         if members is None:
             return None

@@ -8,25 +8,25 @@ import re
 
 from emulator.domain.payment import Status, event_type
 from emulator.domain.transitions import TRANSITIONS
-from emulator.domain.webhooks import LONGEST_HEAD_START_MS, LONGEST_HOLD_MS
+from emulator.domain.webhooks import MAX_HEAD_START_MS, MAX_HOLD_MS
 
 VERSION = 1
-MOST_STEPS = 100
-MOST_TIMES = 1_000_000
-MOST_COPIES = 100
-MOST_REQUESTS = 1_000_000
-LONGEST_RETRY_AFTER_S = 86_400
+MAX_STEPS = 100
+MAX_TIMES = 1_000_000
+MAX_COPIES = 100
+MAX_REQUESTS = 1_000_000
+MAX_RETRY_AFTER_S = 86_400
 # The contract's 429 always tells how long to wait (section 7).
 RATE_LIMITED = 429
 RETRY_AFTER_S = 1
-LONGEST_LATENCY_MS = 300_000
-MOST_SCRIPT_STEPS = 1_000
-MOST_STEPS_PLAYED = 100_000
-MOST_REPEATS = 10_000
-DEEPEST_REPEAT = 3
-MOST_DIGITS = 100
-SMALLEST_HTTP_STATUS = 100
-LARGEST_HTTP_STATUS = 599
+MAX_LATENCY_MS = 300_000
+MAX_SCRIPT_STEPS = 1_000
+MAX_EXECUTED_STEPS = 100_000
+MAX_REPEATS = 10_000
+MAX_REPEAT_DEPTH = 3
+MAX_DIGITS = 100
+MIN_HTTP_STATUS = 100
+MAX_HTTP_STATUS = 599
 
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 # Any identifier: which methods exist is configuration, so an unknown one is no mistake here.
@@ -129,9 +129,9 @@ WEBHOOK_THEN_KEYS = {
     "delay": "The first attempt is delayed by this time, on the account's clock.",
     "drop": "No attempt is made, and the delivery is listed as dropped. Not with any other key.",
     "hold": "Delivered after the payment's next event, "
-    f"or after {LONGEST_HOLD_MS // 1_000} s. Not with `delay`.",
+    f"or after {MAX_HOLD_MS // 1_000} s. Not with `delay`.",
     "before_response": "Delivered before the create call returns, "
-    f"which waits up to {LONGEST_HEAD_START_MS // 1_000} s of real time. "
+    f"which waits up to {MAX_HEAD_START_MS // 1_000} s of real time. "
     f"Only for `{event_type(Status.PENDING)}`; not with `delay` or `hold`.",
     "tamper": "This part is changed after signing, in every attempt. A resend is genuine.",
 }
@@ -221,7 +221,7 @@ TRANSITION_KEYS = {
 }
 REPEAT_KEYS = {
     "times": "The number of runs.",
-    "steps": f"The steps to repeat, at least one. `repeat` nests up to {DEEPEST_REPEAT} levels.",
+    "steps": f"The steps to repeat, at least one. `repeat` nests up to {MAX_REPEAT_DEPTH} levels.",
 }
 PAYMENT_FIELDS = {
     "id": "The id.",

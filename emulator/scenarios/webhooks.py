@@ -23,7 +23,7 @@ from emulator.scenarios.entries import (
 from emulator.scenarios.values import WebhookRule, WebhookWhen
 from emulator.scenarios.vocabulary import (
     AWAITED_EVENT,
-    MOST_COPIES,
+    MAX_COPIES,
     WEBHOOK_EXCLUSIONS,
     WEBHOOK_RULE_KEYS,
     WEBHOOK_THEN_KEYS,
@@ -31,7 +31,7 @@ from emulator.scenarios.vocabulary import (
 )
 
 _read_event = partial(read_listed, words=EVENT_TYPES_IN_ORDER)
-_read_copies = partial(read_whole_number, at_most=MOST_COPIES)
+_read_copies = partial(read_whole_number, at_most=MAX_COPIES)
 _read_tamper = partial(read_word, words=Tamper)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emulator.files import MAX_FILE_BYTES, open_regular
-from emulator.settings.given import LONGEST_SHOWN, Given, SettingsError, show, wrong
+from emulator.settings.given import MAX_SHOWN_CHARACTERS, Given, SettingsError, show, wrong
 from emulator.settings.options import OPTIONS, Form, Option, option_named
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _option(key: "yaml.Node", place: str) -> Option:
         raise wrong(place, _found(key), "the name of an option")
     option = option_named(key.value, _FILE_OPTIONS)
     if option is None:
-        unknown = key.value[:LONGEST_SHOWN]
+        unknown = key.value[:MAX_SHOWN_CHARACTERS]
         nearest = _nearest(unknown)
         raise SettingsError(f"{place}: unknown option {unknown!r}, the nearest is {nearest!r}")
     return option
@@ -136,7 +136,7 @@ def _found(node: "yaml.Node", option: Option | None = None) -> str:
         return _FOUND[node.tag]
     if not node.tag.startswith(_STANDARD) or not isinstance(node.value, str):
         return f"a value with the tag {node.tag}"
-    shown = repr(node.value[:LONGEST_SHOWN]) if option is None else show(node.value, option)
+    shown = repr(node.value[:MAX_SHOWN_CHARACTERS]) if option is None else show(node.value, option)
     return f"the text {shown}" if node.tag == _TEXT else shown.strip("'")
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from emulator.domain.accounts import mask_key
 from emulator.settings.options import Option
 
-LONGEST_SHOWN = 80
+MAX_SHOWN_CHARACTERS = 80
 
 
 class SettingsError(Exception):
@@ -40,7 +40,7 @@ def show(text: str, option: Option) -> str:
     """A text as a message may quote it: shortened, and masked when it is a secret."""
     if option.is_secret:
         return repr(mask_key(text))
-    return repr(text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…")
+    return repr(text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}…")
 
 
 def wrong(where: str, found: str, expected: str) -> SettingsError:

@@ -15,10 +15,10 @@ from emulator.domain.accounts import (
 from emulator.domain.hosts import is_ip_literal
 from emulator.domain.rate_limit import RateLimit
 
-LARGEST_PORT = 65_535
-LARGEST_SEED = 2**63 - 1
-MOST_REQUESTS = 1_000_000
-LONGEST_HOST = 253
+MAX_PORT = 65_535
+MAX_SEED = 2**63 - 1
+MAX_REQUESTS = 1_000_000
+MAX_HOST_LENGTH = 253
 LOG_FORMATS = ("text", "json")
 
 _SWITCHES = {
@@ -50,7 +50,7 @@ def _integer(text: str) -> int:
 
 def parse_port(text: str) -> int:
     port = _integer(text)
-    if not 0 <= port <= LARGEST_PORT:
+    if not 0 <= port <= MAX_PORT:
         raise ValueError(text)
     return port
 
@@ -58,7 +58,7 @@ def parse_port(text: str) -> int:
 def parse_seed(text: str) -> int:
     """Read a seed, which SQLite has to hold: a signed integer of 64 bits."""
     seed = _integer(text)
-    if not -LARGEST_SEED - 1 <= seed <= LARGEST_SEED:
+    if not -MAX_SEED - 1 <= seed <= MAX_SEED:
         raise ValueError(text)
     return seed
 
@@ -72,7 +72,7 @@ def parse_host(text: str) -> str:
         return host
     name = host.removesuffix(".")
     is_like_an_address = name.rpartition(".")[2].isdigit()
-    if is_like_an_address or len(name) > LONGEST_HOST or _HOST_NAME.fullmatch(name) is None:
+    if is_like_an_address or len(name) > MAX_HOST_LENGTH or _HOST_NAME.fullmatch(name) is None:
         raise ValueError(text)
     return name
 
@@ -140,7 +140,7 @@ def _first_account_key(text: str, mode: Mode) -> str:
 
 def parse_rate_limit(text: str) -> RateLimit:
     match = _RATE_LIMIT.fullmatch(text)
-    if match is None or int(match[1]) > MOST_REQUESTS:
+    if match is None or int(match[1]) > MAX_REQUESTS:
         raise ValueError(text)
     return RateLimit(requests=int(match[1]), period_ms=_PERIODS_MS[match[2]])
 

@@ -24,7 +24,7 @@ _LAST_TIMER = (
     "SELECT max(sequence) FROM (SELECT sequence FROM timers"
     " UNION ALL SELECT sequence FROM deliveries WHERE due_at IS NOT NULL)"
 )
-_MOST_ROWS_A_STATEMENT = 100
+_MAX_ROWS_PER_STATEMENT = 100
 _NO_ITEM: Any = object()
 
 
@@ -54,8 +54,8 @@ class Transaction:
     def insert(self, head: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert rows of one width, many a statement."""
         width = len(rows[0])
-        for start in range(0, len(rows), _MOST_ROWS_A_STATEMENT):
-            part = rows[start : start + _MOST_ROWS_A_STATEMENT]
+        for start in range(0, len(rows), _MAX_ROWS_PER_STATEMENT):
+            part = rows[start : start + _MAX_ROWS_PER_STATEMENT]
             self.execute(_insert(head, width, len(part)), list(chain.from_iterable(part)))
 
     def next_position(self, table: str, owner: int, *, count: int = 1) -> int:

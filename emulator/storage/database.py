@@ -27,7 +27,7 @@ BUSY_TIMEOUT_MS = 2_000
 CACHED_STATEMENTS = 512
 # Rows changed between two checkpoints: up to 100 MB of log. More often costs a load its speed.
 CHECKPOINT_AFTER_CHANGES = 64_000
-LARGEST_LOG_BYTES = 256 * 1024 * 1024
+MAX_LOG_BYTES = 256 * 1024 * 1024
 
 _BUSY_TIMEOUT = "PRAGMA busy_timeout = {}"
 _CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
@@ -257,7 +257,7 @@ class Database:
         return (
             self._path != MEMORY
             and any(job.is_long and job.writes for job, _ in done)
-            and self._log_bytes() > LARGEST_LOG_BYTES
+            and self._log_bytes() > MAX_LOG_BYTES
         )
 
     async def _checkpoint(self) -> None:
@@ -275,7 +275,7 @@ class Database:
             try:
                 async with aiosqlite.connect(self._path, isolation_level=None) as connection:
                     await connection.execute_fetchall(_CHECKPOINT)
-                if self._log_bytes() > LARGEST_LOG_BYTES:
+                if self._log_bytes() > MAX_LOG_BYTES:
                     # Under a load without pause the log is never wholly copied; stop it once.
                     await self.read(_restart_log, is_long=True)
             except (NotReady, DatabaseLost):

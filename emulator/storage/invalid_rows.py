@@ -7,7 +7,7 @@ from emulator.domain.instants import FIRST_INSTANT, LAST_INSTANT, Instant
 
 # A payment may expire ten years after the last instant that a clock can be set to.
 _LAST_DUE: Instant = LAST_INSTANT + 11 * 365 * 24 * 3_600_000
-_LONGEST_SHOWN = 40
+_MAX_SHOWN_CHARACTERS = 40
 
 
 class InvalidValue(ValueError):
@@ -15,8 +15,8 @@ class InvalidValue(ValueError):
 
     def __init__(self, column: str, value: object, expected: str) -> None:
         shown = repr(value)
-        if len(shown) > _LONGEST_SHOWN:
-            shown = f"{shown[: _LONGEST_SHOWN - 1]}…"
+        if len(shown) > _MAX_SHOWN_CHARACTERS:
+            shown = f"{shown[: _MAX_SHOWN_CHARACTERS - 1]}…"
         super().__init__(f"{column}: found {shown}, expected {expected}")
 
 

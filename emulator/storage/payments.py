@@ -22,7 +22,7 @@ _UPDATE = (
 _UPDATE_STATUS = "UPDATE payments SET status = ? WHERE position {}"
 _RANGE = "BETWEEN ? AND ?"
 _AMONG = "IN ({})"
-_MOST_POSITIONS_A_STATEMENT = 500
+_MAX_POSITIONS_PER_STATEMENT = 500
 # The fields of a payment that a change of status can change, from the status on.
 _STANDING = slice(Payment._fields.index("status"), None)
 _BY_ID = f"SELECT {PAYMENT_COLUMNS} FROM payments WHERE id = ?"
@@ -119,8 +119,8 @@ def update(tx: Transaction, payments: Iterable[Payment]) -> None:
         is_bare = all(value is None for value in others)
         statement = _UPDATE_STATUS if is_bare else _UPDATE
         values = (STATUS_WORDS[status],) if is_bare else (STATUS_WORDS[status], *others)
-        for start in range(0, len(positions), _MOST_POSITIONS_A_STATEMENT):
-            part = positions[start : start + _MOST_POSITIONS_A_STATEMENT]
+        for start in range(0, len(positions), _MAX_POSITIONS_PER_STATEMENT):
+            part = positions[start : start + _MAX_POSITIONS_PER_STATEMENT]
             if part[-1] - part[0] == len(part) - 1 and part == list(range(part[0], part[-1] + 1)):
                 tx.execute(statement.format(_RANGE), (*values, part[0], part[-1]))
             else:

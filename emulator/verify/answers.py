@@ -8,7 +8,7 @@ from typing import Any
 
 from emulator import __version__
 
-LONGEST_SHOWN = 60
+MAX_SHOWN_CHARACTERS = 60
 JSON = "application/json"
 
 
@@ -157,4 +157,4 @@ def cleaned(text: str) -> str:
     line = "".join(
         character if character.isprintable() and character != "`" else "�" for character in text
     )
-    return line if len(line) <= LONGEST_SHOWN else f"{line[: LONGEST_SHOWN - 1]}…"
+    return line if len(line) <= MAX_SHOWN_CHARACTERS else f"{line[: MAX_SHOWN_CHARACTERS - 1]}…"

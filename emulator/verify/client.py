@@ -9,10 +9,10 @@ from emulator.clock import Wall, pause
 from emulator.verify.answers import Answer, Request
 from emulator.verify.wire import NoAnswer, NoConnection, Wire
 
-LONGEST_PATIENCE_S = 60
+MAX_TOTAL_WAIT_S = 60
 # Of a 429 that does not say how long, or that says 0: so that waiting comes to an end.
 SHORTEST_WAIT_S = 1
-MOST_LOST = 3
+MAX_LOST_RESPONSES = 3
 
 _TOO_MANY_REQUESTS = 429
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", re.ASCII)
@@ -48,7 +48,7 @@ class Client:
         self._wire = wire
         self._wall = wall
         self._tell = tell
-        self._patience_s = LONGEST_PATIENCE_S
+        self._patience_s = MAX_TOTAL_WAIT_S
         # Two who wait wait one after the other, so that no second is counted twice.
         self._waiting = asyncio.Lock()
 
@@ -97,16 +97,16 @@ class Client:
             raise Unreachable(f"cannot reach {self.base_url}: {error}") from None
         except NoAnswer as error:
             self.lost_count += 1
-            if self.lost_count >= MOST_LOST:
+            if self.lost_count >= MAX_LOST_RESPONSES:
                 raise Unreachable(
-                    f"{self.base_url} does not answer: {error}, {MOST_LOST} times"
+                    f"{self.base_url} does not answer: {error}, {MAX_LOST_RESPONSES} times"
                 ) from None
             raise CannotSee(str(error)) from None
 
 
 def _refusal(asked_s: int, *, left_s: int) -> str:
     """Why a 429 is not waited out."""
-    in_all = f"{LONGEST_PATIENCE_S} s in all"
+    in_all = f"{MAX_TOTAL_WAIT_S} s in all"
     if left_s == 0:
         return f"429 came again after waiting for {in_all}"
     return f"429 came and asked to wait {asked_s} s, and of {in_all} only {left_s} s were left"

@@ -7,7 +7,7 @@ from enum import StrEnum
 from emulator.domain.clauses import CLAUSES, Basis, Clause
 from emulator.verify.visit import Visit
 
-MOST_SEEN = 3
+MAX_OBSERVATIONS = 3
 """Of the looks at one clause so many are told."""
 
 
@@ -124,5 +124,9 @@ def _result(clause: Clause, findings: Sequence[Finding], accepted: frozenset[str
 
 def _together(seen: Iterable[str]) -> str:
     different = list(dict.fromkeys(seen))
-    more = f"; and {len(different) - MOST_SEEN} more" if len(different) > MOST_SEEN else ""
-    return "; ".join(different[:MOST_SEEN]) + more
+    more = (
+        f"; and {len(different) - MAX_OBSERVATIONS} more"
+        if len(different) > MAX_OBSERVATIONS
+        else ""
+    )
+    return "; ".join(different[:MAX_OBSERVATIONS]) + more

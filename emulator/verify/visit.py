@@ -14,7 +14,7 @@ from emulator.verify.client import CannotSee, Client, RateLimited
 
 PAYMENTS = "/v1/payments"
 _ROOT = "/v1/"
-SMALLEST_AMOUNT = 100
+MIN_AMOUNT = 100
 # For a service that refuses the smallest amount that the contract has.
 LARGER_AMOUNT = 1_000
 EXPIRES_IN_S = 600
@@ -22,7 +22,7 @@ EXPIRES_IN_S = 600
 LONGER_EXPIRES_IN_S = 2_700
 METHODS = ("telebirr", "mpesa", "bank_transfer")
 MADE_BY = "payments-emulator verify"
-MOST_PAIRS = 20
+MAX_PAIRS = 20
 # What a service repeats of a key is masked from so many characters on.
 SHORTEST_MASKED = 10
 
@@ -73,7 +73,7 @@ class Visit:
         self.other_key = other_key
         self.method = METHODS[0]
         self.expires_in_s = EXPIRES_IN_S
-        self.amount = SMALLEST_AMOUNT
+        self.amount = MIN_AMOUNT
         self.has_bounds: bool | None = None
         self.created: list[Created] = []
         self.others: list[Created] = []

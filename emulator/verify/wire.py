@@ -14,11 +14,11 @@ from emulator.verify.answers import Answer, Request
 if TYPE_CHECKING:
     import ssl
 
-LONGEST_ANSWER_S = 20
-LONGEST_CONNECT_S = 10
-LARGEST_ANSWER_BYTES = 16 * 1024 * 1024
+MAX_RESPONSE_S = 20
+MAX_CONNECT_S = 10
+MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 
-_LONGEST_CHAIN = 64
+_MAX_CAUSES = 64
 
 
 class NoConnection(Exception):
@@ -51,7 +51,7 @@ class HttpWire:
             transport=transport,
             trust_env=is_tls,
             verify=_authorities(is_tls=is_tls),
-            timeout=httpx.Timeout(LONGEST_ANSWER_S, connect=LONGEST_CONNECT_S),
+            timeout=httpx.Timeout(MAX_RESPONSE_S, connect=MAX_CONNECT_S),
         )
 
     async def __aenter__(self) -> Self:
@@ -63,12 +63,12 @@ class HttpWire:
     async def send(self, request: Request) -> Answer:
         try:
             # For all of it: httpx takes the time of each part of an answer by itself.
-            async with asyncio.timeout(LONGEST_ANSWER_S):
+            async with asyncio.timeout(MAX_RESPONSE_S):
                 return await self._exchange(request)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
             raise NoConnection(_why(error)) from None
         except (TimeoutError, httpx.TimeoutException):
-            raise NoAnswer(f"no answer came within {LONGEST_ANSWER_S} s") from None
+            raise NoAnswer(f"no answer came within {MAX_RESPONSE_S} s") from None
         except httpx.TransportError:
             raise NoAnswer("the connection was cut before the whole answer had come") from None
 
@@ -80,8 +80,8 @@ class HttpWire:
             body = bytearray()
             async for part in response.aiter_bytes():
                 body += part
-                if len(body) > LARGEST_ANSWER_BYTES:
-                    raise NoAnswer(f"the answer is larger than {LARGEST_ANSWER_BYTES:,} bytes")
+                if len(body) > MAX_RESPONSE_BYTES:
+                    raise NoAnswer(f"the answer is larger than {MAX_RESPONSE_BYTES:,} bytes")
         finally:
             await response.aclose()
         return Answer(
@@ -125,7 +125,7 @@ def _why(error: httpx.TransportError) -> str:
     import ssl
 
     if isinstance(error, httpx.ConnectTimeout):
-        return f"no connection within {LONGEST_CONNECT_S} s"
+        return f"no connection within {MAX_CONNECT_S} s"
     for cause in _chain(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return f"its certificate is not trusted: {cause.verify_message}"
@@ -139,7 +139,7 @@ def _why(error: httpx.TransportError) -> str:
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """What an error came from; of several that came together the first."""
     cause: BaseException | None = error
-    for _ in range(_LONGEST_CHAIN):
+    for _ in range(_MAX_CAUSES):
         if cause is None:
             return
         yield cause

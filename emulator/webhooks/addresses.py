@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from emulator.domain.hosts import is_ip_literal
 from emulator.webhooks.threads import on_a_thread
 
-MOST_ADDRESSES = 4
+MAX_ADDRESSES = 4
 _USUAL_PORTS = {"http": 80, "https": 443}
 
 
@@ -64,4 +64,4 @@ def _looked_up(host: bytes) -> list[str]:
     # IPv4 first: where IPv6 is set up but leads nowhere, its packets are lost, and with them the
     # time of the attempt.
     found.sort(key=lambda entry: entry[0] is not socket.AF_INET)
-    return [str(address[0]) for *_, address in found[:MOST_ADDRESSES]]
+    return [str(address[0]) for *_, address in found[:MAX_ADDRESSES]]

@@ -48,7 +48,7 @@ _NOT_TLS = {
 _WRONG_NAME = {62, 64}
 # X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED
 _WRONG_TIME = {9, 10}
-_LONGEST_CHAIN = 64
+_MAX_CAUSES = 64
 
 
 class Stage(Enum):
@@ -175,7 +175,7 @@ def _chain(failure: BaseException) -> Iterator[BaseException]:
     attempts to connect have failed.
     """
     error: BaseException | None = failure
-    for _ in range(_LONGEST_CHAIN):
+    for _ in range(_MAX_CAUSES):
         if error is None:
             return
         yield error

@@ -27,7 +27,7 @@ DELAYS_MS = {
     ),
 }
 # An endpoint may ask for patience, but not for being forgotten.
-LONGEST_RETRY_AFTER_MS = 24 * _HOUR
+MAX_RETRY_AFTER_MS = 24 * _HOUR
 
 _GONE = 410
 _MAY_ASK_FOR_PATIENCE = {429, 503}
@@ -46,7 +46,7 @@ def delay_ms_after(
     if attempts >= len(delays_ms):
         return None
     asked_ms = _retry_after_ms(result.response, wall_now_ms)
-    return max(delays_ms[attempts], min(asked_ms, LONGEST_RETRY_AFTER_MS))
+    return max(delays_ms[attempts], min(asked_ms, MAX_RETRY_AFTER_MS))
 
 
 def is_gone(result: Result) -> bool:

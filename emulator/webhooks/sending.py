@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     import httpx
 
 TIMEOUT_S = 15
-MOST_BYTES_READ = 65_536
-MOST_BYTES_KEPT = 4_096
-MOST_HEADERS_KEPT = 64
-LONGEST_HEADER_KEPT = 2_048
+MAX_BYTES_READ = 65_536
+MAX_STORED_BYTES = 4_096
+MAX_STORED_HEADERS = 64
+MAX_HEADER_CHARACTERS = 2_048
 
 # A connection for each attempt: one that is kept would block a server that serves one at a time,
 # and would be used again in the moment in which its other end closes it.
@@ -129,7 +129,7 @@ class _Exchange:
         return Response(
             status=self._status,
             headers=self._headers,
-            body=self._body[:MOST_BYTES_KEPT].decode("utf-8", "replace"),
+            body=self._body[:MAX_STORED_BYTES].decode("utf-8", "replace"),
         )
 
     async def run(self) -> None:
@@ -189,13 +189,13 @@ class _Exchange:
     async def _receive(self, received: "httpx.Response") -> None:
         self._status = received.status_code
         self._headers = tuple(
-            (_text(name).lower(), _text(value)[:LONGEST_HEADER_KEPT])
-            for name, value in received.headers.raw[:MOST_HEADERS_KEPT]
+            (_text(name).lower(), _text(value)[:MAX_HEADER_CHARACTERS])
+            for name, value in received.headers.raw[:MAX_STORED_HEADERS]
         )
         try:
             async for part in received.aiter_raw():
-                self._body += part[: MOST_BYTES_READ - len(self._body)]
-                if len(self._body) >= MOST_BYTES_READ:
+                self._body += part[: MAX_BYTES_READ - len(self._body)]
+                if len(self._body) >= MAX_BYTES_READ:
                     break
         finally:
             await received.aclose()

@@ -22,7 +22,7 @@ from tests.checkout.fonts import (
 from tests.world import World
 
 RUN_AGAIN = "run `python -m tests.checkout.fonts`"
-LARGEST_WORDS_BYTES = 16 * 1024
+MAX_WORDS_BYTES = 16 * 1024
 ASSIGNED = {code for code in ETHIOPIC if unicodedata.name(chr(code), "")}
 
 _RULE = re.compile(r"@font-face \{\n(?P<body>.*?)\n\}", re.DOTALL)
@@ -110,7 +110,7 @@ def test_the_faces_are_of_one_family_and_keep_no_text_waiting() -> None:
 
 @pytest.mark.parametrize("weight", Weight)
 def test_what_every_amharic_page_loads_is_small(weight: Weight) -> None:
-    assert (ASSETS / words(weight)).stat().st_size < LARGEST_WORDS_BYTES
+    assert (ASSETS / words(weight)).stat().st_size < MAX_WORDS_BYTES
 
 
 @pytest.mark.parametrize("name", rules())

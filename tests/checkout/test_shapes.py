@@ -4,7 +4,7 @@ import jinja2
 import pytest
 
 from emulator.checkout.shapes import Shape, Slot
-from emulator.domain.payment import LARGEST_AMOUNT_MINOR
+from emulator.domain.payment import MAX_AMOUNT_MINOR
 from tests.checkout.visiting import customer
 from tests.world import World
 
@@ -48,7 +48,7 @@ def test_a_template_can_ask_nothing_about_a_slot(source: str) -> None:
 
 
 async def test_a_long_amount_is_written_smaller(emulator: World) -> None:
-    for amount, name in ((15_000, "amount"), (LARGEST_AMOUNT_MINOR, "amount long")):
+    for amount, name in ((15_000, "amount"), (MAX_AMOUNT_MINOR, "amount long")):
         page = await (await customer(emulator, amount=amount)).open()
         assert page.get("amount").attributes["class"] == name
 

@@ -9,7 +9,7 @@ import pytest
 
 from emulator.checkout import views
 from emulator.checkout.texts import LANGUAGES, load_catalogues, preferred_language
-from emulator.domain.payment import LARGEST_AMOUNT_MINOR, Status
+from emulator.domain.payment import MAX_AMOUNT_MINOR, Status
 from emulator.settings import data_directory
 from tests.checkout.visiting import customer, customer_of
 from tests.world import World
@@ -90,7 +90,7 @@ def test_no_template_has_words_of_its_own() -> None:
         (105, "ETB\u00a01.05", "ብር\u00a01.05"),
         (123_450, "ETB\u00a01,234.50", "ብር\u00a01,234.50"),
         (
-            LARGEST_AMOUNT_MINOR,
+            MAX_AMOUNT_MINOR,
             "ETB\u00a090,071,992,547,409.91",
             "ብር\u00a090,071,992,547,409.91",
         ),

@@ -38,7 +38,7 @@ HEARS_CTRL_C = (
 FREE_PORTS = ("--port", "0", "--checkout-port", "0")
 # A process that hangs is a failed test and must not become a hanging one.
 HANGS_AFTER_S = 60
-MOST_LOOKS = 5_000
+MAX_POLLS = 5_000
 # In the last paragraph of the banner; an empty line ends that.
 _LAST_NAME = "Database"
 
@@ -221,7 +221,7 @@ def free_port() -> int:
 
 def wait_for(process: subprocess.Popen[str], is_so: Callable[[], bool]) -> None:
     """Look again and again, until it is so, as long as the process runs."""
-    for _ in range(MOST_LOOKS):
+    for _ in range(MAX_POLLS):
         if is_so():
             return
         with suppress(subprocess.TimeoutExpired):

@@ -18,7 +18,7 @@ from emulator.clock import SystemWall
 from tests.cli.processes import (
     FREE_PORTS,
     HANGS_AFTER_S,
-    MOST_LOOKS,
+    MAX_POLLS,
     Server,
     ask,
     ended,
@@ -159,7 +159,7 @@ def test_a_request_under_way_is_still_answered(tmp_path: Path) -> None:
 def test_further_signals_change_nothing(tmp_path: Path) -> None:
     with serving(logs=tmp_path) as server, sent(server, f"{HEAD}Content-Length: 9\r\n\r\n"):
         # Until the very end: the interpreter, too, takes a while to go.
-        for number in SIGNALS * MOST_LOOKS:
+        for number in SIGNALS * MAX_POLLS:
             server.process.send_signal(number)
             with suppress(subprocess.TimeoutExpired):
                 server.process.wait(0.001)

@@ -181,7 +181,7 @@ async def test_an_unknown_one_cannot_be_taken_away(emulator: World) -> None:
 
 async def test_there_are_not_more_than_so_many(emulator: World) -> None:
     rule = {"when": {"mode": "live"}, "then": {"drop": True}}
-    for _ in range(limits.MOST_FAULTS):
+    for _ in range(limits.MAX_FAULTS):
         assert (await add(emulator, rule)).status_code == 201
     response = await add(emulator, rule)
     assert (response.status_code, response.json()["error"]["code"]) == (409, "too_many_faults")
@@ -189,10 +189,10 @@ async def test_there_are_not_more_than_so_many(emulator: World) -> None:
 
 async def test_those_that_have_retired_make_room(emulator: World) -> None:
     await add(emulator, {"when": {"mode": "live"}, "then": {"drop": True}})
-    for _ in range(limits.MOST_FAULTS - 1):
+    for _ in range(limits.MAX_FAULTS - 1):
         assert (await add(emulator, {"then": {"status": 500}, "times": 1})).status_code == 201
     for _ in range(5):
         assert await status_of_a_list(emulator) == 500
     assert (await add(emulator, {"then": {"status": 429}, "times": 1})).status_code == 201
-    assert len(await faults(emulator)) == limits.MOST_FAULTS - 4
+    assert len(await faults(emulator)) == limits.MAX_FAULTS - 4
     assert await status_of_a_list(emulator) == 429

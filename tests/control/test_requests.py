@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from emulator.engine.journal import (
-    LARGEST_JOURNAL_BYTES,
-    LARGEST_KEPT_BYTES,
-    MOST_ENTRIES,
+    MAX_ENTRIES,
+    MAX_JOURNAL_BYTES,
+    MAX_STORED_BODY_BYTES,
     Entry,
     Journal,
 )
@@ -136,9 +136,9 @@ async def test_bodies_are_kept_up_to_16_kib(emulator: World) -> None:
     await get(emulator, "/v1/payments")
     listed, *created = await journal(emulator)
     assert listed["cut"] is True
-    assert len(listed["response_body"].encode()) <= LARGEST_KEPT_BYTES
+    assert len(listed["response_body"].encode()) <= MAX_STORED_BODY_BYTES
     assert all(entry["cut"] for entry in created)
-    assert all(len(entry["request_body"].encode()) <= LARGEST_KEPT_BYTES for entry in created)
+    assert all(len(entry["request_body"].encode()) <= MAX_STORED_BODY_BYTES for entry in created)
 
 
 async def test_keys_are_masked_wherever_a_client_puts_them(emulator: World) -> None:
@@ -342,12 +342,12 @@ def entry(body: bytes = b"") -> Entry:
 
 def test_it_holds_so_many_entries_and_tells_that_some_are_gone() -> None:
     journal = Journal()
-    for number in range(MOST_ENTRIES):
+    for number in range(MAX_ENTRIES):
         journal.add(entry()._replace(at=number))
     assert not journal.has_overflowed
-    journal.add(entry()._replace(at=MOST_ENTRIES))
+    journal.add(entry()._replace(at=MAX_ENTRIES))
     kept = [entry.at for entry in journal.newest_first()]
-    assert kept == list(range(MOST_ENTRIES, 0, -1))
+    assert kept == list(range(MAX_ENTRIES, 0, -1))
     assert journal.has_overflowed
 
 
@@ -357,28 +357,28 @@ async def test_long_addresses_are_cut_and_counted(emulator: World) -> None:
     entries = list(emulator.running.engine.directory.first.test.journal.newest_first())
     held = sum(len(one.path) + len(one.error) + len(one.response_body) for one in entries)
     assert held <= sum(one.size_bytes for one in entries)
-    assert max(len(one.path) for one in entries) == LARGEST_KEPT_BYTES
+    assert max(len(one.path) for one in entries) == MAX_STORED_BODY_BYTES
     assert (await journal(emulator, "?limit=1"))[0]["error"] is None
 
 
 def test_it_holds_so_many_bytes() -> None:
     journal = Journal()
-    body = b"x" * LARGEST_KEPT_BYTES
-    for _ in range(2 * LARGEST_JOURNAL_BYTES // LARGEST_KEPT_BYTES):
+    body = b"x" * MAX_STORED_BODY_BYTES
+    for _ in range(2 * MAX_JOURNAL_BYTES // MAX_STORED_BODY_BYTES):
         journal.add(entry(body))
     size = sum(len(entry.request_body) for entry in journal.newest_first())
-    assert 0.9 * LARGEST_JOURNAL_BYTES < size <= LARGEST_JOURNAL_BYTES
+    assert 0.9 * MAX_JOURNAL_BYTES < size <= MAX_JOURNAL_BYTES
     assert journal.has_overflowed
 
 
 async def test_an_overflow_is_told() -> None:
     async with world() as emulator:
         owner = emulator.running.engine.directory.first.test
-        for _ in range(MOST_ENTRIES + 1):
+        for _ in range(MAX_ENTRIES + 1):
             owner.journal.add(entry())
         response = await emulator.control("GET", "/requests?limit=1")
         assert response.json()["overflowed"] is True
-        assert await count(emulator) == MOST_ENTRIES
+        assert await count(emulator) == MAX_ENTRIES
 
 
 async def test_who_asks_without_a_key_sees_the_first_account_s(emulator: World) -> None:

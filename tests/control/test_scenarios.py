@@ -436,7 +436,7 @@ async def test_a_name_in_the_address_is_checked_like_one_in_a_file(emulator: Wor
 
 
 async def test_there_are_not_more_than_so_many(emulator: World) -> None:
-    for number in range(limits.MOST_SCENARIOS):
+    for number in range(limits.MAX_SCENARIOS):
         assert (await put(emulator, f"s{number}", "outcomes: []")).status_code == 201
     assert refusal_of(await put(emulator, "over", "outcomes: []")) == (
         409,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from emulator.engine.snapshots import MOST_SNAPSHOTS
+from emulator.engine.snapshots import MAX_SNAPSHOTS
 from tests.control import refusal
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, headers, world
 
@@ -208,11 +208,11 @@ async def test_the_snapshots_of_an_account_are_those_of_both_modes_and_of_no_oth
 
 
 async def test_there_are_at_most_a_hundred(emulator: World) -> None:
-    for number in range(MOST_SNAPSHOTS):
+    for number in range(MAX_SNAPSHOTS):
         await save(emulator, str(number))
     response = await emulator.control("PUT", "/snapshots/more")
     assert refusal(response) == (409, "too_many_snapshots", None)
-    assert len(await names(emulator)) == MOST_SNAPSHOTS == 100
+    assert len(await names(emulator)) == MAX_SNAPSHOTS == 100
     await save(emulator, "0")
     await save(emulator, "more", OTHER_TEST_KEY)
     await emulator.control("DELETE", "/snapshots/50")

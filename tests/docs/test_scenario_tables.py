@@ -5,18 +5,18 @@ import re
 import pytest
 
 from emulator.cli.replaying import USUAL_CLOCK
-from emulator.control.pages import DEFAULT_LIMIT, LARGEST_LIMIT
+from emulator.control.pages import DEFAULT_LIMIT, MAX_LIMIT
 from emulator.control.requests import FILTERS
-from emulator.engine.journal import LARGEST_JOURNAL_BYTES, LARGEST_KEPT_BYTES, MOST_ENTRIES
-from emulator.engine.scenarios import MOST_FAULTS, MOST_SCENARIOS
-from emulator.engine.snapshots import MOST_SNAPSHOTS
+from emulator.engine.journal import MAX_ENTRIES, MAX_JOURNAL_BYTES, MAX_STORED_BODY_BYTES
+from emulator.engine.scenarios import MAX_FAULTS, MAX_SCENARIOS
+from emulator.engine.snapshots import MAX_SNAPSHOTS
 from emulator.replay.performing import USUAL_BODY
 from emulator.replay.seeing import REFUSAL_CHECKS
 from emulator.scenarios.library import load_paths
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.vocabulary import (
-    MOST_SCRIPT_STEPS,
-    MOST_STEPS_PLAYED,
+    MAX_EXECUTED_STEPS,
+    MAX_SCRIPT_STEPS,
     SCRIPT_STEPS,
 )
 from emulator.settings import data_directory
@@ -68,17 +68,17 @@ def test_every_filter_of_the_journal_has_a_row() -> None:
 @pytest.mark.parametrize(
     ("page", "limit"),
     [
-        (SCENARIOS, f"{MOST_SCENARIOS} scenarios and {MOST_FAULTS} faults of its own"),
-        (FORMAT, f"at most {MOST_SCRIPT_STEPS:,} steps"),
-        (FORMAT, f"at most {MOST_STEPS_PLAYED:,} with all repeats"),
-        (SCRIPTS, f"more than {MOST_SCRIPT_STEPS:,} steps is refused"),
+        (SCENARIOS, f"{MAX_SCENARIOS} scenarios and {MAX_FAULTS} faults of its own"),
+        (FORMAT, f"at most {MAX_SCRIPT_STEPS:,} steps"),
+        (FORMAT, f"at most {MAX_EXECUTED_STEPS:,} with all repeats"),
+        (SCRIPTS, f"more than {MAX_SCRIPT_STEPS:,} steps is refused"),
         (FORMAT, f"filled in: {USUAL_BODY['amount']} cents in {USUAL_BODY['currency']}"),
         (SCRIPTS, f"frozen at {USUAL_CLOCK.partition('@')[2]}"),
-        (REQUESTS, f"default {DEFAULT_LIMIT}, at most {LARGEST_LIMIT:,}"),
-        (REQUESTS, f"the newest {MOST_ENTRIES:,} requests"),
-        (REQUESTS, f"at most {LARGEST_JOURNAL_BYTES // 1_048_576} MiB"),
-        (REQUESTS, f"each up to {LARGEST_KEPT_BYTES // 1_024} KiB"),
-        (SNAPSHOTS, f"An account has at most {MOST_SNAPSHOTS} snapshots"),
+        (REQUESTS, f"default {DEFAULT_LIMIT}, at most {MAX_LIMIT:,}"),
+        (REQUESTS, f"the newest {MAX_ENTRIES:,} requests"),
+        (REQUESTS, f"at most {MAX_JOURNAL_BYTES // 1_048_576} MiB"),
+        (REQUESTS, f"each up to {MAX_STORED_BODY_BYTES // 1_024} KiB"),
+        (SNAPSHOTS, f"An account has at most {MAX_SNAPSHOTS} snapshots"),
     ],
 )
 def test_every_limit_is_as_documented(page: str, limit: str) -> None:

@@ -13,17 +13,17 @@ from emulator.domain.durations import UNIT_MS
 from emulator.domain.transitions import TRANSITIONS
 from emulator.domain.webhooks import (
     EVENT_TYPES_IN_ORDER,
-    MOST_ENDPOINTS,
+    MAX_ENDPOINTS,
     ROTATION_OVERLAP_MS,
     DeliveryState,
     Profile,
 )
 from emulator.domain.wire import PING
-from emulator.engine.dispatcher import MOST_UNDER_WAY
+from emulator.engine.dispatcher import MAX_CONCURRENT_ATTEMPTS
 from emulator.engine.payments import CheckoutAddress
-from emulator.engine.timekeeper import LONGEST_ADVANCE_MS
-from emulator.webhooks.retries import DELAYS_MS, LONGEST_RETRY_AFTER_MS
-from emulator.webhooks.sending import MOST_BYTES_KEPT, MOST_BYTES_READ, TIMEOUT_S
+from emulator.engine.timekeeper import MAX_ADVANCE_MS
+from emulator.webhooks.retries import DELAYS_MS, MAX_RETRY_AFTER_MS
+from emulator.webhooks.sending import MAX_BYTES_READ, MAX_STORED_BYTES, TIMEOUT_S
 from tests.docs.document import README, REPOSITORY, pages, part, rows, text_of
 from tests.docs.generated import TABLES, generated
 from tests.engine.telling import telling
@@ -196,15 +196,15 @@ def test_every_state_of_a_delivery_is_listed() -> None:
     ("title", "limit"),
     [
         ("Retries and time", f"within {TIMEOUT_S} seconds"),
-        ("Retries and time", f"at most {LONGEST_ADVANCE_MS // 1_000} seconds of real time"),
+        ("Retries and time", f"at most {MAX_ADVANCE_MS // 1_000} seconds of real time"),
         ("What an endpoint can rely on", f"{TIMEOUT_S} s for an attempt"),
-        ("What an endpoint can rely on", f"{MOST_BYTES_READ // 1_024} KiB are read"),
-        ("What an endpoint can rely on", f"{MOST_BYTES_KEPT // 1_024} KiB kept"),
-        ("What an endpoint can rely on", f"{MOST_UNDER_WAY} attempts are under way"),
-        ("What an endpoint can rely on", f"at most {MOST_ENDPOINTS} endpoints"),
+        ("What an endpoint can rely on", f"{MAX_BYTES_READ // 1_024} KiB are read"),
+        ("What an endpoint can rely on", f"{MAX_STORED_BYTES // 1_024} KiB kept"),
+        ("What an endpoint can rely on", f"{MAX_CONCURRENT_ATTEMPTS} attempts are under way"),
+        ("What an endpoint can rely on", f"at most {MAX_ENDPOINTS} endpoints"),
         (
             "What an endpoint can rely on",
-            f"off, by {LONGEST_RETRY_AFTER_MS // UNIT_MS['h']} hours at most",
+            f"off, by {MAX_RETRY_AFTER_MS // UNIT_MS['h']} hours at most",
         ),
         ("Looking at deliveries", f"For {ROTATION_OVERLAP_MS // UNIT_MS['h']} hours"),
     ],

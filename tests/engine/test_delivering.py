@@ -4,7 +4,7 @@ import asyncio
 import json
 from pathlib import Path
 
-from emulator.engine.dispatcher import MOST_UNDER_WAY
+from emulator.engine.dispatcher import MAX_CONCURRENT_ATTEMPTS
 from tests.engine.telling import TIMES_OUT, pay, register, telling
 from tests.webhooks.receiver import HANG_UP, NEVER, Received, Reply, receiving
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, world
@@ -125,7 +125,7 @@ async def test_an_endpoint_that_never_answers_holds_nobody_else_up(emulator: Wor
             payment = await emulator.create()
             await pay(emulator, payment)
         await told.receiver.wait_for(90)
-        assert len(dead.received) == MOST_UNDER_WAY
+        assert len(dead.received) == MAX_CONCURRENT_ATTEMPTS
 
 
 async def test_what_was_sent_before_an_endpoint_existed_is_not_sent_to_it(

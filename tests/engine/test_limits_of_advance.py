@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from emulator.engine.timekeeper import MOST_EFFECTS, Advanced, Target, Timekeeper
+from emulator.engine.timekeeper import MAX_EFFECTS, Advanced, Target, Timekeeper
 from tests.engine.telling import attempts_in, telling
 from tests.world import START_MS, World
 
@@ -15,7 +15,7 @@ PAYMENTS = 5
 
 
 def test_an_advance_has_a_hundred_thousand_effects_at_most() -> None:
-    assert MOST_EFFECTS == 100_000
+    assert MAX_EFFECTS == 100_000
 
 
 def limited(emulator: World) -> Timekeeper:

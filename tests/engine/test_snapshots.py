@@ -7,7 +7,7 @@ import pytest
 
 from emulator.domain.rate_limit import RateLimit
 from emulator.engine.payments import Created, Order
-from emulator.engine.timekeeper import LONGEST_ADVANCE_MS
+from emulator.engine.timekeeper import MAX_ADVANCE_MS
 from emulator.settings import Settings
 from tests.engine.observing import breathe, observed, timeline
 from tests.engine.saving import clock, connection, kept, listed, posted, restore, rows, save
@@ -258,7 +258,7 @@ async def test_an_advance_that_was_stopped_is_not_gone_on_with() -> None:
         advancing = asyncio.create_task(told.emulator.advance(1))
         await told.receiver.wait_for(1)
         await breathe(told.emulator)
-        told.emulator.wall.move(LONGEST_ADVANCE_MS + 1)
+        told.emulator.wall.move(MAX_ADVANCE_MS + 1)
         assert (await advancing)["settled"] is False
         await restore(told.emulator)
         told.receiver.answer = replies(Reply())

@@ -10,7 +10,7 @@ from threading import Condition, Thread
 
 import pytest
 
-from emulator.engine.dispatcher import MOST_UNDER_WAY
+from emulator.engine.dispatcher import MAX_CONCURRENT_ATTEMPTS
 from tests.cli.processes import HANGS_AFTER_S, Server, ask, free_port, serving, wait_for
 from tests.depth import usually
 from tests.world import order
@@ -100,11 +100,11 @@ def test_kill_9_in_the_middle_of_200_deliveries_loses_none(tmp_path: Path) -> No
                     assert statuses(server) == {"succeeded": EVENTS}
                     assert set(shop.told) == events(server)
                     again = {name for name, count in shop.told.items() if count > 1}
-                    assert len(again) <= MOST_UNDER_WAY
+                    assert len(again) <= MAX_CONCURRENT_ATTEMPTS
                     server.request("POST", "/_emulator/reset")
                     shop.told.clear()
                 create(server, EVENTS)
-                shop.wait_for((kill + 1) * (EVENTS - MOST_UNDER_WAY) // (KILLS + 1))
+                shop.wait_for((kill + 1) * (EVENTS - MAX_CONCURRENT_ATTEMPTS) // (KILLS + 1))
                 server.kill()
 
 

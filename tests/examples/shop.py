@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-MOST_TRIES = 3
+MAX_TRIES = 3
 
 
 @dataclass(kw_only=True)
@@ -90,7 +90,7 @@ class Shop:
             # With the same key it is the same payment, however often it is asked for.
             "idempotency_key": f"order-{order.number}",
         }
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             try:
                 answer = await self._payments.post("/v1/payments", json=wanted)
             except httpx.TransportError:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 QUIETLY = ("--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund")
-LONGEST_INSTALL_S = 240
+MAX_INSTALL_S = 240
 
 
 def node_modules(factory: pytest.TempPathFactory, *packages: str) -> Path:
@@ -37,7 +37,7 @@ def _install(target: Path, packages: tuple[str, ...]) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         encoding="utf-8",
-        timeout=LONGEST_INSTALL_S,
+        timeout=MAX_INSTALL_S,
     )
     assert ended.returncode == 0, f"npm could not install {packages}: {ended.stderr}"
     # Where another process was faster, its directory is there and not empty.

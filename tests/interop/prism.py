@@ -26,7 +26,7 @@ PACKAGE = "@stoplight/prism-cli@5"
 OPTIONS = ("--host=127.0.0.1", "--port=0", "--multiprocess=false")
 # With it Prism tells of a failure of its own, or of one to reach what it stands in front of.
 ITS_OWN = "application/problem+json"
-LONGEST_ANSWER_S = 60
+MAX_RESPONSE_S = 60
 
 _LISTENING = re.compile(r"Prism is listening on http://127\.0\.0\.1:(\d+)")
 # Of one connection only; the length is written anew.
@@ -154,7 +154,7 @@ class Front(Back):
 
 def asked(port: int, request: Request) -> Answer:
     """Raises HTTPException or ConnectionError where no answer, or half of one, comes."""
-    with closing(HTTPConnection("127.0.0.1", port, timeout=LONGEST_ANSWER_S)) as connection:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=MAX_RESPONSE_S)) as connection:
         connection.putrequest(
             request.method, request.target, skip_host=True, skip_accept_encoding=True
         )

@@ -15,7 +15,7 @@ import httpx
 from tests.cli.processes import Server, ended, free_port, listens, serving, wait_for
 from tests.docs.document import Kind, sections_of, shown_file
 
-LONGEST_ANSWER_S = 60.0
+MAX_RESPONSE_S = 60.0
 PAGE = "docs/guides/several-processes.md"
 CONFIGURATION = "payments-emulator.conf"
 # What Debian has around it, and a place to write in for whoever runs the tests.
@@ -54,7 +54,7 @@ class Balanced:
         return f"http://127.0.0.1:{self.ports['8080']}"
 
     def client(self) -> httpx.AsyncClient:
-        return httpx.AsyncClient(base_url=self.url, timeout=LONGEST_ANSWER_S, trust_env=False)
+        return httpx.AsyncClient(base_url=self.url, timeout=MAX_RESPONSE_S, trust_env=False)
 
     def start(self, number: int) -> Server:
         replica = serving(*self.commands[number], logs=self.logs)

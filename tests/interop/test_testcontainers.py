@@ -22,7 +22,7 @@ COMPILER_OPTIONS = (
     *("--noEmit", "--allowJs", "--checkJs", "--skipLibCheck", "--types", "node"),
     *("--target", "es2022", "--module", "nodenext"),
 )
-LONGEST_RUN_S = 120
+MAX_RUN_S = 120
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def run(directory: Path, *command: str, docker: Engine) -> subprocess.CompletedP
         stdin=subprocess.DEVNULL,
         capture_output=True,
         encoding="utf-8",
-        timeout=LONGEST_RUN_S,
+        timeout=MAX_RUN_S,
     )
 
 
@@ -107,7 +107,7 @@ def test_the_newest_version_for_node_has_every_call_of_the_recipe(
         cwd=tmp_path,
         capture_output=True,
         encoding="utf-8",
-        timeout=LONGEST_RUN_S,
+        timeout=MAX_RUN_S,
     )
     [found] = ended.stdout.splitlines()
     assert found.startswith(f"{wrong.name}(")

@@ -6,10 +6,10 @@ from typing import Any
 import httpx
 
 from emulator.control.document.examples import ANY_CALL
-from emulator.domain.webhooks import MOST_ENDPOINTS
-from emulator.engine.scenarios import MOST_FAULTS, MOST_SCENARIOS
-from emulator.engine.snapshots import MOST_SNAPSHOTS
-from emulator.scenarios.vocabulary import MOST_SCRIPT_STEPS
+from emulator.domain.webhooks import MAX_ENDPOINTS
+from emulator.engine.scenarios import MAX_FAULTS, MAX_SCENARIOS
+from emulator.engine.snapshots import MAX_SNAPSHOTS
+from emulator.scenarios.vocabulary import MAX_SCRIPT_STEPS
 from tests.openapi.examples import Answers
 from tests.world import World, world
 
@@ -150,23 +150,23 @@ async def _of_too_many(answers: Answers, emulator: World) -> None:
         await asyncio.gather(*asked)
 
     endpoint = {"url": "http://127.0.0.1:3000/hook"}
-    await fill(MOST_SNAPSHOTS, "PUT", "/snapshots/s{}")
+    await fill(MAX_SNAPSHOTS, "PUT", "/snapshots/s{}")
     await answers.ask(emulator, "save_snapshot/too_many_snapshots", f"PUT {AT}/snapshots/one-more")
-    await fill(MOST_ENDPOINTS, "POST", "/webhook_endpoints", endpoint)
+    await fill(MAX_ENDPOINTS, "POST", "/webhook_endpoints", endpoint)
     await answers.ask(
         emulator,
         "create_webhook_endpoint/too_many_webhook_endpoints",
         f"POST {AT}/webhook_endpoints",
         endpoint,
     )
-    await fill(MOST_FAULTS, "POST", "/faults", {"when": {"mode": "live"}, "then": {"drop": True}})
+    await fill(MAX_FAULTS, "POST", "/faults", {"when": {"mode": "live"}, "then": {"drop": True}})
     fault = {"then": {"drop": True}}
     await answers.ask(emulator, "add_fault/too_many_faults", f"POST {AT}/faults", fault)
-    await fill(MOST_SCENARIOS, "PUT", "/scenarios/s{}", {})
+    await fill(MAX_SCENARIOS, "PUT", "/scenarios/s{}", {})
     await answers.ask(
         emulator, "put_scenario/too_many_scenarios", f"PUT {AT}/scenarios/one-more", {}
     )
-    most_payments = MOST_SCRIPT_STEPS // 2
+    most_payments = MAX_SCRIPT_STEPS // 2
     await asyncio.gather(*(emulator.create("test_other_key") for _ in range(most_payments + 1)))
     await answers.ask(
         emulator,

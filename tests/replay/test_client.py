@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from emulator.replay.client import (
-    LARGEST_ANSWER_BYTES,
+    MAX_RESPONSE_BYTES,
     Address,
     Answer,
     Client,
@@ -101,8 +101,8 @@ async def test_a_body_in_chunks_is_put_together() -> None:
         (OK[:-1], "the connection was cut in the middle of the answer"),
         (b"SSH-2.0-OpenSSH\r\n\r\n", "what came is no HTTP"),
         (
-            b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % (LARGEST_ANSWER_BYTES * 2)
-            + b" " * (LARGEST_ANSWER_BYTES + 1),
+            b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % (MAX_RESPONSE_BYTES * 2)
+            + b" " * (MAX_RESPONSE_BYTES + 1),
             "it is larger than",
         ),
     ],

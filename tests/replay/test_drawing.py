@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from emulator.replay.drawing import MOST_PAYMENTS, MOST_SLOTS, Drawing, Shape, draw
+from emulator.replay.drawing import MAX_PAYMENTS, MAX_SLOTS, Drawing, Shape, draw
 from emulator.replay.happenings import moments_of
 from emulator.replay.results import Trace
 from tests.replay.made import BEGIN, LATER, event, played, result, step, webhook
@@ -159,8 +159,8 @@ async def test_what_there_is_no_room_for_is_told() -> None:
     drawing = draw(result(steps=steps, trace=Trace(events=events)))
     assert drawing is not None
     assert drawing.left_out == (
-        f"The first {MOST_SLOTS} of 199 moments are drawn.",
-        f"The first {MOST_PAYMENTS} of 20 payments are drawn.",
+        f"The first {MAX_SLOTS} of 199 moments are drawn.",
+        f"The first {MAX_PAYMENTS} of 20 payments are drawn.",
     )
 
 

@@ -6,7 +6,7 @@ from emulator.replay.comparing import side_by_side
 from emulator.replay.printing import Printer, steps_played
 from emulator.replay.results import Case, Mismatch, Result, Trace
 from emulator.replay.wording import (
-    MOST_FAILURE_LINES,
+    MAX_FAILURE_LINES,
     Paint,
     failure_lines,
     note_lines,
@@ -166,7 +166,7 @@ def test_several_mismatches_are_told_one_after_the_other_and_not_without_end() -
     mismatch = Mismatch(place=HERE, subject="events", rows=side_by_side(many, []))
     lines = failure_lines(result(), failure(mismatches=(mismatch, mismatch)), PLAIN)
     assert lines[2] == "  cases/mine.yaml:7:5: events"
-    assert len(lines) == MOST_FAILURE_LINES
+    assert len(lines) == MAX_FAILURE_LINES
     assert lines[-1].endswith("more lines")
 
 

@@ -10,7 +10,7 @@ import pytest
 from standardwebhooks import Webhook as StandardWebhook
 
 from emulator.replay.receiver import (
-    LARGEST_BODY_BYTES,
+    MAX_BODY_BYTES,
     Arrival,
     Inbox,
     Receiver,
@@ -116,7 +116,7 @@ async def test_each_case_has_an_address_of_its_own(receiver: Receiver) -> None:
         b"nonsense\r\n\r\n",
         b"POST /99 HTTP/1.1\r\ncontent-length: 0\r\n\r\n",
         b"POST /1 HTTP/1.1\r\ncontent-length: many\r\n\r\n",
-        b"POST /1 HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % (LARGEST_BODY_BYTES + 1),
+        b"POST /1 HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % (MAX_BODY_BYTES + 1),
         b"POST /1 HTTP/1.1\r\ncontent-length: 10\r\n\r\nhalf",
         b"POST /1 HTTP/1.1\r\nx: " + b"a" * 70_000,
     ],

@@ -6,7 +6,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from emulator.replay.comparing import side_by_side
-from emulator.replay.report import LONGEST_BODY, MOST_SHOWN, pretty, report
+from emulator.replay.report import MAX_BODY_CHARACTERS, MAX_SHOWN, pretty, report
 from emulator.replay.results import Mismatch, Result, Trace
 from emulator.settings import data_directory
 from tests.replay.made import (
@@ -172,15 +172,15 @@ def test_no_duration_is_in_it() -> None:
 
 
 def test_of_very_much_the_first_part_is_shown() -> None:
-    text = Page(html(told(trace=Trace(requests=(request(),) * (MOST_SHOWN + 1))))).text
-    assert f"The first {MOST_SHOWN} of {MOST_SHOWN + 1} are shown." in text
-    assert text.count("POST /v1/payments") == MOST_SHOWN
+    text = Page(html(told(trace=Trace(requests=(request(),) * (MAX_SHOWN + 1))))).text
+    assert f"The first {MAX_SHOWN} of {MAX_SHOWN + 1} are shown." in text
+    assert text.count("POST /v1/payments") == MAX_SHOWN
 
 
 def test_bodies_are_laid_out_and_not_without_end() -> None:
     assert pretty('{"a":{"b":"ብር"}}') == '{\n  "a": {\n    "b": "ብር"\n  }\n}'
     assert pretty("half a bo") == "half a bo"
-    assert pretty("x" * (LONGEST_BODY + 1)).endswith("… and more")
+    assert pretty("x" * (MAX_BODY_CHARACTERS + 1)).endswith("… and more")
 
 
 def luminance(colour: str) -> float:
@@ -224,9 +224,9 @@ def test_each_text_stands_out_from_what_it_stands_on() -> None:
 
 
 def test_of_a_long_comparison_the_first_lines_are_shown() -> None:
-    rows = side_by_side([f"entry {number}" for number in range(MOST_SHOWN + 1)], [])
+    rows = side_by_side([f"entry {number}" for number in range(MAX_SHOWN + 1)], [])
     why = failure(mismatches=(Mismatch(place=HERE, subject="events", rows=rows),))
     text = Page(html(failed("bad", why))).text
-    assert f"The first {MOST_SHOWN} of {MOST_SHOWN + 1} are shown." in text
-    assert f"entry {MOST_SHOWN - 1}" in text
-    assert f"entry {MOST_SHOWN}" not in text.replace(f"entry {MOST_SHOWN - 1}", "")
+    assert f"The first {MAX_SHOWN} of {MAX_SHOWN + 1} are shown." in text
+    assert f"entry {MAX_SHOWN - 1}" in text
+    assert f"entry {MAX_SHOWN}" not in text.replace(f"entry {MAX_SHOWN - 1}", "")

@@ -5,7 +5,7 @@ import pytest
 from emulator.domain.accounts import Mode
 from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
 from emulator.domain.payment import Payment, Status
-from emulator.scenarios.numbers import MOST_DECIDED, NamedNumbers
+from emulator.scenarios.numbers import MAX_DECIDED_NUMBERS, NamedNumbers
 from emulator.scenarios.rules import RuleKey
 from emulator.scenarios.values import AmountRange, OutcomeRule, Scenario, When
 
@@ -138,7 +138,10 @@ def test_there_are_no_more_than_a_page_has_room_for() -> None:
 
 def test_there_is_an_end_to_deciding() -> None:
     """A file may name thousands, and a page is to be quick."""
-    never = [rule(mode=Mode.LIVE, phone=f"+25195{number:07}") for number in range(MOST_DECIDED)]
+    numbers = (f"+25195{number:07}" for number in range(MAX_DECIDED_NUMBERS))
+    never = [rule(mode=Mode.LIVE, phone=phone) for phone in numbers]
+        rule(mode=Mode.LIVE, phone=f"+25195{number:07}") for number in range(MAX_DECIDED_NUMBERS)
+    ]
     assert phones(named([*never[1:], rule(phone=ONE)])) == [ONE]
     assert phones(named([*never, rule(phone=ONE)])) == []
 

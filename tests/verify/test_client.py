@@ -6,8 +6,8 @@ import pytest
 
 from emulator.verify.answers import Answer, Request
 from emulator.verify.client import (
-    LONGEST_PATIENCE_S,
-    MOST_LOST,
+    MAX_LOST_RESPONSES,
+    MAX_TOTAL_WAIT_S,
     CannotSee,
     Client,
     RateLimited,
@@ -94,7 +94,7 @@ async def test_a_minute_in_all_is_waited_and_then_it_is_given_up(retry_after: st
     with pytest.raises(RateLimited) as raised:
         await it.ask()
     assert str(raised.value) == "429 came again after waiting for 60 s in all"
-    assert sum(it.wall.waits_ms) == 1_000 * LONGEST_PATIENCE_S
+    assert sum(it.wall.waits_ms) == 1_000 * MAX_TOTAL_WAIT_S
     assert it.service.asked == len(it.wall.waits_ms) + 1
 
 
@@ -148,7 +148,7 @@ async def test_a_server_error_is_asked_once_more() -> None:
 
 async def test_what_is_not_answered_cannot_be_seen_and_then_nobody_is_there() -> None:
     it = Asking(NoAnswer("it was cut"))
-    for _ in range(MOST_LOST - 1):
+    for _ in range(MAX_LOST_RESPONSES - 1):
         with pytest.raises(CannotSee, match="it was cut"):
             await it.ask()
     with pytest.raises(Unreachable) as raised:

@@ -25,8 +25,8 @@ from tests.verify.runs import Runs, running, unchanged
 from tests.verify.servers.creating import that_refuses_what_it_does_not_know
 from tests.verify.wrong import BASE_URL, Asked, Change, Reply, Serve, errors, payments, refusal
 
-MOST_REQUESTS = 100
-MOST_PAYMENTS = 15
+MAX_REQUESTS = 100
+MAX_PAYMENTS = 15
 
 
 async def test_over_real_sockets_everything_holds_that_can_be_seen() -> None:
@@ -38,8 +38,8 @@ async def test_over_real_sockets_everything_holds_that_can_be_seen() -> None:
     assert not it.has_drifted
     assert it.drifts == ()
     assert verdicts(it, Verdict.UNSEEN) == HIDDEN.keys() | {"7.11", "7.12", "8.7"}
-    assert it.requests <= MOST_REQUESTS
-    assert it.payments <= MOST_PAYMENTS
+    assert it.requests <= MAX_REQUESTS
+    assert it.payments <= MAX_PAYMENTS
 
 
 async def test_nothing_that_it_leaves_behind_costs_money() -> None:
@@ -55,14 +55,14 @@ async def test_nothing_that_it_leaves_behind_costs_money() -> None:
             visit = Visit(runs.client(overheard), key=key, other_key=other_key)
             it = await compare(visit, began_at=0)
             left = [payment for owner in (key, other_key) for payment in await created(runs, owner)]
-    assert len(left) == it.payments <= MOST_PAYMENTS
+    assert len(left) == it.payments <= MAX_PAYMENTS
     for payment in left:
         assert (payment["status"], payment["amount"], payment["method"]) == ("pending", 100, None)
         assert "made-by-payments-emulator-verify" in payment["success_url"]
         lifetime_ms = parse_instant(payment["expires_at"]) - parse_instant(payment["created_at"])
         assert lifetime_ms <= 1_800_000
     assert sum(not payment["metadata"] for payment in left) == 1
-    assert len(asked) == it.requests <= MOST_REQUESTS
+    assert len(asked) == it.requests <= MAX_REQUESTS
     assert {one.path.split("/")[1] for one in asked} == {"v1", "payments"}
     assert {one.method for one in asked} == {"GET", "POST", "PATCH"}
 
@@ -225,7 +225,7 @@ async def test_a_response_that_fails_once_makes_no_difference(is_lost: bool) -> 
         return change
 
     async with running() as runs:
-        for place in range(3, MOST_REQUESTS, 8):
+        for place in range(3, MAX_REQUESTS, 8):
             assert (await comparison(runs, failing(place))).drifts == ()
 
 

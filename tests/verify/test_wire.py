@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from emulator.verify.answers import Request
-from emulator.verify.wire import LARGEST_ANSWER_BYTES, HttpWire, NoAnswer, NoConnection
+from emulator.verify.wire import MAX_RESPONSE_BYTES, HttpWire, NoAnswer, NoConnection
 from tests.cli.processes import free_port
 from tests.webhooks.receiver import SELF_SIGNED, Reply, receiving, self_signed
 
@@ -105,7 +105,7 @@ async def test_an_answer_without_end_is_not_read_to_its_end() -> None:
     async with HttpWire("http://service.test", Service(httpx.Response(200, stream=stream))) as wire:
         with pytest.raises(NoAnswer, match="larger than"):
             await wire.send(ASKED)
-    assert stream.sent <= LARGEST_ANSWER_BYTES + 1_000_000
+    assert stream.sent <= MAX_RESPONSE_BYTES + 1_000_000
 
 
 async def test_a_connection_has_its_time() -> None:

@@ -12,10 +12,10 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import Any
 
-LONGEST_WAIT_S = 60
+MAX_WAIT_S = 60
 # A key, and what it says of itself: that it is `localhost`, from 2020 to 2120.
 SELF_SIGNED = Path(__file__).with_name("localhost.pem")
-LARGEST_HEAD = 65_536
+MAX_HEAD = 65_536
 PATH = "/hook"
 
 
@@ -92,7 +92,7 @@ class Receiver:
 
     async def wait_for(self, count: int) -> list[Received]:
         """All that was received, as soon as it is `count` requests."""
-        async with asyncio.timeout(LONGEST_WAIT_S):
+        async with asyncio.timeout(MAX_WAIT_S):
             while len(self.received) < count:
                 self._arrived.clear()
                 await self._arrived.wait()
@@ -100,7 +100,7 @@ class Receiver:
 
     async def drained(self) -> None:
         """Return when every connection so far has ended."""
-        async with asyncio.timeout(LONGEST_WAIT_S):
+        async with asyncio.timeout(MAX_WAIT_S):
             await asyncio.gather(*self._connections.values())
 
     def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -198,7 +198,7 @@ async def receiving(
     """
     receiver = Receiver(answer or accept)
     server = await asyncio.start_server(
-        receiver.connected, "127.0.0.1", 0, ssl=tls, limit=LARGEST_HEAD, backlog=1024
+        receiver.connected, "127.0.0.1", 0, ssl=tls, limit=MAX_HEAD, backlog=1024
     )
     port = server.sockets[0].getsockname()[1]
     receiver.url = f"https://localhost:{port}{PATH}" if tls else f"http://127.0.0.1:{port}{PATH}"

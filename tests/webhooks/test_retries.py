@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.domain.webhooks import Profile, Response, Result
-from emulator.webhooks.retries import LONGEST_RETRY_AFTER_MS, delay_ms_after, is_gone
+from emulator.webhooks.retries import MAX_RETRY_AFTER_MS, delay_ms_after, is_gone
 
 # Wed, 21 Oct 2026 07:28:00 GMT, and a quarter of a second.
 NOW_MS = 1_792_567_680_250
@@ -94,7 +94,7 @@ def test_what_is_no_time_to_come_is_ignored(asked: str) -> None:
 
 @pytest.mark.parametrize("asked", ["86401", "999999999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"])
 def test_an_endpoint_may_ask_for_a_day_at_most(asked: str) -> None:
-    assert delay_ms(answered(429, asked)) == LONGEST_RETRY_AFTER_MS == 24 * H
+    assert delay_ms(answered(429, asked)) == MAX_RETRY_AFTER_MS == 24 * H
 
 
 @pytest.mark.parametrize("status", [301, 400, 404, 500, 502, 504])
@@ -110,7 +110,7 @@ def test_patience_is_no_further_attempt() -> None:
 def test_whatever_an_endpoint_asks_for_there_is_a_delay(asked: str) -> None:
     delay = delay_ms(answered(503, asked))
     assert delay is not None
-    assert 1 * S <= delay <= LONGEST_RETRY_AFTER_MS
+    assert 1 * S <= delay <= MAX_RETRY_AFTER_MS
 
 
 @pytest.mark.parametrize(

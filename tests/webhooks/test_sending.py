@@ -12,10 +12,10 @@ from emulator.clock import SystemWall
 from emulator.domain.webhooks import Request, Response
 from emulator.webhooks.messages import Message, request
 from emulator.webhooks.sending import (
-    LONGEST_HEADER_KEPT,
-    MOST_BYTES_KEPT,
-    MOST_BYTES_READ,
-    MOST_HEADERS_KEPT,
+    MAX_BYTES_READ,
+    MAX_HEADER_CHARACTERS,
+    MAX_STORED_BYTES,
+    MAX_STORED_HEADERS,
     TIMEOUT_S,
     Sender,
 )
@@ -155,12 +155,12 @@ async def test_bytes_that_are_no_text_are_replaced(sender: Sender) -> None:
     assert result.response.body == "�� ok �"
 
 
-@pytest.mark.parametrize("length", [MOST_BYTES_KEPT, MOST_BYTES_KEPT + 1, MOST_BYTES_READ * 3])
+@pytest.mark.parametrize("length", [MAX_STORED_BYTES, MAX_STORED_BYTES + 1, MAX_BYTES_READ * 3])
 async def test_no_more_of_a_body_is_kept_than_its_beginning(sender: Sender, length: int) -> None:
     async with receiving(lambda _: Reply(body=b"x" * length)) as receiver:
         result = await sender.send(webhook(receiver.url))
     assert result.response is not None
-    assert result.response.body == "x" * MOST_BYTES_KEPT
+    assert result.response.body == "x" * MAX_STORED_BYTES
 
 
 async def test_a_body_without_end_is_read_up_to_the_limit(sender: Sender) -> None:
@@ -177,8 +177,8 @@ async def test_a_body_without_end_is_read_up_to_the_limit(sender: Sender) -> Non
         result = await sender.send(webhook(receiver.url))
     assert result.has_succeeded
     assert result.response is not None
-    assert len(result.response.body) == MOST_BYTES_KEPT
-    assert sent_bytes >= MOST_BYTES_READ
+    assert len(result.response.body) == MAX_STORED_BYTES
+    assert sent_bytes >= MAX_BYTES_READ
 
 
 async def test_no_more_headers_are_kept_than_the_first(sender: Sender) -> None:
@@ -186,8 +186,8 @@ async def test_no_more_headers_are_kept_than_the_first(sender: Sender) -> None:
     async with receiving(lambda _: Reply(headers=headers)) as receiver:
         result = await sender.send(webhook(receiver.url))
     assert result.response is not None
-    assert len(result.response.headers) == MOST_HEADERS_KEPT
-    assert result.response.headers[0] == ("x-0", "b" * LONGEST_HEADER_KEPT)
+    assert len(result.response.headers) == MAX_STORED_HEADERS
+    assert result.response.headers[0] == ("x-0", "b" * MAX_HEADER_CHARACTERS)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

@@ -9,7 +9,7 @@ from emulator.api.document.schemas import Json, ref
 from emulator.api.errors import ANSWERS, INTERNAL_ERROR_BODY, code_of
 from emulator.domain import errors
 from emulator.domain.errors import InvalidField, Refusal
-from emulator.engine.payments import LONGEST_WAIT_FOR_KEY_MS
+from emulator.engine.payments import MAX_WAIT_FOR_KEY_MS
 
 HEADERS: Json = {
     "RequestId": {
@@ -74,7 +74,7 @@ _MEANINGS = {
     409: (
         "A conflict over the idempotency key: it was used with different parameters, or a"
         " request with it is still being processed after"
-        f" {LONGEST_WAIT_FOR_KEY_MS // 1000} seconds of waiting."
+        f" {MAX_WAIT_FOR_KEY_MS // 1000} seconds of waiting."
     ),
     429: "Rate limit exceeded; wait the seconds of `Retry-After`.",
     _SERVER_ERROR: "Server error; retry.",

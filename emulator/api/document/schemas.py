@@ -3,14 +3,14 @@
 from typing import Any
 
 from emulator.api import parameters
-from emulator.api.bodies import DEEPEST_NESTING, LARGEST_BODY_BYTES
+from emulator.api.bodies import MAX_BODY_BYTES, MAX_NESTING
 from emulator.domain.payment import (
     CURRENCY,
     DEFAULT_EXPIRES_IN_S,
-    LARGEST_AMOUNT_MINOR,
-    LONGEST_EXPIRES_IN_S,
-    MOST_METADATA_PAIRS,
-    SMALLEST_AMOUNT_MINOR,
+    MAX_AMOUNT_MINOR,
+    MAX_EXPIRES_IN_S,
+    MAX_METADATA_PAIRS,
+    MIN_AMOUNT_MINOR,
     Status,
 )
 from emulator.engine.payments import KEY_RETENTION_MS
@@ -33,7 +33,7 @@ _METADATA: Json = {
     "type": "object",
     "description": "The merchant's own pairs, kept in order.",
     "additionalProperties": {"type": "string"},
-    "maxProperties": MOST_METADATA_PAIRS,
+    "maxProperties": MAX_METADATA_PAIRS,
 }
 
 
@@ -76,8 +76,8 @@ def payment_schema(methods: tuple[str, ...]) -> Json:
             "type": "integer",
             "format": "int64",
             "description": "The amount in ETB cents: 100 are 1 ETB.",
-            "minimum": SMALLEST_AMOUNT_MINOR,
-            "maximum": LARGEST_AMOUNT_MINOR,
+            "minimum": MIN_AMOUNT_MINOR,
+            "maximum": MAX_AMOUNT_MINOR,
         },
         "currency": dict(_CURRENCY),
         "status": dict(_STATUS),
@@ -169,8 +169,8 @@ def _create_payment() -> Json:
             "description": (
                 "The amount in ETB cents, written as an integer: `100.0` and `1e3` are refused."
             ),
-            "minimum": SMALLEST_AMOUNT_MINOR,
-            "maximum": LARGEST_AMOUNT_MINOR,
+            "minimum": MIN_AMOUNT_MINOR,
+            "maximum": MAX_AMOUNT_MINOR,
         },
         "currency": ref("Currency"),
         "methods": {
@@ -187,7 +187,7 @@ def _create_payment() -> Json:
         "type": "object",
         "description": (
             "What to create. Unknown members are tolerated, with a warning. The body may have"
-            f" {LARGEST_BODY_BYTES // 1024} KiB and {DEEPEST_NESTING} levels of nesting."
+            f" {MAX_BODY_BYTES // 1024} KiB and {MAX_NESTING} levels of nesting."
         ),
         "properties": {name: described[name] for name in parameters.KNOWN},
         "required": list(required),
@@ -226,7 +226,7 @@ def _optional_parameters() -> Json:
             ),
             # No `default`: types generated for TypeScript would make it a required member.
             "minimum": 1,
-            "maximum": LONGEST_EXPIRES_IN_S,
+            "maximum": MAX_EXPIRES_IN_S,
         },
     }
 

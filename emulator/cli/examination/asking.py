@@ -14,7 +14,7 @@ from emulator.webhooks.causes import Stage, Tried, diagnose_failure
 CONTROL = "/_emulator"
 HEALTH = f"{CONTROL}/health"
 ACCOUNTS = f"{CONTROL}/accounts"
-LONGEST_TOLD = 60
+MAX_SHOWN_CHARACTERS = 60
 
 _NAMING_S = 2.0
 
@@ -89,7 +89,7 @@ def told(answer: Answer) -> str:
     if answer.lost is not None:
         return answer.lost
     if "code" in answer.error:
-        return f"{answer.status} {answer.error['code']}"[:LONGEST_TOLD]
+        return f"{answer.status} {answer.error['code']}"[:MAX_SHOWN_CHARACTERS]
     named = (("Server", answer.headers.get("server")), ("", answer.headers.get("content-type")))
     words = [f"{name}: {value}".removeprefix(": ") for name, value in named if value]
-    return ", ".join((str(answer.status), *words))[:LONGEST_TOLD]
+    return ", ".join((str(answer.status), *words))[:MAX_SHOWN_CHARACTERS]

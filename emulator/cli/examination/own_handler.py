@@ -10,7 +10,7 @@ from emulator.cli.examination.findings import Finding, good, problem
 from emulator.cli.examination.pinging import Ping, Pinger
 from emulator.cli.examination.surroundings import Surroundings
 from emulator.replay.client import authority
-from emulator.replay.receiver import LARGEST_HEAD_BYTES, Receiver
+from emulator.replay.receiver import MAX_HEAD_BYTES, Receiver
 from emulator.webhooks.causes import HOST_IN_DOCKER, HOST_IN_PODMAN
 
 LOOPBACK = "127.0.0.1"
@@ -116,7 +116,7 @@ async def _listening(hosts: Iterable[str]) -> AsyncIterator[_Handlers]:
             receiver = Receiver()
             try:
                 server = await asyncio.start_server(
-                    receiver.connected, host, port, limit=LARGEST_HEAD_BYTES
+                    receiver.connected, host, port, limit=MAX_HEAD_BYTES
                 )
             except OSError:
                 if not receivers:

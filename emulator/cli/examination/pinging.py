@@ -7,7 +7,7 @@ from typing import Any
 from emulator.cli.examination.asking import CONTROL, Server, told
 from emulator.replay.client import Answer
 
-MOST_AT_A_TIME = 8
+MAX_CONCURRENT = 8
 ENDPOINTS = f"{CONTROL}/webhook_endpoints"
 
 
@@ -27,7 +27,7 @@ class Pinger:
     def __init__(self, guest: Server) -> None:
         self._guest = guest
         # An account has room for so many endpoints only.
-        self._room = asyncio.Semaphore(MOST_AT_A_TIME)
+        self._room = asyncio.Semaphore(MAX_CONCURRENT)
 
     async def ping(self, url: str, secret: str | None) -> Ping:
         """Have a handler called once, the call signed with a secret, or with any if there is none.

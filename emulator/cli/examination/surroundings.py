@@ -11,14 +11,14 @@ from emulator.webhooks.addresses import is_in_container, is_loopback
 from emulator.webhooks.causes import HOST_IN_DOCKER, HOST_IN_PODMAN
 
 SERVICE = "emulator"
-MOST_INTERFACES = 8
+MAX_INTERFACES = 8
 
 _ROUTES = Path("/proc/net/route")
 _BRIDGES = ("docker", "br-", "podman", "cni", "nerdctl")
 # Set aside for documentation, so that no machine has it; nothing is sent there either.
 _ELSEWHERE = ("192.0.2.1", 9)
 _SIOCGIFADDR = 0x8915
-_LONGEST_NAME = 15
+_MAX_NAME_LENGTH = 15
 _DEFAULT_ROUTE = "00000000"
 
 
@@ -60,7 +60,7 @@ def look_around() -> Surroundings:
     names = (HOST_IN_DOCKER, HOST_IN_PODMAN, *([gateway] if gateway else []), SERVICE)
     return Surroundings(
         is_in_container=is_inside,
-        interfaces=tuple(interfaces[:MOST_INTERFACES]),
+        interfaces=tuple(interfaces[:MAX_INTERFACES]),
         outside=names if is_inside else (),
     )
 
@@ -99,7 +99,7 @@ def _address_of(name: str) -> str | None:
         return None
     import fcntl
 
-    wanted = struct.pack("256s", name.encode()[:_LONGEST_NAME])
+    wanted = struct.pack("256s", name.encode()[:_MAX_NAME_LENGTH])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         try:
             return socket.inet_ntoa(fcntl.ioctl(asking.fileno(), _SIOCGIFADDR, wanted)[20:24])

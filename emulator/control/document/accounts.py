@@ -13,7 +13,7 @@ from emulator.control.document.shapes import (
     said,
     words,
 )
-from emulator.control.fields import LONGEST_NAME, SEEDS
+from emulator.control.fields import MAX_NAME_LENGTH, SEEDS
 from emulator.domain.accounts import KEY_PATTERN, Mode
 
 _WORD_OF_A_KEY = KEY_PATTERN.pattern.removeprefix("(test|live)")
@@ -29,7 +29,7 @@ _CLOCK_MEANING = (
 _NAME = {
     "type": "string",
     "minLength": 1,
-    "maxLength": LONGEST_NAME,
+    "maxLength": MAX_NAME_LENGTH,
     "pattern": r"^[^\u0000-\u001f\u007f-\u009f]+$",
 }
 

@@ -17,7 +17,7 @@ from emulator.control.document.shapes import (
 )
 from emulator.domain.instants import LAST_INSTANT
 from emulator.domain.timers import ATTEMPT, TimerKind
-from emulator.engine.timekeeper import LONGEST_ADVANCE_MS, MOST_EFFECTS
+from emulator.engine.timekeeper import MAX_ADVANCE_MS, MAX_EFFECTS
 
 # What the engine calls an attempt among the effects, as the type of an event that it is none of.
 _ATTEMPT_EFFECT = "webhook.attempt"
@@ -27,8 +27,8 @@ _GIVEN_INSTANT: Schema = {
     "description": "An ISO 8601 timestamp; without an offset it is in UTC.",
 }
 _SETTLED = (
-    f"False if a limit stopped the advance: {MOST_EFFECTS:,} effects, or"
-    f" {LONGEST_ADVANCE_MS // 1_000} s of real time. The next call continues."
+    f"False if a limit stopped the advance: {MAX_EFFECTS:,} effects, or"
+    f" {MAX_ADVANCE_MS // 1_000} s of real time. The next call continues."
 )
 _WAYS_SHOWN: dict[str, tuple[str, str, Schema]] = {
     "seconds": (

@@ -15,7 +15,7 @@ from emulator.control.document.shapes import (
     said,
     words,
 )
-from emulator.control.pages import DEFAULT_LIMIT, LARGEST_LIMIT
+from emulator.control.pages import DEFAULT_LIMIT, MAX_LIMIT
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryState, Tamper, Trigger
 from emulator.domain.wire import PING
 
@@ -105,7 +105,7 @@ _PARAMETERS = {
         {
             "type": "integer",
             "minimum": 1,
-            "maximum": LARGEST_LIMIT,
+            "maximum": MAX_LIMIT,
             "default": int(DEFAULT_LIMIT),
         },
     ),

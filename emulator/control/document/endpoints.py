@@ -16,8 +16,8 @@ from emulator.control.document.shapes import (
 )
 from emulator.domain.webhooks import (
     EVENT_TYPES_IN_ORDER,
-    LONGEST_SECRET_BYTES,
-    MOST_ENDPOINTS,
+    MAX_ENDPOINTS,
+    MAX_SECRET_BYTES,
     ROTATION_OVERLAP_MS,
     SECRET_PREFIX,
     SHORTEST_SECRET_BYTES,
@@ -35,7 +35,7 @@ _FEWEST_GROUPS = SHORTEST_SECRET_BYTES // 3
 _SIGN = "[A-Za-z0-9+/]"
 # Three bytes are four signs; one byte is left over, or two, or none.
 _BASE64 = "|".join(
-    f"(?:{_SIGN}{{4}}){{{_FEWEST_GROUPS},{(LONGEST_SECRET_BYTES - left) // 3}}}{signs}"
+    f"(?:{_SIGN}{{4}}){{{_FEWEST_GROUPS},{(MAX_SECRET_BYTES - left) // 3}}}{signs}"
     for left, signs in ((0, ""), (1, f"{_SIGN}{{2}}=="), (2, f"{_SIGN}{{3}}="))
 )
 _SECRET: Schema = {
@@ -44,7 +44,7 @@ _SECRET: Schema = {
 }
 _SECRET_MEANING = (
     f"The signing secret: `{SECRET_PREFIX}` and the base64 of {SHORTEST_SECRET_BYTES} to"
-    f" {LONGEST_SECRET_BYTES} bytes (Standard Webhooks)."
+    f" {MAX_SECRET_BYTES} bytes (Standard Webhooks)."
 )
 _TERMS: dict[str, Schema] = {
     "url": said(URL, "The URL that receives the events."),
@@ -112,7 +112,7 @@ _OPERATIONS = (
         id="create_webhook_endpoint",
         summary="Create a webhook endpoint",
         description="Creates an endpoint and its secret. The endpoint receives events that"
-        f" occur after this call. An account and mode has at most {MOST_ENDPOINTS} endpoints.",
+        f" occur after this call. An account and mode has at most {MAX_ENDPOINTS} endpoints.",
         body=Body(description="The endpoint.", schema="CreateWebhookEndpoint"),
         answers={
             201: Answer(

@@ -3,7 +3,7 @@
 from emulator.control.document.operations import Answer, Body, Link, Operation, Subject
 from emulator.control.document.payment_shapes import SCHEMAS
 from emulator.control.document.shapes import path_parameter, query_parameter, ref
-from emulator.control.payments import DEFAULT_TIMEOUT_S, LONGEST_TIMEOUT_MS
+from emulator.control.payments import DEFAULT_TIMEOUT_S, MAX_TIMEOUT_MS
 
 _PAYMENT = "/_emulator/payments/{payment_id}"
 _UNKNOWN = ("payment_not_found",)
@@ -27,7 +27,7 @@ _PARAMETERS = {
         {
             "type": "number",
             "minimum": 0,
-            "maximum": LONGEST_TIMEOUT_MS // 1_000,
+            "maximum": MAX_TIMEOUT_MS // 1_000,
             "default": int(DEFAULT_TIMEOUT_S),
         },
     ),

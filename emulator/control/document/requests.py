@@ -13,10 +13,10 @@ from emulator.control.document.shapes import (
     said,
 )
 from emulator.control.requests import NOTHING, STATUS_PATTERN
-from emulator.domain.faults import LARGEST_FAULT_STATUS
-from emulator.engine.journal import LARGEST_JOURNAL_BYTES, LARGEST_KEPT_BYTES, MOST_ENTRIES
+from emulator.domain.faults import MAX_FAULT_STATUS
+from emulator.engine.journal import MAX_ENTRIES, MAX_JOURNAL_BYTES, MAX_STORED_BODY_BYTES
 
-_KEPT = f"up to {LARGEST_KEPT_BYTES // 1024} KiB of it"
+_KEPT = f"up to {MAX_STORED_BODY_BYTES // 1024} KiB of it"
 _FILTERS = ("RequestMethod", "RequestPath", "RequestStatus")
 _STRUCK = answer_of(
     "The fault rule that was applied to a request.",
@@ -43,7 +43,7 @@ _SCHEMAS = {
             "path": said(TEXT, "Its path, as received."),
             "query": said(TEXT, "Its query, as received, without the question mark."),
             "status": said(
-                nullable({"type": "integer", "minimum": 100, "maximum": LARGEST_FAULT_STATUS}),
+                nullable({"type": "integer", "minimum": 100, "maximum": MAX_FAULT_STATUS}),
                 "The status of the response; null without a response.",
             ),
             "key": said(TEXT, "Its key, masked."),
@@ -121,8 +121,8 @@ _OPERATIONS = (
         id="list_requests",
         summary="List requests",
         description="Lists the journal of requests to `/v1`, newest first, with masked keys."
-        f" The journal contains at most {MOST_ENTRIES:,} requests and"
-        f" {LARGEST_JOURNAL_BYTES // 1024**2} MiB.",
+        f" The journal contains at most {MAX_ENTRIES:,} requests and"
+        f" {MAX_JOURNAL_BYTES // 1024**2} MiB.",
         parameters=(*_FILTERS, "RequestBefore", "Limit"),
         answers={
             200: Answer(

@@ -3,7 +3,7 @@
 from emulator.control.document.operations import JSON, Answer, Body, Link, Operation, Subject
 from emulator.control.document.shapes import path_parameter
 from emulator.control.recording import MEDIA_TYPE as YAML
-from emulator.engine.scenarios import MOST_FAULTS, MOST_SCENARIOS
+from emulator.engine.scenarios import MAX_FAULTS, MAX_SCENARIOS
 from emulator.scenarios.vocabulary import NAME_PATTERN
 
 _SCENARIO = "/_emulator/scenarios/{name}"
@@ -57,7 +57,7 @@ _OF_SCENARIOS = (
         description="Stores a scenario, in JSON or YAML, with the name in the path: 201, or 200"
         " if it replaces one that was stored by this call. The newest scenario has the highest"
         " precedence. It is enabled unless it contains `enabled: false`. An error lists the"
-        f" mistakes with their lines and columns. An account stores at most {MOST_SCENARIOS}"
+        f" mistakes with their lines and columns. An account stores at most {MAX_SCENARIOS}"
         " scenarios.",
         parameters=("ScenarioName",),
         body=Body(
@@ -123,7 +123,7 @@ _OF_FAULTS = (
         id="add_fault",
         summary="Add a fault",
         description="Adds a fault rule, without a file, for requests to `/v1` after this call."
-        f" An account has at most {MOST_FAULTS} such rules. A rule that was applied `times` times"
+        f" An account has at most {MAX_FAULTS} such rules. A rule that was applied `times` times"
         " does not count.",
         body=Body(description="The fault rule.", schema="AddFault"),
         answers={

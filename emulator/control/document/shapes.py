@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from emulator.control.fields import LONGEST_TEXT, LONGEST_URL
+from emulator.control.fields import MAX_TEXT_LENGTH, MAX_URL_LENGTH
 
 Schema = dict[str, Any]
 
@@ -15,10 +15,10 @@ INSTANT: Schema = {
 }
 BOOLEAN: Schema = {"type": "boolean"}
 TEXT: Schema = {"type": "string"}
-SHORT_TEXT: Schema = {"type": "string", "maxLength": LONGEST_TEXT}
+SHORT_TEXT: Schema = {"type": "string", "maxLength": MAX_TEXT_LENGTH}
 COUNT: Schema = {"type": "integer", "minimum": 0}
 # No URI by its format: other letters than those of ASCII are taken as they are written.
-URL: Schema = {"type": "string", "pattern": r"^https?://[^\s/?#]\S*$", "maxLength": LONGEST_URL}
+URL: Schema = {"type": "string", "pattern": r"^https?://[^\s/?#]\S*$", "maxLength": MAX_URL_LENGTH}
 HEADERS: Schema = {
     "type": "object",
     "additionalProperties": TEXT,

@@ -12,7 +12,7 @@ from emulator.control.document.shapes import (
 )
 from emulator.control.recording import MEDIA_TYPE
 from emulator.control.snapshots import NAME_PATTERN
-from emulator.engine.snapshots import MOST_KEPT_IN_MEMORY, MOST_SNAPSHOTS
+from emulator.engine.snapshots import MAX_SNAPSHOTS, MAX_SNAPSHOTS_IN_MEMORY
 
 _SNAPSHOT = "/_emulator/snapshots/{name}"
 _NAME = {"type": "string", "pattern": f"^{NAME_PATTERN.pattern}$"}
@@ -60,8 +60,8 @@ _OPERATIONS = (
         id="save_snapshot",
         summary="Save a snapshot",
         description="Saves the whole state of the account, including its clock: 201, or 200 if"
-        f" it replaces a snapshot with this name. An account has at most {MOST_SNAPSHOTS}"
-        f" snapshots. The newest {MOST_KEPT_IN_MEMORY} include the journal.",
+        f" it replaces a snapshot with this name. An account has at most {MAX_SNAPSHOTS}"
+        f" snapshots. The newest {MAX_SNAPSHOTS_IN_MEMORY} include the journal.",
         parameters=("SnapshotName",),
         answers={
             200: Answer(

@@ -6,7 +6,7 @@ from typing import Any
 
 from emulator.verify.answers import shown_member
 from emulator.verify.checks.timestamps import instant, moved
-from emulator.verify.checks.window import LARGEST_LIMIT, MARGIN_MS, own_lists
+from emulator.verify.checks.window import MARGIN_MS, MAX_LIMIT, own_lists
 from emulator.verify.findings import Check, Finding, Findings, judged
 from emulator.verify.visit import Created, Visit
 
@@ -122,7 +122,7 @@ async def _settled(visit: Visit, payment_id: str, views: Views) -> Views | None:
     """The same payment listed between two equal retrieves; None while it keeps changing."""
     before = views.retrieved
     for _ in range(MAX_ROUNDS):
-        page = await visit.page(**_around(visit, before), limit=LARGEST_LIMIT)
+        page = await visit.page(**_around(visit, before), limit=MAX_LIMIT)
         listed = [one for one in page.payments if one.get("id") == payment_id]
         answer = await visit.retrieve(payment_id)
         if not answer.is_success:

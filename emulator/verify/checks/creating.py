@@ -12,9 +12,9 @@ from emulator.verify.visit import (
     EXPIRES_IN_S,
     LARGER_AMOUNT,
     LONGER_EXPIRES_IN_S,
+    MAX_PAIRS,
     METHODS,
-    MOST_PAIRS,
-    SMALLEST_AMOUNT,
+    MIN_AMOUNT,
     Visit,
 )
 
@@ -33,8 +33,8 @@ class Limit:
 
 
 _LIMITS = {
-    "amount": Limit(what=f"`amount` {SMALLEST_AMOUNT}", numbers=("4.1.3", "8.1")),
-    "metadata": Limit(what=f"{MOST_PAIRS} pairs of metadata", numbers=("4.1.8", "8.2")),
+    "amount": Limit(what=f"`amount` {MIN_AMOUNT}", numbers=("4.1.3", "8.1")),
+    "metadata": Limit(what=f"{MAX_PAIRS} pairs of metadata", numbers=("4.1.8", "8.2")),
     "idempotency_key": Limit(what="an `idempotency_key`", numbers=("4.1.10",)),
 }
 
@@ -91,7 +91,7 @@ async def _first(visit: Visit) -> tuple[Answer, dict[str, str]]:
 async def _try_first(visit: Visit, refusals: Collection[str]) -> Answer:
     purpose = f"first-{visit.method}-{visit.expires_in_s}-{len(refusals)}"
     key = ... if "idempotency_key" in refusals else visit.idempotency_key(purpose)
-    pairs = FEW_PAIRS if "metadata" in refusals else MOST_PAIRS
+    pairs = FEW_PAIRS if "metadata" in refusals else MAX_PAIRS
     body = visit.order(metadata=visit.metadata(pairs), idempotency_key=key)
     return await visit.create(body)
 
@@ -128,7 +128,7 @@ async def _as_it_was_asked_for(visit: Visit) -> Findings:
         seen = "as it was given" if is_so else f"`{name}`: {shown_member(payment, name)}"
         findings += judged(is_so, seen, number)
     pairs = body["metadata"]
-    if len(pairs) == MOST_PAIRS:
+    if len(pairs) == MAX_PAIRS:
         is_so = payment.get("metadata") == pairs
         received = payment.get("metadata")
         count = len(received) if isinstance(received, dict) else 0

@@ -8,7 +8,7 @@ from emulator.verify.answers import Answer
 from emulator.verify.checks.refusals import CODES, FIELD, named, refused
 from emulator.verify.checks.timestamps import instant, moved
 from emulator.verify.checks.window import (
-    LARGEST_LIMIT,
+    MAX_LIMIT,
     bounds,
     missing_by_filter,
     own_lists,
@@ -23,7 +23,7 @@ from emulator.verify.visit import Visit
 
 async def _by_their_status(visit: Visit) -> Findings:
     """All payments of this run are pending, unless they have expired in the meantime."""
-    pending = await visit.page(**await window(visit), status="pending", limit=LARGEST_LIMIT)
+    pending = await visit.page(**await window(visit), status="pending", limit=MAX_LIMIT)
     seen = f"`status=pending`: {pending.told}"
     if not pending.is_success:
         return judged(False, seen, "4.3.5")
@@ -40,7 +40,7 @@ async def _by_their_status(visit: Visit) -> Findings:
 
 async def _by_another_status(visit: Visit) -> Findings:
     own = {one.id for one in visit.all_created}
-    completed = await visit.page(**await window(visit), status="completed", limit=LARGEST_LIMIT)
+    completed = await visit.page(**await window(visit), status="completed", limit=MAX_LIMIT)
     found = [one for one in completed.ids if one in own]
     wrong = len(found) - len(await _with_status(visit, found, "completed", "refunded"))
     seen = f"`status=completed`: {completed.told}, {wrong} others"
@@ -57,7 +57,7 @@ async def _by_method(visit: Visit) -> Findings:
     """No payment of this run has a method yet; one does not even offer that of the rest."""
     method = visit.method
     offered = {one.id: one.body.get("methods", ()) for one in visit.all_created}
-    answer = await visit.page(**await window(visit), method=method, limit=LARGEST_LIMIT)
+    answer = await visit.page(**await window(visit), method=method, limit=MAX_LIMIT)
     foreign = [
         one
         for one in answer.payments
@@ -100,7 +100,7 @@ class Bound:
 async def _by_creation(visit: Visit) -> Findings:
     """Beyond either bound there is no payment of this run, and between them are all."""
     since, until = bounds(visit)
-    inside = await visit.page(**within(visit), limit=LARGEST_LIMIT)
+    inside = await visit.page(**within(visit), limit=MAX_LIMIT)
     instants = _instants_of_others(visit, inside)
     after = Bound(
         name="created_gte",
@@ -130,12 +130,12 @@ def _instants_of_others(visit: Visit, page: Answer) -> list[int]:
 async def _bounded(visit: Visit, inside: Answer, bound: Bound) -> Findings:
     """Whether a bound leaves out what is beyond it, alone and with the other one."""
     name, number = bound.name, bound.number
-    alone = await visit.page(**{name: bound.beyond[name]}, limit=LARGEST_LIMIT)
-    both = await visit.page(**bound.beyond, limit=LARGEST_LIMIT)
+    alone = await visit.page(**{name: bound.beyond[name]}, limit=MAX_LIMIT)
+    both = await visit.page(**bound.beyond, limit=MAX_LIMIT)
     lost = missing_by_filter(visit, inside) if inside.is_success else set()
     if lost or not inside.is_success:
         # Alone it may still let pass what it should: then it is for the other bound.
-        inside = await visit.page(**{name: bound.inside}, limit=LARGEST_LIMIT)
+        inside = await visit.page(**{name: bound.inside}, limit=MAX_LIMIT)
         lost = set() if says_more(inside) else missing_by_filter(visit, inside)
     refused = next((one for one in (inside, alone) if not one.is_success), None)
     if refused is not None:
@@ -163,7 +163,7 @@ async def _after_a_cursor(visit: Visit) -> Findings:
         ("created_gte", moved(until, 0), "4.3.7"),
         ("created_lte", moved(since, 0), "4.3.8"),
     ):
-        answer = await visit.page(**{name: value, "after": cursor}, limit=LARGEST_LIMIT)
+        answer = await visit.page(**{name: value, "after": cursor}, limit=MAX_LIMIT)
         found = [one for one in answer.ids if one in own and one != cursor]
         if name == "status":
             found = await _with_status(visit, found, "pending")
@@ -182,7 +182,7 @@ async def _inclusive(visit: Visit) -> Findings:
         raise CannotSee("the newest payment has no `created_at`")
     findings: Findings = []
     for name in ("created_gte", "created_lte"):
-        answer = await visit.page(**await window(visit) | {name: at, "limit": str(LARGEST_LIMIT)})
+        answer = await visit.page(**await window(visit) | {name: at, "limit": str(MAX_LIMIT)})
         if not answer.is_success:
             raise CannotSee(f"`{name}`: {answer.told}")
         is_found = newest.id in answer.ids

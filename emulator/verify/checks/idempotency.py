@@ -6,7 +6,7 @@ from emulator.verify.answers import shown_member
 from emulator.verify.checks.refusals import CODES, refused
 from emulator.verify.client import CannotSee
 from emulator.verify.findings import Check, Findings, judged, judged_assumed
-from emulator.verify.visit import SMALLEST_AMOUNT, Created, Visit
+from emulator.verify.visit import MIN_AMOUNT, Created, Visit
 
 _KEY = "idempotency_key"
 
@@ -60,7 +60,7 @@ async def _after_a_refusal(visit: Visit) -> Findings:
     """A body that is refused uses no key up."""
     _first(visit)
     key = visit.idempotency_key("refused")
-    refusal = await visit.create(visit.order(amount=SMALLEST_AMOUNT - 1, idempotency_key=key))
+    refusal = await visit.create(visit.order(amount=MIN_AMOUNT - 1, idempotency_key=key))
     if refusal.is_success:
         raise CannotSee("what should have been refused was taken")
     answer = await visit.create(visit.order(idempotency_key=key))

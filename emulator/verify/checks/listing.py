@@ -9,8 +9,8 @@ from itertools import pairwise
 from emulator.verify.answers import Answer, shown, shown_member
 from emulator.verify.checks.refusals import CODES, FIELD, named, refused
 from emulator.verify.checks.window import (
-    LARGEST_LIMIT,
-    MOST_PAGES,
+    MAX_LIMIT,
+    MAX_PAGES,
     PAGE,
     Walk,
     missing,
@@ -36,10 +36,10 @@ async def _enough_payments(visit: Visit) -> Findings:
 
     One of them offers another method than the rest, for the filter by method.
     """
-    answer = await visit.page(limit=LARGEST_LIMIT)
+    answer = await visit.page(limit=MAX_LIMIT)
     count = len(answer.data)
-    is_so = answer.is_success and count <= LARGEST_LIMIT
-    seen = f"`limit` {LARGEST_LIMIT}: {answer.told}, {_counted(count)}"
+    is_so = answer.is_success and count <= MAX_LIMIT
+    seen = f"`limit` {MAX_LIMIT}: {answer.told}, {_counted(count)}"
     other = next(method for method in METHODS if method != visit.method)
     await visit.create(visit.order(methods=[other]))
     for _ in range(DEFAULT_LIMIT - count):
@@ -122,7 +122,7 @@ async def _all_pages(visit: Visit) -> Findings:
     found, own = walked.own, [one.id for one in visit.created]
     is_all = sorted(found) == sorted(own)
     if walked.is_given_up and len(found) == len(set(found)) and not is_all:
-        raise CannotSee(f"{MOST_PAGES} pages of {PAGE} payments were not enough")
+        raise CannotSee(f"{MAX_PAGES} pages of {PAGE} payments were not enough")
     findings = judged(is_all, _compared(found, own), "4.3.10")
     if is_all:
         is_newest_first = _is_in_order(visit, found[::-1])
@@ -201,7 +201,7 @@ def _end(walked: Walk) -> Findings:
 
 async def _after_any_payment(visit: Visit) -> Findings:
     """The page after a payment that was not the last of its page."""
-    query = await window(visit) | {"limit": str(LARGEST_LIMIT)}
+    query = await window(visit) | {"limit": str(MAX_LIMIT)}
     listed = await visit.page(**query)
     if not listed.is_success:
         raise CannotSee(f"a page was answered {listed.told}")
@@ -256,7 +256,7 @@ CHECKS = (
         assumes=("2.2.3", "4.3.9"),
     ),
     _out_of_bounds(0),
-    _out_of_bounds(LARGEST_LIMIT + 1),
+    _out_of_bounds(MAX_LIMIT + 1),
     Check(
         look=_all_pages,
         states=("2.2.1", "2.2.2", "4.1.10", "4.3.10"),

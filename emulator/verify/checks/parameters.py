@@ -6,7 +6,7 @@ from typing import Any
 
 from emulator.verify.checks.refusals import CODES, FIELD, named, refused
 from emulator.verify.findings import Check, Findings, judged
-from emulator.verify.visit import MOST_PAIRS, Visit
+from emulator.verify.visit import MAX_PAIRS, Visit
 
 # The one code that the contract shows.
 _INVALID_AMOUNT = "invalid_amount"
@@ -79,8 +79,8 @@ WRONG = (
         states=("4.1.7",),
     ),
     Wrong(
-        what=f"{MOST_PAIRS + 1} pairs of metadata",
-        change={"metadata": {f"pair_{number}": "" for number in range(MOST_PAIRS + 1)}},
+        what=f"{MAX_PAIRS + 1} pairs of metadata",
+        change={"metadata": {f"pair_{number}": "" for number in range(MAX_PAIRS + 1)}},
         code="invalid_metadata",
         states=("2.1.11", "4.1.8", "8.2"),
     ),

@@ -11,8 +11,8 @@ from emulator.verify.client import CannotSee
 from emulator.verify.visit import PAYMENTS, Visit
 
 PAGE = 5
-MOST_PAGES = 20
-LARGEST_LIMIT = 100
+MAX_PAGES = 20
+MAX_LIMIT = 100
 # So far around the payments of this run that it does not matter how bounds are rounded.
 MARGIN_MS = 2_000
 
@@ -100,7 +100,7 @@ async def window(visit: Visit) -> dict[str, str]:
     """The same query, or an empty one where bounds do not work. Raises CannotSee."""
     query = within(visit)
     if visit.has_bounds is None:
-        page = await visit.page(**query, limit=LARGEST_LIMIT)
+        page = await visit.page(**query, limit=MAX_LIMIT)
         visit.has_bounds = page.is_success and not missing(visit, page)
     return query if visit.has_bounds else {}
 
@@ -113,7 +113,7 @@ async def walk(visit: Visit) -> Walk:
     query = await window(visit) | {"limit": str(PAGE)}
     created = frozenset(one.id for one in visit.created)
     pages: list[Answer] = []
-    while len(pages) < MOST_PAGES:
+    while len(pages) < MAX_PAGES:
         page = await visit.page(**query)
         if not page.is_success:
             raise CannotSee(f"a page was answered {page.told}")
@@ -125,4 +125,4 @@ async def walk(visit: Visit) -> Walk:
         if cursor == query.get("after"):
             return Walk(pages=pages, created=created, is_given_up=True)
         query["after"] = cursor
-    return Walk(pages=pages, created=created, is_given_up=len(pages) == MOST_PAGES)
+    return Walk(pages=pages, created=created, is_given_up=len(pages) == MAX_PAGES)

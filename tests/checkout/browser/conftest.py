@@ -21,7 +21,7 @@ from tests.checkout.browsing import (
 )
 
 HERE = Path(__file__).parent
-LONGEST_WAIT_MS = 30_000
+MAX_WAIT_MS = 30_000
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -49,7 +49,7 @@ async def server(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> AsyncI
 @pytest_asyncio.fixture(scope="package", loop_scope="package")
 async def windows() -> AsyncIterator[Windows]:
     async with running_chromium() as browser:
-        expect.set_options(timeout=LONGEST_WAIT_MS)
+        expect.set_options(timeout=MAX_WAIT_MS)
         yield Windows(browser)
 
 

@@ -9,7 +9,7 @@ from tests.checkout.browser.tabs import Tab
 Then = Callable[[Tab], Awaitable[None]]
 
 ASKED = {"method": "telebirr", "phone": "0911223344"}
-LARGEST_AMOUNT = 2**53 - 1
+MAX_AMOUNT = 2**53 - 1
 
 
 @dataclass(frozen=True, kw_only=True)

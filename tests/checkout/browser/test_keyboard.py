@@ -5,7 +5,7 @@ from playwright.async_api import expect
 
 from tests.checkout.browser.tabs import OpenTab, Tab
 
-MOST_STOPS = 40
+MAX_STOPS = 40
 
 # The test id of what has the focus, and how its outline stands out from what is behind it.
 FOCUSED = """() => {
@@ -45,7 +45,7 @@ async def assert_focus_is_seen(customer: Tab) -> str | None:
 
 async def tab_to(customer: Tab, testid: str) -> None:
     """Press the tabulator until it is there, and see every stop on the way."""
-    for _ in range(MOST_STOPS):
+    for _ in range(MAX_STOPS):
         await customer.press("Tab")
         if await assert_focus_is_seen(customer) == testid:
             return

@@ -13,8 +13,8 @@ from tests.checkout.browser.tabs import (
     Tab,
 )
 
-MOST_BYTES = 60_000
-MOST_PICTURE_BYTES = 200_000
+MAX_BYTES = 60_000
+MAX_PICTURE_BYTES = 200_000
 
 # Elements whose words stand directly in them, not in an element further down.
 WORDS = "h1, h2, .banner, .total, .eyebrow, label, .choice, footer"
@@ -47,7 +47,7 @@ async def test_an_amharic_page_is_light_with_all_its_letters(
             for answer in customer.record.responses
             if "/status?" not in answer.url
         }
-        assert sum(loaded.values()) < MOST_BYTES, loaded
+        assert sum(loaded.values()) < MAX_BYTES, loaded
         fonts = [url for url in loaded if url.endswith(".woff2")]
         # What only names need is not loaded for the words of the page.
         assert len(fonts) == 2, fonts
@@ -129,4 +129,4 @@ async def test_the_page_and_the_phone_beside_it_are_pictured(open_tab: OpenTab) 
         await customer.open(payment)
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         picture = await customer.page.screenshot(path=SCREENSHOTS / "readme.png")
-        assert len(picture) < MOST_PICTURE_BYTES
+        assert len(picture) < MAX_PICTURE_BYTES

@@ -12,7 +12,7 @@ import pytest_asyncio
 from playwright.async_api import ViewportSize, expect
 
 from tests.checkout.browser.axe import axe_findings, bring_axe, text_on_decorations
-from tests.checkout.browser.states import LARGEST_AMOUNT, STATES
+from tests.checkout.browser.states import MAX_AMOUNT, STATES
 from tests.checkout.browser.tabs import (
     LANGUAGES,
     PHONE,
@@ -60,7 +60,7 @@ PICTURES: dict[Look, str] = {
     ("en", 768, "light"): "tablet",
     ("en", 1280, "light"): "desktop",
 }
-LONGEST_NAME = "Wholesale" + "abcdefghi" * 10
+MAX_NAME_LENGTH = "Wholesale" + "abcdefghi" * 10
 
 # On how many lines the text of an element stands.
 LINES = """element => {
@@ -174,8 +174,8 @@ async def test_the_longest_name_and_amount_fit(
     server: Emulator, customers: list[Tab], name: str
 ) -> None:
     state = STATES[name]
-    state = replace(state, order={**state.order, "amount": LARGEST_AMOUNT})
-    merchant = await server.merchant(LONGEST_NAME)
+    state = replace(state, order={**state.order, "amount": MAX_AMOUNT})
+    merchant = await server.merchant(MAX_NAME_LENGTH)
 
     async def look(customer: Tab) -> dict[int, tuple[int, int]]:
         customer = replace(customer, merchant=merchant)

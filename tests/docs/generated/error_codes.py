@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from emulator.api import parameters, queries
-from emulator.api.bodies import LARGEST_BODY_BYTES
+from emulator.api.bodies import MAX_BODY_BYTES
 from emulator.api.document import error_schema, examples, payment_schema
 from emulator.api.document.responses import OF_CREATE, OF_LIST, OF_RETRIEVE
 from emulator.api.errors import ANSWERS, INTERNAL_ERROR_BODY, INTERNAL_ERROR_CAUSE, code_of
@@ -17,22 +17,22 @@ from emulator.control.document import build
 from emulator.domain import errors
 from emulator.domain.errors import InvalidField, Refusal
 from emulator.domain.payment import DEFAULT_METHODS
-from emulator.domain.webhooks import MOST_ENDPOINTS
-from emulator.engine.scenarios import MOST_FAULTS, MOST_SCENARIOS
-from emulator.engine.snapshots import MOST_SNAPSHOTS
+from emulator.domain.webhooks import MAX_ENDPOINTS
+from emulator.engine.scenarios import MAX_FAULTS, MAX_SCENARIOS
+from emulator.engine.snapshots import MAX_SNAPSHOTS
 from tests.docs.markdown import table
 from tests.world import order
 
 _LIMITS: dict[type[Refusal], str] = {
-    errors.RequestTooLarge: f"{LARGEST_BODY_BYTES // 1024} KiB",
-    errors.TooManyEndpoints: str(MOST_ENDPOINTS),
-    errors.TooManyScenarios: str(MOST_SCENARIOS),
-    errors.TooManyFaults: str(MOST_FAULTS),
-    errors.TooManySnapshots: str(MOST_SNAPSHOTS),
+    errors.RequestTooLarge: f"{MAX_BODY_BYTES // 1024} KiB",
+    errors.TooManyEndpoints: str(MAX_ENDPOINTS),
+    errors.TooManyScenarios: str(MAX_SCENARIOS),
+    errors.TooManyFaults: str(MAX_FAULTS),
+    errors.TooManySnapshots: str(MAX_SNAPSHOTS),
 }
 # The message about a blank in a URL states the most; `[]` is invalid for every other member.
 _INVALID_MEMBERS = dict.fromkeys(("success_url", "cancel_url"), "https://shop.example/a b")
-_MOST_LISTED = 10
+_MAX_LISTED = 10
 _ACCEPTED = re.compile(r'"(\w+)" must be (.+?)(?: \(got .*|\. .*)')
 
 
@@ -98,7 +98,7 @@ def _field_causes() -> dict[str, str]:
 
 def _invalid_in(code: str, operations: list[str]) -> str:
     listed = ", ".join(f"`{operation}`" for operation in operations)
-    if len(operations) > _MOST_LISTED:
+    if len(operations) > _MAX_LISTED:
         listed = f"any operation with the parameter `{code.removeprefix('invalid_')}`"
     return f"{_cause(InvalidField).removesuffix('.')} in {listed}."
 

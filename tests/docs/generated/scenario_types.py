@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from typing import Any
 
-from emulator.domain.payment import DEFAULT_METHODS, LARGEST_AMOUNT_MINOR
+from emulator.domain.payment import DEFAULT_METHODS, MAX_AMOUNT_MINOR
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
 from emulator.scenarios import schema_parts as parts
 from emulator.scenarios.vocabulary import (
     ANSWERS,
-    LONGEST_LATENCY_MS,
+    MAX_LATENCY_MS,
     NAME_PATTERN,
     PAYMENT_NAME_PATTERN,
 )
@@ -28,9 +28,9 @@ _NAMES: dict[object, str] = {
     parts.METHOD["pattern"]: "method",
     parts.PHONE["pattern"]: "phone",
     parts.DURATION["pattern"]: "duration",
-    parts.LATENCY["pattern"]: f"duration above 0, up to {LONGEST_LATENCY_MS // 60_000}m",
+    parts.LATENCY["pattern"]: f"duration above 0, up to {MAX_LATENCY_MS // 60_000}m",
     parts.WHOLE_SECONDS["pattern"]: "duration in whole seconds, up to `1d`",
-    LARGEST_AMOUNT_MINOR: "amount",
+    MAX_AMOUNT_MINOR: "amount",
     "string": "text",
     "integer": "whole number",
     "boolean": "Boolean",

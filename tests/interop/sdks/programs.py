@@ -31,7 +31,7 @@ DEBIAN_PACKAGES = {
     "gem": "ruby",
 }
 # Java takes its time on a machine that is busy.
-LONGEST_S = 180
+MAX_S = 180
 
 _THANKS = "https://shop.example/አመሰግናለሁ"
 _REFUSALS = [
@@ -65,7 +65,7 @@ def ran(directory: Path, *command: str, **variables: str) -> subprocess.Complete
         stdin=subprocess.DEVNULL,
         capture_output=True,
         encoding="utf-8",
-        timeout=LONGEST_S,
+        timeout=MAX_S,
     )
     assert ended.returncode == 0, f"{command}: {ended.stdout}{ended.stderr}"
     return ended
