@@ -13,7 +13,7 @@ from emulator.domain.instants import Instant
 RECHECK_MS = 1_000
 
 
-class Wall(Protocol):
+class SystemClock(Protocol):
     """Real time, as a seam: tests pass one that they move themselves."""
 
     def now_ms(self) -> Instant:
@@ -29,12 +29,12 @@ class Wall(Protocol):
         """Return when the event is set or the instant has come, whichever is first."""
 
 
-async def pause(wall: Wall, length_ms: int) -> None:
+async def pause(wall: SystemClock, length_ms: int) -> None:
     """Wait for a span of real time."""
     await wall.wait(asyncio.Event(), until=wall.now_ms() + length_ms)
 
 
-class SystemWall:
+class RealClock:
     """The clocks of this machine.
 
     `now_ms` is monotonic time plus the largest difference between the system clock and monotonic
@@ -94,14 +94,14 @@ class AccountClock:
 
     __slots__ = ("_offset_ms", "_standing_at", "_wall", "is_frozen")
 
-    def __init__(self, wall: Wall, *, frozen_at: Instant | None, offset_ms: int = 0) -> None:
+    def __init__(self, wall: SystemClock, *, frozen_at: Instant | None, offset_ms: int = 0) -> None:
         self._wall = wall
         self._offset_ms = offset_ms
         self._standing_at = frozen_at
         self.is_frozen = frozen_at is not None
 
     @classmethod
-    def from_spec(cls, wall: Wall, spec: ClockSpec) -> "AccountClock":
+    def from_spec(cls, wall: SystemClock, spec: ClockSpec) -> "AccountClock":
         if spec.kind is ClockKind.REAL:
             return cls(wall, frozen_at=None)
         return cls(wall, frozen_at=wall.now_ms() if spec.instant is None else spec.instant)

@@ -6,7 +6,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.clock import RECHECK_MS, AccountClock, SystemWall
+from emulator.clock import RECHECK_MS, AccountClock, RealClock
 
 NOON = 1_767_268_800_000
 HOUR = 3_600_000
@@ -19,7 +19,7 @@ class Machine:
     def __init__(self) -> None:
         self.wall_ms = NOON
         self.monotonic_ms = 5_000
-        self.wall = SystemWall(
+        self.wall = RealClock(
             wall_ns=lambda: self.wall_ms * 1_000_000,
             monotonic_ns=lambda: self.monotonic_ms * 1_000_000,
         )

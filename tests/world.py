@@ -30,7 +30,7 @@ ORDER: dict[str, Any] = {
 }
 
 
-class ManualWall:
+class ManualClock:
     """Real time as a test would have it: it stands until it is moved, and wakes who waits."""
 
     def __init__(self, now_ms: Instant = START_MS) -> None:
@@ -93,7 +93,7 @@ class World:
     """The program, and clients of its two listeners."""
 
     running: Running
-    wall: ManualWall
+    wall: ManualClock
     api: httpx.AsyncClient
     pages: httpx.AsyncClient
     log: list[str]
@@ -132,7 +132,7 @@ async def world(settings: Settings | None = None, **changes: Any) -> AsyncIterat
     """A world with a frozen clock and a seed, unless the settings say otherwise."""
     settings = settings or Settings(clock=parse_clock(f"frozen@{START}"), seed=1)
     settings = replace(settings, **changes)
-    wall = ManualWall()
+    wall = ManualClock()
     log: list[str] = []
     async with compose(
         settings,

@@ -6,7 +6,7 @@ routing, and half of what a request costs would be the framework.
 
 from emulator import ids
 from emulator.api.authentication import bearer_key
-from emulator.api.bodies import ClientGone, check_content_type, decode_object
+from emulator.api.bodies import ClientDisconnected, check_content_type, decode_object
 from emulator.api.errors import (
     INTERNAL_ERROR_BODY,
     error_body,
@@ -14,10 +14,10 @@ from emulator.api.errors import (
     status_of,
 )
 from emulator.api.exchange import (
+    Connection,
     CutReply,
     Exchange,
     Header,
-    Line,
     Receive,
     Reply,
     Scope,
@@ -26,18 +26,18 @@ from emulator.api.exchange import (
     log_failure,
     write_down,
 )
-from emulator.api.oddities import (
-    Oddity,
+from emulator.api.parameters import CreateRules, check_order
+from emulator.api.queries import KNOWN as KNOWN_QUERY
+from emulator.api.queries import page_query, parse_query
+from emulator.api.request_warnings import (
+    RequestWarning,
     duplicate_parameters,
     first_objection,
     frequent_polling,
     idempotency_key_header,
     warning_header,
 )
-from emulator.api.parameters import CreateRules, check_order
-from emulator.api.queries import KNOWN as KNOWN_QUERY
-from emulator.api.queries import page_query, parse_query
-from emulator.clock import Wall
+from emulator.clock import SystemClock
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import (
     InvalidField,
@@ -47,10 +47,10 @@ from emulator.domain.errors import (
     UnknownRoute,
     UnsupportedContentType,
 )
-from emulator.engine.accounts import Owner
-from emulator.engine.directory import Directory
-from emulator.engine.faults import Faults
-from emulator.engine.payments import Payments
+from emulator.engine.accounts.account_registry import AccountRegistry
+from emulator.engine.payments.faults import Faults
+from emulator.engine.payments.payments import Payments
+from emulator.engine.state.account import Owner
 from emulator.storage.database import DatabaseLost
 from emulator.storage.payments import PageQuery
 
@@ -74,15 +74,15 @@ class PaymentsApi:
     def __init__(
         self,
         *,
-        directory: Directory,
+        accounts: AccountRegistry,
         payments: Payments,
         faults: Faults,
         rules: CreateRules,
         is_strict: bool,
         stream: bytes,
-        wall: Wall,
+        wall: SystemClock,
     ) -> None:
-        self._directory = directory
+        self._accounts = accounts
         self._payments = payments
         self._faults = faults
         self._rules = rules
@@ -99,14 +99,14 @@ class PaymentsApi:
         receive: Receive,
         send: Send,
         *,
-        line: Line | None = None,
+        line: Connection | None = None,
         started_ms: float = 0.0,
     ) -> int:
         """Answer a request; returns the status, 0 when nothing was answered."""
         exchange = Exchange(scope, receive)
         try:
             key = bearer_key(exchange.headers.get(b"authorization"))
-            owner = self._directory.known_owner(key) or await self._directory.owner_of(key)
+            owner = self._accounts.known_owner(key) or await self._accounts.owner_of(key)
             exchange.owner, exchange.generation = owner, owner.account.generation
             reply = await self._reply(exchange, owner)
         except (NotReady, DatabaseLost):
@@ -114,7 +114,7 @@ class PaymentsApi:
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
         except Refusal as refusal:
             reply = _refused(refusal)
-        except ClientGone:
+        except ClientDisconnected:
             if line is not None and line.body_error is not None:
                 reply = _refused(line.body_error)
             else:
@@ -165,14 +165,14 @@ class PaymentsApi:
         chosen = await self._faults.choose(owner, request)
         if chosen is None:
             return await self._verbs[request](exchange, owner)
-        from emulator.api.striking import strike_after, strike_before, strikes_after
+        from emulator.api.fault_injection import inject_after, inject_before, is_late
 
         fault = chosen.rule.then
-        if not strikes_after(fault):
+        if not is_late(fault):
             exchange.fault = chosen
             if request == _CREATE:
                 await exchange.keep_body()
-            spoiled = await strike_before(fault, self._wall)
+            spoiled = await inject_before(fault, self._wall)
             if spoiled is None and exchange.is_of_another_life:
                 # What it was meant for is gone, and so is what the client waited for.
                 return CutReply(500, b"", [], cut_at=None)
@@ -181,7 +181,7 @@ class PaymentsApi:
         reply = await self._verbs[request](exchange, owner)
         if await self._faults.spend(owner, chosen, generation=exchange.generation):
             exchange.fault, exchange.instead_of = chosen, reply.status
-            reply = await strike_after(fault, self._wall, reply)
+            reply = await inject_after(fault, self._wall, reply)
         return reply
 
     async def _create(self, exchange: Exchange, owner: Owner) -> Reply:
@@ -236,10 +236,10 @@ class PaymentsApi:
         )
         return Reply(200, body, [])
 
-    def _objection(self, odd: list[Oddity]) -> Refusal | None:
+    def _objection(self, odd: list[RequestWarning]) -> Refusal | None:
         return first_objection(odd) if odd and self._is_strict else None
 
-    def _object(self, odd: list[Oddity]) -> None:
+    def _object(self, odd: list[RequestWarning]) -> None:
         objection = self._objection(odd)
         if objection is not None:
             raise objection
@@ -275,7 +275,7 @@ def _check_rate(owner: Owner) -> None:
         )
 
 
-def _count_read(owner: Owner, payment_id: str, odd: list[Oddity]) -> None:
+def _count_read(owner: Owner, payment_id: str, odd: list[RequestWarning]) -> None:
     """Polling is meant for use before going live (contract, 4.2)."""
     reads = owner.reads.pop(payment_id, 0) + 1
     if len(owner.reads) >= MAX_COUNTED_PAYMENTS:

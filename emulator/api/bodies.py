@@ -29,7 +29,7 @@ _NO_JSON = "The request body is not JSON."
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
-class ClientGone(Exception):
+class ClientDisconnected(Exception):
     """The client hung up before it had sent its whole request."""
 
 
@@ -41,7 +41,7 @@ async def read_optional_object(
 ) -> tuple[dict[str, Any], list[str]]:
     """As `decode_object` of a body that may be missing; only one that is there needs a type.
 
-    Raises ClientGone and InvalidRequest in one of its kinds.
+    Raises ClientDisconnected and InvalidRequest in one of its kinds.
     """
     raw = await read_body(headers, receive)
     if not raw:
@@ -51,7 +51,7 @@ async def read_optional_object(
 
 
 async def read_body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
-    """Raises RequestTooLarge as soon as that is known, ClientGone."""
+    """Raises RequestTooLarge as soon as that is known, ClientDisconnected."""
     declared = headers.get(b"content-length", b"0")
     # What is no number was refused as no HTTP; a very long one would not be read for nothing.
     _check_size(int(declared[:MAX_LENGTH_DIGITS]) if declared.isdigit() else 0)
@@ -60,7 +60,7 @@ async def read_body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
     size = 0
     while True:
         if message["type"] == "http.disconnect":
-            raise ClientGone
+            raise ClientDisconnected
         part: bytes = message.get("body", b"")
         size += len(part)
         _check_size(size)

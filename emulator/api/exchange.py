@@ -7,14 +7,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from emulator.api.bodies import read_body
-from emulator.api.oddities import Oddity, slugs_of
+from emulator.api.request_warnings import RequestWarning, slugs_of
 from emulator.domain.errors import Refusal, RequestTooLarge
-from emulator.engine.accounts import Owner
-from emulator.engine.journal import ENTRY_BYTES
+from emulator.engine.state.account import Owner
+from emulator.engine.state.journal import ENTRY_BYTES
 from emulator.storage.database import DatabaseLost
 
 if TYPE_CHECKING:
-    from emulator.engine.rules import FaultCandidate
+    from emulator.engine.state.rules import FaultCandidate
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -33,7 +33,7 @@ _NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE}
 logger = logging.getLogger(__name__)
 
 
-class Line(Protocol):
+class Connection(Protocol):
     """The connection that a request came on."""
 
     # Why the rest of the request's body cannot be read, although the client is still there.
@@ -128,7 +128,7 @@ class Exchange:
         self.scope = scope
         self.receive = receive
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        self.odd: list[Oddity] = []
+        self.odd: list[RequestWarning] = []
         self._is_read = False
         self._too_large: RequestTooLarge | None = None
 
@@ -155,7 +155,7 @@ class Exchange:
             await self.read()
 
 
-async def deliver(reply: Reply, send: Send, line: Line | None) -> None:
+async def deliver(reply: Reply, send: Send, line: Connection | None) -> None:
     """Answer, or cut the connection; without a line that raises ConnectionResetError."""
     cut_at = reply.cut_at if isinstance(reply, CutReply) else len(reply.body)
     if line is None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Any
 
-from emulator.api import oddities
-from emulator.api.oddities import Oddity
+from emulator.api import request_warnings as oddities
+from emulator.api.request_warnings import RequestWarning
 from emulator.domain.errors import InvalidField, MissingParameter
 from emulator.domain.hosts import is_local_name
 from emulator.domain.numbers import WrittenNumber
@@ -22,7 +22,7 @@ from emulator.domain.payment import (
 )
 from emulator.domain.received import not_accepted, received
 from emulator.domain.url_hosts import is_open_port, parse_url_host
-from emulator.engine.payments import Order
+from emulator.engine.payments.payments import Order
 
 KNOWN = (
     "amount",
@@ -72,7 +72,7 @@ class CreateRules:
     allow_http_localhost: bool
 
 
-def check_order(body: Mapping[str, Any], rules: CreateRules, odd: list[Oddity]) -> Order:
+def check_order(body: Mapping[str, Any], rules: CreateRules, odd: list[RequestWarning]) -> Order:
     """The order that a body makes; what is merely odd is added to `odd`.
 
     Raises MissingParameter or InvalidField for the first parameter at fault.
@@ -138,7 +138,7 @@ def _currency(value: Any) -> None:
         raise not_accepted("currency", value, f'"{CURRENCY}"')
 
 
-def _methods(value: Any, rules: CreateRules, odd: list[Oddity]) -> tuple[str, ...]:
+def _methods(value: Any, rules: CreateRules, odd: list[RequestWarning]) -> tuple[str, ...]:
     if not isinstance(value, list) or not value:
         raise not_accepted(
             "methods", value, f"an array of one or more of: {', '.join(rules.methods)}"
@@ -156,7 +156,7 @@ def _methods(value: Any, rules: CreateRules, odd: list[Oddity]) -> tuple[str, ..
     return methods
 
 
-def _url(value: Any, param: str, rules: CreateRules, odd: list[Oddity]) -> str:
+def _url(value: Any, param: str, rules: CreateRules, odd: list[RequestWarning]) -> str:
     if not isinstance(value, str):
         raise not_accepted(param, value, _ACCEPTED_URL)
     if _USUAL_URL.fullmatch(value) and len(value) <= USUAL_URL_LENGTH:
@@ -231,7 +231,7 @@ def _is_host(host: str) -> bool:
     return True
 
 
-def _metadata(value: Any, odd: list[Oddity]) -> dict[str, str]:
+def _metadata(value: Any, odd: list[RequestWarning]) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -260,7 +260,7 @@ def _metadata(value: Any, odd: list[Oddity]) -> dict[str, str]:
     return value
 
 
-def _idempotency_key(value: Any, odd: list[Oddity]) -> str | None:
+def _idempotency_key(value: Any, odd: list[RequestWarning]) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not value:
@@ -270,7 +270,7 @@ def _idempotency_key(value: Any, odd: list[Oddity]) -> str | None:
     return value
 
 
-def _expires_in(value: Any, odd: list[Oddity]) -> int:
+def _expires_in(value: Any, odd: list[RequestWarning]) -> int:
     if value is None:
         return DEFAULT_EXPIRES_IN_S
     if type(value) is not int or not 1 <= value <= MAX_EXPIRES_IN_S:

@@ -3,8 +3,8 @@
 import re
 from urllib.parse import parse_qsl
 
-from emulator.api import oddities
-from emulator.api.oddities import Oddity
+from emulator.api import request_warnings as oddities
+from emulator.api.request_warnings import RequestWarning
 from emulator.domain.instants import ParsedTimestamp, parse_timestamp
 from emulator.domain.payment import Status
 from emulator.domain.received import not_accepted
@@ -23,7 +23,9 @@ _STATUSES = {status.value: status for status in Status}
 _DEFAULT_PAGE = PageQuery(limit=DEFAULT_LIMIT)
 
 
-def parse_query(query_string: bytes, known: tuple[str, ...], odd: list[Oddity]) -> dict[str, str]:
+def parse_query(
+    query_string: bytes, known: tuple[str, ...], odd: list[RequestWarning]
+) -> dict[str, str]:
     """The known parameters of a query string; of one given twice the last counts.
 
     An empty value is a value. Unknown and repeated parameters are added to `odd`.
@@ -41,7 +43,9 @@ def parse_query(query_string: bytes, known: tuple[str, ...], odd: list[Oddity]) 
     return {name: value for name, value in values.items() if name in known}
 
 
-def page_query(values: dict[str, str], methods: tuple[str, ...], odd: list[Oddity]) -> PageQuery:
+def page_query(
+    values: dict[str, str], methods: tuple[str, ...], odd: list[RequestWarning]
+) -> PageQuery:
     """The page that a list call asks for. Raises InvalidField for the first one at fault.
 
     Whether `after` names a payment is not for it to know.
@@ -87,7 +91,7 @@ def _method(value: str | None, methods: tuple[str, ...]) -> str | None:
     return value
 
 
-def _timestamp(value: str | None, param: str, odd: list[Oddity]) -> ParsedTimestamp | None:
+def _timestamp(value: str | None, param: str, odd: list[RequestWarning]) -> ParsedTimestamp | None:
     if value is None:
         return None
     try:

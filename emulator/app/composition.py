@@ -12,12 +12,12 @@ from emulator.api.app import PaymentsApi
 from emulator.api.exchange import ASGIApp
 from emulator.api.parameters import CreateRules
 from emulator.app.gateway import Gateway, Lazily, RequestLog
-from emulator.clock import Wall
+from emulator.clock import SystemClock
+from emulator.engine.accounts.account_factory import EngineConfig
+from emulator.engine.delivery.webhooks import GivenEndpoint
 from emulator.engine.engine import Engine, open_engine
-from emulator.engine.founding import Rulings
-from emulator.engine.payments import CheckoutAddress
-from emulator.engine.rules import Origin
-from emulator.engine.webhooks import GivenEndpoint
+from emulator.engine.payments.payments import CheckoutAddress
+from emulator.engine.state.rules import Origin
 from emulator.settings import Settings, data_directory
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Running:
 async def compose(
     settings: Settings,
     *,
-    wall: Wall,
+    wall: SystemClock,
     api_port: int,
     checkout_port: int,
     write_log: Callable[[str], object],
@@ -49,14 +49,14 @@ async def compose(
 ) -> AsyncIterator[Running]:
     """The program without its sockets. Raises ScenarioError, UnusableDatabase.
 
-    `stamps_business_time` is of a replay: see Rulings.
+    `stamps_business_time` is of a replay: see EngineConfig.
     """
     given = given_scenarios(settings)
     checkout = CheckoutAddress(base=settings.public_checkout_url(checkout_port))
     async with open_engine(
         database_path=settings.database,
         wall=wall,
-        rulings=_rulings(settings, stamps_business_time=stamps_business_time),
+        config=_engine_config(settings, stamps_business_time=stamps_business_time),
         checkout=checkout,
         load_scenarios=partial(_in_force, given),
     ) as engine:
@@ -107,8 +107,8 @@ def shipped_scenarios(*, only_on: bool = False) -> "tuple[Scenario, ...]":
     return tuple(sorted(load_paths(files), key=lambda scenario: scenario.enabled))
 
 
-def _rulings(settings: Settings, *, stamps_business_time: bool) -> Rulings:
-    return Rulings(
+def _engine_config(settings: Settings, *, stamps_business_time: bool) -> EngineConfig:
+    return EngineConfig(
         first_test_key=settings.test_key,
         first_live_key=settings.live_key,
         seed=settings.seed,
@@ -130,12 +130,12 @@ def _gateway(
     log: RequestLog,
     checkout: CheckoutAddress,
     checkout_port: int,
-    wall: Wall,
+    wall: SystemClock,
 ) -> Gateway:
     stream = ids.stream_key(settings.seed, "gateway")
     return Gateway(
         api=PaymentsApi(
-            directory=engine.directory,
+            accounts=engine.accounts,
             payments=engine.payments,
             faults=engine.faults,
             rules=CreateRules(
@@ -157,7 +157,7 @@ def _gateway(
 def _control(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
     from emulator.api.authentication import bearer_key
     from emulator.api.bodies import read_optional_object
-    from emulator.api.sources import read_source
+    from emulator.api.yaml_bodies import read_source
     from emulator.app.documents import documents
     from emulator.app.guard import Guard, HostGuard
     from emulator.control.app import build
@@ -165,7 +165,7 @@ def _control(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> A
 
     app = build(
         engine=engine,
-        calls=Calls(engine.directory, bearer_key, read_optional_object, read_source),
+        calls=Calls(engine.accounts, bearer_key, read_optional_object, read_source),
         checkout=checkout,
         documents=documents(settings.methods),
     )
@@ -179,7 +179,7 @@ def _dashboard(settings: Settings, engine: Engine, checkout: CheckoutAddress) ->
     app = StartPage(
         templates=data_directory("templates"),
         checkout_base=lambda: checkout.base,
-        scenarios=lambda: engine.directory.first.rules.scenarios,
+        scenarios=lambda: engine.accounts.first.rules.scenarios,
         methods=settings.methods,
     )
     return Guard(app, HostGuard(settings, checkout))

@@ -5,20 +5,20 @@ from collections.abc import Callable
 
 from emulator import __version__, ids
 from emulator.api.app import PaymentsApi
-from emulator.api.bodies import ClientGone
+from emulator.api.bodies import ClientDisconnected
 from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
 from emulator.api.exchange import (
     LINE,
     ASGIApp,
+    Connection,
     Header,
-    Line,
     Message,
     Receive,
     Scope,
     Send,
     log_failure,
 )
-from emulator.clock import Wall
+from emulator.clock import SystemClock
 from emulator.domain.accounts import mask_keys
 from emulator.domain.control_characters import escape_controls
 from emulator.domain.errors import Refusal, UnknownRoute
@@ -55,7 +55,7 @@ class Lazily:
 class RequestLog:
     """One quiet line a request, written together a few times a second."""
 
-    def __init__(self, wall: Wall, write: Callable[[str], object], *, as_json: bool) -> None:
+    def __init__(self, wall: SystemClock, write: Callable[[str], object], *, as_json: bool) -> None:
         self._wall = wall
         self._write = write
         self._line = _JSON_LINE if as_json else _TEXT_LINE
@@ -85,7 +85,7 @@ class _Response:
 
     __slots__ = ("_head", "_line", "_request_id", "_send", "is_begun", "status")
 
-    def __init__(self, request_id: bytes, send: Send, line: Line | None) -> None:
+    def __init__(self, request_id: bytes, send: Send, line: Connection | None) -> None:
         self._request_id = request_id
         self._send = send
         self._line = line
@@ -140,7 +140,7 @@ class Gateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started_ms = self._log.start()
         # Taken out, since it leads back to the scope: only the garbage collector ends a circle.
-        line: Line | None = scope.pop(LINE, None)
+        line: Connection | None = scope.pop(LINE, None)
         path = scope["path"]
         is_contract = path.startswith("/v1/") or path == "/v1"
         if line is not None and line.body_error is not None:
@@ -158,13 +158,15 @@ class Gateway:
         self._requests += 1
         return ids.request_id(self._stream, self._requests)
 
-    async def _route(self, scope: Scope, receive: Receive, send: Send, line: Line | None) -> int:
+    async def _route(
+        self, scope: Scope, receive: Receive, send: Send, line: Connection | None
+    ) -> int:
         response = _Response(self.next_request_id(), send, line)
         try:
             await self._dispatch(scope, receive, response.send)
         except Refusal as refusal:
             await _refuse(response.send, refusal)
-        except ClientGone:
+        except ClientDisconnected:
             if line is not None and line.body_error is not None:
                 await _refuse(response.send, line.body_error)
         except Exception as error:  # noqa: BLE001 - logged; the client gets a 500

@@ -4,7 +4,7 @@ from emulator.api.exchange import ASGIApp, Receive, Scope, Send
 from emulator.app.gateway import PAGES
 from emulator.domain.errors import ForbiddenOrigin
 from emulator.domain.hosts import authority, is_ip_literal, is_local_name, split_host
-from emulator.engine.payments import CheckoutAddress
+from emulator.engine.payments.payments import CheckoutAddress
 from emulator.settings import Settings
 
 MAX_SHOWN_HOST_CHARACTERS = 253

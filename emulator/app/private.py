@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 from emulator.app.composition import Running, compose
 from emulator.app.server import Server, listener
-from emulator.clock import SystemWall
+from emulator.clock import RealClock
 from emulator.settings import Settings
 
 _OURS = "emulator"
@@ -25,7 +25,7 @@ async def private_emulator(settings: Settings) -> AsyncIterator[str]:
         listener(settings.host, settings.checkout_port, option="--checkout-port") as pages,
         _silence(),
     ):
-        wall = SystemWall()
+        wall = RealClock()
         api_port = api.getsockname()[1]
         async with compose(
             settings,

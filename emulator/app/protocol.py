@@ -20,7 +20,7 @@ from emulator.api.errors import error_body
 from emulator.api.exchange import LINE
 from emulator.app.gateway import Gateway
 from emulator.app.responses import JoinedWrites, RequestConnection
-from emulator.clock import Wall
+from emulator.clock import SystemClock
 from emulator.domain.errors import MalformedHttp, Refusal, UnknownRoute
 
 MAX_HEAD_BYTES = 64 * 1024
@@ -46,7 +46,7 @@ _ABSOLUTE_FORM = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 class Protocol(HttpToolsProtocol):
     """One connection. `wall` supplies the real time that its limits are measured with."""
 
-    def __init__(self, *args: Any, wall: Wall, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, wall: SystemClock, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._wall = wall
         self._place = _BETWEEN

@@ -16,7 +16,7 @@ import uvicorn
 from emulator.app.composition import Running, compose
 from emulator.app.log import standard_error
 from emulator.app.protocol import Protocol
-from emulator.clock import SystemWall, Wall
+from emulator.clock import RealClock, SystemClock
 from emulator.settings import Settings
 
 KEEP_ALIVE_S = 75
@@ -58,7 +58,7 @@ async def serve(settings: Settings, *, announce: Callable[[Running], None]) -> N
         standard_error(as_json=settings.log_format == "json") as log,
         _ending() as end,
     ):
-        wall = SystemWall()
+        wall = RealClock()
         async with compose(
             settings,
             wall=wall,
@@ -66,7 +66,7 @@ async def serve(settings: Settings, *, announce: Callable[[Running], None]) -> N
             checkout_port=pages.getsockname()[1],
             write_log=log.write,
         ) as running:
-            log.is_known_key = running.engine.directory.is_known
+            log.is_known_key = running.engine.accounts.is_known
             server = Server(running, wall=wall, end=end, announce=announce)
             await server.serve(sockets=[api, pages])
 
@@ -155,7 +155,7 @@ class Server(uvicorn.Server):
         self,
         running: Running,
         *,
-        wall: Wall,
+        wall: SystemClock,
         end: asyncio.Event,
         announce: Callable[[Running], None],
     ) -> None:
@@ -206,7 +206,7 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let what is under way be answered, for a moment, and hang up on everybody."""
         self._running.gateway.is_ready = False
-        self._running.engine.announcements.close()
+        self._running.engine.change_notifier.close()
         for server in self.servers:
             server.close()
         for listening in sockets or ():

@@ -16,13 +16,13 @@ from emulator.checkout.views import View
 from emulator.domain.errors import (
     ForbiddenOrigin,
     InvalidRequest,
+    NotFound,
     NotReady,
     Refusal,
-    Unknown,
     UnknownCheckout,
     UnknownRoute,
 )
-from emulator.engine.checkouts import Checkouts
+from emulator.engine.payments.checkouts import Checkouts
 
 Endpoint = Callable[[Request, str], Awaitable[Response]]
 CheckHost = Callable[[Scope], object]
@@ -146,7 +146,7 @@ def _view_of(refusal: Refusal, request: Request) -> View:
     match refusal:
         case UnknownRoute():
             return views.problem("page_not_found", None, status=404)
-        case Unknown():
+        case NotFound():
             return views.problem("not_found", "not_found_body", status=404)
         case NotReady():
             return views.problem("wrong", None, status=503)

@@ -19,8 +19,8 @@ from emulator.domain.errors import (
     PaymentNotPayable,
 )
 from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Payment, Status
-from emulator.engine.checkouts import Checkout, Checkouts
-from emulator.engine.customer import Answer, Submission
+from emulator.engine.payments.checkouts import Checkout, Checkouts
+from emulator.engine.payments.customer import PhoneAnswer, Submission
 
 SEE_OTHER = 303
 WATCH_MS = 10_000
@@ -136,7 +136,7 @@ class Pages:
         checkout, form = await self._form(request, token)
         payment = checkout.payment
         try:
-            answer = Answer(form.get("answer", ""))
+            answer = PhoneAnswer(form.get("answer", ""))
         except ValueError:
             raise InvalidField("answer", "There is no such answer.") from None
         # Where somebody else was first, or nobody is asked, the present state says so.

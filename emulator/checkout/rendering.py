@@ -14,18 +14,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from emulator.checkout.assets import Assets
-from emulator.checkout.numbers import offered
-from emulator.checkout.shapes import Shape, Slot
-from emulator.checkout.texts import (
+from emulator.checkout.i18n import (
     LANGUAGES,
     Texts,
     language_of,
     load_catalogues,
     preferred_language,
 )
+from emulator.checkout.page_cache import CachedPage, Placeholder
+from emulator.checkout.test_numbers import offered
 from emulator.checkout.views import ANSWERING_REFRESH_S, Screen, View
 from emulator.domain.banks import BANKS
-from emulator.engine.checkouts import Checkout, TestNumber
+from emulator.engine.payments.checkouts import Checkout, TestNumber
 
 # There are a few dozen; with the scenarios' test numbers and all languages, a few hundred.
 _MAX_CACHED_SHAPES = 512
@@ -39,7 +39,7 @@ _HTML = b"text/html; charset=utf-8"
 
 # What differs from customer to customer.
 _SLOTS = {
-    name: Slot(name)
+    name: Placeholder(name)
     for name in (
         *("root", "checkout", "here", "switch", "token", "form_token", "moment"),
         *("monogram", "amount", "phone", "masked_phone", "left", "left_ms"),
@@ -47,7 +47,7 @@ _SLOTS = {
     )
 }
 # A name may be written from right to left; the sentence around it is not.
-_MERCHANT = Markup("<bdi>{}</bdi>").format(Slot("merchant"))
+_MERCHANT = Markup("<bdi>{}</bdi>").format(Placeholder("merchant"))
 
 # What most pages lack.
 _ABSENT: dict[str, Hashable] = {
@@ -177,11 +177,11 @@ class Renderer:
         shape = self._shape(visit.texts.language, tuple(values.items()))
         return Html(shape.fill(texts), view.status)
 
-    def _render(self, language: str, items: tuple[tuple[str, Hashable], ...]) -> Shape:
+    def _render(self, language: str, items: tuple[tuple[str, Hashable], ...]) -> CachedPage:
         values = dict(items)
         numbers = cast("tuple[TestNumber, ...]", values["numbers"])
         template = self._environments[language].get_template(f"{values['page']}.html")
-        return Shape(
+        return CachedPage(
             template.render(
                 **_SLOTS,
                 merchant=_MERCHANT,

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from emulator.checkout.numbers import minutes
+from emulator.checkout.test_numbers import minutes
 from emulator.domain.banks import BANKS
 from emulator.domain.payment import (
     BANK_TRANSFER,
@@ -18,8 +18,8 @@ from emulator.domain.payment import (
 )
 from emulator.domain.phones import mask_phone, normalise_phone
 from emulator.domain.timers import is_asked
-from emulator.engine.checkouts import Checkout, TestNumber
-from emulator.engine.customer import Answer
+from emulator.engine.payments.checkouts import Checkout, TestNumber
+from emulator.engine.payments.customer import PhoneAnswer
 
 # How often a page looks again by itself where no script does.
 WAITING_REFRESH_S = 1
@@ -27,10 +27,10 @@ WAITING_REFRESH_S = 1
 ANSWERING_REFRESH_S = 5
 
 BANK_ANSWERS = {
-    Answer.APPROVE: "approve",
-    Answer.INSUFFICIENT_BALANCE: "insufficient_answer",
-    Answer.DECLINE: "decline",
-    Answer.CANCEL: "cancel",
+    PhoneAnswer.APPROVE: "approve",
+    PhoneAnswer.INSUFFICIENT_BALANCE: "insufficient_answer",
+    PhoneAnswer.DECLINE: "decline",
+    PhoneAnswer.CANCEL: "cancel",
 }
 
 _SENTENCE_OF_REASON = {

@@ -36,7 +36,7 @@ def _end_on_signals() -> None:
 def _run() -> int:
     import click
 
-    from emulator.cli.commands import PROGRAM, Mistake, cli
+    from emulator.cli.commands import PROGRAM, CliError, cli
     from emulator.domain.control_characters import escape_controls
 
     _take_standard_descriptors()
@@ -49,12 +49,12 @@ def _run() -> int:
     except click.ClickException as error:
         for line in _lines(error):
             click.echo(f"{PROGRAM}: {escape_controls(line)}", err=True)
-        return error.exit_code if isinstance(error, Mistake) else 2
+        return error.exit_code if isinstance(error, CliError) else 2
     except OSError as error:
         if error.filename is not None:
             raise
         # Of what click prints by itself, its help say.
-        from emulator.cli.telling import stop_printing, unprinted
+        from emulator.cli.output import stop_printing, unprinted
 
         stop_printing()
         click.echo(f"{PROGRAM}: {unprinted(error)}", err=True)
@@ -83,9 +83,9 @@ def _never_fail_to_print() -> None:
 def _lines(error: "click.ClickException") -> list[str]:
     import click
 
-    from emulator.cli.commands import Mistake
+    from emulator.cli.commands import CliError
 
-    if isinstance(error, Mistake):
+    if isinstance(error, CliError):
         return [" ".join(line.split()) for line in error.lines]
     line = " ".join(error.format_message().split()).rstrip(".")
     if isinstance(error, click.UsageError) and error.ctx is not None:

@@ -6,7 +6,7 @@ from emulator import __version__
 from emulator.app.composition import Running
 from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY, mask_key
 from emulator.domain.instants import format_instant
-from emulator.engine.accounts import Account
+from emulator.engine.state.account import Account
 from emulator.scenarios.designated_numbers import designated_numbers, duration_text
 from emulator.scenarios.values import Scenario
 from emulator.settings import IN_MEMORY, Settings
@@ -23,12 +23,12 @@ def banner(running: Running) -> str:
     It reads the shipped scenario files, so that the first payment need not.
     """
     settings = running.settings
-    account = running.engine.directory.first
+    account = running.engine.accounts.first
     blocks = [
         [f"ETB payments emulator {__version__}"],
         _named(_addresses(running)),
         _named(_keys(account)),
-        _test_numbers(running.engine.directory.first.rules.scenarios, settings),
+        _test_numbers(running.engine.accounts.first.rules.scenarios, settings),
         _named(
             [*_state(account, settings), *_switched_on(settings), *_webhooks(account, settings)]
         ),

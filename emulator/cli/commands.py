@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from emulator import __version__
-from emulator.cli.looping import loop_factory
+from emulator.cli.event_loop import loop_factory
 from emulator.domain.control_characters import LINE_BREAK, escape_controls
 from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
 
@@ -22,13 +22,13 @@ PROGRAM = "payments-emulator"
 _MODULES = {
     "doctor": "doctor",
     "openapi": "documents",
-    "record": "replaying",
-    "replay": "replaying",
-    "verify": "verifying",
+    "record": "replay",
+    "replay": "replay",
+    "verify": "verify",
 }
 
 
-class Mistake(click.ClickException):
+class CliError(click.ClickException):
     """What the user got wrong, in a line on stderr for each thing; exit code 2."""
 
     exit_code = 2
@@ -38,7 +38,7 @@ class Mistake(click.ClickException):
         self.lines = lines
 
 
-class Unhealthy(Mistake):
+class Unhealthy(CliError):
     """The server does not answer, or nobody knows where it is: `health` has one code for both."""
 
     exit_code = 1
@@ -69,7 +69,7 @@ def _settings(flags: dict[str, object]) -> Settings:
     try:
         return resolve(flags, os.environ)
     except SettingsError as error:
-        raise Mistake(str(error)) from None
+        raise CliError(str(error)) from None
 
 
 class _Commands(click.Group):
@@ -118,11 +118,11 @@ def serve(**flags: object) -> None:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(serve_forever(settings, announce=_announce))
     except ScenarioError as error:
-        raise Mistake(*map(str, error.problems)) from None
+        raise CliError(*map(str, error.problems)) from None
     except (NoListener, UnusableDatabase) as error:
-        raise Mistake(str(error)) from None
+        raise CliError(str(error)) from None
     except (Busy, sqlite3.DatabaseError) as error:
-        raise Mistake(f"cannot use the database {settings.database}: {error}") from None
+        raise CliError(f"cannot use the database {settings.database}: {error}") from None
 
 
 def _announce(running: "Running") -> None:
@@ -139,7 +139,7 @@ def _announce(running: "Running") -> None:
         click.echo(escape_controls(text, besides=LINE_BREAK))
     except OSError:
         # Nobody reads it (`serve | head -1`), which is no reason to end.
-        from emulator.cli.telling import stop_printing
+        from emulator.cli.output import stop_printing
 
         stop_printing()
 
@@ -155,7 +155,7 @@ def health(**flags: object) -> None:
     # The other port is not asked for, so whatever is known of it must not be in the way.
     try:
         settings = _settings({**flags, "checkout-port": 0})
-    except Mistake as mistake:
+    except CliError as mistake:
         raise Unhealthy(*mistake.lines) from None
     if settings.port == 0:
         raise Unhealthy("port 0 is any free port; name the real one with --port")
@@ -175,7 +175,7 @@ def check(paths: tuple[str, ...]) -> int:
     Each mistake is printed as a line path:line:column: message. Exit code 2 when a file has a
     mistake.
     """
-    from emulator.cli.telling import write
+    from emulator.cli.output import write
     from emulator.scenarios.library import check_paths
 
     problems, files_count = check_paths([Path(path) for path in paths])
@@ -191,7 +191,7 @@ def schema() -> None:
     """Print the JSON Schema of scenario files."""
     import json
 
-    from emulator.cli.telling import write
+    from emulator.cli.output import write
     from emulator.scenarios.schema import scenario_schema
 
     write(f"{json.dumps(scenario_schema(), indent=2, ensure_ascii=False)}\n")

@@ -4,19 +4,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from emulator.cli.looping import run_loop
-from emulator.cli.telling import (
+from emulator.cli.event_loop import run_loop
+from emulator.cli.output import (
     USUAL_URL,
     base_url,
     check_key,
+    cli_error,
     has_colours,
-    mistake,
     own_mark,
     write,
 )
 
 if TYPE_CHECKING:
-    from emulator.cli.examination.examining import Wanted
+    from emulator.cli.examination.examining import DoctorOptions
     from emulator.cli.examination.findings import Section
     from emulator.replay.client import Address
 
@@ -46,14 +46,16 @@ def doctor(url: str, key: str | None, webhook_url: str | None, is_json: bool) ->
     """
     _check(key, webhook_url)
     address = _address(url)
-    from emulator.cli.examination.examining import Wanted
+    from emulator.cli.examination.examining import DoctorOptions
     from emulator.cli.examination.surroundings import look_around
 
-    wanted = Wanted(address=address, key=key, webhook_url=webhook_url, surroundings=look_around())
+    wanted = DoctorOptions(
+        address=address, key=key, webhook_url=webhook_url, surroundings=look_around()
+    )
     return examine_and_print(wanted, is_json=is_json)
 
 
-def examine_and_print(wanted: "Wanted", *, is_json: bool) -> int:
+def examine_and_print(wanted: "DoctorOptions", *, is_json: bool) -> int:
     """The exit code."""
     from emulator.cli.examination.asking import Patience, load_client
     from emulator.cli.examination.examining import NoEmulator, examine
@@ -63,8 +65,8 @@ def examine_and_print(wanted: "Wanted", *, is_json: bool) -> int:
         report_json,
         section_lines,
     )
-    from emulator.clock import SystemWall
-    from emulator.replay.wording import Paint
+    from emulator.clock import RealClock
+    from emulator.replay.console import Paint
 
     paint = Paint(is_on=has_colours(), mark=own_mark())
 
@@ -74,11 +76,11 @@ def examine_and_print(wanted: "Wanted", *, is_json: bool) -> int:
 
     load_client()
     try:
-        report = run_loop(lambda: examine(wanted, Patience(wall=SystemWall()), tell))
+        report = run_loop(lambda: examine(wanted, Patience(wall=RealClock()), tell))
     except NoEmulator as nobody:
         if is_json:
             write(f"{report_json(nobody.report)}\n")
-        mistake(*map(printable, nobody.lines))
+        cli_error(*map(printable, nobody.lines))
     write(f"{report_json(report) if is_json else conclusion(report)}\n")
     return int(report.problem_count > 0)
 
@@ -91,7 +93,7 @@ def _check(key: str | None, webhook_url: str | None) -> None:
         try:
             parse_url(webhook_url)
         except ValueError:
-            mistake("flag --webhook-url: expected an absolute http or https URL")
+            cli_error("flag --webhook-url: expected an absolute http or https URL")
 
 
 def _address(url: str) -> "Address":

@@ -2,7 +2,7 @@
 
 import click
 
-from emulator.cli.telling import USUAL_URL, write
+from emulator.cli.output import USUAL_URL, write
 
 
 @click.command()

@@ -7,24 +7,24 @@ from emulator.control.calls import Calls
 from emulator.control.replies import no_content, reply
 from emulator.domain.accounts import mask_key
 from emulator.domain.clock_spec import format_clock
-from emulator.engine.accounts import Account
-from emulator.engine.directory import Directory
-from emulator.engine.founding import NewAccount
+from emulator.engine.accounts.account_factory import NewAccount
+from emulator.engine.accounts.account_registry import AccountRegistry
+from emulator.engine.state.account import Account
 
 
 class AccountCalls:
     """`/accounts` and `/reset`."""
 
-    def __init__(self, calls: Calls, directory: Directory) -> None:
+    def __init__(self, calls: Calls, accounts: AccountRegistry) -> None:
         self._calls = calls
-        self._directory = directory
+        self._accounts = accounts
 
     async def create(self, request: Request) -> Response:
         call = await self._calls.decode(
             request, body=("name", "test_key", "live_key", "clock", "seed")
         )
         fields = call.fields
-        account = await self._directory.create(
+        account = await self._accounts.create(
             NewAccount(
                 name=fields.name("name"),
                 test_key=fields.text("test_key"),
@@ -40,25 +40,25 @@ class AccountCalls:
     async def list(self, request: Request) -> Response:
         await self._calls.decode(request)
         newest_first = sorted(
-            self._directory.all(), key=lambda account: account.number, reverse=True
+            self._accounts.all(), key=lambda account: account.number, reverse=True
         )
         return reply({"data": [_masked(account) for account in newest_first]})
 
     async def get(self, request: Request) -> Response:
         await self._calls.decode(request)
-        return reply(_masked(self._directory.get(request.path_params["account_id"])))
+        return reply(_masked(self._accounts.get(request.path_params["account_id"])))
 
     async def delete(self, request: Request) -> Response:
         await self._calls.decode(request, body=())
-        await self._directory.delete(request.path_params["account_id"])
+        await self._accounts.delete(request.path_params["account_id"])
         return no_content()
 
     async def reset(self, request: Request) -> Response:
         call = await self._calls.decode(request, body=("all",))
         if call.fields.flag("all"):
-            await self._directory.reset_all()
+            await self._accounts.reset_all()
         else:
-            await self._directory.reset(call.account)
+            await self._accounts.reset(call.account)
         return no_content()
 
 

@@ -17,7 +17,7 @@ from emulator.control.snapshots import SnapshotCalls
 from emulator.control.webhooks import DeliveryCalls, EndpointCalls
 from emulator.domain.errors import UnknownRoute
 from emulator.engine.engine import Engine
-from emulator.engine.payments import CheckoutAddress
+from emulator.engine.payments.payments import CheckoutAddress
 
 
 def build(
@@ -31,13 +31,13 @@ def build(
 
     A router alone, because Starlette's application would answer what is raised by itself.
     """
-    accounts = AccountCalls(calls, engine.directory)
-    clock = ClockCalls(calls, engine.timekeeper)
+    accounts = AccountCalls(calls, engine.accounts)
+    clock = ClockCalls(calls, engine.clock_service)
     checkout_url = CheckoutUrlCalls(calls, checkout)
     payments = PaymentCalls(calls, engine.customer, engine.history, engine.scenarios)
     scenarios = ScenarioCalls(calls, engine.scenarios)
     faults = FaultCalls(calls, engine.scenarios)
-    journal = RequestCalls(calls, engine.directory)
+    journal = RequestCalls(calls, engine.accounts)
     events = EventCalls(calls, engine.history)
     recording = RecordingCalls(calls, engine.recording)
     endpoints = EndpointCalls(calls, engine.webhooks.endpoints, engine.webhooks.deliveries)

@@ -10,8 +10,8 @@ from emulator.control.bodies import ReadObject, ReadSource, Source, read_fields,
 from emulator.control.fields import Fields, word_of
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import DuplicateParameter
-from emulator.engine.accounts import Account, Owner
-from emulator.engine.directory import Directory
+from emulator.engine.accounts.account_registry import AccountRegistry
+from emulator.engine.state.account import Account, Owner
 
 _SUBJECT = ("account", "mode")
 
@@ -36,12 +36,12 @@ class Calls:
 
     def __init__(
         self,
-        directory: Directory,
+        accounts: AccountRegistry,
         bearer_key: BearerKey,
         read_object: ReadObject,
         read_source: ReadSource,
     ) -> None:
-        self._directory = directory
+        self._accounts = accounts
         self._bearer_key = bearer_key
         self._read_object = read_object
         self._read_source = read_source
@@ -62,7 +62,7 @@ class Calls:
         authorization = headers.get(b"authorization")
         owner: Owner | None = None
         if authorization is not None:
-            owner = await self._directory.owner_of(self._bearer_key(authorization))
+            owner = await self._accounts.owner_of(self._bearer_key(authorization))
         values = _query(request, _SUBJECT + query)
         # Looked at beside a key as well: a word that is none is a mistake wherever it is said.
         mode = word_of(values.get("mode", Mode.TEST.value), Mode, "mode")
@@ -80,7 +80,7 @@ class Calls:
         return call, await self._read_source(headers, request.receive, takes_yaml=takes_yaml)
 
     def _named(self, account_id: str | None) -> Account:
-        return self._directory.first if account_id is None else self._directory.get(account_id)
+        return self._accounts.first if account_id is None else self._accounts.get(account_id)
 
 
 def _query(request: Request, known: tuple[str, ...]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from starlette.responses import Response
 from emulator.control.calls import Calls
 from emulator.control.fields import required
 from emulator.control.replies import reply
-from emulator.engine.payments import CheckoutAddress
+from emulator.engine.payments.payments import CheckoutAddress
 
 
 class CheckoutUrlCalls:

@@ -11,7 +11,7 @@ from emulator.control.replies import MEDIA_TYPE, reply
 from emulator.domain.errors import InvalidField
 from emulator.domain.instants import format_instant
 from emulator.domain.received import not_accepted
-from emulator.engine.timekeeper import Advanced, Reading, Target, Timekeeper
+from emulator.engine.accounts.clock_service import Advanced, ClockService, ClockState, Target
 
 # A part of the answer costs the event loop well under a millisecond.
 EFFECTS_A_PART = 2_000
@@ -24,17 +24,17 @@ BACKGROUND = "background"
 class ClockCalls:
     """`/clock` and `/clock/advance`."""
 
-    def __init__(self, calls: Calls, timekeeper: Timekeeper) -> None:
+    def __init__(self, calls: Calls, clock_service: ClockService) -> None:
         self._calls = calls
-        self._timekeeper = timekeeper
+        self._clock_service = clock_service
 
     async def read(self, request: Request) -> Response:
         call = await self._calls.decode(request)
-        return reply(_shown(await self._timekeeper.read(call.account)))
+        return reply(_shown(await self._clock_service.read(call.account)))
 
     async def set(self, request: Request) -> Response:
         call = await self._calls.decode(request, body=("now", "frozen"))
-        reading = await self._timekeeper.set(
+        reading = await self._clock_service.set(
             call.account,
             now=call.fields.instant("now"),
             frozen=call.fields.flag("frozen", kind=CLOCK),
@@ -46,7 +46,7 @@ class ClockCalls:
         waits = _waits_for_webhooks(call.fields)
         way = _only_way(call.fields)
         target = _target(call.fields, way, waits=waits)
-        advanced = await self._timekeeper.advance(call.account, target, param=way)
+        advanced = await self._clock_service.advance(call.account, target, param=way)
         parts = _written(advanced)
         if len(advanced.effects) <= EFFECTS_A_PART:
             return Response(b"".join(parts), media_type=MEDIA_TYPE)
@@ -85,7 +85,7 @@ def _waits_for_webhooks(fields: Fields) -> bool:
     return not fields.has("webhooks")
 
 
-def _shown(reading: Reading) -> dict[str, object]:
+def _shown(reading: ClockState) -> dict[str, object]:
     following = None
     if reading.next is not None:
         at, kind, payment_id = reading.next

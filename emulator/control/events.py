@@ -6,13 +6,13 @@ from starlette.responses import Response
 from emulator.control.calls import Calls
 from emulator.control.pages import limit_of
 from emulator.control.replies import reply, written
-from emulator.engine.history import History
+from emulator.engine.payments.payment_history import PaymentHistory
 
 
 class EventCalls:
     """`/events`."""
 
-    def __init__(self, calls: Calls, history: History) -> None:
+    def __init__(self, calls: Calls, history: PaymentHistory) -> None:
         self._calls = calls
         self._history = history
 

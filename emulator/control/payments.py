@@ -16,10 +16,10 @@ from emulator.domain.received import not_accepted
 from emulator.domain.timers import ATTEMPT, ComingAttempt, Timer
 from emulator.domain.transitions import Change
 from emulator.domain.wire import payment_json
-from emulator.engine.accounts import Owner
-from emulator.engine.customer import Answer, Customer, Submission
-from emulator.engine.history import Detail, History, event_id
-from emulator.engine.scenarios import Scenarios
+from emulator.engine.accounts.scenarios import Scenarios
+from emulator.engine.payments.customer import Customer, PhoneAnswer, Submission
+from emulator.engine.payments.payment_history import PaymentDetail, PaymentHistory, event_id
+from emulator.engine.state.account import Owner
 
 DEFAULT_TIMEOUT_S = "30"
 MAX_TIMEOUT_MS = 300_000
@@ -32,7 +32,7 @@ class PaymentCalls:
     """`/payments/{id}`: the customer's part, changes by hand, the timeline, waiting."""
 
     def __init__(
-        self, calls: Calls, customer: Customer, history: History, scenarios: Scenarios
+        self, calls: Calls, customer: Customer, history: PaymentHistory, scenarios: Scenarios
     ) -> None:
         self._calls = calls
         self._customer = customer
@@ -50,7 +50,7 @@ class PaymentCalls:
 
     async def answer(self, request: Request) -> Response:
         call = await self._calls.decode(request, body=("answer",))
-        answer = required(call.fields.word("answer", Answer), "answer")
+        answer = required(call.fields.word("answer", PhoneAnswer), "answer")
         return _payment(await self._customer.answer(call.owner, _id(request), answer))
 
     async def cancel(self, request: Request) -> Response:
@@ -103,7 +103,7 @@ def _payment(payment: Payment) -> Response:
     return reply(written(payment_json(payment)))
 
 
-def _shown(owner: Owner, detail: Detail) -> dict[str, object]:
+def _shown(owner: Owner, detail: PaymentDetail) -> dict[str, object]:
     scheduled = [_scheduled(one, detail.payment) for one in detail.scheduled]
     return {
         "payment": written(payment_json(detail.payment)),

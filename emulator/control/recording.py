@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from emulator.control.calls import Calls
-from emulator.engine.recording import Recording
+from emulator.engine.recording.recorder import Recorder
 
 MEDIA_TYPE = "application/yaml"
 
@@ -12,7 +12,7 @@ MEDIA_TYPE = "application/yaml"
 class RecordingCalls:
     """`/recording`."""
 
-    def __init__(self, calls: Calls, recording: Recording) -> None:
+    def __init__(self, calls: Calls, recording: Recorder) -> None:
         self._calls = calls
         self._recording = recording
 

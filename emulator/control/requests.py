@@ -16,10 +16,10 @@ from emulator.control.replies import MEDIA_TYPE, reply
 from emulator.domain.accounts import mask_key, mask_keys
 from emulator.domain.instants import format_instant
 from emulator.domain.received import not_accepted
-from emulator.engine.accounts import Owner
-from emulator.engine.directory import Directory
-from emulator.engine.journal import Entry
-from emulator.engine.rules import FaultCandidate
+from emulator.engine.accounts.account_registry import AccountRegistry
+from emulator.engine.state.account import Owner
+from emulator.engine.state.journal import JournalEntry
+from emulator.engine.state.rules import FaultCandidate
 from emulator.scenarios.writing import fault_rule_json
 
 FILTERS = ("method", "path", "status")
@@ -31,9 +31,9 @@ NOTHING = "none"
 class RequestCalls:
     """`/requests` and `/requests/count`."""
 
-    def __init__(self, calls: Calls, directory: Directory) -> None:
+    def __init__(self, calls: Calls, accounts: AccountRegistry) -> None:
         self._calls = calls
-        self._directory = directory
+        self._accounts = accounts
 
     async def list(self, request: Request) -> Response:
         call = await self._calls.decode(request, query=(*FILTERS, "limit", "before"))
@@ -50,15 +50,15 @@ class RequestCalls:
         return reply({"count": sum(1 for _ in found)})
 
     def _masked(self, text: bytes) -> bytes:
-        return mask_keys(text.decode(), self._directory.is_known).encode()
+        return mask_keys(text.decode(), self._accounts.is_known).encode()
 
 
-def _filter(query: Mapping[str, str]) -> Callable[[Entry], bool]:
+def _filter(query: Mapping[str, str]) -> Callable[[JournalEntry], bool]:
     """Whether an entry is one that a query asks for. Raises InvalidField."""
     method, path = query.get("method"), query.get("path")
     has_status = _status_filter(query.get("status"))
 
-    def is_asked_for(entry: Entry) -> bool:
+    def is_asked_for(entry: JournalEntry) -> bool:
         return (
             (method is None or entry.method == method.upper())
             and (path is None or _has_path(entry, path))
@@ -68,7 +68,7 @@ def _filter(query: Mapping[str, str]) -> Callable[[Entry], bool]:
     return is_asked_for
 
 
-def _has_path(entry: Entry, path: str) -> bool:
+def _has_path(entry: JournalEntry, path: str) -> bool:
     """Whether it is the path, or begins like one that ends with a star; escaped or not."""
     written = _text(entry.path)
     shown = (written, unquote(written))
@@ -87,7 +87,7 @@ def _status_filter(text: str | None) -> Callable[[int], bool]:
     return lambda status: str(status).startswith(text.rstrip("x"))
 
 
-def _older(owner: Owner, request_id: str | None) -> Iterator[Entry]:
+def _older(owner: Owner, request_id: str | None) -> Iterator[JournalEntry]:
     """The entries, newest first, or those older than one of them. Raises InvalidField."""
     entries = owner.journal.newest_first()
     if request_id is None:
@@ -98,7 +98,7 @@ def _older(owner: Owner, request_id: str | None) -> Iterator[Entry]:
     raise not_accepted("before", request_id, "the id of a request that the journal still has")
 
 
-def _shown(entry: Entry, owner: Owner) -> dict[str, object]:
+def _shown(entry: JournalEntry, owner: Owner) -> dict[str, object]:
     return {
         "id": entry.id.decode(),
         "at": format_instant(entry.at),

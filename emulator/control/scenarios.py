@@ -16,8 +16,8 @@ from emulator.domain.errors import (
     MissingParameter,
     UnknownScenario,
 )
-from emulator.engine.rules import Listed, PostedFault
-from emulator.engine.scenarios import Scenarios
+from emulator.engine.accounts.scenarios import Scenarios
+from emulator.engine.state.rules import Listed, PostedFault
 from emulator.scenarios.faults import read_fault_rule_text
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
@@ -83,7 +83,7 @@ class FaultCalls:
     async def list(self, request: Request) -> Response:
         call = await self._calls.decode(request)
         uses = await self._scenarios.uses_of_faults(call.account)
-        faults = call.account.rules.wishes.faults
+        faults = call.account.rules.overrides.faults
         return reply({"data": [_shown_fault(fault, uses.get(fault.id, 0)) for fault in faults]})
 
     async def add(self, request: Request) -> Response:

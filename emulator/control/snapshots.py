@@ -9,7 +9,7 @@ from emulator.control.calls import Calls
 from emulator.control.replies import no_content, reply
 from emulator.domain.instants import format_instant
 from emulator.domain.received import not_accepted
-from emulator.engine.snapshots import Snapshots
+from emulator.engine.accounts.snapshots import Snapshots
 from emulator.storage.snapshots import Snapshot
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)

@@ -20,8 +20,8 @@ from emulator.domain.webhooks import (
     Profile,
     is_webhook_secret,
 )
-from emulator.engine.deliveries import Deliveries, Record, Wanted
-from emulator.engine.endpoints import Endpoints, EndpointTerms
+from emulator.engine.delivery.deliveries import Deliveries, DeliveryDetail, DeliveryFilter
+from emulator.engine.delivery.endpoints import Endpoints, EndpointTerms
 
 DELIVERIES_A_PART = 20
 
@@ -80,7 +80,7 @@ class DeliveryCalls:
     async def list(self, request: Request) -> Response:
         call = await self._calls.decode(request, query=("limit", "payment", "endpoint", "status"))
         status = call.query.get("status")
-        wanted = Wanted(
+        wanted = DeliveryFilter(
             limit=limit_of(call.query),
             payment_id=call.query.get("payment"),
             endpoint_id=call.query.get("endpoint"),
@@ -98,7 +98,7 @@ class DeliveryCalls:
         return reply(_delivery(await self._deliveries.resend(call.owner, _delivery_id(request))))
 
 
-def _listed(records: Sequence[Record]) -> Iterator[bytes]:
+def _listed(records: Sequence[DeliveryDetail]) -> Iterator[bytes]:
     """The answer in parts, since what endpoints have answered can be much."""
     yield b'{"data":['
     for start in range(0, len(records), DELIVERIES_A_PART):
@@ -144,14 +144,14 @@ def _shown(endpoint: Endpoint) -> dict[str, object]:
     }
 
 
-def _delivery(record: Record) -> dict[str, object]:
-    errand = record.errand
-    delivery = errand.delivery
+def _delivery(record: DeliveryDetail) -> dict[str, object]:
+    job = record.job
+    delivery = job.delivery
     return {
         "id": record.id,
-        "event": errand.event_id,
-        "type": errand.event_type,
-        "payment": errand.payment_id,
+        "event": job.event_id,
+        "type": job.event_type,
+        "payment": job.payment_id,
         "endpoint": record.endpoint_id,
         "status": delivery.state,
         "created_at": format_instant(delivery.created_at),
@@ -161,7 +161,7 @@ def _delivery(record: Record) -> dict[str, object]:
     }
 
 
-def _attempt(record: Record, attempt: Attempt) -> dict[str, object]:
+def _attempt(record: DeliveryDetail, attempt: Attempt) -> dict[str, object]:
     result = attempt.result
     response = result.response
     return {
@@ -172,7 +172,7 @@ def _attempt(record: Record, attempt: Attempt) -> dict[str, object]:
         "request": {
             "url": attempt.url,
             "headers": _headers(attempt.headers),
-            "body": record.errand.sent_body(attempt.tamper).decode(),
+            "body": record.job.sent_body(attempt.tamper).decode(),
         },
         "status": None if response is None else response.status,
         "response": (

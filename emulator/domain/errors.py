@@ -20,7 +20,7 @@ Refusal
 │   ├── InvalidField               param; its code is `invalid_` and the field's name
 │   ├── InvalidScenario            param: the section
 │   └── InvalidFault               param
-├── Unknown
+├── NotFound
 │   ├── UnknownRoute
 │   ├── UnknownPayment
 │   ├── UnknownCheckout
@@ -169,67 +169,67 @@ class InvalidFault(InvalidRequest):
     """The fault rule has errors; the message lists each."""
 
 
-class Unknown(Refusal):
+class NotFound(Refusal):
     """What was asked for does not exist here, or belongs to another account."""
 
 
-class UnknownRoute(Unknown):
+class UnknownRoute(NotFound):
     """The path does not exist, or does not support the HTTP method."""
 
     def __init__(self, method: str, path: str) -> None:
         super().__init__(f"There is no {method} {path} here.")
 
 
-class UnknownPayment(Unknown):
+class UnknownPayment(NotFound):
     """The payment does not exist, or belongs to another account or mode."""
 
     def __init__(self, payment_id: str) -> None:
         super().__init__(f"There is no payment '{payment_id}'.")
 
 
-class UnknownCheckout(Unknown):
+class UnknownCheckout(NotFound):
     """No payment has this checkout URL."""
 
     def __init__(self) -> None:
         super().__init__("There is no checkout at this address.")
 
 
-class UnknownAccount(Unknown):
+class UnknownAccount(NotFound):
     """The account does not exist."""
 
     def __init__(self, account_id: str) -> None:
         super().__init__(f"There is no account '{account_id}'.")
 
 
-class UnknownEndpoint(Unknown):
+class UnknownEndpoint(NotFound):
     """The webhook endpoint does not exist, or belongs to another account or mode."""
 
     def __init__(self, endpoint_id: str) -> None:
         super().__init__(f"There is no webhook endpoint '{endpoint_id}'.")
 
 
-class UnknownDelivery(Unknown):
+class UnknownDelivery(NotFound):
     """The delivery does not exist, or belongs to another account or mode."""
 
     def __init__(self, delivery_id: str) -> None:
         super().__init__(f"There is no delivery '{delivery_id}'.")
 
 
-class UnknownScenario(Unknown):
+class UnknownScenario(NotFound):
     """The scenario does not exist, or belongs to another account."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"There is no scenario '{name}'.")
 
 
-class UnknownFault(Unknown):
+class UnknownFault(NotFound):
     """The fault rule does not exist, or belongs to another account."""
 
     def __init__(self, fault_id: str) -> None:
         super().__init__(f"There is no fault '{fault_id}'.")
 
 
-class UnknownSnapshot(Unknown):
+class UnknownSnapshot(NotFound):
     """The snapshot does not exist, or belongs to another account."""
 
     def __init__(self, name: str) -> None:

@@ -36,7 +36,7 @@ class Tamper(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Oddity:
+class DeliveryFault:
     """What goes wrong with the deliveries of an event; the default is nothing.
 
     `copies` deliveries in all, `delay_ms` later. `drop`: none is attempted. `hold`: after the
@@ -105,7 +105,7 @@ class Trigger(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class WebhookRequest:
     """One webhook as it goes over the wire."""
 
     url: str
@@ -114,7 +114,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class WebhookResponse:
     """What an endpoint answered; of the body no more than is kept."""
 
     status: int
@@ -123,13 +123,13 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class AttemptResult:
     """How one attempt ended: a response, or the error of the network and its likely cause.
 
     `duration_ms` is wire time.
     """
 
-    response: Response | None
+    response: WebhookResponse | None
     error: str | None = None
     cause: str | None = None
     duration_ms: float = 0.0
@@ -149,7 +149,7 @@ class Attempt:
     tamper: Tamper | None
     url: str
     headers: tuple[tuple[str, str], ...]
-    result: Result
+    result: AttemptResult
 
 
 def is_webhook_secret(text: str) -> bool:

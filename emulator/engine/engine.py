@@ -5,24 +5,24 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from emulator.clock import Wall, pause
-from emulator.engine.announcements import Announcements
-from emulator.engine.changes import Changes
-from emulator.engine.checkouts import Checkouts
-from emulator.engine.customer import Customer
-from emulator.engine.directory import Directory
-from emulator.engine.faults import Faults
-from emulator.engine.founding import Rulings
-from emulator.engine.history import History
-from emulator.engine.payments import CheckoutAddress, Payments
-from emulator.engine.recording import Recording
-from emulator.engine.rendered import Rendered
-from emulator.engine.rules import Library, LoadScenarios, Rules
-from emulator.engine.scenarios import Scenarios
-from emulator.engine.settling import Settling
-from emulator.engine.snapshots import Snapshots
-from emulator.engine.timekeeper import Timekeeper
-from emulator.engine.webhooks import Webhooks
+from emulator.clock import SystemClock, pause
+from emulator.engine.accounts.account_factory import EngineConfig
+from emulator.engine.accounts.account_registry import AccountRegistry
+from emulator.engine.accounts.clock_service import ClockService
+from emulator.engine.accounts.scenarios import Scenarios
+from emulator.engine.accounts.snapshots import Snapshots
+from emulator.engine.delivery.webhooks import Webhooks
+from emulator.engine.payments.checkouts import Checkouts
+from emulator.engine.payments.customer import Customer
+from emulator.engine.payments.faults import Faults
+from emulator.engine.payments.payment_history import PaymentHistory
+from emulator.engine.payments.payments import CheckoutAddress, Payments
+from emulator.engine.payments.scheduler import Scheduler
+from emulator.engine.payments.status_writer import StatusWriter
+from emulator.engine.recording.recorder import Recorder
+from emulator.engine.state.change_notifier import ChangeNotifier
+from emulator.engine.state.payment_cache import PaymentCache
+from emulator.engine.state.rules import Library, LoadScenarios, Rules
 from emulator.storage.database import MEMORY, Database
 from emulator.storage.invalid_rows import InvalidRow
 from emulator.storage.migrations import UnusableDatabase
@@ -34,15 +34,15 @@ CHECK_FILE_EVERY_MS = 1_000
 class Engine:
     """Everything that can be done; the rooms above only decode, call and encode."""
 
-    directory: Directory
+    accounts: AccountRegistry
     payments: Payments
     customer: Customer
     checkouts: Checkouts
-    timekeeper: Timekeeper
-    history: History
-    recording: Recording
+    clock_service: ClockService
+    history: PaymentHistory
+    recording: Recorder
     snapshots: Snapshots
-    announcements: Announcements
+    change_notifier: ChangeNotifier
     faults: Faults
     scenarios: Scenarios
     webhooks: Webhooks
@@ -52,8 +52,8 @@ class Engine:
 async def open_engine(
     *,
     database_path: str,
-    wall: Wall,
-    rulings: Rulings,
+    wall: SystemClock,
+    config: EngineConfig,
     checkout: CheckoutAddress,
     load_scenarios: LoadScenarios,
 ) -> AsyncIterator[Engine]:
@@ -61,43 +61,43 @@ async def open_engine(
 
     Raises UnusableDatabase.
     """
-    rendered = Rendered()
-    announcements = Announcements(wall)
+    payment_cache = PaymentCache()
+    change_notifier = ChangeNotifier(wall)
     rules = Rules(Library(load_scenarios))
     async with Database(database_path) as database:
         webhooks = Webhooks(
             database=database,
             wall=wall,
-            given=rulings.endpoint,
-            stamps_business_time=rulings.stamps_business_time,
+            given=config.endpoint,
+            stamps_business_time=config.stamps_business_time,
         )
-        changes = Changes(rendered, announcements, webhooks)
-        settling = Settling(database=database, wall=wall, changes=changes)
-        directory = Directory(
+        status_writer = StatusWriter(payment_cache, change_notifier, webhooks)
+        scheduler = Scheduler(database=database, wall=wall, status_writer=status_writer)
+        accounts = AccountRegistry(
             database=database,
             wall=wall,
-            settling=settling,
-            rendered=rendered,
-            announcements=announcements,
+            scheduler=scheduler,
+            payment_cache=payment_cache,
+            change_notifier=change_notifier,
             webhooks=webhooks,
-            rulings=rulings,
+            config=config,
             rules=rules,
         )
         try:
-            await directory.open()
+            await accounts.open()
         except InvalidRow as error:
             raise UnusableDatabase(
                 f"the database {database_path} has {error}; repair the row, or use a new file"
             ) from error
-        customer = Customer(database=database, changes=changes, settling=settling)
+        customer = Customer(database=database, status_writer=status_writer, scheduler=scheduler)
         engine = Engine(
-            directory=directory,
+            accounts=accounts,
             payments=Payments(
                 database=database,
                 wall=wall,
-                changes=changes,
-                settling=settling,
-                rendered=rendered,
+                status_writer=status_writer,
+                scheduler=scheduler,
+                payment_cache=payment_cache,
                 webhooks=webhooks,
                 checkout=checkout,
             ),
@@ -105,57 +105,57 @@ async def open_engine(
             checkouts=Checkouts(
                 database=database,
                 wall=wall,
-                directory=directory,
-                settling=settling,
+                accounts=accounts,
+                scheduler=scheduler,
                 customer=customer,
-                announcements=announcements,
+                change_notifier=change_notifier,
             ),
-            timekeeper=Timekeeper(
+            clock_service=ClockService(
                 database=database,
                 wall=wall,
-                changes=changes,
-                settling=settling,
-                announcements=announcements,
+                status_writer=status_writer,
+                scheduler=scheduler,
+                change_notifier=change_notifier,
                 webhooks=webhooks,
             ),
-            history=History(
+            history=PaymentHistory(
                 database=database,
                 wall=wall,
-                settling=settling,
-                announcements=announcements,
+                scheduler=scheduler,
+                change_notifier=change_notifier,
                 webhooks=webhooks,
             ),
-            recording=Recording(database=database, settling=settling),
+            recording=Recorder(database=database, scheduler=scheduler),
             snapshots=Snapshots(
                 database=database,
                 wall=wall,
-                changes=changes,
-                settling=settling,
-                rendered=rendered,
-                announcements=announcements,
+                status_writer=status_writer,
+                scheduler=scheduler,
+                payment_cache=payment_cache,
+                change_notifier=change_notifier,
                 webhooks=webhooks,
             ),
-            announcements=announcements,
+            change_notifier=change_notifier,
             faults=Faults(database=database),
             scenarios=Scenarios(database=database),
             webhooks=webhooks,
         )
-        tasks = [asyncio.create_task(settling.run(directory))]
+        tasks = [asyncio.create_task(scheduler.run(accounts))]
         if database_path != MEMORY:
-            tasks.append(asyncio.create_task(_check_file(database, wall, rendered)))
+            tasks.append(asyncio.create_task(_check_file(database, wall, payment_cache)))
         try:
             yield engine
         finally:
-            announcements.close()
+            change_notifier.close()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await webhooks.close()
 
 
-async def _check_file(database: Database, wall: Wall, rendered: Rendered) -> None:
+async def _check_file(database: Database, wall: SystemClock, payment_cache: PaymentCache) -> None:
     """Notice within a second that the database file was deleted or replaced."""
     while database.check_file():
         await pause(wall, CHECK_FILE_EVERY_MS)
     # What memory knows cannot be relied on either.
-    rendered.clear()
+    payment_cache.clear()

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from ..domain.durations import parse_duration_ms
 from ..domain.phones import method_of_phone, normalise_phone
-from .calls import Control, PaymentsEmulatorError
-from .ear import Ear
+from .control_client import ControlClient, PaymentsEmulatorError
 from .receiver import Webhook
+from .webhook_subscription import WebhookSubscription
 
 # Where a test has failed, the place in the test is what is worth showing.
 __tracebackhide__ = True
@@ -50,7 +50,7 @@ class PaymentsAccount:
     PaymentsEmulatorError.
     """
 
-    def __init__(self, control: Control, keys: Keys, ear: Ear) -> None:
+    def __init__(self, control: ControlClient, keys: Keys, ear: WebhookSubscription) -> None:
         self.base_url = control.base_url
         self.id = keys.id
         self.test_key = keys.test_key

@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from .account import Keys, PaymentsAccount
-from .calls import Control, PaymentsEmulatorError
-from .ear import Ear
+from .control_client import ControlClient, PaymentsEmulatorError
 from .receiver import Receiver
+from .webhook_subscription import WebhookSubscription
 
 CLOCK = "frozen@2026-01-01T00:00:00Z"
 MAX_CONNECT_S = 10
@@ -22,7 +22,9 @@ _USUAL_PORTS = {"http": 80, "https": 443}
 class PaymentsEmulator:
     """An emulator that runs; `base_url` is the API root that a merchant's code is given."""
 
-    def __init__(self, control: Control, *, is_foreign: bool, webhook_host: str | None) -> None:
+    def __init__(
+        self, control: ControlClient, *, is_foreign: bool, webhook_host: str | None
+    ) -> None:
         self.base_url = control.base_url
         self._control = control
         self._webhook_host = webhook_host
@@ -45,7 +47,7 @@ class PaymentsEmulator:
         control = replace(self._control, key=keys.test_key)
         inbox = self._receiver.open_inbox()
         try:
-            ear = Ear(control, inbox)
+            ear = WebhookSubscription(control, inbox)
             self._let_hear(ear)
             yield PaymentsAccount(control, keys, ear)
         finally:
@@ -78,7 +80,7 @@ class PaymentsEmulator:
             if error.code != "account_not_found":  # A test may have reset everything.
                 raise
 
-    def _let_hear(self, ear: Ear) -> None:
+    def _let_hear(self, ear: WebhookSubscription) -> None:
         """Let an account's webhooks come here, if they can, which the first of them shows."""
         if self._why_deaf is None:
             ear.listen()

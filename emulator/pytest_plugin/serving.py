@@ -14,8 +14,8 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
-from . import child
-from .calls import Control, PaymentsEmulatorError
+from . import server_process
+from .control_client import ControlClient, PaymentsEmulatorError
 
 MAX_START_S = 60
 MAX_END_S = 10
@@ -67,14 +67,14 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ServerOptions:
     """What kind of server a run is to have: its options, and where relative paths begin."""
 
     options: Sequence[str]
     directory: Path
 
 
-def start(wanted: Wanted, files: Path) -> Server:
+def start(wanted: ServerOptions, files: Path) -> Server:
     """Start a server on free ports; its log is `files` with a suffix.
 
     Raises PaymentsEmulatorError.
@@ -83,7 +83,14 @@ def start(wanted: Wanted, files: Path) -> Server:
     with log.open("wb") as stderr:
         process = subprocess.Popen(  # noqa: S603 - what the user's own configuration says
             # -P: what lies beside that file is no module of everybody's.
-            [sys.executable, "-P", child.__file__, "serve", *USUAL_OPTIONS, *wanted.options],
+            [
+                sys.executable,
+                "-P",
+                server_process.__file__,
+                "serve",
+                *USUAL_OPTIONS,
+                *wanted.options,
+            ],
             cwd=wanted.directory,
             env=_environment(),
             stdin=subprocess.DEVNULL,
@@ -138,7 +145,7 @@ def hold(port: int) -> socket.socket | None:
     except OSError:
         return None
     with suppress(OSError):
-        if lifeline.recv(1) == child.WELCOME:
+        if lifeline.recv(1) == server_process.WELCOME:
             return lifeline
     lifeline.close()
     return None
@@ -168,7 +175,7 @@ def _joined(state: Path) -> Server | None:
     if lifeline is None:
         return None
     try:
-        Control(base_url=address.base_url).call("GET", "/health")
+        ControlClient(base_url=address.base_url).call("GET", "/health")
     except PaymentsEmulatorError:
         lifeline.close()
         return None

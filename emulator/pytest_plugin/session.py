@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from .calls import Control, PaymentsEmulatorError
+from .control_client import ControlClient, PaymentsEmulatorError
 from .emulator import PaymentsEmulator
-from .serving import Server, Wanted, join_or_start, start
+from .serving import Server, ServerOptions, join_or_start, start
 
 MAX_FIRST_RESPONSE_S = 10
 
@@ -44,22 +44,24 @@ def emulator_of(
 def _foreign(url: str, webhook_host: str | None) -> PaymentsEmulator:
     """Raises PaymentsEmulatorError where none answers."""
     try:
-        Control(base_url=url, longest_answer_s=MAX_FIRST_RESPONSE_S).call("GET", "/health")
+        ControlClient(base_url=url, longest_answer_s=MAX_FIRST_RESPONSE_S).call("GET", "/health")
     except PaymentsEmulatorError as error:
         raise PaymentsEmulatorError(
             f"--payments-emulator-url {url}: {error}; expected what `serve` prints as API"
         ) from None
-    return PaymentsEmulator(Control(base_url=url), is_foreign=True, webhook_host=webhook_host)
+    return PaymentsEmulator(ControlClient(base_url=url), is_foreign=True, webhook_host=webhook_host)
 
 
 def _own(server: Server) -> PaymentsEmulator:
-    control = Control(base_url=server.address.base_url, log=Path(server.address.log))
+    control = ControlClient(base_url=server.address.base_url, log=Path(server.address.log))
     return PaymentsEmulator(control, is_foreign=False, webhook_host=None)
 
 
 def _server(config: pytest.Config, temporary: Path) -> Server:
     """The server of this run, which all workers of pytest-xdist share."""
-    wanted = Wanted(options=config.getini("payments_emulator_options"), directory=config.rootpath)
+    wanted = ServerOptions(
+        options=config.getini("payments_emulator_options"), directory=config.rootpath
+    )
     worker: dict[str, Any] | None = getattr(config, "workerinput", None)
     if worker is None:
         files = temporary / _NAME

@@ -63,7 +63,7 @@ TRANSITION_NAMES = (
 REASON_NAMES = tuple(Reason)
 _FAULTS = ("status", "latency", "drop", "truncate")
 FAULT_NAMES = tuple(f"{name} {point}" for name in _FAULTS for point in Point)
-ODDITY_NAMES = (
+DELIVERY_FAULT_NAMES = (
     "copies",
     "delay",
     "drop",
@@ -85,13 +85,13 @@ def coverage_of(traces: Iterable[Trace]) -> Coverage:
         for request in trace.requests:
             faults.update(_fault_names((request.fault or {}).get("then") or {}))
         for oddity in trace.oddities:
-            oddities.update(_oddity_names(oddity))
+            oddities.update(_delivery_fault_names(oddity))
     return Coverage(
         groups=(
             Group(title="Transitions", names=TRANSITION_NAMES, exercised=frozenset(edges)),
             Group(title="Reasons", names=REASON_NAMES, exercised=frozenset(reasons)),
             Group(title="Faults", names=FAULT_NAMES, exercised=frozenset(faults)),
-            Group(title="Webhooks", names=ODDITY_NAMES, exercised=frozenset(oddities)),
+            Group(title="Webhooks", names=DELIVERY_FAULT_NAMES, exercised=frozenset(oddities)),
         )
     )
 
@@ -114,7 +114,7 @@ def _fault_names(then: Mapping[str, Json]) -> Iterator[str]:
             yield f"{name} {then.get('point') or usual_point}"
 
 
-def _oddity_names(oddity: Mapping[str, Json]) -> Iterator[str]:
+def _delivery_fault_names(oddity: Mapping[str, Json]) -> Iterator[str]:
     for name, value in oddity.items():
         if value:
             yield f"{name} {value}" if name == "tamper" else name

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from emulator.replay.results import Case, PlayedStep, Result
-from emulator.replay.wording import (
+from emulator.replay.console import (
     Paint,
     ShownSteps,
     case_line,
@@ -11,6 +10,7 @@ from emulator.replay.wording import (
     step_line,
     step_lines,
 )
+from emulator.replay.results import Case, PlayedStep, Result
 from emulator.scenarios.steps import Repeat, Step
 
 _ERASE = "\r\x1b[K"

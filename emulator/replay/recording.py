@@ -1,7 +1,7 @@
 """How an account's history is fetched as a script."""
 
 from emulator.replay.client import Address, Client
-from emulator.replay.preflight import find_emulator
+from emulator.replay.health_check import find_emulator
 
 RECORDING = "/_emulator/recording"
 _YAML = "application/yaml"

@@ -8,11 +8,11 @@ from typing import Any
 
 import jinja2
 
-from emulator.replay.comparing import Mark
+from emulator.replay.console import shown_steps, summary_line, time_text
 from emulator.replay.coverage import Coverage, coverage_of
-from emulator.replay.drawing import STATUS_OF_TYPE, Drawing, draw
+from emulator.replay.diff import Mark
 from emulator.replay.results import PlayedStep, Request, Result
-from emulator.replay.wording import shown_steps, summary_line, time_text
+from emulator.replay.timeline import STATUS_OF_TYPE, Drawing, draw
 from emulator.scenarios.steps import Json
 from emulator.settings import data_directory
 

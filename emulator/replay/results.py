@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from emulator.replay.comparing import Row
+from emulator.replay.diff import Row
 from emulator.scenarios.steps import Json, Place, Step
 from emulator.scenarios.values import Scenario
 

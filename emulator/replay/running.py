@@ -6,12 +6,12 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Protocol
 
+from emulator.replay.case_runner import expects_webhooks, play
 from emulator.replay.client import Unreachable
-from emulator.replay.playing import expects_webhooks, play
-from emulator.replay.preflight import find_emulator
+from emulator.replay.health_check import find_emulator
 from emulator.replay.receiver import receiving
 from emulator.replay.results import Case, PlayedStep, Result
-from emulator.replay.staging import Stage
+from emulator.replay.run_context import RunContext
 
 
 class Audience(Protocol):
@@ -25,7 +25,7 @@ class Audience(Protocol):
 
 
 async def play_all(
-    cases: Sequence[Case], stage: Stage, audience: Audience, *, at_a_time: int
+    cases: Sequence[Case], stage: RunContext, audience: Audience, *, at_a_time: int
 ) -> list[Result]:
     """Play cases; the results are in the order of the cases. Raises Unreachable."""
     tasks: list[asyncio.Task[Result]] = []

@@ -19,7 +19,7 @@ from emulator.scenarios.entries import (
 from emulator.scenarios.json_values import read_json
 from emulator.scenarios.names import Names
 from emulator.scenarios.nodes import MapNode
-from emulator.scenarios.steps import Check, Expect, Json, Place
+from emulator.scenarios.steps import Expect, FieldCheck, Json, Place
 from emulator.scenarios.vocabulary import (
     ANSWER_CHECKS,
     EXPECT_KEYS,
@@ -65,7 +65,7 @@ def _makes_sense(entry: Entry, key: str, key_entry: Entry, *, is_of_payment: boo
     return True
 
 
-def _read_check(key: str, key_entry: Entry, value: Entry, names: Names) -> Check:
+def _read_check(key: str, key_entry: Entry, value: Entry, names: Names) -> FieldCheck:
     place = Place(line=key_entry.node.line, column=key_entry.node.column)
     expected: Json
     if key == SAME_AS:
@@ -75,7 +75,7 @@ def _read_check(key: str, key_entry: Entry, value: Entry, names: Names) -> Check
         expected = [names.use(item) for item in items]
     else:
         expected = _READERS.get(key, read_json)(value)
-    return Check(place=place, key=key, expected=expected)
+    return FieldCheck(place=place, key=key, expected=expected)
 
 
 def _read_events(entry: Entry) -> list[str | None]:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from emulator.domain.accounts import Mode
 from emulator.domain.outcomes import Handset, Outcome
-from emulator.domain.webhooks import Oddity
+from emulator.domain.webhooks import DeliveryFault
 from emulator.scenarios.values import (
     AmountRange,
     ExpiryRule,
@@ -70,7 +70,7 @@ class ChosenExpiry:
 class ChosenWebhook:
     """What goes wrong with an event's deliveries, the rule that says so, and whether to count."""
 
-    oddity: Oddity
+    oddity: DeliveryFault
     key: RuleKey
     counts: bool
 

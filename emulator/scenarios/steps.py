@@ -110,7 +110,7 @@ class AddFault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class FieldCheck:
     """One thing that is expected: a key of `expect`, its value, and where it stands."""
 
     place: Place
@@ -124,7 +124,7 @@ class Expect:
 
     place: Place
     payment: str | None = None
-    checks: tuple[Check, ...] = ()
+    checks: tuple[FieldCheck, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from emulator.domain.accounts import Mode
 from emulator.domain.faults import ApiRequest, Fault
 from emulator.domain.outcomes import Outcome
-from emulator.domain.webhooks import Oddity
+from emulator.domain.webhooks import DeliveryFault
 
 if TYPE_CHECKING:
     from emulator.scenarios.steps import Step
@@ -106,7 +106,7 @@ class WebhookRule:
     """What goes wrong with the deliveries of an event."""
 
     when: WebhookWhen = field(default_factory=WebhookWhen)
-    then: Oddity
+    then: DeliveryFault
     times: int | None = None
 
 

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Oddity, Tamper
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryFault, Tamper
 from emulator.scenarios.conditions import (
     WHEN_ADVICE,
     note_exclusions,
@@ -61,7 +61,7 @@ def _read_when(entry: Entry) -> WebhookWhen | None:
     return WebhookWhen(mode=members.get("mode", read_mode), event=members.get("event", _read_event))
 
 
-def _read_then(entry: Entry, *, event: str | None) -> Oddity | None:
+def _read_then(entry: Entry, *, event: str | None) -> DeliveryFault | None:
     then = read_members(entry, WEBHOOK_THEN_KEYS)
     if then is None:
         return None
@@ -79,7 +79,7 @@ def _read_then(entry: Entry, *, event: str | None) -> Oddity | None:
             f"only {AWAITED_EVENT} can come before a response, that of the create call, "
             f"and this rule is for {event}"
         )
-    return Oddity(
+    return DeliveryFault(
         copies=copies or 1,
         delay_ms=delay_ms or 0,
         drop=switches["drop"] is True,

@@ -10,7 +10,7 @@ from typing import Any
 from emulator.domain.durations import UNIT_MS
 from emulator.domain.faults import Fault, Point
 from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
-from emulator.domain.webhooks import Oddity
+from emulator.domain.webhooks import DeliveryFault
 from emulator.scenarios import steps
 from emulator.scenarios.values import (
     AmountRange,
@@ -26,7 +26,7 @@ from emulator.scenarios.vocabulary import CREATE_MEMBERS, HANDSET, NEXT, RATE_LI
 
 JsonObject = dict[str, Any]
 
-_USUAL_ODDITY = Oddity()
+_DEFAULT_DELIVERY_FAULT = DeliveryFault()
 
 
 def duration_text(span_ms: int) -> str:
@@ -60,14 +60,14 @@ def fault_rule_json(rule: FaultRule) -> JsonObject:
 
 
 def webhook_rule_json(rule: WebhookRule) -> JsonObject:
-    return _rule(_webhook_when_json(rule.when), rule.times, then=oddity_json(rule.then))
+    return _rule(_webhook_when_json(rule.when), rule.times, then=delivery_fault_json(rule.then))
 
 
-def oddity_json(oddity: Oddity) -> JsonObject:
-    if oddity == _USUAL_ODDITY:
+def delivery_fault_json(oddity: DeliveryFault) -> JsonObject:
+    if oddity == _DEFAULT_DELIVERY_FAULT:
         return {"copies": oddity.copies}  # something must be said
     return _said(
-        copies=oddity.copies if oddity.copies != _USUAL_ODDITY.copies else None,
+        copies=oddity.copies if oddity.copies != _DEFAULT_DELIVERY_FAULT.copies else None,
         delay=duration_text(oddity.delay_ms) if oddity.delay_ms else None,
         drop=oddity.drop or None,
         hold=oddity.hold or None,

@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emulator.files import MAX_FILE_BYTES, open_regular
-from emulator.settings.given import MAX_SHOWN_CHARACTERS, Given, SettingsError, show, wrong
+from emulator.settings.option_value import (
+    MAX_SHOWN_CHARACTERS,
+    OptionValue,
+    SettingsError,
+    show,
+    wrong,
+)
 from emulator.settings.options import OPTIONS, Form, Option, option_named
 
 if TYPE_CHECKING:
@@ -35,7 +41,7 @@ _FOUND = {_MAPPING: "a mapping", _LIST: "a list", _NULL: "nothing"}
 _FILE_OPTIONS = tuple(option for option in OPTIONS if option.is_file_key)
 
 
-def read_config_file(path: str, *, named_by: str) -> Mapping[str, Given]:
+def read_config_file(path: str, *, named_by: str) -> Mapping[str, OptionValue]:
     """What a file gives, by the name of the option; a key without a value gives nothing.
 
     `named_by` is the source of the path. Raises SettingsError.
@@ -47,7 +53,7 @@ def read_config_file(path: str, *, named_by: str) -> Mapping[str, Given]:
     if root.tag != _MAPPING:
         raise wrong(place, _found(root), "a mapping from options to values")
     lines: dict[str, int] = {}
-    given: dict[str, Given] = {}
+    given: dict[str, OptionValue] = {}
     for key, value in root.value:
         option = _option(key, _place(path, key))
         if option.name in lines:
@@ -57,7 +63,7 @@ def read_config_file(path: str, *, named_by: str) -> Mapping[str, Given]:
         if value.tag != _NULL:
             where = f"{_place(path, value)}: {option.name}"
             texts = _texts(value, option, where)
-            given[option.name] = Given(option=option, where=where, texts=texts)
+            given[option.name] = OptionValue(option=option, where=where, texts=texts)
     return given
 
 

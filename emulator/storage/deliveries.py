@@ -8,12 +8,12 @@ from emulator.domain.instants import Instant
 from emulator.domain.timers import DueKey
 from emulator.domain.webhooks import (
     Attempt,
+    AttemptResult,
     DeliveryState,
-    Request,
-    Response,
-    Result,
     Tamper,
     Trigger,
+    WebhookRequest,
+    WebhookResponse,
 )
 from emulator.storage.batch import Transaction, first_position, last_position
 
@@ -124,7 +124,7 @@ def _delivery_of_row(row: tuple[Any, ...]) -> Delivery:
 def _attempt_of_row(row: tuple[Any, ...]) -> Attempt:
     response = None
     if row[7] is not None:
-        response = Response(status=row[7], headers=_pairs(row[8]), body=row[9])
+        response = WebhookResponse(status=row[7], headers=_pairs(row[8]), body=row[9])
     return Attempt(
         number=row[1],
         at=row[2],
@@ -132,7 +132,7 @@ def _attempt_of_row(row: tuple[Any, ...]) -> Attempt:
         tamper=_TAMPERS[row[4]],
         url=row[5],
         headers=_pairs(row[6]),
-        result=Result(response=response, error=row[10], cause=row[11], duration_ms=row[12]),
+        result=AttemptResult(response=response, error=row[10], cause=row[11], duration_ms=row[12]),
     )
 
 
@@ -230,8 +230,8 @@ def add_attempt(
     at: Instant,
     trigger: Trigger,
     tamper: Tamper | None,
-    request: Request,
-    result: Result,
+    request: WebhookRequest,
+    result: AttemptResult,
 ) -> int:
     """Write an attempt down; returns its number among those of the delivery."""
     response = result.response

@@ -5,9 +5,9 @@ import re
 from collections.abc import Callable
 from math import ceil
 
-from emulator.clock import Wall, pause
+from emulator.clock import SystemClock, pause
 from emulator.verify.answers import Answer, Request
-from emulator.verify.wire import NoAnswer, NoConnection, Wire
+from emulator.verify.transport import NoAnswer, NoConnection, Wire
 
 MAX_TOTAL_WAIT_S = 60
 # Of a 429 that does not say how long, or that says 0: so that waiting comes to an end.
@@ -39,7 +39,7 @@ class Client:
     """
 
     def __init__(
-        self, wire: Wire, *, wall: Wall, tell: Callable[[int], None] | None = None
+        self, wire: Wire, *, wall: SystemClock, tell: Callable[[int], None] | None = None
     ) -> None:
         self.base_url = wire.base_url
         self.answers: list[Answer] = []

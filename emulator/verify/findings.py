@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from emulator.domain.clauses import CLAUSES, Basis, Clause
-from emulator.verify.visit import Visit
+from emulator.verify.session import Visit
 
 MAX_OBSERVATIONS = 3
 """Of the looks at one clause so many are told."""

@@ -3,7 +3,7 @@
 from emulator.domain.accounts import mask_key
 from emulator.verify.answers import Answer, cleaned
 from emulator.verify.client import CannotSee
-from emulator.verify.visit import PAYMENTS, Visit
+from emulator.verify.session import PAYMENTS, Visit
 
 _ENVELOPE = {"data", "has_more", "next_cursor"}
 

@@ -9,9 +9,9 @@ from markupsafe import Markup, escape
 from emulator.domain.clauses import SECTIONS
 from emulator.domain.instants import format_instant
 from emulator.settings import data_directory
+from emulator.verify.console import assumption, incompleteness, summary_line, verdict_word
 from emulator.verify.findings import Result, Verdict
 from emulator.verify.running import Comparison
-from emulator.verify.wording import assumption, incompleteness, summary_line, verdict_word
 
 _TEMPLATE = "report.html"
 _CODE = re.compile("`([^`]*)`")

@@ -8,9 +8,9 @@ from emulator.domain.instants import Instant
 from emulator.verify.checks import CHECKS
 from emulator.verify.client import CannotSee, RateLimited
 from emulator.verify.findings import Check, Finding, Result, Verdict, judged, results, unseen
-from emulator.verify.hidden import GRANTED, HIDDEN
 from emulator.verify.preflight import look_before
-from emulator.verify.visit import Visit
+from emulator.verify.session import Visit
+from emulator.verify.unchecked import GRANTED, HIDDEN
 
 _NOT_SO_FAR = "the check did not get so far"
 

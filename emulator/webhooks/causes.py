@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from urllib.parse import urljoin, urlsplit
 
-from emulator.domain.webhooks import Response
+from emulator.domain.webhooks import WebhookResponse
 from emulator.webhooks.addresses import host_and_port, is_loopback, with_host, with_scheme
 
 HOST_IN_DOCKER = "host.docker.internal"
@@ -117,7 +117,7 @@ class Tried:
         return with_scheme(self.url, "http")
 
 
-def diagnose_response(response: Response, url: str) -> Diagnosis | None:
+def diagnose_response(response: WebhookResponse, url: str) -> Diagnosis | None:
     """Why an endpoint may have answered as it did, and why a redirect is a failure."""
     if response.status not in _REDIRECTS:
         cause = _OF_STATUS.get(response.status)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from emulator import __version__
-from emulator.domain.webhooks import Request, Tamper
+from emulator.domain.webhooks import Tamper, WebhookRequest
 from emulator.webhooks.signing import foreign_secret, sign
 
 USER_AGENT = f"etb-payments-emulator/{__version__}"
@@ -28,7 +28,7 @@ def request(
     secrets: Sequence[str],
     tamper: Tamper | None = None,
     other_body: bytes = b"",
-) -> Request:
+) -> WebhookRequest:
     """A webhook that verifies with each of the secrets, or with none when it is tampered with.
 
     Of the secrets the newest comes first. BODY: `other_body` is sent, the message's was signed.
@@ -52,7 +52,7 @@ def request(
         ("webhook-timestamp", str(sent.timestamp_s)),
         ("webhook-signature", _signatures(message, secrets)),
     )
-    return Request(url=url, headers=headers, body=sent.body)
+    return WebhookRequest(url=url, headers=headers, body=sent.body)
 
 
 def _signatures(message: Message, secrets: Sequence[str]) -> str:

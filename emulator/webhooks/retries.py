@@ -3,7 +3,7 @@
 import re
 
 from emulator.domain.instants import Instant
-from emulator.domain.webhooks import Profile, Response, Result
+from emulator.domain.webhooks import AttemptResult, Profile, WebhookResponse
 
 _SECOND = 1_000
 _MINUTE = 60 * _SECOND
@@ -35,7 +35,7 @@ _SECONDS = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
 def delay_ms_after(
-    profile: Profile, attempts: int, result: Result, *, wall_now_ms: Instant
+    profile: Profile, attempts: int, result: AttemptResult, *, wall_now_ms: Instant
 ) -> int | None:
     """How long after a failed attempt the next one is made; None when it was the last.
 
@@ -49,12 +49,12 @@ def delay_ms_after(
     return max(delays_ms[attempts], min(asked_ms, MAX_RETRY_AFTER_MS))
 
 
-def is_gone(result: Result) -> bool:
+def is_gone(result: AttemptResult) -> bool:
     """Whether the endpoint wants no webhooks any more (Standard Webhooks: 410)."""
     return result.response is not None and result.response.status == _GONE
 
 
-def _retry_after_ms(response: Response | None, wall_now_ms: Instant) -> int:
+def _retry_after_ms(response: WebhookResponse | None, wall_now_ms: Instant) -> int:
     if response is None or response.status not in _MAY_ASK_FOR_PATIENCE:
         return 0
     asked = next((value for name, value in response.headers if name.lower() == "retry-after"), "")

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from emulator.clock import Wall
-from emulator.domain.webhooks import Request, Response, Result
+from emulator.clock import SystemClock
+from emulator.domain.webhooks import AttemptResult, WebhookRequest, WebhookResponse
 from emulator.webhooks.addresses import ip_addresses
 from emulator.webhooks.causes import (
     Diagnosis,
@@ -45,12 +45,12 @@ class Sender:
     It bounds neither how many are sent at once nor how many to one address.
     """
 
-    def __init__(self, wall: Wall, *, is_in_container: bool) -> None:
+    def __init__(self, wall: SystemClock, *, is_in_container: bool) -> None:
         self._wall = wall
         self._is_in_container = is_in_container
         self._opening: asyncio.Future[httpx.AsyncHTTPTransport] | None = None
 
-    async def send(self, request: Request) -> Result:
+    async def send(self, request: WebhookRequest) -> AttemptResult:
         """Make one attempt; whatever the network does is a result and no exception.
 
         It takes at most `TIMEOUT_S` from connecting to the end of the response. The status
@@ -87,7 +87,7 @@ class Sender:
         # Who waits for it is cancelled alone.
         return await asyncio.shield(self._opening)
 
-    def _result(self, exchange: "_Exchange", duration_ms: float) -> Result:
+    def _result(self, exchange: "_Exchange", duration_ms: float) -> AttemptResult:
         response = exchange.response
         diagnosis: Diagnosis | None
         if response is not None:
@@ -100,7 +100,7 @@ class Sender:
                 diagnosis = diagnose_timeout(tried, TIMEOUT_S)
             else:
                 diagnosis = diagnose_failure(exchange.failure, tried)
-        return Result(
+        return AttemptResult(
             response=response,
             error=diagnosis.error if diagnosis else None,
             cause=diagnosis.cause if diagnosis else None,
@@ -111,7 +111,7 @@ class Sender:
 class _Exchange:
     """One request and what has come of it so far, which stands when it is cut off."""
 
-    def __init__(self, transport: "httpx.AsyncHTTPTransport", request: Request) -> None:
+    def __init__(self, transport: "httpx.AsyncHTTPTransport", request: WebhookRequest) -> None:
         self.url = request.url
         self.stage = Stage.NAMING
         self.failure: Exception | None = None
@@ -123,10 +123,10 @@ class _Exchange:
         self._body = bytearray()
 
     @property
-    def response(self) -> Response | None:
+    def response(self) -> WebhookResponse | None:
         if self._status is None:
             return None
-        return Response(
+        return WebhookResponse(
             status=self._status,
             headers=self._headers,
             body=self._body[:MAX_STORED_BYTES].decode("utf-8", "replace"),

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from emulator.clock import SystemWall
+from emulator.clock import RealClock
 from tests.app.connection import Connection, read_responses
 from tests.app.drawn_requests import LAST_REQUEST, Conversation, ValidRequest, conversations
 from tests.cli.processes import HANGS_AFTER_S, Server, serving
@@ -101,7 +101,7 @@ def test_a_valid_request_gets_its_response_over_a_socket(
 
 def go_on_for(minutes: float) -> None:
     """Check conversations of further seeds; raises at the first that fails."""
-    wall = SystemWall()
+    wall = RealClock()
     end_ms = wall.monotonic_ms() + minutes * 60_000
     seen: Counter[str] = Counter()
     with asyncio.Runner() as runner:

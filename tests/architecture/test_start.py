@@ -15,7 +15,12 @@ NEVER |= {"emulator.domain.clauses", "emulator.api.document", "emulator.control.
 # For the banner, which is printed when requests are already answered.
 LATER = {"yaml", "emulator.cli.banner", "emulator.scenarios.library"}
 # Before there is an endpoint nobody needs them.
-WEBHOOKS = {"emulator.engine.dispatcher", "emulator.webhooks.sending", "httpcore", "certifi"}
+WEBHOOKS = {
+    "emulator.engine.delivery.dispatcher",
+    "emulator.webhooks.sending",
+    "httpcore",
+    "certifi",
+}
 HEAVY = {"asyncio", "uvicorn", "starlette", "aiosqlite", "sqlite3", "msgspec", "yaml", "uvloop"}
 
 # The command itself, which tells what is loaded when it would print the banner, and ends.

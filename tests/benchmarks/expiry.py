@@ -17,10 +17,10 @@ import uvloop
 
 from emulator.app.composition import Running, compose
 from emulator.app.server import collect_rarely
-from emulator.clock import SystemWall
+from emulator.clock import RealClock
 from emulator.domain.clock_spec import parse_clock
-from emulator.engine.payments import Order
-from emulator.engine.timekeeper import Target
+from emulator.engine.accounts.clock_service import Target
+from emulator.engine.payments.payments import Order
 from emulator.settings import Settings
 from tests.benchmarks.report import Gate, Row
 
@@ -71,11 +71,11 @@ def measure() -> list[Row]:
 async def _expire(directory: Path) -> tuple[float, float, float]:
     async with _populated(directory / "subject.db") as running:
         limit_s = _time_limit(directory)
-        account = running.engine.directory.first
+        account = running.engine.accounts.first
         beating = asyncio.create_task(_heartbeat())
         await asyncio.sleep(0.05)
         started = perf_counter()
-        advanced = await running.engine.timekeeper.advance(
+        advanced = await running.engine.clock_service.advance(
             account, Target(by_ms=EXPIRES_IN_S * 1000)
         )
         subject_s = perf_counter() - started
@@ -91,12 +91,12 @@ async def _populated(path: Path) -> AsyncIterator[Running]:
     settings = Settings(database=str(path), clock=parse_clock("frozen@2026-01-01T00:00:00Z"))
     async with compose(
         settings,
-        wall=SystemWall(),
+        wall=RealClock(),
         api_port=8080,
         checkout_port=8081,
         write_log=lambda _: None,
     ) as running:
-        owner = running.engine.directory.first.test
+        owner = running.engine.accounts.first.test
         for _ in range(PAYMENTS // CREATED_AT_ONCE):
             creates = (
                 running.engine.payments.create(owner, ORDER, objection=None)

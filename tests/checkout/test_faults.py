@@ -9,7 +9,7 @@ from starlette.types import Message, Scope
 from emulator.api.exchange import log_failure
 from emulator.checkout.app import build
 from emulator.domain.errors import IllegalTransition, UnknownAccount
-from emulator.engine.checkouts import Checkout, Checkouts
+from emulator.engine.payments.checkouts import Checkout, Checkouts
 from emulator.settings import data_directory
 from tests.checkout.reading import Page
 from tests.checkout.visiting import customer

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from emulator.checkout.numbers import minutes, offered
+from emulator.checkout.test_numbers import minutes, offered
 from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
 from emulator.domain.payment import Reason, Status
-from emulator.engine.checkouts import TestNumber as Number
+from emulator.engine.payments.checkouts import TestNumber as Number
 from tests.checkout.reading import Page
 from tests.checkout.test_texts import catalogue
 from tests.checkout.visiting import customer

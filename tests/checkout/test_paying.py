@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from emulator.domain.payment import Status
-from emulator.engine.customer import Answer
+from emulator.engine.payments.customer import PhoneAnswer
 from emulator.settings import Settings
 from tests.checkout.reading import Page
 from tests.checkout.visiting import CANCEL_URL, SUCCESS_URL, customer
@@ -80,7 +80,9 @@ async def test_the_page_of_a_waiting_customer_leaves_once_the_phone_has_answered
     visitor = await customer(emulator)
     page = await visitor.pay("telebirr", phone="0911223344")
     assert page.name == "waiting"
-    await emulator.running.engine.customer.answer(visitor.owner, visitor.payment_id, Answer.APPROVE)
+    await emulator.running.engine.customer.answer(
+        visitor.owner, visitor.payment_id, PhoneAnswer.APPROVE
+    )
     assert (await visitor.open("/wait")).refresh == f"0;url={SUCCESS_URL}"
     assert (await visitor.open()).refresh is None
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from emulator.domain.payment import Status
-from emulator.engine.founding import NewAccount
+from emulator.engine.accounts.account_factory import NewAccount
 from tests.checkout.reading import Page
 from tests.checkout.visiting import Customer, customer, customer_of
 from tests.world import CHECKOUT_PORT, World, world
@@ -213,7 +213,7 @@ def assert_is_clean(page: Page) -> None:
 
 async def test_what_a_merchant_gives_cannot_become_markup(emulator: World) -> None:
     engine = emulator.running.engine
-    account = await engine.directory.create(NewAccount(name=HOSTILE, test_key="test_hostile"))
+    account = await engine.accounts.create(NewAccount(name=HOSTILE, test_key="test_hostile"))
     url = "https://shop.example/?a=\"><script>alert(1)</script>&b='%20;url=x"
     visitor = await customer(emulator, account.profile.test_key, success_url=url, cancel_url=url)
     for leaf in ("", "?method=telebirr", "?method=bank_transfer", "/cancelled"):

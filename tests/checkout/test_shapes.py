@@ -3,15 +3,15 @@
 import jinja2
 import pytest
 
-from emulator.checkout.shapes import Shape, Slot
+from emulator.checkout.page_cache import CachedPage, Placeholder
 from emulator.domain.payment import MAX_AMOUNT_MINOR
 from tests.checkout.visiting import customer
 from tests.world import World
 
 
-def shape(source: str, *names: str) -> Shape:
+def shape(source: str, *names: str) -> CachedPage:
     template = jinja2.Environment(autoescape=True).from_string(source)
-    return Shape(template.render({name: Slot(name) for name in names}))
+    return CachedPage(template.render({name: Placeholder(name) for name in names}))
 
 
 def test_what_is_filled_in_is_escaped() -> None:

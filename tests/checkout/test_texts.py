@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from emulator.checkout import views
-from emulator.checkout.texts import LANGUAGES, load_catalogues, preferred_language
+from emulator.checkout.i18n import LANGUAGES, load_catalogues, preferred_language
 from emulator.domain.payment import MAX_AMOUNT_MINOR, Status
 from emulator.settings import data_directory
 from tests.checkout.visiting import customer, customer_of

@@ -159,7 +159,7 @@ async def test_a_stop_does_not_wait_for_those_who_watch() -> None:
         path = f"{visitor.path}/status"
         watching = asyncio.create_task(emulator.pages.get(path, params={"seen": before["moment"]}))
         assert not await is_over(watching)
-        emulator.running.engine.announcements.close()
+        emulator.running.engine.change_notifier.close()
         response = await within_a_while(watching)
         assert response.status_code == 503
         assert response.json()["error"]["code"] == "not_ready"

@@ -7,9 +7,9 @@ import httpx
 
 from emulator.domain.payment import Reason, Status
 from emulator.domain.transitions import Change
-from emulator.engine.accounts import Account, Owner
-from emulator.engine.history import Detail
-from emulator.engine.timekeeper import Target
+from emulator.engine.accounts.clock_service import Target
+from emulator.engine.payments.payment_history import PaymentDetail
+from emulator.engine.state.account import Account, Owner
 from tests.checkout.reading import Element, Page
 from tests.world import TEST_KEY, World
 
@@ -56,7 +56,7 @@ class Customer:
 
     @property
     def owner(self) -> Owner:
-        owner = self.world.running.engine.directory.known_owner(self.key)
+        owner = self.world.running.engine.accounts.known_owner(self.key)
         assert owner is not None
         return owner
 
@@ -64,7 +64,7 @@ class Customer:
     def account(self) -> Account:
         return self.owner.account
 
-    async def detail(self) -> Detail:
+    async def detail(self) -> PaymentDetail:
         return await self.world.running.engine.history.detail(self.owner, self.payment_id)
 
     async def statuses(self) -> list[str]:
@@ -79,8 +79,8 @@ class Customer:
         await self.world.running.engine.customer.transition(self.owner, self.payment_id, change)
 
     async def advance(self, by_ms: int) -> None:
-        timekeeper = self.world.running.engine.timekeeper
-        await timekeeper.advance(self.account, Target(by_ms=by_ms))
+        clock_service = self.world.running.engine.clock_service
+        await clock_service.advance(self.account, Target(by_ms=by_ms))
 
 
 async def customer(world: World, key: str = TEST_KEY, **order: Any) -> Customer:

@@ -9,10 +9,10 @@ from typing import Any
 
 from emulator.app.private import private_emulator
 from emulator.cli.examination.asking import Patience, Server
-from emulator.cli.examination.examining import Wanted, examine
+from emulator.cli.examination.examining import DoctorOptions, examine
 from emulator.cli.examination.findings import Mark, Report, Section, View
 from emulator.cli.examination.surroundings import Interface, Surroundings
-from emulator.clock import SystemWall
+from emulator.clock import RealClock
 from emulator.replay.client import Address
 from emulator.settings import resolve
 
@@ -24,7 +24,7 @@ BRIDGED = Surroundings(
 )
 
 # On a machine that is busy with other tests nothing is late.
-PATIENCE = Patience(wall=SystemWall(), try_s=60, answer_s=60)
+PATIENCE = Patience(wall=RealClock(), try_s=60, answer_s=60)
 
 Canned = tuple[int, bytes]
 
@@ -102,7 +102,7 @@ async def examined(
     surroundings: Surroundings = ALONE,
 ) -> Report:
     """A whole examination. Raises NoEmulator."""
-    wanted = Wanted(
+    wanted = DoctorOptions(
         address=Address.of(url), key=key, webhook_url=webhook_url, surroundings=surroundings
     )
     told: list[Section] = []

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.cli.telling import own_mark, terminal_text, write
-from emulator.replay.wording import Paint
+from emulator.cli.output import own_mark, terminal_text, write
+from emulator.replay.console import Paint
 from tests.cli.processes import answers, run, serving, wait_for
 
 EVIL = "\x1b]0;owned\x07\x1b[31m\x9b2J\u202e\u2028\x7f\r"

@@ -15,11 +15,11 @@ import pytest
 from standardwebhooks import Webhook
 
 from emulator import __version__
-from emulator.cli.commands import Mistake
+from emulator.cli.commands import CliError
 from emulator.cli.doctor import doctor, examine_and_print
 from emulator.cli.examination.asking import Patience, Server
 from emulator.cli.examination.containers import examine_containers
-from emulator.cli.examination.examining import NoEmulator, Wanted, examine
+from emulator.cli.examination.examining import DoctorOptions, NoEmulator, examine
 from emulator.cli.examination.findings import Finding, Mark, Section, View, good, problem
 from emulator.cli.examination.guest import Guest, NoGuest
 from emulator.cli.examination.locating import Found, Search, There, look_for
@@ -32,9 +32,9 @@ from emulator.cli.examination.surroundings import (
     default_gateway,
     look_around,
 )
-from emulator.clock import SystemWall
+from emulator.clock import RealClock
 from emulator.replay.client import Address, Answer
-from emulator.replay.wording import Paint
+from emulator.replay.console import Paint
 from tests.cli.examined import (
     ALONE,
     BRIDGED,
@@ -67,7 +67,7 @@ from tests.world import TEST_KEY
 
 OK, PROBLEM, NOTE = Mark.OK, Mark.PROBLEM, Mark.NOTE
 MACHINE, CONTAINER, BROWSER, WEBHOOK = View
-WALL = SystemWall()
+WALL = RealClock()
 HEALTHY = (200, b'{"status":"ok","version":"0"}')
 ENDPOINTS = "/_emulator/webhook_endpoints"
 # A way to write 127.0.0.1 that is neither an IP address nor a local name to the emulator.
@@ -628,9 +628,9 @@ class Deaf:
 # ---- the command
 
 
-def wanted_of(url: str, **changes: Any) -> Wanted:
+def wanted_of(url: str, **changes: Any) -> DoctorOptions:
     given: dict[str, Any] = {"key": None, "webhook_url": None, "surroundings": ALONE, **changes}
-    return Wanted(address=Address.of(url), **given)
+    return DoctorOptions(address=Address.of(url), **given)
 
 
 def test_a_healthy_emulator_is_exit_code_0(url: str) -> None:
@@ -675,7 +675,7 @@ def test_no_emulator_is_exit_code_2_and_a_sentence(
     is_json: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = f"http://127.0.0.1:{free_port()}"
-    with pytest.raises(Mistake) as raised:
+    with pytest.raises(CliError) as raised:
         examine_and_print(wanted_of(url), is_json=is_json)
     assert raised.value.exit_code == 2
     assert raised.value.message.startswith(f"no emulator at {url}: connection refused")
@@ -693,7 +693,7 @@ def test_no_emulator_is_exit_code_2_and_a_sentence(
     ],
 )
 def test_a_wrong_option_is_told_before_anybody_is_asked(options: list[str], expected: str) -> None:
-    with pytest.raises(Mistake) as raised:
+    with pytest.raises(CliError) as raised:
         doctor.main(options, standalone_mode=False)
     assert (raised.value.exit_code, len(raised.value.lines)) == (2, 1)
     assert raised.value.message.startswith(expected)

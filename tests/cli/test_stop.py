@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from emulator.app.server import LAST_ANSWERS_S
-from emulator.clock import SystemWall
+from emulator.clock import RealClock
 from tests.cli.processes import (
     FREE_PORTS,
     HANGS_AFTER_S,
@@ -53,7 +53,7 @@ def end(server: Server, number: signal.Signals = signal.SIGTERM) -> None:
 
 
 def end_soon(server: Server, number: signal.Signals) -> None:
-    wall = SystemWall()
+    wall = RealClock()
     sent_ms = wall.monotonic_ms()
     server.process.send_signal(number)
     assert server.process.wait(HANGS_AFTER_S) == 0

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from emulator.engine import scenarios as limits
+from emulator.engine.accounts import scenarios as limits
 from emulator.storage.batch import Transaction
 from tests.world import OTHER_TEST_KEY, TEST_KEY, World, headers
 

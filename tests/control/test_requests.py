@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from emulator.engine.journal import (
+from emulator.engine.state.journal import (
     MAX_ENTRIES,
     MAX_JOURNAL_BYTES,
     MAX_STORED_BODY_BYTES,
-    Entry,
     Journal,
+    JournalEntry,
 )
 from tests.api.asking import get, post
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, order, world
@@ -319,8 +319,8 @@ async def test_a_reset_empties_it(emulator: World) -> None:
     assert await journal(emulator) == []
 
 
-def entry(body: bytes = b"") -> Entry:
-    return Entry(
+def entry(body: bytes = b"") -> JournalEntry:
+    return JournalEntry(
         id=b"req_1",
         at=0,
         method="POST",
@@ -354,7 +354,7 @@ def test_it_holds_so_many_entries_and_tells_that_some_are_gone() -> None:
 async def test_long_addresses_are_cut_and_counted(emulator: World) -> None:
     for _ in range(30):
         await get(emulator, "/v1/payments/" + "a" * 40_000)
-    entries = list(emulator.running.engine.directory.first.test.journal.newest_first())
+    entries = list(emulator.running.engine.accounts.first.test.journal.newest_first())
     held = sum(len(one.path) + len(one.error) + len(one.response_body) for one in entries)
     assert held <= sum(one.size_bytes for one in entries)
     assert max(len(one.path) for one in entries) == MAX_STORED_BODY_BYTES
@@ -373,7 +373,7 @@ def test_it_holds_so_many_bytes() -> None:
 
 async def test_an_overflow_is_told() -> None:
     async with world() as emulator:
-        owner = emulator.running.engine.directory.first.test
+        owner = emulator.running.engine.accounts.first.test
         for _ in range(MAX_ENTRIES + 1):
             owner.journal.add(entry())
         response = await emulator.control("GET", "/requests?limit=1")

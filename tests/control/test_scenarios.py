@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from emulator.engine import scenarios as limits
+from emulator.engine.accounts import scenarios as limits
 from tests.engine.playing import playing
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, headers, world
 

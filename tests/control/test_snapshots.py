@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from emulator.engine.snapshots import MAX_SNAPSHOTS
+from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS
 from tests.control import refusal
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, headers, world
 

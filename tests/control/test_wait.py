@@ -106,5 +106,5 @@ async def test_a_wait_ends_when_its_account_is_reset(emulator: World) -> None:
 async def test_a_wait_ends_when_the_program_stops(emulator: World) -> None:
     payment = await emulator.create()
     waiting = await under_way(emulator, payment["id"], "status=completed")
-    emulator.running.engine.announcements.close()
+    emulator.running.engine.change_notifier.close()
     assert refusal(await waiting) == (503, "not_ready", None)

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from emulator.clock import SystemWall
+from emulator.clock import RealClock
 from emulator.webhooks.messages import Message, request
 from tests.cli.processes import Server, serving
 from tests.docs.document import REPOSITORY, command_after, sections_of
@@ -162,7 +162,7 @@ def test_a_webhook_of_a_payment_that_cannot_be_fetched_is_to_come_again(
 
 @each_handler
 def test_what_somebody_else_sends_is_refused(handler: str, shop: Path, muddled: Server) -> None:
-    now_s = SystemWall().now_ms() // 1_000
+    now_s = RealClock().now_ms() // 1_000
 
     def sent(body: bytes = b'{"type":"ping"}', *, age_s: int = 0, **changes: str) -> int:
         message = Message(event_id="evt_1", timestamp_s=now_s - age_s, body=body)

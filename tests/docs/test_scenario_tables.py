@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from emulator.cli.replaying import USUAL_CLOCK
+from emulator.cli.replay import USUAL_CLOCK
 from emulator.control.pages import DEFAULT_LIMIT, MAX_LIMIT
 from emulator.control.requests import FILTERS
-from emulator.engine.journal import MAX_ENTRIES, MAX_JOURNAL_BYTES, MAX_STORED_BODY_BYTES
-from emulator.engine.scenarios import MAX_FAULTS, MAX_SCENARIOS
-from emulator.engine.snapshots import MAX_SNAPSHOTS
-from emulator.replay.performing import USUAL_BODY
-from emulator.replay.seeing import REFUSAL_CHECKS
+from emulator.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
+from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS
+from emulator.engine.state.journal import MAX_ENTRIES, MAX_JOURNAL_BYTES, MAX_STORED_BODY_BYTES
+from emulator.replay.assertions import REFUSAL_CHECKS
+from emulator.replay.step_executor import USUAL_BODY
 from emulator.scenarios.library import load_paths
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.vocabulary import (

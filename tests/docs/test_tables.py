@@ -19,9 +19,9 @@ from emulator.domain.webhooks import (
     Profile,
 )
 from emulator.domain.wire import PING
-from emulator.engine.dispatcher import MAX_CONCURRENT_ATTEMPTS
-from emulator.engine.payments import CheckoutAddress
-from emulator.engine.timekeeper import MAX_ADVANCE_MS
+from emulator.engine.accounts.clock_service import MAX_ADVANCE_MS
+from emulator.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS
+from emulator.engine.payments.payments import CheckoutAddress
 from emulator.webhooks.retries import DELAYS_MS, MAX_RETRY_AFTER_MS
 from emulator.webhooks.sending import MAX_BYTES_READ, MAX_STORED_BYTES, TIMEOUT_S
 from tests.docs.document import README, REPOSITORY, pages, part, rows, text_of

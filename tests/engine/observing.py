@@ -10,10 +10,10 @@ import httpx
 from emulator.app.composition import compose
 from emulator.domain.instants import Instant
 from emulator.settings import Settings
-from tests.world import API_PORT, CHECKOUT_PORT, TEST_KEY, ManualWall, World
+from tests.world import API_PORT, CHECKOUT_PORT, TEST_KEY, ManualClock, World
 
 
-class ObservedWall(ManualWall):
+class ObservedWall(ManualClock):
     """Each wait is put in `waits`, as the instant that it lasts to; None is for ever."""
 
     def __init__(self) -> None:

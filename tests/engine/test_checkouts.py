@@ -10,8 +10,8 @@ from emulator.domain.clock_spec import ClockSpec
 from emulator.domain.errors import UnknownCheckout
 from emulator.domain.payment import Reason, Status
 from emulator.domain.timers import TimerKind
-from emulator.engine.customer import Answer
-from emulator.engine.timekeeper import Target
+from emulator.engine.accounts.clock_service import Target
+from emulator.engine.payments.customer import PhoneAnswer
 from tests.engine.observing import observed
 from tests.engine.playing import SHOP_CASES, playing
 from tests.engine.visiting import COMPLETES, TIMES_OUT, Visitor, visitor
@@ -36,7 +36,7 @@ async def test_there_is_none_where_no_payment_is(emulator: World) -> None:
 
 async def test_there_is_none_any_more_when_the_account_was_deleted(emulator: World) -> None:
     shopper = await visitor(emulator, OTHER_TEST_KEY)
-    await emulator.running.engine.directory.delete("acct_other")
+    await emulator.running.engine.accounts.delete("acct_other")
     with pytest.raises(UnknownCheckout):
         await shopper.open()
 
@@ -127,13 +127,13 @@ Deed = Callable[[Visitor], Awaitable[object]]
 
 
 async def set_clock(shopper: Visitor) -> None:
-    timekeeper = shopper.world.running.engine.timekeeper
-    await timekeeper.set(shopper.owner.account, now=START_MS + 5, frozen=None)
+    clock_service = shopper.world.running.engine.clock_service
+    await clock_service.set(shopper.owner.account, now=START_MS + 5, frozen=None)
 
 
 async def advance_to_the_next(shopper: Visitor) -> None:
-    timekeeper = shopper.world.running.engine.timekeeper
-    await timekeeper.advance(shopper.owner.account, Target())
+    clock_service = shopper.world.running.engine.clock_service
+    await clock_service.advance(shopper.owner.account, Target())
 
 
 DEEDS: dict[str, Deed] = {
@@ -172,7 +172,7 @@ async def test_no_two_steps_of_a_payment_are_of_one_moment(emulator: World) -> N
     moments.append(await shopper.moment())
     await shopper.pay()
     moments.append(await shopper.moment())
-    await shopper.answer(Answer.APPROVE)
+    await shopper.answer(PhoneAnswer.APPROVE)
     moments.append(await shopper.moment())
     await shopper.change(Status.REFUNDED)
     moments.append(await shopper.moment())

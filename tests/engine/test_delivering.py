@@ -4,7 +4,7 @@ import asyncio
 import json
 from pathlib import Path
 
-from emulator.engine.dispatcher import MAX_CONCURRENT_ATTEMPTS
+from emulator.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS
 from tests.engine.telling import TIMES_OUT, pay, register, telling
 from tests.webhooks.receiver import HANG_UP, NEVER, Received, Reply, receiving
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, world

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from emulator.engine.timekeeper import MAX_EFFECTS, Advanced, Target, Timekeeper
+from emulator.engine.accounts.clock_service import MAX_EFFECTS, Advanced, ClockService, Target
 from tests.engine.telling import attempts_in, telling
 from tests.world import START_MS, World
 
@@ -18,15 +18,15 @@ def test_an_advance_has_a_hundred_thousand_effects_at_most() -> None:
     assert MAX_EFFECTS == 100_000
 
 
-def limited(emulator: World) -> Timekeeper:
-    """The timekeeper of a world, with a limit that is soon met."""
-    usual = emulator.running.engine.timekeeper
-    return Timekeeper(
+def limited(emulator: World) -> ClockService:
+    """The clock_service of a world, with a limit that is soon met."""
+    usual = emulator.running.engine.clock_service
+    return ClockService(
         database=usual._database,
         wall=usual._wall,
-        changes=usual._changes,
-        settling=usual._settling,
-        announcements=usual._announcements,
+        status_writer=usual._status_writer,
+        scheduler=usual._scheduler,
+        change_notifier=usual._change_notifier,
         webhooks=usual._webhooks,
         most_effects=LIMIT,
     )
@@ -34,10 +34,10 @@ def limited(emulator: World) -> Timekeeper:
 
 async def advanced_often(emulator: World, until: int) -> list[Advanced]:
     """Advances to one instant, as many as it takes."""
-    timekeeper, account = limited(emulator), emulator.running.engine.directory.first
-    found = [await timekeeper.advance(account, Target(until=until))]
+    clock_service, account = limited(emulator), emulator.running.engine.accounts.first
+    found = [await clock_service.advance(account, Target(until=until))]
     while not found[-1].is_settled:
-        found.append(await timekeeper.advance(account, Target(until=until)))
+        found.append(await clock_service.advance(account, Target(until=until)))
     return found
 
 
@@ -69,12 +69,12 @@ async def test_what_was_sent_between_two_advances_is_an_effect_of_the_second() -
         for _ in range(PAYMENTS):
             await told.emulator.create(expires_in=60)
         await told.settle()
-        account = told.emulator.running.engine.directory.first
+        account = told.emulator.running.engine.accounts.first
         target = Target(until=START_MS + 60_000)
         stopped = await limited(told.emulator).advance(account, target)
         assert not stopped.is_settled
         await told.receiver.wait_for(2 * PAYMENTS)
-        went_on = await told.emulator.running.engine.timekeeper.advance(account, target)
+        went_on = await told.emulator.running.engine.clock_service.advance(account, target)
         assert went_on.is_settled
         assert len(attempts_in(effects_of([stopped, went_on]))) == PAYMENTS
 

@@ -7,7 +7,9 @@ import pytest
 
 from emulator.domain.outcomes import Handset, Scripted
 from emulator.domain.payment import Status
-from emulator.engine.checkouts import TestNumber as Number  # pytest would take it for a test
+from emulator.engine.payments.checkouts import (
+    TestNumber as Number,  # pytest would take it for a test
+)
 from tests.engine.playing import playing
 from tests.engine.visiting import Visitor, visitor
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from emulator.domain.clock_spec import parse_clock
-from emulator.engine.customer import Answer, Submission
+from emulator.engine.payments.customer import PhoneAnswer, Submission
 from emulator.scenarios.loader import parse_scenario
 from emulator.settings import Settings
 from tests.cli.processes import run
@@ -259,7 +259,7 @@ async def test_what_is_done_on_the_pages_is_told(emulator: World, tmp_path: Path
     await visitor.checkouts.cancel(checkout)
     await visitor.checkouts.cancel(checkout)
     await visitor.checkouts.pay(checkout, Submission(method="bank_transfer", bank="gelada_test"))
-    await visitor.checkouts.answer(checkout, Answer.DECLINE)
+    await visitor.checkouts.answer(checkout, PhoneAnswer.DECLINE)
     assert (await steps(emulator))[1:] == [
         {"cancel": "order"},
         {"cancel": "order"},

@@ -1,6 +1,6 @@
 """The cache of encoded payments has a limit and contains no payment that has changed."""
 
-from emulator.engine.rendered import Rendered
+from emulator.engine.state.payment_cache import PaymentCache
 from emulator.storage.batch import ORDINAL_BITS
 
 OWNER = 2
@@ -9,8 +9,8 @@ FIRST = OWNER << ORDINAL_BITS
 CAPACITY = 16_384
 
 
-def filled(count: int) -> Rendered:
-    rendered = Rendered()
+def filled(count: int) -> PaymentCache:
+    rendered = PaymentCache()
     for number in range(count):
         rendered.put(FIRST + number, f"pay_{number}", b"%d" % number)
     return rendered

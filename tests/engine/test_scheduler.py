@@ -7,7 +7,7 @@ from typing import Any
 
 from emulator.domain.accounts import Mode
 from emulator.domain.payment import Payment, Status
-from emulator.engine.accounts import Owner
+from emulator.engine.state.account import Owner
 from emulator.settings import Settings
 from tests.engine.observing import ObservedWall, breathe, observed, timeline
 from tests.world import OTHER_TEST_KEY, START_MS, World
@@ -18,7 +18,7 @@ TIMES_OUT = {"method": "telebirr", "phone": "0900000003"}
 
 
 def first_owner(emulator: World) -> Owner:
-    return emulator.running.engine.directory.first.owner(Mode.TEST)
+    return emulator.running.engine.accounts.first.owner(Mode.TEST)
 
 
 async def seen_to_become(

@@ -112,7 +112,7 @@ async def test_the_next_program_knows_no_journal(tmp_path: Path) -> None:
 
 
 async def test_what_memory_keeps_goes_with_its_snapshot(emulator: World) -> None:
-    account = emulator.running.engine.directory.first
+    account = emulator.running.engine.accounts.first
     for name in ("a", "b"):
         await save(emulator, name=name)
     await restore(emulator, name="a")

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from emulator.domain.rate_limit import RateLimit
-from emulator.engine.payments import Created, Order
-from emulator.engine.timekeeper import MAX_ADVANCE_MS
+from emulator.engine.accounts.clock_service import MAX_ADVANCE_MS
+from emulator.engine.payments.payments import CreatedPayment, Order
 from emulator.settings import Settings
 from tests.engine.observing import breathe, observed, timeline
 from tests.engine.saving import clock, connection, kept, listed, posted, restore, rows, save
@@ -309,9 +309,9 @@ async def test_what_is_created_in_the_same_transaction_is_not_remembered(emulato
     """A payment is remembered after the commit, by when it is gone again."""
     await save(emulator)
     engine = emulator.running.engine
-    database, first = engine.snapshots._database, engine.directory.first
+    database, first = engine.snapshots._database, engine.accounts.first
 
-    async def create() -> Created:
+    async def create() -> CreatedPayment:
         # What is asked for in one turn of the loop shares a transaction: this read and that of
         # the snapshot, and then the creation and the restoring.
         await database.read(lambda _: None, is_long=True)

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.engine.transcript import WIDEST_LINE, yaml_text
+from emulator.engine.recording.yaml_writer import WIDEST_LINE, yaml_text
 from emulator.scenarios.nodes import Kind, MapNode, ScalarNode, read_tree
 from emulator.scenarios.problems import Notes
 from tests.depth import usually

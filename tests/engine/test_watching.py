@@ -8,9 +8,9 @@ import pytest
 from emulator.domain.clock_spec import ClockSpec, parse_clock
 from emulator.domain.errors import InvalidField, NotReady, UnknownCheckout
 from emulator.domain.payment import Status
-from emulator.engine.checkouts import Checkout
-from emulator.engine.customer import Answer
-from emulator.engine.timekeeper import Target
+from emulator.engine.accounts.clock_service import Target
+from emulator.engine.payments.checkouts import Checkout
+from emulator.engine.payments.customer import PhoneAnswer
 from emulator.settings import Settings
 from tests.engine.observing import ObservedWall, breathe, observed
 from tests.engine.visiting import COMPLETES, Visitor, visitor
@@ -66,13 +66,13 @@ async def test_what_is_not_what_the_page_has_seen_is_told_at_once(frozen: Observ
 
 
 async def set_clock(shopper: Visitor) -> None:
-    timekeeper = shopper.world.running.engine.timekeeper
-    await timekeeper.set(shopper.owner.account, now=START_MS + 1, frozen=None)
+    clock_service = shopper.world.running.engine.clock_service
+    await clock_service.set(shopper.owner.account, now=START_MS + 1, frozen=None)
 
 
 async def freeze_ahead(shopper: Visitor) -> None:
-    timekeeper = shopper.world.running.engine.timekeeper
-    await timekeeper.set(shopper.owner.account, now=START_MS + 1, frozen=True)
+    clock_service = shopper.world.running.engine.clock_service
+    await clock_service.set(shopper.owner.account, now=START_MS + 1, frozen=True)
 
 
 Deed = Callable[[Visitor], Awaitable[object]]
@@ -106,9 +106,9 @@ async def test_where_time_flows_a_page_is_woken_by(flowing: Observed, deed: Deed
     assert await woken(page) == await shopper.open()
 
 
-@pytest.mark.parametrize("answer", [Answer.APPROVE, Answer.WRONG_PIN])
+@pytest.mark.parametrize("answer", [PhoneAnswer.APPROVE, PhoneAnswer.WRONG_PIN])
 async def test_a_page_is_woken_by_what_is_answered_on_the_phone(
-    frozen: Observed, answer: Answer
+    frozen: Observed, answer: PhoneAnswer
 ) -> None:
     emulator, wall = frozen
     shopper = await visitor(emulator)
@@ -116,7 +116,7 @@ async def test_a_page_is_woken_by_what_is_answered_on_the_phone(
     page = await watching(shopper, wall)
     await shopper.answer(answer)
     checkout = await woken(page)
-    assert (checkout.payment.status is Status.COMPLETED) == (answer is Answer.APPROVE)
+    assert (checkout.payment.status is Status.COMPLETED) == (answer is PhoneAnswer.APPROVE)
 
 
 async def test_a_page_is_woken_when_time_is_frozen_and_when_it_flows_again(
@@ -180,7 +180,7 @@ async def test_a_page_that_is_woken_for_nothing_waits_on(frozen: Observed) -> No
     shopper = await visitor(emulator)
     stranger = await visitor(emulator, OTHER_TEST_KEY)
     page = await watching(shopper, wall)
-    await emulator.running.engine.directory.reset(stranger.owner.account)
+    await emulator.running.engine.accounts.reset(stranger.owner.account)
     await wall.waited_until(UNTIL)
     await breathe(emulator)
     assert not looked_again(wall)
@@ -236,7 +236,7 @@ async def test_a_page_is_told_when_its_payment_is_reset_away(frozen: Observed) -
     emulator, wall = frozen
     shopper = await visitor(emulator)
     page = await watching(shopper, wall)
-    await emulator.running.engine.directory.reset(shopper.owner.account)
+    await emulator.running.engine.accounts.reset(shopper.owner.account)
     with pytest.raises(UnknownCheckout):
         await woken(page)
 
@@ -245,7 +245,7 @@ async def test_a_page_is_told_when_its_account_is_deleted(frozen: Observed) -> N
     emulator, wall = frozen
     shopper = await visitor(emulator, OTHER_TEST_KEY)
     page = await watching(shopper, wall)
-    await emulator.running.engine.directory.delete("acct_other")
+    await emulator.running.engine.accounts.delete("acct_other")
     with pytest.raises(UnknownCheckout):
         await woken(page)
 
@@ -255,7 +255,7 @@ async def test_a_page_is_told_when_the_program_stops(frozen: Observed) -> None:
     emulator, wall = frozen
     shopper = await visitor(emulator)
     page = await watching(shopper, wall)
-    emulator.running.engine.announcements.close()
+    emulator.running.engine.change_notifier.close()
     with pytest.raises(NotReady):
         await woken(page)
     seen = await shopper.moment()
@@ -271,7 +271,7 @@ async def test_a_page_that_is_left_is_forgotten(frozen: Observed) -> None:
     await asyncio.gather(page, return_exceptions=True)
     await shopper.advance(1)
     assert (await woken(other)).now == START_MS + 1
-    assert emulator.running.engine.announcements._waiting == {}
+    assert emulator.running.engine.change_notifier._waiting == {}
 
 
 async def test_a_page_is_woken_when_an_advance_breaks_off_and_time_flows_again(
@@ -284,7 +284,7 @@ async def test_a_page_is_woken_when_an_advance_breaks_off_and_time_flows_again(
     clock.stand_at(START_MS + 5)  # as the chunk before the one that fails has left it
     page = await watching(shopper, wall)
     with pytest.raises(InvalidField):
-        await emulator.running.engine.timekeeper.advance(
+        await emulator.running.engine.clock_service.advance(
             shopper.owner.account, Target(until=START_MS)
         )
     checkout = await woken(page)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from emulator.clock import SystemWall
+from emulator.clock import RealClock
 from emulator.domain.clock_spec import parse_clock
 from emulator.settings import Settings, data_directory
 from tests.engine.playing import playing
@@ -206,7 +206,7 @@ async def test_what_is_tampered_with_never_verifies_but_a_resend_does(
     settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1, scenarios=(str(path),))
     async with world(settings) as emulator:
         # The library holds the timestamp against the real clock.
-        emulator.wall.move(SystemWall().now_ms() - emulator.wall.now_ms())
+        emulator.wall.move(RealClock().now_ms() - emulator.wall.now_ms())
         async with telling(lambda _: Reply(status=400), emulator) as told:
             library = Webhook(told.endpoint["secret"])
             await emulator.create()

@@ -5,10 +5,10 @@ from typing import Any
 
 from emulator.domain.payment import Reason, Status
 from emulator.domain.transitions import Change
-from emulator.engine.accounts import Owner
-from emulator.engine.checkouts import Checkout, Checkouts
-from emulator.engine.customer import Answer, Submission
-from emulator.engine.timekeeper import Target
+from emulator.engine.accounts.clock_service import Target
+from emulator.engine.payments.checkouts import Checkout, Checkouts
+from emulator.engine.payments.customer import PhoneAnswer, Submission
+from emulator.engine.state.account import Owner
 from tests.world import TEST_KEY, World
 
 ASKED = "0911111111"
@@ -31,7 +31,7 @@ class Visitor:
 
     @property
     def owner(self) -> Owner:
-        owner = self.world.running.engine.directory.known_owner(self.key)
+        owner = self.world.running.engine.accounts.known_owner(self.key)
         assert owner is not None
         return owner
 
@@ -48,7 +48,7 @@ class Visitor:
         submission = Submission(method="bank_transfer", bank="walia_test")
         await self.checkouts.pay(await self.open(), submission)
 
-    async def answer(self, answer: Answer = Answer.APPROVE) -> None:
+    async def answer(self, answer: PhoneAnswer = PhoneAnswer.APPROVE) -> None:
         await self.checkouts.answer(await self.open(), answer)
 
     async def change(self, to: Status, reason: Reason | None = None) -> None:
@@ -57,12 +57,12 @@ class Visitor:
         await self.world.running.engine.customer.transition(self.owner, self.payment_id, change)
 
     async def advance(self, by_ms: int) -> None:
-        timekeeper = self.world.running.engine.timekeeper
-        await timekeeper.advance(self.owner.account, Target(by_ms=by_ms))
+        clock_service = self.world.running.engine.clock_service
+        await clock_service.advance(self.owner.account, Target(by_ms=by_ms))
 
     async def freeze(self, frozen: bool = True) -> None:
-        timekeeper = self.world.running.engine.timekeeper
-        await timekeeper.set(self.owner.account, now=None, frozen=frozen)
+        clock_service = self.world.running.engine.clock_service
+        await clock_service.set(self.owner.account, now=None, frozen=frozen)
 
 
 async def visitor(world: World, key: str = TEST_KEY, **order: Any) -> Visitor:

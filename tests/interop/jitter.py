@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import cycle
 
-from emulator.clock import SystemWall, pause
+from emulator.clock import RealClock, pause
 
 DELAYS_MS = (0, 7, 1, 23, 0, 3, 11, 0, 2, 40)
 ADDED = (
@@ -26,7 +26,7 @@ class Jitter:
     def __init__(self, upstream_port: int) -> None:
         self._upstream_port = upstream_port
         self._delays_ms = cycle(DELAYS_MS)
-        self._wall = SystemWall()
+        self._wall = RealClock()
         self._connections: set[asyncio.Task[None] | None] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from emulator.clock import SystemWall
+from emulator.clock import RealClock
 from emulator.domain.accounts import DEMO_TEST_KEY, OTHER_TEST_KEY
 from emulator.verify.client import Client
 from emulator.verify.findings import Verdict
-from emulator.verify.hidden import HIDDEN
 from emulator.verify.running import Comparison, compare
-from emulator.verify.visit import Visit
-from emulator.verify.wire import HttpWire
+from emulator.verify.session import Visit
+from emulator.verify.transport import HttpWire
+from emulator.verify.unchecked import HIDDEN
 from tests.cli.processes import FREE_PORTS, Server, free_port, serving
 from tests.interop.jitter import jitter
 from tests.interop.replicas import CONFIGURATION, listening, nginx_program
@@ -47,7 +47,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 async def compared(base_url: str) -> Comparison:
-    wall = SystemWall()
+    wall = RealClock()
     async with HttpWire(base_url) as wire:
         visit = Visit(Client(wire, wall=wall), key=DEMO_TEST_KEY, other_key=OTHER_TEST_KEY)
         return await compare(visit, began_at=wall.now_ms())

@@ -213,7 +213,7 @@ async def _program(answers: Answers, emulator: World) -> None:
     payment = await emulator.create()
     line = f"GET {AT}/payments/{payment['id']}/wait?status=completed"
     waiting = asyncio.create_task(answers.ask(emulator, f"{ANY_CALL}/not_ready", line))
-    emulator.running.engine.announcements.close()
+    emulator.running.engine.change_notifier.close()
     await waiting
 
 

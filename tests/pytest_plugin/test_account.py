@@ -13,7 +13,7 @@ from etb_payments_emulator_pytest import (
     PaymentsEmulatorError,
 )
 
-from emulator.pytest_plugin.telling import told_of
+from emulator.pytest_plugin.failure_report import failure_report
 from tests.pytest_plugin.merchant import create, request, retrieve
 from tests.world import START, order
 
@@ -339,7 +339,7 @@ def test_a_reset_account_is_as_it_was_and_still_hears(payments_account: Payments
 
 def test_a_failed_payment_is_told_with_its_reason(payments_account: PaymentsAccount) -> None:
     payments_account.pay(create(payments_account), phone="0900000002")
-    assert told_of(payments_account).splitlines()[-1].endswith(", insufficient_balance")
+    assert failure_report(payments_account).splitlines()[-1].endswith(", insufficient_balance")
 
 
 def test_what_is_no_argument_is_told_before_anything_is_asked(

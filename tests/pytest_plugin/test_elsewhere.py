@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 from etb_payments_emulator_pytest import PaymentsEmulator as Own
 
-from emulator.pytest_plugin.calls import Control, PaymentsEmulatorError
+from emulator.pytest_plugin.control_client import ControlClient, PaymentsEmulatorError
 from emulator.pytest_plugin.emulator import PaymentsEmulator
 from tests.pytest_plugin.merchant import create
 
@@ -17,7 +17,7 @@ NOT_HERE = "::1"
 @contextmanager
 def elsewhere(own: Own, webhook_host: str | None) -> Iterator[PaymentsEmulator]:
     """The emulator of this run, as one of which nobody knows where it is."""
-    control = Control(base_url=own.base_url)
+    control = ControlClient(base_url=own.base_url)
     emulator = PaymentsEmulator(control, is_foreign=True, webhook_host=webhook_host)
     try:
         yield emulator

@@ -9,15 +9,22 @@ from threading import Thread
 
 import pytest
 
-from emulator.pytest_plugin import child
-from emulator.pytest_plugin.calls import Control, PaymentsEmulatorError
-from emulator.pytest_plugin.serving import Address, Server, Wanted, hold, join_or_start, start
+from emulator.pytest_plugin import server_process as child
+from emulator.pytest_plugin.control_client import ControlClient, PaymentsEmulatorError
+from emulator.pytest_plugin.serving import (
+    Address,
+    Server,
+    ServerOptions,
+    hold,
+    join_or_start,
+    start,
+)
 from tests.cli.processes import HANGS_AFTER_S, free_port, listens
 
 
 @pytest.fixture
-def wanted(tmp_path: Path) -> Wanted:
-    return Wanted(options=(), directory=tmp_path)
+def wanted(tmp_path: Path) -> ServerOptions:
+    return ServerOptions(options=(), directory=tmp_path)
 
 
 def exit_code(server: Server) -> int:
@@ -30,7 +37,7 @@ def api_port(server: Server) -> int:
 
 
 def test_who_comes_later_joins_and_the_last_one_to_let_go_ends_it(
-    wanted: Wanted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    wanted: ServerOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EMULATOR_HOST", "of somebody who has started one by hand")
     files, start_one = tmp_path / "server", partial(start, wanted)
@@ -38,7 +45,7 @@ def test_who_comes_later_joins_and_the_last_one_to_let_go_ends_it(
     assert second.process is None, "only one was started"
     assert second.address == first.address
     first.let_go()
-    Control(base_url=second.address.base_url).call("GET", "/health")
+    ControlClient(base_url=second.address.base_url).call("GET", "/health")
     second.let_go()
     assert exit_code(first) == 0
     first.wait(is_shared=True)
@@ -62,7 +69,7 @@ def test_where_the_server_has_ended_another_one_is_started(
 
 
 def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
-    wanted = Wanted(options=("--scenarios", "nowhere.yaml"), directory=tmp_path)
+    wanted = ServerOptions(options=("--scenarios", "nowhere.yaml"), directory=tmp_path)
     with pytest.raises(PaymentsEmulatorError, match=r"did not start: .*nowhere\.yaml"):
         start(wanted, tmp_path / "server")
 
@@ -90,7 +97,7 @@ def test_whoever_is_welcomed_is_waited_for() -> None:
 
 def test_what_is_no_emulator_is_told_from_one_that_is_not_there() -> None:
     with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
-        control = Control(base_url=f"http://127.0.0.1:{server.server_port}")
+        control = ControlClient(base_url=f"http://127.0.0.1:{server.server_port}")
         answering = Thread(target=server.handle_request)
         answering.start()
         with pytest.raises(PaymentsEmulatorError, match=r"answers 501 .*, as no payments emulator"):

@@ -8,12 +8,12 @@ from pathlib import Path
 from textwrap import dedent
 
 from emulator.app.private import private_emulator
-from emulator.clock import SystemWall
+from emulator.clock import RealClock
+from emulator.replay.case_runner import play
 from emulator.replay.client import Address, Client
-from emulator.replay.playing import play
 from emulator.replay.receiver import receiving
 from emulator.replay.results import Case, PlayedStep, Result
-from emulator.replay.staging import Stage
+from emulator.replay.run_context import RunContext
 from emulator.scenarios.loader import parse_scenario
 from emulator.settings import resolve
 
@@ -38,7 +38,7 @@ def case(script: str, rules: str = "", *, name: str = "mine") -> Case:
 class Plays:
     """Plays scripts, each in an account of its own."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: RunContext) -> None:
         self.stage = stage
         self._count = count(1)
 
@@ -80,12 +80,12 @@ async def playing() -> AsyncIterator[Plays]:
         receiving("127.0.0.1") as receiver,
     ):
         yield Plays(
-            Stage(
+            RunContext(
                 client=Client(Address.of(base_url)),
                 is_private=True,
                 clock=CLOCK,
                 seed=0,
-                wall=SystemWall(),
+                wall=RealClock(),
                 receiver=receiver,
             )
         )

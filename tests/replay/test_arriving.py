@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from emulator.replay.arriving import in_order
 from emulator.replay.receiver import Arrival
+from emulator.replay.webhook_inbox import in_order
 from tests.replay.made import BEGIN, LATER, ORDER, OTHER
 
 

@@ -16,7 +16,7 @@ import pytest
 from click import ClickException
 from click.testing import CliRunner
 
-from emulator.cli.commands import Mistake, cli
+from emulator.cli.commands import CliError, cli
 from tests.cli.processes import (
     COMMAND,
     HEARS_CTRL_C,
@@ -76,7 +76,7 @@ def complaint(*arguments: str) -> str:
     assert isinstance(ended.exception, ClickException), ended.output
     assert ended.exception.exit_code == 2
     assert ended.stdout == ""
-    if isinstance(ended.exception, Mistake):
+    if isinstance(ended.exception, CliError):
         [line] = ended.exception.lines
         return line
     return ended.exception.format_message()

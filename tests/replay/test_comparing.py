@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from emulator.replay.comparing import WIDEST_COLUMN, Mark, Words, is_same, side_by_side, text_of
+from emulator.replay.diff import WIDEST_COLUMN, Mark, Words, is_same, side_by_side, text_of
 
 
 def marked(expected: Any, seen: Any) -> list[tuple[str, str, str]]:

@@ -1,16 +1,16 @@
 """What a run has exercised, counted over all its cases."""
 
 from emulator.domain.transitions import TRANSITIONS
+from emulator.replay.console import Paint, coverage_lines
 from emulator.replay.coverage import (
+    DELIVERY_FAULT_NAMES,
     FAULT_NAMES,
-    ODDITY_NAMES,
     REASON_NAMES,
     TRANSITION_NAMES,
     Coverage,
     coverage_of,
 )
 from emulator.replay.results import Trace
-from emulator.replay.wording import Paint, coverage_lines
 from tests.replay.made import OTHER, event, request
 
 
@@ -24,8 +24,8 @@ def test_there_is_a_place_for_each_transition_and_the_creation() -> None:
 
 
 def test_each_name_is_there_once() -> None:
-    names = [*TRANSITION_NAMES, *REASON_NAMES, *FAULT_NAMES, *ODDITY_NAMES]
-    groups = (TRANSITION_NAMES, REASON_NAMES, FAULT_NAMES, ODDITY_NAMES)
+    names = [*TRANSITION_NAMES, *REASON_NAMES, *FAULT_NAMES, *DELIVERY_FAULT_NAMES]
+    groups = (TRANSITION_NAMES, REASON_NAMES, FAULT_NAMES, DELIVERY_FAULT_NAMES)
     assert all(len(set(group)) == len(group) for group in groups)
     assert coverage_of([]).total == len(names)
 
@@ -97,5 +97,5 @@ def test_the_table_marks_what_was_exercised() -> None:
     assert lines[0].startswith("Coverage: 1 of ")
     assert any("✓ (none) → pending" in line for line in lines)
     assert any("  pending → processing" in line and "✓" not in line for line in lines)
-    assert all(any(name in line for line in lines) for name in ODDITY_NAMES)
+    assert all(any(name in line for line in lines) for name in DELIVERY_FAULT_NAMES)
     assert max(map(len, lines)) <= 80

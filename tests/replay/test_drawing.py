@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import pytest
 
-from emulator.replay.drawing import MAX_PAYMENTS, MAX_SLOTS, Drawing, Shape, draw
-from emulator.replay.happenings import moments_of
+from emulator.replay.event_attribution import moments_of
 from emulator.replay.results import Trace
+from emulator.replay.timeline import MAX_PAYMENTS, MAX_SLOTS, Drawing, Shape, draw
 from tests.replay.made import BEGIN, LATER, event, played, result, step, webhook
 from tests.replay.stages import Plays
 

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree
 
-from emulator.replay.comparing import side_by_side
+from emulator.replay.diff import side_by_side
 from emulator.replay.report import MAX_BODY_CHARACTERS, MAX_SHOWN, pretty, report
 from emulator.replay.results import Mismatch, Result, Trace
 from emulator.settings import data_directory

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from emulator.replay.performing import USUAL_BODY
+from emulator.replay.step_executor import USUAL_BODY
 from tests.replay.stages import Plays
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.replay.telling import name_of, tell
+from emulator.replay.step_text import name_of, step_text
 from tests.replay.made import step
 
 
@@ -27,15 +27,15 @@ from tests.replay.made import step
     ],
 )
 def test_a_step_is_told_as_one_would_write_it(script: str) -> None:
-    assert tell(step(script)) == script
+    assert step_text(step(script)) == script
 
 
 def test_of_a_repeat_its_steps_are_told_on_their_own() -> None:
     repeat = step("repeat: {times: 3, steps: [{retrieve: order}]}")
-    assert tell(repeat) == "repeat: {times: 3}"
+    assert step_text(repeat) == "repeat: {times: 3}"
     assert name_of(repeat) == "repeat"
 
 
 def test_a_long_step_is_told_in_full() -> None:
     text = f"create: {{metadata: {{note: {'a' * 200}}}}}"
-    assert tell(step(text)) == text
+    assert step_text(step(text)) == text

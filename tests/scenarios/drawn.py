@@ -12,15 +12,15 @@ from emulator.domain.faults import ApiRequest, Fault, Point
 from emulator.domain.outcomes import Handset, Outcome, Scripted
 from emulator.domain.outcomes import Step as OutcomeStep
 from emulator.domain.payment import Reason, Status
-from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Oddity, Tamper
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryFault, Tamper
 from emulator.scenarios.steps import (
     AddFault,
     Advance,
     Answer,
     Cancel,
-    Check,
     Create,
     Expect,
+    FieldCheck,
     List,
     Pay,
     Place,
@@ -179,9 +179,9 @@ FAULT_RULES = st.builds(
 _COPIES = st.integers(1, 100)
 _TAMPERS = st.none() | st.sampled_from(Tamper)
 ODDITIES = st.one_of(
-    st.just(Oddity(drop=True)),
-    st.builds(Oddity, copies=_COPIES, tamper=_TAMPERS, delay_ms=_AFTER_MS),
-    st.builds(Oddity, copies=_COPIES, tamper=_TAMPERS, hold=st.just(True)),
+    st.just(DeliveryFault(drop=True)),
+    st.builds(DeliveryFault, copies=_COPIES, tamper=_TAMPERS, delay_ms=_AFTER_MS),
+    st.builds(DeliveryFault, copies=_COPIES, tamper=_TAMPERS, hold=st.just(True)),
 )
 _EVENTS = st.sampled_from(EVENT_TYPES_IN_ORDER)
 WEBHOOK_RULES = st.builds(
@@ -192,7 +192,7 @@ WEBHOOK_RULES = st.builds(
 ) | st.builds(
     WebhookRule,
     when=st.sampled_from([WebhookWhen(), WebhookWhen(event="payment.created")]),
-    then=st.builds(Oddity, copies=_COPIES, tamper=_TAMPERS, before_response=st.just(True)),
+    then=st.builds(DeliveryFault, copies=_COPIES, tamper=_TAMPERS, before_response=st.just(True)),
     times=TIMES,
 )
 
@@ -290,12 +290,12 @@ _OF_AN_ANSWER: dict[str, st.SearchStrategy[Any]] = {
 _OF_A_PAYMENT = {**_OF_ANYTHING, "same_as": _NAMES}
 
 
-def _checks(shapes: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[tuple[Check, ...]]:
+def _checks(shapes: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[tuple[FieldCheck, ...]]:
     keys = st.lists(st.sampled_from(list(shapes)), min_size=1, max_size=3, unique=True)
     return keys.flatmap(
         lambda drawn: st.tuples(
             *(
-                st.builds(Check, place=_NOWHERE, key=st.just(key), expected=shapes[key])
+                st.builds(FieldCheck, place=_NOWHERE, key=st.just(key), expected=shapes[key])
                 for key in drawn
             )
         )

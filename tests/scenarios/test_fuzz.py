@@ -17,7 +17,7 @@ from emulator.domain.banks import BANKS
 from emulator.domain.faults import ApiRequest, Point
 from emulator.domain.outcomes import Handset, Scripted
 from emulator.domain.payment import Reason, Status
-from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Oddity, Tamper
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryFault, Tamper
 from emulator.scenarios.faults import read_fault_rule_text
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.nodes import Loader, read_tree
@@ -407,7 +407,7 @@ def test_every_well_formed_scenario_is_read_as_it_was_written(document: dict[str
         assert webhook.when.event == written["when"].get("event")
         oddity = dict(written["then"])
         delay_ms = int(oddity.pop("delay", "0ms").removesuffix("ms"))
-        assert webhook.then == Oddity(delay_ms=delay_ms, **oddity)
+        assert webhook.then == DeliveryFault(delay_ms=delay_ms, **oddity)
     assert [fault_rule_json(fault) for fault in scenario.faults] == document.get("faults", [])
     assert [step_json(step) for step in scenario.script] == document.get("script", [])
 

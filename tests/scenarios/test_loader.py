@@ -6,7 +6,7 @@ from emulator.domain.accounts import Mode
 from emulator.domain.faults import ApiRequest, Fault, Point
 from emulator.domain.outcomes import Handset, Scripted, Step
 from emulator.domain.payment import Reason, Status
-from emulator.domain.webhooks import Oddity
+from emulator.domain.webhooks import DeliveryFault
 from emulator.scenarios.loader import SECTIONS, parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
 from emulator.scenarios.steps import Advance, Create, Place
@@ -114,7 +114,7 @@ script:
         webhooks=(
             WebhookRule(
                 when=WebhookWhen(mode=Mode.TEST, event="payment.completed"),
-                then=Oddity(copies=2, delay_ms=10_000),
+                then=DeliveryFault(copies=2, delay_ms=10_000),
                 times=1,
             ),
         ),

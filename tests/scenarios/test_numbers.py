@@ -140,8 +140,6 @@ def test_there_is_an_end_to_deciding() -> None:
     """A file may name thousands, and a page is to be quick."""
     numbers = (f"+25195{number:07}" for number in range(MAX_DECIDED_NUMBERS))
     never = [rule(mode=Mode.LIVE, phone=phone) for phone in numbers]
-        rule(mode=Mode.LIVE, phone=f"+25195{number:07}") for number in range(MAX_DECIDED_NUMBERS)
-    ]
     assert phones(named([*never[1:], rule(phone=ONE)])) == [ONE]
     assert phones(named([*never, rule(phone=ONE)])) == []
 

@@ -6,7 +6,7 @@ import pytest
 from emulator.domain.accounts import Mode
 from emulator.domain.outcomes import Handset, Scripted, Step
 from emulator.domain.payment import Status
-from emulator.domain.webhooks import Oddity
+from emulator.domain.webhooks import DeliveryFault
 from emulator.scenarios.rules import (
     ChosenWebhook,
     RuleKey,
@@ -47,8 +47,8 @@ AT_BANK = Subject(
 COMPLETES = Scripted(steps=(Step(status=Status.COMPLETED),))
 FAILS = Scripted(steps=(Step(status=Status.FAILED),))
 
-TWICE = Oddity(copies=2)
-DROPPED = Oddity(drop=True)
+TWICE = DeliveryFault(copies=2)
+DROPPED = DeliveryFault(drop=True)
 
 
 def never_used(_: RuleKey) -> int:

@@ -19,9 +19,9 @@ from emulator.scenarios.steps import (
     Advance,
     Answer,
     Cancel,
-    Check,
     Create,
     Expect,
+    FieldCheck,
     List,
     Pay,
     Place,
@@ -510,8 +510,8 @@ def test_what_is_expected_of_a_payment_stands_with_its_place() -> None:
         place=HERE,
         payment="order",
         checks=(
-            Check(place=Place(line=6, column=30), key="status", expected="failed"),
-            Check(place=Place(line=6, column=46), key="reason", expected="timeout"),
+            FieldCheck(place=Place(line=6, column=30), key="status", expected="failed"),
+            FieldCheck(place=Place(line=6, column=46), key="reason", expected="timeout"),
         ),
     )
 

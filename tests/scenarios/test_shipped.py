@@ -9,7 +9,7 @@ from emulator.domain.accounts import Mode
 from emulator.domain.faults import ApiRequest, Fault, Point
 from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
 from emulator.domain.payment import DEFAULT_METHODS, Reason, Status
-from emulator.domain.webhooks import Oddity, Tamper
+from emulator.domain.webhooks import DeliveryFault, Tamper
 from emulator.scenarios.library import in_force, load_paths
 from emulator.scenarios.rules import Subject, choose_outcome
 from emulator.scenarios.values import FaultRule, FaultWhen, OutcomeRule, Scenario
@@ -22,17 +22,17 @@ CREATE = FaultWhen(request=ApiRequest.CREATE_PAYMENT)
 RETRIEVE = FaultWhen(request=ApiRequest.RETRIEVE_PAYMENT)
 
 # The files that are off at start: each shows one thing that goes wrong, with the events...
-WEBHOOKS: dict[str, dict[str | None, Oddity]] = {
-    "delayed-webhooks": {"payment.completed": Oddity(delay_ms=10_000)},
-    "duplicate-webhooks": {"payment.completed": Oddity(copies=2)},
-    "early-webhooks": {"payment.created": Oddity(before_response=True)},
+WEBHOOKS: dict[str, dict[str | None, DeliveryFault]] = {
+    "delayed-webhooks": {"payment.completed": DeliveryFault(delay_ms=10_000)},
+    "duplicate-webhooks": {"payment.completed": DeliveryFault(copies=2)},
+    "early-webhooks": {"payment.created": DeliveryFault(before_response=True)},
     "forged-webhooks": {
-        "payment.processing": Oddity(tamper=Tamper.BODY),
-        "payment.completed": Oddity(tamper=Tamper.SIGNATURE),
-        "payment.failed": Oddity(tamper=Tamper.TIMESTAMP),
+        "payment.processing": DeliveryFault(tamper=Tamper.BODY),
+        "payment.completed": DeliveryFault(tamper=Tamper.SIGNATURE),
+        "payment.failed": DeliveryFault(tamper=Tamper.TIMESTAMP),
     },
-    "lost-webhooks": {"payment.completed": Oddity(drop=True)},
-    "out-of-order-webhooks": {"payment.processing": Oddity(hold=True)},
+    "lost-webhooks": {"payment.completed": DeliveryFault(drop=True)},
+    "out-of-order-webhooks": {"payment.processing": DeliveryFault(hold=True)},
 }
 # ... or with requests ...
 FAULTS: dict[str, set[FaultRule]] = {

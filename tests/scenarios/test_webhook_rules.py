@@ -4,7 +4,7 @@ import pytest
 
 from emulator.domain.accounts import Mode
 from emulator.domain.payment import EVENT_TYPES, Status
-from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Oddity, Tamper
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryFault, Tamper
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
 from emulator.scenarios.values import WebhookRule, WebhookWhen
@@ -26,7 +26,7 @@ def rules_of(text: str) -> tuple[WebhookRule, ...]:
     return parse_scenario(HEAD + text, "case.yaml").webhooks
 
 
-def oddity_of(then: str) -> Oddity:
+def oddity_of(then: str) -> DeliveryFault:
     (rule,) = rules_of(f"  - when: {{}}\n    then: {then}\n")
     return rule.then
 
@@ -59,15 +59,15 @@ def test_a_rule_says_when_what_and_how_often() -> None:
     ) == (
         WebhookRule(
             when=WebhookWhen(mode=Mode.TEST, event="payment.completed"),
-            then=Oddity(copies=2, delay_ms=10_000),
+            then=DeliveryFault(copies=2, delay_ms=10_000),
             times=1,
         ),
-        WebhookRule(when=WebhookWhen(mode=Mode.LIVE), then=Oddity(drop=True)),
+        WebhookRule(when=WebhookWhen(mode=Mode.LIVE), then=DeliveryFault(drop=True)),
         WebhookRule(
             when=WebhookWhen(event="payment.created"),
-            then=Oddity(before_response=True, copies=3, tamper=Tamper.TIMESTAMP),
+            then=DeliveryFault(before_response=True, copies=3, tamper=Tamper.TIMESTAMP),
         ),
-        WebhookRule(then=Oddity(hold=True, copies=100, tamper=Tamper.SIGNATURE)),
+        WebhookRule(then=DeliveryFault(hold=True, copies=100, tamper=Tamper.SIGNATURE)),
     )
 
 
@@ -80,31 +80,31 @@ def test_a_rule_may_ask_for_any_event(event: str) -> None:
 @pytest.mark.parametrize(
     ("then", "expected"),
     [
-        ("{copies: 1}", Oddity()),  # the usual one delivery: it keeps later rules away
-        ("{copies: 100}", Oddity(copies=100)),
-        ("{delay: 1ms}", Oddity(delay_ms=1)),
-        ("{delay: 1.5h, tamper: body}", Oddity(delay_ms=5_400_000, tamper=Tamper.BODY)),
-        ("{drop: true}", Oddity(drop=True)),
-        ("{hold: true}", Oddity(hold=True)),
-        ("{before_response: true}", Oddity(before_response=True)),
-        ("{tamper: signature}", Oddity(tamper=Tamper.SIGNATURE)),
+        ("{copies: 1}", DeliveryFault()),  # the usual one delivery: it keeps later rules away
+        ("{copies: 100}", DeliveryFault(copies=100)),
+        ("{delay: 1ms}", DeliveryFault(delay_ms=1)),
+        ("{delay: 1.5h, tamper: body}", DeliveryFault(delay_ms=5_400_000, tamper=Tamper.BODY)),
+        ("{drop: true}", DeliveryFault(drop=True)),
+        ("{hold: true}", DeliveryFault(hold=True)),
+        ("{before_response: true}", DeliveryFault(before_response=True)),
+        ("{tamper: signature}", DeliveryFault(tamper=Tamper.SIGNATURE)),
     ],
 )
-def test_each_key_becomes_its_oddity(then: str, expected: Oddity) -> None:
+def test_each_key_becomes_its_oddity(then: str, expected: DeliveryFault) -> None:
     assert oddity_of(then) == expected
 
 
 @pytest.mark.parametrize(
     ("then", "expected"),
     [
-        ("{copies: 2, drop: false}", Oddity(copies=2)),
-        ("{drop: true, hold: false, before_response: false}", Oddity(drop=True)),
-        ("{hold: false, delay: 1s}", Oddity(delay_ms=1_000)),
-        ("{before_response: false, hold: true}", Oddity(hold=True)),
-        ("{before_response: true, hold: false}", Oddity(before_response=True)),
+        ("{copies: 2, drop: false}", DeliveryFault(copies=2)),
+        ("{drop: true, hold: false, before_response: false}", DeliveryFault(drop=True)),
+        ("{hold: false, delay: 1s}", DeliveryFault(delay_ms=1_000)),
+        ("{before_response: false, hold: true}", DeliveryFault(hold=True)),
+        ("{before_response: true, hold: false}", DeliveryFault(before_response=True)),
     ],
 )
-def test_a_key_that_is_false_is_as_good_as_absent(then: str, expected: Oddity) -> None:
+def test_a_key_that_is_false_is_as_good_as_absent(then: str, expected: DeliveryFault) -> None:
     assert oddity_of(then) == expected
 
 

@@ -16,7 +16,7 @@ from emulator.domain.faults import ApiRequest, Fault, Point
 from emulator.domain.outcomes import Handset, Outcome, Scripted
 from emulator.domain.outcomes import Step as OutcomeStep
 from emulator.domain.payment import Reason, Status
-from emulator.domain.webhooks import Oddity, Tamper
+from emulator.domain.webhooks import DeliveryFault, Tamper
 from emulator.scenarios.faults import read_fault_rule_text
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.schema import scenario_schema
@@ -25,9 +25,9 @@ from emulator.scenarios.steps import (
     Advance,
     Answer,
     Cancel,
-    Check,
     Create,
     Expect,
+    FieldCheck,
     List,
     Pay,
     Repeat,
@@ -47,10 +47,10 @@ from emulator.scenarios.values import (
     When,
 )
 from emulator.scenarios.writing import (
+    delivery_fault_json,
     duration_text,
     expiry_rule_json,
     fault_rule_json,
-    oddity_json,
     outcome_json,
     outcome_rule_json,
     step_json,
@@ -148,8 +148,8 @@ def test_a_webhook_rule_is_read_as_it_was_written(rule: WebhookRule, write: Writ
 
 
 @given(ODDITIES, WRITERS)
-def test_an_oddity_is_read_as_it_was_written(oddity: Oddity, write: Writer) -> None:
-    written = {"when": {}, "then": oddity_json(oddity)}
+def test_an_oddity_is_read_as_it_was_written(oddity: DeliveryFault, write: Writer) -> None:
+    written = {"when": {}, "then": delivery_fault_json(oddity)}
     assert read_back("webhooks", [written], write).webhooks == (WebhookRule(then=oddity),)
 
 
@@ -166,11 +166,11 @@ def test_what_goes_without_saying_is_not_written() -> None:
     assert outcome_rule_json(OutcomeRule(then=Handset())) == {"when": {}, "then": "handset"}
     assert expiry_rule_json(ExpiryRule(after_ms=5_000)) == {"when": {}, "after": "5s"}
     assert fault_rule_json(FaultRule(then=Fault(drop=True))) == {"when": {}, "then": {"drop": True}}
-    assert webhook_rule_json(WebhookRule(then=Oddity(hold=True))) == {
+    assert webhook_rule_json(WebhookRule(then=DeliveryFault(hold=True))) == {
         "when": {},
         "then": {"hold": True},
     }
-    assert oddity_json(Oddity()) == {"copies": 1}
+    assert delivery_fault_json(DeliveryFault()) == {"copies": 1}
     assert step_json(Create(place=NOWHERE)) == {"create": {}}
     too_many = FaultRule(then=Fault(status=429, retry_after_s=1))
     assert fault_rule_json(too_many)["then"] == {"status": 429}
@@ -233,7 +233,7 @@ def test_everything_else_is_written_in_the_order_of_the_manual() -> None:
     )
     webhook = WebhookRule(
         when=WebhookWhen(event="payment.failed"),
-        then=Oddity(copies=2, delay_ms=10_000, tamper=Tamper.BODY),
+        then=DeliveryFault(copies=2, delay_ms=10_000, tamper=Tamper.BODY),
     )
     assert as_json(webhook_rule_json(webhook)) == as_json(
         {
@@ -286,7 +286,7 @@ ORDER = {"place": NOWHERE, "payment": "order"}
             {"fault": {"when": {}, "then": {"drop": True}, "times": 1}},
         ),
         (
-            Expect(**ORDER, checks=(Check(place=NOWHERE, key="reason", expected=None),)),
+            Expect(**ORDER, checks=(FieldCheck(place=NOWHERE, key="reason", expected=None),)),
             {"expect": {"payment": "order", "reason": None}},
         ),
         (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.clock import SystemWall
+from emulator.clock import RealClock
 from emulator.files import MAX_FILE_BYTES
 from emulator.settings import Settings, SettingsError, resolve
 from emulator.settings.yaml_nodes import compose
@@ -130,7 +130,7 @@ def test_a_mistake_is_one_line_with_its_place(
 def test_a_limit_is_met_before_the_rest_of_the_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "emulator.yaml"
     path.write_bytes(b"[" * MAX_FILE_BYTES)
-    wall = SystemWall()
+    wall = RealClock()
     began_ms = wall.monotonic_ms()
     with pytest.raises(SettingsError, match="nesting must not go deeper"):
         resolve({"config": str(path)}, {})

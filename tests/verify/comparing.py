@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from emulator.verify.findings import Verdict
 from emulator.verify.running import Comparison, compare
-from emulator.verify.visit import Visit
+from emulator.verify.session import Visit
 from tests.verify.runs import Runs, unchanged
 from tests.verify.wrong import Change
 

@@ -15,9 +15,9 @@ from emulator.verify.client import Client
 from emulator.verify.findings import Finding, Result, Verdict, results
 from emulator.verify.preflight import look_before
 from emulator.verify.running import found_by, without_looking
-from emulator.verify.visit import Visit
+from emulator.verify.session import Visit
 from tests.verify.wrong import Asked, Change, Reply, Serve, WrongServer
-from tests.world import ManualWall, World, world
+from tests.world import ManualClock, World, world
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ async def unchanged(asked: Asked, serve: Serve) -> Reply:
 class ImpatientWall:
     """Real time that passes as soon as somebody waits for it; `waits_ms` is how long they did."""
 
-    def __init__(self, wall: ManualWall) -> None:
+    def __init__(self, wall: ManualClock) -> None:
         self.waits_ms: list[int] = []
         self._wall = wall
 

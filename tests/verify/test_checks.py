@@ -2,7 +2,7 @@
 
 from emulator.domain.clauses import CLAUSES, Basis
 from emulator.verify.checks import CHECKS
-from emulator.verify.hidden import GRANTED, HIDDEN
+from emulator.verify.unchecked import GRANTED, HIDDEN
 from tests.verify.servers import SERVERS
 
 

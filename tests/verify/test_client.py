@@ -13,9 +13,9 @@ from emulator.verify.client import (
     RateLimited,
     Unreachable,
 )
-from emulator.verify.wire import NoAnswer, NoConnection
+from emulator.verify.transport import NoAnswer, NoConnection
 from tests.verify.runs import ImpatientWall
-from tests.world import ManualWall
+from tests.world import ManualClock
 
 ASKED = Request(key="test_key")
 
@@ -42,7 +42,7 @@ class Asking:
 
     def __init__(self, *answers: Answer | Exception) -> None:
         self.service = Service(*answers)
-        self.wall = ImpatientWall(ManualWall())
+        self.wall = ImpatientWall(ManualClock())
         self.told: list[int] = []
         self.client = Client(self.service, wall=self.wall, tell=self.told.append)
 
@@ -127,7 +127,7 @@ async def test_what_is_refused_is_not_asked_again_and_again() -> None:
 async def test_two_who_are_refused_at_once_do_not_wait_the_same_second_twice() -> None:
     """Else a minute in all would be over in less of it."""
     it = Asking(*[answered(429, retry_after="20")] * 2, OK)
-    wall = ManualWall()
+    wall = ManualClock()
     client = Client(it.service, wall=wall, tell=it.told.append)
     both = asyncio.gather(client.ask(ASKED), client.ask(ASKED))
     for _ in range(2):

@@ -11,13 +11,13 @@ import pytest
 from click import ClickException
 from click.testing import CliRunner, Result
 
-from emulator.cli.commands import Mistake, cli
-from emulator.cli.verifying import Progress, Wanted, compared
+from emulator.cli.commands import CliError, cli
+from emulator.cli.verify import Progress, VerifyOptions, compared
 from emulator.domain.clauses import CLAUSES
 from tests.cli.processes import COMMAND, REPOSITORY, Server, environment, run, serving
 from tests.replay.test_command import on_a_terminal
 from tests.verify.runs import ImpatientWall
-from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, ManualWall
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, ManualClock
 
 NOBODY = "http://127.0.0.1:1"
 KEYS = ("--key", TEST_KEY, "--other-key", OTHER_TEST_KEY)
@@ -52,7 +52,7 @@ def complaint(*arguments: str) -> str:
     assert isinstance(ended.exception, ClickException), ended.output
     assert ended.exception.exit_code == 2
     assert ended.stdout == ""
-    if isinstance(ended.exception, Mistake):
+    if isinstance(ended.exception, CliError):
         [line] = ended.exception.lines
         return line
     return ended.exception.format_message()
@@ -168,7 +168,7 @@ def test_who_is_refused_at_once_has_nothing_to_compare(server: Server) -> None:
 
 def test_at_a_terminal_it_is_told_that_it_waits(server: Server) -> None:
     told: list[str] = []
-    wanted = Wanted(
+    wanted = VerifyOptions(
         base_url=url(server),
         key=limited_key(server, nth=5, retry_after_s=12),
         other_key=None,
@@ -176,7 +176,7 @@ def test_at_a_terminal_it_is_told_that_it_waits(server: Server) -> None:
         json=None,
         report=None,
     )
-    it = compared(wanted, wall=ImpatientWall(ManualWall()), progress=Progress(told.append))
+    it = compared(wanted, wall=ImpatientWall(ManualClock()), progress=Progress(told.append))
     assert it.refusal is None
     lines = [text.removeprefix("\r\x1b[K") for text in told]
     place = lines.index("waiting 12 s: the service said 429")
@@ -258,7 +258,7 @@ def test_the_result_is_told_also_where_a_file_cannot_be_written(
     written = tmp_path / "is-gone" / "result.json"
     options = ("--base-url", url(server), "--key", TEST_KEY, "--json", str(written))
     ended = CliRunner().invoke(cli, ["verify", *options], standalone_mode=False)
-    assert isinstance(ended.exception, Mistake)
+    assert isinstance(ended.exception, CliError)
     [line] = ended.exception.lines
     assert line.startswith(f"flag --json: cannot write '{written}': ")
     assert "What drifts" in ended.stdout

@@ -5,7 +5,7 @@ import pytest
 from emulator.domain.clauses import CLAUSES, Basis
 from emulator.verify.checks import CHECKS
 from emulator.verify.findings import Verdict
-from emulator.verify.hidden import HIDDEN
+from emulator.verify.unchecked import HIDDEN
 from tests.verify.runs import Run, Runs, running
 from tests.verify.servers import SERVERS, Server
 

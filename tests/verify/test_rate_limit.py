@@ -5,9 +5,9 @@ import pytest
 from emulator.domain.clock_spec import parse_clock
 from emulator.domain.rate_limit import RateLimit
 from emulator.verify.findings import Verdict
-from emulator.verify.hidden import HIDDEN
 from emulator.verify.running import compare
-from emulator.verify.visit import Visit
+from emulator.verify.session import Visit
+from emulator.verify.unchecked import HIDDEN
 from tests.verify.comparing import comparison, verdicts
 from tests.verify.runs import running
 from tests.verify.wrong import Asked, Change, Reply, Serve, refusal

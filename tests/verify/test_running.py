@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from emulator.app.private import private_emulator
-from emulator.clock import SystemWall
+from emulator.clock import RealClock
 from emulator.domain.accounts import DEMO_TEST_KEY, OTHER_TEST_KEY, mask_key
 from emulator.domain.clauses import Basis
 from emulator.domain.instants import parse_instant
@@ -15,11 +15,11 @@ from emulator.verify.answers import cleaned
 from emulator.verify.checks import CHECKS
 from emulator.verify.client import Client, Unreachable
 from emulator.verify.findings import Verdict
-from emulator.verify.hidden import HIDDEN
 from emulator.verify.preflight import NotTheService
 from emulator.verify.running import compare
-from emulator.verify.visit import Visit, as_basic
-from emulator.verify.wire import HttpWire, NoAnswer, NoConnection
+from emulator.verify.session import Visit, as_basic
+from emulator.verify.transport import HttpWire, NoAnswer, NoConnection
+from emulator.verify.unchecked import HIDDEN
 from tests.verify.comparing import comparison, verdicts
 from tests.verify.runs import Runs, running, unchanged
 from tests.verify.servers.creating import that_refuses_what_it_does_not_know
@@ -30,7 +30,7 @@ MAX_PAYMENTS = 15
 
 
 async def test_over_real_sockets_everything_holds_that_can_be_seen() -> None:
-    wall = SystemWall()
+    wall = RealClock()
     settings = Settings(port=0, checkout_port=0)
     async with private_emulator(settings) as base_url, HttpWire(base_url) as wire:
         visit = Visit(Client(wire, wall=wall), key=DEMO_TEST_KEY, other_key=OTHER_TEST_KEY)

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from emulator.verify.answers import Request
-from emulator.verify.wire import MAX_RESPONSE_BYTES, HttpWire, NoAnswer, NoConnection
+from emulator.verify.transport import MAX_RESPONSE_BYTES, HttpWire, NoAnswer, NoConnection
 from tests.cli.processes import free_port
 from tests.webhooks.receiver import SELF_SIGNED, Reply, receiving, self_signed
 

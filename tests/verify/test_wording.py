@@ -6,7 +6,7 @@ import re
 import pytest
 
 from emulator.domain.clauses import CLAUSES, SECTIONS
-from emulator.verify.wording import Paint, comparison_lines, incompleteness, summary_line
+from emulator.verify.console import Paint, comparison_lines, incompleteness, summary_line
 from emulator.verify.writing import comparison_json
 from tests.verify.made import ACCEPTED, DRIFTS, LEFT_OUT, REFUSAL, UNSEEN, comparison
 

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 import httpx
 import pytest
 
-from emulator.domain.webhooks import Request, Response, Result
+from emulator.domain.webhooks import AttemptResult, WebhookRequest, WebhookResponse
 from emulator.settings.parsing import parse_url
 from emulator.webhooks.causes import (
     Diagnosis,
@@ -33,7 +33,7 @@ from tests.webhooks.receiver import (
     receiving,
     self_signed,
 )
-from tests.world import ManualWall
+from tests.world import ManualClock
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]
 
@@ -46,16 +46,16 @@ def closed_port() -> int:
 
 @asynccontextmanager
 async def sending(*, is_in_container: bool = False) -> AsyncIterator[Sender]:
-    sender = Sender(ManualWall(), is_in_container=is_in_container)
+    sender = Sender(ManualClock(), is_in_container=is_in_container)
     try:
         yield sender
     finally:
         await sender.close()
 
 
-async def tried(url: str, *, is_in_container: bool = False) -> Result:
+async def tried(url: str, *, is_in_container: bool = False) -> AttemptResult:
     async with sending(is_in_container=is_in_container) as sender:
-        return await sender.send(Request(url=url, headers=(), body=b"{}"))
+        return await sender.send(WebhookRequest(url=url, headers=(), body=b"{}"))
 
 
 async def failed(url: str, *, is_in_container: bool = False) -> Diagnosis:
@@ -318,7 +318,7 @@ async def test_an_answer_that_is_not_http_is_none(raw: bytes) -> None:
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_names_where_it_leads(status: int, location: str | None, named: str) -> None:
     headers = () if location is None else (("Location", location),)
-    response = Response(status=status, headers=headers)
+    response = WebhookResponse(status=status, headers=headers)
     said = diagnose_response(response, "http://127.0.0.1:3000/hook")
     assert said is not None
     assert well_said(said).error == "redirect not followed"
@@ -337,24 +337,24 @@ async def test_a_redirect_is_kept_as_the_response_that_it_is() -> None:
 
 @pytest.mark.parametrize("status", [200, 204, 300, 304, 402, 429, 503])
 def test_what_is_no_redirect_speaks_for_itself(status: int) -> None:
-    response = Response(status=status, headers=(("location", "/there"),))
+    response = WebhookResponse(status=status, headers=(("location", "/there"),))
     assert diagnose_response(response, "http://shop/") is None
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 410, 415, 422, 500])
 def test_a_refusal_is_no_error_but_has_a_likely_cause(status: int) -> None:
-    said = diagnose_response(Response(status=status), "http://shop/")
+    said = diagnose_response(WebhookResponse(status=status), "http://shop/")
     assert said is not None
     assert said.error is None
     assert said.cause[0].isupper()
     assert said.cause.endswith((".", "?"))
 
 
-async def timed_out(url: str, started: Awaitable[object]) -> Result:
+async def timed_out(url: str, started: Awaitable[object]) -> AttemptResult:
     """What comes of an attempt when its time is over once that has happened."""
-    wall = ManualWall()
+    wall = ManualClock()
     sender = Sender(wall, is_in_container=False)
-    task = asyncio.create_task(sender.send(Request(url=url, headers=(), body=b"{}")))
+    task = asyncio.create_task(sender.send(WebhookRequest(url=url, headers=(), body=b"{}")))
     await started
     wall.move(TIMEOUT_S * 1_000)
     result = await task

@@ -8,8 +8,8 @@ import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from emulator import __version__
-from emulator.clock import SystemWall
-from emulator.domain.webhooks import Request, Tamper
+from emulator.clock import RealClock
+from emulator.domain.webhooks import Tamper, WebhookRequest
 from emulator.webhooks.messages import TAMPERED_AGE_S, Message, request
 
 URL = "https://shop.example/hook"
@@ -28,14 +28,14 @@ OTHER_BODY = BODY.replace(b"15000", b"15")
 
 def now_s() -> int:
     """The real time, which the library compares with."""
-    return SystemWall().now_ms() // 1000
+    return RealClock().now_ms() // 1000
 
 
 def message(body: bytes = BODY) -> Message:
     return Message(event_id="evt_1", timestamp_s=now_s(), body=body)
 
 
-def verified(sent: Request, secret: str = SECRET) -> Any:
+def verified(sent: WebhookRequest, secret: str = SECRET) -> Any:
     return Webhook(secret).verify(sent.body, dict(sent.headers))
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.domain.webhooks import Profile, Response, Result
+from emulator.domain.webhooks import AttemptResult, Profile, WebhookResponse
 from emulator.webhooks.retries import MAX_RETRY_AFTER_MS, delay_ms_after, is_gone
 
 # Wed, 21 Oct 2026 07:28:00 GMT, and a quarter of a second.
@@ -13,15 +13,19 @@ S = 1_000
 MIN = 60_000
 H = 3_600_000
 
-UNREACHABLE = Result(response=None, error="connection refused")
+UNREACHABLE = AttemptResult(response=None, error="connection refused")
 
 
-def answered(status: int, retry_after: str | None = None, name: str = "retry-after") -> Result:
+def answered(
+    status: int, retry_after: str | None = None, name: str = "retry-after"
+) -> AttemptResult:
     headers = () if retry_after is None else (("date", "x"), (name, retry_after))
-    return Result(response=Response(status=status, headers=headers))
+    return AttemptResult(response=WebhookResponse(status=status, headers=headers))
 
 
-def delay_ms(result: Result, attempts: int = 1, profile: Profile = Profile.DEFAULT) -> int | None:
+def delay_ms(
+    result: AttemptResult, attempts: int = 1, profile: Profile = Profile.DEFAULT
+) -> int | None:
     return delay_ms_after(profile, attempts, result, wall_now_ms=NOW_MS)
 
 
@@ -117,5 +121,5 @@ def test_whatever_an_endpoint_asks_for_there_is_a_delay(asked: str) -> None:
     ("result", "gone"),
     [(answered(410), True), (answered(404), False), (answered(200), False), (UNREACHABLE, False)],
 )
-def test_only_410_means_gone(result: Result, gone: bool) -> None:
+def test_only_410_means_gone(result: AttemptResult, gone: bool) -> None:
     assert is_gone(result) is gone

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 from standardwebhooks import Webhook
 
-from emulator.clock import SystemWall
-from emulator.domain.webhooks import Request, Response
+from emulator.clock import RealClock
+from emulator.domain.webhooks import WebhookRequest, WebhookResponse
 from emulator.webhooks.messages import Message, request
 from emulator.webhooks.sending import (
     MAX_BYTES_READ,
@@ -28,7 +28,7 @@ from tests.webhooks.receiver import (
     receiving,
     replies,
 )
-from tests.world import ManualWall
+from tests.world import ManualClock
 
 SECRET = "whsec_" + base64.b64encode(bytes(range(24))).decode()
 BODY = '{"type":"payment.completed","data":{"metadata":{"ደንበኛ":"አበበ"}}}'.encode()
@@ -36,19 +36,19 @@ TIMEOUT_MS = TIMEOUT_S * 1_000
 
 
 @pytest.fixture
-def wall() -> ManualWall:
-    return ManualWall()
+def wall() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-async def sender(wall: ManualWall) -> AsyncIterator[Sender]:
+async def sender(wall: ManualClock) -> AsyncIterator[Sender]:
     sender = Sender(wall, is_in_container=False)
     yield sender
     await sender.close()
 
 
-def webhook(url: str, body: bytes = BODY) -> Request:
-    message = Message(event_id="evt_1", timestamp_s=SystemWall().now_ms() // 1000, body=body)
+def webhook(url: str, body: bytes = BODY) -> WebhookRequest:
+    message = Message(event_id="evt_1", timestamp_s=RealClock().now_ms() // 1000, body=body)
     return request(message, url=url, secrets=[SECRET])
 
 
@@ -115,7 +115,7 @@ async def test_a_response_is_kept(sender: Sender) -> None:
     reply = Reply(status=422, headers=headers, body=text.encode())
     async with receiving(lambda _: reply) as receiver:
         result = await sender.send(webhook(receiver.url))
-    assert result.response == Response(
+    assert result.response == WebhookResponse(
         status=422,
         headers=(("x-reason", text), ("content-length", "22"), ("connection", "close")),
         body=text,
@@ -145,7 +145,7 @@ async def test_what_comes_before_the_response_is_not_the_response(sender: Sender
     raw = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"
     async with receiving(lambda _: Verbatim(parts=parts(raw))) as receiver:
         result = await sender.send(webhook(receiver.url))
-    assert result.response == Response(status=200)
+    assert result.response == WebhookResponse(status=200)
 
 
 async def test_bytes_that_are_no_text_are_replaced(sender: Sender) -> None:
@@ -264,7 +264,7 @@ async def test_a_hundred_webhooks_are_under_way_at_once(sender: Sender) -> None:
 
 
 async def test_an_attempt_has_fifteen_seconds_and_not_one_more(
-    sender: Sender, wall: ManualWall
+    sender: Sender, wall: ManualClock
 ) -> None:
     may_answer = asyncio.Event()
 
@@ -293,7 +293,7 @@ async def test_an_attempt_has_fifteen_seconds_and_not_one_more(
 
 @pytest.mark.parametrize("status", [200, 500])
 async def test_the_status_counts_though_the_body_never_ends(
-    sender: Sender, wall: ManualWall, status: int
+    sender: Sender, wall: ManualClock, status: int
 ) -> None:
     has_begun = asyncio.Event()
 
@@ -352,7 +352,7 @@ async def test_who_sends_may_be_cancelled_and_the_connection_goes(sender: Sender
 
 
 async def test_the_connection_closes_when_the_tls_handshake_times_out(
-    sender: Sender, wall: ManualWall
+    sender: Sender, wall: ManualClock
 ) -> None:
     is_greeted, has_ended = asyncio.Event(), asyncio.Event()
 
@@ -393,13 +393,13 @@ async def test_cancelling_the_first_sender_leaves_the_others_their_start(sender:
     assert isinstance(results[0], asyncio.CancelledError)
 
 
-async def test_a_sender_that_has_sent_nothing_is_closed_as_well(wall: ManualWall) -> None:
+async def test_a_sender_that_has_sent_nothing_is_closed_as_well(wall: ManualClock) -> None:
     sender = Sender(wall, is_in_container=False)
     await sender.close()
     await sender.close()
 
 
-async def test_nothing_is_left_of_a_sender_that_is_closed(wall: ManualWall) -> None:
+async def test_nothing_is_left_of_a_sender_that_is_closed(wall: ManualClock) -> None:
     sender = Sender(wall, is_in_container=False)
     async with receiving() as receiver:
         assert (await sender.send(webhook(receiver.url))).has_succeeded

@@ -9,7 +9,7 @@ from emulator.api.document.schemas import Json, ref
 from emulator.api.errors import ANSWERS, INTERNAL_ERROR_BODY, code_of
 from emulator.domain import errors
 from emulator.domain.errors import InvalidField, Refusal
-from emulator.engine.payments import MAX_WAIT_FOR_KEY_MS
+from emulator.engine.payments.payments import MAX_WAIT_FOR_KEY_MS
 
 HEADERS: Json = {
     "RequestId": {

@@ -13,7 +13,7 @@ from emulator.domain.payment import (
     MIN_AMOUNT_MINOR,
     Status,
 )
-from emulator.engine.payments import KEY_RETENTION_MS
+from emulator.engine.payments.payments import KEY_RETENTION_MS
 
 Json = dict[str, Any]
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 
-from emulator.clock import Wall
+from emulator.clock import SystemClock
 from emulator.replay.client import Address, Answer, Client, Unreachable
 from emulator.webhooks.addresses import ip_addresses
 from emulator.webhooks.causes import Stage, Tried, diagnose_failure
@@ -57,7 +57,7 @@ class Patience:
     since it loads what it needs when it is first asked for it, and so may a handler.
     """
 
-    wall: Wall
+    wall: SystemClock
     try_s: float = 2.0
     answer_s: float = 5.0
 

@@ -19,7 +19,7 @@ Tell = Callable[[Section], object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class DoctorOptions:
     """What is to be examined, and where from; without a key it is the first account."""
 
     address: Address
@@ -50,7 +50,7 @@ class NoEmulator(Exception):
         )
 
 
-async def examine(wanted: Wanted, patience: Patience, tell: Tell) -> Report:
+async def examine(wanted: DoctorOptions, patience: Patience, tell: Tell) -> Report:
     """Examine; `tell` is called with each view as soon as it is known. Raises NoEmulator."""
     search = await look_for(wanted.address, wanted.surroundings, patience)
     found = search.emulator
@@ -69,7 +69,7 @@ async def examine(wanted: Wanted, patience: Patience, tell: Tell) -> Report:
 
 
 async def _as_guest(
-    wanted: Wanted, emulator: Emulator | None, reached: Sequence[Interface], tell: Tell
+    wanted: DoctorOptions, emulator: Emulator | None, reached: Sequence[Interface], tell: Tell
 ) -> Sequence[Section]:
     """The views for which an account is needed that is nobody's."""
     if emulator is None:

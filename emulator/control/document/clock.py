@@ -17,7 +17,7 @@ from emulator.control.document.shapes import (
 )
 from emulator.domain.instants import LAST_INSTANT
 from emulator.domain.timers import ATTEMPT, TimerKind
-from emulator.engine.timekeeper import MAX_ADVANCE_MS, MAX_EFFECTS
+from emulator.engine.accounts.clock_service import MAX_ADVANCE_MS, MAX_EFFECTS
 
 # What the engine calls an attempt among the effects, as the type of an event that it is none of.
 _ATTEMPT_EFFECT = "webhook.attempt"

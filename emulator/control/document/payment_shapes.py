@@ -16,7 +16,7 @@ from emulator.control.document.shapes import (
 from emulator.domain.banks import BANKS
 from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Reason, Status
 from emulator.domain.timers import ATTEMPT, TimerKind
-from emulator.engine.customer import Answer
+from emulator.engine.payments.customer import PhoneAnswer
 from emulator.scenarios.schema_parts import METHOD, PHONE
 
 _METHOD = said(METHOD, "A payment method that the payment offers.")
@@ -27,7 +27,7 @@ SCHEMAS = {
     "Reason": said(words(Reason), "The reason of a failure."),
     "Bank": said(words(BANKS), "A fictional bank."),
     "ChangeKind": said(words(TimerKind), "The cause of a scheduled change."),
-    "CustomerAnswer": said(words(Answer), "The answer of the customer."),
+    "CustomerAnswer": said(words(PhoneAnswer), "The answer of the customer."),
     "PayPayment": {
         **body_of(
             "A method, with its phone or bank.",

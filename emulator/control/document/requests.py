@@ -14,7 +14,7 @@ from emulator.control.document.shapes import (
 )
 from emulator.control.requests import NOTHING, STATUS_PATTERN
 from emulator.domain.faults import MAX_FAULT_STATUS
-from emulator.engine.journal import MAX_ENTRIES, MAX_JOURNAL_BYTES, MAX_STORED_BODY_BYTES
+from emulator.engine.state.journal import MAX_ENTRIES, MAX_JOURNAL_BYTES, MAX_STORED_BODY_BYTES
 
 _KEPT = f"up to {MAX_STORED_BODY_BYTES // 1024} KiB of it"
 _FILTERS = ("RequestMethod", "RequestPath", "RequestStatus")

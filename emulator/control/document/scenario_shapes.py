@@ -15,7 +15,7 @@ from emulator.control.document.shapes import (
     said,
     words,
 )
-from emulator.engine.rules import Origin
+from emulator.engine.state.rules import Origin
 from emulator.scenarios.schema import scenario_schema
 from emulator.scenarios.schema_faults import fault_rule
 from emulator.scenarios.schema_script import STEP

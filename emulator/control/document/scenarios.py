@@ -3,7 +3,7 @@
 from emulator.control.document.operations import JSON, Answer, Body, Link, Operation, Subject
 from emulator.control.document.shapes import path_parameter
 from emulator.control.recording import MEDIA_TYPE as YAML
-from emulator.engine.scenarios import MAX_FAULTS, MAX_SCENARIOS
+from emulator.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
 from emulator.scenarios.vocabulary import NAME_PATTERN
 
 _SCENARIO = "/_emulator/scenarios/{name}"

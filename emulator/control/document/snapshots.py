@@ -12,7 +12,7 @@ from emulator.control.document.shapes import (
 )
 from emulator.control.recording import MEDIA_TYPE
 from emulator.control.snapshots import NAME_PATTERN
-from emulator.engine.snapshots import MAX_SNAPSHOTS, MAX_SNAPSHOTS_IN_MEMORY
+from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS, MAX_SNAPSHOTS_IN_MEMORY
 
 _SNAPSHOT = "/_emulator/snapshots/{name}"
 _NAME = {"type": "string", "pattern": f"^{NAME_PATTERN.pattern}$"}

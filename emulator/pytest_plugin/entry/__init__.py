@@ -18,7 +18,7 @@ import pytest
 
 if TYPE_CHECKING:
     from emulator.pytest_plugin.account import Endpoint, PaymentsAccount
-    from emulator.pytest_plugin.calls import PaymentsEmulatorError
+    from emulator.pytest_plugin.control_client import PaymentsEmulatorError
     from emulator.pytest_plugin.emulator import PaymentsEmulator
     from emulator.pytest_plugin.receiver import Webhook
 
@@ -36,7 +36,7 @@ _MODULES = {
     "Endpoint": "account",
     "PaymentsAccount": "account",
     "PaymentsEmulator": "emulator",
-    "PaymentsEmulatorError": "calls",
+    "PaymentsEmulatorError": "control_client",
     "Webhook": "receiver",
 }
 _ACCOUNT = pytest.StashKey["PaymentsAccount"]()
@@ -98,7 +98,7 @@ def pytest_runtest_makereport(
     """Beside a test that failed, show what its account was asked and what it told."""
     report = yield
     if report.failed and report.when == "call" and _ACCOUNT in item.stash:
-        told = _module("telling").told_of(item.stash[_ACCOUNT])
+        told = _module("failure_report").failure_report(item.stash[_ACCOUNT])
         report.sections.append(("payments emulator", told))
     return report
 

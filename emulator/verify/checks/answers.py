@@ -7,7 +7,7 @@ from http import HTTPStatus
 from emulator.verify.answers import Answer, shown, shown_member
 from emulator.verify.client import SHORTEST_WAIT_S, retry_after_s
 from emulator.verify.findings import Check, Findings, judged, judged_assumed, unseen
-from emulator.verify.visit import Visit
+from emulator.verify.session import Visit
 
 STATUSES = {200, 201, 400, 401, 404, 409, 429, 500}
 _OF_A_GATEWAY = {502, 503, 504}

@@ -3,7 +3,7 @@
 from emulator.verify.answers import Request, cleaned
 from emulator.verify.checks.refusals import CODES, refused
 from emulator.verify.findings import Check, Findings, judged_assumed
-from emulator.verify.visit import Visit, as_basic
+from emulator.verify.session import Visit, as_basic
 
 _ONE = {"limit": "1"}
 

@@ -4,7 +4,7 @@ import json
 
 from emulator.verify.checks.refusals import CODES, refused
 from emulator.verify.findings import Check, Findings, judged
-from emulator.verify.visit import Visit
+from emulator.verify.session import Visit
 
 
 async def _another_type(visit: Visit) -> Findings:

@@ -8,7 +8,7 @@ from emulator.verify.answers import shown_member
 from emulator.verify.checks.timestamps import instant, moved
 from emulator.verify.checks.window import MARGIN_MS, MAX_LIMIT, own_lists
 from emulator.verify.findings import Check, Finding, Findings, judged
-from emulator.verify.visit import Created, Visit
+from emulator.verify.session import Created, Visit
 
 Payment = Mapping[str, Any]
 

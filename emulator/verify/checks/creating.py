@@ -8,7 +8,7 @@ from typing import Any
 from emulator.verify.answers import Answer, shown_member
 from emulator.verify.checks.timestamps import seconds_between
 from emulator.verify.findings import Check, Findings, judged, judged_assumed, unseen
-from emulator.verify.visit import (
+from emulator.verify.session import (
     EXPIRES_IN_S,
     LARGER_AMOUNT,
     LONGER_EXPIRES_IN_S,

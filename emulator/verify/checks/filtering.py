@@ -18,7 +18,7 @@ from emulator.verify.checks.window import (
 )
 from emulator.verify.client import CannotSee
 from emulator.verify.findings import Check, Findings, judged, judged_assumed
-from emulator.verify.visit import Visit
+from emulator.verify.session import Visit
 
 
 async def _by_their_status(visit: Visit) -> Findings:

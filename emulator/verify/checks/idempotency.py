@@ -6,7 +6,7 @@ from emulator.verify.answers import shown_member
 from emulator.verify.checks.refusals import CODES, refused
 from emulator.verify.client import CannotSee
 from emulator.verify.findings import Check, Findings, judged, judged_assumed
-from emulator.verify.visit import MIN_AMOUNT, Created, Visit
+from emulator.verify.session import MIN_AMOUNT, Created, Visit
 
 _KEY = "idempotency_key"
 

@@ -20,7 +20,7 @@ from emulator.verify.checks.window import (
 )
 from emulator.verify.client import CannotSee
 from emulator.verify.findings import Check, Findings, judged, judged_assumed, unseen
-from emulator.verify.visit import METHODS, Visit
+from emulator.verify.session import METHODS, Visit
 
 DEFAULT_LIMIT = 10
 MAX_UNKNOWN_IDS = 5

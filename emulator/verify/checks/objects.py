@@ -11,7 +11,7 @@ from emulator.verify.checks.timestamps import instant, is_written_as_ours
 from emulator.verify.checks.window import own_lists
 from emulator.verify.client import CannotSee
 from emulator.verify.findings import Check, Findings, Verdict, judged, judged_assumed
-from emulator.verify.visit import MAX_PAIRS, PAYMENTS, Visit
+from emulator.verify.session import MAX_PAIRS, PAYMENTS, Visit
 
 STATUSES = {"pending", "processing", "completed", "failed", "expired", "refunded"}
 FIELDS = (

@@ -6,7 +6,7 @@ from typing import Any
 
 from emulator.verify.checks.refusals import CODES, FIELD, named, refused
 from emulator.verify.findings import Check, Findings, judged
-from emulator.verify.visit import MAX_PAIRS, Visit
+from emulator.verify.session import MAX_PAIRS, Visit
 
 # The one code that the contract shows.
 _INVALID_AMOUNT = "invalid_amount"

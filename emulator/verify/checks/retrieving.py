@@ -2,7 +2,7 @@
 
 from emulator.verify.checks.refusals import CODES, refused
 from emulator.verify.findings import Check, Findings, judged, judged_assumed
-from emulator.verify.visit import Visit
+from emulator.verify.session import Visit
 
 _NOT_FOUND = "payment_not_found"
 

@@ -5,7 +5,7 @@ import json
 from emulator.verify.answers import Request
 from emulator.verify.checks.refusals import CODES, refused
 from emulator.verify.findings import Check, Findings, judged_assumed
-from emulator.verify.visit import Visit
+from emulator.verify.session import Visit
 
 _NO_ROUTE = "route_not_found"
 

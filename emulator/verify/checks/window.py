@@ -8,7 +8,7 @@ from emulator.domain.instants import Instant
 from emulator.verify.answers import Answer
 from emulator.verify.checks.timestamps import instant, moved
 from emulator.verify.client import CannotSee
-from emulator.verify.visit import PAYMENTS, Visit
+from emulator.verify.session import PAYMENTS, Visit
 
 PAGE = 5
 MAX_PAGES = 20

@@ -18,8 +18,8 @@ from emulator.domain import errors
 from emulator.domain.errors import InvalidField, Refusal
 from emulator.domain.payment import DEFAULT_METHODS
 from emulator.domain.webhooks import MAX_ENDPOINTS
-from emulator.engine.scenarios import MAX_FAULTS, MAX_SCENARIOS
-from emulator.engine.snapshots import MAX_SNAPSHOTS
+from emulator.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
+from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS
 from tests.docs.markdown import table
 from tests.world import order
 

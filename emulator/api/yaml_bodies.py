@@ -1,0 +1,73 @@
+"""Bodies that are read as YAML, of which JSON is nearly a part: where it is not, it is made one."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from emulator.api.bodies import (
+    Receive,
+    check_charset,
+    check_content_type,
+    decode_object,
+    read_body,
+)
+from emulator.domain.errors import InvalidRequestBody, UnsupportedContentType
+from emulator.domain.received import received
+
+YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
+_JSON_TYPE = "application/json"
+
+# Signs that JSON has as they are in its strings, and YAML takes for breaks, or not at all; and
+# the one that stands between them, where YAML would have a blank.
+_STRANGE = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF, 0xFFFE)}
+_STRANGE |= {0xFFFF: "\\uffff", 0x09: " "}
+_ESCAPE = re.compile(
+    r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|\\.", re.IGNORECASE | re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class YamlBody:
+    """A text of YAML. Of one that came as JSON also its members, and those given twice."""
+
+    text: str
+    members: Mapping[str, Any] = field(default_factory=dict)
+    repeated: list[str] = field(default_factory=list)
+
+
+async def read_source(
+    headers: Mapping[bytes, bytes], receive: Receive, *, takes_yaml: bool
+) -> YamlBody:
+    """A text in JSON, an object, or in YAML where that is taken and said to be.
+
+    Raises ClientGone and InvalidRequest in one of its kinds.
+    """
+    raw = await read_body(headers, receive)
+    declared = headers.get(b"content-type", b"").decode("latin-1").lower()
+    media_type, *parameters = declared.split(";")
+    if takes_yaml and media_type.strip() in YAML_TYPES:
+        check_charset(parameters)
+        try:
+            return YamlBody(text=raw.decode())
+        except UnicodeDecodeError:
+            raise InvalidRequestBody("The request body is not UTF-8.") from None
+    if takes_yaml and media_type.strip() != _JSON_TYPE:
+        raise UnsupportedContentType(
+            f"The Content-Type must be application/yaml or {_JSON_TYPE} (got {received(declared)})."
+        )
+    check_content_type(headers.get(b"content-type"))
+    members, repeated = decode_object(raw)
+    return YamlBody(text=_as_yaml(raw.decode()), members=members, repeated=repeated)
+
+
+def _as_yaml(text: str) -> str:
+    """JSON as YAML reads it; each mistake is still in its line."""
+    return _ESCAPE.sub(_paired, text).translate(_STRANGE)
+
+
+def _paired(escape: re.Match[str]) -> str:
+    """One sign for two escapes that are the halves of a pair: YAML knows no pairs."""
+    if escape[1] is None:
+        return escape[0]
+    return bytes.fromhex(escape[1] + escape[2]).decode("utf-16-be")

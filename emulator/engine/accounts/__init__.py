@@ -1,0 +1,1 @@
+"""The accounts and their clocks, scenarios and snapshots."""

@@ -1,0 +1,194 @@
+"""What an account may say of its scenarios and faults, a transaction each."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from emulator import ids
+from emulator.domain.errors import (
+    ScenarioIsPermanent,
+    TooManyFaults,
+    TooManyScenarios,
+    UnknownFault,
+    UnknownPayment,
+    UnknownScenario,
+)
+from emulator.domain.payment import Payment
+from emulator.engine.payments.faults import FAULTS
+from emulator.engine.state.account import Account, Owner
+from emulator.engine.state.rules import Listed, Origin, PostedFault
+from emulator.storage import payments, rule_uses, scenarios
+from emulator.storage.batch import Transaction
+from emulator.storage.database import Database
+
+if TYPE_CHECKING:
+    from emulator.scenarios.values import FaultRule, Scenario
+
+MAX_SCENARIOS = 200
+MAX_FAULTS = 200
+
+
+class Scenarios:
+    """Puts, switches and removes scenarios and faults of one account; no other notices."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def put(self, account: Account, scenario: "Scenario", source: str) -> tuple[bool, Listed]:
+        """Give an account a scenario of its own, the strongest from now on.
+
+        It is on unless its file says otherwise, and its rules count from nothing. Returns whether
+        the account had none of this name of its own. Raises TooManyScenarios, InvalidApiKey.
+        """
+        work = partial(self._put, account=account, scenario=scenario, source=source)
+        return await self._database.write(work)
+
+    def _put(
+        self, tx: Transaction, *, account: Account, scenario: "Scenario", source: str
+    ) -> tuple[bool, Listed]:
+        account.check_open()
+        overrides, name = account.rules.overrides, scenario.name
+        others = tuple(other for other in overrides.scenarios if other.name != name)
+        if len(others) >= MAX_SCENARIOS:
+            raise TooManyScenarios(MAX_SCENARIOS)
+        scenarios.put(tx, account.number, name, source)
+        self._forget(tx, account, name)
+        switches = {other: is_on for other, is_on in overrides.switches.items() if other != name}
+        override(tx, account, scenarios=(scenario, *others), switches=switches)
+        return len(others) == len(overrides.scenarios), _listed(account, name)
+
+    async def remove(self, account: Account, name: str) -> None:
+        """Take away a scenario that was put; one of the same name from a file is back then.
+
+        Raises UnknownScenario, ScenarioIsPermanent for one that only a file has, InvalidApiKey.
+        """
+        await self._database.write(partial(self._remove, account=account, name=name))
+
+    def _remove(self, tx: Transaction, *, account: Account, name: str) -> None:
+        account.check_open()
+        if _listed(account, name).origin is not Origin.CONTROL:
+            raise ScenarioIsPermanent(name)
+        overrides = account.rules.overrides
+        scenarios.delete(tx, account.number, name)
+        self._forget(tx, account, name)
+        switches = {other: is_on for other, is_on in overrides.switches.items() if other != name}
+        left = tuple(other for other in overrides.scenarios if other.name != name)
+        override(tx, account, scenarios=left, switches=switches)
+
+    @staticmethod
+    def _forget(tx: Transaction, account: Account, source: str) -> None:
+        scenarios.forget_counts(tx, account.number, _owners(account), source)
+        scenarios.switch(tx, account.number, source, is_enabled=None)
+
+    async def switch(self, account: Account, name: str, *, is_enabled: bool) -> Listed:
+        """Switch a scenario on or off. One that is switched on begins to count anew.
+
+        Raises UnknownScenario, InvalidApiKey.
+        """
+        work = partial(self._switch, account=account, name=name, is_enabled=is_enabled)
+        return await self._database.write(work)
+
+    def _switch(self, tx: Transaction, *, account: Account, name: str, is_enabled: bool) -> Listed:
+        account.check_open()
+        listed = _listed(account, name)
+        if listed.is_enabled is is_enabled:
+            return listed
+        self._forget(tx, account, name)
+        scenarios.switch(tx, account.number, name, is_enabled=is_enabled)
+        override(tx, account, switches={**account.rules.overrides.switches, name: is_enabled})
+        return _listed(account, name)
+
+    async def add_fault(self, account: Account, rule: "FaultRule", source: str) -> PostedFault:
+        """Let requests go wrong from now on. Raises TooManyFaults, InvalidApiKey."""
+        work = partial(self._add_fault, account=account, rule=rule, source=source)
+        return await self._database.write(work)
+
+    @staticmethod
+    def _add_fault(
+        tx: Transaction, *, account: Account, rule: "FaultRule", source: str
+    ) -> PostedFault:
+        account.check_open()
+        if len(account.rules.overrides.faults) >= MAX_FAULTS:
+            _drop_retired(tx, account)
+        faults = account.rules.overrides.faults
+        if len(faults) >= MAX_FAULTS:
+            raise TooManyFaults(MAX_FAULTS)
+        number = scenarios.next_fault(tx, account.number)
+        posted = PostedFault(id=ids.fault_id(account.test.stream, number), number=number, rule=rule)
+        scenarios.add_fault(tx, account.number, number, posted.id, source)
+        override(tx, account, faults=(posted, *faults))
+        return posted
+
+    async def uses_of_faults(self, account: Account) -> dict[str, int]:
+        """How often each posted rule with `times` has struck, by its id."""
+        return await self._database.read(
+            partial(rule_uses.of_section, account=account.number, section=FAULTS)
+        )
+
+    async def remove_fault(self, account: Account, fault_id: str | None) -> None:
+        """Take away one fault rule, or (None) all that were posted.
+
+        Raises UnknownFault, InvalidApiKey.
+        """
+        await self._database.write(partial(self._remove_fault, account=account, fault_id=fault_id))
+
+    @staticmethod
+    def _remove_fault(tx: Transaction, *, account: Account, fault_id: str | None) -> None:
+        account.check_open()
+        faults = account.rules.overrides.faults
+        gone = [fault for fault in faults if fault_id in (None, fault.id)]
+        if fault_id is not None and not gone:
+            raise UnknownFault(fault_id)
+        _drop(tx, account, gone)
+
+    async def place(self, owner: Owner, payment_id: str, name: str) -> Payment:
+        """Put a scenario on one payment, where it is the strongest, be it on or off.
+
+        Raises UnknownPayment, UnknownScenario, InvalidApiKey.
+        """
+        work = partial(self._place, owner=owner, payment_id=payment_id, name=name)
+        return await self._database.write(work)
+
+    @staticmethod
+    def _place(tx: Transaction, *, owner: Owner, payment_id: str, name: str) -> Payment:
+        account = owner.account
+        account.check_open()
+        payment = payments.find(tx, owner.number, payment_id)
+        if payment is None:
+            raise UnknownPayment(payment_id)
+        _listed(account, name)
+        scenarios.place(tx, payment.position, name)
+        tx.undo.append(partial(setattr, account, "placed", account.placed))
+        account.placed = {**account.placed, payment.position: name}
+        return payment
+
+
+def _drop_retired(tx: Transaction, account: Account) -> None:
+    """Make room: a fault that has struck as often as it may is only in the way."""
+    uses = rule_uses.of_section(tx, account.number, FAULTS)
+    faults = account.rules.overrides.faults
+    _drop(tx, account, [one for one in faults if uses.get(one.id, 0) == one.rule.times])
+
+
+def _drop(tx: Transaction, account: Account, gone: list[PostedFault]) -> None:
+    for fault in gone:
+        scenarios.delete_fault(tx, account.number, fault.id)
+        scenarios.forget_counts(tx, account.number, _owners(account), fault.id)
+    left = tuple(fault for fault in account.rules.overrides.faults if fault not in gone)
+    override(tx, account, faults=left)
+
+
+def _owners(account: Account) -> tuple[int, int]:
+    return account.test.number, account.live.number
+
+
+def override(tx: Transaction, account: Account, **changes: object) -> None:
+    """Change the overrides of an account within the transaction."""
+    tx.undo.append(partial(setattr, account, "rules", account.rules))
+    account.rules = account.rules.with_overrides(account.rules.overrides.changed(**changes))
+
+
+def _listed(account: Account, name: str) -> Listed:
+    listed = account.rules.named(name)
+    if listed is None:
+        raise UnknownScenario(name)
+    return listed

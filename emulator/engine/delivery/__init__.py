@@ -1,0 +1,1 @@
+"""Creates the deliveries of events, sends them and records their attempts."""

@@ -1,0 +1,185 @@
+"""What was sent and how it went, and sending by hand: resend one, ping an endpoint."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from emulator import ids
+from emulator.domain.errors import UnknownDelivery, UnknownEndpoint, UnknownPayment
+from emulator.domain.webhooks import Attempt, DeliveryState, Endpoint, Trigger
+from emulator.engine.delivery.attempts import Attempts, DeliveryJob, delivery_id, delivery_job
+from emulator.engine.delivery.endpoints import find
+from emulator.engine.state.account import Owner
+from emulator.storage import deliveries, endpoints, payments
+from emulator.storage.batch import Transaction, first_position
+from emulator.storage.database import Database
+from emulator.storage.deliveries import Delivery, DeliveryQuery
+
+MAX_ROWS_PER_READ = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryDetail:
+    """A delivery as it is looked at: what it tells, to which endpoint, and each attempt."""
+
+    id: str
+    job: DeliveryJob
+    endpoint_id: str
+    attempts: list[Attempt]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryFilter:
+    """Which deliveries to look at; None asks for nothing."""
+
+    limit: int
+    payment_id: str | None = None
+    endpoint_id: str | None = None
+    state: DeliveryState | None = None
+
+
+class Deliveries:
+    """Reads deliveries, and makes attempts that no schedule asks for."""
+
+    def __init__(self, *, database: Database, attempts: Attempts) -> None:
+        self._database = database
+        self._attempts = attempts
+
+    async def newest(self, owner: Owner, wanted: DeliveryFilter) -> list[DeliveryDetail]:
+        """The newest deliveries, newest first. Raises UnknownPayment, UnknownEndpoint.
+
+        They are read some at a time, since whoever writes has to wait for whoever reads.
+        """
+        found: list[DeliveryDetail] = []
+        while len(found) < wanted.limit:
+            before = found[-1].job.delivery.position if found else None
+            limit = min(MAX_ROWS_PER_READ, wanted.limit - len(found))
+            work = partial(self._newest, owner=owner, wanted=wanted, before=before, limit=limit)
+            read = await self._database.read(work, is_long=True)
+            found += read
+            if len(read) < limit:
+                break
+        return found
+
+    @staticmethod
+    def _newest(
+        tx: Transaction, *, owner: Owner, wanted: DeliveryFilter, before: int | None, limit: int
+    ) -> list[DeliveryDetail]:
+        names = endpoints.ids(tx, owner.number)
+        query = DeliveryQuery(
+            limit=limit,
+            before=before,
+            payment=_payment(tx, owner, wanted.payment_id),
+            endpoint=_endpoint(names, wanted.endpoint_id),
+            state=wanted.state,
+        )
+        found = deliveries.newest(tx, owner.number, query)
+        return [_record(tx, owner, delivery, names[delivery.endpoint]) for delivery in found]
+
+    async def get(self, owner: Owner, delivery: str) -> DeliveryDetail:
+        """Raises UnknownDelivery."""
+        ordinal = ids.delivery_ordinal(owner.stream, delivery)
+        if ordinal is None:
+            raise UnknownDelivery(delivery)
+        return await self._look(owner, first_position(owner.number) + ordinal, name=delivery)
+
+    async def resend(self, owner: Owner, delivery: str) -> DeliveryDetail:
+        """Send a delivery once more, genuine, and wait for how it ends.
+
+        Its schedule goes on unless it succeeds. Raises UnknownDelivery, and UnknownEndpoint where
+        the endpoint was deleted.
+        """
+        before = await self.get(owner, delivery)
+        endpoint = owner.endpoints.get(before.job.delivery.endpoint)
+        if endpoint is None:
+            raise UnknownEndpoint(before.endpoint_id)
+        return await self._make(before, endpoint, Trigger.RESEND)
+
+    async def ping(self, owner: Owner, endpoint_id: str) -> DeliveryDetail:
+        """Send an endpoint a signed event that tells of nothing, once, and wait for its end.
+
+        Raises UnknownEndpoint.
+        """
+        work = partial(self._insert_ping, owner=owner, endpoint_id=endpoint_id)
+        before, endpoint = await self._database.write(work)
+        return await self._make(before, endpoint, Trigger.PING)
+
+    @staticmethod
+    def _insert_ping(
+        tx: Transaction, *, owner: Owner, endpoint_id: str
+    ) -> tuple[DeliveryDetail, Endpoint]:
+        endpoint = find(owner, endpoint_id)
+        delivery = Delivery(
+            position=tx.next_position("deliveries", owner.number),
+            endpoint=endpoint.position,
+            event=None,
+            payment=None,
+            created_at=owner.account.clock.now(),
+            # So it stays if the program ends before the endpoint has answered.
+            state=DeliveryState.FAILED,
+            attempts=0,
+            due_at=None,
+            sequence=tx.next_timer(),
+            is_held=False,
+            tamper=None,
+        )
+        deliveries.put(tx, [delivery])
+        return _record(tx, owner, delivery, endpoint.id), endpoint
+
+    async def _make(
+        self, before: DeliveryDetail, endpoint: Endpoint, trigger: Trigger
+    ) -> DeliveryDetail:
+        """Make an attempt; the record after it.
+
+        Raises UnknownDelivery where the account was reset or deleted meanwhile.
+        """
+        owner = before.job.owner
+        await self._attempts.make(before.job, endpoint, trigger)
+        after = await self.get(owner, before.id)
+        generation = before.job.generation
+        if owner.account.is_closed or after.job.generation != generation:
+            raise UnknownDelivery(before.id)
+        return after
+
+    async def _look(self, owner: Owner, position: int, *, name: str) -> DeliveryDetail:
+        """Raises UnknownDelivery, which `name` is the name for."""
+        return await self._database.read(
+            partial(self._one, owner=owner, position=position, name=name)
+        )
+
+    @staticmethod
+    def _one(tx: Transaction, *, owner: Owner, position: int, name: str) -> DeliveryDetail:
+        delivery = deliveries.get(tx, position)
+        if delivery is None:
+            raise UnknownDelivery(name)
+        names = endpoints.ids(tx, owner.number)
+        return _record(tx, owner, delivery, names[delivery.endpoint])
+
+
+def _record(tx: Transaction, owner: Owner, delivery: Delivery, endpoint_id: str) -> DeliveryDetail:
+    return DeliveryDetail(
+        id=delivery_id(owner, delivery),
+        job=delivery_job(tx, owner, delivery),
+        endpoint_id=endpoint_id,
+        attempts=deliveries.attempts(tx, delivery.position),
+    )
+
+
+def _payment(tx: Transaction, owner: Owner, payment_id: str | None) -> int | None:
+    """Raises UnknownPayment."""
+    if payment_id is None:
+        return None
+    payment = payments.find(tx, owner.number, payment_id)
+    if payment is None:
+        raise UnknownPayment(payment_id)
+    return payment.position
+
+
+def _endpoint(names: Mapping[int, str], endpoint_id: str | None) -> int | None:
+    """Raises UnknownEndpoint; those that were deleted are known."""
+    if endpoint_id is None:
+        return None
+    for position, name in names.items():
+        if name == endpoint_id:
+            return position
+    raise UnknownEndpoint(endpoint_id)

@@ -1,0 +1,280 @@
+"""The customer's verbs: pay, answer on the phone, cancel; and a change by hand."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+
+from emulator.domain.banks import BANKS
+from emulator.domain.errors import (
+    IllegalTransition,
+    InvalidField,
+    MissingParameter,
+    PaymentNotPayable,
+    UnknownPayment,
+)
+from emulator.domain.instants import Instant
+from emulator.domain.outcomes import Outcome, Scripted, answer_due_at
+from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Payment, Reason, Status
+from emulator.domain.phones import method_of_phone, normalise_phone
+from emulator.domain.received import not_accepted, received
+from emulator.domain.timers import Timer, TimerKind, is_asked
+from emulator.domain.transitions import Change, not_offered
+from emulator.engine.payments.actions import (
+    Answered,
+    Cancelled,
+    Paid,
+    PaymentAction,
+    Transitioned,
+    stored_action,
+    stored_outcome,
+)
+from emulator.engine.payments.scheduler import Scheduler
+from emulator.engine.payments.status_writer import StatusWriter
+from emulator.engine.state.account import Account, Owner
+from emulator.storage import actions, events, payments, timers
+from emulator.storage.actions import Action
+from emulator.storage.batch import Transaction
+from emulator.storage.database import Database
+
+_Done = tuple[Payment, PaymentAction]
+
+
+class PhoneAnswer(StrEnum):
+    """What a person answers on the phone's menu or on the bank's page."""
+
+    APPROVE = "approve"
+    WRONG_PIN = "wrong_pin"
+    INSUFFICIENT_BALANCE = "insufficient_balance"
+    CANCEL = "cancel"
+    DECLINE = "decline"
+
+
+_CHANGE_OF_ANSWER = {
+    PhoneAnswer.APPROVE: Change(to=Status.COMPLETED),
+    PhoneAnswer.WRONG_PIN: Change(to=Status.FAILED, reason=Reason.WRONG_PIN),
+    PhoneAnswer.INSUFFICIENT_BALANCE: Change(to=Status.FAILED, reason=Reason.INSUFFICIENT_BALANCE),
+    PhoneAnswer.CANCEL: Change(to=Status.FAILED, reason=Reason.USER_CANCELLED),
+    PhoneAnswer.DECLINE: Change(to=Status.FAILED, reason=Reason.BANK_DECLINED),
+}
+_ANSWERS_OF_A_PHONE = frozenset(PhoneAnswer) - {PhoneAnswer.DECLINE}
+_ANSWERS_OF_A_BANK = frozenset(PhoneAnswer) - {PhoneAnswer.WRONG_PIN}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """What the customer submits: a method, and whose account is to pay."""
+
+    method: str
+    phone: str | None = None
+    bank: str | None = None
+
+
+class Customer:
+    """What is done to a payment from outside the contract, a transaction each."""
+
+    def __init__(
+        self, *, database: Database, status_writer: StatusWriter, scheduler: Scheduler
+    ) -> None:
+        self._database = database
+        self._status_writer = status_writer
+        self._scheduler = scheduler
+
+    async def pay(self, owner: Owner, payment_id: str, submission: Submission) -> Payment:
+        """Submit a method, as the customer does on the page.
+
+        Raises UnknownPayment, InvalidField (`method`, `phone`, `bank`), MissingParameter,
+        PaymentNotPayable.
+        """
+        return await self._do(owner, payment_id, partial(self._pay, submission=submission))
+
+    async def answer(self, owner: Owner, payment_id: str, answer: PhoneAnswer) -> Payment:
+        """PhoneAnswer on the phone or the bank's page.
+
+        Raises UnknownPayment, and IllegalTransition where nobody is asked or the answer does
+        not fit the method.
+        """
+        return await self._do(owner, payment_id, partial(self._answer, answer=answer))
+
+    async def cancel(self, owner: Owner, payment_id: str) -> Payment:
+        """Press the page's cancel button: the payment stays pending.
+
+        Raises UnknownPayment, and IllegalTransition once a method was submitted.
+        """
+        return await self._do(owner, payment_id, self._cancel)
+
+    async def transition(self, owner: Owner, payment_id: str, change: Change) -> Payment:
+        """Change a status by hand, along any legal edge; what was scheduled is cancelled.
+
+        Raises UnknownPayment, IllegalTransition, InvalidField.
+        """
+        return await self._do(owner, payment_id, partial(self._transition, change=change))
+
+    async def _do(self, owner: Owner, payment_id: str, verb: Callable[..., _Done]) -> Payment:
+        await self._scheduler.fire_due(owner.account)
+        payment = await self._database.write(
+            partial(self._decide, owner=owner, payment_id=payment_id, verb=verb)
+        )
+        self._scheduler.reschedule(owner.account)
+        return payment
+
+    def _decide(
+        self, tx: Transaction, *, owner: Owner, payment_id: str, verb: Callable[..., _Done]
+    ) -> Payment:
+        now = self._status_writer.fire_due(tx, owner.account)
+        payment = payments.find(tx, owner.number, payment_id)
+        if payment is None:
+            raise UnknownPayment(payment_id)
+        event = events.next_position(tx, owner.number)
+        after, action = verb(tx, owner, payment, now)
+        stored = Action(now, action.verb, payment.position, event, stored_action(action))
+        actions.insert(tx, owner.number, stored)
+        return after
+
+    def _pay(
+        self,
+        tx: Transaction,
+        owner: Owner,
+        payment: Payment,
+        now: Instant,
+        *,
+        submission: Submission,
+    ) -> _Done:
+        submission = _checked(submission, payment)
+        if payment.status is not Status.PENDING:
+            raise PaymentNotPayable(f"A payment that is {payment.status} takes no method any more.")
+        outcome = owner.account.rules.outcome(
+            tx,
+            owner,
+            payment,
+            method=submission.method,
+            phone=submission.phone,
+            bank=submission.bank,
+        )
+        timers.cancel(tx, owner.account.number, payment)
+        change = Change(
+            to=Status.PROCESSING,
+            method=submission.method,
+            phone=submission.phone,
+            bank=submission.bank,
+        )
+        submitted = self._status_writer.apply(tx, owner, payment, change, now=now)
+        action = Paid(
+            method=submission.method,
+            phone=submission.phone,
+            bank=submission.bank,
+            stored_outcome=stored_outcome(outcome),
+        )
+        return self._follow(tx, owner, submitted, outcome, now), action
+
+    def _follow(
+        self, tx: Transaction, owner: Owner, payment: Payment, outcome: Outcome, now: Instant
+    ) -> Payment:
+        """Take the steps that commit with the submit, and schedule the others."""
+        if not isinstance(outcome, Scripted):
+            self._await_answer(tx, owner.account, payment, now)
+            return payment
+        for step in outcome.steps:
+            change = Change(to=step.status, reason=step.reason, unusual=step.unusual)
+            if step.after_ms == 0:
+                payment = self._status_writer.apply(tx, owner, payment, change, now=now)
+            else:
+                timer = Timer(
+                    due_at=now + step.after_ms,
+                    sequence=tx.next_timer(),
+                    payment=payment.position,
+                    kind=TimerKind.OUTCOME,
+                    change=change,
+                )
+                self._status_writer.schedule(tx, [(owner.account, timer)])
+        return payment
+
+    def _await_answer(
+        self, tx: Transaction, account: Account, payment: Payment, now: Instant
+    ) -> None:
+        timer = Timer(
+            due_at=answer_due_at(payment.method, submitted_at=now, expires_at=payment.expires_at),
+            sequence=tx.next_timer(),
+            payment=payment.position,
+            kind=TimerKind.HANDSET_TIMEOUT,
+            change=Change(to=Status.FAILED, reason=Reason.TIMEOUT),
+        )
+        self._status_writer.schedule(tx, [(account, timer)])
+
+    def _answer(
+        self, tx: Transaction, owner: Owner, payment: Payment, now: Instant, *, answer: PhoneAnswer
+    ) -> _Done:
+        scheduled = timers.of_payment(tx, owner.account.number, payment)
+        if not is_asked(scheduled):
+            raise IllegalTransition(
+                f"Nobody is asked: the payment is {payment.status} and waits for no answer."
+            )
+        is_bank = payment.method == BANK_TRANSFER
+        if answer not in (_ANSWERS_OF_A_BANK if is_bank else _ANSWERS_OF_A_PHONE):
+            raise IllegalTransition(
+                f"'{answer}' is no answer {'at a bank' if is_bank else 'on a phone'}.",
+                param="answer",
+            )
+        changed = self._change(tx, owner, payment, now, _CHANGE_OF_ANSWER[answer])
+        return changed, Answered(answer=answer)
+
+    def _cancel(self, _tx: Transaction, _owner: Owner, payment: Payment, _now: Instant) -> _Done:
+        if payment.status is not Status.PENDING:
+            raise IllegalTransition(
+                f"The payment is {payment.status}: on the page it can be cancelled only while it"
+                " is pending."
+            )
+        return payment, Cancelled()
+
+    def _transition(
+        self, tx: Transaction, owner: Owner, payment: Payment, now: Instant, *, change: Change
+    ) -> _Done:
+        action = Transitioned(
+            status=change.to, method=change.method, reason=change.reason, unusual=change.unusual
+        )
+        return self._change(tx, owner, payment, now, change), action
+
+    def _change(
+        self, tx: Transaction, owner: Owner, payment: Payment, now: Instant, change: Change
+    ) -> Payment:
+        changed = self._status_writer.apply(tx, owner, payment, change, now=now)
+        timers.cancel(tx, owner.account.number, payment)
+        return changed
+
+
+def _checked(submission: Submission, payment: Payment) -> Submission:
+    """The submission with its phone normalised. Raises InvalidField, MissingParameter."""
+    method, phone, bank = submission.method, submission.phone, submission.bank
+    if method not in payment.methods:
+        raise not_offered(method, payment)
+    if method in PHONE_METHODS:
+        if bank is not None:
+            raise InvalidField(
+                "bank", f"{method} takes a phone, not a bank (got {received(bank)})."
+            )
+        if phone is None:
+            raise MissingParameter("phone")
+    if method == BANK_TRANSFER:
+        if phone is not None:
+            raise InvalidField(
+                "phone", f"A bank transfer takes a bank, not a phone (got {received(phone)})."
+            )
+        if bank is None:
+            raise MissingParameter("bank")
+    if bank is not None and bank not in BANKS:
+        raise not_accepted("bank", bank, f"one of: {', '.join(BANKS)}")
+    if phone is not None:
+        phone = _checked_phone(phone, method)
+    return Submission(method=method, phone=phone, bank=bank)
+
+
+def _checked_phone(written: str, method: str) -> str:
+    try:
+        phone = normalise_phone(written)
+    except ValueError:
+        raise not_accepted(
+            "phone", written, "an Ethiopian mobile number, such as 0900000001"
+        ) from None
+    if method in PHONE_METHODS and method_of_phone(phone) != method:
+        raise not_accepted("phone", written, f"a {method} number")
+    return phone

@@ -1,0 +1,327 @@
+"""The contract's three verbs: create, retrieve and list (contract, section 4)."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+
+import msgspec
+
+from emulator import ids
+from emulator.clock import SystemClock
+from emulator.domain.errors import (
+    IdempotencyKeyInUse,
+    IdempotencyKeyReused,
+    InvalidField,
+    Refusal,
+    UnknownPayment,
+)
+from emulator.domain.instants import Instant
+from emulator.domain.payment import Payment, Status
+from emulator.domain.wire import payment_json
+from emulator.engine.delivery.webhooks import Webhooks
+from emulator.engine.payments.scheduler import Scheduler
+from emulator.engine.payments.status_writer import StatusWriter
+from emulator.engine.state.account import Owner
+from emulator.engine.state.payment_cache import PaymentCache
+from emulator.storage import idempotency, payments
+from emulator.storage.batch import LAST_ORDINAL, Transaction
+from emulator.storage.database import Database
+from emulator.storage.idempotency import UsedKey
+from emulator.storage.payments import PageQuery, UnknownCursor
+
+KEY_RETENTION_MS = 24 * 3_600_000
+MAX_WAIT_FOR_KEY_MS = 5_000
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """What a valid create call asks for, after defaults."""
+
+    amount_minor: int
+    methods: tuple[str, ...]
+    success_url: str
+    cancel_url: str
+    metadata: dict[str, str]
+    expires_in_s: int
+    idempotency_key: str | None = None
+
+    def fingerprint(self) -> bytes:
+        """What two requests with one idempotency key must have in common."""
+        parameters = (
+            self.amount_minor,
+            self.methods,
+            self.success_url,
+            self.cancel_url,
+            sorted(self.metadata.items()),
+            self.expires_in_s,
+        )
+        return blake2b(msgspec.json.encode(parameters), digest_size=16).digest()
+
+
+class CreatedPayment(msgspec.Struct, frozen=True, kw_only=True):
+    """A payment as it was created, now or by an earlier request with the same key."""
+
+    id: str
+    body: bytes
+    is_replay: bool
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """PaymentCache payments, newest first, and the cursor of the next page if there is one."""
+
+    bodies: list[bytes]
+    next_cursor: str | None
+
+
+@dataclass(slots=True, kw_only=True)
+class CheckoutAddress:
+    """The public base of the checkout pages, known when the listener is bound."""
+
+    base: str
+
+
+class _Request(msgspec.Struct, frozen=True):
+    """A create call on its way to the database."""
+
+    owner: Owner
+    order: Order
+    objection: Refusal | None
+
+
+class _Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """A payment that is decided but not yet written."""
+
+    owner: Owner
+    payment: Payment
+    body: bytes
+    idempotency_key: str | None
+    fingerprint: bytes | None
+
+
+_UsedKeys = dict[int, dict[str, UsedKey]]
+_Flight = tuple[int, str]
+
+
+class Payments:
+    """Creates payments and reads them back, settled."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        wall: SystemClock,
+        status_writer: StatusWriter,
+        scheduler: Scheduler,
+        payment_cache: PaymentCache,
+        webhooks: Webhooks,
+        checkout: CheckoutAddress,
+    ) -> None:
+        self._database = database
+        self._wall = wall
+        self._status_writer = status_writer
+        self._scheduler = scheduler
+        self._payment_cache = payment_cache
+        self._webhooks = webhooks
+        self._checkout = checkout
+        # Whoever waits for a key puts an event there.
+        self._in_flight: dict[_Flight, asyncio.Event | None] = {}
+
+    async def create(
+        self, owner: Owner, order: Order, *, objection: Refusal | None
+    ) -> CreatedPayment:
+        """Create a payment, or answer as the first request with its idempotency key was.
+
+        `objection` is raised where all else is right. Raises IdempotencyKeyReused, and
+        IdempotencyKeyInUse after five seconds of waiting for an equal key (contract, 4.1).
+        """
+        account = owner.account
+        if account.due_at <= account.clock.now():
+            await self._scheduler.fire_due(account)
+        request = _Request(owner, order, objection)
+        if order.idempotency_key is None:
+            created = await self._database.write_bulk(self._create, request)
+        else:
+            flight = (owner.number, order.idempotency_key)
+            if flight in self._in_flight:
+                await self._wait_for_key(flight)
+            self._in_flight[flight] = None
+            try:
+                created = await self._database.write_bulk(self._create, request)
+            finally:
+                landed = self._in_flight.pop(flight)
+                if landed is not None:
+                    landed.set()
+        self._scheduler.reschedule(owner.account)
+        if owner.endpoints and not created.is_replay:
+            await self._webhooks.head_start(owner, created.id)
+        return created
+
+    async def _wait_for_key(self, flight: _Flight) -> None:
+        deadline = self._wall.now_ms() + MAX_WAIT_FOR_KEY_MS
+        while flight in self._in_flight:
+            landed = self._in_flight[flight]
+            if landed is None:
+                landed = self._in_flight[flight] = asyncio.Event()
+            await self._wall.wait(landed, until=deadline)
+            if not landed.is_set():
+                raise IdempotencyKeyInUse
+
+    def _create(
+        self, tx: Transaction, requests: Sequence[_Request]
+    ) -> list[CreatedPayment | Exception]:
+        """Decide each request, then write all that is new, a statement a table."""
+        used = _used_keys(tx, requests)
+        answers: list[CreatedPayment | Exception] = []
+        drafts: list[_Draft] = []
+        for request in requests:
+            try:
+                decided = self._decide(tx, request, used)
+            except Refusal as refusal:
+                answers.append(refusal)
+                continue
+            if isinstance(decided, _Draft):
+                drafts.append(decided)
+                decided = CreatedPayment(id=decided.payment.id, body=decided.body, is_replay=False)
+            answers.append(decided)
+        if drafts:
+            self._write(tx, drafts)
+        return answers
+
+    def _decide(
+        self, tx: Transaction, request: _Request, used: _UsedKeys
+    ) -> _Draft | CreatedPayment:
+        owner, order = request.owner, request.order
+        now = self._status_writer.fire_due(tx, owner.account)
+        key, fingerprint, earlier = order.idempotency_key, None, None
+        if key is not None:
+            fingerprint = order.fingerprint()
+            earlier = used[owner.number].get(key)
+        is_replay = earlier is not None and now < earlier.used_at + KEY_RETENTION_MS
+        if earlier is not None and is_replay and earlier.fingerprint != fingerprint:
+            raise IdempotencyKeyReused
+        if request.objection is not None:
+            raise request.objection
+        if earlier is not None:
+            if is_replay:
+                return _replayed(payments.get(tx, earlier.payment))
+            idempotency.release(tx, earlier.payment)
+        payment = self._new_payment(tx, owner, order, now)
+        return _Draft(
+            owner=owner,
+            payment=payment,
+            body=payment_json(payment).encode(),
+            idempotency_key=key,
+            fingerprint=fingerprint,
+        )
+
+    def _write(self, tx: Transaction, drafts: list[_Draft]) -> None:
+        first_events = payments.insert(tx, drafts)
+        for owner in dict.fromkeys(draft.owner for draft in drafts if draft.owner.endpoints):
+            created = zip(drafts, first_events, strict=True)
+            new = [(draft.payment, event) for draft, event in created if draft.owner is owner]
+            self._webhooks.outbox.tell_of_new(tx, owner, new)
+        for draft in drafts:
+            self._status_writer.expect(draft.owner.account, draft.payment.expires_at)
+        tx.after_commit.append(partial(self._remember, drafts))
+
+    def _remember(self, drafts: list[_Draft]) -> None:
+        for draft in drafts:
+            self._payment_cache.put(draft.payment.position, draft.payment.id, draft.body)
+
+    def _new_payment(self, tx: Transaction, owner: Owner, order: Order, now: Instant) -> Payment:
+        position = tx.next_position("payments", owner.number)
+        token = ids.checkout_token(owner.stream, position & LAST_ORDINAL)
+        expires_in_ms = order.expires_in_s * 1000
+        rules = owner.account.rules
+        if rules.with_expiry:
+            scripted_ms = rules.expiry_ms(
+                tx,
+                owner,
+                methods=order.methods,
+                amount_minor=order.amount_minor,
+                metadata=order.metadata,
+            )
+            expires_in_ms = expires_in_ms if scripted_ms is None else scripted_ms
+        terms = {
+            "checkout_url": f"{self._checkout.base}/c/{token}",
+            "success_url": order.success_url,
+            "cancel_url": order.cancel_url,
+            "metadata": order.metadata,
+        }
+        return Payment(
+            position=position,
+            id=ids.payment_id(token),
+            amount_minor=order.amount_minor,
+            methods=order.methods,
+            terms_json=msgspec.json.encode(terms).decode(),
+            created_at=now,
+            expires_at=now + expires_in_ms,
+        )
+
+    async def retrieve(self, owner: Owner, payment_id: str) -> bytes:
+        """The payment object. Raises UnknownPayment (contract, 4.2)."""
+        account = owner.account
+        if account.due_at > account.clock.now():
+            body = self._payment_cache.of(owner.number, payment_id)
+            if body is not None:
+                return body
+        await self._scheduler.fire_due(account)
+        return await self._database.read(
+            partial(self._retrieve, owner=owner, payment_id=payment_id)
+        )
+
+    def _retrieve(self, tx: Transaction, *, owner: Owner, payment_id: str) -> bytes:
+        payment = payments.find(tx, owner.number, payment_id)
+        if payment is None:
+            raise UnknownPayment(payment_id)
+        return self._render(payment)
+
+    async def page(self, owner: Owner, query: PageQuery) -> Page:
+        """A page of payments, newest first. Raises InvalidField for the cursor (contract, 4.3)."""
+        await self._scheduler.fire_due(owner.account)
+        return await self._database.read(partial(self._page, owner=owner, query=query))
+
+    def _page(self, tx: Transaction, *, owner: Owner, query: PageQuery) -> Page:
+        try:
+            positions = payments.page(tx, owner.number, query)
+        except UnknownCursor:
+            # One message for every such cursor: it must not tell of payments elsewhere.
+            raise InvalidField(
+                "after",
+                '"after" must be the "next_cursor" of a page of this account and mode: the id of'
+                " one of its payments. Leave it out for the first page.",
+                kind="cursor",
+            ) from None
+        shown = [self._rendering_at(tx, at) for at in positions[: query.limit]]
+        return Page(
+            bodies=[body for _, body in shown],
+            next_cursor=shown[-1][0] if len(positions) > query.limit else None,
+        )
+
+    def _rendering_at(self, tx: Transaction, position: int) -> tuple[str, bytes]:
+        rendered = self._payment_cache.at(position)
+        if rendered is None:
+            payment = payments.get(tx, position)
+            rendered = (payment.id, self._render(payment))
+        return rendered
+
+    def _render(self, payment: Payment) -> bytes:
+        body = payment_json(payment).encode()
+        self._payment_cache.put(payment.position, payment.id, body)
+        return body
+
+
+def _used_keys(tx: Transaction, requests: Sequence[_Request]) -> _UsedKeys:
+    """What the requests' keys were used for before, by owner and key."""
+    keys: dict[int, list[str]] = {}
+    for request in requests:
+        if request.order.idempotency_key is not None:
+            keys.setdefault(request.owner.number, []).append(request.order.idempotency_key)
+    return {owner: idempotency.find(tx, owner, sought) for owner, sought in keys.items()}
+
+
+def _replayed(payment: Payment) -> CreatedPayment:
+    """The answer of the request that created a payment: what can change is as it was then."""
+    first = payment._replace(status=Status.PENDING, method=None, reason=None, completed_at=None)
+    return CreatedPayment(id=first.id, body=payment_json(first).encode(), is_replay=True)

@@ -1,0 +1,133 @@
+"""How a decided change is written down, and how timers are fired: the ways to a new status.
+
+All of it runs inside a transaction, which may be on the loop or on the storage thread.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from emulator.domain.instants import Instant
+from emulator.domain.payment import Payment
+from emulator.domain.timers import LAST_SEQUENCE, DueKey, Timer
+from emulator.domain.transitions import Change, decide
+from emulator.domain.wire import effect_json
+from emulator.engine.delivery.webhooks import Webhooks
+from emulator.engine.state.account import NEVER, Account, Owner
+from emulator.engine.state.change_notifier import ChangeNotifier
+from emulator.engine.state.payment_cache import PaymentCache
+from emulator.storage import events, payments, timers
+from emulator.storage.batch import ORDINAL_BITS, Transaction
+
+CHUNK = 1_000
+
+
+class StatusWriter:
+    """Writes changes of status, each with its event, and keeps memory in step."""
+
+    def __init__(
+        self, payment_cache: PaymentCache, change_notifier: ChangeNotifier, webhooks: Webhooks
+    ) -> None:
+        self._payment_cache = payment_cache
+        self._change_notifier = change_notifier
+        self._webhooks = webhooks
+
+    def apply(
+        self, tx: Transaction, owner: Owner, payment: Payment, change: Change, *, now: Instant
+    ) -> Payment:
+        """Decide one change and write it with its event. Raises as `decide` does."""
+        after = decide(payment, change, now=now)
+        self.write(tx, owner, [(after, now)])
+        return after
+
+    def write(self, tx: Transaction, owner: Owner, changed: list[tuple[Payment, Instant]]) -> None:
+        """Write payments that took on a new status, and an event for each, in order."""
+        first_event = events.insert(tx, owner.number, changed)
+        if owner.endpoints:
+            self._webhooks.outbox.tell(tx, owner, changed, first_event=first_event)
+        # Of a payment that changed twice the last counts.
+        after = {payment.position: payment for payment, _ in changed}
+        payments.update(tx, after.values())
+        self._payment_cache.evict(after.keys())
+        tx.after_commit.append(partial(self._change_notifier.changed, after))
+
+    def schedule(self, tx: Transaction, scheduled: Sequence[tuple[Account, Timer]]) -> None:
+        timers.insert(tx, [(account.number, timer) for account, timer in scheduled])
+        for account, timer in scheduled:
+            self.expect(account, timer.due_at)
+
+    @staticmethod
+    def expect(account: Account, due_at: Instant) -> None:
+        """Note when something new is due."""
+        # Lowered at once: should the transaction fail, somebody looks for nothing, once.
+        account.due_at = min(account.due_at, due_at)
+
+    def fire_due(self, tx: Transaction, account: Account) -> Instant:
+        """Fire all that is due by now; returns now. Every verb that writes begins with it.
+
+        Raises InvalidApiKey where the account was deleted while the request was on its way.
+        """
+        account.check_open()
+        now = account.clock.now()
+        while account.due_at <= now:
+            self.fire(tx, account, until=(now, LAST_SEQUENCE))
+        return now
+
+    def fire(
+        self,
+        tx: Transaction,
+        account: Account,
+        *,
+        until: DueKey,
+        at_first_news: bool = False,
+    ) -> Instant | None:
+        """Fire a chunk of the timers that are due, each at its own instant, in order.
+
+        Returns the instant of the last one; `at_first_news`, none is later than the first that
+        somebody is told of.
+        """
+        due = timers.due(tx, account.number, until=until, limit=CHUNK)
+        if at_first_news:
+            due = self._until_news(account, due)
+        latest: dict[int, Payment] = {}
+        changed: dict[int, list[tuple[Payment, Instant]]] = {
+            owner.number: [] for owner in account.owners
+        }
+        for timer, stored in due:
+            position = stored.position
+            after = decide(latest.get(position, stored), timer.change, now=timer.due_at)
+            latest[position] = after
+            changed[position >> ORDINAL_BITS].append((after, timer.due_at))
+        for owner in account.owners:
+            if changed[owner.number]:
+                self.write(tx, owner, changed[owner.number])
+        if due:
+            timers.delete_through(tx, account.number, due[-1][0])
+            self._collect(tx, account, due)
+        self._look_ahead(tx, account)
+        return due[-1][0].due_at if due else None
+
+    def _until_news(
+        self, account: Account, due: list[tuple[Timer, Payment]]
+    ) -> list[tuple[Timer, Payment]]:
+        for timer, _ in due:
+            owner = account.owners[(timer.payment >> ORDINAL_BITS) & 1]
+            if owner.endpoints and self._webhooks.outbox.is_awaited(owner, timer.change.to):
+                return [one for one in due if one[0].due_at <= timer.due_at]
+        return due
+
+    @staticmethod
+    def _collect(tx: Transaction, account: Account, due: list[tuple[Timer, Payment]]) -> None:
+        effects = account.collector
+        if effects is None:
+            return
+        tx.undo.append(partial(effects.forget_from, effects.count))
+        if account.is_listening:
+            effects.note([(timer[:2], effect_json(timer, payment)) for timer, payment in due])
+        else:
+            effects.list_in_order([effect_json(timer, payment) for timer, payment in due])
+
+    def _look_ahead(self, tx: Transaction, account: Account) -> None:
+        before = account.due_at
+        next_due_at = timers.next_due_at(tx, account.number)
+        account.due_at = NEVER if next_due_at is None else next_due_at
+        tx.undo.append(partial(setattr, account, "due_at", before))

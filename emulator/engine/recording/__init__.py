@@ -1,0 +1,1 @@
+"""Writes the history of an account as a scenario file."""

@@ -1,0 +1,210 @@
+"""A history as a scenario file: a script, the rules that make it come out the same, and a heading.
+
+Whatever scenarios were in force, the file brings what it needs of them. It is played in test mode,
+with the shipped scenarios that are on at start; where these would do the same, it needs no rule.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import groupby
+from typing import TypeVar
+
+from emulator.domain.accounts import Mode
+from emulator.domain.errors import TooMuchToRecord
+from emulator.domain.instants import format_instant
+from emulator.domain.outcomes import Outcome
+from emulator.domain.payment import (
+    BANK_TRANSFER,
+    DEFAULT_METHODS,
+    MAX_EXPIRES_IN_S,
+    PHONE_METHODS,
+    Payment,
+)
+from emulator.engine.payments.actions import Paid, payment_action
+from emulator.engine.recording.recorder import AccountHistory
+from emulator.engine.recording.script_builder import script_of
+from emulator.engine.recording.yaml_writer import Json, yaml_text
+from emulator.files import MAX_FILE_BYTES, MAX_NODES
+from emulator.scenarios.library import load_paths
+from emulator.scenarios.rules import RuleKey, Subject, choose_expiry, choose_outcome
+from emulator.scenarios.values import ExpiryRule, OutcomeRule, Scenario, When
+from emulator.scenarios.vocabulary import (
+    MAX_SCRIPT_STEPS,
+    VERSION,
+)
+from emulator.scenarios.writing import expiry_rule_json, outcome_rule_json, step_json
+from emulator.settings import data_directory
+
+NAME = "recording"
+
+T = TypeVar("T")
+
+
+def check_extent(payments: int, actions: int) -> None:
+    """Raises TooMuchToRecord where there is too much even to be looked at."""
+    # Of each payment its creation and how it ended.
+    least = 2 * payments + actions
+    if least > MAX_SCRIPT_STEPS:
+        raise TooMuchToRecord(
+            payments=payments,
+            actions=actions,
+            excess=f"That takes {least:,} steps at least; a file can have {MAX_SCRIPT_STEPS:,}.",
+        )
+
+
+def recording_file(past: AccountHistory, *, account_id: str, mode: Mode) -> str:
+    """The file. Raises TooMuchToRecord where it would be one that `check` refuses."""
+    payments = [payment for payment, _ in past.payments]
+    outcomes = _outcome_rules(past)
+    expiry = _expiry_rules(payments)
+    script = script_of(past, says_expiry=not expiry)
+    document = {
+        "version": VERSION,
+        "name": NAME,
+        "description": f"Recorded from {account_id} in {mode} mode.",
+        "outcomes": [outcome_rule_json(rule) for rule in outcomes],
+        "expiry": [expiry_rule_json(rule) for rule in expiry],
+        "script": [step_json(step) for step in script],
+    }
+    document = {key: value for key, value in document.items() if value != []}
+    text = _heading(past, account_id, mode) + yaml_text(document)
+    excess = _excess(document, text)
+    if excess is not None:
+        raise TooMuchToRecord(payments=len(payments), actions=len(past.actions), excess=excess)
+    return text
+
+
+def _excess(document: Mapping[str, Json], text: str) -> str | None:
+    """By what the file would be too large, in a sentence."""
+    for takes, most, what in (
+        (len(document["script"]), MAX_SCRIPT_STEPS, "steps"),
+        (_nodes(document), MAX_NODES, "nodes"),
+        (len(text.encode()), MAX_FILE_BYTES, "bytes"),
+    ):
+        if takes > most:
+            return f"That takes {takes:,} {what}; a file can have {most:,}."
+    return None
+
+
+def _nodes(value: Json) -> int:
+    """How many nodes a reader will count."""
+    if isinstance(value, dict):
+        return 1 + sum(1 + _nodes(inner) for inner in value.values())
+    return 1 + sum(map(_nodes, value)) if isinstance(value, list) else 1
+
+
+def _heading(past: AccountHistory, account_id: str, mode: Mode) -> str:
+    lines = [
+        f"The history of {account_id} in {mode} mode,",
+        _span(past),
+        "",
+        "To play it again:  payments-emulator replay case.yaml",
+        "To keep it beside others, give it a name of its own.",
+    ]
+    if mode is Mode.LIVE:
+        lines.append("It is played in test mode, where the same happens.")
+    offered = {method for payment, _ in past.payments for method in payment.methods}
+    unknown = sorted(offered - set(DEFAULT_METHODS))
+    if unknown:
+        needed = ",".join((*DEFAULT_METHODS, *unknown))
+        lines += [
+            "It needs an emulator that knows its methods, and so one that you start:",
+            f"  payments-emulator serve --methods {needed}",
+            "  payments-emulator replay --url http://127.0.0.1:8080 case.yaml",
+        ]
+    return "".join(f"# {line}".rstrip() + "\n" for line in lines)
+
+
+def _span(past: AccountHistory) -> str:
+    if not past.events:
+        return "in which nothing has happened yet."
+    last = max(past.now, past.events[-1].at)
+    return f"from {format_instant(past.events[0].at)} to {format_instant(last)}."
+
+
+def _outcome_rules(past: AccountHistory) -> tuple[OutcomeRule, ...]:
+    """What came of each submit, where the shipped scenarios would not do the same.
+
+    A rule can match only submits with just its `when`, and all of these are counted by it or by
+    one that took its place: so each submit finds the outcome that it had.
+    """
+    payments = {payment.position: payment for payment, _ in past.payments}
+    outcomes: dict[When, list[Outcome]] = {}
+    unusual: set[When] = set()
+    for stored in past.actions:
+        action = payment_action(stored)
+        if isinstance(action, Paid):
+            when = _when(action)
+            outcomes.setdefault(when, []).append(action.outcome)
+            if action.outcome != _usual_outcome(payments[stored.payment], action):
+                unusual.add(when)
+    return tuple(
+        OutcomeRule(when=when, then=outcome, times=times)
+        for when, submitted in outcomes.items()
+        if when in unusual
+        for outcome, times in _runs(submitted)
+    )
+
+
+def _when(action: Paid) -> When:
+    """What tells a submit from others; of a method that is not ours there is nothing to tell by."""
+    return When(
+        method=action.method,
+        phone=action.phone if action.method in PHONE_METHODS else None,
+        bank=action.bank if action.method == BANK_TRANSFER else None,
+    )
+
+
+def _usual_outcome(payment: Payment, action: Paid) -> Outcome | None:
+    subject = Subject(
+        mode=Mode.TEST,
+        methods=payment.methods,
+        amount_minor=payment.amount_minor,
+        method=action.method,
+        phone=action.phone,
+        bank=action.bank,
+        metadata=payment.terms.metadata,
+    )
+    chosen = choose_outcome(_shipped(), subject, _never_used)
+    return None if chosen.counts else chosen.outcome
+
+
+def _expiry_rules(payments: Sequence[Payment]) -> tuple[ExpiryRule, ...]:
+    """How long each checkout stays open, if `expires_in` cannot say it of all."""
+    if all(map(_is_sayable, payments)):
+        return ()
+    lifetimes = [payment.expires_at - payment.created_at for payment in payments]
+    return tuple(ExpiryRule(after_ms=after_ms, times=times) for after_ms, times in _runs(lifetimes))
+
+
+def _is_sayable(payment: Payment) -> bool:
+    """Whether `expires_in` can say the lifetime, and no shipped rule would say otherwise."""
+    lifetime_ms = payment.expires_at - payment.created_at
+    lifetime_s, rest_ms = divmod(lifetime_ms, 1000)
+    if rest_ms or not 1 <= lifetime_s <= MAX_EXPIRES_IN_S:
+        return False
+    subject = Subject(
+        mode=Mode.TEST,
+        methods=payment.methods,
+        amount_minor=payment.amount_minor,
+        metadata=payment.terms.metadata,
+    )
+    chosen = choose_expiry(_shipped(), subject, _never_used)
+    return chosen is None or (chosen.after_ms == lifetime_ms and not chosen.counts)
+
+
+def _runs(values: Iterable[T]) -> list[tuple[T, int | None]]:
+    """Equal values that follow each other, and how many; of a single run that need not be said."""
+    runs = [(value, len(list(run))) for value, run in groupby(values)]
+    return [(value, times if len(runs) > 1 else None) for value, times in runs]
+
+
+def _never_used(_: RuleKey) -> int:
+    return 0
+
+
+@cache
+def _shipped() -> tuple[Scenario, ...]:
+    """Our own scenarios as they are at start, whichever of them this account has switched."""
+    shipped = load_paths([data_directory("scenarios")])
+    return tuple(scenario for scenario in shipped if scenario.enabled)

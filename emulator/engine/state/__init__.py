@@ -1,0 +1,1 @@
+"""The state of an account in memory, which the operations share."""

@@ -1,0 +1,81 @@
+"""Who is waiting for something to change, and how they are told."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from emulator.clock import SystemClock
+from emulator.domain.errors import NotReady
+from emulator.domain.instants import Instant
+from emulator.engine.state.account import Account
+
+T = TypeVar("T")
+Look = Callable[[], Awaitable[tuple[bool, T]]]
+
+Topic = int | Account
+"""What can change: a payment, by its position, or the clock of an account."""
+
+
+class ChangeNotifier:
+    """Told after a commit, on whichever thread made it; wakes waiters on the event loop."""
+
+    def __init__(self, wall: SystemClock) -> None:
+        self._wall = wall
+        self._loop = asyncio.get_running_loop()
+        self._waiting: dict[Topic, set[asyncio.Event]] = {}
+        self.is_closed = False
+
+    async def watch(
+        self, topics: tuple[Topic, ...], look: Look[T], *, until: Instant
+    ) -> tuple[bool, T]:
+        """Look until it is enough: now, whenever a topic has changed, and when time is over.
+
+        Returns what the last look gave. Raises NotReady when the program stops.
+        """
+        with self._woken_by(topics) as changed:
+            is_over = self._wall.now_ms() >= until
+            while not self.is_closed:
+                is_enough, seen = await look()
+                if is_enough or is_over:
+                    return is_enough, seen
+                await self._wall.wait(changed, until=until)
+                is_over = not changed.is_set()
+                changed.clear()
+        raise NotReady
+
+    @contextmanager
+    def _woken_by(self, topics: tuple[Topic, ...]) -> Iterator[asyncio.Event]:
+        """An event that is set whenever a topic has changed, and when the program stops."""
+        event = asyncio.Event()
+        for topic in topics:
+            self._waiting.setdefault(topic, set()).add(event)
+        try:
+            yield event
+        finally:
+            for topic in topics:
+                waiting = self._waiting[topic]
+                waiting.discard(event)
+                if not waiting:
+                    del self._waiting[topic]
+
+    def changed(self, topics: Iterable[Topic]) -> None:
+        if not self._waiting:
+            return
+        awaited = [topic for topic in topics if topic in self._waiting]
+        if awaited:
+            # All at once: who waits for several looks once.
+            self._loop.call_soon_threadsafe(self._wake, awaited)
+
+    def all_changed(self) -> None:
+        """As `changed`, where payments were removed wholesale."""
+        self.changed(tuple(self._waiting))
+
+    def _wake(self, topics: Iterable[Topic]) -> None:
+        for topic in topics:
+            for event in self._waiting.get(topic, ()):
+                event.set()
+
+    def close(self) -> None:
+        self.is_closed = True
+        self._wake(self._waiting)

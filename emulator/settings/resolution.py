@@ -1,0 +1,103 @@
+"""Which source wins: a flag, then a variable, then the configuration file, then the default."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from emulator.settings.option_value import OptionValue, SettingsError
+from emulator.settings.options import OPTIONS, Form, Option, option_named
+from emulator.settings.values import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionRule:
+    """What must not be; `options` are to blame, the first one that was given before the others."""
+
+    options: tuple[str, ...]
+    is_broken: Callable[[Settings], bool]
+    problem: str
+
+
+RULES = (
+    OptionRule(
+        options=("checkout-port", "port"),
+        is_broken=lambda settings: settings.port == settings.checkout_port != 0,
+        problem="found the same port for the API and the checkout pages, expected two ports",
+    ),
+    OptionRule(
+        options=("methods",),
+        is_broken=lambda settings: not settings.methods,
+        problem="found no method, expected at least one",
+    ),
+    OptionRule(
+        options=("methods",),
+        is_broken=lambda settings: len(set(settings.methods)) < len(settings.methods),
+        problem="found a method twice, expected each once",
+    ),
+    OptionRule(
+        options=("webhook-secret",),
+        is_broken=lambda settings: bool(settings.webhook_secret) and not settings.webhook_url,
+        problem="found a secret without a webhook URL, expected --webhook-url too",
+    ),
+)
+
+
+def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings:
+    """Make the settings of what was given.
+
+    `flags` holds what the user gave, by the name of the option with dashes or underscores; None
+    and an empty tuple mean not given. Raises SettingsError, with one line; an unknown name among
+    the flags is the programmer's error, a KeyError.
+    """
+    given = _from_variables(environ) | _from_flags(flags)
+    config = given.get("config")
+    if config is not None:
+        from emulator.settings.config_file import read_config_file
+
+        path = config.read()
+        given = {**read_config_file(str(path), named_by=config.where), **given}
+    # The table of options, not the type checker, knows which type belongs to which field.
+    values: dict[str, Any] = {
+        option.field: given[option.name].read() for option in OPTIONS if option.name in given
+    }
+    settings = Settings(**values)
+    for rule in RULES:
+        if rule.is_broken(settings):
+            blamed = next(name for name in rule.options if name in given)
+            raise SettingsError(f"{given[blamed].where}: {rule.problem}")
+    return settings
+
+
+def _from_flags(flags: Mapping[str, object]) -> dict[str, OptionValue]:
+    given: dict[str, OptionValue] = {}
+    for name, value in flags.items():
+        option = option_named(name)
+        if option is None:
+            raise KeyError(name)
+        if value is None or value == ():
+            continue
+        texts = tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
+        if option.form is Form.NAMES:
+            texts = tuple(entry for text in texts for entry in _split(text))
+        given[option.name] = OptionValue(option=option, where=f"flag {option.flag}", texts=texts)
+    return given
+
+
+def _from_variables(environ: Mapping[str, str]) -> dict[str, OptionValue]:
+    given: dict[str, OptionValue] = {}
+    for option in OPTIONS:
+        value = environ.get(option.variable, "")
+        if value and not _is_of_kubernetes(option, value):
+            texts = _split(value) if option.is_repeatable else (value,)
+            where = f"variable {option.variable}"
+            given[option.name] = OptionValue(option=option, where=where, texts=texts)
+    return given
+
+
+def _is_of_kubernetes(option: Option, value: str) -> bool:
+    # Kubernetes sets EMULATOR_PORT=tcp://10.0.0.1:80 in every pod beside a Service `emulator`.
+    return option.variable.endswith("_PORT") and value.startswith("tcp://")
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(entry.strip() for entry in text.split(","))
