@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from emulator.clock import SystemClock
+from emulator.http.failures import RequestStage, explain_failure
+from emulator.http.name_lookup import ip_addresses
 from emulator.replay.client import Address, Answer, Client, Unreachable
-from emulator.webhooks.addresses import ip_addresses
-from emulator.webhooks.causes import Stage, Tried, diagnose_failure
 
 CONTROL = "/_emulator"
 HEALTH = f"{CONTROL}/health"
@@ -45,8 +45,8 @@ class Server:
             return Answer(lost=self._why(error))
 
     def _why(self, error: Exception) -> str:
-        tried = Tried(url=str(self.address), stage=Stage.CONNECTING, is_in_container=False)
-        return diagnose_failure(error, tried).error or str(error)
+        stage = RequestStage.CONNECTING
+        return explain_failure(error, host=self.address.host, stage=stage).phrase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

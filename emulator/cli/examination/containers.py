@@ -6,11 +6,11 @@ from emulator.cli.examination.asking import HEALTH, Patience, ips_of
 from emulator.cli.examination.findings import Finding, Section, View, good, note
 from emulator.cli.examination.locating import Found, Search, look_at_all
 from emulator.cli.examination.surroundings import SERVICE, Interface, Surroundings
+from emulator.domain.hosts import DOCKER_HOST
+from emulator.http.addresses import is_loopback
 from emulator.replay.client import Address
-from emulator.webhooks.addresses import is_loopback
-from emulator.webhooks.causes import HOST_IN_DOCKER
 
-_ADD_HOST = f"--add-host={HOST_IN_DOCKER}:host-gateway"
+_ADD_HOST = f"--add-host={DOCKER_HOST}:host-gateway"
 
 
 async def examine_containers(
@@ -94,7 +94,7 @@ def _opening(surroundings: Surroundings) -> str:
 
 def _names(address: Address) -> Finding:
     """What only a container can try."""
-    url = f"http://{HOST_IN_DOCKER}:{address.port}{address.path}"
+    url = f"http://{DOCKER_HOST}:{address.port}{address.path}"
     return note(
         f"{url} and, in Compose, http://{SERVICE}:8080 are for containers, not tried from here",
         f"In the container: curl {url}{HEALTH} (Docker on Linux: started with {_ADD_HOST})",

@@ -19,7 +19,7 @@ from emulator.cli.examination.findings import (
 from emulator.cli.examination.machine import Emulator, Owner
 from emulator.cli.examination.own_handler import Ways, examine_own_handler
 from emulator.cli.examination.pinging import ENDPOINTS, Ping, Pinger
-from emulator.webhooks.addresses import with_host
+from emulator.http.addresses import with_host
 
 # What a handler says to a signature that it cannot verify.
 _REFUSALS = {400, 401, 403}

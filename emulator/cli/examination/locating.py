@@ -7,9 +7,9 @@ from enum import Enum, auto
 
 from emulator.cli.examination.asking import HEALTH, Patience, told
 from emulator.cli.examination.surroundings import Surroundings
+from emulator.domain.hosts import DOCKER_HOST
+from emulator.http.addresses import is_loopback
 from emulator.replay.client import Address, Answer
-from emulator.webhooks.addresses import is_loopback
-from emulator.webhooks.causes import HOST_IN_DOCKER
 
 # What every answer of an emulator has, that of no other program is likely to.
 _REQUEST_ID = "req_"
@@ -118,7 +118,7 @@ def advice(search: Search, surroundings: Surroundings) -> str:
         return (
             f"Here {given.address.host} is this container itself. An emulator in a container of "
             f"the same network is --url http://SERVICE:8080; for one on the host start that with "
-            f"--host 0.0.0.0 and this container with --add-host={HOST_IN_DOCKER}:host-gateway."
+            f"--host 0.0.0.0 and this container with --add-host={DOCKER_HOST}:host-gateway."
         )
     return (
         "Is it started (payments-emulator serve)? On another port, name it with --url; of a "

@@ -9,9 +9,9 @@ from emulator import ids
 from emulator.cli.examination.findings import Finding, good, problem
 from emulator.cli.examination.pinging import Ping, Pinger
 from emulator.cli.examination.surroundings import Surroundings
+from emulator.domain.hosts import DOCKER_HOST, PODMAN_HOST
 from emulator.replay.client import authority
 from emulator.replay.receiver import MAX_HEAD_BYTES, Receiver
-from emulator.webhooks.causes import HOST_IN_DOCKER, HOST_IN_PODMAN
 
 LOOPBACK = "127.0.0.1"
 
@@ -38,7 +38,7 @@ def ways(surroundings: Surroundings) -> Ways:
         own = tuple(interface.address for interface in surroundings.interfaces)
         return Ways(listening=(LOOPBACK, *own), hosts=(LOOPBACK, *own), place="in this container")
     own = tuple(interface.address for interface in surroundings.bridges)
-    return Ways(listening=(LOOPBACK, *own), hosts=(LOOPBACK, HOST_IN_DOCKER, HOST_IN_PODMAN, *own))
+    return Ways(listening=(LOOPBACK, *own), hosts=(LOOPBACK, DOCKER_HOST, PODMAN_HOST, *own))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +64,8 @@ async def examine_own_handler(pinger: Pinger, ways: Ways) -> Finding:
 
 
 _ADVICE = (
-    f"An emulator in a container reaches this machine as {HOST_IN_DOCKER} (Docker on Linux: start "
-    f"it with --add-host={HOST_IN_DOCKER}:host-gateway; Podman: {HOST_IN_PODMAN}), and a handler "
+    f"An emulator in a container reaches this machine as {DOCKER_HOST} (Docker on Linux: start "
+    f"it with --add-host={DOCKER_HOST}:host-gateway; Podman: {PODMAN_HOST}), and a handler "
     "there has to listen on 0.0.0.0; a handler in a container goes by its service name."
 )
 

@@ -7,8 +7,8 @@ from emulator.cli.examination.asking import CONTROL, Server, told
 from emulator.cli.examination.findings import Finding, Section, View, good, note, problem
 from emulator.cli.examination.machine import FORBIDDEN
 from emulator.cli.examination.surroundings import Interface, Surroundings
+from emulator.http.addresses import is_loopback
 from emulator.replay.client import Address, Answer
-from emulator.webhooks.addresses import is_loopback
 
 USUAL_PORT = 8081
 CHECKOUT_URL = f"{CONTROL}/checkout_url"

@@ -7,8 +7,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from emulator.webhooks.addresses import is_in_container, is_loopback
-from emulator.webhooks.causes import HOST_IN_DOCKER, HOST_IN_PODMAN
+from emulator.domain.hosts import DOCKER_HOST, PODMAN_HOST
+from emulator.http.addresses import is_in_container, is_loopback
 
 SERVICE = "emulator"
 MAX_INTERFACES = 8
@@ -57,7 +57,7 @@ def look_around() -> Surroundings:
     # Those to containers first: of many the last are not looked at.
     interfaces = sorted(_interfaces(), key=lambda interface: not interface.is_bridge)
     gateway = default_gateway(_routes()) if is_inside else None
-    names = (HOST_IN_DOCKER, HOST_IN_PODMAN, *([gateway] if gateway else []), SERVICE)
+    names = (DOCKER_HOST, PODMAN_HOST, *([gateway] if gateway else []), SERVICE)
     return Surroundings(
         is_in_container=is_inside,
         interfaces=tuple(interfaces[:MAX_INTERFACES]),
