@@ -156,10 +156,10 @@ CLAUSES = (
         basis=Basis.ASSUMED,
         knobs=("webhooks", "POST /_emulator/webhook_endpoints"),
         tests=(
-            "tests/webhooks/test_retries.py::"
+            "tests/webhooks/test_retry_schedule.py::"
             "test_each_attempt_of_a_profile_comes_so_long_after_the_one_before",
-            "tests/webhooks/test_sending.py::test_any_2xx_is_a_success",
-            "tests/webhooks/test_sending.py::test_a_redirect_is_not_followed",
+            "tests/webhooks/test_sender.py::test_any_2xx_is_a_success",
+            "tests/webhooks/test_sender.py::test_a_redirect_is_not_followed",
         ),
     ),
     Clause(
@@ -170,7 +170,7 @@ CLAUSES = (
         knobs=("--webhook-secret", "webhooks"),
         tests=(
             "tests/webhooks/test_messages.py::test_a_webhook_verifies_and_is_the_event_to_the_byte",
-            "tests/webhooks/test_signing.py::"
+            "tests/webhooks/test_signatures.py::"
             "test_the_example_of_standard_webhooks_is_signed_as_there",
         ),
     ),
