@@ -83,6 +83,7 @@ def test_no_template_has_words_of_its_own() -> None:
         assert set(re.findall(r"\w+", shown)) <= {"0", "1"}, f"{template.name}: {shown.split()}"
 
 
+@pytest.mark.clause("2.1.3")
 @pytest.mark.parametrize(
     ("amount_minor", "english", "amharic"),
     [

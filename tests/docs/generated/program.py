@@ -1,12 +1,14 @@
 """The tables of options, test numbers and clauses."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from emulator.domain.accounts import Mode
 from emulator.domain.clauses import CLAUSES, Clause
 from emulator.domain.outcomes import Handset, Outcome
 from emulator.scenarios.library import load_paths
 from emulator.settings import OPTIONS, Option, data_directory
+from tests.clauses import MarkedTest, clause_tests
 from tests.docs.markdown import table
 
 _METHODS = ("telebirr", "mpesa")
@@ -36,26 +38,26 @@ def numbers_table() -> str:
 
 def fidelity_table() -> str:
     """Every clause of the contract: what it says, what we do, what that stands on."""
-    head = ("clause", "the contract", "here", "basis", "knob", "tests")
+    head = ("clause", "the contract", "here", "basis", "configured by", "tests")
+    tests = clause_tests()
     rows = [
         (
             clause.number,
             _prose(clause.says),
             _prose(clause.here),
             _basis(clause),
-            ", ".join(f"`{knob}`" for knob in clause.knobs),
-            ", ".join(_files(clause)),
+            ", ".join(f"`{name}`" for name in clause.configured_by),
+            ", ".join(_files(tests[clause.number])),
         )
         for clause in CLAUSES
     ]
     return table(head, rows)
 
 
-def _files(clause: Clause) -> list[str]:
-    """Links to the files of the tests that prove it, each once."""
-    files = dict.fromkeys(test.partition("::")[0] for test in clause.tests)
-    shown = {file: file.rpartition("/test_")[2].removesuffix(".py") for file in files}
-    return [f"[{name}](../../{file})" for file, name in shown.items()]
+def _files(tests: Sequence[MarkedTest]) -> list[str]:
+    """Links to the files of tests, each once."""
+    paths = dict.fromkeys(test.path for test in tests)
+    return [f"[{Path(path).stem.removeprefix('test_')}](../../{path})" for path in paths]
 
 
 def _basis(clause: Clause) -> str:
