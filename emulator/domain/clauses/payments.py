@@ -7,7 +7,8 @@ CLAUSES = (
         "1.1",
         "The service accepts JSON-encoded request bodies",
         "Strict JSON in UTF-8; anything else is 400 `invalid_json`",
-        assumed="that a byte order mark, NaN, half a surrogate pair and nesting over 32 are no JSON",
+        assumed="that a byte order mark, NaN, half a surrogate pair and nesting over 32 are"
+        " no JSON",
     ),
     Clause(
         "1.2",
