@@ -6,8 +6,8 @@ CLAUSES = (
     Clause(
         "5.1",
         "Every request carries the secret key as a Bearer token: `Authorization: Bearer <API_KEY>`",
-        "The scheme in any case; another scheme, or none, is a missing key",
-        assumed="that the case of the scheme does not count, and no other scheme is taken",
+        "The scheme in upper or lower case; another scheme or none counts as a missing key",
+        assumed="that the scheme is not case-sensitive, and that no other scheme is accepted",
     ),
     Clause(
         "5.2",
@@ -18,8 +18,8 @@ CLAUSES = (
     Clause(
         "5.3",
         "A key prefixed `live_` processes real payments",
-        "Live mode keeps data of its own; its payments are simulated, and no money moves",
-        assumed="that a simulated live payment goes as a real one",
+        "Live mode has its own data; its payments are simulated, and no money moves",
+        assumed="that a simulated live payment behaves as a real one",
         configured_by=("--live-key",),
     ),
     Clause(
@@ -32,30 +32,30 @@ CLAUSES = (
     Clause(
         "5.5",
         "A resource that belongs to another account is reported as 404",
-        "404 in a path, and as a cursor the answer of an unknown one",
-        assumed="the answer to a cursor",
+        "404 in a path; as a cursor, the same response as for an unknown one",
+        assumed="the response to a cursor",
     ),
     Clause(
         "6.1",
         "The service has webhooks, the recommended way to follow payment status in production",
-        "They are sent, with retries, and every attempt is kept",
+        "They are sent, with retries, and every attempt is stored",
         configured_by=("--webhook-url", "POST /_emulator/webhook_endpoints"),
     ),
     Clause(
         "6.2",
         "Event kinds: not shown",
-        "`payment.created`, and one for each status that a payment comes to",
+        "`payment.created`, and one for each status that a payment reaches",
     ),
     Clause(
         "6.3",
         "Payload shape: not shown",
-        "`id`, `object`, `type`, `timestamp`, `mode`, and in `data` the payment as it was",
+        "`id`, `object`, `type`, `timestamp`, `mode`, and in `data` the payment at that time",
     ),
     Clause(
         "6.4",
         "Delivery: not shown",
         "Five attempts, the first at once; 2xx within 15 s is a success, redirects are not"
-        " followed, 410 ends it",
+        " followed, 410 ends the delivery",
         configured_by=("webhooks", "POST /_emulator/webhook_endpoints"),
     ),
     Clause(
@@ -67,42 +67,40 @@ CLAUSES = (
     Clause(
         "7.1",
         "Every error response body contains an `error` object",
-        "Also for unknown paths, and for what is not even HTTP",
+        "Also for unknown paths, and for bytes that are not HTTP",
     ),
     Clause(
         "7.2",
         "`error.code`: string, machine-readable",
-        "Small letters and `_`",
-        assumed="how it is written",
+        "Lower-case letters and `_`",
+        assumed="the format",
     ),
     Clause(
         "7.3",
         "`error.message`: string, human-readable",
-        "Names the received value, with keys masked and at most 64 characters long, and the"
-        " accepted ones; one fixed message for every cursor that is refused",
-        assumed="the words",
+        "The received value, with keys masked and at most 64 characters long, and the accepted"
+        " values; one fixed message for every refused cursor",
+        assumed="the wording",
     ),
     Clause(
         "7.4",
         "`error.param`: string, the field at fault, where one applies",
-        "Left out where no field is at fault, and on 401, 404, 429 and 500",
-        assumed="that it is left out, and not null",
+        "Absent where no field is at fault, and on 401, 404, 429 and 500",
+        assumed="that it is absent, not null",
     ),
-    Clause("7.5", "200: success", "Of a retrieve and of a list"),
-    Clause("7.6", "201: created", "Of a create call"),
+    Clause("7.5", "200: success", "For a retrieve and a list"),
+    Clause("7.6", "201: created", "For a create call"),
     Clause(
         "7.7",
         "400: bad request; `error.param` tells which field is invalid",
-        "The top-level name of the field; none where the body as a whole is at fault",
+        "The top-level name of the field; absent where the whole body is at fault",
         assumed="the name of a nested field",
     ),
-    Clause(
-        "7.8", "401: unauthorised, missing or invalid API key", "Before anything else is looked at"
-    ),
+    Clause("7.8", "401: unauthorised, missing or invalid API key", "Checked before anything else"),
     Clause(
         "7.9",
         "404: not found, the resource does not exist or belongs to another account",
-        "`payment_not_found`, and `route_not_found` for an unknown path or verb",
+        "`payment_not_found`, and `route_not_found` for an unknown path or method",
         assumed="the codes",
     ),
     Clause(
@@ -114,14 +112,14 @@ CLAUSES = (
     Clause(
         "7.11",
         "429: rate limit exceeded; the client waits the number of seconds in `Retry-After`",
-        "Whole seconds, at least 1; who waits so long is served",
+        "Whole seconds, at least 1; a request after that time is served",
         assumed="that they are whole, and at least 1",
         configured_by=("--rate-limit", "faults"),
     ),
     Clause(
         "7.12",
         "500: server error; retry",
-        "Only where a rule says so, before or after the payment was created",
+        "Only by a fault rule, before or after the payment is created",
         configured_by=("faults",),
     ),
     Clause(
@@ -131,7 +129,9 @@ CLAUSES = (
         " docs/reference/error-codes.md lists them",
     ),
     Clause("8.1", "Minimum `amount`: 100 (ETB cents)", "100"),
-    Clause("8.2", "`metadata` pairs: at most 20, values strings", "20 are taken, 21 are refused"),
+    Clause(
+        "8.2", "`metadata` pairs: at most 20, values strings", "20 are accepted, 21 are refused"
+    ),
     Clause("8.3", "`expires_in` default: 1800 seconds", "1800 seconds"),
     Clause(
         "8.4",
@@ -142,8 +142,8 @@ CLAUSES = (
     Clause(
         "8.5",
         "List `limit`: 1 to 100, default 10",
-        "1 and 100 are taken, 0 and 101 refused",
-        assumed="that what is out of bounds is refused",
+        "1 and 100 are accepted, 0 and 101 are refused",
+        assumed="that a value out of bounds is refused",
     ),
     Clause(
         "8.6",
@@ -161,30 +161,30 @@ CLAUSES = (
     Clause(
         "8.8",
         "Rate limit thresholds and windows: not shown",
-        "Off, since an invented threshold would fail tests at random; when on, a bucket for"
+        "Off, because an invented threshold would fail tests at random; when on, one bucket for"
         " each account and mode, on the account's clock",
         configured_by=("--rate-limit",),
     ),
     Clause(
         "8.9",
         "Minimum and maximum of `expires_in`: not shown",
-        "1 second to ten years; under a minute or over a day with a warning",
+        "1 second to ten years; under a minute or over a day it gets a warning",
         configured_by=("--strict",),
     ),
     Clause(
         "9.1",
         "The version is carried in the path as `/v1`",
-        "There is nothing without it, and no other version",
+        "There are no paths without it, and no other version",
         assumed="that there is no other",
     ),
     Clause(
         "9.2",
         "In the current API version `currency` is always `ETB`",
-        "Any other is refused, and none is answered",
+        "Any other currency is refused, and none is returned",
     ),
     Clause(
         "9.3",
         "Rules for introducing new versions, deprecation and compatibility: not shown",
-        "There is one version, and none is announced",
+        "There is one version",
     ),
 )

@@ -7,8 +7,8 @@ CLAUSES = (
         "1.1",
         "The service accepts JSON-encoded request bodies",
         "Strict JSON in UTF-8; anything else is 400 `invalid_json`",
-        assumed="that a byte order mark, NaN, half a surrogate pair and nesting over 32 are"
-        " no JSON",
+        assumed="that a byte order mark, NaN, a lone surrogate and nesting deeper than 32 are"
+        " refused",
     ),
     Clause(
         "1.2",
@@ -18,46 +18,46 @@ CLAUSES = (
     Clause(
         "1.3",
         "It uses standard HTTP status codes",
-        "Those of section 7 and no other, unless a fault rule says so",
-        assumed="that there is no other, for a wrong media type or an unknown verb either",
+        "Only those of section 7, unless a fault rule returns another",
+        assumed="that a wrong media type and an unknown method have no status of their own",
         configured_by=("faults",),
     ),
     Clause(
         "1.4",
         "A payment represents a single customer checkout",
-        "One checkout page for each payment; its first submit decides",
+        "Each payment has one checkout page; the first submit counts",
     ),
     Clause(
         "1.5",
         "The merchant creates a payment server-side and redirects the customer to its"
         " `checkout_url`",
-        "The page opens from a redirect of any site; the API has no CORS, since secret keys do"
+        "A redirect from any site opens the page; the API has no CORS, because secret keys do"
         " not belong in browsers",
         assumed="that there is no CORS",
     ),
     Clause(
         "1.6",
         "The service then handles method selection, a USSD push, or a bank redirect",
-        "The checkout page does, simulated: no operator and no bank is contacted",
+        "The checkout page simulates them; no operator and no bank is contacted",
         configured_by=("outcomes", "--no-handset"),
     ),
     Clause(
         "1.7",
         "On success the customer is redirected to `success_url`",
-        "At once, by the page that the customer is on, and exactly as given",
+        "At once, from the page that the customer has open, to exactly the given URL",
         assumed="that nothing is appended to the URL",
     ),
     Clause(
         "1.8",
         "On cancellation the customer is redirected to `cancel_url`",
-        "After a cancellation on the phone or on the page; another failure stays on the page,"
-        " with a link",
+        "After a cancellation on the phone or on the page; after another failure the page stays"
+        " and shows a link",
         assumed="that nothing is appended, and that other failures do not redirect",
     ),
     Clause(
         "1.9",
         "The API root is `{base_url}/v1`",
-        "`/v1` holds the contract and nothing else; what is ours is at `/_emulator`",
+        "`/v1` has only the contract's calls; the emulator's own calls are at `/_emulator`",
         configured_by=("--host", "--port"),
     ),
     Clause(
@@ -82,7 +82,7 @@ CLAUSES = (
         configured_by=("--seed",),
     ),
     Clause("2.1.2", "`object`: string, always `payment`", "Always `payment`"),
-    Clause("2.1.3", "`amount`: integer, in ETB cents; 100 units are 1 ETB", "As it was given"),
+    Clause("2.1.3", "`amount`: integer, in ETB cents; 100 units are 1 ETB", "As given"),
     Clause("2.1.4", "`currency`: string, always `ETB` in the current API version", "Always `ETB`"),
     Clause(
         "2.1.5",
@@ -113,17 +113,17 @@ CLAUSES = (
     Clause(
         "2.1.9",
         "`success_url`: string, where the customer is redirected after success",
-        "As it was given, to the letter",
+        "Exactly as given",
     ),
     Clause(
         "2.1.10",
         "`cancel_url`: string, where the customer is redirected on cancellation",
-        "As it was given, to the letter",
+        "Exactly as given",
     ),
     Clause(
         "2.1.11",
         "`metadata`: object of up to 20 key/value pairs; values are strings",
-        "As it was given, its order kept; without any an empty object",
+        "As given, in the same order; an empty object where none was given",
         assumed="the order, and the empty object",
     ),
     Clause(
@@ -136,7 +136,7 @@ CLAUSES = (
     Clause(
         "2.1.13",
         "`expires_at`: string, an ISO 8601 timestamp, when the checkout URL expires",
-        "`created_at` and `expires_in`, written in the same way",
+        "`created_at` plus `expires_in`, in the same format",
         assumed="UTC and milliseconds",
         configured_by=("expires_in", "expiry"),
     ),
@@ -150,26 +150,26 @@ CLAUSES = (
     Clause(
         "2.1.15",
         "The payment object has these thirteen fields",
-        "Exactly these, in the order of the table; why a payment failed is none of them",
-        assumed="that there is no fourteenth; the order",
+        "Exactly these, in the order of the table; the reason of a failure is not among them",
+        assumed="that there is no other field; the order",
     ),
     Clause(
         "2.1.16",
         "Method values named: `telebirr`, `mpesa`, `bank_transfer`",
-        "These three can be offered and paid with",
+        "These three can be offered and used",
         assumed="that every account may offer them",
         configured_by=("--methods",),
     ),
     Clause(
         "2.1.17",
         "Complete list of method values: not shown",
-        "These three are all; another value is 400 `invalid_methods`",
+        "Only these three; another value is 400 `invalid_methods`",
         configured_by=("--methods",),
     ),
     Clause(
         "2.2.1",
         "`data`: array, the payment objects of the current page",
-        "Whole payment objects, as they are retrieved",
+        "Whole payment objects, as a retrieve returns them",
     ),
     Clause(
         "2.2.2",
@@ -180,7 +180,7 @@ CLAUSES = (
         "2.2.3",
         "`next_cursor`: string, a payment identifier to pass as `after` to obtain the next page",
         "The id of the page's last payment",
-        assumed="that it is the last payment's",
+        assumed="that it is the id of the last payment",
     ),
     Clause("2.2.4", "`next_cursor` where there is no further page: not shown", "Null"),
     Clause(
@@ -198,7 +198,7 @@ CLAUSES = (
         "3.2",
         "Transitions: not shown",
         "`pending` becomes `processing` or `expired`, `processing` becomes `completed` or"
-        " `failed`, `completed` becomes `refunded`; a late success only where it is asked for",
+        " `failed`, `completed` becomes `refunded`; a late success only on request",
         configured_by=("outcomes", "POST /_emulator/payments/{payment_id}/transition"),
     ),
 )
