@@ -15,8 +15,7 @@ from emulator.domain.errors import (
     RequestTooLarge,
     UnsupportedContentType,
 )
-from emulator.domain.numbers import WrittenNumber
-from emulator.domain.received import received
+from emulator.domain.received_values import WrittenNumber, received
 
 MAX_BODY_BYTES = 256 * 1024
 MAX_NESTING = 32

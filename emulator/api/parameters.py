@@ -9,8 +9,7 @@ from typing import Any
 from emulator.api import request_warnings as oddities
 from emulator.api.request_warnings import RequestWarning
 from emulator.domain.errors import InvalidField, MissingParameter
-from emulator.domain.hosts import is_local_name
-from emulator.domain.numbers import WrittenNumber
+from emulator.domain.hosts import is_local_name, is_open_port, parse_url_host
 from emulator.domain.payment import (
     CURRENCY,
     DEFAULT_EXPIRES_IN_S,
@@ -20,8 +19,7 @@ from emulator.domain.payment import (
     MIN_AMOUNT_MINOR,
     MINOR_PER_BIRR,
 )
-from emulator.domain.received import not_accepted, received
-from emulator.domain.url_hosts import is_open_port, parse_url_host
+from emulator.domain.received_values import WrittenNumber, not_accepted, received
 from emulator.engine.payments.payments import Order
 
 KNOWN = (

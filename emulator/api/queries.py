@@ -7,7 +7,7 @@ from emulator.api import request_warnings as oddities
 from emulator.api.request_warnings import RequestWarning
 from emulator.domain.instants import ParsedTimestamp, parse_timestamp
 from emulator.domain.payment import Status
-from emulator.domain.received import not_accepted
+from emulator.domain.received_values import not_accepted
 from emulator.storage.payments import PageQuery
 
 KNOWN = ("limit", "after", "status", "method", "created_gte", "created_lte")

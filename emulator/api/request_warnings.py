@@ -15,7 +15,7 @@ from emulator.domain.errors import (
     Refusal,
     UnknownParameter,
 )
-from emulator.domain.received import not_accepted, received
+from emulator.domain.received_values import not_accepted, received
 
 MAX_SLUGS = 16
 MAX_NAME_BYTES = 64

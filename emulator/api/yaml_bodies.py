@@ -13,7 +13,7 @@ from emulator.api.bodies import (
     read_body,
 )
 from emulator.domain.errors import InvalidRequestBody, UnsupportedContentType
-from emulator.domain.received import received
+from emulator.domain.received_values import received
 
 YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 _JSON_TYPE = "application/json"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from emulator.domain.payment import DEFAULT_METHODS
+from emulator.domain.payment_methods import DEFAULT_METHODS
 
 DEFAULT_LANGUAGE = "en"
 LANGUAGES = (DEFAULT_LANGUAGE, "am")

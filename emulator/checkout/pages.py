@@ -18,7 +18,8 @@ from emulator.domain.errors import (
     MissingParameter,
     PaymentNotPayable,
 )
-from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Payment, Status
+from emulator.domain.payment import Payment, Status
+from emulator.domain.payment_methods import BANK_TRANSFER, PHONE_METHODS
 from emulator.engine.payments.checkouts import Checkout, Checkouts
 from emulator.engine.payments.customer import PhoneAnswer, Submission
 

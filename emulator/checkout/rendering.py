@@ -24,7 +24,7 @@ from emulator.checkout.i18n import (
 from emulator.checkout.page_cache import CachedPage, Placeholder
 from emulator.checkout.test_numbers import offered
 from emulator.checkout.views import ANSWERING_REFRESH_S, Screen, View
-from emulator.domain.banks import BANKS
+from emulator.domain.payment_methods import BANKS
 from emulator.engine.payments.checkouts import Checkout, TestNumber
 
 # There are a few dozen; with the scenarios' test numbers and all languages, a few hundred.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from emulator.domain.outcomes import Handset, Outcome
 from emulator.domain.payment import DEFAULT_REASON, Reason, Status
-from emulator.domain.phones import local_phone
+from emulator.domain.payment_methods import local_phone
 from emulator.engine.payments.checkouts import TestNumber
 
 _LABEL_OF_REASON = {

@@ -7,16 +7,14 @@ from types import MappingProxyType
 import msgspec
 
 from emulator.checkout.test_numbers import minutes
-from emulator.domain.banks import BANKS
-from emulator.domain.payment import (
+from emulator.domain.payment import DEFAULT_REASON, Payment, Reason, Status
+from emulator.domain.payment_methods import (
     BANK_TRANSFER,
-    DEFAULT_REASON,
+    BANKS,
     PHONE_METHODS,
-    Payment,
-    Reason,
-    Status,
+    mask_phone,
+    normalise_phone,
 )
-from emulator.domain.phones import mask_phone, normalise_phone
 from emulator.domain.timers import is_asked
 from emulator.engine.payments.checkouts import Checkout, TestNumber
 from emulator.engine.payments.customer import PhoneAnswer

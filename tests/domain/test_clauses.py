@@ -6,7 +6,7 @@ from emulator.domain.clauses import CLAUSES, SECTIONS, Basis
 from emulator.scenarios.schema import scenario_schema
 from emulator.settings import OPTIONS
 from tests.api.asking import PARAMS
-from tests.clauses import MarkedTest, marked_tests, clause_tests
+from tests.clauses import MarkedTest, clause_tests, marked_tests
 from tests.docs.document import REPOSITORY, rows, text_of
 
 # Those of the contract that say something. Section 2 as a whole is its parts.
