@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from emulator.app.private import private_emulator
+from emulator.app.server import private_emulator
 from emulator.cli.examination.asking import Patience, Server
 from emulator.cli.examination.examining import DoctorOptions, examine
 from emulator.cli.examination.findings import Mark, Report, Section, View
