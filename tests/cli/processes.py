@@ -207,9 +207,9 @@ def start(
 
 
 @contextmanager
-def ended(process: Process) -> Iterator[None]:
+def ended(process: Process, hangs_after_s: float = HANGS_AFTER_S) -> Iterator[None]:
     """Ends a process after the block, and earlier when it hangs."""
-    watchdog = threading.Timer(HANGS_AFTER_S, process.kill)
+    watchdog = threading.Timer(hangs_after_s, process.kill)
     watchdog.start()
     try:
         yield
