@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from emulator.app.private import private_emulator
+from emulator.app.server import private_emulator
 from emulator.clock import RealClock
 from emulator.doctor.network import LocalNetwork, NetworkInterface
 from emulator.doctor.report import DoctorReport, Level, Perspective
