@@ -124,7 +124,9 @@ class PaymentsApi:
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
         # A life that is over counts and keeps no more requests.
         keeper = None if exchange.is_of_another_life else exchange.owner
-        request_id = self._request_id(keeper)
+        request_id = exchange.request_id
+        if keeper is None or request_id is None:
+            request_id = self._request_id(keeper)
         if keeper is not None:
             took_ms = self._wall.monotonic_ms() - started_ms
             write_down(exchange, keeper, request_id, reply, took_ms)
@@ -197,7 +199,10 @@ class PaymentsApi:
         order = check_order(body, self._rules, odd)
         if repeated:
             odd.extend(duplicate_parameters(repeated))
-        created = await self._payments.create(owner, order, objection=self._objection(odd))
+        request_id = exchange.request_id = self._request_id(owner)
+        created = await self._payments.create(
+            owner, order, objection=self._objection(odd), request_id=request_id.decode()
+        )
         extra = [(b"location", f"{_ITEM}{created.id}".encode())]
         if created.is_replay:
             exchange.is_replay = True

@@ -119,6 +119,8 @@ class Exchange:
     owner: Owner | None = None
     # How often the account had begun anew when the request came.
     generation = 0
+    # Known before the answer only where the database stores it.
+    request_id: bytes | None = None
     body = b""
     is_replay = False
     fault: "FaultCandidate | None" = None

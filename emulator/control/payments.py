@@ -127,6 +127,7 @@ def _event(owner: Owner, event: Event) -> dict[str, object]:
         "status": event.status,
         "method": event.method,
         "reason": event.reason,
+        "request": event.request_id,
     }
 
 

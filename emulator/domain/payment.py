@@ -104,7 +104,10 @@ class Payment(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A status that a payment took on, at an instant; `position` orders the account's events."""
+    """A status that a payment took on, at an instant; `position` orders the account's events.
+
+    `request_id` is the `Request-Id` of the request that caused it, None for other causes.
+    """
 
     position: int
     payment: int
@@ -113,6 +116,7 @@ class Event(NamedTuple):
     method: str | None
     reason: Reason | None
     completed_at: Instant | None
+    request_id: str | None = None
 
     @property
     def type(self) -> str:

@@ -8,8 +8,9 @@ from emulator.domain.payment import Event, Payment
 from emulator.storage.batch import Transaction, positions_of
 from emulator.storage.payments import REASONS, STATUS_WORDS, STATUSES
 
-_COLUMNS = "position, payment, at, status, method, reason, completed_at"
-_INSERT = f"INSERT INTO events ({_COLUMNS})"
+# No request causes these events; payments.insert writes the others.
+_INSERT = "INSERT INTO events (position, payment, at, status, method, reason, completed_at)"
+_COLUMNS = "position, payment, at, status, method, reason, completed_at, request"
 _FIRST = (
     f"SELECT {_COLUMNS} FROM events"
     " WHERE position = (SELECT first_event FROM payments WHERE position = ?)"
@@ -34,6 +35,7 @@ def _event_of_row(row: tuple[Any, ...]) -> Event:
         method=row[4],
         reason=REASONS[row[5]],
         completed_at=row[6],
+        request_id=row[7],
     )
 
 

@@ -27,7 +27,7 @@ PAYMENT_COLUMNS = (
 
 _INSERT = (
     "INSERT INTO payments (position, owner, id, amount_minor, methods, terms, created_at,"
-    " expires_at, first_event, expiry_timer, status, idempotency_key, fingerprint)"
+    " expires_at, first_event, expiry_timer, status, idempotency_key, fingerprint, request)"
 )
 _FIRST_EVENT = 8
 _UPDATE = (
@@ -94,7 +94,7 @@ class UsedKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewPayment(Protocol):
-    """A payment to be written, with the idempotency key of its request."""
+    """A payment to be written, with the id and the idempotency key of its request."""
 
     @property
     def payment(self) -> Payment: ...
@@ -102,6 +102,8 @@ class NewPayment(Protocol):
     def idempotency_key(self) -> str | None: ...
     @property
     def fingerprint(self) -> bytes | None: ...
+    @property
+    def request_id(self) -> str | None: ...
 
 
 class UnknownCursor(Exception):
@@ -156,6 +158,7 @@ def insert(tx: Transaction, created: Iterable[NewPayment]) -> list[int]:
             STATUS_WORDS[payment.status],
             new.idempotency_key,
             new.fingerprint,
+            new.request_id,
         )
         for new in created
         for payment in (new.payment,)

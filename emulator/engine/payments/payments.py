@@ -82,6 +82,7 @@ class _Request(msgspec.Struct, frozen=True):
     owner: Owner
     order: Order
     objection: Refusal | None
+    id: str | None
 
 
 class _Draft(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,6 +93,7 @@ class _Draft(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     idempotency_key: str | None
     fingerprint: bytes | None
+    request_id: str | None
 
 
 _UsedKeys = dict[int, dict[str, UsedKey]]
@@ -113,17 +115,23 @@ class Payments:
         self._keys_in_use: dict[_Key, asyncio.Event | None] = {}
 
     async def create(
-        self, owner: Owner, order: Order, *, objection: Refusal | None
+        self,
+        owner: Owner,
+        order: Order,
+        *,
+        objection: Refusal | None,
+        request_id: str | None = None,
     ) -> CreatedPayment:
         """Create a payment, or return the one that the first request with its key created.
 
-        `objection` is raised if the request has no other error. Raises IdempotencyKeyReused, and
-        IdempotencyKeyInUse after five seconds of waiting for an equal key (contract, 4.1).
+        `objection` is raised if the request has no other error. The event of the creation names
+        `request_id`. Raises IdempotencyKeyReused, and IdempotencyKeyInUse after five seconds of
+        waiting for an equal key (contract, 4.1).
         """
         account = owner.account
         if account.due_at <= account.clock.now():
             await self._scheduler.fire_due(account)
-        request = _Request(owner, order, objection)
+        request = _Request(owner, order, objection, request_id)
         if order.idempotency_key is None:
             created = await self._database.write_bulk(self._create, request)
         else:
@@ -198,6 +206,7 @@ class Payments:
             body=payment_json(payment).encode(),
             idempotency_key=key,
             fingerprint=fingerprint,
+            request_id=request.id,
         )
 
     def _write(self, tx: Transaction, drafts: list[_Draft]) -> None:
