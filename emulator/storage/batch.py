@@ -38,7 +38,8 @@ def last_position(owner: int) -> int:
 
 def positions_of(owner: int) -> tuple[int, int]:
     """The first and the last position of an owner's rows."""
-    return first_position(owner), last_position(owner)
+    first = owner << ORDINAL_BITS
+    return first, first | LAST_ORDINAL
 
 
 class Transaction:
