@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from emulator import ids
 from emulator.clock import AccountClock, SystemClock
 from emulator.domain.accounts import AccountProfile, Mode, is_well_formed_key
-from emulator.domain.clock_spec import ClockKind, ClockSpec, format_clock, parse_clock
 from emulator.domain.errors import InvalidField
+from emulator.domain.instants import ClockKind, ClockSpec, format_clock, parse_clock
 from emulator.engine.state.account import NEVER, Account, Owner
 from emulator.engine.state.config import EngineConfig
 from emulator.engine.state.rules import Rules

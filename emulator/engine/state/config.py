@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from emulator.domain.clock_spec import ClockSpec
+from emulator.domain.instants import ClockSpec
 from emulator.domain.rate_limit import RateLimit
 
 
