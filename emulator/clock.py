@@ -6,8 +6,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Protocol
 
-from emulator.domain.clock_spec import ClockKind, ClockSpec
-from emulator.domain.instants import Instant
+from emulator.domain.instants import ClockKind, ClockSpec, Instant
 
 # How long after a forward step of the wall clock a wait may notice it.
 RECHECK_MS = 1_000

@@ -12,7 +12,7 @@ from emulator.control.fields import required, word_of
 from emulator.control.replies import reply, written
 from emulator.domain.instants import format_instant
 from emulator.domain.payment import Event, Payment, Reason, Status
-from emulator.domain.received import not_accepted
+from emulator.domain.received_values import not_accepted
 from emulator.domain.timers import ATTEMPT, ComingAttempt, Timer
 from emulator.domain.transitions import Change
 from emulator.domain.wire import payment_json

@@ -15,10 +15,6 @@ MAX_METADATA_PAIRS = 20
 DEFAULT_EXPIRES_IN_S = 1800
 MAX_EXPIRES_IN_S = 315_360_000
 
-BANK_TRANSFER = "bank_transfer"
-PHONE_METHODS = frozenset({"telebirr", "mpesa"})
-DEFAULT_METHODS = ("telebirr", "mpesa", BANK_TRANSFER)
-
 
 class Status(StrEnum):
     """The states of a payment (contract, section 3)."""

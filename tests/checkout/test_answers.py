@@ -31,6 +31,7 @@ BALANCE = (Status.FAILED, Reason.INSUFFICIENT_BALANCE)
 CANCELLED = (Status.FAILED, Reason.USER_CANCELLED)
 
 
+@pytest.mark.clause("1.6")
 @pytest.mark.parametrize(
     ("start", "answer", "outcome", "leaves_for"),
     [
@@ -67,6 +68,7 @@ async def test_before_the_submit_the_phone_is_idle(emulator: World, leaf: str) -
     assert page.find("answer-approve") is None
 
 
+@pytest.mark.clause("1.6")
 async def test_the_phone_shows_a_menu_whose_choices_label_its_keys(emulator: World) -> None:
     _, page = await asked(emulator)
     assert screen(page) == "asking"

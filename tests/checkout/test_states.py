@@ -56,6 +56,7 @@ def shown(page: Page) -> Shown:
     return page.name, page.response.status_code, page.refresh, link
 
 
+@pytest.mark.clause("1.5")
 @pytest.mark.parametrize(
     ("status", "reason", "opened", "after_submit", "heading", "sentence"), STATES
 )
@@ -99,6 +100,7 @@ async def test_the_page_of_a_payment_in_processing_waits(
     assert page.refresh_without_script.endswith(f"{visitor.path}/wait")
 
 
+@pytest.mark.clause("2.1.8", "8.4")
 async def test_the_page_expires_at_the_instant_of_the_payment(emulator: World) -> None:
     visitor = await customer(emulator, expires_in=60)
     await visitor.advance(59_999)
@@ -108,6 +110,7 @@ async def test_the_page_expires_at_the_instant_of_the_payment(emulator: World) -
     assert await visitor.statuses() == ["pending", "expired"]
 
 
+@pytest.mark.clause("4.1.5")
 async def test_methods_are_offered_in_the_order_of_the_payment(emulator: World) -> None:
     methods = ["bank_transfer", "mpesa", "telebirr"]
     page = await (await customer(emulator, methods=methods)).open()
@@ -131,6 +134,7 @@ async def test_a_method_that_is_not_offered_is_not_shown(emulator: World) -> Non
     assert (await visitor.open("?method=bank_transfer")).name == "choose"
 
 
+@pytest.mark.clause("2.1.7")
 @pytest.mark.parametrize(
     "path", ["/c/unknown", "/c/0000000123456789", "/c/no-token", "/c/%F0x", "/c/{payment}"]
 )
@@ -175,6 +179,7 @@ async def test_every_page_exists_in_amharic(emulator: World, status: Status) -> 
         assert re.search(r"[\u1200-\u137f]", page.heading)
 
 
+@pytest.mark.clause("5.3")
 async def test_a_page_of_live_mode_is_a_simulation_too(emulator: World) -> None:
     visitor = await customer(emulator, LIVE_KEY)
     page = await visitor.open()

@@ -42,6 +42,7 @@ async def detail(emulator: World, payment: dict[str, Any], key: str = "test_demo
     return response.json()
 
 
+@pytest.mark.clause("4.4.1", "4.4.2", "4.4.3", "4.4.4", "4.4.5", "8.6")
 @pytest.mark.parametrize(
     ("phone", "status", "reason"),
     [
@@ -61,6 +62,7 @@ async def test_paying_has_the_outcome_of_the_number(
     assert (await detail(emulator, payment))["reason"] == reason
 
 
+@pytest.mark.clause("4.4.1")
 async def test_in_live_mode_the_test_numbers_are_numbers_like_any_other(emulator: World) -> None:
     payment = await emulator.create(LIVE_KEY)
     body = {"method": "telebirr", "phone": COMPLETES}
@@ -110,6 +112,7 @@ async def test_an_expired_payment_cannot_be_paid(emulator: World) -> None:
     assert refusal(response) == (409, "payment_not_payable", None)
 
 
+@pytest.mark.clause("4.4.7")
 @pytest.mark.parametrize(
     ("submission", "answer", "status", "reason"),
     [
@@ -152,6 +155,7 @@ async def test_where_nobody_is_asked_an_answer_is_a_conflict(
     assert refusal(response) == (409, "invalid_state_transition", None)
 
 
+@pytest.mark.clause("4.4.7", "8.6")
 async def test_an_unanswered_handset_times_out_after_thirty_seconds(emulator: World) -> None:
     payment = await emulator.create()
     await done(emulator, payment, "pay", TELEBIRR)
@@ -234,6 +238,7 @@ PATHS: dict[str, list[str]] = {
 }
 
 
+@pytest.mark.clause("3.2")
 @pytest.mark.parametrize("before", PATHS)
 async def test_no_other_edge_can_be_taken(emulator: World, before: str) -> None:
     for after in PATHS:

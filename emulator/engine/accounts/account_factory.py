@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from emulator import ids
 from emulator.clock import AccountClock, SystemClock
 from emulator.domain.accounts import AccountProfile, Mode, is_well_formed_key
-from emulator.domain.clock_spec import ClockKind, ClockSpec, parse_clock
 from emulator.domain.errors import InvalidField
+from emulator.domain.instants import ClockKind, ClockSpec, parse_clock
 from emulator.domain.rate_limit import RateLimit
 from emulator.engine.delivery.webhooks import GivenEndpoint
 from emulator.engine.state.account import NEVER, Account, Owner

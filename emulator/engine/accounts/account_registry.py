@@ -14,13 +14,13 @@ from emulator.domain.accounts import (
     Mode,
     is_well_formed_key,
 )
-from emulator.domain.clock_spec import format_clock
 from emulator.domain.errors import (
     AccountIsPermanent,
     InvalidApiKey,
     InvalidField,
     UnknownAccount,
 )
+from emulator.domain.instants import format_clock
 from emulator.engine.accounts.account_factory import AccountFactory, EngineConfig, NewAccount
 from emulator.engine.delivery.webhooks import Webhooks
 from emulator.engine.payments.scheduler import Scheduler

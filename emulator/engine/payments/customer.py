@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
-from emulator.domain.banks import BANKS
 from emulator.domain.errors import (
     IllegalTransition,
     InvalidField,
@@ -15,9 +14,15 @@ from emulator.domain.errors import (
 )
 from emulator.domain.instants import Instant
 from emulator.domain.outcomes import Outcome, Scripted, answer_due_at
-from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Payment, Reason, Status
-from emulator.domain.phones import method_of_phone, normalise_phone
-from emulator.domain.received import not_accepted, received
+from emulator.domain.payment import Payment, Reason, Status
+from emulator.domain.payment_methods import (
+    BANK_TRANSFER,
+    BANKS,
+    PHONE_METHODS,
+    method_of_phone,
+    normalise_phone,
+)
+from emulator.domain.received_values import not_accepted, received
 from emulator.domain.timers import Timer, TimerKind, is_asked
 from emulator.domain.transitions import Change, not_offered
 from emulator.engine.payments.actions import (

@@ -13,13 +13,8 @@ from emulator.domain.accounts import Mode
 from emulator.domain.errors import TooMuchToRecord
 from emulator.domain.instants import format_instant
 from emulator.domain.outcomes import Outcome
-from emulator.domain.payment import (
-    BANK_TRANSFER,
-    DEFAULT_METHODS,
-    MAX_EXPIRES_IN_S,
-    PHONE_METHODS,
-    Payment,
-)
+from emulator.domain.payment import MAX_EXPIRES_IN_S, Payment
+from emulator.domain.payment_methods import BANK_TRANSFER, DEFAULT_METHODS, PHONE_METHODS
 from emulator.engine.payments.actions import Paid, payment_action
 from emulator.engine.recording.recorder import AccountHistory
 from emulator.engine.recording.script_builder import script_of

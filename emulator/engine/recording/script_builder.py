@@ -10,19 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from emulator.domain.durations import MAX_MS
-from emulator.domain.instants import Instant
+from emulator.domain.instants import MAX_DURATION_MS, Instant
 from emulator.domain.outcomes import Outcome, Scripted, answer_due_at
 from emulator.domain.payment import (
     DEFAULT_EXPIRES_IN_S,
-    DEFAULT_METHODS,
     DEFAULT_REASON,
     Event,
     Payment,
     Reason,
     Status,
 )
-from emulator.domain.phones import local_phone
+from emulator.domain.payment_methods import DEFAULT_METHODS, local_phone
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.engine.payments.actions import (
     Answered,
@@ -233,7 +231,7 @@ class _ScriptBuilder:
             self._steps.append(_expect(told.name, told.expected()))
         self._changed.clear()
         while span_ms > 0:
-            by_ms = min(span_ms, MAX_MS)
+            by_ms = min(span_ms, MAX_DURATION_MS)
             self._steps.append(steps.Advance(place=_NOWHERE, by_ms=by_ms))
             span_ms -= by_ms
         self._now = instant

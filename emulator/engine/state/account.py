@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from emulator.clock import AccountClock
 from emulator.domain.accounts import AccountProfile, Mode
-from emulator.domain.clock_spec import ClockSpec
 from emulator.domain.errors import InvalidApiKey
-from emulator.domain.instants import Instant
+from emulator.domain.instants import ClockSpec, Instant
 from emulator.domain.rate_limit import RateLimit, TokenBucket
 from emulator.engine.state.effects import Effects
 from emulator.engine.state.journal import Journal
