@@ -59,7 +59,7 @@ def _click_option(option: Option) -> Callable[[Callable[..., Any]], Callable[...
         return click.option(option.flag, is_flag=True, default=None, help=option.help)
     return click.option(
         option.flag,
-        metavar=option.metavar,
+        metavar=option.type.metavar,
         multiple=option.is_repeatable,
         help=option.help + default,
     )

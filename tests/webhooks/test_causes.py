@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from emulator.domain.webhooks import AttemptResult, WebhookRequest, WebhookResponse
-from emulator.settings.parsing import parse_url
+from emulator.settings import parse_url
 from emulator.webhooks.causes import (
     Diagnosis,
     Stage,
