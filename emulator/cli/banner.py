@@ -1,4 +1,4 @@
-"""What `serve` prints once when it answers: where it is, and what one needs for a first call."""
+"""Formats the text that `serve` prints at start: addresses, keys and test numbers."""
 
 from collections.abc import Iterable
 
@@ -18,9 +18,9 @@ Line = tuple[str, str]
 
 
 def banner(running: Running) -> str:
-    """The text, without a line break at its end.
+    """The text of the banner.
 
-    It reads the shipped scenario files, so that the first payment need not.
+    It reads the shipped scenario files, so that the first payment does not have to.
     """
     settings = running.settings
     account = running.engine.accounts.first
@@ -65,7 +65,7 @@ def _shown(key: str) -> str:
 
 
 def _test_numbers(scenarios: Iterable[Scenario], settings: Settings) -> list[str]:
-    """A line for each outcome, with the number of each method that has it."""
+    """A line for each outcome, with the numbers of the methods."""
     numbers = designated_numbers(scenarios, settings.methods)
     if not numbers:
         return []
@@ -87,15 +87,15 @@ def _test_numbers(scenarios: Iterable[Scenario], settings: Settings) -> list[str
 
 
 def _state(account: Account, settings: Settings) -> list[Line]:
-    """What a database that was there before says counts, not what the settings say."""
+    """The state of the database, which can differ from the settings."""
     clock = account.clock
     now = format_instant(clock.now())
     if clock.is_frozen:
-        told = f"frozen at {now}"
+        clock_text = f"frozen at {now}"
     else:
-        told = f"{now} and flowing, not the present" if clock.offset_ms else "real"
+        clock_text = f"{now} and flowing, not the present" if clock.offset_ms else "real"
     return [
-        ("Clock", told),
+        ("Clock", clock_text),
         ("Seed", "random" if account.seed is None else str(account.seed)),
         (
             "Database",
@@ -105,7 +105,7 @@ def _state(account: Account, settings: Settings) -> list[Line]:
 
 
 def _webhooks(account: Account, settings: Settings) -> list[Line]:
-    """The given endpoint, and its secret unless that was given, too: then it is known."""
+    """The endpoint of the settings, and its secret unless the user has set it."""
     given = (e for e in account.test.endpoints.values() if e.url == settings.webhook_url)
     endpoint = next(given, None)
     if endpoint is None:
