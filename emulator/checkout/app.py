@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable
+from functools import cache
 from pathlib import Path
 
 from starlette.requests import ClientDisconnect, Request
@@ -61,9 +62,7 @@ def build(
 
     `check_host` raises ForbiddenOrigin for a request with a foreign `Host`.
     """
-    directory = templates / "checkout"
-    assets = Assets(directory / DIRECTORY)
-    renderer = Renderer(directory, assets, shows_handset=shows_handset)
+    assets, renderer = _renderer(templates / "checkout", shows_handset=shows_handset)
     pages = Pages(checkouts, renderer)
     routes: dict[tuple[str, str | None], Endpoint] = {
         ("GET", None): pages.show,
@@ -82,6 +81,13 @@ def build(
         check_host=check_host,
         log_failure=log_failure,
     )
+
+
+@cache
+def _renderer(directory: Path, *, shows_handset: bool) -> tuple[Assets, Renderer]:
+    """Compiles the templates once for all emulators of a process."""
+    assets = Assets(directory / DIRECTORY)
+    return assets, Renderer(directory, assets, shows_handset=shows_handset)
 
 
 class CheckoutApp:

@@ -5,7 +5,12 @@ from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import unquote_to_bytes
 
-_LOCAL_NAMES = frozenset({"host.docker.internal", "host.containers.internal"})
+# The names by which containers reach the machine that they run on.
+DOCKER_HOST = "host.docker.internal"
+PODMAN_HOST = "host.containers.internal"
+ADD_DOCKER_HOST = f"--add-host={DOCKER_HOST}:host-gateway"
+
+_LOCAL_NAMES = frozenset({DOCKER_HOST, PODMAN_HOST})
 _LOCAL_SUFFIXES = (".localhost", ".test")
 # Only a host of these characters can be resolved; browsers refuse others, too.
 _NAME = re.compile(r"[\w-]+(\.[\w-]+)*")

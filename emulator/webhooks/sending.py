@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 from emulator.clock import SystemClock
 from emulator.domain.webhooks import AttemptResult, WebhookRequest, WebhookResponse
-from emulator.webhooks.addresses import ip_addresses
-from emulator.webhooks.causes import (
+from emulator.http.failures import RequestStage
+from emulator.http.name_lookup import ip_addresses, run_on_daemon_thread
+from emulator.webhooks.diagnosis import (
     Diagnosis,
-    Stage,
-    Tried,
+    FailedRequest,
     diagnose_failure,
     diagnose_response,
     diagnose_timeout,
 )
-from emulator.webhooks.threads import on_a_thread
 
 if TYPE_CHECKING:
     import httpcore
@@ -33,9 +32,9 @@ MAX_HEADER_CHARACTERS = 2_048
 _OF_THE_CONNECTION = (("accept-encoding", "identity"), ("connection", "close"))
 # What httpcore tells of its progress.
 _STAGES = {
-    "connection.connect_tcp.started": Stage.CONNECTING,
-    "connection.connect_tcp.complete": Stage.SECURING,
-    "http11.send_request_headers.started": Stage.ANSWERING,
+    "connection.connect_tcp.started": RequestStage.CONNECTING,
+    "connection.connect_tcp.complete": RequestStage.TLS_HANDSHAKE,
+    "http11.send_request_headers.started": RequestStage.AWAITING_RESPONSE,
 }
 
 
@@ -83,7 +82,7 @@ class Sender:
 
     async def _transport(self) -> "httpx.AsyncHTTPTransport":
         if self._opening is None:
-            self._opening = on_a_thread(_open_transport, name="webhook-transport")
+            self._opening = run_on_daemon_thread(_open_transport, name="webhook-transport")
         # Who waits for it is cancelled alone.
         return await asyncio.shield(self._opening)
 
@@ -93,7 +92,7 @@ class Sender:
         if response is not None:
             diagnosis = diagnose_response(response, exchange.url)
         else:
-            tried = Tried(
+            tried = FailedRequest(
                 url=exchange.url, stage=exchange.stage, is_in_container=self._is_in_container
             )
             if exchange.failure is None:
@@ -113,7 +112,7 @@ class _Exchange:
 
     def __init__(self, transport: "httpx.AsyncHTTPTransport", request: WebhookRequest) -> None:
         self.url = request.url
-        self.stage = Stage.NAMING
+        self.stage = RequestStage.RESOLVING
         self.failure: Exception | None = None
         self._transport = transport
         self._request = request
@@ -155,7 +154,7 @@ class _Exchange:
             try:
                 return await self._transport.handle_async_request(self._wire(url, address))
             except httpx.ConnectError as error:
-                if self.stage is not Stage.CONNECTING:
+                if self.stage is not RequestStage.CONNECTING:
                     raise
                 failures.append(error)
         raise failures[0]

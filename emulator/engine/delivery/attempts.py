@@ -23,11 +23,11 @@ from emulator.engine.delivery.endpoints import put_endpoint
 from emulator.engine.payments.payment_history import event_id, payment_at
 from emulator.engine.payments.scheduler import PAUSE_AFTER_FAILURE_MS
 from emulator.engine.state.account import Account, Owner
+from emulator.http.addresses import host_and_port
 from emulator.storage import deliveries, events, payments
 from emulator.storage.batch import LAST_ORDINAL, Transaction
 from emulator.storage.database import Database
 from emulator.storage.deliveries import Delivery
-from emulator.webhooks.addresses import host_and_port
 from emulator.webhooks.messages import Message, request
 from emulator.webhooks.retries import delay_ms_after, is_gone
 from emulator.webhooks.sending import Sender

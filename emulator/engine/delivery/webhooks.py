@@ -67,7 +67,7 @@ class Webhooks:
 
     @cached_property
     def _sender(self) -> "Sender":
-        from emulator.webhooks.addresses import is_in_container
+        from emulator.http.addresses import is_in_container
         from emulator.webhooks.sending import Sender
 
         return Sender(self._wall, is_in_container=is_in_container(os.environ))

@@ -1,14 +1,12 @@
-"""Where endpoints are, and where this program runs."""
+"""Addresses of servers, and whether this program runs in a container."""
 
-import asyncio
-import socket
 from pathlib import Path
 
 import pytest
 
-from emulator.webhooks.addresses import (
+from emulator.http.addresses import (
+    BaseUrl,
     host_and_port,
-    ip_addresses,
     is_in_container,
     is_loopback,
     with_host,
@@ -67,27 +65,14 @@ def test_a_url_is_taken_elsewhere(
     assert with_scheme(url, "ftp") == other_scheme
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "10.1.2.3"])
-async def test_an_address_is_not_looked_up(host: str) -> None:
-    assert await ip_addresses(host.encode()) == [host]
-
-
-async def test_a_name_is_looked_up_and_ipv4_comes_first() -> None:
-    assert (await ip_addresses(b"localhost"))[0] == "127.0.0.1"
-
-
-@pytest.mark.parametrize("host", [b"no-such-host.invalid", b"a..b", b"a" * 64, b"%00", b""])
-async def test_a_name_that_nobody_has_is_not_found(host: bytes) -> None:
-    with pytest.raises(socket.gaierror):
-        await ip_addresses(host)
-
-
-async def test_who_waits_for_a_name_may_be_cancelled() -> None:
-    looking_up = [asyncio.create_task(ip_addresses(b"no-such-host.invalid")) for _ in range(3)]
-    cancelled = asyncio.Event()
-    asyncio.get_running_loop().call_soon(cancelled.set)
-    await cancelled.wait()
-    for one in looking_up:
-        one.cancel()
-    ended = await asyncio.gather(*looking_up, return_exceptions=True)
-    assert [type(one) for one in ended] == [asyncio.CancelledError] * 3
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("http://localhost:8080", "http://localhost:8080"),
+        ("http://localhost:8080/sandbox/", "http://localhost:8080/sandbox"),
+        ("https://emulator.test", "https://emulator.test:443"),
+        ("http://[::1]:8080", "http://[::1]:8080"),
+    ],
+)
+def test_a_base_url_has_an_optional_path_and_a_default_port(url: str, text: str) -> None:
+    assert str(BaseUrl.parse(url)) == text

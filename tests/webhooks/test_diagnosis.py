@@ -14,11 +14,11 @@ import httpx
 import pytest
 
 from emulator.domain.webhooks import AttemptResult, WebhookRequest, WebhookResponse
+from emulator.http.failures import RequestStage
 from emulator.settings import parse_url
-from emulator.webhooks.causes import (
+from emulator.webhooks.diagnosis import (
     Diagnosis,
-    Stage,
-    Tried,
+    FailedRequest,
     diagnose_failure,
     diagnose_response,
     diagnose_timeout,
@@ -68,9 +68,13 @@ async def failed(url: str, *, is_in_container: bool = False) -> Diagnosis:
 
 
 def diagnosed(
-    failure: Exception, url: str, *, stage: Stage = Stage.CONNECTING, is_in_container: bool = False
+    failure: Exception,
+    url: str,
+    *,
+    stage: RequestStage = RequestStage.CONNECTING,
+    is_in_container: bool = False,
 ) -> Diagnosis:
-    at = Tried(url=url, stage=stage, is_in_container=is_in_container)
+    at = FailedRequest(url=url, stage=stage, is_in_container=is_in_container)
     return well_said(diagnose_failure(failure, at))
 
 
@@ -210,7 +214,7 @@ def test_a_certificate_out_of_date_is_not_trusted(verify_code: int) -> None:
     failure = ssl.SSLCertVerificationError()
     failure.verify_code = verify_code
     failure.verify_message = "certificate has expired"
-    said = diagnosed(failure, "https://shop.example/", stage=Stage.SECURING)
+    said = diagnosed(failure, "https://shop.example/", stage=RequestStage.TLS_HANDSHAKE)
     assert said.error == "certificate not trusted: certificate has expired"
     assert "renew it" in said.cause
 
@@ -233,7 +237,7 @@ async def test_a_port_that_speaks_tls_is_no_http() -> None:
 def test_two_sides_may_have_no_tls_in_common() -> None:
     failure = ssl.SSLError(1, "[SSL: TLSV1_ALERT_PROTOCOL_VERSION] tlsv1 alert protocol version")
     failure.reason = "TLSV1_ALERT_PROTOCOL_VERSION"
-    said = diagnosed(failure, "https://shop.example/", stage=Stage.SECURING)
+    said = diagnosed(failure, "https://shop.example/", stage=RequestStage.TLS_HANDSHAKE)
     assert said.error == "TLS handshake failed: tlsv1 alert protocol version"
     assert "shop.example:443" in said.cause
 
@@ -388,14 +392,14 @@ async def test_a_server_that_keeps_silent_on_a_tls_greeting_may_speak_http() -> 
 @pytest.mark.parametrize(
     ("stage", "error"),
     [
-        (Stage.NAMING, "timed out after 15 s looking up shop.example"),
-        (Stage.CONNECTING, "timed out after 15 s while connecting"),
-        (Stage.SECURING, "timed out after 15 s in the TLS handshake"),
-        (Stage.ANSWERING, "timed out after 15 s"),
+        (RequestStage.RESOLVING, "timed out after 15 s looking up shop.example"),
+        (RequestStage.CONNECTING, "timed out after 15 s while connecting"),
+        (RequestStage.TLS_HANDSHAKE, "timed out after 15 s in the TLS handshake"),
+        (RequestStage.AWAITING_RESPONSE, "timed out after 15 s"),
     ],
 )
-def test_a_timeout_is_told_by_what_took_so_long(stage: Stage, error: str) -> None:
-    at = Tried(url="https://shop.example/{}", stage=stage, is_in_container=False)
+def test_a_timeout_is_told_by_what_took_so_long(stage: RequestStage, error: str) -> None:
+    at = FailedRequest(url="https://shop.example/{}", stage=stage, is_in_container=False)
     assert well_said(diagnose_timeout(at, TIMEOUT_S)).error == error
 
 
