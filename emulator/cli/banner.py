@@ -56,7 +56,7 @@ def _keys(account: Account) -> list[Line]:
     profile = account.profile
     return [
         ("Test key", _shown(profile.test_key)),
-        ("Live key", f"{_shown(profile.live_key)}  (its payments are simulated, too)"),
+        ("Live key", f"{_shown(profile.live_key)}  (its payments are also simulated)"),
     ]
 
 
@@ -93,13 +93,13 @@ def _state(account: Account, settings: Settings) -> list[Line]:
     if clock.is_frozen:
         clock_text = f"frozen at {now}"
     else:
-        clock_text = f"{now} and flowing, not the present" if clock.offset_ms else "real"
+        clock_text = f"{now} and running, not the real time" if clock.offset_ms else "real"
     return [
         ("Clock", clock_text),
         ("Seed", "random" if account.seed is None else str(account.seed)),
         (
             "Database",
-            "in memory, gone at the end" if settings.database == IN_MEMORY else settings.database,
+            "in memory, lost at the end" if settings.database == IN_MEMORY else settings.database,
         ),
     ]
 
@@ -114,14 +114,18 @@ def _webhooks(account: Account, settings: Settings) -> list[Line]:
         return [("Webhooks", f"{endpoint.url}, secret {endpoint.secret}")]
     if endpoint.secret == settings.webhook_secret:
         return [("Webhooks", f"{endpoint.url}, signed with the given secret")]
-    kept = "signed with the secret of the database, which keeps the endpoint as it was"
+    kept = "signed with the secret in the database"
     return [("Webhooks", f"{endpoint.url}, {kept}")]
 
 
 def _switched_on(settings: Settings) -> list[Line]:
     limit = settings.rate_limit
     lines = [
-        ("Scenarios", f"{', '.join(settings.scenarios)}, before our own", settings.scenarios),
+        (
+            "Scenarios",
+            f"{', '.join(settings.scenarios)}, before the built-in ones",
+            settings.scenarios,
+        ),
         ("Strict", "refuses what is otherwise tolerated with a warning", settings.strict),
         ("Accounts", "an unknown test_ key becomes a new one", settings.auto_provision),
         ("Redirects", "http:// is accepted on local names", settings.allow_http_localhost),

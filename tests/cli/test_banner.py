@@ -31,7 +31,7 @@ ETB payments emulator 0.1.0
   Open        http://127.0.0.1:{server.api_port}/  in a browser
 
   Test key    test_demo_key
-  Live key    live_demo_key  (its payments are simulated, too)
+  Live key    live_demo_key  (its payments are also simulated)
 
   Test numbers                    telebirr       mpesa
     completed                     +251900000001  +251700000001
@@ -41,7 +41,7 @@ ETB payments emulator 0.1.0
 
   Clock       real
   Seed        random
-  Database    in memory, gone at the end
+  Database    in memory, lost at the end
 
 """
         )
@@ -82,7 +82,7 @@ def test_keys_that_are_not_public_are_masked(tmp_path: Path) -> None:
     with serving(*keys, logs=tmp_path) as server:
         printed = server.banner
     assert "  Test key    test_a_…ine\n" in printed
-    assert "  Live key    live_an…ret  (its payments are simulated, too)\n" in printed
+    assert "  Live key    live_an…ret  (its payments are also simulated)\n" in printed
     assert "secret" not in printed
 
 
@@ -125,9 +125,9 @@ def test_what_was_switched_on_is_told(tmp_path: Path) -> None:
     switches = ("--strict", "--auto-provision", "--allow-http-localhost")
     given = ("--rate-limit", "1000/min", "--scenarios", str(own))
     with serving(*switches, *given, logs=tmp_path) as server:
-        told = server.banner.partition("gone at the end\n")[2]
+        told = server.banner.partition("lost at the end\n")[2]
     assert told.splitlines() == [
-        f"  Scenarios   {own}, before our own",
+        f"  Scenarios   {own}, before the built-in ones",
         "  Strict      refuses what is otherwise tolerated with a warning",
         "  Accounts    an unknown test_ key becomes a new one",
         "  Redirects   http:// is accepted on local names",
@@ -161,7 +161,7 @@ def test_an_endpoint_that_the_database_holds_is_kept_with_its_secret(tmp_path: P
         server.kill()
     with serving(*kept, "--webhook-secret", OTHER_SECRET, logs=tmp_path) as server:
         assert server.request("GET", "/_emulator/webhook_endpoints").json == before
-        told = "signed with the secret of the database, which keeps the endpoint as it was"
+        told = "signed with the secret in the database"
         assert f"  Webhooks    {URL}, {told}\n" in server.printed
 
 
