@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..domain.instants import parse_duration_ms
-from ..domain.payment_methods import method_of_phone, normalise_phone
+from ..domain.payment_methods import BANK_TRANSFER, method_of_phone, normalise_phone
 from .control_client import ControlClient, PaymentsEmulatorError
 from .webhooks import Webhook, WebhookSubscription
 
@@ -16,7 +16,6 @@ from .webhooks import Webhook, WebhookSubscription
 __tracebackhide__ = True
 # The telebirr number whose payments always succeed.
 PAYING_PHONE = "0900000001"
-BANK_TRANSFER = "bank_transfer"
 MAX_LISTED = 1_000
 
 Json = dict[str, Any]

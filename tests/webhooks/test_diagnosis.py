@@ -15,7 +15,7 @@ import pytest
 
 from emulator.domain.webhooks import AttemptResult, WebhookRequest, WebhookResponse
 from emulator.http.failures import RequestStage
-from emulator.settings.parsing import parse_url
+from emulator.settings import parse_url
 from emulator.webhooks.diagnosis import (
     Diagnosis,
     FailedRequest,
