@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.asking import WARNING, order_with, post, refusal, refused
+from tests.api.calls import WARNING, order_with, post, refusal, refused
 from tests.world import World, order, world
 
 REQUIRED = ("amount", "currency", "methods", "success_url", "cancel_url")
@@ -26,17 +26,15 @@ WRONG = {
 @pytest.mark.clause("4.1.13")
 @pytest.mark.parametrize("param", REQUIRED)
 @pytest.mark.parametrize("absent", [..., None], ids=["absent", "null"])
-async def test_what_is_required_may_not_be_missing(
+async def test_a_required_parameter_may_not_be_missing(
     emulator: World, param: str, absent: Any
 ) -> None:
-    """4.1: null counts as absent."""
     assert await refused(emulator, order(**{param: absent})) == ("missing_parameter", param)
 
 
 @pytest.mark.clause("4.1.13")
 @pytest.mark.parametrize("param", OPTIONAL)
-async def test_what_is_optional_may_be_null(emulator: World, param: str) -> None:
-    """4.1: null counts as absent."""
+async def test_an_optional_parameter_may_be_null(emulator: World, param: str) -> None:
     response = await post(emulator, order(**{param: None}))
     assert response.status_code == 201
     assert WARNING not in response.headers
@@ -44,10 +42,7 @@ async def test_what_is_optional_may_be_null(emulator: World, param: str) -> None
 
 @pytest.mark.clause("4.1.17")
 @pytest.mark.parametrize("param", list(WRONG))
-async def test_only_the_first_problem_is_told_in_the_order_of_the_table(
-    emulator: World, param: str
-) -> None:
-    """4.1: the parameters in the order of the contract's table."""
+async def test_only_the_first_invalid_parameter_is_reported(emulator: World, param: str) -> None:
     names = list(WRONG)
     later = names[names.index(param) :]
     wrong = {name: WRONG[name] for name in reversed(later)}
@@ -55,7 +50,7 @@ async def test_only_the_first_problem_is_told_in_the_order_of_the_table(
 
 
 @pytest.mark.parametrize("param", REQUIRED[1:])
-async def test_what_is_missing_takes_its_turn_in_that_order(emulator: World, param: str) -> None:
+async def test_missing_parameters_are_reported_in_order(emulator: World, param: str) -> None:
     """4.1: a missing parameter is a problem of that parameter."""
     earlier = REQUIRED[REQUIRED.index(param) - 1]
     body = order(**{param: ..., earlier: WRONG[earlier]})
@@ -69,7 +64,7 @@ class TestAmount:
 
     @pytest.mark.clause("4.1.2", "4.1.3", "8.1")
     @pytest.mark.parametrize("token", ["100", "101", "15000", str(2**53 - 1)])
-    async def test_a_good_one_is_taken(self, emulator: World, token: str) -> None:
+    async def test_a_valid_value_is_accepted(self, emulator: World, token: str) -> None:
         response = await post(emulator, order_with("amount", token))
         assert response.json()["amount"] == int(token)
         assert f'"amount":{token},' in response.text
@@ -114,8 +109,7 @@ class TestAmount:
         ],
         ids=lambda token: f"{token[:16]} ({len(token)})",
     )
-    async def test_a_bad_one_is_refused(self, emulator: World, token: str) -> None:
-        """4.1 rule 1: 400 whose param names the field, with code `invalid_amount`."""
+    async def test_an_invalid_value_is_refused(self, emulator: World, token: str) -> None:
         assert await refused(emulator, order_with("amount", token)) == ("invalid_amount", "amount")
 
 
@@ -126,7 +120,7 @@ class TestCurrency:
     @pytest.mark.parametrize(
         "value", ["", "etb", "Etb", "USD", "ETB ", " ETB", "ETB\0", "ብር", 1, True, ["ETB"], {}]
     )
-    async def test_a_bad_one_is_refused(self, emulator: World, value: Any) -> None:
+    async def test_an_invalid_value_is_refused(self, emulator: World, value: Any) -> None:
         refusal = await refused(emulator, order(currency=value))
         assert refusal == ("invalid_currency", "currency")
 
@@ -150,7 +144,7 @@ class TestMethods:
             ["mpesa", "bank_transfer", "telebirr"],
         ],
     )
-    async def test_a_good_one_is_taken(self, emulator: World, value: list[str]) -> None:
+    async def test_a_valid_value_is_accepted(self, emulator: World, value: list[str]) -> None:
         created = await emulator.create(methods=value)
         assert created["method"] is None
 
@@ -179,7 +173,7 @@ class TestMethods:
             [True],
         ],
     )
-    async def test_a_bad_one_is_refused(self, emulator: World, value: Any) -> None:
+    async def test_an_invalid_value_is_refused(self, emulator: World, value: Any) -> None:
         assert await refused(emulator, order(methods=value)) == ("invalid_methods", "methods")
 
     @pytest.mark.clause("2.1.17")
@@ -209,7 +203,7 @@ class TestMetadata:
         ],
         ids=lambda value: f"{len(value)} pairs",
     )
-    async def test_good_ones_come_back_as_they_are_in_their_order(
+    async def test_valid_metadata_is_returned_unchanged_in_order(
         self, emulator: World, value: dict[str, str]
     ) -> None:
         response = await post(emulator, order(metadata=value))
@@ -239,11 +233,11 @@ class TestMetadata:
             True,
         ],
     )
-    async def test_a_bad_one_is_refused(self, emulator: World, value: Any) -> None:
+    async def test_an_invalid_value_is_refused(self, emulator: World, value: Any) -> None:
         assert await refused(emulator, order(metadata=value)) == ("invalid_metadata", "metadata")
 
     @pytest.mark.clause("2.1.11")
-    async def test_without_any_it_is_an_empty_object(self, emulator: World) -> None:
+    async def test_metadata_is_an_empty_object_by_default(self, emulator: World) -> None:
         assert (await emulator.create())["metadata"] == {}
 
 
@@ -251,7 +245,7 @@ class TestIdempotencyKey:
     """4.1: a unique string."""
 
     @pytest.mark.parametrize("value", ["a", " ", "\0", "ቁልፍ", "x" * 255, "a/b?c", "null", "0"])
-    async def test_a_good_one_is_taken(self, emulator: World, value: str) -> None:
+    async def test_a_valid_value_is_accepted(self, emulator: World, value: str) -> None:
         response = await post(emulator, order(idempotency_key=value))
         assert response.status_code == 201
         assert WARNING not in response.headers
@@ -259,7 +253,7 @@ class TestIdempotencyKey:
 
     @pytest.mark.clause("4.1.10")
     @pytest.mark.parametrize("value", ["", 1, 0, 1.5, True, False, [], ["a"], {}, {"a": "b"}])
-    async def test_a_bad_one_is_refused(self, emulator: World, value: Any) -> None:
+    async def test_an_invalid_value_is_refused(self, emulator: World, value: Any) -> None:
         refusal = await refused(emulator, order(idempotency_key=value))
         assert refusal == ("invalid_idempotency_key", "idempotency_key")
 
@@ -277,7 +271,9 @@ class TestExpiresIn:
             ("null", "2026-01-01T00:30:00.000Z"),
         ],
     )
-    async def test_a_good_one_is_taken(self, emulator: World, token: str, expires_at: str) -> None:
+    async def test_a_valid_value_is_accepted(
+        self, emulator: World, token: str, expires_at: str
+    ) -> None:
         response = await post(emulator, order_with("expires_in", token))
         assert response.json()["expires_at"] == expires_at
         assert WARNING not in response.headers
@@ -287,7 +283,7 @@ class TestExpiresIn:
         ("token", "expires_at"),
         [("1", "2026-01-01T00:00:01.000Z"), ("315360000", "2035-12-30T00:00:00.000Z")],
     )
-    async def test_unusual_ones_are_served_with_a_warning(
+    async def test_an_unusual_value_gets_a_warning(
         self, emulator: World, token: str, expires_at: str
     ) -> None:
         response = await post(emulator, order_with("expires_in", token))
@@ -314,7 +310,7 @@ class TestExpiresIn:
         ],
         ids=lambda token: token[:16],
     )
-    async def test_a_bad_one_is_refused(self, emulator: World, token: str) -> None:
+    async def test_an_invalid_value_is_refused(self, emulator: World, token: str) -> None:
         refusal = await refused(emulator, order_with("expires_in", token))
         assert refusal == ("invalid_expires_in", "expires_in")
 
@@ -330,7 +326,6 @@ class TestExpiresIn:
 
 @pytest.mark.clause("4.1.17", "7.7")
 async def test_a_refusal_names_the_top_level_field(emulator: World) -> None:
-    """4.1 rule 1: `error.param` names the field."""
     response = await post(emulator, order(metadata={"a": {"b": 1}}))
     assert refusal(response) == (400, "invalid_metadata", "metadata")
     assert json.loads(response.content)["error"]["message"]

@@ -52,7 +52,7 @@ def test_a_prefix_and_a_word_is_a_key(key: str) -> None:
         "_abcd",
     ],
 )
-def test_all_else_is_none(key: str) -> None:
+def test_any_other_text_is_not_a_key(key: str) -> None:
     assert not is_well_formed_key(key)
 
 

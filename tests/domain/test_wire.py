@@ -45,7 +45,7 @@ def payments(draw: st.DrawFn) -> tuple[Payment, dict[str, Any]]:
 
 
 @given(payments())
-def test_a_payment_is_written_as_the_contract_says(made: tuple[Payment, dict[str, Any]]) -> None:
+def test_a_payment_is_encoded_as_in_the_contract(made: tuple[Payment, dict[str, Any]]) -> None:
     """2.1: thirteen fields in their order; no reason, no phone, no bank."""
     payment, terms = made
     completed_at = None if payment.completed_at is None else "2026-01-01T00:00:00.001Z"
@@ -69,7 +69,7 @@ def test_a_payment_is_written_as_the_contract_says(made: tuple[Payment, dict[str
 
 @pytest.mark.clause("6.3")
 @given(payments(), st.sampled_from(Mode))
-def test_an_event_carries_the_payment_as_it_was(
+def test_an_event_has_the_payment_at_that_time(
     made: tuple[Payment, dict[str, Any]], mode: Mode
 ) -> None:
     """Design 9: compact JSON with id, object, type, timestamp, mode and data."""
@@ -117,9 +117,7 @@ def test_there_is_a_type_of_event_for_each_status() -> None:
         ),
     ],
 )
-def test_an_effect_tells_what_happened_to_which_payment(
-    change: Change, more: dict[str, str]
-) -> None:
+def test_an_effect_names_the_change_and_the_payment(change: Change, more: dict[str, str]) -> None:
     """Design 10: effects are `{at, type, payment, …}`, in which `payment` is the id."""
     timer = Timer(START_MS, 1, 1, TimerKind.EXPIRY, change)
     payment = Payment(1, "pay_x", 100, ("mpesa",), "{}", START_MS, START_MS)
