@@ -23,6 +23,121 @@ WRONG = {
 }
 
 
+def texts_of(values: list[Any]) -> list[str]:
+    return [json.dumps(value) for value in values]
+
+
+# JSON texts that each parameter refuses.
+INVALID: dict[str, list[str]] = {
+    "amount": [
+        "99",
+        "1",
+        "0",
+        "-0",
+        "-100",
+        "-9007199254740991",
+        "100.0",
+        "100.5",
+        "1e3",
+        "1E3",
+        "1e+3",
+        "1e999",
+        "-1e999",
+        "1e-999",
+        "1.5e-400",
+        "0." + "9" * 5000,
+        str(2**53),
+        str(2**63),
+        str(2**64),
+        str(-(2**63) - 1),
+        "9" * 400,
+        "9" * 401,
+        "9" * 5000,
+        "-" + "9" * 5000,
+        "1" + "0" * 100_000,
+        "true",
+        "false",
+        '"100"',
+        '""',
+        "[]",
+        "[100]",
+        "{}",
+        '{"value":100}',
+    ],
+    "currency": texts_of(
+        ["", "etb", "Etb", "USD", "ETB ", " ETB", "ETB\0", "ብር", 1, True, ["ETB"], {}]
+    ),
+    "methods": texts_of(
+        [
+            [],
+            "telebirr",
+            "",
+            {},
+            {"telebirr": True},
+            1,
+            True,
+            [""],
+            ["Telebirr"],
+            ["telebirr "],
+            ["telebirr", "paypal"],
+            ["paypal", "telebirr"],
+            [None],
+            ["telebirr", None],
+            [["telebirr"]],
+            [{"method": "telebirr"}],
+            [1],
+            [1.5],
+            [True],
+        ]
+    ),
+    "metadata": texts_of(
+        [
+            {f"key{number}": "" for number in range(21)},
+            {"a": 1},
+            {"a": 1.5},
+            {"a": True},
+            {"a": None},
+            {"a": []},
+            {"a": {}},
+            {"a": "1", "b": 2},
+            [],
+            [["a", "1"]],
+            "a=1",
+            "",
+            1,
+            True,
+        ]
+    ),
+    "idempotency_key": texts_of(["", 1, 0, 1.5, True, False, [], ["a"], {}, {"a": "b"}]),
+    "expires_in": [
+        "0",
+        "-0",
+        "-1",
+        "315360001",
+        "60.0",
+        "6e1",
+        "1e999",
+        "9" * 5000,
+        "true",
+        '"1800"',
+        '""',
+        "[]",
+        "{}",
+    ],
+}
+
+
+@pytest.mark.clause("2.1.17", "4.1.2", "4.1.3", "4.1.4", "4.1.5", "4.1.8", "4.1.9", "4.1.10")
+@pytest.mark.clause("4.1.11", "4.1.17", "4.1.18", "8.1", "8.2", "8.9", "9.2")
+@pytest.mark.parametrize(
+    ("param", "text"),
+    [(param, text) for param, texts in INVALID.items() for text in texts],
+    ids=lambda text: f"{text[:16]} ({len(text)})",
+)
+async def test_an_invalid_value_is_refused(emulator: World, param: str, text: str) -> None:
+    assert await refused(emulator, order_with(param, text)) == (f"invalid_{param}", param)
+
+
 @pytest.mark.clause("4.1.13")
 @pytest.mark.parametrize("param", REQUIRED)
 @pytest.mark.parametrize("absent", [..., None], ids=["absent", "null"])
@@ -69,60 +184,9 @@ class TestAmount:
         assert response.json()["amount"] == int(token)
         assert f'"amount":{token},' in response.text
 
-    @pytest.mark.clause("4.1.2", "4.1.3", "4.1.17", "4.1.18", "8.1")
-    @pytest.mark.parametrize(
-        "token",
-        [
-            "99",
-            "1",
-            "0",
-            "-0",
-            "-100",
-            "-9007199254740991",
-            "100.0",
-            "100.5",
-            "1e3",
-            "1E3",
-            "1e+3",
-            "1e999",
-            "-1e999",
-            "1e-999",
-            "1.5e-400",
-            "0." + "9" * 5000,
-            str(2**53),
-            str(2**63),
-            str(2**64),
-            str(-(2**63) - 1),
-            "9" * 400,
-            "9" * 401,
-            "9" * 5000,
-            "-" + "9" * 5000,
-            "1" + "0" * 100_000,
-            "true",
-            "false",
-            '"100"',
-            '""',
-            "[]",
-            "[100]",
-            "{}",
-            '{"value":100}',
-        ],
-        ids=lambda token: f"{token[:16]} ({len(token)})",
-    )
-    async def test_an_invalid_value_is_refused(self, emulator: World, token: str) -> None:
-        assert await refused(emulator, order_with("amount", token)) == ("invalid_amount", "amount")
-
 
 class TestCurrency:
     """4.1: must be `"ETB"`."""
-
-    @pytest.mark.clause("4.1.4", "9.2")
-    @pytest.mark.parametrize(
-        "value", ["", "etb", "Etb", "USD", "ETB ", " ETB", "ETB\0", "ብር", 1, True, ["ETB"], {}]
-    )
-    async def test_an_invalid_value_is_refused(self, emulator: World, value: Any) -> None:
-        refusal = await refused(emulator, order(currency=value))
-        assert refusal == ("invalid_currency", "currency")
 
     @pytest.mark.clause("4.1.4")
     async def test_an_escaped_letter_is_a_letter(self, emulator: World) -> None:
@@ -147,34 +211,6 @@ class TestMethods:
     async def test_a_valid_value_is_accepted(self, emulator: World, value: list[str]) -> None:
         created = await emulator.create(methods=value)
         assert created["method"] is None
-
-    @pytest.mark.clause("2.1.17", "4.1.5")
-    @pytest.mark.parametrize(
-        "value",
-        [
-            [],
-            "telebirr",
-            "",
-            {},
-            {"telebirr": True},
-            1,
-            True,
-            [""],
-            ["Telebirr"],
-            ["telebirr "],
-            ["telebirr", "paypal"],
-            ["paypal", "telebirr"],
-            [None],
-            ["telebirr", None],
-            [["telebirr"]],
-            [{"method": "telebirr"}],
-            [1],
-            [1.5],
-            [True],
-        ],
-    )
-    async def test_an_invalid_value_is_refused(self, emulator: World, value: Any) -> None:
-        assert await refused(emulator, order(methods=value)) == ("invalid_methods", "methods")
 
     @pytest.mark.clause("2.1.17")
     async def test_the_list_of_methods_is_configuration(self) -> None:
@@ -213,29 +249,6 @@ class TestMetadata:
         retrieved = await emulator.retrieve(response.json()["id"])
         assert list(retrieved["metadata"].items()) == list(value.items())
 
-    @pytest.mark.clause("4.1.8", "4.1.9", "8.2")
-    @pytest.mark.parametrize(
-        "value",
-        [
-            {f"key{number}": "" for number in range(21)},
-            {"a": 1},
-            {"a": 1.5},
-            {"a": True},
-            {"a": None},
-            {"a": []},
-            {"a": {}},
-            {"a": "1", "b": 2},
-            [],
-            [["a", "1"]],
-            "a=1",
-            "",
-            1,
-            True,
-        ],
-    )
-    async def test_an_invalid_value_is_refused(self, emulator: World, value: Any) -> None:
-        assert await refused(emulator, order(metadata=value)) == ("invalid_metadata", "metadata")
-
     @pytest.mark.clause("2.1.11")
     async def test_metadata_is_an_empty_object_by_default(self, emulator: World) -> None:
         assert (await emulator.create())["metadata"] == {}
@@ -250,12 +263,6 @@ class TestIdempotencyKey:
         assert response.status_code == 201
         assert WARNING not in response.headers
         assert "idempotency_key" not in response.json()
-
-    @pytest.mark.clause("4.1.10")
-    @pytest.mark.parametrize("value", ["", 1, 0, 1.5, True, False, [], ["a"], {}, {"a": "b"}])
-    async def test_an_invalid_value_is_refused(self, emulator: World, value: Any) -> None:
-        refusal = await refused(emulator, order(idempotency_key=value))
-        assert refusal == ("invalid_idempotency_key", "idempotency_key")
 
 
 class TestExpiresIn:
@@ -289,30 +296,6 @@ class TestExpiresIn:
         response = await post(emulator, order_with("expires_in", token))
         assert response.json()["expires_at"] == expires_at
         assert response.headers[WARNING] == "unusual-expires-in"
-
-    @pytest.mark.clause("4.1.11", "8.9")
-    @pytest.mark.parametrize(
-        "token",
-        [
-            "0",
-            "-0",
-            "-1",
-            "315360001",
-            "60.0",
-            "6e1",
-            "1e999",
-            "9" * 5000,
-            "true",
-            '"1800"',
-            '""',
-            "[]",
-            "{}",
-        ],
-        ids=lambda token: token[:16],
-    )
-    async def test_an_invalid_value_is_refused(self, emulator: World, token: str) -> None:
-        refusal = await refused(emulator, order_with("expires_in", token))
-        assert refusal == ("invalid_expires_in", "expires_in")
 
     async def test_the_longest_is_written_at_the_latest_instant_of_a_clock(
         self, emulator: World
