@@ -132,6 +132,8 @@ class Exchange:
     owner: Owner | None = None
     # The number of resets of the account when the request arrived.
     generation = 0
+    # Generated when it is first needed.
+    request_id: bytes | None = None
     body = b""
     is_replay = False
     fault: "FaultCandidate | None" = None

@@ -99,7 +99,10 @@ class Payment(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A new status of a payment at an instant; `position` orders the account's events."""
+    """A new status of a payment at an instant; `position` orders the account's events.
+
+    `request_id` is the `Request-Id` of the request that caused it, None for other causes.
+    """
 
     position: int
     payment: int
@@ -108,6 +111,7 @@ class Event(NamedTuple):
     method: str | None
     reason: Reason | None
     completed_at: Instant | None
+    request_id: str | None = None
 
     @property
     def type(self) -> str:

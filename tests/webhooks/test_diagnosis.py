@@ -23,7 +23,7 @@ from emulator.webhooks.diagnosis import (
     diagnose_response,
     diagnose_timeout,
 )
-from emulator.webhooks.sending import TIMEOUT_S, Sender
+from emulator.webhooks.sender import TIMEOUT_S, Sender
 from tests.webhooks.receiver import (
     HANG_UP,
     NEVER,
