@@ -1,4 +1,4 @@
-"""Real time: the wall clock, which anybody may set, and the time that flows, which they may not."""
+"""The real clock, which can be set, and the monotonic time, which cannot."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""How these tests ask, and what every answer of `/v1` must have."""
+"""Calls of `/v1`, and checks that every response must pass."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from tests.world import TEST_KEY, World, headers, order
 PAYMENTS = "/v1/payments"
 JSON = "application/json"
 
-# Section 4 of the design: the codes that `/v1` may answer with, and the status of each.
+# The codes of `/v1`, and the status of each.
 CODES = {
     "invalid_json": 400,
     "invalid_request_body": 400,
@@ -98,7 +98,7 @@ async def event_types(emulator: World, key: str = TEST_KEY) -> list[str]:
 
 
 def assert_common_headers(response: httpx.Response) -> None:
-    """What every response has, whatever it says."""
+    """Check what every response must have."""
     assert _REQUEST_ID.fullmatch(response.headers["request-id"])
     assert response.headers["cache-control"] == "no-store"
     assert response.headers["content-type"] == JSON

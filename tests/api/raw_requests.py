@@ -1,4 +1,4 @@
-"""A client that sends what no HTTP library would: any bytes, anywhere."""
+"""A client that sends any bytes, past the checks of HTTP libraries."""
 
 from dataclasses import dataclass, field
 

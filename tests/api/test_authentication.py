@@ -1,4 +1,4 @@
-"""Who may ask (contract, section 5)."""
+"""Authentication (contract, section 5)."""
 
 import asyncio
 
@@ -61,7 +61,6 @@ async def test_the_scheme_may_be_written_in_any_case(emulator: World, scheme: st
 
 
 async def test_a_refusal_does_not_repeat_the_key(emulator: World) -> None:
-    """5 rule 4: an error never repeats the secret."""
     response = await get(emulator, PAYMENTS, "test_very_secret_word")
     assert "very_secret_word" not in response.text
 
@@ -93,7 +92,6 @@ async def test_authentication_is_the_first_check(
 
 
 async def test_an_unauthenticated_request_does_not_count_towards_a_rate_limit() -> None:
-    """5 rule 4 before section 8: authentication comes before the rate limit."""
     async with world(rate_limit=RateLimit(requests=1, period_ms=1000)) as emulator:
         for _ in range(5):
             assert refusal(await get(emulator, PAYMENTS, "test_nobody")) == INVALID
@@ -150,7 +148,6 @@ class TestAutoProvision:
 
 
 async def test_a_given_key_replaces_the_demo_key() -> None:
-    """5 rule 4: what is no key of an account any more is invalid."""
     async with world(test_key="test_of_our_own") as emulator:
         response = await emulator.api.get(PAYMENTS, headers=headers("test_of_our_own"))
         assert response.status_code == 200

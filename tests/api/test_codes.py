@@ -1,4 +1,4 @@
-"""Every code that `/v1` may answer with, provoked once (contract, section 7)."""
+"""Every error code of `/v1` (contract, section 7)."""
 
 import asyncio
 import json
@@ -122,7 +122,6 @@ async def test_a_500_does_not_reveal_its_cause(
 
 
 async def test_a_database_that_was_overwritten_is_a_500_and_not_silence(tmp_path: Path) -> None:
-    """7: server error; whoever asked is answered."""
     database = tmp_path / "state.db"
     async with world(database=str(database)) as emulator:
         await emulator.create()

@@ -1,4 +1,4 @@
-"""What a create call's body must be, before anybody reads its members (contract, section 4)."""
+"""The body of a create call: media type, size, JSON (contract, section 4)."""
 
 import json
 from collections.abc import AsyncIterator
@@ -299,7 +299,7 @@ class TestDuplicates:
 
 
 async def test_a_body_of_unknown_members_is_answered_like_any_other(emulator: World) -> None:
-    """Rule for silence: at most 16 slugs, however many there would be to tell of."""
+    """At most 16 slugs, however many there would be to tell of."""
     members = {f"a{number}": 1 for number in range(18_000)}
     response = await post(emulator, json.dumps({**order(), **members}).encode())
     assert response.status_code == 201

@@ -1,4 +1,4 @@
-"""The parameters of a create call, one table each (contract, section 4.1)."""
+"""The parameters of a create call (contract, section 4.1)."""
 
 import json
 from typing import Any
@@ -166,7 +166,6 @@ async def test_only_the_first_invalid_parameter_is_reported(emulator: World, par
 
 @pytest.mark.parametrize("param", REQUIRED[1:])
 async def test_missing_parameters_are_reported_in_order(emulator: World, param: str) -> None:
-    """4.1: a missing parameter is a problem of that parameter."""
     earlier = REQUIRED[REQUIRED.index(param) - 1]
     body = order(**{param: ..., earlier: WRONG[earlier]})
     assert await refused(emulator, body) == (f"invalid_{earlier}", earlier)

@@ -1,4 +1,4 @@
-"""Where the customer is sent afterwards: `success_url` and `cancel_url` (contract, section 4.1)."""
+"""The parameters `success_url` and `cancel_url` (contract, section 4.1)."""
 
 from typing import Any
 
@@ -232,7 +232,7 @@ class TestUrls:
         ids=ascii,
     )
     async def test_a_url_that_no_browser_opens_gets_a_warning(self, param: str, url: str) -> None:
-        """Rule for silence: the contract says no more than "an HTTPS URL"."""
+        """The contract says no more than "an HTTPS URL"."""
         slug = f"unusual-{param.replace('_', '-')}"
         async with world() as emulator:
             response = await post(emulator, order(**{param: url}))

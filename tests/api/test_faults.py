@@ -1,4 +1,4 @@
-"""Scripted faults: which requests they strike, how often, and what is done all the same."""
+"""Fault rules: which requests they apply to, how often, and their effects."""
 
 import asyncio
 from pathlib import Path

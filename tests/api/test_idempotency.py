@@ -1,4 +1,4 @@
-"""Retrying safely (contract, section 4.1: `idempotency_key`, and rule 2)."""
+"""Idempotency keys (contract, section 4.1)."""
 
 import asyncio
 import json
@@ -290,7 +290,6 @@ class TestTogether:
 
 
 async def test_the_key_in_a_header_does_nothing(emulator: World) -> None:
-    """4.1: the key is a parameter of the body; the header is tolerated with a warning."""
     sent = {"Idempotency-Key": "order-1"}
     one, two = await post(emulator, order(), **sent), await post(emulator, order(), **sent)
     assert one.json()["id"] != two.json()["id"]

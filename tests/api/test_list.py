@@ -1,4 +1,4 @@
-"""Pages of payments (contract, sections 2.2 and 4.3)."""
+"""Lists of payments (contract, sections 2.2 and 4.3)."""
 
 from typing import Any
 

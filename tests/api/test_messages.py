@@ -1,4 +1,4 @@
-"""An error message says what was received, what is accepted and what to do (fidelity row 7.3)."""
+"""Error messages: what was received, what is accepted, what to do (clause 7.3)."""
 
 from typing import Any
 
@@ -48,7 +48,6 @@ async def message(emulator: World, body: Any) -> str:
     ids=lambda text: text[:20],
 )
 async def test_an_amount(emulator: World, token: str, shown: str, advice: str) -> None:
-    """4.1: amount, an integer in ETB cents."""
     text = await message(emulator, order_with("amount", token))
     assert text == f"{AMOUNT} (got {shown}). {advice}"
 
@@ -173,7 +172,6 @@ async def test_a_body_that_is_no_object(emulator: World, body: bytes, shown: str
     ],
 )
 async def test_a_media_type(emulator: World, content_type: str, expected: str) -> None:
-    """4: `Content-Type: application/json`."""
     response = await post(emulator, order(), **{"Content-Type": content_type})
     assert response.json()["error"]["message"] == expected
 

@@ -1,4 +1,4 @@
-"""What a payment looks like, and where it is found (contract, sections 2.1 and 4.2)."""
+"""The payment object and its retrieval (contract, sections 2.1 and 4.2)."""
 
 import json
 import re

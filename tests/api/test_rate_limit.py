@@ -1,4 +1,4 @@
-"""How much is too much (contract, section 8): 429 with `Retry-After`, off by default."""
+"""The rate limit: 429 with `Retry-After`, off by default (contract, section 8)."""
 
 import pytest
 
@@ -68,7 +68,6 @@ async def test_retry_after_is_rounded_up_to_whole_seconds() -> None:
 
 
 async def test_the_message_states_that_the_clock_is_frozen() -> None:
-    """8: who waits for a frozen clock waits for ever."""
     async with world(rate_limit=RateLimit(requests=1, period_ms=1000)) as emulator:
         await statuses(emulator, 1)
         response = await get(emulator, PAYMENTS)
@@ -76,7 +75,6 @@ async def test_the_message_states_that_the_clock_is_frozen() -> None:
 
 
 async def test_the_limit_refills_on_a_running_clock() -> None:
-    """8: on the account's clock."""
     async with world(Settings(seed=1, rate_limit=THREE_A_SECOND)) as emulator:
         assert await statuses(emulator, 4) == [200, 200, 200, 429]
         response = await get(emulator, PAYMENTS)
@@ -93,7 +91,6 @@ async def test_each_account_and_mode_has_a_bucket_of_its_own() -> None:
 
 
 async def test_every_request_counts_even_if_it_is_refused() -> None:
-    """8: it comes right after authentication, before routing and before the body is read."""
     async with world(rate_limit=THREE_A_SECOND) as emulator:
         assert (await get(emulator, "/v1/nothing")).status_code == 404
         assert (await post(emulator, b"{")).status_code == 400
@@ -118,7 +115,6 @@ async def test_our_own_calls_do_not_count() -> None:
 
 
 async def test_a_reset_fills_the_bucket() -> None:
-    """8: as at start, its clock included."""
     async with world(rate_limit=THREE_A_SECOND) as emulator:
         await statuses(emulator, 4)
         assert (await emulator.control("POST", "/reset")).status_code == 204

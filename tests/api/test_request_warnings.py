@@ -1,4 +1,4 @@
-"""The rule for silence: what the contract does not speak of is served with a warning."""
+"""Request warnings: deviations that the contract does not mention are accepted with a warning."""
 
 import json
 from collections.abc import AsyncIterator
@@ -145,7 +145,7 @@ async def strict() -> AsyncIterator[World]:
 async def test_each_deviation_is_accepted_with_its_slug(
     emulator: World, deviation: Deviation
 ) -> None:
-    """Rule for silence: the emulator tolerates and warns; it does not invent a rejection."""
+    """The emulator tolerates and warns; it does not invent a rejection."""
     response = await deviation.send(emulator)
     assert response.status_code == (200 if deviation.body is None else 201), response.text
     assert response.headers[WARNING] == deviation.slug
@@ -174,14 +174,13 @@ async def test_strict_refuses_each_deviation(strict: World, deviation: Deviation
     ],
 )
 async def test_a_usual_request_gets_no_warning(strict: World, response_of: Any) -> None:
-    """Rule for silence: the list is closed."""
+    """The list is closed."""
     response = await response_of(strict)
     assert response.status_code in (200, 201)
     assert WARNING not in response.headers
 
 
 async def test_a_retrieve_knows_no_parameter(emulator: World, strict: World) -> None:
-    """4.2: there is only the id."""
     payment = await emulator.create()
     response = await get(emulator, f"{PAYMENTS}/{payment['id']}?expand=x&expand=y")
     slugs = {"unknown-parameter:expand", "duplicate-parameter:expand"}
@@ -193,7 +192,7 @@ async def test_a_retrieve_knows_no_parameter(emulator: World, strict: World) -> 
 
 @pytest.mark.clause("4.3.7", "4.3.8")
 async def test_what_is_tolerated_is_read_as_meant(emulator: World) -> None:
-    """Rule for silence: the last wins, listed once, read as UTC, a blank for a plus."""
+    """The last wins, listed once, read as UTC, a blank for a plus."""
     payment = await emulator.create()
     for text in ("2026-01-01T00:00:00", "2026-01-01", "2026-01-01T03:00:00+03:00"):
         assert await ids_of(emulator, f"created_gte={text}") == [payment["id"]]
@@ -248,14 +247,14 @@ async def test_strict_is_the_last_check_of_a_read(strict: World, path: str, expe
 
 
 async def test_an_unusual_retry_is_also_refused(strict: World) -> None:
-    """Rule for silence: a replay is served like any other request, or not."""
+    """A replay is served like any other request, or not."""
     await post(strict, order(idempotency_key="k"))
     response = await post(strict, order(idempotency_key="k", x=1))
     assert refusal(response) == (400, "unknown_parameter", "x")
 
 
 async def test_an_unusual_retry_is_replayed_with_its_own_warning(emulator: World) -> None:
-    """Rule for silence: the warning is about this request, not about the payment."""
+    """The warning is about this request, not about the payment."""
     first = await post(emulator, order(idempotency_key="k"))
     replay = await post(emulator, order(idempotency_key="k", x=1))
     assert replay.content == first.content
@@ -264,7 +263,7 @@ async def test_an_unusual_retry_is_replayed_with_its_own_warning(emulator: World
 
 
 async def test_the_message_suggests_the_nearest_name(strict: World) -> None:
-    """Rule for silence: the message names the nearest known parameter."""
+    """The message names the nearest known parameter."""
     near = await post(strict, order(sucess_url="x"))
     assert "success_url" in near.json()["error"]["message"]
     near = await get(strict, f"{PAYMENTS}?create_gte=x")
@@ -277,7 +276,7 @@ async def test_the_message_suggests_the_nearest_name(strict: World) -> None:
 async def test_a_response_has_at_most_sixteen_slugs(
     emulator: World, count: int, more: list[str]
 ) -> None:
-    """Rule for silence: at most 16 slugs, comma-separated, then `more`."""
+    """At most 16 slugs, comma-separated, then `more`."""
     extra = {f"x{number}": 1 for number in range(count)}
     told = [f"unknown-parameter:x{number}" for number in range(min(count, 16))] + more
     response = await post(emulator, order(**extra))
@@ -288,7 +287,7 @@ async def test_a_response_has_at_most_sixteen_slugs(
 
 
 async def test_each_warning_is_listed_once(emulator: World) -> None:
-    """Rule for silence: several warnings stand side by side."""
+    """Several warnings stand side by side."""
     body = order(
         methods=["mpesa", "mpesa", "telebirr", "telebirr"],
         success_url="https://u@shop.example/",

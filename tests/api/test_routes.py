@@ -1,4 +1,4 @@
-"""Which calls there are, and what every answer carries (contract, sections 4 and 7)."""
+"""The routes, and the headers of every response (contract, sections 4 and 7)."""
 
 import pytest
 
@@ -59,13 +59,11 @@ async def test_an_unknown_path_outside_of_v1_is_no_route(emulator: World, path: 
 
 
 async def test_an_unknown_route_is_reported_before_its_body(emulator: World) -> None:
-    """7: what is no route is 404 whatever was sent."""
     response = await emulator.api.post("/v1/nothing", content=b"{", headers=headers())
     assert refusal(response) == NO_ROUTE
 
 
 async def test_every_response_has_a_unique_id(emulator: World) -> None:
-    """7 is silent on headers: each answer has a Request-Id and is not stored."""
     payment = await emulator.create()
     responses = [
         await post(emulator, order()),
@@ -97,7 +95,6 @@ async def test_the_statuses_are_those_of_the_contract(emulator: World) -> None:
 async def test_the_contract_and_the_health_call_are_reached_under_any_name(
     emulator: World, host: str
 ) -> None:
-    """1: the API root is `{base_url}`, whatever that is called."""
     assert (await get(emulator, PAYMENTS, Host=host)).status_code == 200
     health = await emulator.api.get("/_emulator/health", headers={"Host": host})
     assert health.status_code == 200

@@ -1,4 +1,4 @@
-"""Which characters are escaped before a text is shown."""
+"""The escaping of control characters."""
 
 import json
 

@@ -117,7 +117,7 @@ def test_a_finer_timestamp_lies_between_two_milliseconds(instant: int, digits: s
     ],
 )
 def test_an_ambiguous_timestamp_is_loose(text: str, strict_text: str) -> None:
-    """Rule for silence: without offset, date only, a blank where `+` was meant."""
+    """Without offset, date only, a blank where `+` was meant."""
     parsed = parse_timestamp(text)
     assert parsed.is_loose
     assert format_instant(parsed.floor) == strict_text

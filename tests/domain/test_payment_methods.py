@@ -85,7 +85,7 @@ def test_any_text_is_a_number_or_a_refusal(written: str) -> None:
 
 @given(DIGITS)
 def test_the_first_digit_determines_the_operator(digits: str) -> None:
-    """4.4 and design 7: 9… is telebirr, 7… is M-Pesa."""
+    """9… is telebirr, 7… is M-Pesa."""
     expected = {"9": "telebirr", "7": "mpesa"}[digits[0]]
     assert method_of_phone(f"+251{digits}") == expected
 

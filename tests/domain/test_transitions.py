@@ -1,4 +1,4 @@
-"""The life of a payment (contract, section 3; its transitions are ours, see design 5)."""
+"""The status transitions of a payment (contract, section 3)."""
 
 from itertools import product
 from typing import Any
@@ -58,7 +58,7 @@ def test_only_ordinary_transitions_are_permitted_by_default(before: Status, afte
 
 @pytest.mark.parametrize(("before", "after"), PAIRS)
 def test_unusual_permits_also_the_unusual_transitions(before: Status, after: Status) -> None:
-    """Design 5: late success after `failed` or `expired`."""
+    """Late success after `failed` or `expired`."""
     change = Change(to=after, unusual=True)
     if (before, after) in ORDINARY | UNUSUAL:
         assert decide(payment(before), change, now=LATER).status is after
@@ -69,14 +69,12 @@ def test_unusual_permits_also_the_unusual_transitions(before: Status, after: Sta
 
 @pytest.mark.parametrize("status", [Status.FAILED, Status.EXPIRED, Status.REFUNDED])
 def test_a_final_status_does_not_change(status: Status) -> None:
-    """Design 5: `failed`, `expired`, `refunded` end it."""
     for after in Status:
         with pytest.raises(IllegalTransition):
             decide(payment(status), Change(to=after), now=LATER)
 
 
 def test_a_change_keeps_the_terms() -> None:
-    """2.1: only status, method and `completed_at` change."""
     before = payment(Status.PROCESSING, method="mpesa")
     after = decide(before, Change(to=Status.COMPLETED), now=LATER)
     assert after == before._replace(status=Status.COMPLETED, completed_at=LATER)
@@ -89,7 +87,6 @@ class TestMethod:
         ("chosen", "taken"), [("telebirr", "telebirr"), ("mpesa", "mpesa"), (None, "mpesa")]
     )
     def test_the_submit_sets_the_method(self, chosen: str | None, taken: str) -> None:
-        """Design 10: `method` is by default the first offered."""
         change = Change(to=Status.PROCESSING, method=chosen)
         assert decide(payment(), change, now=LATER).method == taken
 
@@ -120,7 +117,7 @@ class TestMethod:
 
 
 class TestReason:
-    """Design 5: a reason says why a payment failed, and nothing else has one."""
+    """A reason says why a payment failed, and nothing else has one."""
 
     @pytest.mark.parametrize("reason", Reason)
     def test_each_reason_fails_a_payment(self, reason: Reason) -> None:
@@ -164,7 +161,7 @@ class TestCompletedAt:
 
 
 def test_a_change_keeps_the_payer() -> None:
-    """Design 8: the pages show whose account is to pay."""
+    """The pages show whose account is to pay."""
     submit = Change(to=Status.PROCESSING, method="mpesa", phone="+251700000001")
     submitted = decide(payment(), submit, now=LATER)
     assert (submitted.phone, submitted.bank) == ("+251700000001", None)

@@ -1,4 +1,4 @@
-"""The YAML file of `--config`: how it is written, and each mistake with its place."""
+"""The YAML file of `--config`, and its error messages with positions."""
 
 import subprocess
 import sys

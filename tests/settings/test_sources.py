@@ -1,4 +1,4 @@
-"""Where a setting may come from, which source wins, and how each is told when it is wrong."""
+"""The sources of settings, their precedence, and their error messages."""
 
 from pathlib import Path
 

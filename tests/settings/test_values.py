@@ -1,4 +1,4 @@
-"""Which texts each option reads, and what follows from the values."""
+"""The values that each option accepts, and values derived from settings."""
 
 import base64
 import dataclasses
