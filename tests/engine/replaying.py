@@ -24,6 +24,14 @@ async def recorded(emulator: World, key: str = TEST_KEY) -> str:
     return response.text
 
 
+async def act(
+    emulator: World, payment: dict[str, Any], action: str, key: str = TEST_KEY, **body: Any
+) -> None:
+    path = f"/payments/{payment['id']}/{action}"
+    response = await emulator.control("POST", path, body or None, key)
+    assert response.status_code == 200, response.text
+
+
 @asynccontextmanager
 async def replayed(
     text: str, directory: Path, methods: tuple[str, ...] = DEFAULT_METHODS

@@ -42,6 +42,16 @@ class Told:
         """Return when all that is due now has been attempted."""
         assert await self.advance(0) == []
 
+    async def create(self, **changes: Any) -> dict[str, Any]:
+        """Create a payment and wait for the attempts that are due."""
+        payment = await self.emulator.create(**changes)
+        await self.settle()
+        return payment
+
+    async def resend(self, delivery: dict[str, Any]) -> dict[str, Any]:
+        response = await self.emulator.control("POST", f"/deliveries/{delivery['id']}/resend")
+        return dict(response.json())
+
     async def deliveries(self, query: str = "") -> list[dict[str, Any]]:
         """Oldest first."""
         response = await self.emulator.control("GET", f"/deliveries{query}")

@@ -1,7 +1,6 @@
 """A checkout as its page shows it: settled, with what it waits for and the moment it is of."""
 
 import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,10 @@ from emulator.domain.errors import UnknownCheckout
 from emulator.domain.instants import ClockSpec
 from emulator.domain.payment import Reason, Status
 from emulator.domain.timers import TimerKind
-from emulator.engine.accounts.clock_service import Target
 from emulator.engine.payments.customer import PhoneAnswer
 from tests.engine.observing import observed
 from tests.engine.playing import SHOP_CASES, playing
-from tests.engine.visiting import COMPLETES, TIMES_OUT, Visitor, visitor
+from tests.engine.visiting import COMPLETES, visitor
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, START_MS, World, world
 
 HALF_AN_HOUR_MS = 1_800_000
@@ -121,42 +119,6 @@ async def test_what_happens_to_others_makes_no_other_moment(emulator: World) -> 
     await other.pay(COMPLETES)
     await stranger.advance(3_600_000)
     assert await shopper.moment() == moment
-
-
-Deed = Callable[[Visitor], Awaitable[object]]
-
-
-async def set_clock(shopper: Visitor) -> None:
-    clock_service = shopper.world.running.engine.clock_service
-    await clock_service.set(shopper.owner.account, now=START_MS + 5, frozen=None)
-
-
-async def advance_to_the_next(shopper: Visitor) -> None:
-    clock_service = shopper.world.running.engine.clock_service
-    await clock_service.advance(shopper.owner.account, Target())
-
-
-DEEDS: dict[str, Deed] = {
-    "submitting a phone": Visitor.pay,
-    "submitting a bank": Visitor.pay_by_bank,
-    "paying at once": lambda shopper: shopper.pay(COMPLETES),
-    "waiting for another instant": lambda shopper: shopper.pay(TIMES_OUT),
-    "a change by hand": lambda shopper: shopper.change(Status.PROCESSING),
-    "advancing the clock": lambda shopper: shopper.advance(1),
-    "advancing it to what is next": advance_to_the_next,
-    "setting it": set_clock,
-}
-
-
-@pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
-@pytest.mark.parametrize("is_frozen", [False, True])
-async def test_a_moment_is_over_after(is_frozen: bool, deed: Deed) -> None:
-    async with world(clock=ClockSpec()) as emulator:
-        shopper = await visitor(emulator)
-        await shopper.freeze(is_frozen)
-        before = await shopper.moment()
-        await deed(shopper)
-        assert await shopper.moment() != before
 
 
 async def test_no_two_steps_of_a_payment_are_of_one_moment(emulator: World) -> None:

@@ -144,8 +144,7 @@ async def test_what_was_sent_before_an_endpoint_existed_is_not_sent_to_it(
 async def test_a_replayed_create_call_tells_nobody_again() -> None:
     async with telling() as told:
         for _ in range(3):
-            await told.emulator.create(idempotency_key="order-1")
-        await told.settle()
+            await told.create(idempotency_key="order-1")
         assert told.types == ["payment.created"]
 
 
@@ -160,8 +159,7 @@ async def test_a_handler_may_call_back_and_sees_the_instant_of_the_event() -> No
     instants: list[str] = []
     async with telling(answer) as told:
         await told.emulator.create(expires_in=60)
-        await told.emulator.create(expires_in=90)
-        await told.settle()
+        await told.create(expires_in=90)
         await told.advance(3_600)
         assert [payment["status"] for payment in seen] == ["pending"] * 2 + ["expired"] * 2
         assert instants[2:] == ["2026-01-01T00:01:00.000Z", "2026-01-01T00:01:30.000Z"]
@@ -174,8 +172,7 @@ async def test_a_payment_that_a_handler_creates_during_an_advance_is_one_of_its_
         return Reply()
 
     async with telling(answer) as told:
-        await told.emulator.create(expires_in=60)
-        await told.settle()
+        await told.create(expires_in=60)
         effects = await told.advance(125)
         told_of = [effect.get("event_type", effect["type"]) for effect in effects]
         assert told_of == [
@@ -190,8 +187,7 @@ async def test_a_payment_that_a_handler_creates_during_an_advance_is_one_of_its_
 
 async def test_a_connection_that_is_dropped_is_a_failed_attempt() -> None:
     async with telling(lambda _: HANG_UP) as told:
-        await told.emulator.create()
-        await told.settle()
+        await told.create()
         [delivery] = await told.deliveries()
         [attempt] = delivery["attempts"]
         assert attempt["status"] is None
@@ -206,8 +202,7 @@ async def test_a_reset_ends_what_is_under_way_and_begins_anew() -> None:
         await told.emulator.control("POST", "/reset")
         told.receiver.answer = lambda _: Reply()
         await register(told.emulator, told.receiver.url)
-        await told.emulator.create()
-        await told.settle()
+        await told.create()
         [delivery] = await told.deliveries()
         assert [attempt["status"] for attempt in delivery["attempts"]] == [200]
         assert len(told.receiver.received) == 2

@@ -61,8 +61,7 @@ async def test_every_effect_is_listed_once_though_the_limit_stops_it(
 async def test_what_was_sent_between_two_advances_is_an_effect_of_the_second() -> None:
     async with telling() as told:
         for _ in range(PAYMENTS):
-            await told.emulator.create(expires_in=60)
-        await told.settle()
+            await told.create(expires_in=60)
         account = told.emulator.running.engine.accounts.first
         target = Target(until=START_MS + 60_000)
         stopped = await limited(told.emulator).advance(account, target)

@@ -13,7 +13,14 @@ from emulator.scenarios.loader import parse_scenario
 from emulator.settings import Settings
 from tests.cli.processes import run
 from tests.engine.playing import HEAD, playing
-from tests.engine.replaying import check_that_it_happens_again, history, parts, recorded, replayed
+from tests.engine.replaying import (
+    act,
+    check_that_it_happens_again,
+    history,
+    parts,
+    recorded,
+    replayed,
+)
 from tests.engine.visiting import Visitor
 from tests.world import LIVE_KEY, START, TEST_KEY, World, world
 
@@ -67,14 +74,6 @@ script:
       events: [payment.created, payment.processing, payment.failed, payment.created,
         payment.processing, payment.completed, payment.completed]
 """
-
-
-async def act(
-    emulator: World, payment: dict[str, Any], verb: str, key: str = TEST_KEY, **body: Any
-) -> None:
-    path = f"/payments/{payment['id']}/{verb}"
-    response = await emulator.control("POST", path, body or None, key)
-    assert response.status_code == 200, response.text
 
 
 async def pay(emulator: World, payment: dict[str, Any], phone: str, key: str = TEST_KEY) -> None:

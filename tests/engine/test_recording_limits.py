@@ -8,7 +8,7 @@ import yaml
 
 from emulator.scenarios.loader import parse_scenario
 from tests.engine.playing import playing
-from tests.engine.replaying import recorded
+from tests.engine.replaying import act, recorded
 from tests.world import World
 
 
@@ -18,20 +18,14 @@ async def refusal(emulator: World) -> str:
     return str(response.json()["error"]["message"])
 
 
-async def do(emulator: World, payment: dict[str, Any], verb: str, **body: Any) -> None:
-    path = f"/payments/{payment['id']}/{verb}"
-    response = await emulator.control("POST", path, body or None)
-    assert response.status_code == 200, response.text
-
-
 async def test_a_thousand_steps_are_recorded_and_not_one_more(emulator: World) -> None:
     for _ in range(498):
         payment = await emulator.create()
     for _ in range(3):
-        await do(emulator, payment, "cancel")
+        await act(emulator, payment, "cancel")
     scenario = parse_scenario(await recorded(emulator), "recording.yaml")
     assert len(scenario.script) == 1_000
-    await do(emulator, payment, "cancel")
+    await act(emulator, payment, "cancel")
     assert await refusal(emulator) == (
         "Too much has happened for one scenario file: 498 payments were created and 4 things done"
         " to them. That takes 1,001 steps; a file can have 1,000. Record a fresh account for each"
@@ -101,7 +95,7 @@ outcomes:
     async with playing(tmp_path, shop=rules) as emulator:
         for _ in range(201):
             payment = await emulator.create()
-            await do(emulator, payment, "pay", method="telebirr", phone="0911111111")
+            await act(emulator, payment, "pay", method="telebirr", phone="0911111111")
         text = await recorded(emulator)
         last = parse_scenario(text, "recording.yaml").script[-1]
         assert getattr(last, "payment", None) == "order_201"

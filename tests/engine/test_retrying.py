@@ -51,8 +51,7 @@ async def test_a_delivery_is_given_up_after_the_last_attempt_of_its_profile(
     profile: str, delays_ms: list[int]
 ) -> None:
     async with telling(refusing, profile=profile) as told:
-        await told.emulator.create(expires_in=10_000_000)
-        await told.settle()
+        await told.create(expires_in=10_000_000)
         effects = await told.advance(77 * 3_600)
         [delivery] = await told.deliveries()
         attempts = delivery["attempts"]
@@ -68,8 +67,7 @@ async def test_a_delivery_is_given_up_after_the_last_attempt_of_its_profile(
 
 async def test_an_attempt_is_made_at_its_millisecond_and_not_before() -> None:
     async with telling(refusing) as told:
-        await told.emulator.create()
-        await told.settle()
+        await told.create()
         for already, wait_ms in enumerate(DEFAULT_MS[1:], start=1):
             assert await told.advance((wait_ms - 1) / 1_000) == []
             assert len(told.receiver.received) == already
@@ -80,8 +78,7 @@ async def test_an_attempt_is_made_at_its_millisecond_and_not_before() -> None:
 
 async def test_success_ends_the_attempts() -> None:
     async with telling(replies(Reply(status=500), Reply(status=302), Reply(status=204))) as told:
-        await told.emulator.create()
-        await told.settle()
+        await told.create()
         effects = await told.advance(1_000)
         assert [effect["response_status"] for effect in effects] == [302, 204]
         [delivery] = await told.deliveries()
@@ -92,8 +89,7 @@ async def test_success_ends_the_attempts() -> None:
 async def test_retry_after_is_honoured(status: int) -> None:
     patience = Reply(status=status, headers={"Retry-After": "120"})
     async with telling(replies(patience, Reply())) as told:
-        await told.emulator.create()
-        await told.settle()
+        await told.create()
         [delivery] = await told.deliveries()
         assert delivery["next_attempt_at"] == format_instant(START_MS + 120 * SECOND)
         assert await told.advance(119.999) == []
@@ -124,10 +120,8 @@ async def test_an_attempt_that_the_database_cannot_store_is_stored_later_and_not
 
 async def test_an_endpoint_that_is_gone_is_disabled_and_nothing_more_is_sent_to_it() -> None:
     async with telling(replies(Reply(status=500), Reply(status=410))) as told:
-        first = await told.emulator.create()
-        await told.settle()
-        await told.emulator.create()
-        await told.settle()
+        first = await told.create()
+        await told.create()
         await told.pay(first)
         assert attempts_in(await told.advance(1_000)) == []
         states = [delivery["status"] for delivery in await told.deliveries()]
@@ -137,16 +131,14 @@ async def test_an_endpoint_that_is_gone_is_disabled_and_nothing_more_is_sent_to_
         body = {"enabled": True}
         path = f"/webhook_endpoints/{told.endpoint['id']}"
         assert (await told.emulator.control("PATCH", path, body)).json()["enabled"] is True
-        await told.emulator.create()
-        await told.settle()
+        await told.create()
         assert len(told.receiver.received) == 3
 
 
 async def test_effects_come_in_order_of_due_time_and_then_of_creation() -> None:
     async with telling(refusing, events=["payment.created", "payment.failed"]) as told:
         payment = await told.emulator.create(expires_in=1)
-        other = await told.emulator.create()
-        await told.settle()
+        other = await told.create()
         await told.pay(other, TIMES_OUT)
         effects = await told.advance(31)
     told_of = [
@@ -190,8 +182,7 @@ async def test_the_order_is_the_same_whoever_answers_first() -> None:
 
 async def test_the_next_attempt_is_the_next_thing_that_is_due() -> None:
     async with telling(refusing) as told:
-        payment = await told.emulator.create()
-        await told.settle()
+        payment = await told.create()
         clock = (await told.emulator.control("GET", "/clock")).json()
         assert clock["next"] == {
             "at": format_instant(START_MS + SECOND),
@@ -219,8 +210,7 @@ async def test_the_next_attempt_is_the_next_thing_that_is_due() -> None:
 
 async def test_a_payment_tells_which_attempts_are_scheduled_for_it() -> None:
     async with telling(refusing, events=["payment.created"]) as told:
-        payment = await told.emulator.create(expires_in=60)
-        await told.settle()
+        payment = await told.create(expires_in=60)
         response = await told.emulator.control("GET", f"/payments/{payment['id']}")
         scheduled = response.json()["scheduled"]
         assert [one["kind"] for one in scheduled] == ["webhook_attempt", "expiry"]
@@ -318,8 +308,7 @@ async def test_what_a_stopped_advance_left_at_its_instant_is_an_effect_of_the_ne
 async def test_the_effects_of_a_failed_advance_are_returned_by_the_next_one_each_once() -> None:
     async with telling() as told:
         early = await told.emulator.create(expires_in=1)
-        late = await told.emulator.create(expires_in=2)
-        await told.settle()
+        late = await told.create(expires_in=2)
         database = connection(told.emulator)
         database.execute(
             "CREATE TEMP TRIGGER full BEFORE UPDATE ON accounts"
@@ -361,10 +350,8 @@ async def test_a_handler_that_calls_back_does_not_change_the_order_of_effects() 
     seen = []
     for answer in (refusing, call_back):
         async with telling(answer) as told:
-            await told.emulator.create(expires_in=100)
-            await told.settle()
-            await told.emulator.create(expires_in=1)
-            await told.settle()
+            await told.create(expires_in=100)
+            await told.create(expires_in=1)
             effects = await told.advance(10)
             seen.append([(effect["at"], effect["type"]) for effect in effects])
     assert seen[0] == seen[1]
@@ -417,8 +404,7 @@ async def attempted(emulator: World, count: int) -> list[dict[str, Any]]:
 
 async def test_a_clock_that_is_let_flow_takes_up_what_is_due() -> None:
     async with telling(replies(Reply(status=500), Reply())) as told:
-        await told.emulator.create()
-        await told.settle()
+        await told.create()
         await told.emulator.control("PUT", "/clock", {"frozen": False})
         told.emulator.wall.move(SECOND)
         await told.receiver.wait_for(2)
@@ -450,7 +436,7 @@ async def test_many_events_reach_a_receiver_that_fails_every_second_request() ->
         assert len(failed) <= 1
         told.receiver.answer = lambda _: Reply()
         for delivery in failed:
-            await told.emulator.control("POST", f"/deliveries/{delivery['id']}/resend")
+            await told.resend(delivery)
         states = {delivery["status"] for delivery in await told.deliveries("?limit=1000")}
         assert states == {"succeeded"}
         assert len(set(told.ids)) == MANY
@@ -481,8 +467,7 @@ async def test_two_runs_of_one_case_have_the_same_effects() -> None:
     for _ in range(2):
         async with telling(every_second()) as told:
             for _ in range(20):
-                payment = await told.emulator.create(expires_in=60)
-                await told.settle()
+                payment = await told.create(expires_in=60)
                 if len(told.receiver.received) % 3:
                     await told.pay(payment, TIMES_OUT)
                     await told.settle()
@@ -517,11 +502,10 @@ async def flowed(emulator: World, received: list[Received], key: str) -> None:
 
 async def test_a_resend_that_is_answered_with_410_ends_the_schedule_too() -> None:
     async with telling(replies(Reply(status=500), Reply(status=410))) as told:
-        await told.emulator.create()
-        await told.settle()
+        await told.create()
         [delivery] = await told.deliveries()
-        resent = await told.emulator.control("POST", f"/deliveries/{delivery['id']}/resend")
-        assert resent.json()["status"] == "cancelled"
-        assert resent.json()["next_attempt_at"] is None
+        resent = await told.resend(delivery)
+        assert resent["status"] == "cancelled"
+        assert resent["next_attempt_at"] is None
         assert await told.advance(100) == []
         assert len(told.receiver.received) == 2

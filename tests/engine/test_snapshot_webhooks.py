@@ -11,8 +11,7 @@ from tests.world import LIVE_KEY, START_MS, world
 
 async def test_what_was_still_to_be_delivered_is_delivered_again() -> None:
     async with telling(replies(Reply(status=500), Reply(status=200))) as told:
-        await told.emulator.create()
-        await told.settle()
+        await told.create()
         await save(told.emulator)
         before = await told.deliveries()
         assert [len(one["attempts"]) for one in before] == [1]
@@ -70,8 +69,7 @@ async def test_an_attempt_that_is_under_way_is_of_another_life_and_made_again() 
 async def test_a_resend_that_is_under_way_is_not_written_down() -> None:
     said = asyncio.Event()
     async with telling() as told:
-        await told.emulator.create()
-        await told.settle()
+        await told.create()
         await save(told.emulator)
         [delivery] = await told.deliveries()
 

@@ -13,24 +13,26 @@ from emulator.engine.payments.checkouts import Checkout
 from emulator.engine.payments.customer import PhoneAnswer
 from emulator.settings import Settings
 from tests.engine.observing import ObservedWall, breathe, observed
-from tests.engine.visiting import COMPLETES, Visitor, visitor
+from tests.engine.visiting import COMPLETES, TIMES_OUT, Visitor, visitor
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, START, START_MS, TEST_KEY, World
 
 TIMEOUT_MS = 25_000
 UNTIL = START_MS + TIMEOUT_MS
+FROZEN = Settings(clock=parse_clock(f"frozen@{START}"), seed=1)
+FLOWING = Settings(clock=ClockSpec(), seed=1)
 
 Observed = tuple[World, ObservedWall]
 
 
 @pytest.fixture
 async def frozen() -> AsyncIterator[Observed]:
-    async with observed(Settings(clock=parse_clock(f"frozen@{START}"), seed=1)) as both:
+    async with observed(FROZEN) as both:
         yield both
 
 
 @pytest.fixture
 async def flowing() -> AsyncIterator[Observed]:
-    async with observed(Settings(clock=ClockSpec(), seed=1)) as both:
+    async with observed(FLOWING) as both:
         yield both
 
 
@@ -66,44 +68,38 @@ async def test_what_is_not_what_the_page_has_seen_is_told_at_once(frozen: Observ
 
 
 async def set_clock(shopper: Visitor) -> None:
-    clock_service = shopper.world.running.engine.clock_service
-    await clock_service.set(shopper.owner.account, now=START_MS + 1, frozen=None)
+    await shopper.set_clock(START_MS + 1, frozen=None)
 
 
-async def freeze_ahead(shopper: Visitor) -> None:
-    clock_service = shopper.world.running.engine.clock_service
-    await clock_service.set(shopper.owner.account, now=START_MS + 1, frozen=True)
+async def set_and_freeze_clock(shopper: Visitor) -> None:
+    await shopper.set_clock(START_MS + 1, frozen=True)
 
 
-Deed = Callable[[Visitor], Awaitable[object]]
-WAKING: dict[str, Deed] = {
-    "a submit": Visitor.pay,
-    "a submit that pays at once": lambda shopper: shopper.pay(COMPLETES),
-    "a change by hand": lambda shopper: shopper.change(Status.PROCESSING),
-    "an advance that changes the payment": lambda shopper: shopper.advance(1_800_000),
-    "an advance that changes no payment": lambda shopper: shopper.advance(1),
-    "a clock that is set": set_clock,
-    "a clock that is set and frozen": freeze_ahead,
+Action = Callable[[Visitor], Awaitable[object]]
+ACTIONS: dict[str, Action] = {
+    "a phone is submitted": Visitor.pay,
+    "a bank is submitted": Visitor.pay_by_bank,
+    "a submit completes the payment": lambda shopper: shopper.pay(COMPLETES),
+    "a submit schedules a timeout": lambda shopper: shopper.pay(TIMES_OUT),
+    "the status is changed": lambda shopper: shopper.change(Status.PROCESSING),
+    "an advance changes the payment": lambda shopper: shopper.advance(1_800_000),
+    "an advance changes no payment": lambda shopper: shopper.advance(1),
+    "an advance reaches what is next": lambda shopper: shopper.advance(None),
+    "the clock is set": set_clock,
+    "the clock is set and frozen": set_and_freeze_clock,
 }
 
 
-@pytest.mark.parametrize("deed", WAKING.values(), ids=WAKING)
-@pytest.mark.parametrize("key", [TEST_KEY, LIVE_KEY])
-async def test_a_page_is_woken_by(frozen: Observed, key: str, deed: Deed) -> None:
-    emulator, wall = frozen
-    shopper = await visitor(emulator, key)
-    page = await watching(shopper, wall)
-    await deed(shopper)
-    assert await woken(page) == await shopper.open()
-
-
-@pytest.mark.parametrize("deed", WAKING.values(), ids=WAKING)
-async def test_where_time_flows_a_page_is_woken_by(flowing: Observed, deed: Deed) -> None:
-    emulator, wall = flowing
-    shopper = await visitor(emulator)
-    page = await watching(shopper, wall)
-    await deed(shopper)
-    assert await woken(page) == await shopper.open()
+@pytest.mark.parametrize("action", ACTIONS.values(), ids=ACTIONS)
+@pytest.mark.parametrize(
+    ("settings", "key"), [(FROZEN, TEST_KEY), (FROZEN, LIVE_KEY), (FLOWING, TEST_KEY)]
+)
+async def test_a_page_is_woken_when(settings: Settings, key: str, action: Action) -> None:
+    async with observed(settings) as (emulator, wall):
+        shopper = await visitor(emulator, key)
+        page = await watching(shopper, wall)
+        await action(shopper)
+        assert await woken(page) == await shopper.open()
 
 
 @pytest.mark.parametrize("answer", [PhoneAnswer.APPROVE, PhoneAnswer.WRONG_PIN])
@@ -232,20 +228,18 @@ async def test_nobody_waits_for_an_unknown_checkout(frozen: Observed) -> None:
         await emulator.running.engine.checkouts.changed("nothing", "", timeout_ms=TIMEOUT_MS)
 
 
-async def test_a_page_is_told_when_its_payment_is_reset_away(frozen: Observed) -> None:
-    emulator, wall = frozen
-    shopper = await visitor(emulator)
-    page = await watching(shopper, wall)
-    await emulator.running.engine.accounts.reset(shopper.owner.account)
-    with pytest.raises(UnknownCheckout):
-        await woken(page)
-
-
-async def test_a_page_is_told_when_its_account_is_deleted(frozen: Observed) -> None:
+@pytest.mark.parametrize("is_deleted", [False, True])
+async def test_a_page_is_woken_when_its_account_is_reset_or_deleted(
+    frozen: Observed, is_deleted: bool
+) -> None:
     emulator, wall = frozen
     shopper = await visitor(emulator, OTHER_TEST_KEY)
     page = await watching(shopper, wall)
-    await emulator.running.engine.accounts.delete("acct_other")
+    accounts = emulator.running.engine.accounts
+    if is_deleted:
+        await accounts.delete("acct_other")
+    else:
+        await accounts.reset(shopper.owner.account)
     with pytest.raises(UnknownCheckout):
         await woken(page)
 

@@ -30,22 +30,49 @@ async def told_by(
         yield told
 
 
-async def test_copies_of_a_delivery_have_one_id(tmp_path: Path) -> None:
-    rules = "  - when: {event: payment.completed}\n    then: {copies: 3}"
+PAID = [
+    pytest.param(
+        "  - when: {event: payment.completed}\n    then: {copies: 3}",
+        ["created", "processing", "completed", "completed", "completed"],
+        [],
+        id="copies have one event id",
+    ),
+    pytest.param(
+        "  - when: {event: payment.processing}\n    then: {hold: true, copies: 2}",
+        ["created", "completed", "processing", "processing"],
+        [],
+        id="held until an event of the same instant",
+    ),
+    pytest.param(
+        "  - when: {}\n    then: {hold: true}",
+        ["created", "processing"],
+        ["completed"],
+        id="each one is held until the next",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rules", "at_once", "later"), PAID)
+async def test_a_payment_that_is_paid_at_once_sends(
+    tmp_path: Path, rules: str, at_once: list[str], later: list[str]
+) -> None:
     async with told_by(rules, tmp_path) as told:
         await told.pay(await told.emulator.create())
         await told.settle()
-        assert told.types == ["payment.created", "payment.processing"] + ["payment.completed"] * 3
-        assert len(set(told.ids)) == 3
-        assert len({received.body for received in told.receiver.received[2:]}) == 1
-        assert len({delivery["id"] for delivery in await told.deliveries()}) == 5
+        assert told.types == [f"payment.{kind}" for kind in at_once]
+        await told.advance(60)
+        assert told.types == [f"payment.{kind}" for kind in (*at_once, *later)]
+        sent = {
+            (received.headers["webhook-id"], received.body) for received in told.receiver.received
+        }
+        assert len(sent) == len({*at_once, *later})
+        assert len({delivery["id"] for delivery in await told.deliveries()}) == len(told.ids)
 
 
 async def test_a_delay_is_of_the_accounts_clock(tmp_path: Path) -> None:
     rules = "  - when: {event: payment.created}\n    then: {delay: 10s}"
     async with told_by(rules, tmp_path) as told:
-        payment = await told.emulator.create()
-        await told.settle()
+        payment = await told.create()
         assert told.types == []
         assert await told.advance(9.999) == []
         await told.pay(payment)
@@ -85,14 +112,6 @@ async def test_what_is_held_comes_after_the_payments_next_event(tmp_path: Path) 
         assert told.types == ["payment.created", "payment.completed", "payment.processing"]
 
 
-async def test_what_is_held_comes_after_an_event_of_the_same_instant_too(tmp_path: Path) -> None:
-    rules = "  - when: {event: payment.processing}\n    then: {hold: true, copies: 2}"
-    async with told_by(rules, tmp_path) as told:
-        await told.pay(await told.emulator.create())
-        await told.settle()
-        assert told.types == ["payment.created", "payment.completed"] + ["payment.processing"] * 2
-
-
 async def test_what_is_held_waits_for_a_minute_at_most(tmp_path: Path) -> None:
     rules = "  - when: {event: payment.processing}\n    then: {hold: true}"
     async with told_by(rules, tmp_path) as told:
@@ -126,7 +145,7 @@ async def test_a_resend_that_fails_leaves_what_is_held_where_it_is(tmp_path: Pat
     async with told_by(rules, tmp_path, lambda _: Reply(status=500)) as told:
         payment = await told.emulator.create()
         [held] = await told.deliveries()
-        await told.emulator.control("POST", f"/deliveries/{held['id']}/resend")
+        await told.resend(held)
         told.receiver.answer = lambda _: Reply()
         await told.pay(payment)
         await told.settle()
@@ -151,16 +170,6 @@ async def test_during_an_advance_a_create_call_waits_for_no_webhook(tmp_path: Pa
         await told.emulator.create(expires_in=60)
         await told.advance(60)
         assert told.types == ["payment.created", "payment.expired", "payment.created"]
-
-
-async def test_each_event_that_is_held_is_let_go_by_the_next(tmp_path: Path) -> None:
-    rules = "  - when: {}\n    then: {hold: true}"
-    async with told_by(rules, tmp_path) as told:
-        await told.pay(await told.emulator.create())
-        await told.settle()
-        assert told.types == ["payment.created", "payment.processing"]
-        await told.advance(60)
-        assert told.types[2:] == ["payment.completed"]
 
 
 async def test_a_webhook_can_come_before_the_create_call_answers(tmp_path: Path) -> None:
@@ -219,8 +228,8 @@ async def test_what_is_tampered_with_never_verifies_but_a_resend_does(
             assert {attempt["tampered"] for attempt in delivery["attempts"]} == {tamper}
             shown = [attempt["request"]["body"].encode() for attempt in delivery["attempts"]]
             assert shown == [received.body for received in told.receiver.received]
-            resent = await emulator.control("POST", f"/deliveries/{delivery['id']}/resend")
-            assert resent.json()["attempts"][-1]["tampered"] is None
+            resent = await told.resend(delivery)
+            assert resent["attempts"][-1]["tampered"] is None
             genuine = told.receiver.received[-1]
             library.verify(genuine.body, genuine.headers)
             assert genuine.headers["webhook-id"] == delivery["event"]
@@ -231,8 +240,7 @@ async def test_a_rule_is_used_once_for_an_event_however_many_are_told(tmp_path: 
     async with told_by(rules, tmp_path) as told:
         await register(told.emulator, told.receiver.url)
         for _ in range(3):
-            await told.emulator.create()
-        await told.settle()
+            await told.create()
         assert len(told.receiver.received) == 4 + 4 + 2
 
 
