@@ -10,9 +10,9 @@ from emulator.domain.instants import ClockSpec
 from emulator.domain.payment import Reason, Status
 from emulator.domain.timers import TimerKind
 from emulator.engine.payments.customer import PhoneAnswer
-from tests.engine.observing import observed
-from tests.engine.playing import SHOP_CASES, playing
-from tests.engine.visiting import COMPLETES, visitor
+from tests.engine.observed_world import observed
+from tests.engine.scenario_world import SHOP_CASES, scenario_world
+from tests.engine.visitors import COMPLETES, visitor
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, START_MS, World, world
 
 HALF_AN_HOUR_MS = 1_800_000
@@ -77,7 +77,7 @@ async def test_it_tells_what_is_scheduled_for_the_payment_in_order(
     tmp_path: Path, case: str | None, by_ms: int, kinds: list[TimerKind]
 ) -> None:
     """The same as the control API tells, which asks in another way."""
-    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+    async with scenario_world(tmp_path, shop=SHOP_CASES) as emulator:
         await visitor(emulator)
         shopper = await visitor(emulator, metadata={"case": case or ""})
         if case is not None:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from emulator.settings import Settings
-from tests.engine.observing import ObservedWall, observed
+from tests.engine.observed_world import ObservedWall, observed
 from tests.world import START_MS, World, headers, order
 
 KEY = {"idempotency_key": "order-1"}

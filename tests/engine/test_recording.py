@@ -12,8 +12,7 @@ from emulator.engine.payments.customer import PhoneAnswer, Submission
 from emulator.scenarios.loader import parse_scenario
 from emulator.settings import Settings
 from tests.cli.processes import run
-from tests.engine.playing import HEAD, playing
-from tests.engine.replaying import (
+from tests.engine.recording_player import (
     act,
     check_that_it_happens_again,
     history,
@@ -21,7 +20,8 @@ from tests.engine.replaying import (
     recorded,
     replayed,
 )
-from tests.engine.visiting import Visitor
+from tests.engine.scenario_world import HEAD, scenario_world
+from tests.engine.visitors import Visitor
 from tests.world import LIVE_KEY, START, TEST_KEY, World, world
 
 SIMPLE = """\
@@ -96,7 +96,7 @@ outcomes:
   - when: {metadata: {case: limit}}
     then: [{after: 2s, status: failed, reason: limit_exceeded}]
 """
-    async with playing(tmp_path, shop=rules) as emulator:
+    async with scenario_world(tmp_path, shop=rules) as emulator:
         first = await emulator.create(
             methods=["telebirr"],
             metadata={"case": "limit", "ዕቃ": "ቡና, 1 kg"},
@@ -361,7 +361,7 @@ outcomes:
   - when: {metadata: {case: stuck}}
     then: []
 """
-        async with playing(tmp_path, shop=rules) as emulator:
+        async with scenario_world(tmp_path, shop=rules) as emulator:
             for case in ("fails", "fails", "usual", "stuck", "fails"):
                 await pay(emulator, await emulator.create(metadata={"case": case}), "0900000001")
             await pay(emulator, await emulator.create(), "0900000004")
@@ -384,7 +384,7 @@ outcomes:
       - {after: 10s, status: failed, reason: timeout}
       - {after: 1m, status: completed, unusual: true}
 """
-        async with playing(tmp_path, late=late) as emulator:
+        async with scenario_world(tmp_path, late=late) as emulator:
             payment = await emulator.create()
             await emulator.control("PUT", f"/payments/{payment['id']}/scenario", {"name": "late"})
             await act(emulator, payment, "pay", method="bank_transfer", bank="semien_test")
@@ -431,7 +431,7 @@ class TestExpiry:
 
     async def test_whole_seconds_are_said_by_the_creation(self, tmp_path: Path) -> None:
         rules = "expiry: [{when: {metadata: {case: short}}, after: 5s}]\n"
-        async with playing(tmp_path, shop=rules) as emulator:
+        async with scenario_world(tmp_path, shop=rules) as emulator:
             for said in (
                 {"metadata": {"case": "short"}},
                 {"expires_in": 1800},
@@ -447,7 +447,7 @@ class TestExpiry:
     async def test_what_seconds_cannot_say_is_said_by_rules_for_all(self, tmp_path: Path) -> None:
         rules = "expiry: [{when: {metadata: {case: short}}, after: 1500ms}]\n"
         short = {"metadata": {"case": "short"}}
-        async with playing(tmp_path, shop=rules) as emulator:
+        async with scenario_world(tmp_path, shop=rules) as emulator:
             for said in ({}, {"expires_in": 1800}, short, short, {"expires_in": 60}):
                 await emulator.create(**said)
             recording = parts(await recorded(emulator))
@@ -525,8 +525,10 @@ class TestOldDatabases:
             await emulator.advance(30)
         await self.forget_actions(path, but_the_last=1)
         async with world(self.settings(path)) as emulator:
-            told = [step["transition"] for step in await steps(emulator) if "transition" in step]
-            assert told[2:] == [
+            transitions = [
+                step["transition"] for step in await steps(emulator) if "transition" in step
+            ]
+            assert transitions[2:] == [
                 {"payment": "order_1", "status": "failed", "reason": "user_cancelled"},
                 {"payment": "order_2", "status": "failed", "reason": "timeout"},
             ]

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from emulator.scenarios.loader import parse_scenario
-from tests.engine.playing import playing
-from tests.engine.replaying import act, recorded
+from tests.engine.recording_player import act, recorded
+from tests.engine.scenario_world import scenario_world
 from tests.world import World
 
 
@@ -92,7 +92,7 @@ outcomes:
       - {status: completed, unusual: true}
       - {status: refunded}
 """
-    async with playing(tmp_path, shop=rules) as emulator:
+    async with scenario_world(tmp_path, shop=rules) as emulator:
         for _ in range(201):
             payment = await emulator.create()
             await act(emulator, payment, "pay", method="telebirr", phone="0911111111")

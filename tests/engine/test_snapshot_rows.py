@@ -8,7 +8,7 @@ import pytest
 from emulator.storage.batch import Transaction
 from emulator.storage.migrations import migrate
 from emulator.storage.snapshots import TABLES_OF_ACCOUNT, Rows, put_back, take
-from tests.engine.saving import connection, rows
+from tests.engine.snapshot_calls import connection, rows
 from tests.world import World
 
 # What is no part of an account's state: who it is, and its snapshots themselves.

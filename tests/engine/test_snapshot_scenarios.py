@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.saving import restore, save
+from tests.engine.snapshot_calls import restore, save
 from tests.world import World, headers, world
 
 

@@ -9,9 +9,9 @@ from emulator.domain.rate_limit import RateLimit
 from emulator.engine.accounts.clock_service import MAX_ADVANCE_MS
 from emulator.engine.payments.payments import CreatedPayment, Order
 from emulator.settings import Settings
-from tests.engine.observing import breathe, observed, timeline
-from tests.engine.saving import clock, connection, kept, listed, posted, restore, rows, save
-from tests.engine.telling import telling
+from tests.engine.observed_world import observed, run_pending, timeline
+from tests.engine.snapshot_calls import clock, connection, kept, listed, posted, restore, rows, save
+from tests.engine.webhook_world import webhook_world
 from tests.webhooks.receiver import NEVER, Received, Reply, replies
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, START_MS, TEST_KEY, World, headers, world
 
@@ -221,7 +221,7 @@ async def test_the_scheduler_fires_what_is_restored() -> None:
         await wall.waited_until(START_MS + 100_000)
         wall.move(40_000)
         await wall.waited_until(None)
-        await breathe(emulator)
+        await run_pending(emulator)
         assert await timeline(emulator, payment) == [
             ("pending", "2026-01-01T00:00:00.000Z"),
             ("expired", "2026-01-01T00:01:00.000Z"),
@@ -235,14 +235,14 @@ async def test_it_waits_for_an_advance_that_goes_on() -> None:
         await said.wait()
         return Reply()
 
-    async with telling(answer) as told:
-        emulator = told.emulator
+    async with webhook_world(answer) as hooks:
+        emulator = hooks.emulator
         await save(emulator)
         payment = await emulator.create(expires_in=60)
         advancing = asyncio.create_task(emulator.advance(90))
-        await told.receiver.wait_for(1)
+        await hooks.receiver.wait_for(1)
         restoring = asyncio.create_task(restore(emulator))
-        await breathe(emulator)
+        await run_pending(emulator)
         assert not restoring.done()
         said.set()
         assert (await advancing)["now"] == "2026-01-01T00:01:30.000Z"
@@ -252,19 +252,19 @@ async def test_it_waits_for_an_advance_that_goes_on() -> None:
 
 
 async def test_an_advance_that_was_stopped_is_not_gone_on_with() -> None:
-    async with telling(lambda _: NEVER) as told:
-        await save(told.emulator)
-        await told.emulator.create()
-        advancing = asyncio.create_task(told.emulator.advance(1))
-        await told.receiver.wait_for(1)
-        await breathe(told.emulator)
-        told.emulator.wall.move(MAX_ADVANCE_MS + 1)
+    async with webhook_world(lambda _: NEVER) as hooks:
+        await save(hooks.emulator)
+        await hooks.emulator.create()
+        advancing = asyncio.create_task(hooks.emulator.advance(1))
+        await hooks.receiver.wait_for(1)
+        await run_pending(hooks.emulator)
+        hooks.emulator.wall.move(MAX_ADVANCE_MS + 1)
         assert (await advancing)["settled"] is False
-        await restore(told.emulator)
-        told.receiver.answer = replies(Reply())
-        await told.emulator.create()
+        await restore(hooks.emulator)
+        hooks.receiver.answer = replies(Reply())
+        await hooks.emulator.create()
         # What was due when it began is no effect of the next one.
-        assert await told.advance(0) == []
+        assert await hooks.advance(0) == []
 
 
 async def test_who_waits_for_a_payment_that_is_gone_is_told() -> None:
@@ -276,8 +276,8 @@ async def test_who_waits_for_a_payment_that_is_gone_is_told() -> None:
         await wall.waited_until(START_MS + 60_000)
         await restore(emulator)
         async with asyncio.timeout(60):
-            told = await waiting
-        assert told.json()["error"]["code"] == "payment_not_found"
+            hooks = await waiting
+        assert hooks.json()["error"]["code"] == "payment_not_found"
 
 
 async def test_what_is_asked_for_in_the_same_breath_is_done_before_or_after(

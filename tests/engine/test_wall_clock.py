@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from emulator.settings import Settings
-from tests.engine.observing import observed
-from tests.engine.telling import register
+from tests.engine.observed_world import observed
+from tests.engine.webhook_world import register
 from tests.webhooks.receiver import receiving
 from tests.world import START, START_MS, World
 

@@ -109,10 +109,12 @@ async def history(emulator: World, key: str = TEST_KEY) -> list[tuple[Any, ...]]
             numbers[payment_id] = len(numbers)
             detail = await emulator.control("GET", f"/payments/{payment_id}", key=key)
             details[payment_id] = detail.json()["timeline"]
-        told = details[payment_id].pop(0)
-        assert told["type"] == event["type"]
-        after_ms = parse_instant(told["at"]) - parse_instant(events[0]["timestamp"])
-        seen.append((numbers[payment_id], event["type"], after_ms, told["method"], told["reason"]))
+        entry = details[payment_id].pop(0)
+        assert entry["type"] == event["type"]
+        after_ms = parse_instant(entry["at"]) - parse_instant(events[0]["timestamp"])
+        seen.append(
+            (numbers[payment_id], event["type"], after_ms, entry["method"], entry["reason"])
+        )
     assert not any(details.values())
     return seen
 

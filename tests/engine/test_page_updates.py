@@ -12,8 +12,8 @@ from emulator.engine.accounts.clock_service import Target
 from emulator.engine.payments.checkouts import Checkout
 from emulator.engine.payments.customer import PhoneAnswer
 from emulator.settings import Settings
-from tests.engine.observing import ObservedWall, breathe, observed
-from tests.engine.visiting import COMPLETES, TIMES_OUT, Visitor, visitor
+from tests.engine.observed_world import ObservedWall, observed, run_pending
+from tests.engine.visitors import COMPLETES, TIMES_OUT, Visitor, visitor
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, START, START_MS, TEST_KEY, World
 
 TIMEOUT_MS = 25_000
@@ -164,7 +164,7 @@ async def test_a_page_is_left_alone_by_what_does_not_concern_it(frozen: Observed
     await stranger.advance(1)
     await stranger.advance(1_800_000)
     await stranger.freeze(False)
-    await breathe(emulator)
+    await run_pending(emulator)
     assert not looked_again(wall)
     await shopper.pay()
     await woken(page)
@@ -178,7 +178,7 @@ async def test_a_page_that_is_woken_for_nothing_waits_on(frozen: Observed) -> No
     page = await watching(shopper, wall)
     await emulator.running.engine.accounts.reset(stranger.owner.account)
     await wall.waited_until(UNTIL)
-    await breathe(emulator)
+    await run_pending(emulator)
     assert not looked_again(wall)
     wall.move(TIMEOUT_MS)
     assert (await woken(page)).payment.status is Status.PENDING
@@ -194,7 +194,7 @@ async def test_the_wait_for_a_status_is_left_alone_by_the_clock(frozen: Observed
     )
     await wall.waited_until(UNTIL)
     await shopper.advance(1)
-    await breathe(emulator)
+    await run_pending(emulator)
     assert not looked_again(wall)
     await shopper.pay(COMPLETES)
     async with asyncio.timeout(60):
@@ -206,7 +206,7 @@ async def test_after_its_time_a_page_is_told_how_things_are_then(flowing: Observ
     shopper = await visitor(emulator)
     page = await watching(shopper, wall)
     wall.move(TIMEOUT_MS - 1)
-    await breathe(emulator)
+    await run_pending(emulator)
     assert not page.done()
     wall.move(1)
     checkout = await woken(page)

@@ -38,7 +38,7 @@ expiry:
 
 
 @asynccontextmanager
-async def playing(directory: Path, **files: str) -> AsyncIterator[World]:
+async def scenario_world(directory: Path, **files: str) -> AsyncIterator[World]:
     """A world with scenario files of its own, in the order in which they are given."""
     paths = []
     for name, text in files.items():

@@ -61,7 +61,7 @@ READS = ["retrieve", "list", "filter", "detail", "events", "clock", "create", "p
 @pytest.mark.parametrize("read", READS)
 async def test_whoever_reads_first_finds_it_settled(read: str) -> None:
     """Design 5: settled before any read, even where the scheduler had no time yet."""
-    from tests.engine.observing import observed
+    from tests.engine.observed_world import observed
 
     async with observed() as (emulator, wall):
         payment_id = (await emulator.create())["id"]
