@@ -1,4 +1,4 @@
-"""A world whose real time tells who waits for it, and until when."""
+"""A world whose clock records each wait and its end."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""A recording played in another world, apart from `replay`, so that the two can disagree."""
+"""Plays a recording in another world, independently of `replay`."""
 
 import json
 from collections.abc import AsyncIterator

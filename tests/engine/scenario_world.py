@@ -1,4 +1,4 @@
-"""Scenario files at work: a world that plays those that a test writes."""
+"""A world with the scenario files of a test."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""A checkout as its page shows it: settled, with what it waits for and the moment it is of."""
+"""The content of a checkout page: the payment, its scheduled changes and its moment."""
 
 import re
 from pathlib import Path
@@ -73,7 +73,7 @@ LIVES: list[tuple[str, str | None, int, list[TimerKind]]] = [
 @pytest.mark.parametrize(
     ("case", "by_ms", "kinds"), [life[1:] for life in LIVES], ids=[life[0] for life in LIVES]
 )
-async def test_it_tells_what_is_scheduled_for_the_payment_in_order(
+async def test_it_contains_the_scheduled_changes_in_order(
     tmp_path: Path, case: str | None, by_ms: int, kinds: list[TimerKind]
 ) -> None:
     """The same as the control API tells, which asks in another way."""
@@ -90,7 +90,7 @@ async def test_it_tells_what_is_scheduled_for_the_payment_in_order(
         assert (checkout.payment, checkout.scheduled) == (detail.payment, detail.scheduled)
 
 
-async def test_it_tells_whether_time_flows() -> None:
+async def test_it_shows_whether_time_flows() -> None:
     async with world(clock=ClockSpec()) as emulator:
         shopper = await visitor(emulator)
         assert (await shopper.open()).is_flowing
@@ -150,7 +150,7 @@ async def test_waiting_for_another_instant_is_another_moment(emulator: World) ->
     assert moments[0] != moments[1]
 
 
-async def test_freezing_a_clock_and_letting_it_flow_each_begin_another_moment() -> None:
+async def test_freezing_and_unfreezing_a_clock_each_change_the_moment() -> None:
     async with world(clock=ClockSpec()) as emulator:
         shopper = await visitor(emulator)
         moments = [await shopper.moment()]
@@ -162,7 +162,7 @@ async def test_freezing_a_clock_and_letting_it_flow_each_begin_another_moment() 
         assert len(set(moments)) == 3
 
 
-async def test_a_moment_is_a_word_for_an_address_and_tells_no_secret(emulator: World) -> None:
+async def test_a_moment_fits_into_an_address_and_contains_no_secret(emulator: World) -> None:
     shopper = await visitor(emulator)
     checkouts = [await shopper.open()]
     await shopper.change(Status.PROCESSING)

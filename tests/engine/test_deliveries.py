@@ -1,4 +1,4 @@
-"""Events on their way to endpoints: what is sent, in which order, and to whom."""
+"""Deliveries of events: their content, order and receivers."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, world
 
 
 @pytest.mark.clause("4.2.5", "6.1")
-async def test_every_change_of_a_payment_is_told_with_the_payment_as_it_was_then() -> None:
+async def test_every_event_is_sent_with_the_payment_as_it_was_then() -> None:
     async with webhook_world() as hooks:
         payment = await hooks.emulator.create()
         await hooks.pay(payment)
@@ -37,7 +37,7 @@ async def test_every_change_of_a_payment_is_told_with_the_payment_as_it_was_then
         assert bodies[1]["data"]["method"] == "telebirr"
 
 
-async def test_a_failure_and_an_expiry_are_told_too() -> None:
+async def test_a_failure_and_an_expiry_are_sent_too() -> None:
     async with webhook_world() as hooks:
         failing = await hooks.emulator.create()
         await hooks.emulator.create(expires_in=60)
@@ -90,7 +90,7 @@ async def test_the_first_attempts_of_one_payment_go_out_in_order() -> None:
         assert mine == ["payment.created", "payment.processing", "payment.completed"]
 
 
-async def test_an_endpoint_is_told_only_what_it_asks_for() -> None:
+async def test_an_endpoint_receives_only_the_event_types_of_its_subscription() -> None:
     async with webhook_world(events=["payment.completed", "payment.failed"]) as hooks:
         payment = await hooks.emulator.create()
         await hooks.pay(payment)
@@ -98,7 +98,7 @@ async def test_an_endpoint_is_told_only_what_it_asks_for() -> None:
         assert hooks.types == ["payment.completed"]
 
 
-async def test_each_endpoint_of_an_account_and_mode_is_told_and_nobody_elses(
+async def test_only_the_endpoints_of_the_account_and_mode_receive_an_event(
     emulator: World,
 ) -> None:
     async with (
@@ -118,7 +118,7 @@ async def test_each_endpoint_of_an_account_and_mode_is_told_and_nobody_elses(
         assert len({endpoint["secret"] for endpoint in secrets.json()["data"]}) == 2
 
 
-async def test_an_endpoint_that_never_answers_holds_nobody_else_up(emulator: World) -> None:
+async def test_an_endpoint_that_never_responds_delays_no_other(emulator: World) -> None:
     async with (
         receiving(lambda _: NEVER) as dead,
         webhook_world(emulator=emulator) as hooks,
@@ -141,7 +141,7 @@ async def test_what_was_sent_before_an_endpoint_existed_is_not_sent_to_it(
         assert hooks.types == ["payment.processing", "payment.completed"]
 
 
-async def test_a_replayed_create_call_tells_nobody_again() -> None:
+async def test_a_replayed_create_call_sends_no_second_event() -> None:
     async with webhook_world() as hooks:
         for _ in range(3):
             await hooks.create(idempotency_key="order-1")
@@ -195,7 +195,7 @@ async def test_a_connection_that_is_dropped_is_a_failed_attempt() -> None:
         assert delivery["status"] == "pending"
 
 
-async def test_a_reset_ends_what_is_under_way_and_begins_anew() -> None:
+async def test_a_reset_cancels_attempts_in_progress() -> None:
     async with webhook_world(lambda _: NEVER) as hooks:
         await hooks.emulator.create()
         await hooks.receiver.wait_for(1)
@@ -208,7 +208,7 @@ async def test_a_reset_ends_what_is_under_way_and_begins_anew() -> None:
         assert len(hooks.receiver.received) == 2
 
 
-async def test_an_account_can_be_deleted_while_it_is_told_of_events(emulator: World) -> None:
+async def test_an_account_can_be_deleted_during_an_attempt(emulator: World) -> None:
     created = await emulator.control("POST", "/accounts", {"clock": "frozen"})
     account, key = created.json()["id"], created.json()["test_key"]
     async with receiving(lambda _: NEVER) as receiver:
@@ -240,7 +240,7 @@ async def test_an_endpoint_that_is_disabled_during_an_attempt_gets_no_other() ->
         assert {delivery["status"] for delivery in await hooks.deliveries()} == {"cancelled"}
 
 
-async def test_an_event_right_after_a_reset_is_told() -> None:
+async def test_an_event_right_after_a_reset_is_sent() -> None:
     async with receiving() as receiver, world(webhook_url=receiver.url) as emulator:
         for turn in range(10):
             payment = await emulator.create()
@@ -283,7 +283,7 @@ async def test_a_reset_gives_the_endpoint_back_as_it_was_given(tmp_path: Path) -
             assert given == first
 
 
-async def test_a_ping_of_a_deleted_account_tells_nothing_of_the_one_after_it(
+async def test_a_ping_of_a_deleted_account_does_not_affect_the_next_account(
     emulator: World,
 ) -> None:
     """Without others the next account has the same number, and its rows the same places."""

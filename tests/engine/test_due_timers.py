@@ -1,4 +1,4 @@
-"""What is due is settled before any read, so that no two reads disagree (design 5)."""
+"""Due timers are fired before any read, so that all reads agree (design 5)."""
 
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ READS = ["retrieve", "list", "filter", "detail", "events", "clock", "create", "p
 
 
 @pytest.mark.parametrize("read", READS)
-async def test_whoever_reads_first_finds_it_settled(read: str) -> None:
+async def test_the_first_read_fires_due_timers(read: str) -> None:
     """Design 5: settled before any read, even where the scheduler had no time yet."""
     from tests.engine.observed_world import observed
 

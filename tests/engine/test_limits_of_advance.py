@@ -1,4 +1,4 @@
-"""An advance that its limit of effects stops, and those that go on from there."""
+"""An advance that is stopped by its limit of effects, and its continuation."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Waiting for a checkout to show something else: what wakes a page that is open, and what not."""
+"""Updates of an open checkout page: the changes that wake it, and those that do not."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -57,7 +57,7 @@ def looked_again(wall: ObservedWall) -> bool:
     return UNTIL in begun
 
 
-async def test_what_is_not_what_the_page_has_seen_is_told_at_once(frozen: Observed) -> None:
+async def test_a_page_that_is_out_of_date_gets_the_present_at_once(frozen: Observed) -> None:
     emulator, _ = frozen
     shopper = await visitor(emulator)
     stale = await shopper.moment()
@@ -201,7 +201,7 @@ async def test_the_wait_for_a_status_is_left_alone_by_the_clock(frozen: Observed
         assert (await waiting)[0]
 
 
-async def test_after_its_time_a_page_is_told_how_things_are_then(flowing: Observed) -> None:
+async def test_after_the_timeout_a_page_gets_the_present(flowing: Observed) -> None:
     emulator, wall = flowing
     shopper = await visitor(emulator)
     page = await watching(shopper, wall)
@@ -214,7 +214,7 @@ async def test_after_its_time_a_page_is_told_how_things_are_then(flowing: Observ
     assert checkout == await shopper.open()
 
 
-async def test_a_page_that_does_not_want_to_wait_is_told_at_once(frozen: Observed) -> None:
+async def test_a_page_with_a_timeout_of_zero_gets_the_present_at_once(frozen: Observed) -> None:
     emulator, _ = frozen
     shopper = await visitor(emulator)
     seen = await shopper.moment()
@@ -222,7 +222,7 @@ async def test_a_page_that_does_not_want_to_wait_is_told_at_once(frozen: Observe
     assert checkout.moment == seen
 
 
-async def test_nobody_waits_for_an_unknown_checkout(frozen: Observed) -> None:
+async def test_an_unknown_checkout_is_refused_at_once(frozen: Observed) -> None:
     emulator, _ = frozen
     with pytest.raises(UnknownCheckout):
         await emulator.running.engine.checkouts.changed("nothing", "", timeout_ms=TIMEOUT_MS)
@@ -244,7 +244,7 @@ async def test_a_page_is_woken_when_its_account_is_reset_or_deleted(
         await woken(page)
 
 
-async def test_a_page_is_told_when_the_program_stops(frozen: Observed) -> None:
+async def test_a_page_is_woken_when_the_program_stops(frozen: Observed) -> None:
     """A held request must not keep the program from ending."""
     emulator, wall = frozen
     shopper = await visitor(emulator)
@@ -257,7 +257,7 @@ async def test_a_page_is_told_when_the_program_stops(frozen: Observed) -> None:
         await shopper.checkouts.changed(shopper.token, seen, timeout_ms=TIMEOUT_MS)
 
 
-async def test_a_page_that_is_left_is_forgotten(frozen: Observed) -> None:
+async def test_a_page_that_is_closed_is_removed(frozen: Observed) -> None:
     emulator, wall = frozen
     shopper = await visitor(emulator)
     page, other = await watching(shopper, wall), await watching(shopper, wall)

@@ -1,4 +1,4 @@
-"""A recording is never a file that `check` refuses: where it would be, there is none."""
+"""A history that exceeds the limits of a scenario file is not recorded."""
 
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ async def test_a_thousand_steps_are_recorded_and_not_one_more(emulator: World) -
     )
 
 
-async def test_far_too_much_is_not_even_looked_at(emulator: World) -> None:
+async def test_a_history_that_is_far_too_long_is_not_read(emulator: World) -> None:
     for _ in range(501):
         await emulator.create()
     assert "That takes 1,002 steps at least; a file can have 1,000." in await refusal(emulator)
@@ -83,7 +83,7 @@ async def test_a_file_is_as_large_as_it_may_be(rest: int, emulator: World) -> No
         parse_scenario(text, "recording.yaml")
 
 
-async def test_more_events_than_can_be_looked_at_are_not_expected(tmp_path: Path) -> None:
+async def test_more_events_than_the_control_api_returns_are_not_expected(tmp_path: Path) -> None:
     rules = """
 outcomes:
   - when: {}

@@ -1,4 +1,4 @@
-"""Whatever is done, recorded and played again, is done again (design 10, 12)."""
+"""A recording of arbitrary actions reproduces them (design 10, 12)."""
 
 import asyncio
 from pathlib import Path

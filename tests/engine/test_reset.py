@@ -1,4 +1,4 @@
-"""An account, or everything, as at start (design 10, `POST /reset`)."""
+"""Resets of an account or of everything (design 10, `POST /reset`)."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""When a delivery is attempted again, when it is given up, and how an advance waits for both."""
+"""The schedule of attempts, and advances that wait for them."""
 
 import asyncio
 from typing import Any
@@ -47,7 +47,7 @@ def refusing(_: Received) -> Reply:
 @pytest.mark.parametrize(
     ("profile", "delays_ms"), [("default", DEFAULT_MS), ("standard", STANDARD_MS)]
 )
-async def test_a_delivery_is_given_up_after_the_last_attempt_of_its_profile(
+async def test_a_delivery_fails_after_the_last_attempt_of_its_profile(
     profile: str, delays_ms: list[int]
 ) -> None:
     async with webhook_world(refusing, profile=profile) as hooks:
@@ -120,7 +120,7 @@ async def test_an_attempt_that_the_database_cannot_store_is_stored_later_and_not
         assert len(delivery["attempts"]) == len(hooks.receiver.received) == 1
 
 
-async def test_an_endpoint_that_is_gone_is_disabled_and_nothing_more_is_sent_to_it() -> None:
+async def test_a_response_with_410_disables_the_endpoint() -> None:
     async with webhook_world(replies(Reply(status=500), Reply(status=410))) as hooks:
         first = await hooks.create()
         await hooks.create()
@@ -161,7 +161,7 @@ async def test_effects_come_in_order_of_due_time_and_then_of_creation() -> None:
     assert effects[0]["payment"] == payment["id"]
 
 
-async def test_the_order_is_the_same_whoever_answers_first() -> None:
+async def test_the_order_does_not_depend_on_the_order_of_responses() -> None:
     """Five are under way at a time; what is answered last is listed in its place all the same."""
     turns: list[asyncio.Event] = []
 
@@ -210,7 +210,7 @@ async def test_the_next_attempt_is_the_next_thing_that_is_due() -> None:
         }
 
 
-async def test_a_payment_tells_which_attempts_are_scheduled_for_it() -> None:
+async def test_a_payment_shows_its_scheduled_attempts() -> None:
     async with webhook_world(refusing, events=["payment.created"]) as hooks:
         payment = await hooks.create(expires_in=60)
         response = await hooks.emulator.control("GET", f"/payments/{payment['id']}")
@@ -225,7 +225,7 @@ async def test_a_payment_tells_which_attempts_are_scheduled_for_it() -> None:
         }
 
 
-async def test_expiries_that_nobody_is_told_of_are_effects_all_the_same() -> None:
+async def test_expiries_without_a_delivery_are_effects_too() -> None:
     async with webhook_world(events=["payment.completed"]) as hooks:
         for seconds in range(50):
             await hooks.emulator.create(expires_in=60 + seconds)

@@ -1,4 +1,4 @@
-"""Scenario files at work: which rule decides, how often, and what then happens by itself."""
+"""The rules of scenario files: which one applies, how often, and its outcome."""
 
 from pathlib import Path
 from typing import Any

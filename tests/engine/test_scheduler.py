@@ -1,4 +1,4 @@
-"""Timers fire as real time passes, and nobody looks when nothing is due (design 5 and 6)."""
+"""Timers fire as real time passes; without due timers the scheduler sleeps (design 5 and 6)."""
 
 import asyncio
 import sqlite3
@@ -37,7 +37,7 @@ async def seen_to_become(
     return seen
 
 
-async def test_an_unpaid_payment_expires_when_its_time_comes_though_nobody_reads() -> None:
+async def test_an_unpaid_payment_expires_at_its_instant_without_a_read() -> None:
     """2.1: `expires_at` is when the checkout URL expires."""
     async with observed() as (emulator, wall):
         payment = await emulator.create()
@@ -165,7 +165,7 @@ class TestSleep:
             await wall.waited_until(START_MS + HALF_AN_HOUR_MS - 1_000_000)
 
 
-async def test_accounts_that_come_while_it_is_at_work_are_not_forgotten() -> None:
+async def test_accounts_that_are_created_while_it_fires_timers_are_included() -> None:
     """Design 6: a timer fires in time, whatever the scheduler was doing when it was set."""
     async with observed(Settings(seed=1, auto_provision=True)) as (emulator, wall):
         first = await emulator.create(expires_in=60)

@@ -1,4 +1,4 @@
-"""Webhooks of an account that is restored: what is delivered again, and what is let go."""
+"""Endpoints and deliveries of a restored account."""
 
 import asyncio
 
@@ -45,7 +45,7 @@ async def test_what_was_to_be_delivered_later_is_delivered_as_time_flows() -> No
         await receiver.wait_for(3)
 
 
-async def test_an_attempt_that_is_under_way_is_of_another_life_and_made_again() -> None:
+async def test_an_attempt_in_progress_is_discarded_and_repeated_after_a_restore() -> None:
     said = asyncio.Event()
 
     async def answer(_: Received) -> Reply:
@@ -66,7 +66,7 @@ async def test_an_attempt_that_is_under_way_is_of_another_life_and_made_again() 
         assert len(set(hooks.ids)) == 1
 
 
-async def test_a_resend_that_is_under_way_is_not_written_down() -> None:
+async def test_a_resend_in_progress_is_not_recorded_after_a_restore() -> None:
     said = asyncio.Event()
     async with webhook_world() as hooks:
         await hooks.create()

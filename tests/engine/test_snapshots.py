@@ -1,4 +1,4 @@
-"""An account as it was saved (design 10, `/snapshots`): what it has, its time, and who is at it."""
+"""Saving and restoring accounts (design 10, `/snapshots`)."""
 
 import asyncio
 from typing import Any
@@ -26,7 +26,7 @@ ORDER = Order(
 KEY = {"idempotency_key": "order-1"}
 
 
-async def test_what_was_created_afterwards_is_gone_and_what_was_changed_as_before(
+async def test_a_restore_removes_later_payments_and_reverts_later_changes(
     emulator: World,
 ) -> None:
     for key in (TEST_KEY, LIVE_KEY):
@@ -48,7 +48,7 @@ async def test_what_was_created_afterwards_is_gone_and_what_was_changed_as_befor
         assert answer.json()["error"]["code"] == "payment_not_found"
 
 
-async def test_a_snapshot_can_be_gone_back_to_again_and_again_and_from_an_earlier_one(
+async def test_a_snapshot_can_be_restored_repeatedly_and_after_an_earlier_one(
     emulator: World,
 ) -> None:
     await save(emulator, name="empty")
@@ -251,7 +251,7 @@ async def test_it_waits_for_an_advance_that_goes_on() -> None:
         assert payment["id"] not in await listed(emulator)
 
 
-async def test_an_advance_that_was_stopped_is_not_gone_on_with() -> None:
+async def test_a_stopped_advance_is_not_continued_after_a_restore() -> None:
     async with webhook_world(lambda _: NEVER) as hooks:
         await save(hooks.emulator)
         await hooks.emulator.create()
@@ -267,7 +267,7 @@ async def test_an_advance_that_was_stopped_is_not_gone_on_with() -> None:
         assert await hooks.advance(0) == []
 
 
-async def test_who_waits_for_a_payment_that_is_gone_is_told() -> None:
+async def test_a_wait_for_a_removed_payment_ends() -> None:
     async with observed() as (emulator, wall):
         await save(emulator)
         payment = await emulator.create()
@@ -280,7 +280,7 @@ async def test_who_waits_for_a_payment_that_is_gone_is_told() -> None:
         assert hooks.json()["error"]["code"] == "payment_not_found"
 
 
-async def test_what_is_asked_for_in_the_same_breath_is_done_before_or_after(
+async def test_simultaneous_requests_are_executed_before_or_after_a_restore(
     emulator: World,
 ) -> None:
     """Nobody is answered from a memory of what is not there any more."""
@@ -305,7 +305,9 @@ async def test_what_is_asked_for_in_the_same_breath_is_done_before_or_after(
     assert await listed(emulator) == [first["id"]]
 
 
-async def test_what_is_created_in_the_same_transaction_is_not_remembered(emulator: World) -> None:
+async def test_a_payment_of_the_same_transaction_as_a_restore_is_not_cached(
+    emulator: World,
+) -> None:
     """A payment is remembered after the commit, by when it is gone again."""
     await save(emulator)
     engine = emulator.running.engine

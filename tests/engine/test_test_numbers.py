@@ -1,4 +1,4 @@
-"""The test numbers that a page offers: those that would do what it says if they were submitted."""
+"""The test numbers of a checkout page, with their outcomes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -152,7 +152,7 @@ outcomes:
 
 
 @pytest.mark.parametrize("key", [TEST_KEY, LIVE_KEY])
-async def test_each_number_does_what_it_is_said_to(emulator: World, key: str) -> None:
+async def test_each_number_has_the_outcome_that_the_page_shows(emulator: World, key: str) -> None:
     """The page and the submit choose the same outcome."""
     for number in await offered(await visitor(emulator, key)):
         shopper = await visitor(emulator, key)

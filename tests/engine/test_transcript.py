@@ -1,4 +1,4 @@
-"""Scenarios written as YAML: whatever is in them, every reader finds it again."""
+"""Scenarios with arbitrary texts, written as YAML and read again."""
 
 from typing import Any
 

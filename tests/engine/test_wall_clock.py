@@ -1,4 +1,4 @@
-"""What shows the wall clock, and what business time, when the wall clock is set back."""
+"""Real time and business time after the system clock was set back."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""No delivery is lost: not by `kill -9`, not by an end in good order, not while nobody listens."""
+"""No delivery is lost by `kill -9`, by a shutdown or by an absent receiver."""
 
 import json
 from collections import Counter
@@ -108,7 +108,7 @@ def test_kill_9_in_the_middle_of_200_deliveries_loses_none(tmp_path: Path) -> No
                 server.kill()
 
 
-def test_what_was_under_way_at_the_end_is_sent_by_the_next_program(tmp_path: Path) -> None:
+def test_attempts_in_progress_at_the_end_are_repeated_by_the_next_program(tmp_path: Path) -> None:
     port = free_port()
     kept = ("--database", str(tmp_path / "kept.sqlite3"))
     webhooks = ("--webhook-url", f"http://127.0.0.1:{port}/hook")
@@ -122,7 +122,7 @@ def test_what_was_under_way_at_the_end_is_sent_by_the_next_program(tmp_path: Pat
             assert set(shop.received) == events(server)
 
 
-def test_a_receiver_that_comes_late_is_told_all_the_same(tmp_path: Path) -> None:
+def test_a_receiver_that_starts_late_receives_all_events(tmp_path: Path) -> None:
     port = free_port()
     webhooks = ("--webhook-url", f"http://127.0.0.1:{port}/hook", "--clock", "frozen")
     with serving(*webhooks, logs=tmp_path) as server:

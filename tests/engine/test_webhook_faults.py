@@ -1,4 +1,4 @@
-"""What scenarios make go wrong with webhooks, as a receiver sees it."""
+"""The webhook faults of scenarios, as a receiver sees them."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -198,7 +198,7 @@ async def test_the_create_call_waits_for_two_seconds_at_most(tmp_path: Path) -> 
         await creating
 
 
-async def test_a_create_call_that_nobody_is_told_of_does_not_wait(tmp_path: Path) -> None:
+async def test_a_create_call_without_a_subscribed_endpoint_does_not_wait(tmp_path: Path) -> None:
     rules = "  - when: {}\n    then: {before_response: true}"
     async with told_by(rules, tmp_path, lambda _: NEVER, events=["payment.completed"]) as hooks:
         await hooks.emulator.create()
@@ -235,7 +235,7 @@ async def test_what_is_tampered_with_never_verifies_but_a_resend_does(
             assert genuine.headers["webhook-id"] == delivery["event"]
 
 
-async def test_a_rule_is_used_once_for_an_event_however_many_are_told(tmp_path: Path) -> None:
+async def test_a_rule_is_used_once_for_an_event_with_several_deliveries(tmp_path: Path) -> None:
     rules = "  - when: {event: payment.created}\n    then: {copies: 2}\n    times: 2"
     async with told_by(rules, tmp_path) as hooks:
         await register(hooks.emulator, hooks.receiver.url)

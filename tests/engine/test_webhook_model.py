@@ -1,4 +1,4 @@
-"""Whatever happens and however a receiver answers, what was promised of deliveries holds."""
+"""The guarantees of deliveries, for arbitrary actions and responses."""
 
 from datetime import datetime
 from itertools import pairwise
@@ -27,7 +27,7 @@ REPLIES = st.lists(st.sampled_from([200, 204, 301, 404, 500, 0]), min_size=1, ma
 
 @settings(max_examples=usually(8, deep=25))
 @given(steps=STEPS, statuses=REPLIES)
-async def test_every_event_is_delivered_or_given_up_in_order_and_in_time(
+async def test_every_event_is_delivered_or_failed_in_order_and_in_time(
     steps: list[tuple[str, Any]], statuses: list[int]
 ) -> None:
     count = 0

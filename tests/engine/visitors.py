@@ -1,4 +1,4 @@
-"""A customer without pages: what the checkout's verbs do to one payment."""
+"""A customer who calls the operations of the checkout without its pages."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""A world with a receiver that it tells of events, and what a test asks about both."""
+"""A world with a webhook endpoint, and its receiver."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

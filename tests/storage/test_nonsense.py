@@ -1,4 +1,4 @@
-"""A database with a row that makes no sense: a clean start, or one clear line."""
+"""A database with an invalid row: the start succeeds, or fails with one clear line."""
 
 import asyncio
 import sqlite3
