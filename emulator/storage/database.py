@@ -220,7 +220,7 @@ class Database:
             return Batch(self._raw, self._ordinals).perform(jobs)
         except Busy:
             raise
-        except Exception as error:  # noqa: BLE001 - handed to whoever asked for the work
+        except Exception as error:  # noqa: BLE001 - raised in the callers
             _fail(jobs, error)
         return self._checkpointed_changes
 
