@@ -9,8 +9,8 @@ import pytest
 
 from emulator.domain.rate_limit import RateLimit
 from tests.api.calls import get, ids, page, post, refusal
-from tests.engine.playing import playing
-from tests.engine.telling import register
+from tests.engine.scenario_world import scenario_world
+from tests.engine.webhook_world import register
 from tests.webhooks.receiver import NEVER, receiving, replies
 from tests.world import LIVE_KEY, TEST_KEY, World, headers, order, world
 
@@ -162,7 +162,7 @@ async def test_inside_a_file_the_first_rule_that_matches_strikes(tmp_path: Path)
         "  - {when: {}, then: {status: 502}, times: 1}\n"
         "  - {when: {}, then: {status: 503}, times: 1}\n"
     )
-    async with playing(tmp_path, bad=rules) as emulator:
+    async with scenario_world(tmp_path, bad=rules) as emulator:
         assert (await post(emulator, order())).status_code == 501
         assert await statuses(emulator, 3) == [502, 503, 200]
 
