@@ -6,18 +6,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from emulator.domain.durations import MAX_DURATION_MS, UNIT_MS, parse_duration_ms
 from emulator.domain.instants import (
     EPOCH,
     FIRST_INSTANT,
     LAST_INSTANT,
-    MAX_DURATION_MS,
-    UNIT_MS,
     ClockKind,
     ClockSpec,
     format_clock,
     format_instant,
     parse_clock,
-    parse_duration_ms,
     parse_instant,
     parse_timestamp,
 )

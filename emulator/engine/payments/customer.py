@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import msgspec
 
+from emulator.domain.durations import parse_duration_ms
 from emulator.domain.errors import (
     IllegalTransition,
     InvalidField,
@@ -18,7 +19,7 @@ from emulator.domain.errors import (
     PaymentNotPayable,
     UnknownPayment,
 )
-from emulator.domain.instants import Instant, parse_duration_ms
+from emulator.domain.instants import Instant
 from emulator.domain.outcomes import Handset, Outcome, Scripted, Step, answer_due_at
 from emulator.domain.payment import Payment, Reason, Status
 from emulator.domain.payment_methods import (
