@@ -93,11 +93,6 @@ async def test_the_browser_s_language_is_spoken_until_another_is_chosen(
         await expect(customer.page.locator("html")).to_have_attribute("lang", other)
 
 
-async def test_the_language_can_be_asked_for_in_the_address(customer: Tab) -> None:
-    await customer.open(await customer.merchant.create(), "?lang=am")
-    await expect(customer.page.locator("html")).to_have_attribute("lang", "am")
-
-
 async def test_waiting_moves_only_for_those_who_like_it(open_tab: OpenTab) -> None:
     async with open_tab(is_cold=True) as customer:
         payment = await customer.merchant.create()

@@ -1,4 +1,4 @@
-"""Every way that a payment can go, by click: on phone and desktop, with scripts and without."""
+"""Every outcome of a payment, by clicks: on phone and desktop, with scripts and without."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -213,44 +213,3 @@ async def walk(customer: Tab, steps: tuple[str | Step, ...]) -> None:
             await customer.click(step)
         else:
             await step(customer)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("device", "statuses", "code", "reads", "back"),
-    [
-        (PHONE, ("expired",), 410, ("expired", "expired_body"), "cancel_url"),
-        (DESKTOP, ("processing", "failed"), 200, ("not_completed", "provider_error"), "cancel_url"),
-        (PHONE, ("processing", "completed"), 200, ("already_paid", None), "success_url"),
-        (
-            PHONE.without_script(),
-            ("processing", "completed", "refunded"),
-            200,
-            ("refunded", None),
-            "success_url",
-        ),
-    ],
-    ids=["expired", "failed", "paid", "refunded"],
-)
-async def test_what_has_ended_says_so_and_leads_back(
-    open_tab: OpenTab,
-    device: Device,
-    statuses: tuple[str, ...],
-    code: int,
-    reads: tuple[str, str | None],
-    back: str,
-) -> None:
-    async with open_tab(device) as customer:
-        payment = await customer.merchant.create()
-        await customer.merchant.transition(payment, *statuses)
-        assert await customer.open(payment) == code
-        await customer.reads(*reads)
-        await customer.click("back")
-        await customer.leaves_for(getattr(customer.merchant.shop, back))
-
-
-@pytest.mark.slow
-async def test_an_unknown_checkout_is_not_found(customer: Tab) -> None:
-    payment = await customer.merchant.create()
-    assert await customer.open(payment, "0") == 404
-    await customer.reads("not_found")
