@@ -14,6 +14,8 @@ from playwright.async_api import Browser, async_playwright
 from tests.cli.processes import HANGS_AFTER_S, serving
 from tests.world import LIVE_KEY, START, TEST_KEY, headers, order
 
+# All tests in a browser together.
+MAX_RUN_S = 1_800
 REPOSITORY = Path(__file__).resolve().parents[2]
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 
@@ -150,7 +152,8 @@ async def running_shop() -> AsyncIterator[Shop]:
 @asynccontextmanager
 async def running_emulator(shop: Shop, logs: Path, *options: str) -> AsyncIterator[Emulator]:
     """An emulator on free ports, unless the options name others."""
-    with serving("--allow-http-localhost", *options, logs=logs) as server:
+    options = ("--allow-http-localhost", *options)
+    with serving(*options, logs=logs, hangs_after_s=MAX_RUN_S) as server:
         base_url = f"http://127.0.0.1:{server.api_port}"
         async with httpx.AsyncClient(base_url=base_url, timeout=HANGS_AFTER_S) as api:
             yield Emulator(api=api, shop=shop, checkout=f"http://127.0.0.1:{server.checkout_port}")
