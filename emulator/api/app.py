@@ -124,7 +124,7 @@ class PaymentsApi:
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
         # After a reset, the account neither counts nor stores the request.
         owner_of_entry = None if exchange.is_outdated else exchange.owner
-        request_id = self._request_id(owner_of_entry)
+        request_id = self._request_id(exchange, owner_of_entry)
         if owner_of_entry is not None:
             took_ms = self._wall.monotonic_ms() - started_ms
             add_to_journal(exchange, owner_of_entry, request_id, reply, took_ms)
@@ -144,12 +144,15 @@ class PaymentsApi:
             await send_reply(reply, send, connection)
         return reply.sent_status
 
-    def _request_id(self, owner: Owner | None) -> bytes:
+    def _request_id(self, exchange: Exchange, owner: Owner | None) -> bytes:
+        """The id of a request; of an owner's request it is always the same."""
         if owner is None:
             self._unauthenticated_requests += 1
             return ids.request_id(self._stream, self._unauthenticated_requests)
-        owner.requests += 1
-        return ids.request_id(owner.request_stream, owner.requests)
+        if exchange.request_id is None:
+            owner.requests += 1
+            exchange.request_id = ids.request_id(owner.request_stream, owner.requests)
+        return exchange.request_id
 
     async def _reply(self, exchange: Exchange, owner: Owner) -> Reply:
         _check_rate(owner)
@@ -197,7 +200,12 @@ class PaymentsApi:
         order = check_order(body, self._rules, warnings)
         if repeated:
             warnings.extend(duplicate_parameters(repeated))
-        created = await self._payments.create(owner, order, objection=self._strict_error(warnings))
+        created = await self._payments.create(
+            owner,
+            order,
+            objection=self._strict_error(warnings),
+            request_id=self._request_id(exchange, owner).decode(),
+        )
         extra = [(b"location", f"{_ITEM}{created.id}".encode())]
         if created.is_replay:
             exchange.is_replay = True

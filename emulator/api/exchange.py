@@ -58,7 +58,7 @@ def bearer_key(authorization: bytes | None) -> str:
     if scheme.lower() != b"bearer" or not key:
         raise MissingApiKey
     if not key.isascii():
-        raise InvalidApiKey("The API key is not well-formed: test_ or live_ and its word.")
+        raise InvalidApiKey
     return key.decode("ascii")
 
 
@@ -132,6 +132,8 @@ class Exchange:
     owner: Owner | None = None
     # The number of resets of the account when the request arrived.
     generation = 0
+    # Generated when it is first needed.
+    request_id: bytes | None = None
     body = b""
     is_replay = False
     fault: "FaultCandidate | None" = None

@@ -13,10 +13,9 @@ from emulator.api.exchange import ASGIApp
 from emulator.api.parameters import CreateRules
 from emulator.app.gateway import Gateway, Lazily, RequestLog
 from emulator.clock import SystemClock
-from emulator.engine.accounts.account_factory import EngineConfig
-from emulator.engine.delivery.webhooks import GivenEndpoint
 from emulator.engine.engine import Engine, open_engine
 from emulator.engine.payments.payments import CheckoutAddress
+from emulator.engine.state.config import ConfiguredEndpoint, EngineConfig
 from emulator.engine.state.rules import Origin
 from emulator.settings import Settings, data_directory
 
@@ -118,7 +117,7 @@ def _engine_config(settings: Settings, *, stamps_business_time: bool) -> EngineC
         endpoint=(
             None
             if settings.webhook_url is None
-            else GivenEndpoint(url=settings.webhook_url, secret=settings.webhook_secret)
+            else ConfiguredEndpoint(url=settings.webhook_url, secret=settings.webhook_secret)
         ),
         stamps_business_time=stamps_business_time,
     )

@@ -39,7 +39,7 @@ ETB payments emulator 0.1.0
   Open        http://127.0.0.1:{server.api_port}/  in a browser
 
   Test key    test_demo_key
-  Live key    live_demo_key  (its payments are simulated, too)
+  Live key    live_demo_key  (its payments are also simulated)
 
   Test numbers                    telebirr       mpesa
     completed                     +251900000001  +251700000001
@@ -49,7 +49,7 @@ ETB payments emulator 0.1.0
 
   Clock       real
   Seed        random
-  Database    in memory, gone at the end
+  Database    in memory, lost at the end
 
 """
     )
@@ -67,7 +67,7 @@ OTHER_SECRET = "whsec_MjEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"  # noqa: S105 - of nobod
             "--test-key test_a_secret_of_mine --live-key live_another_secret",
             [
                 "  Test key    test_a_…ine",
-                "  Live key    live_an…ret  (its payments are simulated, too)",
+                "  Live key    live_an…ret  (its payments are also simulated)",
             ],
             "secret",
         ),
@@ -130,8 +130,8 @@ def test_the_banner_lists_what_is_switched_on(tmp_path: Path) -> None:
     with serving(*switches, *given, logs=tmp_path) as server:
         printed = server.banner
     assert re.fullmatch(r"[ -~\n]*", printed), "no colour without a terminal"
-    assert printed.partition("gone at the end\n")[2].splitlines() == [
-        f"  Scenarios   {own}, before our own",
+    assert printed.partition("lost at the end\n")[2].splitlines() == [
+        f"  Scenarios   {own}, before the built-in ones",
         "  Strict      refuses what is otherwise tolerated with a warning",
         "  Accounts    an unknown test_ key becomes a new one",
         "  Redirects   http:// is accepted on local names",
@@ -153,7 +153,7 @@ def test_an_endpoint_that_the_database_holds_is_kept_with_its_secret(tmp_path: P
         server.kill()
     with serving(*kept, "--webhook-secret", OTHER_SECRET, logs=tmp_path) as server:
         assert server.request("GET", "/_emulator/webhook_endpoints").json == before
-        signed = "signed with the secret of the database, which keeps the endpoint as it was"
+        signed = "signed with the secret in the database"
         assert f"  Webhooks    {URL}, {signed}\n" in server.printed
 
 

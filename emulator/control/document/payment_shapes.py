@@ -111,6 +111,9 @@ SCHEMAS = {
             "status": ref("PaymentStatus"),
             "method": said(nullable(TEXT), "The method at that instant."),
             "reason": nullable(ref("Reason")),
+            "request": said(
+                nullable(TEXT), "The `Request-Id` of the request that caused it; null without one."
+            ),
         },
     ),
     "Scheduled": {
