@@ -39,6 +39,8 @@ LATE_IMPORTS = (
     "concurrent.futures.thread",
     "encodings.idna",
     "h11",
+    "httpcore",
+    "uvicorn.lifespan.off",
     "uvloop",
 )
 
