@@ -167,12 +167,12 @@ class PaymentsApi:
             return await self._verbs[request](exchange, owner)
         from emulator.api.fault_injection import inject_after, inject_before, is_late
 
-        fault = chosen.rule.then
-        if not is_late(fault):
+        effect = chosen.rule.then.effect
+        if not is_late(effect):
             exchange.fault = chosen
             if request == _CREATE:
                 await exchange.keep_body()
-            spoiled = await inject_before(fault, self._wall)
+            spoiled = await inject_before(effect, self._wall)
             if spoiled is None and exchange.is_of_another_life:
                 # What it was meant for is gone, and so is what the client waited for.
                 return CutReply(500, b"", [], cut_at=None)
@@ -181,7 +181,7 @@ class PaymentsApi:
         reply = await self._verbs[request](exchange, owner)
         if await self._faults.spend(owner, chosen, generation=exchange.generation):
             exchange.fault, exchange.instead_of = chosen, reply.status
-            reply = await inject_after(fault, self._wall, reply)
+            reply = await inject_after(effect, self._wall, reply)
         return reply
 
     async def _create(self, exchange: Exchange, owner: Owner) -> Reply:

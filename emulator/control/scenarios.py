@@ -21,7 +21,7 @@ from emulator.engine.state.rules import Listed, PostedFault
 from emulator.scenarios.faults import read_fault_rule_text
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
-from emulator.scenarios.values import Scenario, Section
+from emulator.scenarios.values import RuleSection, Scenario
 from emulator.scenarios.writing import (
     expiry_rule_json,
     fault_rule_json,
@@ -125,7 +125,7 @@ def _shown(listed: Listed) -> dict[str, object]:
         "description": scenario.description,
         "enabled": listed.is_enabled,
         "origin": listed.origin,
-        "rules": {section.value: len(getattr(scenario, section.value)) for section in Section},
+        "rules": {section.value: len(getattr(scenario, section.value)) for section in RuleSection},
         "has_script": bool(scenario.script),
     }
 

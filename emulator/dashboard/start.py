@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from emulator import __version__
-from emulator.scenarios.designated_numbers import designated_numbers
+from emulator.scenarios.numbers import designated_numbers
 from emulator.scenarios.values import Scenario
 
 ICON = "/favicon.ico"

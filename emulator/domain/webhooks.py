@@ -36,8 +36,8 @@ class Tamper(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryFault:
-    """What goes wrong with the deliveries of an event; the default is nothing.
+class DeliveryEffect:
+    """What happens to the deliveries of an event that go wrong; the default is nothing.
 
     `copies` deliveries in all, `delay_ms` later. `drop`: none is attempted. `hold`: after the
     payment's next event. `before_response`: before the create call is answered.

@@ -1,13 +1,14 @@
-"""Which phone numbers scenarios name, and what each of them would do to a payment."""
+"""Decides what the phone numbers that scenarios name do to a payment."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 
 from emulator.domain.accounts import Mode
-from emulator.domain.outcomes import Outcome
+from emulator.domain.durations import duration_text
+from emulator.domain.outcomes import Handset, Outcome, Step
 from emulator.domain.payment import PHONE_METHODS, Payment
 from emulator.domain.phones import method_of_phone
-from emulator.scenarios.rules import RuleKey, Subject, Uses, choose_outcome
+from emulator.scenarios.rules import PaymentFacts, RuleKey, Uses, choose_outcome
 from emulator.scenarios.values import Scenario, When
 
 MAX_NUMBERS = 8
@@ -59,7 +60,7 @@ class NamedNumbers:
     ) -> Numbers:
         numbers: list[tuple[str, Outcome]] = []
         for phone in self._phones.get(method, ()):
-            subject = Subject(
+            facts = PaymentFacts(
                 mode=mode,
                 methods=(method,),
                 amount_minor=amount_minor,
@@ -67,7 +68,7 @@ class NamedNumbers:
                 phone=phone,
                 metadata=dict(metadata),
             )
-            chosen = choose_outcome(self._scenarios, subject, uses)
+            chosen = choose_outcome(self._scenarios, facts, uses)
             if chosen.when.phone is not None:
                 numbers.append((phone, chosen.outcome))
             if len(numbers) == MAX_NUMBERS:
@@ -82,3 +83,35 @@ def _phones(whens: Iterable[When], method: str) -> tuple[str, ...]:
 
 def _never_used(_: RuleKey) -> int:
     return 0
+
+
+def designated_numbers(
+    scenarios: Iterable[Scenario], methods: Sequence[str]
+) -> dict[str, dict[str, str]]:
+    """By outcome, then by method: the first number of test mode that leads to it (contract, 4.4).
+
+    Scenarios that are off, and methods other than these, are left out.
+    """
+    by_method: dict[str, dict[str, str]] = {}
+    for scenario in scenarios:
+        for rule in scenario.outcomes if scenario.enabled else ():
+            when = rule.when
+            if when.mode is Mode.TEST and when.method and when.phone:
+                by_method.setdefault(when.method, {}).setdefault(_text(rule.then), when.phone)
+    numbers: dict[str, dict[str, str]] = {}
+    for method in methods:
+        for outcome, phone in by_method.get(method, {}).items():
+            numbers.setdefault(outcome, {})[method] = phone
+    return numbers
+
+
+def _text(outcome: Outcome) -> str:
+    if isinstance(outcome, Handset):
+        return "the handset asks"
+    return ", then ".join(map(_step, outcome.steps)) or "stays in processing"
+
+
+def _step(step: Step) -> str:
+    reason = f": {step.reason}" if step.reason else ""
+    after = f" after {duration_text(step.after_ms)}" if step.after_ms else ""
+    return f"{step.status}{after}{reason}"

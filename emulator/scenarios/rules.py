@@ -6,20 +6,21 @@ from typing import TypeVar
 
 from emulator.domain.accounts import Mode
 from emulator.domain.outcomes import Handset, Outcome
-from emulator.domain.webhooks import DeliveryFault
+from emulator.domain.webhooks import DeliveryEffect
 from emulator.scenarios.values import (
     AmountRange,
     ExpiryRule,
+    Fault,
     OutcomeRule,
+    RuleSection,
     Scenario,
-    Section,
     WebhookRule,
     When,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class PaymentFacts:
     """What rules can ask about a payment: at creation, or as a method is submitted.
 
     At creation `method`, `phone` and `bank` are None, since the customer has chosen nothing.
@@ -40,7 +41,7 @@ class RuleKey:
     """The place of a rule: what its uses are counted by."""
 
     scenario: str
-    section: Section
+    section: RuleSection
     index: int
 
 
@@ -70,7 +71,7 @@ class ChosenExpiry:
 class ChosenWebhook:
     """What goes wrong with an event's deliveries, the rule that says so, and whether to count."""
 
-    oddity: DeliveryFault
+    fault: Fault[DeliveryEffect]
     key: RuleKey
     counts: bool
 
@@ -81,27 +82,27 @@ Uses = Callable[[RuleKey], int]
 _Rule = TypeVar("_Rule", OutcomeRule, ExpiryRule, WebhookRule)
 
 
-def matches(when: When, subject: Subject) -> bool:
+def matches(when: When, facts: PaymentFacts) -> bool:
     """Whether everything that `when` asks for is true; `When()` matches everything."""
     return (
-        when.mode in (None, subject.mode)
-        and _matches_method(when.method, subject)
-        and when.phone in (None, subject.phone)
-        and when.bank in (None, subject.bank)
-        and (when.amount is None or _contains(when.amount, subject.amount_minor))
-        and all(subject.metadata.get(key) == value for key, value in when.metadata)
+        when.mode in (None, facts.mode)
+        and _matches_method(when.method, facts)
+        and when.phone in (None, facts.phone)
+        and when.bank in (None, facts.bank)
+        and (when.amount is None or _contains(when.amount, facts.amount_minor))
+        and all(facts.metadata.get(key) == value for key, value in when.metadata)
     )
 
 
-def choose_outcome(scenarios: Iterable[Scenario], subject: Subject, uses: Uses) -> Chosen:
+def choose_outcome(scenarios: Iterable[Scenario], facts: PaymentFacts, uses: Uses) -> Chosen:
     """What happens after the submit. `scenarios` are those in force, the strongest first.
 
     Without a matching rule a person answers, at the handset.
     """
     first = _first(
         ((scenario.name, scenario.outcomes) for scenario in scenarios),
-        Section.OUTCOMES,
-        lambda rule: matches(rule.when, subject),
+        RuleSection.OUTCOMES,
+        lambda rule: matches(rule.when, facts),
         uses,
     )
     if first is None:
@@ -111,13 +112,13 @@ def choose_outcome(scenarios: Iterable[Scenario], subject: Subject, uses: Uses) 
 
 
 def choose_expiry(
-    scenarios: Iterable[Scenario], subject: Subject, uses: Uses
+    scenarios: Iterable[Scenario], facts: PaymentFacts, uses: Uses
 ) -> ChosenExpiry | None:
     """How long a new checkout stays open; None leaves it to `expires_in`."""
     first = _first(
         ((scenario.name, scenario.expiry) for scenario in scenarios),
-        Section.EXPIRY,
-        lambda rule: matches(rule.when, subject),
+        RuleSection.EXPIRY,
+        lambda rule: matches(rule.when, facts),
         uses,
     )
     if first is None:
@@ -132,19 +133,19 @@ def choose_webhook(
     """What goes wrong with the deliveries of an event of type `event`; None: nothing does."""
     first = _first(
         ((scenario.name, scenario.webhooks) for scenario in scenarios),
-        Section.WEBHOOKS,
+        RuleSection.WEBHOOKS,
         lambda rule: rule.when.mode in (None, mode) and rule.when.event in (None, event),
         uses,
     )
     if first is None:
         return None
     key, rule = first
-    return ChosenWebhook(oddity=rule.then, key=key, counts=rule.times is not None)
+    return ChosenWebhook(fault=rule.then, key=key, counts=rule.times is not None)
 
 
 def _first(
     named: Iterable[tuple[str, tuple[_Rule, ...]]],
-    section: Section,
+    section: RuleSection,
     applies: Callable[[_Rule], bool],
     uses: Uses,
 ) -> tuple[RuleKey, _Rule] | None:
@@ -161,10 +162,10 @@ def _first(
     return None
 
 
-def _matches_method(method: str | None, subject: Subject) -> bool:
-    if subject.method is None:
-        return method is None or method in subject.methods
-    return method in (None, subject.method)
+def _matches_method(method: str | None, facts: PaymentFacts) -> bool:
+    if facts.method is None:
+        return method is None or method in facts.methods
+    return method in (None, facts.method)
 
 
 def _contains(amount: AmountRange, amount_minor: int) -> bool:

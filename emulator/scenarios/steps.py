@@ -65,8 +65,8 @@ class Pay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a person answers on the phone or at the bank."""
+class CustomerAnswer:
+    """The answer of a customer on the phone or at the bank."""
 
     place: Place
     payment: str
@@ -141,7 +141,7 @@ Step = (
     | Retrieve
     | List
     | Pay
-    | Answer
+    | CustomerAnswer
     | Cancel
     | Transition
     | Advance

@@ -1,25 +1,36 @@
-"""What a scenario says once it is known to be valid."""
+"""Holds the values of a scenario, once they are known to be valid."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from emulator.domain.accounts import Mode
-from emulator.domain.faults import ApiRequest, Fault
+from emulator.domain.faults import ApiRequest, RequestEffect
 from emulator.domain.outcomes import Outcome
-from emulator.domain.webhooks import DeliveryFault
+from emulator.domain.webhooks import DeliveryEffect
 
 if TYPE_CHECKING:
     from emulator.scenarios.steps import Step
 
 
-class Section(StrEnum):
+E = TypeVar("E")
+
+
+class RuleSection(StrEnum):
     """The parts of a scenario that hold rules; also the name of each in a file."""
 
     OUTCOMES = "outcomes"
     EXPIRY = "expiry"
     FAULTS = "faults"
     WEBHOOKS = "webhooks"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault(Generic[E]):
+    """What goes wrong with a request or a delivery, and the keys and values that declare it."""
+
+    effect: E
+    settings: tuple[tuple[str, Any], ...] = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +100,7 @@ class FaultRule:
     """What goes wrong with requests of the contract."""
 
     when: FaultWhen = field(default_factory=FaultWhen)
-    then: Fault
+    then: Fault[RequestEffect]
     times: int | None = None
 
 
@@ -106,7 +117,7 @@ class WebhookRule:
     """What goes wrong with the deliveries of an event."""
 
     when: WebhookWhen = field(default_factory=WebhookWhen)
-    then: DeliveryFault
+    then: Fault[DeliveryEffect]
     times: int | None = None
 
 

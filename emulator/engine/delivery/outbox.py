@@ -7,15 +7,16 @@ from typing import NamedTuple
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import EVENT_TYPES, Payment, Status
-from emulator.domain.webhooks import MAX_HOLD_MS, DeliveryFault, DeliveryState, Endpoint
+from emulator.domain.webhooks import MAX_HOLD_MS, DeliveryEffect, DeliveryState, Endpoint
 from emulator.engine.delivery.dispatcher import Dispatcher
 from emulator.engine.state.account import Owner
+from emulator.scenarios.values import Fault
 from emulator.scenarios.writing import delivery_fault_json
 from emulator.storage import deliveries
 from emulator.storage.batch import Transaction
 from emulator.storage.deliveries import Delivery
 
-_USUAL = DeliveryFault()
+_USUAL = DeliveryEffect()
 
 
 class _News(NamedTuple):
@@ -68,7 +69,7 @@ class Outbox:
             told = _News(event, payment.position, payment.status, payment.created_at)
             mine = list(self._rows(tx, owner, told))
             rows += [row for row, _ in mine]
-            awaited = [row.position for row, oddity in mine if oddity.before_response]
+            awaited = [row.position for row, effect in mine if effect.before_response]
             if awaited:
                 tx.after_commit.append(
                     partial(self._dispatcher.give_head_start, owner, payment.id, awaited)
@@ -86,7 +87,7 @@ class Outbox:
 
     def _rows(
         self, tx: Transaction, owner: Owner, told: _News
-    ) -> Iterable[tuple[Delivery, DeliveryFault]]:
+    ) -> Iterable[tuple[Delivery, DeliveryEffect]]:
         """The deliveries of one event, with what a scenario does to them."""
         event_type = EVENT_TYPES[told.status]
         listening = [
@@ -96,29 +97,35 @@ class Outbox:
         ]
         if not listening:
             return
-        oddity = owner.account.rules.webhook(tx, owner, told.payment, event_type) or _USUAL
+        fault = owner.account.rules.webhook(tx, owner, told.payment, event_type)
+        effect = _USUAL if fault is None else fault.effect
         for endpoint in listening:
-            for _ in range(1 if oddity.drop else oddity.copies):
-                yield _row(tx, owner, endpoint, told, oddity), oddity
+            for _ in range(1 if effect.drop else effect.copies):
+                yield _row(tx, owner, endpoint, told, fault), effect
 
 
 def _row(
-    tx: Transaction, owner: Owner, endpoint: Endpoint, told: _News, oddity: DeliveryFault
+    tx: Transaction,
+    owner: Owner,
+    endpoint: Endpoint,
+    told: _News,
+    fault: Fault[DeliveryEffect] | None,
 ) -> Delivery:
-    delay_ms = MAX_HOLD_MS if oddity.hold else oddity.delay_ms
+    effect = _USUAL if fault is None else fault.effect
+    delay_ms = MAX_HOLD_MS if effect.hold else effect.delay_ms
     return Delivery(
         position=tx.next_position("deliveries", owner.number),
         endpoint=endpoint.position,
         event=told.event,
         payment=told.payment,
         created_at=told.at,
-        state=DeliveryState.DROPPED if oddity.drop else DeliveryState.PENDING,
+        state=DeliveryState.DROPPED if effect.drop else DeliveryState.PENDING,
         attempts=0,
-        due_at=None if oddity.drop else told.at + delay_ms,
+        due_at=None if effect.drop else told.at + delay_ms,
         sequence=tx.next_timer(),
-        is_held=oddity.hold,
-        tamper=oddity.tamper,
-        oddity=None if oddity is _USUAL else json.dumps(delivery_fault_json(oddity)),
+        is_held=effect.hold,
+        tamper=effect.tamper,
+        oddity=None if fault is None else json.dumps(delivery_fault_json(fault)),
     )
 
 

@@ -80,7 +80,7 @@ def _is_counted(candidate: FaultCandidate) -> bool:
 def _strikes_late(candidate: FaultCandidate) -> bool:
     from emulator.domain.faults import Point
 
-    return candidate.rule.then.point is Point.AFTER_COMMIT
+    return candidate.rule.then.effect.point is Point.AFTER_COMMIT
 
 
 def _hits(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> bool:

@@ -85,7 +85,7 @@ class _PaymentSteps:
             return None
         self.coming.clear()
         if isinstance(action, Answered) and was_asked:
-            return steps.Answer(place=_NOWHERE, payment=self.name, answer=action.answer)
+            return steps.CustomerAnswer(place=_NOWHERE, payment=self.name, answer=action.answer)
         if isinstance(action, Transitioned):
             return steps.Transition(
                 place=_NOWHERE,

@@ -14,13 +14,13 @@ from emulator.storage import rule_uses
 from emulator.storage.batch import Transaction
 
 if TYPE_CHECKING:
-    from emulator.domain.webhooks import DeliveryFault
+    from emulator.domain.webhooks import DeliveryEffect
     from emulator.engine.state.account import Owner
 
     # Rules are made of many values, and starting needs none of them.
     from emulator.scenarios.numbers import NamedNumbers, Numbers
     from emulator.scenarios.rules import RuleKey
-    from emulator.scenarios.values import FaultRule, Scenario
+    from emulator.scenarios.values import Fault, FaultRule, Scenario
 
 
 class Origin(StrEnum):
@@ -153,12 +153,12 @@ class Rules:
         metadata: Mapping[str, str],
     ) -> int | None:
         """How long a rule keeps the checkout of a new payment open, if one applies."""
-        from emulator.scenarios.rules import Subject, choose_expiry
+        from emulator.scenarios.rules import PaymentFacts, choose_expiry
 
-        subject = Subject(
+        facts = PaymentFacts(
             mode=owner.mode, methods=methods, amount_minor=amount_minor, metadata=metadata
         )
-        chosen = choose_expiry(self.with_expiry, subject, _uses(tx, owner))
+        chosen = choose_expiry(self.with_expiry, facts, _uses(tx, owner))
         if chosen is None:
             return None
         if chosen.counts:
@@ -176,9 +176,9 @@ class Rules:
         bank: str | None,
     ) -> Outcome:
         """What the phone or the bank will do; the use of a counted rule is written down."""
-        from emulator.scenarios.rules import Subject, choose_outcome
+        from emulator.scenarios.rules import PaymentFacts, choose_outcome
 
-        subject = Subject(
+        facts = PaymentFacts(
             mode=owner.mode,
             methods=payment.methods,
             amount_minor=payment.amount_minor,
@@ -187,7 +187,7 @@ class Rules:
             bank=bank,
             metadata=payment.terms.metadata,
         )
-        chosen = choose_outcome(self._of(owner, payment.position), subject, _uses(tx, owner))
+        chosen = choose_outcome(self._of(owner, payment.position), facts, _uses(tx, owner))
         if chosen.counts and chosen.key is not None:
             rule_uses.use(tx, owner.account.number, _place(chosen.key))
         return chosen.outcome
@@ -218,7 +218,7 @@ class Rules:
 
     def webhook(
         self, tx: Transaction, owner: "Owner", payment: int, event_type: str
-    ) -> "DeliveryFault | None":
+    ) -> "Fault[DeliveryEffect] | None":
         """What goes wrong with the deliveries of a payment's event, if a rule says so."""
         if not self.has_webhooks(owner):
             return None
@@ -231,7 +231,7 @@ class Rules:
             return None
         if chosen.counts:
             rule_uses.use(tx, owner.account.number, _place(chosen.key))
-        return chosen.oddity
+        return chosen.fault
 
     def _numbers(self, owner: "Owner", payment: Payment) -> "NamedNumbers":
         placed = self._placed(owner, payment.position)
