@@ -18,8 +18,7 @@ from emulator.domain.errors import (
 )
 from emulator.engine.accounts.scenarios import Scenarios
 from emulator.engine.state.rules import Listed, PostedFault
-from emulator.scenarios.faults import read_fault_rule_text
-from emulator.scenarios.loader import parse_scenario
+from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
 from emulator.scenarios.problems import Problem, ScenarioError
 from emulator.scenarios.values import RuleSection, Scenario
 from emulator.scenarios.writing import (

@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from emulator.scenarios.names import PaymentNames
-from emulator.scenarios.nodes import Kind as NodeKind
-from emulator.scenarios.nodes import ListNode, MapNode, Node, ScalarNode
+from emulator.scenarios.nodes import ListNode, MapNode, Node, ScalarKind, ScalarNode
 from emulator.scenarios.problems import Notes, hint_nearest
 
 _WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,20})", re.ASCII)
@@ -65,7 +64,7 @@ def read_pairs(entry: Entry) -> Pairs | None:
     pairs: Pairs = {}
     for key_node, value_node in entry.node.pairs:
         key_entry = Entry(node=key_node, label=f"a key of {entry.label}", context=entry.context)
-        if isinstance(key_node, ScalarNode) and key_node.kind is NodeKind.MERGE:
+        if isinstance(key_node, ScalarNode) and key_node.kind is ScalarKind.MERGE:
             key_entry.note("merge keys (<<) are not understood here; write the keys out")
             continue
         key = read_text(key_entry)
@@ -110,9 +109,9 @@ def read_items(entry: Entry, expected: str, item_label: str) -> list[Entry] | No
 
 def read_text(entry: Entry) -> str | None:
     node = entry.node
-    if isinstance(node, ScalarNode) and node.kind is NodeKind.TEXT:
+    if isinstance(node, ScalarNode) and node.kind is ScalarKind.TEXT:
         return node.text
-    is_word = isinstance(node, ScalarNode) and node.kind is not NodeKind.NULL
+    is_word = isinstance(node, ScalarNode) and node.kind is not ScalarKind.NULL
     entry.refuse("text", '; put it in quotes: "…"' if is_word else "")
     return None
 
@@ -120,31 +119,31 @@ def read_text(entry: Entry) -> str | None:
 def text_of(entry: Entry) -> str | None:
     """The text, if it is one."""
     node = entry.node
-    return node.text if isinstance(node, ScalarNode) and node.kind is NodeKind.TEXT else None
+    return node.text if isinstance(node, ScalarNode) and node.kind is ScalarKind.TEXT else None
 
 
 def is_empty(entry: Entry) -> bool:
     """Whether it is null, or a key with nothing behind it."""
-    return isinstance(entry.node, ScalarNode) and entry.node.kind is NodeKind.NULL
+    return isinstance(entry.node, ScalarNode) and entry.node.kind is ScalarKind.NULL
 
 
 def boolean(node: Node) -> bool | None:
     """YAML 1.1 accepts `yes` and `on` too, where YAML 1.2, and so an editor, sees text."""
-    if not isinstance(node, ScalarNode) or node.kind is not NodeKind.BOOLEAN:
+    if not isinstance(node, ScalarNode) or node.kind is not ScalarKind.BOOLEAN:
         return None
     return _BOOLEANS.get(node.text.lower())
 
 
 def whole_number(node: Node) -> int | None:
     """The number, if it is written in decimal digits alone: other notations surprise readers."""
-    if not isinstance(node, ScalarNode) or node.kind is not NodeKind.INTEGER:
+    if not isinstance(node, ScalarNode) or node.kind is not ScalarKind.INTEGER:
         return None
     return int(node.text) if _WHOLE_NUMBER.fullmatch(node.text) else None
 
 
 def decimal_number(node: Node) -> float | None:
     """The number, if it is written with a decimal point or, as some JSON is, an exponent."""
-    if not isinstance(node, ScalarNode) or node.kind is not NodeKind.FLOAT:
+    if not isinstance(node, ScalarNode) or node.kind is not ScalarKind.FLOAT:
         return None
     number = float(node.text) if _DECIMAL_NUMBER.fullmatch(node.text) else math.inf
     return number if math.isfinite(number) else None
@@ -162,9 +161,9 @@ def _described(node: Node) -> str:
             return "a mapping"
         case ListNode():
             return "a list"
-        case ScalarNode(kind=NodeKind.NULL):
+        case ScalarNode(kind=ScalarKind.NULL):
             return "empty"
-        case ScalarNode(kind=NodeKind.TEXT):
+        case ScalarNode(kind=ScalarKind.TEXT):
             return repr(node.text)
         case ScalarNode():
             return node.text

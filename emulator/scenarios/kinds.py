@@ -22,8 +22,7 @@ from emulator.scenarios.entries import (
     text_of,
     whole_number,
 )
-from emulator.scenarios.nodes import Kind as NodeKind
-from emulator.scenarios.nodes import ListNode, MapNode, ScalarNode
+from emulator.scenarios.nodes import ListNode, MapNode, ScalarKind, ScalarNode
 from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.steps import Json
 
@@ -41,9 +40,9 @@ _DURATION: JsonSchema = {
 NO_TIME: JsonSchema = {"pattern": r"^[0.]+(ms|s|m|h|d)$"}
 # What else than text may have been meant.
 _JSON_HINTS = {
-    NodeKind.INTEGER: ", or write it in decimal digits",
-    NodeKind.FLOAT: ", or write it in decimal digits",
-    NodeKind.BOOLEAN: ", or write true or false",
+    ScalarKind.INTEGER: ", or write it in decimal digits",
+    ScalarKind.FLOAT: ", or write it in decimal digits",
+    ScalarKind.BOOLEAN: ", or write true or false",
 }
 
 T = TypeVar("T")
@@ -235,9 +234,9 @@ class JsonValue(Kind[Json]):
         if isinstance(node, ListNode):
             items = read_items(entry, "", f"an entry of {entry.label}") or []
             return [self.read(item) for item in items]
-        if node.kind is NodeKind.TEXT:
+        if node.kind is ScalarKind.TEXT:
             return node.text
-        return None if node.kind is NodeKind.NULL else _read_plain(entry, node)
+        return None if node.kind is ScalarKind.NULL else _read_plain(entry, node)
 
     def schema(self) -> JsonSchema:
         return {}
@@ -245,13 +244,13 @@ class JsonValue(Kind[Json]):
 
 def _read_plain(entry: Entry, node: ScalarNode) -> bool | int | float | None:
     """A scalar without quotes; YAML has notations that JSON and YAML 1.2 read otherwise."""
-    is_number = node.kind in (NodeKind.INTEGER, NodeKind.FLOAT)
+    is_number = node.kind in (ScalarKind.INTEGER, ScalarKind.FLOAT)
     if is_number and len(node.text) > MAX_DIGITS:
         entry.note(f"{entry.label} must not have more than {MAX_DIGITS} digits")
         return None
-    if node.kind is NodeKind.INTEGER and _INTEGER.fullmatch(node.text):
+    if node.kind is ScalarKind.INTEGER and _INTEGER.fullmatch(node.text):
         return int(node.text)
-    value = boolean(node) if node.kind is NodeKind.BOOLEAN else decimal_number(node)
+    value = boolean(node) if node.kind is ScalarKind.BOOLEAN else decimal_number(node)
     if value is None:
         expected = "text, a number, true, false, null, a list or a mapping"
         entry.refuse(expected, f'; put it in quotes: "…"{_JSON_HINTS.get(node.kind, "")}')

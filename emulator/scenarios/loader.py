@@ -1,85 +1,14 @@
-"""Declares scenario files, and reads them from text."""
+"""Reads the texts of scenario files and of lone fault rules."""
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from emulator.scenarios.entries import Entry, FileContext, read_text, whole_number
-from emulator.scenarios.expiry import EXPIRY
-from emulator.scenarios.faults import FAULTS
-from emulator.scenarios.kinds import Boolean, JsonSchema, Kind, Text
-from emulator.scenarios.mappings import Key, MappingOf
-from emulator.scenarios.nodes import problems_in, read_tree
-from emulator.scenarios.outcomes import OUTCOMES
+from emulator.scenarios.entries import Entry, FileContext, is_empty
+from emulator.scenarios.faults import LONE_FAULT_RULE
+from emulator.scenarios.nodes import MapNode, problems_in
 from emulator.scenarios.problems import Problem, ScenarioError
-from emulator.scenarios.script import SCRIPT
-from emulator.scenarios.values import Scenario
-from emulator.scenarios.webhook_faults import WEBHOOKS
-
-VERSION = 1
-NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
-
-_NAME = "1 to 64 small letters, digits, - and _, a letter or digit first"
-
-
-class _Version(Kind[int]):
-    def read(self, entry: Entry) -> int | None:
-        version = whole_number(entry.node)
-        if version == VERSION:
-            return version
-        entry.refuse(f"{VERSION}")
-        return None
-
-    def schema(self) -> JsonSchema:
-        return {"const": VERSION}
-
-
-class _NameInAddress(Text):
-    """The name of a scenario that has its name from elsewhere; a file may repeat it."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self._name = name
-
-    def read(self, entry: Entry) -> str:
-        found = read_text(entry)
-        if found not in (None, self._name):
-            entry.note(f"name must be {self._name!r}, as in the address, not {found!r}")
-        return self._name
-
-
-SECTIONS = {
-    "outcomes": Key(
-        OUTCOMES,
-        "What happens after the customer submits a method.",
-        default=(),
-        default_text="empty",
-    ),
-    "expiry": Key(EXPIRY, "How long a checkout stays open.", default=(), default_text="empty"),
-    "faults": Key(FAULTS, "Which API requests fail, and how.", default=(), default_text="empty"),
-    "webhooks": Key(
-        WEBHOOKS, "Which webhook deliveries misbehave, and how.", default=(), default_text="empty"
-    ),
-    "script": Key(SCRIPT, "A complete case for `replay`.", default=(), default_text="empty"),
-}
-FILE_KEYS = {
-    "version": Key(
-        _Version(), "The version of this format.", required=f"version: {VERSION}", field=None
-    ),
-    "name": Key(
-        Text(NAME_PATTERN, expected=_NAME),
-        "The name of the scenario, unique among the files that are loaded.",
-        required="what the scenario is called",
-    ),
-    "description": Key(Text(), "The purpose of the scenario.", default="", default_text="empty"),
-    "enabled": Key(
-        Boolean(),
-        "Whether the scenario is on at start. An account can switch it later.",
-        default=True,
-    ),
-    **SECTIONS,
-}
-SCENARIO = MappingOf(Scenario, FILE_KEYS)
+from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, SCENARIO, named_scenario
+from emulator.scenarios.values import FaultRule, Scenario
+from emulator.scenarios.yaml_tree import read_tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,12 +40,12 @@ def read_scenario(text: str, source: str, *, name: str | None = None) -> Reading
     if tree is None:
         return Reading(scenario=None, problems=context.problems)
     entry = Entry(node=tree, label="a scenario", context=context)
-    mapping = SCENARIO if name is None else MappingOf(Scenario, _keys_with(name))
+    mapping = SCENARIO if name is None else named_scenario(name)
     members = mapping.members(entry)
     if members is None:
         return Reading(scenario=None, problems=problems_in(tree, context))
     if name is not None and not NAME_PATTERN.fullmatch(name):
-        entry.note(f"the name in the address must be {_NAME}, not {name!r}")
+        entry.note(f"the name in the address must be {NAME_FORM}, not {name!r}")
     scenario = mapping.build(members)
     place = members.known.get("name", entry).node
     return Reading(
@@ -127,10 +56,20 @@ def read_scenario(text: str, source: str, *, name: str | None = None) -> Reading
     )
 
 
-def _keys_with(name: str) -> Mapping[str, Key]:
-    """The keys of a scenario that has its name from elsewhere."""
-    return {
-        **FILE_KEYS,
-        "version": replace(FILE_KEYS["version"], required=None),
-        "name": replace(FILE_KEYS["name"], kind=_NameInAddress(name), required=None, default=name),
-    }
+def read_fault_rule_text(text: str, source: str) -> FaultRule:
+    """Read a rule that stands alone; a member that is null is as good as absent.
+
+    Raises ScenarioError with every problem of the text, which `source` is the name of.
+    """
+    context = FileContext(source)
+    tree = read_tree(text, context, holds="a fault rule")
+    if tree is None:
+        raise ScenarioError(context.problems)
+    entry = Entry(node=tree, label="a fault rule", context=context)
+    if isinstance(tree, MapNode):
+        given = [pair for pair in tree.pairs if not is_empty(replace(entry, node=pair[1]))]
+        entry = replace(entry, node=replace(tree, pairs=tuple(given)))
+    rule = LONE_FAULT_RULE.read(entry)
+    if rule is None or context.problems:
+        raise ScenarioError(problems_in(entry.node, context))
+    return rule

@@ -5,7 +5,7 @@ method, duplicate keys, duplicate names, and the payment names that a script use
 """
 
 from emulator.scenarios.kinds import JsonSchema
-from emulator.scenarios.loader import SCENARIO
+from emulator.scenarios.scenario_file import SCENARIO
 from emulator.scenarios.script import STEP, step_schema
 
 

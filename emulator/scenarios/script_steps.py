@@ -144,6 +144,9 @@ class _Create(MappingOf[Fields]):
         return {**name, **known, **({"unknown": unknown} if unknown else {})}
 
 
+CREATE = _Create()
+
+
 class _PaymentId(Kind[str]):
     def read(self, entry: Entry) -> str | None:
         payment_id = read_text(entry)
@@ -163,7 +166,7 @@ def _check_one_of_both(members: Members) -> None:
         members.known["id"].note("'id' makes no sense beside 'payment': either says which it is")
 
 
-RETRIEVE_KEYS = MappingOf[Fields](
+RETRIEVE = MappingOf[Fields](
     dict,
     {
         "payment": Key(PAYMENT_NAME, _NAMED),
@@ -212,6 +215,9 @@ class _List(MappingOf[Fields]):
         return {**dict(value.query), **({} if value.after is None else {"after": value.after})}
 
 
+LIST = _List()
+
+
 def _check_payer(members: Members) -> None:
     """Note what the method needs; what a configured method needs is unknown here."""
     if members.known.keys() & {"phone", "bank"} or members.has_stray_keys:
@@ -238,7 +244,7 @@ def _pay(**fields: Any) -> Fields | None:
     return None if fields["method"] is None else fields
 
 
-PAY_KEYS = MappingOf(
+PAY = MappingOf(
     _pay,
     {
         "payment": _PAYMENT,
@@ -265,7 +271,7 @@ PAY_KEYS = MappingOf(
         },
     ),
 )
-ANSWER_KEYS = MappingOf[Fields](
+ANSWER = MappingOf[Fields](
     dict,
     {
         "payment": _PAYMENT,
@@ -276,7 +282,7 @@ ANSWER_KEYS = MappingOf[Fields](
         ),
     },
 )
-TRANSITION_KEYS = MappingOf[Fields](
+TRANSITION = MappingOf[Fields](
     dict,
     {
         "payment": _PAYMENT,
@@ -331,28 +337,28 @@ class _AddFault(Kind[Fields]):
 
 
 PAYMENT_STEPS = {
-    "create": StepType(Create, _Create(), "Creates a payment.", {"as": "order", "amount": 15000}),
+    "create": StepType(Create, CREATE, "Creates a payment.", {"as": "order", "amount": 15000}),
     "retrieve": StepType(
         Retrieve,
-        _NameOrMapping(RETRIEVE_KEYS, "the name of a payment, or {id: …}"),
+        _NameOrMapping(RETRIEVE, "the name of a payment, or {id: …}"),
         "Retrieves a payment. A name alone is the short form of `payment`.",
         "order",
     ),
     "list": StepType(
         List,
-        _List(),
+        LIST,
         "Lists payments. `list:` alone lists the newest ten.",
         {"status": "pending", "limit": 2},
     ),
     "pay": StepType(
         Pay,
-        PAY_KEYS,
+        PAY,
         "Submits a method, as the customer does on the page.",
         {"payment": "order", "phone": "0711223344"},
     ),
     "answer": StepType(
         CustomerAnswer,
-        ANSWER_KEYS,
+        ANSWER,
         "Answers on the handset or on the bank's page: "
         f"{', '.join(f'`{answer}`' for answer in ANSWERS)}.",
         {"payment": "order", "answer": "approve"},
@@ -365,7 +371,7 @@ PAYMENT_STEPS = {
     ),
     "transition": StepType(
         Transition,
-        TRANSITION_KEYS,
+        TRANSITION,
         "Changes the status directly.",
         {"payment": "order", "status": "refunded"},
     ),

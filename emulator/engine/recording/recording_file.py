@@ -26,8 +26,8 @@ from emulator.engine.recording.script_builder import script_of
 from emulator.engine.recording.yaml_writer import Json, yaml_text
 from emulator.files import MAX_FILE_BYTES, MAX_NODES
 from emulator.scenarios.library import load_paths
-from emulator.scenarios.loader import VERSION
 from emulator.scenarios.rules import PaymentFacts, RuleKey, choose_expiry, choose_outcome
+from emulator.scenarios.scenario_file import VERSION
 from emulator.scenarios.script import MAX_SCRIPT_STEPS
 from emulator.scenarios.values import ExpiryRule, OutcomeRule, Scenario, When
 from emulator.scenarios.writing import expiry_rule_json, outcome_rule_json, step_json

@@ -3,8 +3,7 @@
 import logging
 
 from emulator.engine.state.rules import AccountOverrides, PostedFault
-from emulator.scenarios.faults import read_fault_rule_text
-from emulator.scenarios.loader import parse_scenario
+from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
 from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.values import Scenario
 from emulator.storage import scenarios

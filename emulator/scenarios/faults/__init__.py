@@ -9,7 +9,7 @@ from itertools import combinations
 
 from emulator.domain.faults import ApiRequest, Point, RequestEffect
 from emulator.scenarios.conditions import list_of_rules, mode_key, rule_keys
-from emulator.scenarios.entries import Entry, FileContext, decimal_number, is_empty, whole_number
+from emulator.scenarios.entries import Entry, decimal_number, whole_number
 from emulator.scenarios.fault_types import FaultMapping, Settings
 from emulator.scenarios.faults.drop import DROP
 from emulator.scenarios.faults.latency import LATENCY
@@ -17,8 +17,6 @@ from emulator.scenarios.faults.status import STATUS
 from emulator.scenarios.faults.truncate import TRUNCATE
 from emulator.scenarios.kinds import JsonSchema, Kind, WholeNumber, Word
 from emulator.scenarios.mappings import Key, MappingOf, Members, Rule
-from emulator.scenarios.nodes import MapNode, problems_in, read_tree
-from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.steps import Json
 from emulator.scenarios.values import FaultRule, FaultWhen
 
@@ -124,22 +122,3 @@ def coverage_names_of(then: Mapping[str, Json]) -> Iterator[str]:
     point = FAULT_THEN.fault(given).effect.point
     for type_, _ in FAULT_THEN.exercised(then):
         yield f"{type_.name} {point}"
-
-
-def read_fault_rule_text(text: str, source: str) -> FaultRule:
-    """Read a rule that stands alone; a member that is null is as good as absent.
-
-    Raises ScenarioError with every problem of the text, which `source` is the name of.
-    """
-    context = FileContext(source)
-    tree = read_tree(text, context, holds="a fault rule")
-    if tree is None:
-        raise ScenarioError(context.problems)
-    entry = Entry(node=tree, label="a fault rule", context=context)
-    if isinstance(tree, MapNode):
-        given = [pair for pair in tree.pairs if not is_empty(replace(entry, node=pair[1]))]
-        entry = replace(entry, node=replace(tree, pairs=tuple(given)))
-    rule = LONE_FAULT_RULE.read(entry)
-    if rule is None or context.problems:
-        raise ScenarioError(problems_in(entry.node, context))
-    return rule

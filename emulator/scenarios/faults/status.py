@@ -16,7 +16,7 @@ RATE_LIMITED = 429
 RETRY_AFTER_S = 1
 
 
-class _RetryAfter(Kind[int]):
+class RetryAfter(Kind[int]):
     """Seconds, as a number or as a duration."""
 
     def read(self, entry: Entry) -> int | None:
@@ -77,7 +77,7 @@ STATUS = FaultType(
             "The response has this status, and the contract's error object for it.",
         ),
         "retry_after": Key(
-            _RetryAfter(),
+            RetryAfter(),
             "The seconds of the header `Retry-After`; needs `status`.",
             default_text=f"{RETRY_AFTER_S} for {RATE_LIMITED}, else none",
         ),
