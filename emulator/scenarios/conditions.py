@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 from emulator.scenarios.entries import Entry, whole_number
 from emulator.scenarios.kinds import JsonSchema, Kind, ListOf, TextPairs, WholeNumber
-from emulator.scenarios.mappings import Key, MappingOf, Members, Rule
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
 from emulator.scenarios.nodes import MapNode
 from emulator.scenarios.payment_kinds import AMOUNT_MINOR, BANK, METHOD, MODE, PHONE, payer_rule
 from emulator.scenarios.steps import Json
@@ -29,7 +29,7 @@ AMOUNT_RANGE = MappingOf(
         "gte": Key(AMOUNT_MINOR, "The smallest amount that matches."),
         "lte": Key(AMOUNT_MINOR, "The largest amount that matches."),
     },
-    Rule(check=_check_range, schema={"minProperties": 1}),
+    KeyRule(check=_check_range, schema={"minProperties": 1}),
 )
 
 

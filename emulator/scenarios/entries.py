@@ -7,7 +7,7 @@ reading goes on and all mistakes of a file are found. A file with a note is refu
 import math
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from emulator.scenarios.names import PaymentNames
 from emulator.scenarios.nodes import ListNode, MapNode, Node, ScalarKind, ScalarNode
@@ -29,8 +29,7 @@ class FileContext(Notes):
         self.repeat_depth = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(NamedTuple):
     """A node, the name that messages call it by, and the file that it is in."""
 
     node: Node

@@ -16,7 +16,7 @@ from emulator.scenarios.kinds import (
     WholeNumber,
     Word,
 )
-from emulator.scenarios.mappings import Key, MappingOf, Members, Rule
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
 from emulator.scenarios.payment_kinds import PAYMENT_NAME
 from emulator.scenarios.steps import FieldCheck, Json, Place
 
@@ -163,7 +163,7 @@ EXPECT = _Expect(
         **RESPONSE_CHECKS,
         SAME_AS: Key(PAYMENT_NAME, "The name of another payment that must have the same id."),
     },
-    Rule(
+    KeyRule(
         check=_check_together,
         schema={
             "minProperties": 1,

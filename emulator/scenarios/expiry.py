@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from emulator.scenarios.conditions import WHEN, list_of_rules, rule_keys
 from emulator.scenarios.kinds import Duration
-from emulator.scenarios.mappings import Key, MappingOf, Members, Rule
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
 from emulator.scenarios.values import ExpiryRule
 
 _ADVICE = "a duration such as 5s"
@@ -19,26 +19,21 @@ def _after_ms(after_ms: int) -> int:
     return after_ms
 
 
-class _ExpiryRuleMapping(MappingOf[ExpiryRule]):
-    """A rule whose duration stands beside `when` or inside `then`."""
-
-    def read_key(self, members: Members, name: str, key: Key) -> object:
-        known = members.known
-        if name == "after" and "then" in known:
-            return None
-        if name == "after" and name not in known:
-            members.entry.note(f"{members.entry.label} must have 'after': {_ADVICE}")
-        if name == "then" and "after" in known and name in known:
-            known[name].note("'after' must be given once: beside 'when', or inside 'then'")
-        return super().read_key(members, name, key)
-
-    def build(self, members: Members) -> ExpiryRule | None:
-        if "then" in members.known:
-            members.values["after"] = members.values["then"]
-        return super().build(members)
+def _check_forms(members: Members) -> None:
+    known = members.known
+    if not known.keys() & {"after", "then"}:
+        members.entry.note(f"{members.entry.label} must have 'after': {_ADVICE}")
+    if known.keys() >= {"after", "then"}:
+        known["then"].note("'after' must be given once: beside 'when', or inside 'then'")
+        del known["after"]
 
 
-EXPIRY_RULE = _ExpiryRuleMapping(
+def _use_form(members: Members) -> None:
+    if "then" in members.known:
+        members.values["after"] = members.values["then"]
+
+
+EXPIRY_RULE = MappingOf(
     ExpiryRule,
     rule_keys(
         WHEN,
@@ -49,6 +44,10 @@ EXPIRY_RULE = _ExpiryRuleMapping(
             field=None,
         ),
     ),
-    Rule(schema={"oneOf": [{"required": ["after"]}, {"required": ["then"]}]}),
+    KeyRule(
+        check_keys=_check_forms,
+        check=_use_form,
+        schema={"oneOf": [{"required": ["after"]}, {"required": ["then"]}]},
+    ),
 )
 EXPIRY = list_of_rules(EXPIRY_RULE, "an expiry rule")

@@ -6,11 +6,12 @@ rules about its keys. Reading, writing, the JSON Schema and the coverage follow 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from emulator.scenarios.entries import listed
 from emulator.scenarios.kinds import Word
-from emulator.scenarios.mappings import Key, MappingOf, Members, Rule, exclusions
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members, exclusions
 from emulator.scenarios.steps import Json
 from emulator.scenarios.values import Fault
 
@@ -19,23 +20,23 @@ Settings = Mapping[str, Any]
 """The keys of a fault that are given, without those that are false, and their values."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class FaultType(Generic[E]):
     """One way in which something goes wrong; it applies where its first key is given.
 
-    `effect` returns the effect that it is given, changed by the settings. `excludes` are keys that
+    `effect` returns the fields of the effect that the settings change. `excludes` are keys that
     make no sense beside it, and why; `excludes_all` is the reason where that is every other key.
     `rules` are about the effect, and `rule_rules` about the rule that it is in.
     """
 
     keys: Mapping[str, Key]
-    effect: Callable[[E, Settings], E]
+    effect: Callable[[Settings], Mapping[str, object]]
     excludes: Mapping[str, str] = field(default_factory=dict)
     excludes_all: str = ""
-    rules: Sequence[Rule] = ()
-    rule_rules: Sequence[Rule] = ()
+    rules: Sequence[KeyRule] = ()
+    rule_rules: Sequence[KeyRule] = ()
 
-    @property
+    @cached_property
     def name(self) -> str:
         return next(iter(self.keys))
 
@@ -52,43 +53,47 @@ class FaultType(Generic[E]):
 
 
 class FaultMapping(MappingOf[Fault[E]]):
-    """The effect of a rule: the keys of all fault types, and keys that they share."""
+    """The effect of a rule: the keys of all fault types, and keys that they share.
+
+    A shared key is also the name of its field in the effect.
+    """
 
     def __init__(
         self,
         types: Sequence[FaultType[E]],
-        no_effect: E,
-        shared_keys: Mapping[str, Key] | None = None,
-        finish: Callable[[E, Settings], E] = lambda effect, _: effect,
+        make_effect: Callable[..., E],
+        shared: Mapping[str, Key] | None = None,
     ) -> None:
-        shared = shared_keys or {}
-        keys = {name: key for type_ in types for name, key in type_.keys.items()} | dict(shared)
-        excluded = {type_.name: _excluded(type_, keys) for type_ in types}
         self._types = types
-        self._no_effect = no_effect
-        self._finish = finish
+        self._make_effect = make_effect
+        self._shared = shared or {}
+        keys = {name: key for type_ in types for name, key in type_.keys.items()}
+        keys.update(self._shared)
+        excluded = {type_.name: _excluded(type_, keys) for type_ in types}
         super().__init__(
             Fault,
             keys,
-            _something_rule([type_.name for type_ in types], shared),
+            _something_rule([type_.name for type_ in types], self._shared),
             exclusions({name: table for name, table in excluded.items() if table}),
             *(rule for type_ in types for rule in type_.rules),
         )
 
     def build(self, members: Members) -> Fault[E]:
-        given = members.given
-        values = {name: members.values[name] for name in self.keys if name in given}
-        return self.fault({name: value for name, value in values.items() if value is not None})
+        given, values = members.given, members.values
+        return self.fault(
+            {name: values[name] for name in self.keys if name in given and values[name] is not None}
+        )
 
     def fault(self, settings: Settings) -> Fault[E]:
         return Fault(effect=self._effect(settings), settings=tuple(settings.items()))
 
     def _effect(self, settings: Settings) -> E:
-        effect = self._no_effect
+        fields: dict[str, object] = {}
         for type_ in self._types:
             if type_.name in settings:
-                effect = type_.effect(effect, settings)
-        return self._finish(effect, settings)
+                fields.update(type_.effect(settings))
+        fields.update({key: settings[key] for key in self._shared if key in settings})
+        return self._make_effect(**fields)
 
     def write(self, value: Fault[E]) -> Json:
         """The settings, without those that make no difference; one at least."""
@@ -112,11 +117,11 @@ def _excluded(type_: FaultType[Any], keys: Mapping[str, Key]) -> Mapping[str, st
     return {key: type_.excludes_all for key in keys if key not in type_.keys}
 
 
-def _something_rule(names: Sequence[str], shared: Mapping[str, Key]) -> Rule:
+def _something_rule(names: Sequence[str], shared: Mapping[str, Key]) -> KeyRule:
     """Something must go wrong: keys that are false, or shared, are not enough."""
 
     def check(members: Members) -> None:
-        if not members.given.keys() - shared.keys() and not members.has_stray_keys:
+        if all(key in shared for key in members.given) and not members.has_stray_keys:
             members.entry.note(
                 f"{members.entry.label} must say what goes wrong: {listed(names, 'or')}"
             )
@@ -124,4 +129,4 @@ def _something_rule(names: Sequence[str], shared: Mapping[str, Key]) -> Rule:
     nothing: dict[str, Any] = {"additionalProperties": {"const": False}}
     if shared:
         nothing = {"properties": dict.fromkeys(shared, True), **nothing}
-    return Rule(check=check, schema={"not": nothing})
+    return KeyRule(check=check, schema={"not": nothing})

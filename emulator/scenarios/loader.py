@@ -1,6 +1,6 @@
 """Reads the texts of scenario files and of lone fault rules."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from emulator.scenarios.entries import Entry, FileContext, is_empty
 from emulator.scenarios.faults import LONE_FAULT_RULE
@@ -67,8 +67,8 @@ def read_fault_rule_text(text: str, source: str) -> FaultRule:
         raise ScenarioError(context.problems)
     entry = Entry(node=tree, label="a fault rule", context=context)
     if isinstance(tree, MapNode):
-        given = [pair for pair in tree.pairs if not is_empty(replace(entry, node=pair[1]))]
-        entry = replace(entry, node=replace(tree, pairs=tuple(given)))
+        given = [pair for pair in tree.pairs if not is_empty(entry._replace(node=pair[1]))]
+        entry = entry._replace(node=tree._replace(pairs=tuple(given)))
     rule = LONE_FAULT_RULE.read(entry)
     if rule is None or context.problems:
         raise ScenarioError(problems_in(entry.node, context))

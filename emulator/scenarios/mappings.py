@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 
-from emulator.scenarios.entries import Entry, is_empty, note_unknown_key, read_pairs
+from emulator.scenarios.entries import Entry, Pairs, is_empty, note_unknown_key, read_pairs
 from emulator.scenarios.kinds import Boolean, JsonSchema, Kind
 from emulator.scenarios.nodes import MapNode
 from emulator.scenarios.steps import Json
@@ -37,14 +38,14 @@ class Key:
         return schema
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class Members:
     """The known keys of a mapping, in the order of the file; unknown keys are noted already."""
 
     entry: Entry
-    keys: dict[str, Entry] = field(default_factory=dict)
-    known: dict[str, Entry] = field(default_factory=dict)
-    values: dict[str, Any] = field(default_factory=dict)
+    keys: dict[str, Entry]
+    known: dict[str, Entry]
+    values: dict[str, Any]
     """Of each key that is declared: the value, None where it is wrong, the default if absent."""
 
     @property
@@ -53,7 +54,7 @@ class Members:
         node = self.entry.node
         return isinstance(node, MapNode) and len(node.pairs) > len(self.known)
 
-    @property
+    @cached_property
     def given(self) -> dict[str, Entry]:
         """The known keys without those that are false: `drop: false` is as good as no `drop`."""
         return {key: entry for key, entry in self.known.items() if self.values[key] is not False}
@@ -63,14 +64,14 @@ class Members:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class KeyRule:
     """A rule about several keys of a mapping: it notes what breaks it, and has a JSON Schema.
 
     `check_keys` precedes the reading of the values, `check` follows it.
     """
 
-    check_keys: Callable[[Members], None] = lambda _: None
-    check: Callable[[Members], None] = lambda _: None
+    check_keys: Callable[[Members], None] | None = None
+    check: Callable[[Members], None] | None = None
     schema: JsonSchema = field(default_factory=dict)
 
 
@@ -81,13 +82,18 @@ class MappingOf(Kind[T]):
         self,
         make: Callable[..., T],
         keys: Mapping[str, Key],
-        *rules: Rule,
+        *rules: KeyRule,
         is_optional: bool = False,
     ) -> None:
         self._make = make
         self.keys = keys
         self._rules = rules
+        self._key_checks = [rule.check_keys for rule in rules if rule.check_keys is not None]
+        self._checks = [rule.check for rule in rules if rule.check is not None]
         self._is_optional = is_optional
+        self._required = {n: key.required for n, key in keys.items() if key.required is not None}
+        self._defaults = {name: key.default for name, key in keys.items()}
+        self._fields = {n: key.field or n for n, key in keys.items() if key.field is not None}
 
     def read(self, entry: Entry) -> T | None:
         members = self.members(entry)
@@ -95,53 +101,53 @@ class MappingOf(Kind[T]):
 
     def members(self, entry: Entry) -> Members | None:
         """The members with their values, after all that is wrong with them is noted."""
-        members = Members(entry=entry)
-        if not (self._is_optional and is_empty(entry)):
-            pairs = read_pairs(entry)
-            if pairs is None:
-                return None
-            for name, (key_entry, value) in pairs.items():
-                if name in self.keys:
-                    members.keys[name] = key_entry
-                    members.known[name] = value
-                else:
-                    self.note_unknown(members, key_entry, name)
-        for rule in self._rules:
-            rule.check_keys(members)
+        pairs = {} if self._is_optional and is_empty(entry) else read_pairs(entry)
+        if pairs is None:
+            return None
+        members = self._known(entry, pairs)
+        known, values = members.known, members.values
+        for name, advice in self._required.items():
+            if name not in known:
+                entry.note(f"{entry.label} must have '{name}': {advice}")
+        for check in self._key_checks:
+            check(members)
         for name, key in self.keys.items():
-            members.values[name] = self.read_key(members, name, key)
-        for rule in self._rules:
-            rule.check(members)
+            if name in known:
+                values[name] = key.kind.read(known[name])
+        for check in self._checks:
+            check(members)
+        return members
+
+    def _known(self, entry: Entry, pairs: Pairs) -> Members:
+        """The members without their values, after unknown keys are noted."""
+        members = Members(entry=entry, keys={}, known={}, values=dict(self._defaults))
+        for name, (key_entry, value) in pairs.items():
+            if name in self.keys:
+                members.keys[name] = key_entry
+                members.known[name] = value
+            else:
+                self.note_unknown(members, key_entry, name)
         return members
 
     def note_unknown(self, members: Members, key_entry: Entry, name: str) -> None:
         note_unknown_key(members.entry, key_entry, name, self.keys)
 
-    def read_key(self, members: Members, name: str, key: Key) -> Any:
-        if name in members.known:
-            return key.kind.read(members.known[name])
-        if key.required is not None:
-            members.entry.note(f"{members.entry.label} must have '{name}': {key.required}")
-        return key.default
-
     def build(self, members: Members) -> T | None:
         """The value, or None where a required key has none."""
+        values = members.values
+        if any(values[name] is None for name in self._required):
+            return None
         fields = {}
-        for name, key in self.keys.items():
-            value = members.values[name]
-            if value is None:
-                if key.required is not None:
-                    return None
-                value = key.default
-            if key.field is not None:
-                fields[key.field or name] = value
+        for name, attribute in self._fields.items():
+            value = values[name]
+            fields[attribute] = self._defaults[name] if value is None else value
         return self._make(**fields)
 
     def schema(self) -> JsonSchema:
         schema: JsonSchema = {
             "type": ["object", "null"] if self._is_optional else "object",
             "properties": {name: key.schema() for name, key in self.keys.items()},
-            "required": [name for name, key in self.keys.items() if key.required is not None],
+            "required": list(self._required),
             "additionalProperties": False,
         }
         all_of = [part for rule in self._rules for part in rule.schema.get("allOf", ())]
@@ -153,11 +159,10 @@ class MappingOf(Kind[T]):
     def write(self, value: T) -> Json:
         """The keys in the order of their declaration, without those that have the default."""
         written = {}
-        for name, key in self.keys.items():
-            if key.field is not None:
-                member = getattr(value, key.field or name)
-                if key.required is not None or member != key.default:
-                    written[name] = key.kind.write(member)
+        for name, attribute in self._fields.items():
+            member = getattr(value, attribute)
+            if name in self._required or member != self._defaults[name]:
+                written[name] = self.keys[name].kind.write(member)
         return written
 
 
@@ -166,19 +171,19 @@ def is_on(key: str) -> JsonSchema:
     return {"type": "object", "properties": {key: {"const": True}}, "required": [key]}
 
 
-def exclusions(table: Mapping[str, Mapping[str, str]]) -> Rule:
+def exclusions(table: Mapping[str, Mapping[str, str]]) -> KeyRule:
     """What makes no sense beside a key that is true, and why; each key is noted once."""
 
     def check(members: Members) -> None:
-        for key, entry in members.given.items():
-            for other, excluded in table.items():
-                if members.is_on(other) and key in excluded:
-                    entry.note(f"'{key}' makes no sense beside '{other}: true': {excluded[key]}")
-                    break
+        on = [key for key in table if members.is_on(key)]
+        for key, entry in members.given.items() if on else ():
+            other = next((other for other in on if key in table[other]), None)
+            if other is not None:
+                entry.note(f"'{key}' makes no sense beside '{other}: true': {table[other][key]}")
 
     # `false` is as good as absent, and what is no Boolean has to be absent.
     parts = [
         {"if": is_on(key), "then": {"properties": {other: {"const": False} for other in excluded}}}
         for key, excluded in table.items()
     ]
-    return Rule(check=check, schema={"allOf": parts})
+    return KeyRule(check=check, schema={"allOf": parts})

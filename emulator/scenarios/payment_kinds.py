@@ -15,7 +15,7 @@ from emulator.domain.payment import (
 from emulator.domain.phones import method_of_phone, normalise_phone
 from emulator.scenarios.entries import Entry, listed, read_text
 from emulator.scenarios.kinds import JsonSchema, Kind, Text, WholeNumber, Word
-from emulator.scenarios.mappings import Members, Rule
+from emulator.scenarios.mappings import KeyRule, Members
 
 # Any identifier: which methods exist is configuration, so an unknown one is no mistake here.
 METHOD_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
@@ -91,7 +91,7 @@ class NewPaymentName(PaymentName):
 PAYMENT_NAME = PaymentName()
 
 
-def payer_rule(consequence: str = "") -> Rule:
+def payer_rule(consequence: str = "") -> KeyRule:
     """Method, phone and bank must be able to belong to one payment."""
 
     def check(members: Members) -> None:
@@ -112,7 +112,7 @@ def payer_rule(consequence: str = "") -> Rule:
             elif phone is not None:
                 members.known["bank"].note(f"no payment has both a phone and a bank{consequence}")
 
-    return Rule(check=check)
+    return KeyRule(check=check)
 
 
 def _check_reason(members: Members) -> None:
@@ -120,7 +120,7 @@ def _check_reason(members: Members) -> None:
         members.known["reason"].note(f"reason belongs to 'status: {Status.FAILED}' alone")
 
 
-REASON_RULE = Rule(
+REASON_RULE = KeyRule(
     check=_check_reason,
     schema={
         "dependentSchemas": {"reason": {"properties": {"status": {"const": Status.FAILED.value}}}}

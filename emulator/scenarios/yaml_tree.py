@@ -99,6 +99,7 @@ class _Builder:
 
     def __init__(self, text: str, notes: Notes) -> None:
         self._text = text
+        self._has_escapes = "\\" in text
         self._notes = notes
         self._open: list[_Open] = []
         self._anchors: dict[str, _Anchored] = {}
@@ -106,8 +107,9 @@ class _Builder:
         self.root: Node | None = None
 
     def take(self, event: yaml.Event, line: int, column: int) -> None:
-        if isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.tag:
-            self._notes.add(line, column, f"tags are not understood here: {event.tag!r}")
+        tag = getattr(event, "tag", None)
+        if tag:
+            self._notes.add(line, column, f"tags are not understood here: {tag!r}")
         if isinstance(event, yaml.ScalarEvent):
             self._size += 1
             self._add(self._scalar(event, line, column), anchor=event.anchor)
@@ -119,8 +121,8 @@ class _Builder:
             self._end()
 
     def _scalar(self, event: yaml.ScalarEvent, line: int, column: int) -> ScalarNode:
-        # Only the parser in Python lets this through, and no file or database would take it.
-        if _SURROGATE.search(event.value):
+        # Only the parser in Python accepts this escape, and no file or database would store it.
+        if self._has_escapes and _SURROGATE.search(event.value):
             raise _Stop(line, column, "half a surrogate pair is not a character")
         kind = ScalarKind.TEXT
         if not event.style:  # neither quoted nor a block

@@ -10,13 +10,13 @@ from itertools import combinations
 from emulator.domain.faults import ApiRequest, Point, RequestEffect
 from emulator.scenarios.conditions import list_of_rules, mode_key, rule_keys
 from emulator.scenarios.entries import Entry, decimal_number, whole_number
-from emulator.scenarios.fault_types import FaultMapping, Settings
+from emulator.scenarios.fault_types import FaultMapping
 from emulator.scenarios.faults.drop import DROP
 from emulator.scenarios.faults.latency import LATENCY
 from emulator.scenarios.faults.status import STATUS
 from emulator.scenarios.faults.truncate import TRUNCATE
 from emulator.scenarios.kinds import JsonSchema, Kind, WholeNumber, Word
-from emulator.scenarios.mappings import Key, MappingOf, Members, Rule
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
 from emulator.scenarios.steps import Json
 from emulator.scenarios.values import FaultRule, FaultWhen
 
@@ -75,7 +75,7 @@ FAULT_WHEN = MappingOf(
         ),
         "chance": Key(_Chance(), "Each request with this probability. The seed decides."),
     },
-    Rule(
+    KeyRule(
         check_keys=_check_counts,
         schema={
             "allOf": [{"not": {"required": list(pair)}} for pair in combinations(FAULT_COUNTS, 2)]
@@ -84,21 +84,16 @@ FAULT_WHEN = MappingOf(
 )
 
 
-def _at_point(effect: RequestEffect, settings: Settings) -> RequestEffect:
-    return replace(effect, point=settings["point"]) if "point" in settings else effect
-
-
 FAULT_THEN = FaultMapping(
     TYPES,
-    RequestEffect(),
-    shared_keys={
+    RequestEffect,
+    {
         "point": Key(
             Word(Point),
             "Before anything is done, or after everything is done.",
             default_text="`before_commit`; `after_commit` for `truncate` without `status`",
         )
     },
-    finish=_at_point,
 )
 _KEYS = rule_keys(
     FAULT_WHEN,

@@ -1,7 +1,5 @@
 """Fault `drop`: the connection is closed without a response."""
 
-from dataclasses import replace
-
 from emulator.domain.faults import Cut, RequestEffect
 from emulator.scenarios.fault_types import FaultType
 from emulator.scenarios.kinds import Boolean
@@ -16,6 +14,6 @@ DROP: FaultType[RequestEffect] = FaultType(
             default=False,
         )
     },
-    effect=lambda effect, _: replace(effect, cut=Cut.BEFORE_RESPONSE),
+    effect=lambda _: {"cut": Cut.BEFORE_RESPONSE},
     excludes=dict.fromkeys(("status", "retry_after", "truncate"), "what is cut off has no answer"),
 )

@@ -1,7 +1,5 @@
 """Fault `latency`: the response is delayed, in real time."""
 
-from dataclasses import replace
-
 from emulator.domain.faults import RequestEffect
 from emulator.scenarios.entries import Entry
 from emulator.scenarios.fault_types import FaultType
@@ -44,5 +42,5 @@ LATENCY: FaultType[RequestEffect] = FaultType(
             "Without another key, the normal response follows.",
         )
     },
-    effect=lambda effect, settings: replace(effect, delay_ms=settings["latency"]),
+    effect=lambda settings: {"delay_ms": settings["latency"]},
 )

@@ -1,13 +1,11 @@
 """Fault `status`: the response is an error of the contract."""
 
-from dataclasses import replace
-
 from emulator.domain.durations import parse_duration_ms
 from emulator.domain.faults import MAX_FAULT_STATUS, MIN_FAULT_STATUS, RequestEffect
 from emulator.scenarios.entries import Entry, whole_number
 from emulator.scenarios.fault_types import FaultType, Settings
 from emulator.scenarios.kinds import NO_TIME, JsonSchema, Kind, WholeNumber
-from emulator.scenarios.mappings import Key, Members, Rule
+from emulator.scenarios.mappings import Key, KeyRule, Members
 from emulator.scenarios.nodes import ScalarNode
 
 MAX_RETRY_AFTER_S = 86_400
@@ -64,13 +62,13 @@ def _need_status(members: Members) -> None:
         )
 
 
-def _effect(effect: RequestEffect, settings: Settings) -> RequestEffect:
+def _effect(settings: Settings) -> dict[str, object]:
     usual_s = RETRY_AFTER_S if settings["status"] == RATE_LIMITED else None
     retry_after_s = settings.get("retry_after", usual_s)
-    return replace(effect, status=settings["status"], retry_after_s=retry_after_s)
+    return {"status": settings["status"], "retry_after_s": retry_after_s}
 
 
-STATUS = FaultType(
+STATUS: FaultType[RequestEffect] = FaultType(
     keys={
         "status": Key(
             WholeNumber(at_least=MIN_FAULT_STATUS, at_most=MAX_FAULT_STATUS),
@@ -83,5 +81,5 @@ STATUS = FaultType(
         ),
     },
     effect=_effect,
-    rules=[Rule(check=_need_status, schema={"dependentRequired": {"retry_after": ["status"]}})],
+    rules=[KeyRule(check=_need_status, schema={"dependentRequired": {"retry_after": ["status"]}})],
 )

@@ -1,11 +1,9 @@
 """Fault `truncate`: the connection is closed in the middle of the body."""
 
-from dataclasses import replace
-
 from emulator.domain.faults import Cut, Point, RequestEffect
 from emulator.scenarios.fault_types import FaultType, Settings
 from emulator.scenarios.kinds import Boolean
-from emulator.scenarios.mappings import Key, Members, Rule, is_on
+from emulator.scenarios.mappings import Key, KeyRule, Members, is_on
 
 
 def _check_point(members: Members) -> None:
@@ -18,13 +16,13 @@ def _check_point(members: Members) -> None:
         )
 
 
-def _effect(effect: RequestEffect, settings: Settings) -> RequestEffect:
+def _effect(settings: Settings) -> dict[str, object]:
     # Half of a normal response needs the response.
-    point = effect.point if "status" in settings else Point.AFTER_COMMIT
-    return replace(effect, cut=Cut.IN_BODY, point=point)
+    point = Point.BEFORE_COMMIT if "status" in settings else Point.AFTER_COMMIT
+    return {"cut": Cut.IN_BODY, "point": point}
 
 
-TRUNCATE = FaultType(
+TRUNCATE: FaultType[RequestEffect] = FaultType(
     keys={
         "truncate": Key(
             Boolean(), "The connection is closed in the middle of the body.", default=False
@@ -32,7 +30,7 @@ TRUNCATE = FaultType(
     },
     effect=_effect,
     rules=[
-        Rule(
+        KeyRule(
             check=_check_point,
             schema={
                 "allOf": [

@@ -30,7 +30,7 @@ WEBHOOK_WHEN = MappingOf(
         ),
     },
 )
-WEBHOOK_THEN = FaultMapping(TYPES, DeliveryEffect())
+WEBHOOK_THEN = FaultMapping(TYPES, DeliveryEffect)
 WEBHOOK_RULE = MappingOf(
     WebhookRule,
     rule_keys(

@@ -1,12 +1,10 @@
 """Webhook fault `before_response`: the event is delivered before the create call returns."""
 
-from dataclasses import replace
-
 from emulator.domain.payment import Status, event_type
 from emulator.domain.webhooks import MAX_HEAD_START_MS, DeliveryEffect
 from emulator.scenarios.fault_types import FaultType
 from emulator.scenarios.kinds import Boolean
-from emulator.scenarios.mappings import Key, Members, Rule, is_on
+from emulator.scenarios.mappings import Key, KeyRule, Members, is_on
 
 # The only event that a response can wait for: that of the create call.
 AWAITED_EVENT = event_type(Status.PENDING)
@@ -33,13 +31,13 @@ BEFORE_RESPONSE: FaultType[DeliveryEffect] = FaultType(
             default=False,
         )
     },
-    effect=lambda effect, _: replace(effect, before_response=True),
+    effect=lambda _: {"before_response": True},
     excludes={
         "delay": "what comes before the response is sent at once",
         "hold": "what comes before the response cannot wait for the next event",
     },
     rule_rules=[
-        Rule(
+        KeyRule(
             check=_check_event,
             schema={
                 "if": {"properties": {"then": is_on("before_response")}, "required": ["then"]},

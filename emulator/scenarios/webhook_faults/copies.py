@@ -1,7 +1,5 @@
 """Webhook fault `copies`: each endpoint receives the event several times."""
 
-from dataclasses import replace
-
 from emulator.domain.webhooks import DeliveryEffect
 from emulator.scenarios.fault_types import FaultType
 from emulator.scenarios.kinds import WholeNumber
@@ -18,5 +16,5 @@ COPIES: FaultType[DeliveryEffect] = FaultType(
             default_text="1",
         )
     },
-    effect=lambda effect, settings: replace(effect, copies=settings["copies"]),
+    effect=lambda settings: {"copies": settings["copies"]},
 )

@@ -1,7 +1,5 @@
 """Webhook fault `delay`: the first attempt is made later, by the account's clock."""
 
-from dataclasses import replace
-
 from emulator.domain.webhooks import DeliveryEffect
 from emulator.scenarios.fault_types import FaultType
 from emulator.scenarios.kinds import Duration
@@ -14,5 +12,5 @@ DELAY: FaultType[DeliveryEffect] = FaultType(
             "The first attempt is delayed by this time, on the account's clock.",
         )
     },
-    effect=lambda effect, settings: replace(effect, delay_ms=settings["delay"]),
+    effect=lambda settings: {"delay_ms": settings["delay"]},
 )

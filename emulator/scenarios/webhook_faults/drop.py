@@ -1,7 +1,5 @@
 """Webhook fault `drop`: no attempt is made."""
 
-from dataclasses import replace
-
 from emulator.domain.webhooks import DeliveryEffect
 from emulator.scenarios.fault_types import FaultType
 from emulator.scenarios.kinds import Boolean
@@ -15,6 +13,6 @@ DROP: FaultType[DeliveryEffect] = FaultType(
             default=False,
         )
     },
-    effect=lambda effect, _: replace(effect, drop=True),
+    effect=lambda _: {"drop": True},
     excludes_all="what is dropped is never sent",
 )

@@ -1,7 +1,5 @@
 """Webhook fault `hold`: the event is delivered after the payment's next event."""
 
-from dataclasses import replace
-
 from emulator.domain.webhooks import MAX_HOLD_MS, DeliveryEffect
 from emulator.scenarios.fault_types import FaultType
 from emulator.scenarios.kinds import Boolean
@@ -16,6 +14,6 @@ HOLD: FaultType[DeliveryEffect] = FaultType(
             default=False,
         )
     },
-    effect=lambda effect, _: replace(effect, hold=True),
+    effect=lambda _: {"hold": True},
     excludes={"delay": "what is held goes out after the payment's next event"},
 )

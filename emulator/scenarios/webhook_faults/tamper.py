@@ -1,7 +1,5 @@
 """Webhook fault `tamper`: a part of the message is changed after it is signed."""
 
-from dataclasses import replace
-
 from emulator.domain.webhooks import DeliveryEffect, Tamper
 from emulator.scenarios.fault_types import FaultType
 from emulator.scenarios.kinds import Word
@@ -14,5 +12,5 @@ TAMPER: FaultType[DeliveryEffect] = FaultType(
             "This part is changed after signing, in every attempt. A resend is genuine.",
         )
     },
-    effect=lambda effect, settings: replace(effect, tamper=settings["tamper"]),
+    effect=lambda settings: {"tamper": settings["tamper"]},
 )

@@ -5,12 +5,12 @@ from typing import Any
 
 from emulator.domain.payment import DEFAULT_METHODS, MAX_AMOUNT_MINOR
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
+from emulator.scenarios.action_steps import ANSWERS
 from emulator.scenarios.faults.latency import MAX_LATENCY_MS, Latency
 from emulator.scenarios.faults.status import RetryAfter
 from emulator.scenarios.kinds import Duration, Kind
 from emulator.scenarios.payment_kinds import BANK, METHOD, PAYMENT_NAME, PHONE, REASON
 from emulator.scenarios.scenario_file import FILE_KEYS
-from emulator.scenarios.script_steps import ANSWERS
 
 
 def _pattern(kind: Kind[Any]) -> str:
