@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from emulator.domain.banks import BANKS
-from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Status
-from emulator.domain.phones import method_of_phone
+from emulator.domain.payment import Status
+from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS, method_of_phone
 from emulator.scenarios.entries import Entry, listed, text_of
 from emulator.scenarios.faults import FAULT_RULE, LONE_FAULT_RULE
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, Word

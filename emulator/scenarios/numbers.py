@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 
 from emulator.domain.accounts import Mode
-from emulator.domain.durations import duration_text
+from emulator.domain.instants import duration_text
 from emulator.domain.outcomes import Handset, Outcome, Step
-from emulator.domain.payment import PHONE_METHODS, Payment
-from emulator.domain.phones import method_of_phone
+from emulator.domain.payment import Payment
+from emulator.domain.payment_methods import PHONE_METHODS, method_of_phone
 from emulator.scenarios.rules import PaymentFacts, RuleKey, Uses, choose_outcome
 from emulator.scenarios.values import Scenario, When
 

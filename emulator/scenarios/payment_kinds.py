@@ -3,16 +3,15 @@
 import re
 
 from emulator.domain.accounts import Mode
-from emulator.domain.banks import BANKS
-from emulator.domain.payment import (
+from emulator.domain.payment import MAX_AMOUNT_MINOR, Reason, Status
+from emulator.domain.payment_methods import (
     BANK_TRANSFER,
+    BANKS,
     DEFAULT_METHODS,
-    MAX_AMOUNT_MINOR,
     PHONE_METHODS,
-    Reason,
-    Status,
+    method_of_phone,
+    normalise_phone,
 )
-from emulator.domain.phones import method_of_phone, normalise_phone
 from emulator.scenarios.entries import Entry, listed, read_text
 from emulator.scenarios.kinds import JsonSchema, Kind, Text, WholeNumber, Word
 from emulator.scenarios.mappings import KeyRule, Members
