@@ -8,7 +8,7 @@ from emulator.scenarios.problems import Notes, Problem
 
 
 class ScalarKind(Enum):
-    """What a scalar is, by the rules of YAML 1.1 (`yes` is a boolean, `0700` a number)."""
+    """The kind of a scalar by the rules of YAML 1.1: `yes` is a Boolean, `0700` a number."""
 
     TEXT = "tag:yaml.org,2002:str"
     INTEGER = "tag:yaml.org,2002:int"
@@ -44,7 +44,7 @@ Node = ScalarNode | ListNode | MapNode
 
 
 def problems_in(tree: Node, notes: Notes) -> tuple[Problem, ...]:
-    """What was noted, each with the key of the outermost mapping that it is in the value of."""
+    """The problems, each with the key of the outermost mapping whose value has it."""
     return tuple(replace(problem, key=_key_above(tree, problem)) for problem in notes.problems)
 
 
@@ -55,7 +55,7 @@ def _key_above(tree: Node, problem: Problem) -> str | None:
         if (key.line, key.column) > place:
             break
         above = key
-    # What is wrong with a key itself, or missing beside the first one, is wrong at the top.
+    # A problem of a key itself, or a key that is missing beside the first one, is at the top.
     if not isinstance(above, ScalarNode) or (above.line, above.column) == place:
         return None
     return above.text

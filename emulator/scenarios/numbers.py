@@ -12,19 +12,19 @@ from emulator.scenarios.rules import PaymentFacts, RuleKey, Uses, choose_outcome
 from emulator.scenarios.values import Scenario, When
 
 MAX_NUMBERS = 8
-# Of a method, in the order of their rules; each is decided before it is known to be one to offer.
+# For each method, in the order of the rules; whether to offer a number is known after its decision.
 MAX_DECIDED_NUMBERS = 100
 MAX_CACHED = 256
 
 Numbers = tuple[tuple[str, Outcome], ...]
-"""Phones, each with what happens after it is submitted."""
+"""Phone numbers, each with its outcome."""
 
 
 class NamedNumbers:
     """The numbers that scenarios name, decided for a payment as its submit would be.
 
-    Of a payment only that is looked at which the rules ask for, so that payments that are alike
-    in it are decided once.
+    Only the facts that the rules match are read from a payment, so that payments with the same
+    facts are decided once.
     """
 
     def __init__(self, scenarios: tuple[Scenario, ...]) -> None:
@@ -32,23 +32,23 @@ class NamedNumbers:
         whens = [rule.when for rule in rules]
         self._scenarios = scenarios
         self._phones = {method: _phones(whens, method) for method in PHONE_METHODS}
-        self._asks_amount = any(when.amount is not None for when in whens)
+        self._needs_amount = any(when.amount is not None for when in whens)
         self._metadata_keys = tuple(dict(pair for when in whens for pair in when.metadata))
         self._uncounted = lru_cache(MAX_CACHED)(partial(self._decide, _never_used))
         self.is_counted = any(rule.times is not None for rule in rules)
 
     def of(self, mode: Mode, payment: Payment, method: str, uses: Uses | None = None) -> Numbers:
-        """What is to be offered where a payment's method takes a phone.
+        """The numbers to offer for a method that takes a phone.
 
-        `uses` is needed where rules are counted. A number that is decided by the default, or by a
-        rule that asks for no phone, is none to offer.
+        `uses` is required where rules are counted. A number that the default decides, or a rule
+        without a phone, is not offered.
         """
-        amount_minor = payment.amount_minor if self._asks_amount else 0
+        amount_minor = payment.amount_minor if self._needs_amount else 0
         metadata = payment.terms.metadata if self._metadata_keys else {}
-        asked = tuple((key, metadata[key]) for key in self._metadata_keys if key in metadata)
+        relevant = tuple((key, metadata[key]) for key in self._metadata_keys if key in metadata)
         if uses is None:
-            return self._uncounted(mode, method, amount_minor, asked)
-        return self._decide(uses, mode, method, amount_minor, asked)
+            return self._uncounted(mode, method, amount_minor, relevant)
+        return self._decide(uses, mode, method, amount_minor, relevant)
 
     def _decide(
         self,

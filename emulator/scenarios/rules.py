@@ -1,4 +1,4 @@
-"""Which rule applies to a payment or an event: by precedence of scenarios, then top to bottom."""
+"""Chooses the rule for a payment or an event: by precedence of scenarios, then top to bottom."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from emulator.scenarios.values import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentFacts:
-    """What rules can ask about a payment: at creation, or as a method is submitted.
+    """The facts about a payment that conditions match: at creation, or at the submit.
 
     At creation `method`, `phone` and `bank` are None, since the customer has chosen nothing.
     `phone` is normalised.
@@ -38,7 +38,7 @@ class PaymentFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleKey:
-    """The place of a rule: what its uses are counted by."""
+    """The place of a rule, by which its uses are counted."""
 
     scenario: str
     section: RuleSection
@@ -47,10 +47,7 @@ class RuleKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The outcome, the rule that gave it (None: the default), and whether to count the use.
-
-    `when` is what that rule asks for.
-    """
+    """The outcome, its rule (None: the default) and condition, and whether to count the use."""
 
     outcome: Outcome
     key: RuleKey | None = None
@@ -60,7 +57,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenExpiry:
-    """How long the checkout stays open, the rule that says so, and whether to count the use."""
+    """How long the checkout stays open, the rule, and whether to count the use."""
 
     after_ms: int
     key: RuleKey
@@ -69,7 +66,7 @@ class ChosenExpiry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenWebhook:
-    """What goes wrong with an event's deliveries, the rule that says so, and whether to count."""
+    """The fault of an event's deliveries, its rule, and whether to count the use."""
 
     fault: Fault[DeliveryEffect]
     key: RuleKey
@@ -77,13 +74,13 @@ class ChosenWebhook:
 
 
 Uses = Callable[[RuleKey], int]
-"""How often a rule was used so far; asked only of rules that match and can retire."""
+"""How often a rule was used so far; called only for rules that match and have a limit."""
 
 _Rule = TypeVar("_Rule", OutcomeRule, ExpiryRule, WebhookRule)
 
 
 def matches(when: When, facts: PaymentFacts) -> bool:
-    """Whether everything that `when` asks for is true; `When()` matches everything."""
+    """Whether a condition matches; `When()` matches everything."""
     return (
         when.mode in (None, facts.mode)
         and _matches_method(when.method, facts)
@@ -97,7 +94,7 @@ def matches(when: When, facts: PaymentFacts) -> bool:
 def choose_outcome(scenarios: Iterable[Scenario], facts: PaymentFacts, uses: Uses) -> Chosen:
     """What happens after the submit. `scenarios` are those in force, the strongest first.
 
-    Without a matching rule a person answers, at the handset.
+    Without a matching rule the customer answers, at the handset.
     """
     first = _first(
         ((scenario.name, scenario.outcomes) for scenario in scenarios),
@@ -130,7 +127,7 @@ def choose_expiry(
 def choose_webhook(
     scenarios: Iterable[Scenario], *, mode: Mode, event: str, uses: Uses
 ) -> ChosenWebhook | None:
-    """What goes wrong with the deliveries of an event of type `event`; None: nothing does."""
+    """The fault of the deliveries of an event of this type, if a rule matches."""
     first = _first(
         ((scenario.name, scenario.webhooks) for scenario in scenarios),
         RuleSection.WEBHOOKS,
@@ -149,9 +146,9 @@ def _first(
     applies: Callable[[_Rule], bool],
     uses: Uses,
 ) -> tuple[RuleKey, _Rule] | None:
-    """The first rule that applies and has not retired, with its place.
+    """The first rule that applies and is still active, with its place.
 
-    `named` are the rules of this section, under the names of their scenarios.
+    `named` are the rules of this section, with the names of their scenarios.
     """
     for scenario, rules in named:
         for index, rule in enumerate(rules):

@@ -22,7 +22,7 @@ Loader = type[yaml.SafeLoader] | type[yaml.CSafeLoader]
 # The parser in C is ten times as fast; not every platform's wheel has it.
 LOADER: Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-# What YAML 1.1 calls printable. The parsers check it too, but each reports it in its own way.
+# As YAML 1.1 defines printable. The parsers check this too, with different messages.
 _UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LINE_BREAK = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
 _RESOLVER = Resolver()
@@ -36,9 +36,9 @@ _KINDS = {kind.value: kind for kind in ScalarKind}
 def read_tree(
     text: str, notes: Notes, *, holds: str = "a scenario", loader: Loader = LOADER
 ) -> Node | None:
-    """The document that `text` holds, or None after noting why there is none.
+    """The document of a text, or None after noting why there is none.
 
-    Lesser mistakes, as a tag or a second document, are noted while reading goes on.
+    After smaller problems, such as a tag or a second document, reading goes on.
     """
     text = text.removeprefix("\ufeff")
     # Characters first: counting the bytes of more of them than bytes are allowed is wasted.
@@ -76,7 +76,7 @@ class _Stop(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class _Open:
-    """A collection whose end has not come yet."""
+    """A collection before its end."""
 
     line: int
     column: int
@@ -95,7 +95,7 @@ class _Anchored:
 
 
 class _Builder:
-    """Puts events together; `size` counts what aliases stand for, each time again."""
+    """Builds nodes from events; `size` counts the nodes of an alias each time."""
 
     def __init__(self, text: str, notes: Notes) -> None:
         self._text = text
