@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from emulator.domain.instants import duration_text, parse_instant
+from emulator.domain.durations import duration_text
+from emulator.domain.instants import parse_instant
 from emulator.domain.payment import EVENT_TYPES
 from emulator.replay.event_attribution import Moment, moments_of
 from emulator.replay.results import Event, PlayedStep, Result, Webhook

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
 from typing import Any, Generic, TypeVar
 
-from emulator.domain.instants import duration_text, parse_duration_ms
+from emulator.domain.durations import duration_text, parse_duration_ms
 from emulator.scenarios.entries import (
     Entry,
     boolean,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 
 from emulator.domain.accounts import Mode
-from emulator.domain.instants import duration_text
+from emulator.domain.durations import duration_text
 from emulator.domain.outcomes import Handset, Outcome, Step
 from emulator.domain.payment import Payment
 from emulator.domain.payment_methods import PHONE_METHODS, method_of_phone

@@ -8,6 +8,7 @@ from emulator.domain.payment_methods import (
     BANK_TRANSFER,
     BANKS,
     DEFAULT_METHODS,
+    PHONE_DIGITS,
     PHONE_METHODS,
     method_of_phone,
     normalise_phone,
@@ -49,7 +50,7 @@ class Phone(Kind[str]):
             "type": "string",
             # As `normalise_phone`: blanks and dashes may stand anywhere.
             "pattern": r"^[- ]*((\+[- ]*|0[- ]*0[- ]*)?2[- ]*5[- ]*1|0)?"
-            "[- ]*[79]([- ]*[0-9]){8}[- ]*$",
+            f"[- ]*[{PHONE_DIGITS}]([- ]*[0-9]){{8}}[- ]*$",
             "examples": ["+251900000001", "0700000001"],
         }
 

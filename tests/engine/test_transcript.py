@@ -1,4 +1,4 @@
-"""Scenarios written as YAML: whatever is in them, every reader finds it again."""
+"""Scenarios with arbitrary texts, written as YAML and read again."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from emulator.scenarios.nodes import MapNode, ScalarKind, ScalarNode
 from emulator.scenarios.problems import Notes
 from emulator.scenarios.yaml_tree import read_tree
 from tests.depth import usually
-from tests.engine.hostile import TEXTS
+from tests.engine.hostile_texts import TEXTS
 
 LOADERS = (yaml.SafeLoader, yaml.CSafeLoader)
 VALUES = st.recursive(

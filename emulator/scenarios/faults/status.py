@@ -1,7 +1,7 @@
 """Fault `status`: the response is an error of the contract."""
 
+from emulator.domain.durations import parse_duration_ms
 from emulator.domain.faults import MAX_FAULT_STATUS, MIN_FAULT_STATUS, RequestEffect
-from emulator.domain.instants import parse_duration_ms
 from emulator.scenarios.entries import Entry, whole_number
 from emulator.scenarios.fault_types import FaultType, Settings
 from emulator.scenarios.kinds import NO_TIME, JsonSchema, Kind, WholeNumber
