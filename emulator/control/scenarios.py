@@ -18,10 +18,9 @@ from emulator.domain.errors import (
 )
 from emulator.engine.accounts.scenarios import Scenarios
 from emulator.engine.state.rules import Listed, PostedFault
-from emulator.scenarios.faults import read_fault_rule_text
-from emulator.scenarios.loader import parse_scenario
+from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
 from emulator.scenarios.problems import Problem, ScenarioError
-from emulator.scenarios.values import Scenario, Section
+from emulator.scenarios.values import RuleSection, Scenario
 from emulator.scenarios.writing import (
     expiry_rule_json,
     fault_rule_json,
@@ -125,7 +124,7 @@ def _shown(listed: Listed) -> dict[str, object]:
         "description": scenario.description,
         "enabled": listed.is_enabled,
         "origin": listed.origin,
-        "rules": {section.value: len(getattr(scenario, section.value)) for section in Section},
+        "rules": {section.value: len(getattr(scenario, section.value)) for section in RuleSection},
         "has_script": bool(scenario.script),
     }
 

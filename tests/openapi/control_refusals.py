@@ -9,7 +9,7 @@ from emulator.control.document.examples import ANY_CALL
 from emulator.domain.webhooks import MAX_ENDPOINTS
 from emulator.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
 from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS
-from emulator.scenarios.vocabulary import MAX_SCRIPT_STEPS
+from emulator.scenarios.script import MAX_SCRIPT_STEPS
 from tests.openapi.examples import Answers
 from tests.world import World, world
 

@@ -17,9 +17,9 @@ from emulator.domain.payment import Reason, Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
 from emulator.domain.timers import ATTEMPT, TimerKind
 from emulator.engine.payments.customer import PhoneAnswer
-from emulator.scenarios.schema_parts import METHOD, PHONE
+from emulator.scenarios.payment_kinds import METHOD, PHONE
 
-_METHOD = said(METHOD, "A payment method that the payment offers.")
+_METHOD = said(METHOD.schema(), "A payment method that the payment offers.")
 _ABSENT = {"type": "null"}
 
 SCHEMAS = {
@@ -34,7 +34,7 @@ SCHEMAS = {
             {
                 "method": _METHOD,
                 "phone": said(
-                    PHONE,
+                    PHONE.schema(),
                     "The customer's phone number, in any form that the checkout page accepts:"
                     " 9… is telebirr, 7… is M-Pesa.",
                 ),
@@ -62,7 +62,8 @@ SCHEMAS = {
             {
                 "status": ref("PaymentStatus"),
                 "method": said(
-                    METHOD, "The method of a payment without one; by default the first offered."
+                    METHOD.schema(),
+                    "The method of a payment without one; by default the first offered.",
                 ),
                 "reason": ref("Reason"),
                 "unusual": said(

@@ -16,16 +16,16 @@ from emulator.control.document.shapes import (
     words,
 )
 from emulator.engine.state.rules import Origin
+from emulator.scenarios.faults import LONE_FAULT_RULE
 from emulator.scenarios.schema import scenario_schema
-from emulator.scenarios.schema_faults import fault_rule
-from emulator.scenarios.schema_script import STEP
-from emulator.scenarios.values import Section
+from emulator.scenarios.script import STEP
+from emulator.scenarios.values import RuleSection
 
 _RULES = {
-    Section.OUTCOMES: "OutcomeRule",
-    Section.EXPIRY: "ExpiryRule",
-    Section.FAULTS: "FaultRule",
-    Section.WEBHOOKS: "WebhookRule",
+    RuleSection.OUTCOMES: "OutcomeRule",
+    RuleSection.EXPIRY: "ExpiryRule",
+    RuleSection.FAULTS: "FaultRule",
+    RuleSection.WEBHOOKS: "WebhookRule",
 }
 _PARTS = {
     ("OutcomeRule", "when"): "PaymentWhen",
@@ -45,7 +45,8 @@ _SUMMARY = {
     "origin": ref("ScenarioOrigin"),
     "rules": said(
         answer_of(
-            "The number of rules in each section.", {section.value: COUNT for section in Section}
+            "The number of rules in each section.",
+            {section.value: COUNT for section in RuleSection},
         ),
         "The number of rules in each section.",
     ),
@@ -114,7 +115,7 @@ def _fault_schemas(rule: Schema) -> dict[str, Schema]:
         "AddFault": body_of(
             "A fault rule; without `when` it applies to every request.",
             rule["properties"],
-            required=fault_rule(needs_when=False)["required"],
+            required=LONE_FAULT_RULE.schema()["required"],
         ),
         "Fault": answer_of(
             "A fault rule that was added by this API.",

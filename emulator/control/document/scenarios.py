@@ -4,7 +4,7 @@ from emulator.control.document.operations import JSON, Answer, Body, Link, Opera
 from emulator.control.document.shapes import path_parameter
 from emulator.control.recording import MEDIA_TYPE as YAML
 from emulator.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
-from emulator.scenarios.vocabulary import NAME_PATTERN
+from emulator.scenarios.scenario_file import NAME_PATTERN
 
 _SCENARIO = "/_emulator/scenarios/{name}"
 _UNKNOWN = ("scenario_not_found",)
