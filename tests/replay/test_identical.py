@@ -44,7 +44,7 @@ def results(*cases: Case, at_a_time: int = 1) -> list[Result]:
     return asyncio.run(replayed(cases, at_a_time=at_a_time))
 
 
-@pytest.mark.deep
+@pytest.mark.sampled
 def test_replays_are_byte_identical_on_each_event_loop() -> None:
     run_on = loops()
     seen = {run_on[time % len(run_on)](hashes((ODD,)))[0] for time in range(TIMES)}
