@@ -6,12 +6,11 @@ import click
 
 from emulator.cli.event_loop import run_loop
 from emulator.cli.output import (
-    USUAL_URL,
+    DEFAULT_URL,
     base_url,
     check_key,
     cli_error,
-    has_colours,
-    own_mark,
+    console_paint,
     write,
 )
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option(
-    "--url", metavar="URL", default=USUAL_URL, show_default=True, help="URL of the emulator."
+    "--url", metavar="URL", default=DEFAULT_URL, show_default=True, help="URL of the emulator."
 )
 @click.option(
     "--key",
@@ -66,9 +65,8 @@ def examine_and_print(wanted: "DoctorOptions", *, is_json: bool) -> int:
         section_lines,
     )
     from emulator.clock import RealClock
-    from emulator.replay.console import Paint
 
-    paint = Paint(is_on=has_colours(), mark=own_mark())
+    paint = console_paint()
 
     def tell(section: "Section") -> None:
         if not is_json:

@@ -2,7 +2,7 @@
 
 import click
 
-from emulator.cli.output import USUAL_URL, write
+from emulator.cli.output import DEFAULT_URL, write
 
 
 @click.command()
@@ -21,4 +21,4 @@ def openapi(*, is_control: bool) -> None:
     from emulator.domain.payment import DEFAULT_METHODS
 
     build = documents(DEFAULT_METHODS)["control" if is_control else "v1"]
-    write(f"{json.dumps(build(USUAL_URL), indent=2, ensure_ascii=False)}\n")
+    write(f"{json.dumps(build(DEFAULT_URL), indent=2, ensure_ascii=False)}\n")

@@ -13,15 +13,14 @@ import click
 
 from emulator.cli.event_loop import run_loop
 from emulator.cli.output import (
+    DEFAULT_URL,
     FILE,
-    USUAL_URL,
     base_url,
     check_directory,
     check_key,
     cli_error,
-    has_colours,
+    console_paint,
     is_terminal,
-    own_mark,
     write,
     write_file,
 )
@@ -136,7 +135,7 @@ def replay(
 
 @click.command()
 @click.option(
-    "--url", metavar="URL", default=USUAL_URL, show_default=True, help="URL of the emulator."
+    "--url", metavar="URL", default=DEFAULT_URL, show_default=True, help="URL of the emulator."
 )
 @click.option(
     "--key",
@@ -163,7 +162,6 @@ class _Run:
 
     def __init__(self, wanted: _ReplayOptions, cases: "Sequence[Case]", *, skipped: int) -> None:
         from emulator.clock import RealClock
-        from emulator.replay.console import Paint
         from emulator.replay.printing import Printer
 
         self._wanted = wanted
@@ -171,7 +169,7 @@ class _Run:
         self._cases = cases
         self._skipped = skipped
         self._wall: SystemClock = RealClock()
-        self._paint = Paint(is_on=has_colours(), mark=own_mark())
+        self._paint = console_paint()
         self._printer = Printer(
             cases,
             self._print,

@@ -1,12 +1,12 @@
 """How a replay is told in lines of text: its steps, its failures, its coverage."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 
 from emulator.replay.coverage import Coverage, Group
 from emulator.replay.diff import Mark, Row
 from emulator.replay.results import Failure, Mismatch, PlayedStep, Result
+from emulator.reporting import Paint
 
 MAX_FAILURE_LINES = 40
 GROUPS_A_ROW = 2
@@ -14,20 +14,6 @@ GROUPS_A_ROW = 2
 SHORTEST_STEP = 16
 
 _GAP = "   "
-_ANSI = {"red": "31", "green": "32", "dim": "2", "bold": "1"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Paint:
-    """Colours where they are wanted; `mark` goes before each escape sequence."""
-
-    is_on: bool
-    mark: str = ""
-
-    def __call__(self, colour: str, text: str) -> str:
-        if not self.is_on or not text:
-            return text
-        return f"{self.mark}\x1b[{_ANSI[colour]}m{text}{self.mark}\x1b[0m"
 
 
 class ShownSteps:

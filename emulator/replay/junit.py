@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from io import BytesIO
 from xml.etree import ElementTree
 
-from emulator.replay.console import Paint, failure_lines, step_lines
+from emulator.replay.console import failure_lines, step_lines
 from emulator.replay.results import Result
+from emulator.reporting import Paint
 
 SUITE = "replay"
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 from emulator.replay.console import (
-    Paint,
     ShownSteps,
     case_line,
     failure_lines,
@@ -11,6 +10,7 @@ from emulator.replay.console import (
     step_lines,
 )
 from emulator.replay.results import Case, PlayedStep, Result
+from emulator.reporting import Paint
 from emulator.scenarios.steps import Repeat, Step
 
 _ERASE = "\r\x1b[K"

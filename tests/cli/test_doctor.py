@@ -34,7 +34,7 @@ from emulator.cli.examination.surroundings import (
 )
 from emulator.clock import RealClock
 from emulator.replay.client import Address, Answer
-from emulator.replay.console import Paint
+from emulator.reporting import Paint
 from tests.cli.examined import (
     ALONE,
     BRIDGED,

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from emulator.replay.console import (
     MAX_FAILURE_LINES,
-    Paint,
     failure_lines,
     note_lines,
     summary_line,
@@ -12,6 +11,7 @@ from emulator.replay.console import (
 from emulator.replay.diff import side_by_side
 from emulator.replay.printing import Printer, steps_played
 from emulator.replay.results import Case, Mismatch, Result, Trace
+from emulator.reporting import Paint
 from tests.replay.made import HERE, case, failed, failure, played, result
 
 PLAIN = Paint(is_on=False)

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from emulator.verify.comparison import Comparison, compare
 from emulator.verify.findings import Verdict
-from emulator.verify.running import Comparison, compare
-from emulator.verify.session import Visit
+from emulator.verify.session import Session
 from tests.verify.runs import Runs, unchanged
 from tests.verify.wrong import Change
 
@@ -14,8 +14,8 @@ async def comparison(
 ) -> Comparison:
     async with runs.accounts() as (key, other_key):
         client = runs.client(change)
-        visit = Visit(client, key=key, other_key=other_key, stream=b"1" * 32)
-        return await compare(visit, began_at=0, accepted=frozenset(accepted))
+        session = Session(client, key=key, other_key=other_key, stream=b"1" * 32)
+        return await compare(session, began_at=0, accepted=frozenset(accepted))
 
 
 def verdicts(it: Comparison, verdict: Verdict) -> set[str]:

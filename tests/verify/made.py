@@ -5,11 +5,11 @@ from typing import Any
 
 from emulator.domain.clauses import CLAUSES, Basis
 from emulator.domain.instants import parse_instant
-from emulator.verify.findings import Result, Verdict
-from emulator.verify.running import Comparison
+from emulator.verify.comparison import Comparison
+from emulator.verify.findings import ClauseResult, Verdict
 
 HOLDS = tuple(
-    Result(clause=clause, verdict=Verdict.HOLDS, seen="as it should be", basis=clause.basis)
+    ClauseResult(clause=clause, verdict=Verdict.HOLDS, seen="as it should be", basis=clause.basis)
     for clause in CLAUSES
 )
 # Of which the first contradicts the contract, and the second what we have assumed of it.

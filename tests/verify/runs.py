@@ -11,11 +11,10 @@ from emulator.domain.clauses import Basis
 from emulator.domain.instants import Instant
 from emulator.settings import Settings
 from emulator.verify.checks import CHECKS
-from emulator.verify.client import Client
-from emulator.verify.findings import Finding, Result, Verdict, results
-from emulator.verify.preflight import look_before
-from emulator.verify.running import found_by, without_looking
-from emulator.verify.session import Visit
+from emulator.verify.client import ServiceClient
+from emulator.verify.comparison import check_service, run_check, unchecked_findings
+from emulator.verify.findings import ClauseFinding, ClauseResult, Verdict, results
+from emulator.verify.session import Session
 from tests.verify.wrong import Asked, Change, Reply, Serve, WrongServer
 from tests.world import ManualClock, World, world
 
@@ -24,12 +23,12 @@ from tests.world import ManualClock, World, world
 class Run:
     """What each check has found, in the order of the checks."""
 
-    found: list[list[Finding]]
+    found: list[list[ClauseFinding]]
 
     @property
-    def results(self) -> list[Result]:
+    def results(self) -> list[ClauseResult]:
         findings = [one for found in self.found for one in found]
-        return results([*without_looking(), *findings], accepted=frozenset())
+        return results([*unchecked_findings(), *findings], accepted=frozenset())
 
     def drifts(self, basis: Basis) -> set[str]:
         return {
@@ -57,7 +56,7 @@ async def unchanged(asked: Asked, serve: Serve) -> Reply:
     return await serve(asked)
 
 
-class ImpatientWall:
+class ImpatientClock:
     """Real time that passes as soon as somebody waits for it; `waits_ms` is how long they did."""
 
     def __init__(self, wall: ManualClock) -> None:
@@ -84,7 +83,7 @@ class Runs:
 
     def __init__(self, emulator: World) -> None:
         self.emulator = emulator
-        self.wall = ImpatientWall(emulator.wall)
+        self.wall = ImpatientClock(emulator.wall)
         self._count = count(1)
 
     @asynccontextmanager
@@ -102,15 +101,15 @@ class Runs:
             for account in made:
                 await self.emulator.control("DELETE", f"/accounts/{account['id']}")
 
-    def client(self, change: Change = unchanged) -> Client:
-        return Client(WrongServer(self.emulator, change), wall=self.wall)
+    def client(self, change: Change = unchanged) -> ServiceClient:
+        return ServiceClient(WrongServer(self.emulator, change), wall=self.wall)
 
     async def run(self, change: Change = unchanged, *, has_other_key: bool = True) -> Run:
         async with self.accounts() as (key, other_key):
             client = self.client(change)
-            visit = Visit(client, key=key, other_key=other_key if has_other_key else None)
-            await look_before(visit)
-            return Run(found=[await found_by(check, visit) for check in CHECKS])
+            session = Session(client, key=key, other_key=other_key if has_other_key else None)
+            await check_service(session)
+            return Run(found=[await run_check(check, session) for check in CHECKS])
 
 
 @asynccontextmanager

@@ -12,11 +12,11 @@ from click import ClickException
 from click.testing import CliRunner, Result
 
 from emulator.cli.commands import CliError, cli
-from emulator.cli.verify import Progress, VerifyOptions, compared
+from emulator.cli.verify import VerifyOptions, VerifyProgress, run_comparison
 from emulator.domain.clauses import CLAUSES
 from tests.cli.processes import COMMAND, REPOSITORY, Server, environment, run, serving
 from tests.replay.test_command import on_a_terminal
-from tests.verify.runs import ImpatientWall
+from tests.verify.runs import ImpatientClock
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, ManualClock
 
 NOBODY = "http://127.0.0.1:1"
@@ -176,7 +176,9 @@ def test_at_a_terminal_it_is_told_that_it_waits(server: Server) -> None:
         json=None,
         report=None,
     )
-    it = compared(wanted, wall=ImpatientWall(ManualClock()), progress=Progress(told.append))
+    it = run_comparison(
+        wanted, wall=ImpatientClock(ManualClock()), progress=VerifyProgress(told.append)
+    )
     assert it.refusal is None
     lines = [text.removeprefix("\r\x1b[K") for text in told]
     place = lines.index("waiting 12 s: the service said 429")

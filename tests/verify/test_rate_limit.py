@@ -4,9 +4,9 @@ import pytest
 
 from emulator.domain.clock_spec import parse_clock
 from emulator.domain.rate_limit import RateLimit
+from emulator.verify.comparison import compare
 from emulator.verify.findings import Verdict
-from emulator.verify.running import compare
-from emulator.verify.session import Visit
+from emulator.verify.session import Session
 from emulator.verify.unchecked import HIDDEN
 from tests.verify.comparing import comparison, verdicts
 from tests.verify.runs import running
@@ -75,7 +75,7 @@ async def test_where_no_payment_could_be_created_for_the_rate_limit_it_is_not_he
 async def test_what_takes_the_key_of_another_account_is_not_laid_to_the_rate_limit() -> None:
     async with running() as runs, runs.accounts() as (key, _):
         client = runs.client(refusing_from(4))
-        it = await compare(Visit(client, key=key, other_key=None), began_at=0)
+        it = await compare(Session(client, key=key, other_key=None), began_at=0)
     [other] = [one for one in it.results if one.clause.number == "5.5"]
     assert "--other-key" in other.seen
     assert not other.was_left_out

@@ -9,8 +9,8 @@ import pytest
 from playwright.async_api import Browser
 
 from emulator.domain.clauses import CLAUSES, SECTIONS
-from emulator.verify.report import marked, report
-from emulator.verify.running import Comparison
+from emulator.verify.comparison import Comparison
+from emulator.verify.report import comparison_html, marked
 from tests.checkout.browser.axe import axe_findings, bring_axe
 from tests.checkout.browsing import CHROMIUM, REPOSITORY, running_chromium
 from tests.replay.test_report import Page, colours_of, contrast
@@ -26,7 +26,7 @@ needs_chromium = pytest.mark.skipif(
 
 
 def page(it: Comparison | None = None) -> Page:
-    return Page(report(it or comparison(DRIFTS | UNSEEN)).decode())
+    return Page(comparison_html(it or comparison(DRIFTS | UNSEEN)).decode())
 
 
 def test_it_is_one_well_formed_page() -> None:
@@ -44,7 +44,7 @@ def test_it_loads_and_runs_nothing() -> None:
     for _, attributes in it.elements:
         assert not attributes.keys() & {"src", "onclick", "onload", "style"}
         assert (attributes.get("href") or "#").startswith("#")
-    text = report(comparison()).decode()
+    text = comparison_html(comparison()).decode()
     assert "url(" not in text
     assert "@import" not in text
 
@@ -114,7 +114,7 @@ async def test_in_a_browser_it_fits_and_everybody_can_use_it(tmp_path: Path) -> 
     # The sections are alike: axe would take as many times as long for all of them.
     some = [one for one in whole.results if one.clause.section in {"2.1", "4.1", "4.3", "6"}]
     file = tmp_path / "report.html"
-    file.write_bytes(report(replace(whole, results=tuple(some), refusal=REFUSAL)))
+    file.write_bytes(comparison_html(replace(whole, results=tuple(some), refusal=REFUSAL)))
     async with running_chromium() as browser:
         for width, scheme in LOOKS:
             assert await found_wrong(browser, file, width, scheme) == []

@@ -10,15 +10,19 @@ from emulator.clock import RealClock
 from emulator.domain.accounts import DEMO_TEST_KEY, OTHER_TEST_KEY, mask_key
 from emulator.domain.clauses import Basis
 from emulator.domain.instants import parse_instant
+from emulator.http.client import Unreachable
 from emulator.settings import Settings
-from emulator.verify.answers import cleaned
 from emulator.verify.checks import CHECKS
-from emulator.verify.client import Client, Unreachable
+from emulator.verify.client import (
+    HttpTransport,
+    NoConnection,
+    NoResponse,
+    ServiceClient,
+)
+from emulator.verify.comparison import NotTheService, compare
 from emulator.verify.findings import Verdict
-from emulator.verify.preflight import NotTheService
-from emulator.verify.running import compare
-from emulator.verify.session import Visit, as_basic
-from emulator.verify.transport import HttpWire, NoAnswer, NoConnection
+from emulator.verify.messages import printable
+from emulator.verify.session import Session, basic_credentials
 from emulator.verify.unchecked import HIDDEN
 from tests.verify.comparing import comparison, verdicts
 from tests.verify.runs import Runs, running, unchanged
@@ -32,9 +36,11 @@ MAX_PAYMENTS = 15
 async def test_over_real_sockets_everything_holds_that_can_be_seen() -> None:
     wall = RealClock()
     settings = Settings(port=0, checkout_port=0)
-    async with private_emulator(settings) as base_url, HttpWire(base_url) as wire:
-        visit = Visit(Client(wire, wall=wall), key=DEMO_TEST_KEY, other_key=OTHER_TEST_KEY)
-        it = await compare(visit, began_at=wall.now_ms())
+    async with private_emulator(settings) as base_url, HttpTransport(base_url) as wire:
+        session = Session(
+            ServiceClient(wire, wall=wall), key=DEMO_TEST_KEY, other_key=OTHER_TEST_KEY
+        )
+        it = await compare(session, began_at=wall.now_ms())
     assert not it.has_drifted
     assert it.drifts == ()
     assert verdicts(it, Verdict.UNSEEN) == HIDDEN.keys() | {"7.11", "7.12", "8.7"}
@@ -52,8 +58,8 @@ async def test_nothing_that_it_leaves_behind_costs_money() -> None:
             return await serve(one)
 
         async with runs.accounts() as (key, other_key):
-            visit = Visit(runs.client(overheard), key=key, other_key=other_key)
-            it = await compare(visit, began_at=0)
+            session = Session(runs.client(overheard), key=key, other_key=other_key)
+            it = await compare(session, began_at=0)
             left = [payment for owner in (key, other_key) for payment in await created(runs, owner)]
     assert len(left) == it.payments <= MAX_PAYMENTS
     for payment in left:
@@ -101,7 +107,7 @@ async def test_an_account_with_a_long_history_makes_no_difference() -> None:
         for _ in range(120):
             await runs.emulator.create(key)
         runs.emulator.wall.move(60_000)
-        it = await compare(Visit(runs.client(), key=key, other_key=other_key), began_at=0)
+        it = await compare(Session(runs.client(), key=key, other_key=other_key), began_at=0)
     assert it.drifts == ()
     assert verdicts(it, Verdict.UNSEEN) == HIDDEN.keys() | {"7.11", "7.12", "8.7"}
 
@@ -116,9 +122,9 @@ async def test_payments_that_expire_during_the_run_make_no_difference(step_s: in
             assert response.status_code == 200, response.text
             return await serve(asked)
 
-        visit = Visit(runs.client(slow), key=keys[0], other_key=keys[1])
-        it = await compare(visit, began_at=0)
-        answer = await visit.retrieve(visit.first.id)
+        session = Session(runs.client(slow), key=keys[0], other_key=keys[1])
+        it = await compare(session, began_at=0)
+        answer = await session.retrieve(session.first.id)
     assert answer.members["status"] == "expired"
     assert it.drifts == ()
     assert verdicts(it, Verdict.UNSEEN) == HIDDEN.keys() | {"7.11", "7.12", "8.7"}
@@ -128,7 +134,7 @@ async def test_where_very_much_is_created_at_once_the_end_is_not_looked_for() ->
     async with running() as runs, runs.accounts() as (key, other_key):
         for _ in range(120):
             await runs.emulator.create(key)
-        it = await compare(Visit(runs.client(), key=key, other_key=other_key), began_at=0)
+        it = await compare(Session(runs.client(), key=key, other_key=other_key), began_at=0)
     assert it.drifts == ()
     assert verdicts(it, Verdict.UNSEEN) - HIDDEN.keys() == {"2.2.4", "7.11", "7.12", "8.7"}
 
@@ -166,8 +172,10 @@ async def test_a_drift_that_is_accepted_is_told_and_does_not_count() -> None:
 async def test_it_tells_how_far_it_has_come() -> None:
     told: list[tuple[int, int]] = []
     async with running() as runs, runs.accounts() as (key, _):
-        visit = Visit(runs.client(), key=key, other_key=None)
-        await compare(visit, began_at=0, tell=lambda done, total: told.append((done, total)))
+        session = Session(runs.client(), key=key, other_key=None)
+        await compare(
+            session, began_at=0, report_progress=lambda done, total: told.append((done, total))
+        )
     assert told == [(number, len(CHECKS)) for number in range(1, len(CHECKS) + 1)]
 
 
@@ -177,7 +185,7 @@ async def test_a_key_is_masked_even_where_the_service_repeats_it() -> None:
 
     async with running() as runs, runs.accounts() as keys:
         client = runs.client(errors(telling, 404)())
-        it = await compare(Visit(client, key=keys[0], other_key=keys[1]), began_at=0)
+        it = await compare(Session(client, key=keys[0], other_key=keys[1]), began_at=0)
     assert it.has_drifted
     assert all(key not in repr(it) for key in keys)
 
@@ -185,12 +193,12 @@ async def test_a_key_is_masked_even_where_the_service_repeats_it() -> None:
 async def test_of_a_key_that_is_too_long_to_be_shown_the_beginning_is_masked_too() -> None:
     key = f"test_{'Secret' * 12}"
     async with running() as runs, runs.accounts() as keys:
-        visit = Visit(runs.client(unchanged), key=key[:40], other_key=key)
-        for secret in (key, as_basic(key)):
-            masked = visit.masked(cleaned(f"invalid key {secret}"))
+        session = Session(runs.client(unchanged), key=key[:40], other_key=key)
+        for secret in (key, basic_credentials(key)):
+            masked = session.masked(printable(f"invalid key {secret}"))
             assert "SecretSecret" not in masked
             assert secret[:20] not in masked
-        assert visit.masked(f"{key} {keys[0]}") == f"{mask_key(key)} {keys[0]}"
+        assert session.masked(f"{key} {keys[0]}") == f"{mask_key(key)} {keys[0]}"
 
 
 async def test_a_payment_that_an_error_left_behind_is_not_held_against_a_retry() -> None:
@@ -203,7 +211,7 @@ async def test_a_payment_that_an_error_left_behind_is_not_held_against_a_retry()
     async with running() as runs, runs.accounts() as keys:
         await runs.emulator.control("POST", "/faults", fault, key=keys[0])
         client = runs.client(unchanged)
-        it = await compare(Visit(client, key=keys[0], other_key=keys[1]), began_at=0)
+        it = await compare(Session(client, key=keys[0], other_key=keys[1]), began_at=0)
     assert [one.clause.number for one in it.drifts if one.basis is Basis.STATED] == []
 
 
@@ -219,7 +227,7 @@ async def test_a_response_that_fails_once_makes_no_difference(is_lost: bool) -> 
             if next(count) != place:
                 return answer
             if is_lost:
-                raise NoAnswer("it was cut")
+                raise NoResponse("it was cut")
             return refusal(500, "internal_error")
 
         return change
@@ -241,7 +249,7 @@ async def test_a_first_payment_that_is_created_by_a_retry_is_not_taken_as_a_repl
     async with running() as runs, runs.accounts() as keys:
         await runs.emulator.control("POST", "/faults", fault, key=keys[0])
         it = await compare(
-            Visit(runs.client(unchanged), key=keys[0], other_key=keys[1]), began_at=0
+            Session(runs.client(unchanged), key=keys[0], other_key=keys[1]), began_at=0
         )
     assert it.drifts == ()
 
@@ -257,7 +265,7 @@ async def test_a_payment_of_others_that_changes_all_the_time_makes_no_difference
     async with running() as runs, runs.accounts() as keys:
         other = (await runs.emulator.create(keys[0]))["id"]
         client = runs.client(payments(lambda one: changed(one, other))())
-        it = await compare(Visit(client, key=keys[0], other_key=keys[1]), began_at=0)
+        it = await compare(Session(client, key=keys[0], other_key=keys[1]), began_at=0)
     assert it.drifts == ()
 
 
@@ -269,7 +277,7 @@ async def test_a_field_within_a_field_may_be_told() -> None:
 
     async with running() as runs, runs.accounts() as keys:
         client = runs.client(errors(within, 400)())
-        it = await compare(Visit(client, key=keys[0], other_key=keys[1]), began_at=0)
+        it = await compare(Session(client, key=keys[0], other_key=keys[1]), began_at=0)
     assert it.drifts == ()
 
 
@@ -338,9 +346,9 @@ class TestBeforeTheFirstCheck:
 
     async def test_it_is_told_which_key_is_refused(self) -> None:
         async with running() as runs:
-            visit = Visit(runs.client(), key=DEMO_TEST_KEY, other_key="test_somebody_unknown")
+            session = Session(runs.client(), key=DEMO_TEST_KEY, other_key="test_somebody_unknown")
             with pytest.raises(NotTheService) as raised:
-                await compare(visit, began_at=0)
+                await compare(session, began_at=0)
         assert str(raised.value) == (
             f"{BASE_URL} refuses the key test_so…own (--other-key): 401 `invalid_api_key`"
         )

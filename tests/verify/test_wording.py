@@ -6,8 +6,9 @@ import re
 import pytest
 
 from emulator.domain.clauses import CLAUSES, SECTIONS
-from emulator.verify.console import Paint, comparison_lines, incompleteness, summary_line
-from emulator.verify.writing import comparison_json
+from emulator.reporting import Paint
+from emulator.verify.console import comparison_lines, incompleteness, summary_line
+from emulator.verify.report import comparison_json
 from tests.verify.made import ACCEPTED, DRIFTS, LEFT_OUT, REFUSAL, UNSEEN, comparison
 
 PLAIN = Paint(is_on=False)

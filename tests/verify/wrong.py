@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
-from emulator.verify.answers import Answer, Request
+from emulator.verify.messages import ServiceRequest, ServiceResponse
 from tests.api import bare
 from tests.world import API_PORT, World
 
@@ -190,7 +190,7 @@ class WrongServer:
         self._emulator = emulator
         self._change = change
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: ServiceRequest) -> ServiceResponse:
         self._emulator.wall.move(7)
         asked = Asked(
             method=request.method,
@@ -200,7 +200,7 @@ class WrongServer:
             content=request.body or b"",
         )
         reply = await self._change(asked, self._serve)
-        return Answer(
+        return ServiceResponse(
             request=request, status=reply.status, headers=reply.headers, body=reply.content
         )
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 from emulator.cli.examination.findings import Mark, Report, Section, View
-from emulator.replay.console import Paint
+from emulator.reporting import Paint
 
 SIGNS = {Mark.OK: "ok", Mark.PROBLEM: "!!", Mark.NOTE: "--"}
 TITLES = {

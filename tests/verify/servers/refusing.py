@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from emulator.verify.checks.parameters import WRONG
+from emulator.verify.checks.refusals import WRONG_PARAMETERS
 from tests.verify.servers.server import Server, server
 from tests.verify.wrong import (
     PAYMENTS,
@@ -34,9 +34,9 @@ ONCE_MORE = refusal(429, "rate_limit_exceeded")
 
 def taking(param: str) -> Server:
     """A server that takes whatever is wrong with one parameter, by making it right."""
-    wrongs = [wrong for wrong in WRONG if wrong.param == param]
+    wrongs = [wrong for wrong in WRONG_PARAMETERS if wrong.param == param]
     # As they are written: 100.0 is not 100.
-    bad = {repr(wrong.change[param]) for wrong in wrongs}
+    bad = {repr(wrong.value) for wrong in wrongs}
 
     def repaired(asked: Asked) -> Asked:
         if not asked.is_create or not asked.body:
@@ -168,8 +168,8 @@ def as_text(asked: Asked, reply: Reply) -> Reply:
 
 _EVERY_400 = ("4.1.17", "7.7")
 # What the contract says of a field, and what we have assumed of it.
-_EVERY_FIELD = {number for wrong in WRONG for number in wrong.states}
-_EVERY_GUESS = {number for wrong in WRONG for number in wrong.assumes} - _EVERY_FIELD
+_EVERY_FIELD = {number for wrong in WRONG_PARAMETERS for number in wrong.states}
+_EVERY_GUESS = {number for wrong in WRONG_PARAMETERS for number in wrong.assumes} - _EVERY_FIELD
 _NO_400 = (*_EVERY_FIELD, *_EVERY_400)
 _BODIES = ("4.0.1", "4.0.2")
 _NO_400_HERE = (*_EVERY_GUESS, "4.3.13", "4.3.2", "5.5", "8.5")

@@ -1,4 +1,4 @@
-"""What a check asks, and what it was answered: the words in which both are told."""
+"""Requests to a service, its responses, and how a report quotes them."""
 
 import json
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from typing import Any
 
 from emulator import __version__
 
-MAX_SHOWN_CHARACTERS = 60
+MAX_QUOTED_CHARACTERS = 60
 JSON = "application/json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """A request; `key` is None where it goes without one."""
+class ServiceRequest:
+    """A request; without a `key` it is not authenticated."""
 
     method: str = "GET"
     path: str = "/v1/payments"
@@ -26,7 +26,6 @@ class Request:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What it carries beside what every request does."""
         headers = {
             "accept": JSON,
             "user-agent": f"payments-emulator-verify/{__version__}",
@@ -39,10 +38,10 @@ class Request:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
-    """A whole answer, whatever is in it; header names are in small letters."""
+class ServiceResponse:
+    """A complete response; header names are in lower case."""
 
-    request: Request
+    request: ServiceRequest
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -53,16 +52,17 @@ class Answer:
 
     @property
     def is_refusal(self) -> bool:
-        """Whether it says that the request was wrong."""
+        """Whether the status is 4xx."""
         return 400 <= self.status < 500
 
     @property
     def is_json(self) -> bool:
+        """Whether the body is strict JSON and its media type says so."""
         return self.has_json_type and self._strictly_parsed[0]
 
     @property
     def has_json_body(self) -> bool:
-        """Whether the body can be read as JSON, whatever its media type and its encoding are."""
+        """Whether the body can be parsed as JSON, with any media type and any Unicode encoding."""
         return self._parsed[0]
 
     @property
@@ -72,23 +72,23 @@ class Answer:
 
     @property
     def json(self) -> Any:
-        """The body, or None where it is no JSON."""
+        """The parsed body; None if it is not JSON."""
         return self._parsed[1]
 
     @cached_property
     def members(self) -> Mapping[str, Any]:
-        """The body where it is an object, else nothing."""
+        """The members of a body that is an object; otherwise empty."""
         return self.json if isinstance(self.json, dict) else {}
 
     @property
     def data(self) -> list[Any]:
-        """What a list holds, in its order; nothing where it is no list."""
+        """The entries of a list; empty if the body is not a list."""
         data = self.members.get("data")
         return data if isinstance(data, list) else []
 
     @property
     def payments(self) -> list[dict[str, Any]]:
-        return [one for one in self.data if isinstance(one, dict)]
+        return [entry for entry in self.data if isinstance(entry, dict)]
 
     @property
     def ids(self) -> list[str]:
@@ -101,7 +101,7 @@ class Answer:
 
     @property
     def error(self) -> Mapping[str, Any]:
-        """The error object (contract, section 7); empty where there is none."""
+        """The error object (contract, section 7); empty if the body has none."""
         error = self.members.get("error")
         return error if isinstance(error, dict) else {}
 
@@ -114,10 +114,10 @@ class Answer:
         return self.error.get("param")
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The status, with the code of an error."""
         if isinstance(self.code, str):
-            return f"{self.status} `{cleaned(self.code)}`"
+            return f"{self.status} `{printable(self.code)}`"
         return str(self.status)
 
     @cached_property
@@ -131,7 +131,7 @@ class Answer:
 
     @cached_property
     def _strictly_parsed(self) -> tuple[bool, Any]:
-        """What RFC 8259 requires: UTF-8 without a byte order mark, and no NaN."""
+        """Whether the body is JSON by RFC 8259: UTF-8, no byte order mark, no NaN."""
         try:
             return True, json.loads(self.body.decode(), parse_constant=_refuse_constant)
         except (ValueError, RecursionError):
@@ -142,19 +142,19 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def shown(value: object) -> str:
-    """A JSON value as a report shows it: in a line, not too long, without control characters."""
-    return f"`{cleaned(json.dumps(value, ensure_ascii=False))}`"
+def json_text(value: object) -> str:
+    """A JSON value in one short line without control characters."""
+    return f"`{printable(json.dumps(value, ensure_ascii=False))}`"
 
 
-def shown_member(members: Mapping[str, Any], name: str) -> str:
-    """A member's JSON value as a report shows it, or that the member is absent."""
-    return shown(members[name]) if name in members else "absent"
+def member_text(members: Mapping[str, Any], name: str) -> str:
+    """A member's JSON value, or that the member is absent."""
+    return json_text(members[name]) if name in members else "absent"
 
 
-def cleaned(text: str) -> str:
-    """What a service wrote, harmless to a terminal and short."""
+def printable(text: str) -> str:
+    """Text from a service, shortened and without characters that control a terminal."""
     line = "".join(
         character if character.isprintable() and character != "`" else "�" for character in text
     )
-    return line if len(line) <= MAX_SHOWN_CHARACTERS else f"{line[: MAX_SHOWN_CHARACTERS - 1]}…"
+    return line if len(line) <= MAX_QUOTED_CHARACTERS else f"{line[: MAX_QUOTED_CHARACTERS - 1]}…"
