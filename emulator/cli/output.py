@@ -96,6 +96,11 @@ def is_terminal(stream: object) -> bool:
     return stream is not None and bool(stream.isatty())  # type: ignore[attr-defined]
 
 
+def is_interactive(stream: object) -> bool:
+    """Whether a stream may show progress: a terminal, and not the log of a CI job."""
+    return is_terminal(stream) and not os.environ.get("CI")
+
+
 def console_paint() -> "Paint":
     """Colours for standard output if it is a terminal and the user has not disabled them."""
     from emulator.reporting import Paint

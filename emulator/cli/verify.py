@@ -1,6 +1,5 @@
 """The command `verify`, which compares a service with the contract."""
 
-import os
 import re
 import shutil
 import sys
@@ -18,6 +17,7 @@ from emulator.cli.output import (
     check_directory,
     cli_error,
     console_paint,
+    is_interactive,
     is_terminal,
     write,
     write_file,
@@ -161,7 +161,7 @@ def run_comparison(
 
 def _progress() -> VerifyProgress:
     """Progress on standard error if it is a terminal; results go to standard output."""
-    is_shown = is_terminal(sys.stderr) and not os.environ.get("CI")
+    is_shown = is_interactive(sys.stderr)
 
     def show(text: str) -> None:
         if is_shown:

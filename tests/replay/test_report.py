@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 from emulator.replay.diff import side_by_side
 from emulator.replay.report import MAX_BODY_CHARACTERS, MAX_SHOWN, pretty, report
-from emulator.replay.results import Mismatch, Result, Trace
+from emulator.replay.results import CaseResult, Mismatch, Trace
 from emulator.settings import data_directory
-from tests.replay.made import (
+from tests.replay.sample_results import (
     HERE,
     LATER,
     ORDER,
@@ -66,11 +66,11 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-def html(*results: Result) -> str:
+def html(*results: CaseResult) -> str:
     return report(results, skipped=0).decode()
 
 
-def told(**changes: Any) -> Result:
+def told(**changes: Any) -> CaseResult:
     values: dict[str, Any] = {
         "steps": (
             played(1, step=step("create: {as: order}"), text="create: {as: order}", payment=ORDER),

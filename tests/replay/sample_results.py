@@ -1,17 +1,17 @@
-"""Values of a replay, made by hand: as little as a test has to say."""
+"""Sample results of a replay: each function has defaults for what a test does not need."""
 
 from pathlib import Path
 from typing import Any
 
 from emulator.replay.results import (
     Case,
-    Event,
+    CaseResult,
     Failure,
     PlayedStep,
-    Request,
-    Result,
     Trace,
-    Webhook,
+    TracedEvent,
+    TracedRequest,
+    TracedWebhook,
 )
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.steps import Advance, Place, Step
@@ -24,7 +24,7 @@ OTHER = "pay_000002other"
 
 
 def case(name: str = "mine", script: str = "- advance: 1s", description: str = "") -> Case:
-    """A case whose script is YAML."""
+    """A case with a script in YAML."""
     text = f"version: 1\nname: {name}\ndescription: {description!r}\nscript:\n{script}\n"
     source = f"cases/{name}.yaml"
     scenario = parse_scenario(text, source)
@@ -32,7 +32,7 @@ def case(name: str = "mine", script: str = "- advance: 1s", description: str = "
 
 
 def step(script: str) -> Step:
-    """The only step of a script; the payments that it names are created before."""
+    """A step in YAML, which may name the payments `order` and `other`."""
     before = "- create: {as: order}\n- create: {as: other}\n"
     return case(script=f"{before}- {script}").scenario.script[-1]
 
@@ -48,13 +48,15 @@ def played(number: int = 1, **changes: Any) -> PlayedStep:
     return PlayedStep(**values | changes)
 
 
-def event(kind: str, payment: str = ORDER, at: str = BEGIN, reason: str | None = None) -> Event:
-    return Event(
+def event(
+    kind: str, payment: str = ORDER, at: str = BEGIN, reason: str | None = None
+) -> TracedEvent:
+    return TracedEvent(
         id=f"evt_{kind}_{payment}", at=at, type=f"payment.{kind}", payment=payment, reason=reason
     )
 
 
-def webhook(kind: str, payment: str = ORDER, **changes: Any) -> Webhook:
+def webhook(kind: str, payment: str = ORDER, **changes: Any) -> TracedWebhook:
     values: dict[str, Any] = {
         "step": 1,
         "at": BEGIN,
@@ -66,10 +68,10 @@ def webhook(kind: str, payment: str = ORDER, **changes: Any) -> Webhook:
         "body": '{"type":"payment.' + kind + '"}',
         "is_genuine": True,
     }
-    return Webhook(**values | changes)
+    return TracedWebhook(**values | changes)
 
 
-def request(**changes: Any) -> Request:
+def request(**changes: Any) -> TracedRequest:
     values: dict[str, Any] = {
         "id": "req_1",
         "at": BEGIN,
@@ -80,7 +82,7 @@ def request(**changes: Any) -> Request:
         "request_body": '{"amount":10000}',
         "response_body": '{"id":"pay_1"}',
     }
-    return Request(**values | changes)
+    return TracedRequest(**values | changes)
 
 
 def failure(message: str = "create was refused: 400 invalid_amount", **changes: Any) -> Failure:
@@ -88,12 +90,12 @@ def failure(message: str = "create was refused: 400 invalid_amount", **changes: 
     return Failure(**values | changes)
 
 
-def result(name: str = "mine", **changes: Any) -> Result:
-    """A case that has passed, of one step, unless the changes say otherwise."""
+def result(name: str = "mine", **changes: Any) -> CaseResult:
+    """A case with one step that passed, with changes."""
     values: dict[str, Any] = {"steps": (played(),), "began_at": BEGIN, "trace": Trace()}
-    return Result(case=case(name), **values | changes)
+    return CaseResult(case=case(name), **values | changes)
 
 
-def failed(name: str = "mine", why: Failure | None = None) -> Result:
+def failed(name: str = "mine", why: Failure | None = None) -> CaseResult:
     why = why or failure()
     return result(name, steps=(played(), played(2, failure=why)), failure=why)

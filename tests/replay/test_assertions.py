@@ -1,23 +1,23 @@
-"""What can be expected, met and not met, played against a private emulator."""
+"""Every kind of check of an `expect` step, with matching and other values."""
 
 import pytest
 
-from tests.replay.stages import Plays
+from tests.replay.player import Player
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-# A payment that has failed, one that is pending, and the list of both as the last answer.
+# A failed payment, a pending one, and a list as the last response.
 TWO = """
 - create: {as: order, metadata: {order: "1"}, amount: 500}
 - pay: {payment: order, phone: "0900000002"}
 - create: {as: other}
 - list: {limit: 1}
 """
-STRUCK = "- fault: {then: {status: 429, retry_after: 9}}\n- create: {}\n"
+RATE_LIMITED = "- fault: {then: {status: 429, retry_after: 9}}\n- create: {}\n"
 PAID = '- create: {as: order}\n- pay: {payment: order, phone: "0900000002"}\n'
 DROPPED = "- fault: {then: {drop: true}}\n- create: {}\n"
 
-MET = [
+MATCHES = [
     (TWO, "payment: order, status: failed, method: telebirr, reason: insufficient_balance"),
     (TWO, 'payment: order, amount: 500, currency: ETB, metadata: {order: "1"}, object: payment'),
     (TWO, "payment: other, status: pending, method: null, reason: null, completed_at: null"),
@@ -29,7 +29,7 @@ MET = [
     (TWO, "payment: other, same_as: other"),
     (TWO, "http_status: 200, code: null, param: null, retry_after: null, lost: false"),
     (TWO, "payments: [other], has_more: true, replayed: false"),
-    (STRUCK, "http_status: 429, code: rate_limit_exceeded, retry_after: 9, param: null"),
+    (RATE_LIMITED, "http_status: 429, code: rate_limit_exceeded, retry_after: 9, param: null"),
     ("- create: {amount: 1}\n", "http_status: 400, code: invalid_amount, param: amount"),
     (DROPPED, "lost: true"),
     (PAID, "status: failed, reason: insufficient_balance"),
@@ -37,7 +37,7 @@ MET = [
     ("- create: {}\n", "reason: null"),
 ]
 
-NOT_MET = [
+MISMATCHES = [
     (TWO, "payment: order, status: completed", {"status": ["failed"]}),
     (TWO, "payment: order, reason: timeout", {"reason": ["insufficient_balance"]}),
     (
@@ -60,8 +60,8 @@ NOT_MET = [
     (TWO, "status: pending", {"status": ["(not there)"]}),
     (TWO, "lost: true", {"lost": ["false"]}),
     (TWO, "replayed: true", {"replayed": ["false"]}),
-    (STRUCK, "retry_after: 1, http_status: 429", {"retry_after": ["9"]}),
-    (STRUCK, "retry_after: null, http_status: 429", {"retry_after": ["9"]}),
+    (RATE_LIMITED, "retry_after: 1, http_status: 429", {"retry_after": ["9"]}),
+    (RATE_LIMITED, "retry_after: null, http_status: 429", {"retry_after": ["9"]}),
     ("- create: {amount: 1}\n", "param: currency", {"param": ["amount"]}),
     (DROPPED, "lost: false", {"lost": ["true"]}),
     (
@@ -76,7 +76,11 @@ NOT_MET = [
     ("", "events: [payment.created]", {"events": [""]}),
     (PAID, "reason: timeout", {"reason": ["insufficient_balance"]}),
     (TWO, "reason: null", {"reason": ["(the last answer is no payment)"]}),
-    (STRUCK, "reason: null, http_status: 429", {"reason": ["(the last answer is no payment)"]}),
+    (
+        RATE_LIMITED,
+        "reason: null, http_status: 429",
+        {"reason": ["(the last answer is no payment)"]},
+    ),
     (
         DROPPED,
         "reason: null, lost: true",
@@ -86,20 +90,20 @@ NOT_MET = [
 ]
 
 
-@pytest.mark.parametrize(("script", "expected"), MET)
-async def test_what_is_so_is_as_expected(plays: Plays, script: str, expected: str) -> None:
-    await plays.passes(f"{script}- expect: {{{expected}}}")
+@pytest.mark.parametrize(("script", "expected"), MATCHES)
+async def test_a_matching_value_passes(player: Player, script: str, expected: str) -> None:
+    await player.passes(f"{script}- expect: {{{expected}}}")
 
 
-@pytest.mark.parametrize(("script", "expected", "seen"), NOT_MET)
-async def test_what_is_not_so_is_told_as_it_was_seen(
-    plays: Plays, script: str, expected: str, seen: dict[str, list[str]]
+@pytest.mark.parametrize(("script", "expected", "mismatches"), MISMATCHES)
+async def test_another_value_is_reported(
+    player: Player, script: str, expected: str, mismatches: dict[str, list[str]]
 ) -> None:
-    assert await plays.seen(f"{script}- expect: {{{expected}}}") == seen
+    assert await player.mismatches(f"{script}- expect: {{{expected}}}") == mismatches
 
 
-async def test_all_that_is_wrong_is_told_each_at_its_place(plays: Plays) -> None:
-    result = await plays.play(
+async def test_all_mismatches_of_a_step_are_reported_with_their_places(player: Player) -> None:
+    result = await player.play(
         f"{TWO}- expect: {{payment: order, status: expired, amount: 500, reason: null}}"
     )
     assert result.failure is not None
@@ -111,13 +115,13 @@ async def test_all_that_is_wrong_is_told_each_at_its_place(plays: Plays) -> None
     ] == [("status", 9, 28), ("reason", 9, 58)]
 
 
-async def test_two_payments_are_not_the_same(plays: Plays) -> None:
-    seen = await plays.seen(f"{TWO}- expect: {{payment: order, same_as: other}}")
+async def test_two_payments_are_not_the_same(player: Player) -> None:
+    seen = await player.mismatches(f"{TWO}- expect: {{payment: order, same_as: other}}")
     assert seen["same_as"][0].startswith("(order is pay_")
 
 
-async def test_a_payment_may_have_several_names(plays: Plays) -> None:
-    await plays.passes(
+async def test_a_payment_may_have_several_names(player: Player) -> None:
+    await player.passes(
         """
         - create: {as: one, idempotency_key: k}
         - create: {as: two, idempotency_key: k}
@@ -130,13 +134,13 @@ async def test_a_payment_may_have_several_names(plays: Plays) -> None:
     )
 
 
-async def test_payments_without_a_name_are_told_by_their_ids(plays: Plays) -> None:
-    seen = await plays.seen("- create: {}\n- list: {}\n- expect: {payments: []}")
+async def test_a_payment_without_a_name_is_reported_by_its_id(player: Player) -> None:
+    seen = await player.mismatches("- create: {}\n- list: {}\n- expect: {payments: []}")
     assert seen["payments"][0].startswith("pay_")
 
 
-async def test_an_expectation_does_not_count_as_a_request(plays: Plays) -> None:
-    result = await plays.passes(
+async def test_an_expectation_is_not_a_request_to_v1(player: Player) -> None:
+    result = await player.passes(
         """
         - fault: {when: {nth: 3}, then: {status: 500}}
         - create: {as: order}
@@ -151,8 +155,8 @@ async def test_an_expectation_does_not_count_as_a_request(plays: Plays) -> None:
     assert len(result.trace.requests) == 3
 
 
-async def test_webhooks_arrive_in_order_and_verified(plays: Plays) -> None:
-    result = await plays.passes(
+async def test_webhooks_arrive_in_order_and_verified(player: Player) -> None:
+    result = await player.passes(
         """
         - create: {as: order}
         - create: {as: other}
@@ -177,8 +181,8 @@ async def test_webhooks_arrive_in_order_and_verified(plays: Plays) -> None:
     ]
 
 
-async def test_webhooks_may_be_expected_in_a_repeat_alone(plays: Plays) -> None:
-    await plays.passes(
+async def test_webhooks_may_be_expected_in_a_repeat_alone(player: Player) -> None:
+    await player.passes(
         """
         - create: {as: order}
         - repeat: {times: 2, steps: [{expect: {webhooks: [payment.created]}}]}
@@ -194,8 +198,8 @@ webhooks:
 """
 
 
-async def test_forged_webhooks_are_told_from_genuine_ones(plays: Plays) -> None:
-    result = await plays.passes(
+async def test_forged_webhooks_are_separated_from_genuine_ones(player: Player) -> None:
+    result = await player.passes(
         """
         - create: {as: order}
         - pay: {payment: order, phone: "0900000001"}
@@ -214,13 +218,13 @@ async def test_forged_webhooks_are_told_from_genuine_ones(plays: Plays) -> None:
     ]
 
 
-async def test_late_webhooks_are_genuine_and_lost_ones_never_come(plays: Plays) -> None:
+async def test_late_webhooks_are_genuine_and_dropped_ones_are_not_received(player: Player) -> None:
     rules = """
         webhooks:
           - {when: {event: payment.created}, then: {delay: 10m, copies: 2}}
           - {when: {event: payment.completed}, then: {drop: true}}
         """
-    await plays.passes(
+    await player.passes(
         """
         - create: {as: order}
         - pay: {payment: order, phone: "0900000001"}
@@ -234,19 +238,19 @@ async def test_late_webhooks_are_genuine_and_lost_ones_never_come(plays: Plays) 
     )
 
 
-async def test_webhooks_that_are_missing_are_told_side_by_side(plays: Plays) -> None:
+async def test_missing_webhooks_are_reported(player: Player) -> None:
     script = "- create: {as: order}\n- expect: {payment: order, webhooks: [payment.completed]}"
-    assert await plays.seen(script) == {"webhooks": ["payment.created"]}
-    assert await plays.seen(script.replace("webhooks", "forged")) == {"forged": [""]}
+    assert await player.mismatches(script) == {"webhooks": ["payment.created"]}
+    assert await player.mismatches(script.replace("webhooks", "forged")) == {"forged": [""]}
 
 
-async def test_nobody_is_registered_where_no_webhooks_are_expected(plays: Plays) -> None:
-    result = await plays.passes("- create: {}", TAMPERED)
+async def test_a_script_without_expected_webhooks_has_no_endpoint(player: Player) -> None:
+    result = await player.passes("- create: {}", TAMPERED)
     assert (result.trace.webhooks, result.trace.oddities) == ((), ())
 
 
-async def test_the_trace_tells_what_the_emulator_remembers(plays: Plays) -> None:
-    result = await plays.passes(f"{TWO}- expect: {{payment: order, status: failed}}")
+async def test_the_trace_contains_events_with_reasons_and_requests(player: Player) -> None:
+    result = await player.passes(f"{TWO}- expect: {{payment: order, status: failed}}")
     trace = result.trace
     assert [event.type.removeprefix("payment.") for event in trace.events] == [
         "created",

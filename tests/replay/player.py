@@ -1,4 +1,4 @@
-"""A private emulator to play scripts in, as `replay` makes one."""
+"""Plays scripts in a private emulator, as `replay` does."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,10 +9,11 @@ from textwrap import dedent
 
 from emulator.app.private import private_emulator
 from emulator.clock import RealClock
+from emulator.http.addresses import BaseUrl
+from emulator.http.client import HttpClient
+from emulator.http.receiver import WebhookReceiver
 from emulator.replay.case_runner import play
-from emulator.replay.client import Address, Client
-from emulator.replay.receiver import receiving
-from emulator.replay.results import Case, PlayedStep, Result
+from emulator.replay.results import Case, CaseResult, PlayedStep
 from emulator.replay.run_context import RunContext
 from emulator.scenarios.loader import parse_scenario
 from emulator.settings import resolve
@@ -28,45 +29,45 @@ FLAGS = {
 
 
 def case(script: str, rules: str = "", *, name: str = "mine") -> Case:
-    """A case of a script and of what else is in its file, both YAML."""
+    """A case with a script and the other sections of its file, both in YAML."""
     head = f"version: 1\nname: {name}\n"
     text = f"{head}{dedent(rules).strip()}\nscript:\n{dedent(script).strip()}\n"
     source = f"{name}.yaml"
     return Case(source=source, path=Path(source), text=text, scenario=parse_scenario(text, source))
 
 
-class Plays:
-    """Plays scripts, each in an account of its own."""
+class Player:
+    """Plays scripts, each in its own account."""
 
-    def __init__(self, stage: RunContext) -> None:
-        self.stage = stage
+    def __init__(self, context: RunContext) -> None:
+        self.context = context
         self._count = count(1)
 
-    async def play(self, script: str, rules: str = "", **changes: object) -> Result:
-        """Play a script; `changes` are those of the stage."""
-        told: list[PlayedStep] = []
-        stage = replace(self.stage, **changes)  # type: ignore[arg-type]
+    async def play(self, script: str, rules: str = "", **changes: object) -> CaseResult:
+        """Play a script in the context with some changes."""
+        reported: list[PlayedStep] = []
+        context = replace(self.context, **changes)  # type: ignore[arg-type]
         result = await play(
-            case(script, rules, name=f"case-{next(self._count)}"), stage, told.append
+            case(script, rules, name=f"case-{next(self._count)}"), context, reported.append
         )
-        assert tuple(told) == result.steps
+        assert tuple(reported) == result.steps
         return result
 
-    async def passes(self, script: str, rules: str = "") -> Result:
+    async def passes(self, script: str, rules: str = "") -> CaseResult:
         result = await self.play(script, rules)
         assert result.failure is None, result.failure
         return result
 
-    async def fails(self, script: str, rules: str = "") -> str:
-        """Why it fails, in a line."""
+    async def failure(self, script: str, rules: str = "") -> str:
+        """The message of the failure."""
         result = await self.play(script, rules)
         assert result.failure is not None, [step.outcome for step in result.steps]
         return result.failure.message
 
-    async def seen(self, script: str, rules: str = "") -> dict[str, list[str]]:
-        """What a script that expects something else has seen, by what it looked at."""
+    async def mismatches(self, script: str, rules: str = "") -> dict[str, list[str]]:
+        """The actual values of the failed checks, by their keys."""
         result = await self.play(script, rules)
-        assert result.failure is not None, "all was as expected"
+        assert result.failure is not None, "everything is as expected"
         return {
             mismatch.subject: [row.seen for row in mismatch.rows]
             for mismatch in result.failure.mismatches
@@ -74,14 +75,12 @@ class Plays:
 
 
 @asynccontextmanager
-async def playing() -> AsyncIterator[Plays]:
-    async with (
-        private_emulator(resolve(FLAGS, {})) as base_url,
-        receiving("127.0.0.1") as receiver,
-    ):
-        yield Plays(
+async def new_player() -> AsyncIterator[Player]:
+    async with private_emulator(resolve(FLAGS, {})) as base_url, WebhookReceiver() as receiver:
+        await receiver.listen("127.0.0.1")
+        yield Player(
             RunContext(
-                client=Client(Address.of(base_url)),
+                client=HttpClient(BaseUrl.parse(base_url)),
                 is_private=True,
                 clock=CLOCK,
                 seed=0,

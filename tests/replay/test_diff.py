@@ -1,10 +1,17 @@
-"""Expected and seen: when they are the same, and how they look beside each other."""
+"""Comparison of JSON values, and the rows that show their differences."""
 
 from typing import Any
 
 import pytest
 
-from emulator.replay.diff import WIDEST_COLUMN, Mark, Words, is_same, side_by_side, text_of
+from emulator.replay.diff import (
+    MAX_COLUMN_WIDTH,
+    Explanation,
+    RowMark,
+    is_same,
+    side_by_side,
+    text_of,
+)
 
 
 def marked(expected: Any, seen: Any) -> list[tuple[str, str, str]]:
@@ -20,7 +27,7 @@ def marked(expected: Any, seen: Any) -> list[tuple[str, str, str]]:
         ({"a": "1", "b": "2"}, {"b": "2", "a": "1"}),
     ],
 )
-def test_the_same_is_the_same(expected: Any, seen: Any) -> None:
+def test_equal_values_are_equal(expected: Any, seen: Any) -> None:
     assert is_same(expected, seen)
 
 
@@ -36,18 +43,18 @@ def test_the_same_is_the_same(expected: Any, seen: Any) -> None:
         ([], None),
         (["a", "b"], ["b", "a"]),
         ({"a": "1"}, {"a": "1", "b": "2"}),
-        ("not there", Words("not there")),
+        ("not there", Explanation("not there")),
     ],
 )
-def test_what_json_tells_apart_is_told_apart(expected: Any, seen: Any) -> None:
+def test_values_that_differ_in_json_are_different(expected: Any, seen: Any) -> None:
     assert not is_same(expected, seen)
 
 
-def test_one_value_is_one_line() -> None:
+def test_a_scalar_is_one_row() -> None:
     assert marked("completed", "failed") == [("|", "completed", "failed")]
 
 
-def test_a_list_has_a_line_for_each_entry_and_a_mark_where_they_differ() -> None:
+def test_a_list_has_a_row_for_each_entry() -> None:
     assert marked(["created", "processing", "completed"], ["created", "completed", "refunded"]) == [
         (" ", "created", "created"),
         ("<", "processing", ""),
@@ -56,21 +63,21 @@ def test_a_list_has_a_line_for_each_entry_and_a_mark_where_they_differ() -> None
     ]
 
 
-def test_what_is_told_in_words_is_never_cut() -> None:
-    words = Words("no whole answer: the connection was cut in the middle of the answer")
+def test_an_explanation_is_never_cut() -> None:
+    words = Explanation("no whole answer: the connection was cut in the middle of the answer")
     assert marked("completed", words) == [("|", "completed", f"({words})")]
 
 
-def test_nothing_beside_something_is_a_list_without_lines() -> None:
+def test_an_empty_list_has_no_rows() -> None:
     assert marked([], ["created"]) == [(">", "", "created")]
     assert marked(["created"], []) == [("<", "created", "")]
 
 
-def test_two_kinds_of_nothing_are_told_apart() -> None:
+def test_an_empty_list_differs_from_an_empty_object() -> None:
     assert marked([], {}) == [("|", "[]", "{}")]
 
 
-def test_an_object_has_a_line_for_each_member_in_alphabetical_order() -> None:
+def test_an_object_has_a_row_for_each_member_in_alphabetical_order() -> None:
     assert marked({"b": "2", "a": "1"}, {"a": "1", "b": 2}) == [
         (" ", 'a: "1"', 'a: "1"'),
         ("|", 'b: "2"', "b: 2"),
@@ -90,15 +97,15 @@ def test_an_object_has_a_line_for_each_member_in_alphabetical_order() -> None:
         ("two\nlines", '"two\\nlines"'),
         (None, "null"),
         ("(sure)", '"(sure)"'),
-        (Words("not there"), "(not there)"),
+        (Explanation("not there"), "(not there)"),
         ({"a": ["ብር"]}, '{"a": ["ብር"]}'),
     ],
 )
-def test_what_could_be_taken_for_something_else_is_in_quotes(value: Any, text: str) -> None:
+def test_ambiguous_text_is_quoted(value: Any, text: str) -> None:
     assert text_of(value) == text
 
 
-def test_of_much_that_agrees_only_what_is_near_a_difference_is_shown() -> None:
+def test_equal_rows_far_from_a_difference_are_left_out() -> None:
     expected = [f"entry {number}" for number in range(20)]
     seen = [*expected[:10], "another", *expected[11:]]
     rows = marked(expected, seen)
@@ -107,17 +114,17 @@ def test_of_much_that_agrees_only_what_is_near_a_difference_is_shown() -> None:
     assert rows[-1][2] == "… 7 more that agree"
 
 
-def test_long_texts_are_shown_where_they_differ() -> None:
+def test_long_texts_are_cut_around_their_difference() -> None:
     [row] = side_by_side(
         "https://shop.example/" + "a" * 80 + "x" * 40, "https://shop.example/" + "a" * 80 + "y" * 40
     )
-    assert row.mark is Mark.CHANGED
+    assert row.mark is RowMark.CHANGED
     assert "ax" in row.expected
     assert "ay" in row.seen
-    assert max(len(row.expected), len(row.seen)) <= WIDEST_COLUMN
+    assert max(len(row.expected), len(row.seen)) <= MAX_COLUMN_WIDTH
 
 
-def test_a_long_text_beside_nothing_is_shown_from_its_begin() -> None:
+def test_a_long_text_without_a_counterpart_is_cut_at_its_end() -> None:
     [row] = side_by_side(["https://" + "a" * 100], [])
     assert row.expected.startswith("https://")
-    assert len(row.expected) == WIDEST_COLUMN
+    assert len(row.expected) == MAX_COLUMN_WIDTH
