@@ -18,7 +18,7 @@ def openapi(*, is_control: bool) -> None:
     import json
 
     from emulator.app.documents import documents
-    from emulator.domain.payment import DEFAULT_METHODS
+    from emulator.domain.payment_methods import DEFAULT_METHODS
 
     build = documents(DEFAULT_METHODS)["control" if is_control else "v1"]
     write(f"{json.dumps(build(DEFAULT_URL), indent=2, ensure_ascii=False)}\n")

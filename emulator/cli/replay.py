@@ -227,7 +227,7 @@ class ReplayRun:
         if self._options.url is not None:
             yield self._options.url
             return
-        from emulator.app.private import private_emulator
+        from emulator.app.server import private_emulator
         from emulator.http.addresses import BaseUrl
 
         async with private_emulator(self._options.settings) as url:

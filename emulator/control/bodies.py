@@ -9,7 +9,7 @@ from starlette.types import Receive
 
 from emulator.control.fields import Fields
 from emulator.domain.errors import DuplicateParameter, UnknownParameter
-from emulator.domain.numbers import WrittenNumber
+from emulator.domain.received_values import WrittenNumber
 
 MAX_SHOWN_NAME_CHARACTERS = 64
 

@@ -10,7 +10,7 @@ from emulator.control.fields import CLOCK, Fields
 from emulator.control.replies import MEDIA_TYPE, reply
 from emulator.domain.errors import InvalidField
 from emulator.domain.instants import format_instant
-from emulator.domain.received import not_accepted
+from emulator.domain.received_values import not_accepted
 from emulator.engine.accounts.clock_service import Advanced, ClockService, ClockState, Target
 
 # A part of the answer costs the event loop well under a millisecond.

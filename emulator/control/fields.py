@@ -7,10 +7,9 @@ from decimal import Context, Decimal, Inexact
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from emulator.domain.clock_spec import ClockSpec, parse_clock
 from emulator.domain.errors import InvalidField, MissingParameter
-from emulator.domain.instants import LAST_INSTANT, Instant, parse_instant
-from emulator.domain.received import not_accepted, received
+from emulator.domain.instants import LAST_INSTANT, ClockSpec, Instant, parse_clock, parse_instant
+from emulator.domain.received_values import not_accepted, received
 from emulator.settings import parse_checkout_url, parse_url
 
 MAX_TEXT_LENGTH = 200

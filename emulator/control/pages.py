@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from emulator.domain.received import not_accepted
+from emulator.domain.received_values import not_accepted
 
 DEFAULT_LIMIT = "100"
 MAX_LIMIT = 1_000

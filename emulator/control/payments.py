@@ -12,14 +12,15 @@ from emulator.control.fields import required, word_of
 from emulator.control.replies import reply, written
 from emulator.domain.instants import format_instant
 from emulator.domain.payment import Event, Payment, Reason, Status
-from emulator.domain.received import not_accepted
+from emulator.domain.received_values import not_accepted
 from emulator.domain.timers import ATTEMPT, ComingAttempt, Timer
 from emulator.domain.transitions import Change
 from emulator.domain.wire import payment_json
 from emulator.engine.accounts.scenarios import Scenarios
 from emulator.engine.payments.customer import Customer, PhoneAnswer, Submission
-from emulator.engine.payments.payment_history import PaymentDetail, PaymentHistory, event_id
+from emulator.engine.payments.payment_history import PaymentDetail, PaymentHistory
 from emulator.engine.state.account import Owner
+from emulator.engine.state.events import event_id
 
 DEFAULT_TIMEOUT_S = "30"
 MAX_TIMEOUT_MS = 300_000
@@ -111,7 +112,7 @@ def _shown(owner: Owner, detail: PaymentDetail) -> dict[str, object]:
         "mode": owner.mode,
         "phone": detail.payment.phone,
         "bank": detail.payment.bank,
-        "scenario": owner.account.rules.placed_on(owner, detail.payment.position),
+        "scenario": owner.account.scenario_name_of(detail.payment.position),
         "timeline": [_event(owner, event) for event in detail.timeline],
         "next": scheduled[0] if scheduled else None,
         "scheduled": scheduled,
@@ -126,6 +127,7 @@ def _event(owner: Owner, event: Event) -> dict[str, object]:
         "status": event.status,
         "method": event.method,
         "reason": event.reason,
+        "request": event.request_id,
     }
 
 

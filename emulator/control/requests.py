@@ -15,7 +15,7 @@ from emulator.control.pages import limit_of
 from emulator.control.replies import MEDIA_TYPE, reply
 from emulator.domain.accounts import mask_key, mask_keys
 from emulator.domain.instants import format_instant
-from emulator.domain.received import not_accepted
+from emulator.domain.received_values import not_accepted
 from emulator.engine.accounts.account_registry import AccountRegistry
 from emulator.engine.state.account import Owner
 from emulator.engine.state.journal import JournalEntry

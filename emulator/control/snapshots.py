@@ -8,7 +8,7 @@ from starlette.responses import Response
 from emulator.control.calls import Calls
 from emulator.control.replies import no_content, reply
 from emulator.domain.instants import format_instant
-from emulator.domain.received import not_accepted
+from emulator.domain.received_values import not_accepted
 from emulator.engine.accounts.snapshots import Snapshots
 from emulator.storage.snapshots import Snapshot
 

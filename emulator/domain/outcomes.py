@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from emulator.domain.instants import Instant
-from emulator.domain.payment import BANK_TRANSFER, Reason, Status
+from emulator.domain.payment import Reason, Status
+from emulator.domain.payment_methods import BANK_TRANSFER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

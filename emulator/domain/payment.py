@@ -15,10 +15,6 @@ MAX_METADATA_PAIRS = 20
 DEFAULT_EXPIRES_IN_S = 1800
 MAX_EXPIRES_IN_S = 315_360_000
 
-BANK_TRANSFER = "bank_transfer"
-PHONE_METHODS = frozenset({"telebirr", "mpesa"})
-DEFAULT_METHODS = ("telebirr", "mpesa", BANK_TRANSFER)
-
 
 class Status(StrEnum):
     """The states of a payment (contract, section 3)."""
@@ -104,7 +100,10 @@ class Payment(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A status that a payment took on, at an instant; `position` orders the account's events."""
+    """A status that a payment took on, at an instant; `position` orders the account's events.
+
+    `request_id` is the `Request-Id` of the request that caused it, None for other causes.
+    """
 
     position: int
     payment: int
@@ -113,6 +112,7 @@ class Event(NamedTuple):
     method: str | None
     reason: Reason | None
     completed_at: Instant | None
+    request_id: str | None = None
 
     @property
     def type(self) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ..domain.durations import parse_duration_ms
-from ..domain.phones import method_of_phone, normalise_phone
+from ..domain.instants import parse_duration_ms
+from ..domain.payment_methods import method_of_phone, normalise_phone
 from .control_client import ControlClient, PaymentsEmulatorError
 from .receiver import Webhook
 from .webhook_subscription import WebhookSubscription

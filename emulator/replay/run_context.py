@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from emulator.clock import SystemClock
 from emulator.domain.accounts import is_well_formed_key
-from emulator.domain.clock_spec import parse_clock
-from emulator.domain.instants import format_instant
+from emulator.domain.instants import format_instant, parse_clock
 from emulator.http.client import HttpClient, HttpResponse
 from emulator.http.receiver import WebhookReceiver
 from emulator.replay.cases import account_word

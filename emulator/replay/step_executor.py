@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from emulator.domain.instants import parse_instant
-from emulator.domain.payment import DEFAULT_METHODS
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.http.client import HttpClient, HttpResponse
 from emulator.replay.emulator_api import CONTROL, PAYMENTS, refusal_text
 from emulator.reporting import counted

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from enum import Enum, auto
 
-from emulator.domain.clock_spec import ClockSpec, format_clock, parse_clock
+from emulator.domain.instants import ClockSpec, format_clock, parse_clock
 from emulator.settings import parsing
 from emulator.settings.values import Settings
 

@@ -5,9 +5,9 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY
-from emulator.domain.clock_spec import ClockKind, ClockSpec
 from emulator.domain.hosts import is_ip_literal
-from emulator.domain.payment import DEFAULT_METHODS
+from emulator.domain.instants import ClockKind, ClockSpec
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.rate_limit import RateLimit
 
 IN_MEMORY = ":memory:"

@@ -8,6 +8,7 @@ from tests.checkout.visiting import CANCEL_URL, SUCCESS_URL, customer
 from tests.world import World
 
 
+@pytest.mark.clause("1.6")
 @pytest.mark.parametrize(
     ("answer", "status", "reason", "leaves_to"),
     [

@@ -26,6 +26,7 @@ async def test_before_the_submit_the_phone_lies_there_idle(emulator: World, leaf
     assert page.find("answer-approve") is None
 
 
+@pytest.mark.clause("1.6")
 async def test_the_phone_asks_as_a_menu_of_the_operator_would(emulator: World) -> None:
     _, page = await asked(emulator)
     assert shown(page) == "asking"

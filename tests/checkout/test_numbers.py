@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.checkout.test_numbers import minutes, offered
+from emulator.checkout.i18n import minutes
+from emulator.checkout.rendering import offered
 from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
 from emulator.domain.payment import Reason, Status
 from emulator.engine.payments.checkouts import TestNumber as Number

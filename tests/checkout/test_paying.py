@@ -12,6 +12,7 @@ from tests.checkout.visiting import CANCEL_URL, SUCCESS_URL, customer
 from tests.world import LIVE_KEY, World, world
 
 
+@pytest.mark.clause("1.7")
 @pytest.mark.parametrize(
     ("method", "phone"),
     [
@@ -33,6 +34,7 @@ async def test_an_approved_payment_takes_the_customer_to_the_success_url(
     assert (payment.status, payment.method) == (Status.COMPLETED, method)
 
 
+@pytest.mark.clause("1.8")
 async def test_a_payment_without_balance_stays_on_its_result(emulator: World) -> None:
     visitor = await customer(emulator)
     page = await visitor.pay("telebirr", phone="0900000002")
@@ -41,6 +43,7 @@ async def test_a_payment_without_balance_stays_on_its_result(emulator: World) ->
     assert page.get("back").attributes["href"] == CANCEL_URL
 
 
+@pytest.mark.clause("1.8")
 async def test_a_cancel_on_the_phone_takes_the_customer_to_the_cancel_url(
     emulator: World,
 ) -> None:
@@ -177,6 +180,7 @@ async def test_a_problem_of_a_phone_is_told_of_no_other_page(
     assert page.find("phone-error") is None
 
 
+@pytest.mark.clause("1.4")
 async def test_twenty_submits_at_once_are_one_payment(emulator: World) -> None:
     visitor = await customer(emulator)
     page = await visitor.open("?method=telebirr")
@@ -229,6 +233,7 @@ async def test_a_reload_and_the_way_back_show_the_present_state(emulator: World)
         assert page.refresh is None
 
 
+@pytest.mark.clause("1.6")
 async def test_a_submit_of_the_method_alone_goes_to_its_form(emulator: World) -> None:
     visitor = await customer(emulator)
     page = await visitor.open("?method=telebirr")
@@ -266,6 +271,7 @@ async def test_what_no_form_of_ours_sends_is_refused_in_a_page(
     assert await visitor.statuses() == ["pending"]
 
 
+@pytest.mark.clause("1.8")
 async def test_the_cancel_button_leaves_the_payment_pending(emulator: World) -> None:
     visitor = await customer(emulator)
     for leaf in ("", "?method=telebirr", "?method=bank_transfer"):

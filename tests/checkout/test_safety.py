@@ -229,6 +229,7 @@ async def test_what_a_merchant_gives_cannot_become_markup(emulator: World) -> No
     assert_is_clean(page)
 
 
+@pytest.mark.clause("1.7")
 @pytest.mark.parametrize(
     "url",
     [
@@ -308,6 +309,7 @@ async def test_an_unknown_route_or_verb_is_404_for_people_and_for_programs(
         assert response.json()["error"]["code"] == "route_not_found"
 
 
+@pytest.mark.clause("1.10")
 @pytest.mark.parametrize(
     "path",
     [

@@ -51,6 +51,7 @@ STATES = [
 ]
 
 
+@pytest.mark.clause("1.5")
 @pytest.mark.parametrize(("status", "reason", "afresh", "after_submit"), STATES)
 @pytest.mark.parametrize("leaf", ["", "/wait"])
 async def test_every_state_has_its_page_opened_afresh_and_after_the_submit(
@@ -125,6 +126,7 @@ async def test_a_payment_in_processing_is_waited_for(
     assert page.refresh_without_script.endswith(f"{visitor.path}/wait")
 
 
+@pytest.mark.clause("2.1.8", "8.4")
 async def test_the_payment_expires_for_the_page_at_its_own_instant(emulator: World) -> None:
     visitor = await customer(emulator, expires_in=60)
     await visitor.advance(59_999)
@@ -134,6 +136,7 @@ async def test_the_payment_expires_for_the_page_at_its_own_instant(emulator: Wor
     assert await visitor.statuses() == ["pending", "expired"]
 
 
+@pytest.mark.clause("4.1.5")
 async def test_methods_are_offered_in_the_order_of_the_payment(emulator: World) -> None:
     visitor = await customer(emulator, methods=["bank_transfer", "mpesa", "telebirr"])
     page = await visitor.open()
@@ -168,6 +171,7 @@ async def test_an_unknown_checkout_is_a_page_with_404(emulator: World, path: str
         assert "We could not find this payment" in response.text
 
 
+@pytest.mark.clause("2.1.7")
 async def test_the_payment_id_is_no_way_to_its_checkout(emulator: World) -> None:
     visitor = await customer(emulator)
     token = visitor.payment_id.removeprefix("pay_")
@@ -183,6 +187,7 @@ async def test_every_page_says_that_it_is_a_simulation(emulator: World, status: 
         assert page.text("simulation") == "This page is a simulation."
 
 
+@pytest.mark.clause("5.3")
 async def test_live_mode_says_that_it_is_a_simulation_too(emulator: World) -> None:
     visitor = await customer(emulator, LIVE_KEY)
     page = await visitor.open()

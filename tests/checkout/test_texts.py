@@ -10,6 +10,7 @@ import pytest
 from emulator.checkout import views
 from emulator.checkout.i18n import LANGUAGES, load_catalogues, preferred_language
 from emulator.domain.payment import MAX_AMOUNT_MINOR, Status
+from emulator.domain.payment_methods import METHODS, PHONE_METHODS
 from emulator.settings import data_directory
 from tests.checkout.visiting import customer, customer_of
 from tests.world import World
@@ -55,6 +56,12 @@ def said_by_code() -> set[str]:
     return {constant.value for constant in constants if isinstance(constant.value, str)}
 
 
+def keys_of_methods() -> set[str]:
+    """The keys that the code derives from the payment methods."""
+    hints = map(views._phone_hint, PHONE_METHODS)
+    return {*METHODS, *hints, *map(views._wrong_prefix, PHONE_METHODS)}
+
+
 def test_every_key_that_a_template_names_is_in_the_catalogue() -> None:
     assert said_by_templates() <= set(catalogue("en"))
 
@@ -63,15 +70,14 @@ def test_every_key_that_a_view_names_is_in_the_catalogue() -> None:
     named = {
         *views.BANK_ANSWERS.values(),
         *views._SENTENCE_OF_REASON.values(),
-        *views._HINT_OF_METHOD.values(),
-        *views._PREFIX_OF_METHOD.values(),
         views._PHONE_INVALID,
+        *keys_of_methods(),
     }
     assert named <= set(catalogue("en"))
 
 
 def test_every_key_is_used() -> None:
-    assert set(catalogue("en")) <= said_by_templates() | said_by_code()
+    assert set(catalogue("en")) <= said_by_templates() | said_by_code() | keys_of_methods()
 
 
 def test_no_template_has_words_of_its_own() -> None:
@@ -83,6 +89,7 @@ def test_no_template_has_words_of_its_own() -> None:
         assert set(re.findall(r"\w+", shown)) <= {"0", "1"}, f"{template.name}: {shown.split()}"
 
 
+@pytest.mark.clause("2.1.3")
 @pytest.mark.parametrize(
     ("amount_minor", "english", "amharic"),
     [

@@ -7,11 +7,12 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from emulator.app.private import private_emulator
 from emulator.cli.examination.asking import Patience, Server
 from emulator.cli.examination.examining import DoctorOptions, examine
 from emulator.cli.examination.findings import Mark, Report, Section, View
 from emulator.cli.examination.surroundings import Interface, Surroundings
+
+from emulator.app.server import private_emulator
 from emulator.clock import RealClock
 from emulator.replay.client import Address
 from emulator.settings import resolve

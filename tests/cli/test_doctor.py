@@ -12,11 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from standardwebhooks import Webhook
-
-from emulator import __version__
-from emulator.cli.commands import CliError
-from emulator.cli.doctor import doctor, examine_and_print
 from emulator.cli.examination.asking import Patience, Server
 from emulator.cli.examination.containers import examine_containers
 from emulator.cli.examination.examining import DoctorOptions, NoEmulator, examine
@@ -32,6 +27,11 @@ from emulator.cli.examination.surroundings import (
     default_gateway,
     look_around,
 )
+from standardwebhooks import Webhook
+
+from emulator import __version__
+from emulator.cli.commands import CliError
+from emulator.cli.doctor import doctor, examine_and_print
 from emulator.clock import RealClock
 from emulator.replay.client import Address, Answer
 from emulator.reporting import Paint

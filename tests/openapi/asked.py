@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.cli.processes import REPOSITORY, Server, environment, start
+from tests.cli.processes import REPOSITORY, Server, ended, environment, start
 from tests.openapi.reading import Json
 from tests.world import OTHER_TEST_KEY, START, TEST_KEY
 
@@ -62,13 +62,10 @@ def asked_for_long(directory: Path) -> Iterator[Server]:
     with stderr_path.open("w") as stderr:
         options = ("--seed=1", f"--clock=frozen@{START}")
         process = start(*options, stdout=subprocess.PIPE, stderr=stderr)
-        try:
-            server = Server(process=process, stderr_path=stderr_path)
-            server.read_banner()
-            yield server
-        finally:
-            process.kill()
-            process.communicate()
+    with ended(process, hangs_after_s=HANGS_AFTER_S):
+        server = Server(process=process, stderr_path=stderr_path)
+        server.read_banner()
+        yield server
 
 
 def ask_all(

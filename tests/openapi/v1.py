@@ -3,7 +3,7 @@
 from typing import Any
 from urllib.parse import urlencode
 
-from emulator.domain.clock_spec import parse_clock
+from emulator.domain.instants import parse_clock
 from emulator.domain.rate_limit import RateLimit
 from tests.openapi.examples import Answers, Example
 from tests.world import World, order, world

@@ -29,6 +29,7 @@ def delay_ms(
     return delay_ms_after(profile, attempts, result, wall_now_ms=NOW_MS)
 
 
+@pytest.mark.clause("6.4")
 @pytest.mark.parametrize(
     ("profile", "delays_ms"),
     [

@@ -2,6 +2,8 @@
 
 from base64 import b64encode
 
+import pytest
+
 from emulator.domain.webhooks import is_webhook_secret
 from emulator.webhooks.signing import foreign_secret, sign
 
@@ -14,6 +16,7 @@ EXAMPLE = {
 }
 
 
+@pytest.mark.clause("6.5")
 def test_the_example_of_standard_webhooks_is_signed_as_there() -> None:
     signature = sign(SECRET, **EXAMPLE)
     assert signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="

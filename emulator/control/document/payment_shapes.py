@@ -13,8 +13,8 @@ from emulator.control.document.shapes import (
     said,
     words,
 )
-from emulator.domain.banks import BANKS
-from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Reason, Status
+from emulator.domain.payment import Reason, Status
+from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
 from emulator.domain.timers import ATTEMPT, TimerKind
 from emulator.engine.payments.customer import PhoneAnswer
 from emulator.scenarios.schema_parts import METHOD, PHONE
@@ -111,6 +111,9 @@ SCHEMAS = {
             "status": ref("PaymentStatus"),
             "method": said(nullable(TEXT), "The method at that instant."),
             "reason": nullable(ref("Reason")),
+            "request": said(
+                nullable(TEXT), "The `Request-Id` of the request that caused it; null without one."
+            ),
         },
     ),
     "Scheduled": {

@@ -1,4 +1,4 @@
-"""What machine this is: its own addresses, and the way out if it is a container."""
+"""Reads the network of this machine: its addresses, and in a container the addresses outside."""
 
 import os
 import socket
@@ -15,23 +15,23 @@ MAX_INTERFACES = 8
 
 _ROUTES = Path("/proc/net/route")
 _BRIDGES = ("docker", "br-", "podman", "cni", "nerdctl")
-# Set aside for documentation, so that no machine has it; nothing is sent there either.
-_ELSEWHERE = ("192.0.2.1", 9)
+# Reserved for documentation: no machine has it, and nothing is sent to it.
+_REMOTE_ADDRESS = ("192.0.2.1", 9)
 _SIOCGIFADDR = 0x8915
 _MAX_NAME_LENGTH = 15
 _DEFAULT_ROUTE = "00000000"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interface:
-    """An address of this machine that is no loopback, and the interface that has it."""
+class NetworkInterface:
+    """An interface of this machine, with its address; never a loopback address."""
 
     name: str
     address: str
 
     @property
     def is_bridge(self) -> bool:
-        """Whether containers are on its other side, by its name."""
+        """Whether its name is that of a bridge to containers."""
         return self.name.startswith(_BRIDGES)
 
     def __str__(self) -> str:
@@ -39,38 +39,38 @@ class Interface:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """Where this program runs; `outside` are names of what is around a container."""
+class LocalNetwork:
+    """Where this program runs; `outside` are hosts that a container may reach."""
 
     is_in_container: bool
-    interfaces: tuple[Interface, ...] = ()
+    interfaces: tuple[NetworkInterface, ...] = ()
     outside: tuple[str, ...] = ()
 
     @property
-    def bridges(self) -> tuple[Interface, ...]:
+    def bridges(self) -> tuple[NetworkInterface, ...]:
         return tuple(interface for interface in self.interfaces if interface.is_bridge)
 
 
-def look_around() -> Surroundings:
-    """The surroundings of this process. It sends nothing and starts no program."""
-    is_inside = is_in_container(os.environ)
-    # Those to containers first: of many the last are not looked at.
+def read_network() -> LocalNetwork:
+    """Read the network of this process. It sends nothing and starts no program."""
+    in_container = is_in_container(os.environ)
+    # Bridges first, since only so many interfaces are tried.
     interfaces = sorted(_interfaces(), key=lambda interface: not interface.is_bridge)
-    gateway = default_gateway(_routes()) if is_inside else None
+    gateway = default_gateway(_routes()) if in_container else None
     names = (DOCKER_HOST, PODMAN_HOST, *([gateway] if gateway else []), SERVICE)
-    return Surroundings(
-        is_in_container=is_inside,
+    return LocalNetwork(
+        is_in_container=in_container,
         interfaces=tuple(interfaces[:MAX_INTERFACES]),
-        outside=names if is_inside else (),
+        outside=names if in_container else (),
     )
 
 
 def default_gateway(routes: str) -> str | None:
-    """The gateway in a routing table as Linux tells it; None where there is none."""
+    """The gateway in a routing table of Linux; None when there is none."""
     for line in routes.splitlines()[1:]:
         match line.split():
             case [_, destination, gateway, *_] if destination == _DEFAULT_ROUTE != gateway:
-                # Written as a number in the order of this machine.
+                # A number in the byte order of this machine.
                 return socket.inet_ntoa(struct.pack("=I", int(gateway, 16)))
     return None
 
@@ -82,36 +82,36 @@ def _routes() -> str:
         return ""
 
 
-def _interfaces() -> list[Interface]:
+def _interfaces() -> list[NetworkInterface]:
     if sys.platform == "linux":
-        named = [(name, _address_of(name)) for _, name in socket.if_nameindex()]
+        addresses = [(name, _address_of(name)) for _, name in socket.if_nameindex()]
     else:
-        named = [("", _outward_address())]
+        addresses = [("", _outward_address())]
     return [
-        Interface(name=name, address=address)
-        for name, address in named
+        NetworkInterface(name=name, address=address)
+        for name, address in addresses
         if address is not None and not is_loopback(address)
     ]
 
 
-def _address_of(name: str) -> str | None:
+def _address_of(interface: str) -> str | None:
     if sys.platform != "linux":
         return None
     import fcntl
 
-    wanted = struct.pack("256s", name.encode()[:_MAX_NAME_LENGTH])
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+    request = struct.pack("256s", interface.encode()[:_MAX_NAME_LENGTH])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
         try:
-            return socket.inet_ntoa(fcntl.ioctl(asking.fileno(), _SIOCGIFADDR, wanted)[20:24])
+            return socket.inet_ntoa(fcntl.ioctl(datagrams.fileno(), _SIOCGIFADDR, request)[20:24])
         except OSError:
             return None  # An interface without an address.
 
 
 def _outward_address() -> str | None:
-    """The address by which this machine would reach others."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+    """The address from which this machine would connect to others."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
         try:
-            asking.connect(_ELSEWHERE)  # of a datagram socket: it sends nothing
-            return str(asking.getsockname()[0])
+            datagrams.connect(_REMOTE_ADDRESS)  # A datagram socket: this sends nothing.
+            return str(datagrams.getsockname()[0])
         except OSError:
             return None

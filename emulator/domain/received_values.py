@@ -1,19 +1,34 @@
-"""How an error message shows the value that was received: as JSON, short, and without keys."""
+"""Writes a received value in an error message: as JSON, short, and without keys."""
 
 import json
 import re
 from collections.abc import Iterator
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 
 from emulator.domain.accounts import mask_keys
 from emulator.domain.errors import InvalidField
-from emulator.domain.numbers import WrittenNumber
 
 MAX_SHOWN_LENGTH = 64
 
 # A key that begins within the shown part is masked as a whole.
 _MAX_READ_LENGTH = 4 * MAX_SHOWN_LENGTH
 _NOT_ASCII = re.compile(r"[^ -~]")
+
+
+class WrittenNumber:
+    """A number with a fraction or an exponent, or a very long one, as it was written."""
+
+    __slots__ = ("token",)
+
+    def __init__(self, token: str) -> None:
+        self.token = token
+
+    def exact(self) -> Decimal:
+        try:
+            return Decimal(self.token)
+        except InvalidOperation:
+            # Its exponent is beyond what even a Decimal holds: out of every range.
+            return Decimal("Infinity")
 
 
 def received(value: object) -> str:
