@@ -23,10 +23,25 @@ settings.register_profile(
 )
 settings.load_profile("emulator")
 
+# Files that take seconds. They run first, so that at the end no process waits for one of them.
+LONG_FILES = (
+    "tests/verify/test_drift.py",
+    "tests/openapi/test_schemathesis.py",
+    "tests/checkout/browser/",
+    "tests/cli/test_mistakes.py",
+    "tests/replay/test_command.py",
+    "tests/pytest_plugin/test_runs.py",
+)
+
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: where one waits, for a browser perhaps, another goes on."""
+    """One more than there are cores, because tests wait for servers and for a browser."""
     return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG_FILES))
 
 
 @pytest.fixture

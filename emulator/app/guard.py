@@ -30,13 +30,11 @@ class HostGuard:
             or host == self._checkout_host()
         ):
             if not host:
-                raise ForbiddenOrigin(
-                    "The request names no host: its header 'Host' is empty or missing."
-                )
+                raise ForbiddenOrigin("The header 'Host' is empty or missing.")
             shown = host[:MAX_SHOWN_HOST_CHARACTERS]
             raise ForbiddenOrigin(
-                f"The host '{shown}' is not known to be this machine."
-                f" Name it with --allowed-hosts {shown} if it is."
+                f"The host '{shown}' is not an accepted name of this machine."
+                f" Accept it with --allowed-hosts {shown}."
             )
         return headers
 

@@ -54,7 +54,9 @@ class LogStream:
         while (text := self._waiting.get()) is not None:
             self._characters -= len(text)
             if self._lost and self._characters == 0:
-                text += f"({self._lost} lines of the log were lost: nobody read them)\n"
+                text += (
+                    f"({self._lost} lines of the log were dropped: standard error was blocked)\n"
+                )
                 self._lost = 0
             if not self._write(text.encode(errors="backslashreplace")):
                 return

@@ -7,6 +7,7 @@ from emulator.doctor.machine import FORBIDDEN
 from emulator.doctor.network import LocalNetwork, NetworkInterface
 from emulator.doctor.report import DoctorFinding, good, note, problem
 from emulator.doctor.requests import CHECKOUT_URL, TargetServer, describe
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.http.addresses import BaseUrl, is_loopback
 from emulator.http.client import HttpResponse
 
@@ -22,7 +23,6 @@ _ORDER = {
     "success_url": "https://shop.example/thanks",
     "cancel_url": "https://shop.example/cart",
 }
-_METHODS = ("telebirr", "mpesa", "bank_transfer")
 
 
 async def probe_pages(
@@ -43,7 +43,7 @@ async def probe_pages(
 
 async def _create_page(account: TargetServer, checkout_url: str) -> str:
     """The path of a new payment's page, or that of an unknown payment if none can be created."""
-    for method in _METHODS:
+    for method in DEFAULT_METHODS:
         order = {**_ORDER, "methods": [method]}
         created = await account.request("POST", "/v1/payments", order)
         url = created.member("checkout_url")

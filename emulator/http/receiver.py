@@ -96,6 +96,9 @@ class WebhookReceiver:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
         for server in self._servers:
             server.close()
         for connection in self._connections:

@@ -15,7 +15,7 @@ import pytest
 
 from emulator.domain.webhooks import AttemptResult, WebhookRequest, WebhookResponse
 from emulator.http.failures import RequestStage
-from emulator.settings.parsing import parse_url
+from emulator.settings import parse_url
 from emulator.webhooks.diagnosis import (
     Diagnosis,
     FailedRequest,
@@ -23,7 +23,7 @@ from emulator.webhooks.diagnosis import (
     diagnose_response,
     diagnose_timeout,
 )
-from emulator.webhooks.sending import TIMEOUT_S, Sender
+from emulator.webhooks.sender import TIMEOUT_S, Sender
 from tests.webhooks.receiver import (
     HANG_UP,
     NEVER,

@@ -18,9 +18,9 @@ from emulator.domain.webhooks import (
     EVENT_TYPES_IN_ORDER,
     MAX_ENDPOINTS,
     MAX_SECRET_BYTES,
+    MIN_SECRET_BYTES,
     ROTATION_OVERLAP_MS,
     SECRET_PREFIX,
-    SHORTEST_SECRET_BYTES,
     Profile,
 )
 
@@ -31,7 +31,7 @@ _THE_NEW_ONE = {"endpoint_id": "$response.body#/id"}
 _THE_SAME = {"endpoint_id": "$request.path.endpoint_id"}
 _ROTATION_OVERLAP_H = ROTATION_OVERLAP_MS // 3_600_000
 
-_FEWEST_GROUPS = SHORTEST_SECRET_BYTES // 3
+_FEWEST_GROUPS = MIN_SECRET_BYTES // 3
 _SIGN = "[A-Za-z0-9+/]"
 # Three bytes are four signs; one byte is left over, or two, or none.
 _BASE64 = "|".join(
@@ -43,7 +43,7 @@ _SECRET: Schema = {
     "pattern": f"^{SECRET_PREFIX}(?:{_BASE64})$",
 }
 _SECRET_MEANING = (
-    f"The signing secret: `{SECRET_PREFIX}` and the base64 of {SHORTEST_SECRET_BYTES} to"
+    f"The signing secret: `{SECRET_PREFIX}` and the base64 of {MIN_SECRET_BYTES} to"
     f" {MAX_SECRET_BYTES} bytes (Standard Webhooks)."
 )
 _TERMS: dict[str, Schema] = {

@@ -90,7 +90,7 @@ class AccountRegistry:
         if owner is not None:
             return owner
         if not is_well_formed_key(key):
-            raise InvalidApiKey("The API key is not well-formed: test_ or live_ and its word.")
+            raise InvalidApiKey
         if self._config.auto_provision and is_well_formed_key(key, Mode.TEST):
             await self._provision(key)
             return self._by_key[key]

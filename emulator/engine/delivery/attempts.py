@@ -28,8 +28,8 @@ from emulator.storage.batch import LAST_ORDINAL, Transaction
 from emulator.storage.database import Database
 from emulator.storage.deliveries import Delivery
 from emulator.webhooks.messages import Message, request
-from emulator.webhooks.retries import delay_ms_after, is_gone
-from emulator.webhooks.sending import Sender
+from emulator.webhooks.retry_schedule import delay_ms_after, is_gone
+from emulator.webhooks.sender import Sender
 
 logger = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from emulator.engine.delivery.dispatcher import Dispatcher
     from emulator.engine.delivery.endpoints import Endpoints
     from emulator.engine.delivery.outbox import Outbox
-    from emulator.webhooks.sending import Sender
+    from emulator.webhooks.sender import Sender
 
 
 class Webhooks:
@@ -55,7 +55,7 @@ class Webhooks:
     @cached_property
     def _sender(self) -> "Sender":
         from emulator.http.addresses import is_in_container
-        from emulator.webhooks.sending import Sender
+        from emulator.webhooks.sender import Sender
 
         return Sender(self._wall, is_in_container=is_in_container(os.environ))
 

@@ -73,7 +73,7 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
 
 
 def _flag(option: Option) -> str:
-    return f"{option.flag} {option.metavar}" if option.metavar else option.flag
+    return f"{option.flag} {option.type.metavar}" if option.type.metavar else option.flag
 
 
 def _prose(text: str) -> str:

@@ -11,7 +11,7 @@ from standardwebhooks import Webhook
 from emulator.clock import RealClock
 from emulator.domain.webhooks import WebhookRequest, WebhookResponse
 from emulator.webhooks.messages import Message, request
-from emulator.webhooks.sending import (
+from emulator.webhooks.sender import (
     MAX_BYTES_READ,
     MAX_HEADER_CHARACTERS,
     MAX_STORED_BYTES,

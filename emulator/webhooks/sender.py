@@ -1,12 +1,12 @@
-"""How a webhook goes over the network, and what comes back of it."""
+"""Sends webhooks over the network, and turns responses and failures into results."""
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from emulator.clock import SystemClock
 from emulator.domain.webhooks import AttemptResult, WebhookRequest, WebhookResponse
+from emulator.http.client import import_httpx, tls_context
 from emulator.http.failures import RequestStage
 from emulator.http.name_lookup import ip_addresses, run_on_daemon_thread
 from emulator.webhooks.diagnosis import (
@@ -27,10 +27,10 @@ MAX_STORED_BYTES = 4_096
 MAX_STORED_HEADERS = 64
 MAX_HEADER_CHARACTERS = 2_048
 
-# A connection for each attempt: one that is kept would block a server that serves one at a time,
-# and would be used again in the moment in which its other end closes it.
-_OF_THE_CONNECTION = (("accept-encoding", "identity"), ("connection", "close"))
-# What httpcore tells of its progress.
+# One connection for each attempt: an idle one would block a server that serves one at a time, and
+# might be reused while the server closes it.
+_CONNECTION_HEADERS = (("accept-encoding", "identity"), ("connection", "close"))
+# The trace events of httpcore that mark progress.
 _STAGES = {
     "connection.connect_tcp.started": RequestStage.CONNECTING,
     "connection.connect_tcp.complete": RequestStage.TLS_HANDSHAKE,
@@ -39,9 +39,9 @@ _STAGES = {
 
 
 class Sender:
-    """Sends webhooks; what it needs for it is loaded with the first one.
+    """Sends webhooks; the modules for this are loaded with the first one.
 
-    It bounds neither how many are sent at once nor how many to one address.
+    It limits neither the number of concurrent requests nor those to one address.
     """
 
     def __init__(self, wall: SystemClock, *, is_in_container: bool) -> None:
@@ -50,10 +50,10 @@ class Sender:
         self._opening: asyncio.Future[httpx.AsyncHTTPTransport] | None = None
 
     async def send(self, request: WebhookRequest) -> AttemptResult:
-        """Make one attempt; whatever the network does is a result and no exception.
+        """Make one attempt; network failures are results, not exceptions.
 
-        It takes at most `TIMEOUT_S` from connecting to the end of the response. The status
-        decides: a response stands, though its body never ends or breaks off.
+        It takes at most `TIMEOUT_S` from name resolution to the end of the response. The status
+        decides: an incomplete body does not change the result.
         """
         exchange = _Exchange(await self._transport(), request)
         started_ms = self._wall.monotonic_ms()
@@ -71,7 +71,7 @@ class Sender:
         return self._result(exchange, self._wall.monotonic_ms() - started_ms)
 
     async def close(self) -> None:
-        """Drop the connections that are left; does no harm twice, or when none was made."""
+        """Close all connections; may be called again, and without any connection."""
         opening, self._opening = self._opening, None
         if opening is None:
             return
@@ -83,7 +83,7 @@ class Sender:
     async def _transport(self) -> "httpx.AsyncHTTPTransport":
         if self._opening is None:
             self._opening = run_on_daemon_thread(_open_transport, name="webhook-transport")
-        # Who waits for it is cancelled alone.
+        # Cancelling one attempt must not cancel the import for the others.
         return await asyncio.shield(self._opening)
 
     def _result(self, exchange: "_Exchange", duration_ms: float) -> AttemptResult:
@@ -92,13 +92,13 @@ class Sender:
         if response is not None:
             diagnosis = diagnose_response(response, exchange.url)
         else:
-            tried = FailedRequest(
+            failed = FailedRequest(
                 url=exchange.url, stage=exchange.stage, is_in_container=self._is_in_container
             )
             if exchange.failure is None:
-                diagnosis = diagnose_timeout(tried, TIMEOUT_S)
+                diagnosis = diagnose_timeout(failed, TIMEOUT_S)
             else:
-                diagnosis = diagnose_failure(exchange.failure, tried)
+                diagnosis = diagnose_failure(exchange.failure, failed)
         return AttemptResult(
             response=response,
             error=diagnosis.error if diagnosis else None,
@@ -108,7 +108,7 @@ class Sender:
 
 
 class _Exchange:
-    """One request and what has come of it so far, which stands when it is cut off."""
+    """One request and its progress, which remains when it is cancelled."""
 
     def __init__(self, transport: "httpx.AsyncHTTPTransport", request: WebhookRequest) -> None:
         self.url = request.url
@@ -136,54 +136,54 @@ class _Exchange:
 
         try:
             await self._receive(await self._respond())
-        # UnicodeError: a name that cannot be written as the domain name system does.
+        # UnicodeError: a host name that cannot be encoded for the domain name system.
         except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as error:
             self.failure = error
         finally:
-            # httpcore forgets to when it is cancelled in the TLS handshake.
+            # httpcore leaves it open when it is cancelled in the TLS handshake.
             if self._stream is not None:
                 await self._stream.aclose()
 
     async def _respond(self) -> "httpx.Response":
-        """The response of the first of the addresses that takes the connection."""
+        """Return the response of the first address that accepts the connection."""
         import httpx
 
         url = httpx.URL(self.url)
         failures: list[httpx.ConnectError] = []
         for address in await ip_addresses(url.raw_host):
             try:
-                return await self._transport.handle_async_request(self._wire(url, address))
+                return await self._transport.handle_async_request(self._http_request(url, address))
             except httpx.ConnectError as error:
                 if self.stage is not RequestStage.CONNECTING:
                     raise
                 failures.append(error)
         raise failures[0]
 
-    def _wire(self, url: "httpx.URL", address: str) -> "httpx.Request":
+    def _http_request(self, url: "httpx.URL", address: str) -> "httpx.Request":
         import httpx
 
-        wire = httpx.Request(
+        request = httpx.Request(
             "POST",
             url.copy_with(host=address),
             headers=[
                 ("host", url.netloc.decode("ascii")),
                 *self._request.headers,
-                *_OF_THE_CONNECTION,
+                *_CONNECTION_HEADERS,
             ],
             content=self._request.body,
-            extensions={"trace": self._note, "sni_hostname": url.raw_host.decode("ascii")},
+            extensions={"trace": self._trace, "sni_hostname": url.raw_host.decode("ascii")},
         )
         if not url.userinfo:
-            return wire
-        return next(httpx.BasicAuth(url.username, url.password).auth_flow(wire))
+            return request
+        return next(httpx.BasicAuth(url.username, url.password).auth_flow(request))
 
-    async def _note(self, event: str, about: Mapping[str, object]) -> None:
+    async def _trace(self, event: str, details: Mapping[str, object]) -> None:
         import httpcore
 
         self.stage = _STAGES.get(event, self.stage)
-        made = about.get("return_value")
-        if isinstance(made, httpcore.AsyncNetworkStream):
-            self._stream = made
+        stream = details.get("return_value")
+        if isinstance(stream, httpcore.AsyncNetworkStream):
+            self._stream = stream
 
     async def _receive(self, received: "httpx.Response") -> None:
         self._status = received.status_code
@@ -205,24 +205,15 @@ def _text(header: bytes) -> str:
 
 
 def _open_transport() -> "httpx.AsyncHTTPTransport":
-    """httpx without its client; it takes a while, and is done on a thread.
+    """httpx without its client, which would keep cookies and fail over redirects.
 
-    The client would keep cookies, and fail over a redirect that it need not follow.
+    The imports take a while, so that this runs on a thread.
     """
-    import ssl
-    from importlib import import_module
-
-    import certifi
+    import_httpx()
     import httpx
 
-    with suppress(ImportError):
-        # Else the first connection waits for it, and the loop with it.
-        import_module("anyio._backends._asyncio")
-    # The system's authorities, or those of SSL_CERT_FILE, and those that browsers trust.
-    context = ssl.create_default_context()
-    context.load_verify_locations(certifi.where())
     return httpx.AsyncHTTPTransport(
-        verify=context,
+        verify=tls_context("https"),
         trust_env=False,
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
     )

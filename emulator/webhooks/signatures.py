@@ -1,4 +1,4 @@
-"""How a message is signed, so that a merchant knows who sent it: Standard Webhooks 1.0."""
+"""Signs messages as Standard Webhooks 1.0 specifies."""
 
 import hmac
 from base64 import b64decode, b64encode
@@ -8,9 +8,9 @@ from emulator.domain.webhooks import SECRET_PREFIX
 
 
 def sign(secret: str, *, message_id: str, timestamp_s: int, body: bytes) -> str:
-    """One signature, `v1,` and the base64 of an HMAC-SHA256 over `id.timestamp.body`.
+    """Return `v1,` and the base64 of an HMAC-SHA256 over `id.timestamp.body`.
 
-    The key is what the base64 of the secret stands for, not its text.
+    The key is the base64-decoded secret, not its text.
     """
     signed = f"{message_id}.{timestamp_s}.".encode() + body
     digest = hmac.digest(_key(secret), signed, "sha256")
@@ -18,7 +18,7 @@ def sign(secret: str, *, message_id: str, timestamp_s: int, body: bytes) -> str:
 
 
 def foreign_secret(secret: str) -> str:
-    """A well-formed secret that is another one, always the same for the same secret."""
+    """Derive another well-formed secret, always the same one."""
     key = sha256(b"foreign" + _key(secret)).digest()
     return SECRET_PREFIX + b64encode(key).decode("ascii")
 
