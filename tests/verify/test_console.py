@@ -1,4 +1,4 @@
-"""What a terminal shows of a comparison, and what a program reads of it."""
+"""The printed comparison and the JSON document."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from emulator.domain.clauses import CLAUSES, SECTIONS
 from emulator.reporting import Paint
 from emulator.verify.console import comparison_lines, incompleteness, summary_line
 from emulator.verify.report import comparison_json
-from tests.verify.made import ACCEPTED, DRIFTS, LEFT_OUT, REFUSAL, UNSEEN, comparison
+from tests.verify.sample_comparisons import ACCEPTED, DRIFTS, LEFT_OUT, REFUSAL, UNSEEN, comparison
 
 PLAIN = Paint(is_on=False)
 COUNT = len(CLAUSES)
@@ -19,19 +19,19 @@ def lines(changes: dict[str, dict[str, object]] | None = None, width: int = 100)
     return comparison_lines(comparison(changes), PLAIN, width)
 
 
-def test_every_clause_has_its_place_under_its_section() -> None:
-    told = lines()
-    assert told[0] == "https://sandbox.example beside the contract, as test_de…key"
-    titles = [line for line in told if re.match(r"\d", line) and "clauses" not in line]
+def test_every_clause_is_printed_below_its_section() -> None:
+    printed = lines()
+    assert printed[0] == "https://sandbox.example beside the contract, as test_de…key"
+    titles = [line for line in printed if re.match(r"\d", line) and "clauses" not in line]
     assert titles == [f"{number}  {title}" for number, title in SECTIONS.items()]
-    found = [match[1] for line in told if (match := re.match(r"  holds     (\S+) ", line))]
+    found = [match[1] for line in printed if (match := re.match(r"  holds     (\S+) ", line))]
     assert found == [clause.number for clause in CLAUSES]
-    assert told[-1].startswith(f"{COUNT} clauses: {COUNT} hold, 0 drift, 0 unseen; 80 requests")
+    assert printed[-1].startswith(f"{COUNT} clauses: {COUNT} hold, 0 drift, 0 unseen; 80 requests")
 
 
-def test_what_drifts_is_told_once_more_at_the_end() -> None:
-    told = lines(DRIFTS | UNSEEN)
-    end = told[told.index("What drifts") :]
+def test_drifts_are_repeated_at_the_end() -> None:
+    printed = lines(DRIFTS | UNSEEN)
+    end = printed[printed.index("What drifts") :]
     assert end == [
         "What drifts",
         "  DRIFT     2.1.12  `created_at`: `1` (assumed here: UTC and milliseconds)",
@@ -46,9 +46,9 @@ def test_what_drifts_is_told_once_more_at_the_end() -> None:
     assert "What drifts" not in lines(UNSEEN)
 
 
-def test_what_is_accepted_is_shown_as_such() -> None:
-    told = lines(ACCEPTED)
-    assert [line.split()[:2] for line in told if "accepted  " in line] == [
+def test_an_accepted_drift_is_printed_as_accepted() -> None:
+    printed = lines(ACCEPTED)
+    assert [line.split()[:2] for line in printed if "accepted  " in line] == [
         ["accepted", "4.3.11"],
         ["accepted", "4.3.11"],
     ]
@@ -57,7 +57,7 @@ def test_what_is_accepted_is_shown_as_such() -> None:
     )
 
 
-def test_what_a_rate_limit_has_left_out_is_counted() -> None:
+def test_clauses_that_are_left_out_are_counted() -> None:
     it = comparison(LEFT_OUT | UNSEEN, refusal=REFUSAL)
     assert comparison_lines(it, PLAIN, 100)[-1] == (
         f"{COUNT} clauses: {COUNT - 3} hold, 0 drift, 3 unseen (2 not looked at, since the service"
@@ -71,21 +71,21 @@ def test_what_a_rate_limit_has_left_out_is_counted() -> None:
 
 
 @pytest.mark.parametrize("width", [20, 40, 75, 76, 80, 100, 200])
-def test_lines_are_as_wide_as_the_terminal(width: int) -> None:
-    told = lines(DRIFTS, width)
-    widest = max(len(line) for line in told[1:-1])
+def test_lines_fit_the_width(width: int) -> None:
+    printed = lines(DRIFTS, width)
+    widest = max(len(line) for line in printed[1:-1])
     assert widest <= max(width, 36)
-    text = " ".join(" ".join(told).split())
+    text = " ".join(" ".join(printed).split())
     assert ("→ oldest first" in text) is (width < 76)
 
 
-def test_colours_are_for_verdicts_and_titles() -> None:
-    told = "\n".join(comparison_lines(comparison(DRIFTS | UNSEEN), Paint(is_on=True), 100))
-    assert "\x1b[32mholds\x1b[0m" in told
-    assert "\x1b[31mDRIFT\x1b[0m     4.1.4" in told
-    assert "\x1b[33mDRIFT\x1b[0m     4.3.11" in told
-    assert "\x1b[2munseen\x1b[0m" in told
-    assert "\x1b[1m4.1  Create a payment\x1b[0m" in told
+def test_verdicts_and_titles_have_colours() -> None:
+    printed = "\n".join(comparison_lines(comparison(DRIFTS | UNSEEN), Paint(is_on=True), 100))
+    assert "\x1b[32mholds\x1b[0m" in printed
+    assert "\x1b[31mDRIFT\x1b[0m     4.1.4" in printed
+    assert "\x1b[33mDRIFT\x1b[0m     4.3.11" in printed
+    assert "\x1b[2munseen\x1b[0m" in printed
+    assert "\x1b[1m4.1  Create a payment\x1b[0m" in printed
     assert "\x1b" not in "\n".join(lines(DRIFTS))
 
 
@@ -131,13 +131,13 @@ def test_the_json_has_a_stable_shape() -> None:
     assert of_drifts == {"2.1.12": "assumed", "4.1.4": "stated", "4.3.11": "assumed"}
 
 
-def test_the_json_of_a_drift_that_is_accepted_says_so() -> None:
+def test_the_json_contains_accepted_drifts() -> None:
     document = json.loads(comparison_json(comparison(ACCEPTED)))
     assert document["has_drifted"] is False
     assert (document["counts"]["drift"], document["counts"]["accepted"]) == (1, 1)
 
 
-def test_the_json_of_what_is_not_complete_says_so() -> None:
+def test_the_json_contains_the_reason_of_an_incomplete_comparison() -> None:
     document = json.loads(comparison_json(comparison(LEFT_OUT | UNSEEN, refusal=REFUSAL)))
     assert (document["has_drifted"], document["is_complete"]) == (False, False)
     assert document["refusal"] == REFUSAL

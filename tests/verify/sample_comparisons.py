@@ -1,4 +1,4 @@
-"""Comparisons as a test wants them, without a service."""
+"""Sample comparisons, without a service."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,7 @@ HOLDS = tuple(
     ClauseResult(clause=clause, verdict=Verdict.HOLDS, seen="as it should be", basis=clause.basis)
     for clause in CLAUSES
 )
-# Of which the first contradicts the contract, and the second what we have assumed of it.
+# The first contradicts the contract, the others an assumption.
 DRIFTS: dict[str, dict[str, Any]] = {
     "4.1.4": {"verdict": Verdict.DRIFT, "seen": '`currency` "USD": 201', "basis": Basis.STATED},
     "4.3.11": {"verdict": Verdict.DRIFT, "seen": "oldest first", "basis": Basis.ASSUMED},
@@ -25,7 +25,7 @@ REFUSAL = "429 came again after waiting for 60 s in all"
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "4.2.1": {"verdict": Verdict.UNSEEN, "seen": REFUSAL, "is_rate_limited": True},
     "4.3.1": {"verdict": Verdict.UNSEEN, "seen": REFUSAL, "is_rate_limited": True},
-    # Another look has seen it.
+    # Another check has seen it.
     "7.7": {"is_rate_limited": True},
 }
 ACCEPTED: dict[str, dict[str, Any]] = {"4.3.11": {**DRIFTS["4.3.11"], "is_accepted": True}}
@@ -34,7 +34,7 @@ ACCEPTED: dict[str, dict[str, Any]] = {"4.3.11": {**DRIFTS["4.3.11"], "is_accept
 def comparison(
     changes: dict[str, dict[str, Any]] | None = None, *, refusal: str | None = None
 ) -> Comparison:
-    """All clauses hold, but for those that are changed."""
+    """A comparison in which all clauses hold, except for the changes."""
     of_clause = changes or {}
     return Comparison(
         base_url="https://sandbox.example",

@@ -1,4 +1,4 @@
-"""What a report prints of a drift: the value that was received, or that it is absent."""
+"""A finding prints the received value, or that it is absent."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tests.verify.runs import Run, Runs
 from tests.verify.servers import SERVERS
 from tests.verify.wrong import Asked, MakeChange, errors, lists, setting
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 def without(name: str) -> Any:
@@ -18,12 +18,12 @@ def without(name: str) -> Any:
     return lambda *edited: {key: value for key, value in edited[-1].items() if key != name}
 
 
-def with_the_first_of_each_page_twice(_: Asked, page: dict[str, Any]) -> dict[str, Any]:
+def first_of_each_page_twice(_: Asked, page: dict[str, Any]) -> dict[str, Any]:
     return {**page, "data": [*page["data"][:1], *page["data"]]}
 
 
 def drifts(run: Run) -> dict[str, str]:
-    """What is printed of each clause that drifts."""
+    """The printed text of each drifting clause."""
     numbers = run.drifts(Basis.STATED) | run.drifts(Basis.ASSUMED)
     return {number: run.seen(number) for number in numbers}
 
@@ -69,7 +69,7 @@ async def test_an_absent_member_is_printed_as_absent(
     ],
     ids=["text", "null", "array"],
 )
-async def test_an_error_that_is_no_object_is_printed_as_it_is(
+async def test_an_error_that_is_not_an_object_is_printed(
     runs: Runs, error: object, printed: str
 ) -> None:
     run = await runs.run(errors(lambda _: error)())
@@ -84,15 +84,15 @@ async def test_an_error_that_is_no_object_is_printed_as_it_is(
         ("cuts an error", "404 of GET: the body is not JSON in UTF-8"),
     ],
 )
-async def test_a_response_that_is_not_json_is_printed_with_the_reason(
+async def test_a_response_that_is_not_json_is_explained(
     runs: Runs, name: str, printed: str
 ) -> None:
     [server] = [one for one in SERVERS if one.name == name]
     assert (await runs.run(server.make())).seen("1.2") == printed
 
 
-async def test_missing_and_repeated_payments_are_separated_from_the_page_size(runs: Runs) -> None:
-    run = await runs.run(lists(with_the_first_of_each_page_twice)())
+async def test_missing_and_repeated_payments_are_counted(runs: Runs) -> None:
+    run = await runs.run(lists(first_of_each_page_twice)())
     assert run.seen("4.3.10") == "of 10 payments on pages of 5, 2 twice"
     [server] = [one for one in SERVERS if one.name == "loses one a page"]
     run = await runs.run(server.make())
@@ -104,7 +104,7 @@ async def test_an_absent_error_is_printed_as_absent(runs: Runs) -> None:
     assert run.seen("7.1") == "401 of GET: `error` is absent"
 
 
-async def test_an_empty_error_is_an_object_without_its_members(runs: Runs) -> None:
+async def test_an_empty_error_lacks_its_members(runs: Runs) -> None:
     run = await runs.run(errors(lambda _: {})())
     assert run.seen("7.2") == "code absent in a 401"
     assert {"7.1", "2.3.1"} & run.drifts(Basis.STATED) == set()
