@@ -4,7 +4,7 @@
     CheckStopped    a request has no complete response: its check cannot continue
       RateLimited   the service refuses requests with 429 for longer than the client waits
 
-A transport, which sends each request once, raises NoConnection and NoResponse instead.
+A transport, which sends each request once, raises NoConnection and LostResponse instead.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class NoConnection(Exception):
     """No connection is possible; the message is the reason."""
 
 
-class NoResponse(Exception):
+class LostResponse(Exception):
     """The connection returned no complete response; the message is the reason."""
 
 
@@ -56,7 +56,7 @@ class Transport(Protocol):
     base_url: str
 
     async def send(self, request: ServiceRequest) -> ServiceResponse:
-        """Send a request once. Raises NoConnection, NoResponse."""
+        """Send a request once. Raises NoConnection, LostResponse."""
 
 
 class HttpTransport:
@@ -91,9 +91,9 @@ class HttpTransport:
         except (httpx.ConnectError, httpx.ProxyError) as error:
             raise NoConnection(explain_no_connection(error)) from None
         except (TimeoutError, httpx.TimeoutException):
-            raise NoResponse(f"no answer came within {MAX_RESPONSE_S} s") from None
+            raise LostResponse(f"no answer came within {MAX_RESPONSE_S} s") from None
         except httpx.TransportError:
-            raise NoResponse("the connection was cut before the whole answer had come") from None
+            raise LostResponse("the connection was cut before the whole answer had come") from None
 
     async def _exchange(self, request: ServiceRequest) -> ServiceResponse:
         response = await self._http.send(
@@ -104,7 +104,7 @@ class HttpTransport:
         finally:
             await response.aclose()
         if body is None:
-            raise NoResponse(f"the answer is larger than {MAX_RESPONSE_BYTES:,} bytes")
+            raise LostResponse(f"the answer is larger than {MAX_RESPONSE_BYTES:,} bytes")
         return ServiceResponse(
             request=request,
             status=response.status_code,
@@ -193,7 +193,7 @@ class ServiceClient:
             return await self._transport.send(request)
         except NoConnection as error:
             raise Unreachable(f"cannot reach {self.base_url}: {error}") from None
-        except NoResponse as error:
+        except LostResponse as error:
             self.lost_count += 1
             if self.lost_count >= MAX_LOST_RESPONSES:
                 raise Unreachable(

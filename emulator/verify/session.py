@@ -33,7 +33,7 @@ _CANCEL_URL = "https://example.com/made-by-payments-emulator-verify?order=1&paid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreatedPayment:
+class OwnPayment:
     """A payment with the request that created it.
 
     `earlier_count` is how many payments had been created before the request was sent.
@@ -81,8 +81,8 @@ class Session:
         self.expires_in_s = EXPIRES_IN_S
         self.amount = MIN_AMOUNT
         self.has_bounds: bool | None = None
-        self.created: list[CreatedPayment] = []
-        self.created_by_other: list[CreatedPayment] = []
+        self.created: list[OwnPayment] = []
+        self.created_by_other: list[OwnPayment] = []
         self._stream = stream or ids.stream_key(None)
         self._run_id = ids.checkout_token(self._stream, 0)
 
@@ -103,7 +103,7 @@ class Session:
         )
 
     @property
-    def all_created(self) -> list[CreatedPayment]:
+    def all_created(self) -> list[OwnPayment]:
         """The created payments, at least one. Raises CheckStopped."""
         if not self.created:
             raise self.without_payments("no payment could be created")
@@ -115,7 +115,7 @@ class Session:
         return CheckStopped(reason) if refusal is None else RateLimited(refusal)
 
     @property
-    def first(self) -> CreatedPayment:
+    def first(self) -> OwnPayment:
         """The payment that was created with all parameters. Raises CheckStopped."""
         return self.all_created[0]
 
@@ -197,9 +197,7 @@ class Session:
         payment_id = response.members.get("id")
         known_ids = {payment.id for payment in created}
         if response.is_success and isinstance(payment_id, str) and payment_id not in known_ids:
-            created.append(
-                CreatedPayment(body=body, response=response, earlier_count=earlier_count)
-            )
+            created.append(OwnPayment(body=body, response=response, earlier_count=earlier_count))
         return response
 
     async def retrieve(self, payment_id: str, *, key: str | None = None) -> ServiceResponse:

@@ -9,8 +9,8 @@ from emulator.verify.client import (
     MAX_LOST_RESPONSES,
     MAX_TOTAL_WAIT_S,
     CheckStopped,
+    LostResponse,
     NoConnection,
-    NoResponse,
     RateLimited,
     ServiceClient,
 )
@@ -141,7 +141,7 @@ async def test_a_server_error_is_retried_once() -> None:
 
 
 async def test_a_lost_response_stops_its_check_and_several_end_the_run() -> None:
-    requests = Requests(NoResponse("it was cut"))
+    requests = Requests(LostResponse("it was cut"))
     for _ in range(MAX_LOST_RESPONSES - 1):
         with pytest.raises(CheckStopped, match="it was cut"):
             await requests.send()

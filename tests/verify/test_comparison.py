@@ -14,7 +14,7 @@ from emulator.domain.instants import parse_instant
 from emulator.http.client import Unreachable
 from emulator.settings import Settings
 from emulator.verify.checks import CHECKS
-from emulator.verify.client import HttpTransport, NoConnection, NoResponse, ServiceClient
+from emulator.verify.client import HttpTransport, LostResponse, NoConnection, ServiceClient
 from emulator.verify.comparison import NotTheService, compare
 from emulator.verify.findings import Verdict
 from emulator.verify.messages import printable
@@ -225,7 +225,7 @@ async def test_a_response_that_fails_once_makes_no_difference(runs: Runs, is_los
             if next(count) != place:
                 return reply
             if is_lost:
-                raise NoResponse("it was cut")
+                raise LostResponse("it was cut")
             return refusal(500, "internal_error")
 
         return change

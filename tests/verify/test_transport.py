@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from emulator.verify.client import MAX_RESPONSE_BYTES, HttpTransport, NoConnection, NoResponse
+from emulator.verify.client import MAX_RESPONSE_BYTES, HttpTransport, LostResponse, NoConnection
 from emulator.verify.messages import ServiceRequest
 from tests.cli.processes import free_port
 from tests.webhooks.receiver import SELF_SIGNED, Reply, receiving, self_signed
@@ -85,10 +85,10 @@ LATE = "no answer came within 20 s"
 @pytest.mark.parametrize(
     ("error", "expected", "message"),
     [
-        (httpx.ReadError("x"), NoResponse, CUT),
-        (httpx.RemoteProtocolError("x"), NoResponse, CUT),
-        (httpx.ReadTimeout("x"), NoResponse, LATE),
-        (TimeoutError(), NoResponse, LATE),
+        (httpx.ReadError("x"), LostResponse, CUT),
+        (httpx.RemoteProtocolError("x"), LostResponse, CUT),
+        (httpx.ReadTimeout("x"), LostResponse, LATE),
+        (TimeoutError(), LostResponse, LATE),
         (httpx.ConnectTimeout("x"), NoConnection, "no connection within 10 s"),
     ],
 )
@@ -113,7 +113,7 @@ async def test_an_endless_response_is_not_read_to_its_end() -> None:
     stream = Endless()
     http = FakeHttp(httpx.Response(200, stream=stream))
     async with HttpTransport("http://service.test", http) as transport:
-        with pytest.raises(NoResponse, match="larger than"):
+        with pytest.raises(LostResponse, match="larger than"):
             await transport.send(REQUEST)
     assert stream.sent <= MAX_RESPONSE_BYTES + 1_000_000
 

@@ -13,7 +13,7 @@ from emulator.verify.checks.window import (
 )
 from emulator.verify.findings import Check, ClauseFinding, Findings, stated
 from emulator.verify.messages import member_text
-from emulator.verify.session import CreatedPayment, Session
+from emulator.verify.session import OwnPayment, Session
 
 Payment = Mapping[str, Any]
 
@@ -99,9 +99,9 @@ def _listed(session: Session) -> dict[str, list[Payment]]:
 
 def _payments(
     session: Session, listed: Mapping[str, Sequence[Payment]]
-) -> dict[str, CreatedPayment | None]:
+) -> dict[str, OwnPayment | None]:
     """The payments to retrieve, by their ids. Raises CheckStopped."""
-    own: dict[str, CreatedPayment | None] = {one.id: one for one in session.all_created}
+    own: dict[str, OwnPayment | None] = {one.id: one for one in session.all_created}
     others = {str(forms[-1].get("status")): one for one, forms in listed.items() if one not in own}
     return {**own, **dict.fromkeys(list(others.values())[:MAX_PAYMENTS_OF_OTHERS])}
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from emulator.domain.instants import DAY_MS, Instant
-from emulator.verify.checks.refusals import Refusal, listed_with
+from emulator.verify.checks.refusals import ExpectedRefusal, listed_with
 from emulator.verify.checks.window import (
     MAX_LIMIT,
     bounds,
@@ -195,7 +195,7 @@ CHECKS = (
     Check(run=_by_another_status, states=("4.3.5",)),
     Check(run=_by_method, states=("4.3.6",), assumes=("4.3.6",)),
     *(
-        Refusal(
+        ExpectedRefusal(
             what=f"`{name}={value}`",
             send=listed_with(**{name: value}),
             code=f"invalid_{name}",

@@ -3,16 +3,16 @@
 import asyncio
 from collections.abc import Awaitable
 
-from emulator.verify.checks.refusals import CODES, Refusal
+from emulator.verify.checks.refusals import CODES, ExpectedRefusal
 from emulator.verify.client import CheckStopped
 from emulator.verify.findings import Check, Findings, assumed, stated
 from emulator.verify.messages import ServiceResponse, member_text
-from emulator.verify.session import MIN_AMOUNT, CreatedPayment, Session
+from emulator.verify.session import MIN_AMOUNT, OwnPayment, Session
 
 _KEY = "idempotency_key"
 
 
-def _first(session: Session) -> CreatedPayment:
+def _first(session: Session) -> OwnPayment:
     if _KEY not in session.first.body:
         raise CheckStopped("no payment could be created with an idempotency key")
     return session.first
@@ -46,7 +46,7 @@ def _create_another_amount(session: Session) -> Awaitable[ServiceResponse]:
     return session.create({**body, "amount": body["amount"] + 1})
 
 
-_OTHER_AMOUNT = Refusal(
+_OTHER_AMOUNT = ExpectedRefusal(
     what="another `amount` under a used key",
     send=_create_another_amount,
     status=409,

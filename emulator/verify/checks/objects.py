@@ -23,22 +23,32 @@ _OUR_ID = re.compile(r"pay_[A-Za-z0-9]{24}", re.ASCII)
 Payment = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """The rule of a field. `has_our_form` tests the form that the contract leaves open."""
+@dataclass(frozen=True, slots=True)
+class FieldRule:
+    """The valid values of a field; `...` is an absent field.
 
-    numbers: tuple[str, ...]
+    `has_our_form` tests the form that the contract leaves open.
+    """
+
     field: str
-    is_so: Callable[[Payment], bool]
+    numbers: tuple[str, ...]
+    is_valid: Callable[[Any], bool]
     has_our_form: Callable[[Any], bool] | None = None
 
+    def allows(self, payment: Payment) -> bool:
+        value = payment.get(self.field, ...)
+        return self.is_valid(value) and _fits_status(self.field, value, payment.get("status"))
 
-def _is_text(payment: Payment, name: str) -> bool:
-    return isinstance(payment.get(name), str)
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and value.startswith("pay_")
 
 
-def _is_url(payment: Payment, name: str) -> bool:
-    value = payment.get(name)
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _is_url(value: object) -> bool:
     if not isinstance(value, str):
         return False
     try:
@@ -52,58 +62,33 @@ def _is_metadata(value: object) -> bool:
     return (
         isinstance(value, dict)
         and len(value) <= MAX_PAIRS
-        and all(isinstance(one, str) for one in value.values())
+        and all(isinstance(item, str) for item in value.values())
     )
 
 
-def _is_amount(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+def _is_instant(value: object) -> bool:
+    return parse_instant(value) is not None
 
 
-def _is_completed_at(payment: Payment) -> bool:
-    value = payment.get("completed_at", ...)
-    if value is None:
-        return payment.get("status") != "completed"
-    return parse_instant(value) is not None and payment.get("status") != "pending"
+def _fits_status(field: str, value: object, status: object) -> bool:
+    """A completed payment has a `completed_at`, and a pending payment has none."""
+    return field != "completed_at" or status != ("completed" if value is None else "pending")
 
 
 RULES = (
-    Rule(
-        numbers=("2.1.1",),
-        field="id",
-        is_so=lambda one: _is_text(one, "id") and one["id"].startswith("pay_"),
-        has_our_form=lambda value: _OUR_ID.fullmatch(str(value)) is not None,
-    ),
-    Rule(numbers=("2.1.2",), field="object", is_so=lambda one: one.get("object") == "payment"),
-    Rule(numbers=("2.1.3",), field="amount", is_so=lambda one: _is_amount(one.get("amount"))),
-    Rule(
-        numbers=("2.1.4", "9.2"), field="currency", is_so=lambda one: one.get("currency") == "ETB"
-    ),
-    Rule(numbers=("2.1.5", "3.1"), field="status", is_so=lambda one: one.get("status") in STATUSES),
-    Rule(
-        numbers=("2.1.6",),
-        field="method",
-        is_so=lambda one: one.get("method", ...) is None or _is_text(one, "method"),
-    ),
-    Rule(numbers=("2.1.7",), field="checkout_url", is_so=lambda one: _is_url(one, "checkout_url")),
-    Rule(numbers=("2.1.9",), field="success_url", is_so=lambda one: _is_url(one, "success_url")),
-    Rule(numbers=("2.1.10",), field="cancel_url", is_so=lambda one: _is_url(one, "cancel_url")),
-    Rule(
-        numbers=("2.1.11",), field="metadata", is_so=lambda one: _is_metadata(one.get("metadata"))
-    ),
-    Rule(
-        numbers=("2.1.12",),
-        field="created_at",
-        is_so=lambda one: parse_instant(one.get("created_at")) is not None,
-        has_our_form=is_our_timestamp,
-    ),
-    Rule(
-        numbers=("2.1.13",),
-        field="expires_at",
-        is_so=lambda one: parse_instant(one.get("expires_at")) is not None,
-        has_our_form=is_our_timestamp,
-    ),
-    Rule(numbers=("2.1.14",), field="completed_at", is_so=_is_completed_at),
+    FieldRule("id", ("2.1.1",), _is_id, lambda value: _OUR_ID.fullmatch(value) is not None),
+    FieldRule("object", ("2.1.2",), lambda value: value == "payment"),
+    FieldRule("amount", ("2.1.3",), _is_amount),
+    FieldRule("currency", ("2.1.4", "9.2"), lambda value: value == "ETB"),
+    FieldRule("status", ("2.1.5", "3.1"), lambda value: value in STATUSES),
+    FieldRule("method", ("2.1.6",), lambda value: value is None or isinstance(value, str)),
+    FieldRule("checkout_url", ("2.1.7",), _is_url),
+    FieldRule("success_url", ("2.1.9",), _is_url),
+    FieldRule("cancel_url", ("2.1.10",), _is_url),
+    FieldRule("metadata", ("2.1.11",), _is_metadata),
+    FieldRule("created_at", ("2.1.12",), _is_instant, is_our_timestamp),
+    FieldRule("expires_at", ("2.1.13",), _is_instant, is_our_timestamp),
+    FieldRule("completed_at", ("2.1.14",), lambda value: value is None or _is_instant(value)),
 )
 
 
@@ -132,8 +117,8 @@ async def _each_field(session: Session) -> Findings:
     return [finding for rule in RULES for finding in _field(rule, payments)]
 
 
-def _field(rule: Rule, payments: Sequence[Payment]) -> Findings:
-    wrong = next((one for one in payments if not rule.is_so(one)), None)
+def _field(rule: FieldRule, payments: Sequence[Payment]) -> Findings:
+    wrong = next((one for one in payments if not rule.allows(one)), None)
     if wrong is not None:
         return stated(False, f"`{rule.field}`: {member_text(wrong, rule.field)}", *rule.numbers)
     ids = len({str(payment.get("id")) for payment in payments})
@@ -198,7 +183,7 @@ async def _all_fields(session: Session) -> Findings:
 
 async def _separate_address(session: Session) -> Findings:
     url = session.first.payment.get("checkout_url")
-    if not _is_url(session.first.payment, "checkout_url"):
+    if not _is_url(url):
         raise CheckStopped("there is no `checkout_url`")
     ours, theirs = urlsplit(session.client.base_url), urlsplit(str(url))
     is_separate = (ours.scheme, ours.netloc) != (theirs.scheme, theirs.netloc)

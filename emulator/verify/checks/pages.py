@@ -10,7 +10,7 @@ from emulator.reporting import counted
 from emulator.verify.checks.refusals import (
     CODES,
     FIELD,
-    Refusal,
+    ExpectedRefusal,
     listed_with,
     param_findings,
 )
@@ -217,7 +217,7 @@ async def _after_any_payment(session: Session) -> Findings:
     return findings + assumed(True, "any payment is a cursor", "4.3.4")
 
 
-_UNKNOWN_CURSOR = Refusal(
+_UNKNOWN_CURSOR = ExpectedRefusal(
     what="`after` an unknown id",
     send=lambda session: session.page(after=session.unknown_id),
     code="invalid_cursor",
@@ -258,7 +258,7 @@ CHECKS = (
         assumes=("2.2.3", "4.3.9"),
     ),
     *(
-        Refusal(
+        ExpectedRefusal(
             what=f"`limit` {limit}",
             send=listed_with(limit=limit),
             code="invalid_limit",

@@ -21,7 +21,7 @@ Send = Callable[[Session], Awaitable[ServiceResponse]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class ExpectedRefusal:
     """A request that the service must refuse with a status, an error code and a named field.
 
     `states` and `assumes` are the clauses of the status; any 4xx satisfies `states_4xx`. The code
@@ -107,7 +107,7 @@ def listed_with(**query: Any) -> Send:
 
 
 _ONE = {"limit": "1"}
-_WITHOUT_KEY = Refusal(
+_WITHOUT_KEY = ExpectedRefusal(
     what="without `Authorization`",
     send=sent(query=_ONE, key=None),
     status=401,
@@ -131,14 +131,14 @@ async def _without_key(session: Session) -> Findings:
 
 AUTHENTICATION = (
     Check(run=_without_key, states=_WITHOUT_KEY.states, assumes=("5.4", CODES)),
-    Refusal(
+    ExpectedRefusal(
         what="a `test_` key of nobody",
         send=lambda session: sent(query=_ONE, key=session.unknown_key)(session),
         status=401,
         code="invalid_api_key",
         states=("5.4", "7.8"),
     ).check,
-    Refusal(
+    ExpectedRefusal(
         what="the key by the scheme `Basic`",
         send=lambda session: sent(query=_ONE, key=basic_credentials(session.key), scheme="Basic")(
             session
@@ -163,13 +163,13 @@ class WrongParameter:
     """The description in reports, if the value would be too long."""
 
     @property
-    def refusal(self) -> Refusal:
+    def refusal(self) -> ExpectedRefusal:
         is_absent = self.value is ...
         value = "" if is_absent else json.dumps(self.value)
         what = self.note or (f"no `{self.param}`" if is_absent else f"`{self.param}` {value}")
         # The contract shows the refusal of a wrong amount (4.1, rule 1).
         is_printed = self.param == "amount" and not is_absent
-        return Refusal(
+        return ExpectedRefusal(
             what=what,
             send=created_with(**{self.param: self.value}),
             code="missing_parameter" if is_absent else f"invalid_{self.param}",
@@ -233,21 +233,21 @@ def _created_from(content: Callable[[dict[str, Any]], str]) -> Send:
 
 
 BODIES = (
-    Refusal(
+    ExpectedRefusal(
         what="a body of `text/plain`",
         send=_created_as("text/plain"),
         code="unsupported_content_type",
         states_4xx=("4.0.1",),
         assumes=("4.0.1",),
     ).check,
-    Refusal(
+    ExpectedRefusal(
         what="a body that breaks off",
         send=_created_from(lambda body: json.dumps(body)[:-1]),
         code="invalid_json",
         states_4xx=("1.1", "4.0.2"),
         assumes=("4.0.2",),
     ).check,
-    Refusal(
+    ExpectedRefusal(
         what="an array as the body",
         send=_created_from(lambda body: json.dumps([body])),
         code="invalid_request_body",
@@ -266,14 +266,14 @@ async def _without_version(session: Session) -> Findings:
 
 
 ROUTES = (
-    Refusal(
+    ExpectedRefusal(
         what="`PATCH /v1/payments`",
         send=sent(method="PATCH", body=_PATCH_BODY),
         status=404,
         code="route_not_found",
         assumes=("4.0.3",),
     ).check,
-    Refusal(
+    ExpectedRefusal(
         what="an unknown path",
         send=sent(path="/v1/no_such_call"),
         status=404,

@@ -1,6 +1,6 @@
 """Checks of the retrieve call, by the owner of a payment and by others (contract, section 4.2)."""
 
-from emulator.verify.checks.refusals import Refusal
+from emulator.verify.checks.refusals import ExpectedRefusal
 from emulator.verify.findings import Check, Findings, assumed, stated
 from emulator.verify.session import Session
 
@@ -32,7 +32,7 @@ async def _by_another_account(session: Session) -> Findings:
 
 CHECKS = (
     Check(run=_a_payment, states=("4.2.1", "4.2.2", "7.5")),
-    Refusal(
+    ExpectedRefusal(
         what="an unknown id",
         send=lambda session: session.retrieve(session.unknown_id),
         status=404,
