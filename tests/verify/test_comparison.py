@@ -20,7 +20,7 @@ from emulator.verify.findings import Verdict
 from emulator.verify.messages import printable
 from emulator.verify.session import Session, basic_credentials
 from tests.verify.runs import USUALLY_UNSEEN, Runs, result_of, verdicts
-from tests.verify.servers.creating import that_refuses_what_it_does_not_know
+from tests.verify.servers.creating import REFUSES_UNKNOWN_PARAMETERS
 from tests.verify.wrong import BASE_URL, Asked, Change, Reply, Serve, errors, payments, refusal
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -157,7 +157,7 @@ async def test_a_limit_on_created_payments_hides_only_the_default_page_size(runs
 
 
 async def test_an_accepted_drift_is_reported_and_does_not_count(runs: Runs) -> None:
-    change = that_refuses_what_it_does_not_know
+    change = REFUSES_UNKNOWN_PARAMETERS()
     strict = await runs.compare(change)
     accepted = await runs.compare(change, accepted=["4.1.14", "4.1.3"])
     assert (strict.has_drifted, accepted.has_drifted) == (True, False)
