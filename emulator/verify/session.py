@@ -103,6 +103,10 @@ class Session:
         )
 
     @property
+    def created_ids(self) -> set[str]:
+        return {payment.id for payment in self.created}
+
+    @property
     def all_created(self) -> list[OwnPayment]:
         """The created payments, at least one. Raises CheckStopped."""
         if not self.created:

@@ -101,7 +101,7 @@ def _payments(
     session: Session, listed: Mapping[str, Sequence[Payment]]
 ) -> dict[str, OwnPayment | None]:
     """The payments to retrieve, by their ids. Raises CheckStopped."""
-    own: dict[str, OwnPayment | None] = {one.id: one for one in session.all_created}
+    own: dict[str, OwnPayment | None] = {payment.id: payment for payment in session.all_created}
     others = {str(forms[-1].get("status")): one for one, forms in listed.items() if one not in own}
     return {**own, **dict.fromkeys(list(others.values())[:MAX_PAYMENTS_OF_OTHERS])}
 
@@ -124,7 +124,7 @@ def _may_have_changed(views: Views) -> bool:
     A payment that was equal at the beginning and at the end did not change in between.
     """
     before = views.listed if views.created is None else [views.created]
-    return not all(_are_same(views.changing_fields, one, views.retrieved) for one in before)
+    return not all(_are_same(views.changing_fields, payment, views.retrieved) for payment in before)
 
 
 async def _settled(session: Session, payment_id: str, views: Views) -> Views | None:
@@ -132,7 +132,7 @@ async def _settled(session: Session, payment_id: str, views: Views) -> Views | N
     before = views.retrieved
     for _ in range(MAX_ROUNDS):
         page = await session.page(**_around(session, before), limit=MAX_LIMIT)
-        listed = [one for one in page.payments if one.get("id") == payment_id]
+        listed = [payment for payment in page.payments if payment.get("id") == payment_id]
         response = await session.retrieve(payment_id)
         if not response.is_success:
             return None
@@ -142,7 +142,7 @@ async def _settled(session: Session, payment_id: str, views: Views) -> Views | N
             has_moved_on = (
                 created is not None
                 and created.get("status") == "pending" != after.get("status")
-                and all(_are_same(CHANGING_FIELDS, one, after) for one in listed)
+                and all(_are_same(CHANGING_FIELDS, payment, after) for payment in listed)
             )
             return Views(created=None if has_moved_on else created, listed=listed, retrieved=after)
         before = after
@@ -161,10 +161,10 @@ def _differing(views: Views, names: Sequence[str]) -> Iterator[tuple[str, str, s
     """The differences; of three values, the one that differs from the other two is wrong."""
     for name in names:
         created, retrieved = views.created, views.retrieved
-        like_retrieved = [one for one in views.listed if _is_same(name, one, retrieved)]
-        other = [one for one in views.listed if not _is_same(name, one, retrieved)]
+        like_retrieved = [payment for payment in views.listed if _is_same(name, payment, retrieved)]
+        other = [payment for payment in views.listed if not _is_same(name, payment, retrieved)]
         if created is not None and not _is_same(name, created, retrieved):
-            like_created = [one for one in other if _is_same(name, one, created)]
+            like_created = [payment for payment in other if _is_same(name, payment, created)]
             is_creation = bool(like_retrieved) and not like_created
             yield (
                 _CREATED if is_creation else _RETRIEVED,
@@ -173,7 +173,7 @@ def _differing(views: Views, names: Sequence[str]) -> Iterator[tuple[str, str, s
                 f" {member_text(retrieved, name)} when retrieved",
             )
             if not like_retrieved:
-                other = [one for one in other if one not in like_created]
+                other = [payment for payment in other if payment not in like_created]
         if other:
             yield (
                 _LISTED,

@@ -29,9 +29,9 @@ async def _by_their_status(session: Session) -> Findings:
     if not pending.is_success:
         return stated(False, seen, "4.3.5")
     # A payment that was pending when it was created belongs here, whatever its listed status.
-    own = {one.id for one in session.created if one.payment.get("status") == "pending"}
-    others = [one for one in pending.payments if one.get("id") not in own]
-    is_pure = all(one.get("status") == "pending" for one in others)
+    own = {payment.id for payment in session.created if payment.payment.get("status") == "pending"}
+    others = [payment for payment in pending.payments if payment.get("id") not in own]
+    is_pure = all(payment.get("status") == "pending" for payment in others)
     gone = sorted(missing_by_filter(session, pending))
     lost = len(await _with_status(session, gone, "pending"))
     seen += ", those alone" if is_pure else ", others too"
@@ -40,9 +40,9 @@ async def _by_their_status(session: Session) -> Findings:
 
 
 async def _by_another_status(session: Session) -> Findings:
-    own = {one.id for one in session.all_created}
+    own = {payment.id for payment in session.all_created}
     completed = await session.page(**await window(session), status="completed", limit=MAX_LIMIT)
-    found = [one for one in completed.ids if one in own]
+    found = [id_ for id_ in completed.ids if id_ in own]
     wrong = len(found) - len(await _with_status(session, found, "completed", "refunded"))
     seen = f"`status=completed`: {completed.summary}, {wrong} others"
     return stated(completed.is_success and not wrong, seen, "4.3.5")
@@ -50,25 +50,25 @@ async def _by_another_status(session: Session) -> Findings:
 
 async def _with_status(session: Session, ids: Sequence[str], *statuses: str) -> list[str]:
     """Retrieve the payments; return those that now have one of the statuses."""
-    responses = [(one, await session.retrieve(one)) for one in ids]
-    return [one for one, response in responses if response.members.get("status") in statuses]
+    responses = [(id_, await session.retrieve(id_)) for id_ in ids]
+    return [id_ for id_, response in responses if response.members.get("status") in statuses]
 
 
 async def _by_method(session: Session) -> Findings:
     """No payment of this run has a method yet, and one does not offer the method of the others."""
     method = session.method
-    offered = {one.id: one.body.get("methods", ()) for one in session.all_created}
+    offered = {payment.id: payment.body.get("methods", ()) for payment in session.all_created}
     response = await session.page(**await window(session), method=method, limit=MAX_LIMIT)
     foreign = [
-        one
-        for one in response.payments
-        if one.get("method") not in (method, None)
-        or method not in offered.get(str(one.get("id")), (method,))
+        payment
+        for payment in response.payments
+        if payment.get("method") not in (method, None)
+        or method not in offered.get(str(payment.get("id")), (method,))
     ]
     seen = f"`method={method}`: {response.summary}, {len(foreign)} of another method"
     findings = stated(response.is_success and not foreign, seen, "4.3.6")
     if response.is_success and not foreign:
-        undecided = any(one in offered for one in response.ids)
+        undecided = any(id_ in offered for id_ in response.ids)
         seen = "also what only offers it" if undecided else "nothing that only offers it"
         findings += assumed(not undecided, seen, "4.3.6")
     return findings
@@ -120,9 +120,9 @@ async def _by_creation(session: Session) -> Findings:
 
 def _instants_of_others(session: Session, page: ServiceResponse) -> list[int]:
     """When other payments were created; those of this run are known to be inside."""
-    own = {one.id for one in session.created}
-    others = [one for one in page.payments if one.get("id") not in own]
-    instants = [parse_instant(one.get("created_at")) for one in others]
+    own = session.created_ids
+    others = [payment for payment in page.payments if payment.get("id") not in own]
+    instants = [parse_instant(payment.get("created_at")) for payment in others]
     return [at for at in instants if at is not None]
 
 
@@ -139,7 +139,7 @@ async def _bounded(session: Session, inside: ServiceResponse, bound: Bound) -> F
     refusal = next((page for page in (inside, alone) if not page.is_success), None)
     if refusal is not None:
         return stated(False, f"`{name}`: {refusal.summary}", number)
-    own = {one.id for one in session.created}
+    own = session.created_ids
     wrong = len(bound.outside) + len(own & {*alone.ids, *both.ids})
     is_so = not wrong and not lost
     seen = "what it should" if is_so else f"{wrong} beyond it, {len(lost)} missing"
@@ -148,13 +148,15 @@ async def _bounded(session: Session, inside: ServiceResponse, bound: Bound) -> F
 
 async def _on_later_pages(session: Session) -> Findings:
     """A filter excludes the same payments on a later page."""
-    pages = [one for one in own_lists(session) if has_next_page(one)]
-    cursors = [str(one.members["next_cursor"]) for one in pages if one.members.get("next_cursor")]
+    pages = [page for page in own_lists(session) if has_next_page(page)]
+    cursors = [
+        str(page.members["next_cursor"]) for page in pages if page.members.get("next_cursor")
+    ]
     if not cursors:
         raise session.without_payments("no page has named a cursor")
-    own = [one.id for one in session.created]
+    own = [payment.id for payment in session.created]
     # Most payments of this run follow the newest cursor.
-    cursor = max(cursors, key=lambda one: own.index(one) if one in own else -1)
+    cursor = max(cursors, key=lambda id_: own.index(id_) if id_ in own else -1)
     since, until = bounds(session)
     findings: Findings = []
     for name, value, number in (
@@ -163,7 +165,7 @@ async def _on_later_pages(session: Session) -> Findings:
         ("created_lte", shifted(since, 0), "4.3.8"),
     ):
         response = await session.page(**{name: value, "after": cursor}, limit=MAX_LIMIT)
-        found = [one for one in response.ids if one in own and one != cursor]
+        found = [id_ for id_ in response.ids if id_ in own and id_ != cursor]
         if name == "status":
             found = await _with_status(session, found, "pending")
         # A service may refuse a cursor with other filters than those that returned it.

@@ -97,7 +97,7 @@ def _payments(session: Session) -> list[Payment]:
     different: dict[str, Payment] = {}
     for response in session.responses:
         if response.is_success and response.members and not response.has_error:
-            different |= {repr(one): one for one in _returned(response)}
+            different |= {repr(payment): payment for payment in _returned(response)}
     if not different:
         raise session.without_payments("no payment was seen")
     return list(different.values())
@@ -118,14 +118,16 @@ async def _each_field(session: Session) -> Findings:
 
 
 def _field(rule: FieldRule, payments: Sequence[Payment]) -> Findings:
-    wrong = next((one for one in payments if not rule.allows(one)), None)
+    wrong = next((payment for payment in payments if not rule.allows(payment)), None)
     if wrong is not None:
         return stated(False, f"`{rule.field}`: {member_text(wrong, rule.field)}", *rule.numbers)
     ids = len({str(payment.get("id")) for payment in payments})
     findings = stated(True, f"in {counted(ids, 'payment')}", *rule.numbers)
     if rule.has_our_form is None:
         return findings
-    other = [one[rule.field] for one in payments if not rule.has_our_form(one[rule.field])]
+    other = [
+        payment[rule.field] for payment in payments if not rule.has_our_form(payment[rule.field])
+    ]
     seen = f"`{rule.field}`: {json_text(other[0])}" if other else "written as here"
     return findings + assumed(not other, seen, *rule.numbers)
 
@@ -141,15 +143,15 @@ async def _each_list(session: Session) -> Findings:
         ("has_more", "2.2.2", bool),
         ("next_cursor", "2.2.3", str | None),
     ):
-        wrong = next((one for one in pages if not _is_member(one, name, kinds)), None)
+        wrong = next((page for page in pages if not _is_member(page, name, kinds)), None)
         seen = f"`{name}`: {member_text(wrong.members, name)}" if wrong else _in_all(pages)
         findings += stated(wrong is None, seen, number)
     absent = next(
-        (name for name in ("data", "has_more") for one in pages if name not in one.members), None
+        (name for name in ("data", "has_more") for page in pages if name not in page.members), None
     )
     seen = f"a list without `{absent}`" if absent else _in_all(pages)
     findings += stated(absent is None, seen, "4.3.9")
-    is_drift = any(one.verdict is Verdict.DRIFT for one in findings)
+    is_drift = any(finding.verdict is Verdict.DRIFT for finding in findings)
     if not is_drift and not any(page.payments for page in pages):
         raise session.without_payments("no list had a payment")
     return findings
@@ -167,15 +169,15 @@ def _in_all(pages: Sequence[ServiceResponse]) -> str:
 
 async def _all_fields(session: Session) -> Findings:
     payments = _payments(session)
-    strange = next((name for one in payments for name in one if name not in FIELDS), None)
-    missing = next((name for one in payments for name in FIELDS if name not in one), None)
+    strange = next((name for payment in payments for name in payment if name not in FIELDS), None)
+    missing = next((name for payment in payments for name in FIELDS if name not in payment), None)
     seen = (
         f"without `{missing}`" if missing else f"also {json_text(strange)}" if strange else "these"
     )
     findings = stated(not missing, seen, "2.1.15")
     if strange or missing:
         return findings if missing else assumed(False, seen, "2.1.15")
-    is_in_order = all(tuple(one) == FIELDS for one in payments)
+    is_in_order = all(tuple(payment) == FIELDS for payment in payments)
     return findings + assumed(
         is_in_order, "in this order" if is_in_order else "in another order", "2.1.15"
     )

@@ -112,7 +112,7 @@ def _cursor(response: ServiceResponse) -> Findings:
 async def _all_pages(session: Session) -> Findings:
     """Every payment of this run is listed once, in the assumed order."""
     walked = await walk(session)
-    found, own = walked.own_ids, [one.id for one in session.created]
+    found, own = walked.own_ids, [payment.id for payment in session.created]
     is_all = sorted(found) == sorted(own)
     if walked.has_given_up and len(found) == len(set(found)) and not is_all:
         raise CheckStopped(f"{MAX_PAGES} pages of {PAGE} payments were not enough")
@@ -138,12 +138,12 @@ def _is_in_order(session: Session, ids: Sequence[str]) -> bool:
 
     Payments with concurrent create calls may have any order.
     """
-    places = {one.id: place for place, one in enumerate(session.created)}
+    places = {payment.id: place for place, payment in enumerate(session.created)}
     latest_earlier_count = 0
-    for one in ids:
-        if places[one] < latest_earlier_count:
+    for id_ in ids:
+        if places[id_] < latest_earlier_count:
             return False
-        earlier_count = session.created[places[one]].earlier_count
+        earlier_count = session.created[places[id_]].earlier_count
         latest_earlier_count = max(latest_earlier_count, earlier_count)
     return True
 
@@ -157,9 +157,11 @@ async def _no_second_payment(session: Session, walked: Walk) -> Findings:
 
     An id that no retrieve call finds is a wrong id instead.
     """
-    marked = {str(one.get("id")) for one in walked.payments if session.is_of_this_run(one)}
-    unknown = sorted(marked - {one.id for one in session.created})[:MAX_UNKNOWN_IDS]
-    statuses = [(await session.retrieve(one)).status for one in unknown]
+    marked = {
+        str(payment.get("id")) for payment in walked.payments if session.is_of_this_run(payment)
+    }
+    unknown = sorted(marked - session.created_ids)[:MAX_UNKNOWN_IDS]
+    statuses = [(await session.retrieve(id_)).status for id_ in unknown]
     if _NOT_FOUND in statuses:
         return stated(False, "an `id` in a list that no retrieve finds", "2.2.1")
     strange = len(unknown)
@@ -200,8 +202,8 @@ async def _after_any_payment(session: Session) -> Findings:
     listed = await session.page(**query)
     if not listed.is_success:
         raise CheckStopped(f"a page was answered {listed.summary}")
-    own = {one.id for one in session.created}
-    found = [one for one in listed.ids if one in own]
+    own = session.created_ids
+    found = [id_ for id_ in listed.ids if id_ in own]
     is_all = not missing(session, listed)
     findings = stated(is_all, f"lists {len(found)} of {len(own)} payments", "4.3.1")
     if len(found) <= _MIDDLE + 1:
@@ -211,7 +213,7 @@ async def _after_any_payment(session: Session) -> Findings:
         seen = f"a payment in the middle of a page: {response.summary}"
         return findings + assumed(False, seen, "4.3.4")
     rest = found[_MIDDLE + 1 :]
-    is_after = [one for one in response.ids if one in own][: len(rest)] == rest
+    is_after = [id_ for id_ in response.ids if id_ in own][: len(rest)] == rest
     seen = "the payments after it" if is_after else "not the payments after it"
     findings += stated(is_after, f"{response.summary}, {seen}", "4.3.4")
     return findings + assumed(True, "any payment is a cursor", "4.3.4")
@@ -235,7 +237,7 @@ async def _unknown_cursor(session: Session) -> Findings:
 
 
 async def _by_another_account(session: Session) -> Findings:
-    other, own = session.other_accounts_key, {one.id for one in session.all_created}
+    other, own = session.other_accounts_key, {payment.id for payment in session.all_created}
     listed = await session.page(of_key=other, **await window(session))
     theirs = own & set(listed.ids)
     return stated(not theirs, f"another account lists {len(theirs)} of them", "5.5")

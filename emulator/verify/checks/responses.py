@@ -17,7 +17,7 @@ _OUR_CODE = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 def _first_wrong(
     responses: Sequence[ServiceResponse], is_so: Callable[[ServiceResponse], bool]
 ) -> ServiceResponse | None:
-    return next((one for one in responses if not is_so(one)), None)
+    return next((response for response in responses if not is_so(response)), None)
 
 
 def _where(response: ServiceResponse) -> str:
@@ -29,17 +29,19 @@ def _answers(session: Session) -> list[ServiceResponse]:
 
     An error of a gateway, which has another form, is excluded if a retry succeeded.
     """
-    last = {id(one.request): one.status for one in session.responses}
+    last = {id(response.request): response.status for response in session.responses}
     return [
-        one
-        for one in session.responses
-        if one.status not in _GATEWAY_ERRORS or one.is_json or last[id(one.request)] >= 500
+        response
+        for response in session.responses
+        if response.status not in _GATEWAY_ERRORS
+        or response.is_json
+        or last[id(response.request)] >= 500
     ]
 
 
 async def _all_json(session: Session) -> Findings:
     responses = _answers(session)
-    wrong = _first_wrong(responses, lambda one: one.is_json)
+    wrong = _first_wrong(responses, lambda response: response.is_json)
     if wrong is None:
         return stated(True, f"all {len(responses)} answers", "1.2")
     kind = f"`Content-Type` {member_text(wrong.headers, 'content-type')}"
@@ -48,7 +50,7 @@ async def _all_json(session: Session) -> Findings:
 
 
 async def _statuses(session: Session) -> Findings:
-    statuses = sorted({one.status for one in _answers(session)})
+    statuses = sorted({response.status for response in _answers(session)})
     standard = {status.value for status in HTTPStatus}
     strange = [status for status in statuses if status not in standard]
     other = [status for status in statuses if status in standard and status not in STATUSES]
@@ -58,12 +60,12 @@ async def _statuses(session: Session) -> Findings:
 
 
 def _errors(session: Session) -> list[ServiceResponse]:
-    return [one for one in _answers(session) if one.status >= 400]
+    return [response for response in _answers(session) if response.status >= 400]
 
 
 async def _error_objects(session: Session) -> Findings:
     errors = _errors(session)
-    wrong = _first_wrong(errors, lambda one: one.has_error)
+    wrong = _first_wrong(errors, lambda response: response.has_error)
     seen = _no_error(wrong) if wrong else f"in all {len(errors)} refusals"
     return stated(wrong is None, seen, "2.3.1", "7.1")
 
@@ -75,24 +77,28 @@ def _no_error(response: ServiceResponse) -> str:
 
 
 async def _members_of_errors(session: Session) -> Findings:
-    errors = [one for one in _errors(session) if one.has_error]
+    errors = [response for response in _errors(session) if response.has_error]
     if not errors:
         return unseen("no refusal has an `error`", "7.2", "7.3", "7.4")
     findings: Findings = []
     for number, name in (("7.2", "code"), ("7.3", "message")):
-        wrong = next((one for one in errors if not _is_text(one.error.get(name))), None)
+        wrong = next(
+            (response for response in errors if not _is_text(response.error.get(name))), None
+        )
         seen = _member(wrong, name) if wrong else "a string in each"
         findings += stated(wrong is None, seen, number)
-    wrong = _first_wrong(errors, lambda one: one.error.get("param") is None or _is_text(one.param))
+    wrong = _first_wrong(
+        errors, lambda response: response.error.get("param") is None or _is_text(response.param)
+    )
     seen = _member(wrong, "param") if wrong else "a string where there is one"
     findings += stated(wrong is None, seen, "7.4")
-    null = _first_wrong(errors, lambda one: one.error.get("param", "") is not None)
+    null = _first_wrong(errors, lambda response: response.error.get("param", "") is not None)
     seen = f"null in a {null.status}" if null else "never null"
     return findings + assumed(null is None, seen, "7.4")
 
 
 async def _form_of_codes(session: Session) -> Findings:
-    codes = [one.code for one in _errors(session) if isinstance(one.code, str)]
+    codes = [response.code for response in _errors(session) if isinstance(response.code, str)]
     if not codes:
         return unseen("there was no code", "7.2")
     wrong = next((code for code in codes if not _OUR_CODE.fullmatch(code)), None)
@@ -111,28 +117,28 @@ def _member(response: ServiceResponse, name: str) -> str:
 async def _key_always_accepted(session: Session) -> Findings:
     """A key that was accepted once is accepted every time."""
     own = [
-        one
-        for one in session.responses
-        if one.request.key == session.key and one.request.scheme == "Bearer"
+        response
+        for response in session.responses
+        if response.request.key == session.key and response.request.scheme == "Bearer"
     ]
-    wrong = _first_wrong(own, lambda one: one.status != 401)
+    wrong = _first_wrong(own, lambda response: response.status != 401)
     seen = f"401 of {wrong.request.method}" if wrong else f"in all {len(own)} requests"
     return stated(wrong is None, seen, "5.1")
 
 
 async def _too_many_requests(session: Session) -> Findings:
     """The run sends too few requests to provoke a 429; one that is received is checked."""
-    responses = [one for one in session.responses if one.status == 429]
+    responses = [response for response in session.responses if response.status == 429]
     if not responses:
         return unseen("the rate limit was not met, and is not looked for", "7.11", "8.7")
     with_it = f"met {len(responses)} times, with the seconds to wait"
-    wrong = _first_wrong(responses, lambda one: "retry-after" in one.headers)
+    wrong = _first_wrong(responses, lambda response: "retry-after" in response.headers)
     findings = stated(wrong is None, _retry_after(wrong) if wrong else with_it, "8.7")
-    wrong = _first_wrong(responses, lambda one: retry_after_s(one) is not None)
+    wrong = _first_wrong(responses, lambda response: retry_after_s(response) is not None)
     findings += stated(wrong is None, _retry_after(wrong) if wrong else with_it, "7.11")
     if wrong is not None:
         return findings
-    wrong = _first_wrong(responses, lambda one: _is_whole(one.headers["retry-after"]))
+    wrong = _first_wrong(responses, lambda response: _is_whole(response.headers["retry-after"]))
     return findings + assumed(
         wrong is None, _retry_after(wrong) if wrong else "whole seconds, at least 1", "7.11"
     )
@@ -150,14 +156,14 @@ async def _server_errors(session: Session) -> Findings:
     """A 5xx is retried once; the contract says that the retry succeeds."""
     # By request: another response may be between the two.
     failed: dict[int, list[ServiceResponse]] = {}
-    for one in session.responses:
-        if one.status >= 500:
-            failed.setdefault(id(one.request), []).append(one)
+    for response in session.responses:
+        if response.status >= 500:
+            failed.setdefault(id(response.request), []).append(response)
     twice = next((responses[0] for responses in failed.values() if len(responses) > 1), None)
     if twice is not None:
         seen = f"{twice.summary} of {twice.request.method}, and again when asked again"
         return stated(False, seen, "7.12")
-    last = {id(one.request): one.status for one in session.responses}
+    last = {id(response.request): response.status for response in session.responses}
     served = [request for request in failed if last[request] < 500 and last[request] != 429]
     if not served:
         return unseen("there was no other answer to it" if failed else "there was none", "7.12")

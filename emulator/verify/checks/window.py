@@ -65,7 +65,7 @@ class Walk:
 
 def missing(session: Session, page: ServiceResponse) -> set[str]:
     """The payments of this run that a complete page lacks; none of a page with a next page."""
-    own = {payment.id for payment in session.created}
+    own = session.created_ids
     return set() if page.ids and has_next_page(page) else own - set(page.ids)
 
 
@@ -101,7 +101,7 @@ def _cursor(page: ServiceResponse) -> str | None:
 def bounds(session: Session) -> tuple[Instant, Instant]:
     """Instants before and after the payments of this run. Raises CheckStopped."""
     created = [payment.payment for payment in session.all_created]
-    own = {payment.id for payment in session.created}
+    own = session.created_ids
     # Lists too: the response to a create call may contain a wrong instant.
     listed = [
         payment
@@ -137,7 +137,7 @@ async def walk(session: Session) -> Walk:
     A page without `has_more` is not the last one while payments of this run are missing.
     """
     query = await window(session) | {"limit": str(PAGE)}
-    created = frozenset(payment.id for payment in session.created)
+    created = frozenset(session.created_ids)
     pages: list[ServiceResponse] = []
     while len(pages) < MAX_PAGES:
         page = await session.page(**query)
