@@ -42,7 +42,7 @@ ADDED = {
     "engine/accounts/added.py": "import emulator.engine.recording.recorder\n",
     "storage/events.py": TYPE_ONLY.format("emulator.storage.added_to_events"),
     "storage/added_to_events.py": "import emulator.storage.events\n",
-    "replay/added.py": "import emulator.webhooks.retries\n",
+    "replay/added.py": "import emulator.webhooks.retry_schedule\n",
     "domain/with_library.py": "import sqlite3\n",
     "utils/__init__.py": "",
 }
@@ -76,7 +76,7 @@ def report(copy: Path) -> str:
             id="within a layer of the engine",
         ),
         pytest.param("No cycles are allowed in emulator.storage.", id="in a cycle"),
-        pytest.param("emulator.replay.added -> emulator.webhooks.retries", id="by a client"),
+        pytest.param("emulator.replay.added -> emulator.webhooks.retry_schedule", id="by a client"),
         pytest.param("emulator.domain.with_library -> sqlite3", id="a library in the domain"),
         pytest.param("utils", id="a package without a layer"),
     ],

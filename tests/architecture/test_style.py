@@ -11,7 +11,7 @@ import pytest
 from tests.architecture.tools import REPOSITORY, modules, parsed, run_tool
 
 CHECKED = ("emulator", "tests")
-MAX_MODULE_LINES = 350
+MAX_MODULE_LINES = 400
 # The only modules of the program that may use what is banned.
 EXEMPT = {"emulator/clock.py", "emulator/ids.py"}
 
