@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from emulator.domain.durations import parse_duration_ms
 from emulator.domain.faults import (
     MAX_FAULT_STATUS,
     MIN_FAULT_STATUS,
@@ -9,7 +10,6 @@ from emulator.domain.faults import (
     Fault,
     Point,
 )
-from emulator.domain.instants import parse_duration_ms
 from emulator.scenarios.conditions import (
     WHEN_ADVICE,
     note_exclusions,

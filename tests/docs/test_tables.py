@@ -9,7 +9,7 @@ import pytest
 
 from emulator.app.gateway import HEALTH
 from emulator.control.app import build
-from emulator.domain.instants import UNIT_MS
+from emulator.domain.durations import UNIT_MS
 from emulator.domain.transitions import TRANSITIONS
 from emulator.domain.webhooks import (
     EVENT_TYPES_IN_ORDER,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.domain.instants import MAX_DURATION_MS, UNIT_MS, parse_duration_ms
+from emulator.domain.durations import MAX_DURATION_MS, UNIT_MS, parse_duration_ms
 
 
 @pytest.mark.parametrize(

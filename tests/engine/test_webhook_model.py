@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.depth import usually
 from tests.engine.telling import Told, telling
-from tests.webhooks.receiver import HANG_UP, Received, Reply, Said
+from tests.webhooks.receiver import HANG_UP, Received, Reply, Response
 
 DELAYS_MS = [0, 1_000, 5_000, 15_000, 60_000]
 STEPS = st.lists(
@@ -32,7 +32,7 @@ async def test_every_event_is_delivered_or_given_up_in_order_and_in_time(
 ) -> None:
     count = 0
 
-    def answer(_: Received) -> Said:
+    def answer(_: Received) -> Response:
         nonlocal count
         count += 1
         status = statuses[count % len(statuses)]

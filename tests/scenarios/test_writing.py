@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from emulator.domain.accounts import Mode
+from emulator.domain.durations import MAX_DURATION_MS, parse_duration_ms
 from emulator.domain.faults import ApiRequest, Fault, Point
-from emulator.domain.instants import MAX_DURATION_MS, parse_duration_ms
 from emulator.domain.outcomes import Handset, Outcome, Scripted
 from emulator.domain.outcomes import Step as OutcomeStep
 from emulator.domain.payment import Reason, Status

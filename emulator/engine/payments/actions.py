@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import msgspec
 
-from emulator.domain.instants import parse_duration_ms
+from emulator.domain.durations import parse_duration_ms
 from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
 from emulator.domain.payment import Reason, Status
 from emulator.storage.actions import Action

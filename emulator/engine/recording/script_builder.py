@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from emulator.domain.instants import MAX_DURATION_MS, Instant
+from emulator.domain.durations import MAX_DURATION_MS
+from emulator.domain.instants import Instant
 from emulator.domain.outcomes import Outcome, Scripted, answer_due_at
 from emulator.domain.payment import (
     DEFAULT_EXPIRES_IN_S,
