@@ -1,5 +1,6 @@
 """The commands `replay` and `record`."""
 
+import asyncio
 import re
 import signal
 import subprocess
@@ -9,6 +10,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from emulator.app.server import private_emulator
+from emulator.http.addresses import BaseUrl
+from emulator.http.client import HttpClient
+from emulator.settings import Settings
 from tests.cli.invocation import (
     HEALTHY,
     error_line,
@@ -140,12 +145,21 @@ def test_the_clock_and_the_seed_are_options_and_no_variables(tmp_path: Path) -> 
     assert "created_at is not as expected" not in output("replay", file, *clock)[1]
 
 
+async def payments_in(database: Path, key: str) -> list[dict[str, object]]:
+    """The payments of an account in an emulator with this database."""
+    settings = Settings(port=0, checkout_port=0, database=str(database))
+    async with (
+        private_emulator(settings) as base_url,
+        HttpClient(BaseUrl.parse(base_url), key=key) as client,
+    ):
+        return list((await client.request("GET", "/v1/payments")).member("data"))
+
+
 def test_the_state_can_be_written_to_a_new_database(tmp_path: Path) -> None:
     file, database = write(tmp_path, "mine", PASSES), tmp_path / "kept.db"
     assert output("replay", file, "--database", str(database))[0] == 0
-    with serving("--database", str(database), logs=tmp_path) as server:
-        response = server.request("GET", "/v1/payments", key="test_replay_mine")
-        assert [payment["status"] for payment in response.json["data"]] == ["failed"]
+    payments = asyncio.run(payments_in(database, "test_replay_mine"))
+    assert [payment["status"] for payment in payments] == ["failed"]
     assert usage_error("replay", file, "--database", str(database)) == (
         f"flag --database: '{database}' is there already; expected a new file"
     )
