@@ -156,5 +156,10 @@ class CaseResult:
 
     def name_of(self, payment_id: str) -> str | None:
         """The latest name of a payment; None if it has none."""
-        names = [name for name, known_id in self.names.items() if known_id == payment_id]
-        return names[-1] if names else None
+        return latest_name(self.names, payment_id)
+
+
+def latest_name(ids: Mapping[str, str], payment_id: str) -> str | None:
+    """The name that was bound last to a payment; `ids` are the payments by their names."""
+    names = [name for name, known_id in ids.items() if known_id == payment_id]
+    return names[-1] if names else None

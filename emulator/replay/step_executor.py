@@ -8,6 +8,7 @@ from emulator.domain.instants import parse_instant
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.http.client import HttpClient, HttpResponse
 from emulator.replay.emulator_api import CONTROL, PAYMENTS, refusal_text
+from emulator.replay.results import latest_name
 from emulator.reporting import counted
 from emulator.scenarios import steps
 from emulator.scenarios.steps import Json, Step
@@ -74,8 +75,7 @@ class PaymentNames:
 
     def name_of(self, payment_id: str) -> str:
         """The latest name of a payment, or its id if it has none."""
-        names = [name for name, known_id in self.ids.items() if known_id == payment_id]
-        return names[-1] if names else payment_id
+        return latest_name(self.ids, payment_id) or payment_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
