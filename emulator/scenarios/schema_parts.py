@@ -5,7 +5,7 @@ from typing import Any
 
 from emulator.domain.accounts import Mode
 from emulator.domain.payment import Reason
-from emulator.domain.payment_methods import BANKS, DEFAULT_METHODS
+from emulator.domain.payment_methods import BANKS, DEFAULT_METHODS, PHONE_DIGITS
 from emulator.scenarios.vocabulary import MAX_TIMES, METHOD_PATTERN
 
 JsonSchema = dict[str, Any]
@@ -57,7 +57,10 @@ WHOLE_SECONDS: JsonSchema = {
 PHONE: JsonSchema = {
     "type": "string",
     # As `normalise_phone`: blanks and dashes may stand anywhere.
-    "pattern": "^[- ]*((\\+[- ]*|0[- ]*0[- ]*)?2[- ]*5[- ]*1|0)?[- ]*[79]([- ]*[0-9]){8}[- ]*$",
+    "pattern": (
+        "^[- ]*((\\+[- ]*|0[- ]*0[- ]*)?2[- ]*5[- ]*1|0)?[- ]*"
+        f"[{PHONE_DIGITS}]([- ]*[0-9]){{8}}[- ]*$"
+    ),
     "examples": ["+251900000001", "0700000001"],
 }
 

@@ -26,7 +26,7 @@ from emulator.webhooks.retry_schedule import DELAYS_MS, MAX_RETRY_AFTER_MS
 from emulator.webhooks.sender import MAX_BYTES_READ, MAX_STORED_BYTES, TIMEOUT_S
 from tests.docs.document import README, REPOSITORY, pages, part, rows, text_of
 from tests.docs.generated import TABLES, generated
-from tests.engine.telling import telling
+from tests.engine.webhook_world import webhook_world
 from tests.world import LIVE_KEY, World, headers, order, world
 
 OPTIONS_PAGE = "docs/reference/options.md"
@@ -123,7 +123,7 @@ async def test_every_call_of_the_control_api_is_listed(emulator: World) -> None:
     ],
 )
 async def test_the_members_of_an_answer_are_listed(emulator: World, call: str, path: str) -> None:
-    async with telling(emulator=emulator):
+    async with webhook_world(emulator=emulator):
         payment = await emulator.create()
         fault = {"when": {"request": "any"}, "then": {"latency": "1ms"}, "times": 1}
         assert (await emulator.control("POST", "/faults", fault)).status_code == 201
@@ -151,10 +151,10 @@ async def test_what_arrives_is_what_is_shown() -> None:
     shown, _, body = (
         part(WEBHOOKS, "What arrives").split("```http\n")[1].split("```")[0].partition("\n\n")
     )
-    async with telling() as told:
-        await told.emulator.create()
-        await told.settle()
-    [arrived] = told.receiver.received
+    async with webhook_world() as hooks:
+        await hooks.emulator.create()
+        await hooks.settle()
+    [arrived] = hooks.receiver.received
     # The last two are for the connection.
     names = [name for name in arrived.headers if name not in {"accept-encoding", "connection"}]
     listed = [line.partition(":")[0] for line in shown.splitlines()[1:]]
@@ -165,8 +165,8 @@ async def test_what_arrives_is_what_is_shown() -> None:
 
 
 def test_every_type_of_event_is_listed() -> None:
-    told = part(WEBHOOKS, "What arrives").partition("**`type`** is")[2].partition("- **")[0]
-    assert re.findall(r"`([a-z._]+)`", told) == [*EVENT_TYPES_IN_ORDER, PING]
+    hooks = part(WEBHOOKS, "What arrives").partition("**`type`** is")[2].partition("- **")[0]
+    assert re.findall(r"`([a-z._]+)`", hooks) == [*EVENT_TYPES_IN_ORDER, PING]
 
 
 def test_every_retry_is_listed() -> None:
@@ -186,10 +186,10 @@ def test_the_example_of_an_advance_is_as_long_as_all_that_is_left() -> None:
 
 
 def test_every_state_of_a_delivery_is_listed() -> None:
-    told = (
+    hooks = (
         part(WEBHOOKS, "Looking at deliveries").partition("A delivery is")[2].partition("- **")[0]
     )
-    assert re.findall("`([a-z]+)`", told) == [state.value for state in DeliveryState]
+    assert re.findall("`([a-z]+)`", hooks) == [state.value for state in DeliveryState]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Scenarios written as YAML: whatever is in them, every reader finds it again."""
+"""Scenarios with arbitrary texts, written as YAML and read again."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from emulator.engine.recording.yaml_writer import WIDEST_LINE, yaml_text
 from emulator.scenarios.nodes import Kind, MapNode, ScalarNode, read_tree
 from emulator.scenarios.problems import Notes
 from tests.depth import usually
-from tests.engine.hostile import TEXTS
+from tests.engine.hostile_texts import TEXTS
 
 LOADERS = (yaml.SafeLoader, yaml.CSafeLoader)
 VALUES = st.recursive(

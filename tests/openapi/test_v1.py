@@ -11,7 +11,7 @@ from emulator.api import parameters, queries
 from emulator.domain.faults import ApiRequest
 from emulator.domain.payment import EVENT_TYPES
 from emulator.webhooks import messages
-from tests.api.asking import CODES, PARAMS, post
+from tests.api.calls import CODES, PARAMS, post
 from tests.architecture.tools import PACKAGE
 from tests.openapi.reading import Json, objects, operations, resolved, standing_alone
 from tests.world import World, order

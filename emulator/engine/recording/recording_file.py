@@ -15,7 +15,7 @@ from emulator.domain.instants import format_instant
 from emulator.domain.outcomes import Outcome
 from emulator.domain.payment import MAX_EXPIRES_IN_S, Payment
 from emulator.domain.payment_methods import BANK_TRANSFER, DEFAULT_METHODS, PHONE_METHODS
-from emulator.engine.payments.actions import Paid, payment_action
+from emulator.engine.payments.customer import Paid, payment_action
 from emulator.engine.recording.script_builder import AccountHistory, script_of
 from emulator.engine.recording.yaml_writer import Json, yaml_text
 from emulator.files import MAX_FILE_BYTES, MAX_NODES

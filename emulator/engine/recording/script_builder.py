@@ -23,7 +23,7 @@ from emulator.domain.payment import (
 )
 from emulator.domain.payment_methods import DEFAULT_METHODS, local_phone
 from emulator.domain.transitions import TRANSITIONS, Edge
-from emulator.engine.payments.actions import (
+from emulator.engine.payments.customer import (
     Answered,
     Cancelled,
     Paid,

@@ -60,7 +60,7 @@ def outcome_of(
         metadata=payment.terms.metadata,
     )
     account = owner.account
-    candidates = account.rules.beside(account.scenario_of(payment.position))
+    candidates = account.rules.with_applied(account.scenario_of(payment.position))
     chosen = choose_outcome(candidates, subject, _uses(tx, owner))
     if chosen.counts and chosen.key is not None:
         _count_use(tx, owner, chosen.key)
@@ -80,7 +80,7 @@ def delivery_fault(
     from emulator.scenarios.rules import choose_webhook
 
     account = owner.account
-    candidates = account.rules.beside(account.scenario_of(payment))
+    candidates = account.rules.with_applied(account.scenario_of(payment))
     uses = _uses(tx, owner)
     chosen = choose_webhook(candidates, mode=owner.mode, event=event_type, uses=uses)
     if chosen is None:

@@ -1,4 +1,4 @@
-"""The test numbers that a page offers: those that would do what it says if they were submitted."""
+"""The test numbers of a checkout page, with their outcomes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,8 +10,8 @@ from emulator.domain.payment import Status
 from emulator.engine.payments.checkouts import (
     TestNumber as Number,  # pytest would take it for a test
 )
-from tests.engine.playing import playing
-from tests.engine.visiting import Visitor, visitor
+from tests.engine.scenario_world import scenario_world
+from tests.engine.visitors import Visitor, visitor
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World
 
 OURS = ["+251900000001", "+251900000002", "+251900000003", "+251900000004"]
@@ -60,7 +60,7 @@ outcomes:
   - when: {mode: live, phone: "0900000002"}
     then: handset
 """
-    async with playing(tmp_path, shop=text) as emulator:
+    async with scenario_world(tmp_path, shop=text) as emulator:
         in_test_mode = await offered(await visitor(emulator))
         in_live_mode = await offered(await visitor(emulator, LIVE_KEY))
     assert phones(in_test_mode) == ["+251955555555", OURS[1], OURS[0], OURS[2], OURS[3]]
@@ -73,13 +73,13 @@ outcomes:
 
 async def test_a_scenario_that_decides_everything_leaves_none(tmp_path: Path) -> None:
     text = "outcomes: [{when: {}, then: [{status: completed}]}]\n"
-    async with playing(tmp_path, all=text) as emulator:
+    async with scenario_world(tmp_path, all=text) as emulator:
         assert await offered(await visitor(emulator)) == ()
 
 
 async def test_a_scenario_that_is_not_enabled_names_none(tmp_path: Path) -> None:
     text = 'enabled: false\noutcomes: [{when: {phone: "0955555555"}, then: handset}]\n'
-    async with playing(tmp_path, idle=text) as emulator:
+    async with scenario_world(tmp_path, idle=text) as emulator:
         assert phones(await offered(await visitor(emulator))) == OURS
 
 
@@ -97,18 +97,18 @@ outcomes:
 async def test_a_number_that_retires_does_what_the_next_rule_says_and_then_nothing(
     tmp_path: Path,
 ) -> None:
-    async with playing(tmp_path, counted=COUNTED) as emulator:
-        told, done = [], []
+    async with scenario_world(tmp_path, counted=COUNTED) as emulator:
+        shown, done = [], []
         for _ in range(4):
             shopper = await visitor(emulator)
             first = (await offered(shopper))[0]
-            told.append((first.phone, ends(first)))
+            shown.append((first.phone, ends(first)))
             await shopper.pay("0955555555")
             payment = (await shopper.open()).payment
             done.append(payment.reason or payment.status)
         other = await visitor(emulator, OTHER_TEST_KEY)
         assert ends((await offered(other))[0]) == "wrong_pin", "uses are counted for each account"
-    assert told == [
+    assert shown == [
         ("+251955555555", "wrong_pin"),
         ("+251955555555", "wrong_pin"),
         ("+251955555555", "completed"),
@@ -118,7 +118,7 @@ async def test_a_number_that_retires_does_what_the_next_rule_says_and_then_nothi
 
 
 async def test_asking_counts_no_use(tmp_path: Path) -> None:
-    async with playing(tmp_path, counted=COUNTED) as emulator:
+    async with scenario_world(tmp_path, counted=COUNTED) as emulator:
         shopper = await visitor(emulator)
         asked = [
             [(number.phone, number.outcome) for number in await offered(shopper)] for _ in range(5)
@@ -139,7 +139,7 @@ outcomes:
     then: [{status: completed}]
 """
     large, vip = "+251955555551", "+251955555552"
-    async with playing(tmp_path, shop=text) as emulator:
+    async with scenario_world(tmp_path, shop=text) as emulator:
         for amount, case, own in (
             (499_999, "none", []),
             (500_000, "none", [large]),
@@ -152,8 +152,8 @@ outcomes:
 
 
 @pytest.mark.parametrize("key", [TEST_KEY, LIVE_KEY])
-async def test_each_number_does_what_it_is_said_to(emulator: World, key: str) -> None:
-    """What is told is decided as a submit is."""
+async def test_each_number_has_the_outcome_that_the_page_shows(emulator: World, key: str) -> None:
+    """The page and the submit choose the same outcome."""
     for number in await offered(await visitor(emulator, key)):
         shopper = await visitor(emulator, key)
         await shopper.pay(number.phone)

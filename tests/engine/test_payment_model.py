@@ -1,4 +1,4 @@
-"""The life of payments against a few lines of plain Python (contract, section 3; design 5)."""
+"""The states of payments, compared with a small model (contract, section 3; design 5)."""
 
 import asyncio
 from collections.abc import Coroutine

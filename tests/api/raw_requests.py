@@ -1,10 +1,10 @@
-"""A client that sends what no HTTP library would: any bytes, anywhere."""
+"""A client that sends any bytes, past the checks of HTTP libraries."""
 
 from dataclasses import dataclass, field
 
 import msgspec
 
-from tests.api.asking import CODES
+from tests.api.calls import CODES
 from tests.world import API_PORT, TEST_KEY, World
 
 Headers = list[tuple[bytes, bytes]]
@@ -14,7 +14,7 @@ TYPE: Headers = [(b"content-type", b"application/json")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class RawRequest:
     """A request, part by part."""
 
     method: str = "GET"
@@ -25,7 +25,7 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answered:
+class RawResponse:
     """The whole answer; status 0 when there was none."""
 
     status: int
@@ -33,11 +33,11 @@ class Answered:
     body: bytes
 
 
-async def ask(emulator: World, asked: Asked) -> Answered:
+async def send_raw(emulator: World, request: RawRequest) -> RawResponse:
     """Send a request straight to the program, past every check of a client or a server."""
     messages = [
-        {"type": "http.request", "body": chunk, "more_body": index < len(asked.chunks)}
-        for index, chunk in enumerate(asked.chunks, start=1)
+        {"type": "http.request", "body": chunk, "more_body": index < len(request.chunks)}
+        for index, chunk in enumerate(request.chunks, start=1)
     ]
     sent: list[dict[str, object]] = []
 
@@ -49,36 +49,36 @@ async def ask(emulator: World, asked: Asked) -> Answered:
 
     scope = {
         "type": "http",
-        "method": asked.method,
-        "path": asked.path,
-        "raw_path": asked.path.encode(),
-        "query_string": asked.query,
-        "headers": asked.headers,
+        "method": request.method,
+        "path": request.path,
+        "raw_path": request.path.encode(),
+        "query_string": request.query,
+        "headers": request.headers,
         "server": ("127.0.0.1", API_PORT),
     }
     await emulator.running.gateway(scope, receive, send)
     if not sent:
-        return Answered(status=0, headers=[], body=b"")
+        return RawResponse(status=0, headers=[], body=b"")
     start, *bodies = sent
-    return Answered(
+    return RawResponse(
         status=start["status"],  # type: ignore[arg-type]
         headers=start["headers"],  # type: ignore[arg-type]
         body=b"".join(message["body"] for message in bodies),  # type: ignore[misc]
     )
 
 
-def assert_sound(answered: Answered) -> None:
+def assert_sound(response: RawResponse) -> None:
     """Well-formed headers, valid JSON, and of an error the contract's shape and a known code."""
-    names = [name for name, _ in answered.headers]
+    names = [name for name, _ in response.headers]
     for name in (b"request-id", b"cache-control", b"content-type", b"content-length"):
         assert names.count(name) == 1, names
-    for name, value in answered.headers:
+    for name, value in response.headers:
         assert name == name.lower()
         assert value.isascii()
         assert value.decode("ascii").isprintable()
-    content = msgspec.json.decode(answered.body)
-    assert answered.status < 500, answered.body
-    if answered.status >= 400:
+    content = msgspec.json.decode(response.body)
+    assert response.status < 500, response.body
+    if response.status >= 400:
         error = content["error"]
-        assert CODES[error["code"]] == answered.status
+        assert CODES[error["code"]] == response.status
         assert error["message"]

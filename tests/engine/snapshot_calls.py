@@ -1,4 +1,4 @@
-"""Saving an account and going back to that, and a look at what it is and has."""
+"""Calls that save and restore an account, and read its state."""
 
 import sqlite3
 from typing import Any

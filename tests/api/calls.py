@@ -1,4 +1,4 @@
-"""How these tests ask, and what every answer of `/v1` must have."""
+"""Calls of `/v1`, and checks that every response must pass."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from tests.world import TEST_KEY, World, headers, order
 PAYMENTS = "/v1/payments"
 JSON = "application/json"
 
-# Section 4 of the design: the codes that `/v1` may answer with, and the status of each.
+# The codes of `/v1`, and the status of each.
 CODES = {
     "invalid_json": 400,
     "invalid_request_body": 400,
@@ -82,7 +82,7 @@ async def get(emulator: World, path: str, key: str = TEST_KEY, **more: str) -> h
 async def page(emulator: World, key: str = TEST_KEY, **parameters: str | int) -> dict[str, Any]:
     """A list call that succeeds."""
     response = await emulator.api.get(PAYMENTS, params=parameters, headers=headers(key))
-    assert_dressed(response)
+    assert_common_headers(response)
     assert response.status_code == 200, response.text
     assert list(response.json()) == ["data", "has_more", "next_cursor"]
     return dict(response.json())
@@ -97,8 +97,8 @@ async def event_types(emulator: World, key: str = TEST_KEY) -> list[str]:
     return [event["type"] for event in response.json()["data"]]
 
 
-def assert_dressed(response: httpx.Response) -> None:
-    """What every response has, whatever it says."""
+def assert_common_headers(response: httpx.Response) -> None:
+    """Check what every response must have."""
     assert _REQUEST_ID.fullmatch(response.headers["request-id"])
     assert response.headers["cache-control"] == "no-store"
     assert response.headers["content-type"] == JSON
@@ -108,7 +108,7 @@ def assert_dressed(response: httpx.Response) -> None:
 
 def refusal(response: httpx.Response) -> tuple[int, str, str | None]:
     """The status, code and param of an error, which must have the contract's shape."""
-    assert_dressed(response)
+    assert_common_headers(response)
     assert list(response.json()) == ["error"]
     error = response.json()["error"]
     assert set(error) - {"param"} == {"code", "message"}

@@ -1,4 +1,4 @@
-"""Texts that somebody takes for something else, or that somebody cannot read."""
+"""Texts that parsers may misread, and texts that people cannot read."""
 
 from hypothesis import strategies as st
 

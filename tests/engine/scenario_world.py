@@ -1,4 +1,4 @@
-"""Scenario files at work: a world that plays those that a test writes."""
+"""A world with the scenario files of a test."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -38,7 +38,7 @@ expiry:
 
 
 @asynccontextmanager
-async def playing(directory: Path, **files: str) -> AsyncIterator[World]:
+async def scenario_world(directory: Path, **files: str) -> AsyncIterator[World]:
     """A world with scenario files of its own, in the order in which they are given."""
     paths = []
     for name, text in files.items():

@@ -1,4 +1,4 @@
-"""How an error message shows the value that was received (fidelity row 7.3)."""
+"""Received values in error messages (clause 7.3)."""
 
 from decimal import Decimal
 from typing import Any

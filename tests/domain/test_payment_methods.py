@@ -59,7 +59,7 @@ def test_blanks_and_dashes_are_dropped(written: str) -> None:
         "0x900000001",
     ],
 )
-def test_all_else_is_no_number(written: str) -> None:
+def test_any_other_text_is_not_a_number(written: str) -> None:
     with pytest.raises(ValueError, match="not an Ethiopian mobile number"):
         normalise_phone(written)
 
@@ -84,8 +84,8 @@ def test_any_text_is_a_number_or_a_refusal(written: str) -> None:
 
 
 @given(DIGITS)
-def test_the_first_digit_tells_the_operator(digits: str) -> None:
-    """4.4 and design 7: 9… is telebirr, 7… is M-Pesa."""
+def test_the_first_digit_determines_the_operator(digits: str) -> None:
+    """9… is telebirr, 7… is M-Pesa."""
     expected = {"9": "telebirr", "7": "mpesa"}[digits[0]]
     assert method_of_phone(f"+251{digits}") == expected
 
@@ -96,7 +96,7 @@ def test_a_masked_number_shows_its_ends_only() -> None:
 
 
 @given(DIGITS)
-def test_a_masked_number_tells_three_digits(digits: str) -> None:
+def test_a_masked_number_shows_three_digits(digits: str) -> None:
     masked = mask_phone(f"+251{digits}").removeprefix("+251")
     assert sum(letter.isdigit() for letter in masked) == 3
     assert masked.count("•") == 6

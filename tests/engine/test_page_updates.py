@@ -1,4 +1,4 @@
-"""Waiting for a checkout to show something else: what wakes a page that is open, and what not."""
+"""Updates of an open checkout page: the changes that wake it, and those that do not."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -12,25 +12,27 @@ from emulator.engine.accounts.clock_service import Target
 from emulator.engine.payments.checkouts import Checkout
 from emulator.engine.payments.customer import PhoneAnswer
 from emulator.settings import Settings
-from tests.engine.observing import ObservedWall, breathe, observed
-from tests.engine.visiting import COMPLETES, Visitor, visitor
+from tests.engine.observed_world import ObservedWall, observed, run_pending
+from tests.engine.visitors import COMPLETES, TIMES_OUT, Visitor, visitor
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, START, START_MS, TEST_KEY, World
 
 TIMEOUT_MS = 25_000
 UNTIL = START_MS + TIMEOUT_MS
+FROZEN = Settings(clock=parse_clock(f"frozen@{START}"), seed=1)
+FLOWING = Settings(clock=ClockSpec(), seed=1)
 
 Observed = tuple[World, ObservedWall]
 
 
 @pytest.fixture
 async def frozen() -> AsyncIterator[Observed]:
-    async with observed(Settings(clock=parse_clock(f"frozen@{START}"), seed=1)) as both:
+    async with observed(FROZEN) as both:
         yield both
 
 
 @pytest.fixture
 async def flowing() -> AsyncIterator[Observed]:
-    async with observed(Settings(clock=ClockSpec(), seed=1)) as both:
+    async with observed(FLOWING) as both:
         yield both
 
 
@@ -55,7 +57,7 @@ def looked_again(wall: ObservedWall) -> bool:
     return UNTIL in begun
 
 
-async def test_what_is_not_what_the_page_has_seen_is_told_at_once(frozen: Observed) -> None:
+async def test_a_page_that_is_out_of_date_gets_the_present_at_once(frozen: Observed) -> None:
     emulator, _ = frozen
     shopper = await visitor(emulator)
     stale = await shopper.moment()
@@ -66,44 +68,38 @@ async def test_what_is_not_what_the_page_has_seen_is_told_at_once(frozen: Observ
 
 
 async def set_clock(shopper: Visitor) -> None:
-    clock_service = shopper.world.running.engine.clock_service
-    await clock_service.set(shopper.owner.account, now=START_MS + 1, frozen=None)
+    await shopper.set_clock(START_MS + 1, frozen=None)
 
 
-async def freeze_ahead(shopper: Visitor) -> None:
-    clock_service = shopper.world.running.engine.clock_service
-    await clock_service.set(shopper.owner.account, now=START_MS + 1, frozen=True)
+async def set_and_freeze_clock(shopper: Visitor) -> None:
+    await shopper.set_clock(START_MS + 1, frozen=True)
 
 
-Deed = Callable[[Visitor], Awaitable[object]]
-WAKING: dict[str, Deed] = {
-    "a submit": Visitor.pay,
-    "a submit that pays at once": lambda shopper: shopper.pay(COMPLETES),
-    "a change by hand": lambda shopper: shopper.change(Status.PROCESSING),
-    "an advance that changes the payment": lambda shopper: shopper.advance(1_800_000),
-    "an advance that changes no payment": lambda shopper: shopper.advance(1),
-    "a clock that is set": set_clock,
-    "a clock that is set and frozen": freeze_ahead,
+Action = Callable[[Visitor], Awaitable[object]]
+ACTIONS: dict[str, Action] = {
+    "a phone is submitted": Visitor.pay,
+    "a bank is submitted": Visitor.pay_by_bank,
+    "a submit completes the payment": lambda shopper: shopper.pay(COMPLETES),
+    "a submit schedules a timeout": lambda shopper: shopper.pay(TIMES_OUT),
+    "the status is changed": lambda shopper: shopper.change(Status.PROCESSING),
+    "an advance changes the payment": lambda shopper: shopper.advance(1_800_000),
+    "an advance changes no payment": lambda shopper: shopper.advance(1),
+    "an advance reaches what is next": lambda shopper: shopper.advance(None),
+    "the clock is set": set_clock,
+    "the clock is set and frozen": set_and_freeze_clock,
 }
 
 
-@pytest.mark.parametrize("deed", WAKING.values(), ids=WAKING)
-@pytest.mark.parametrize("key", [TEST_KEY, LIVE_KEY])
-async def test_a_page_is_woken_by(frozen: Observed, key: str, deed: Deed) -> None:
-    emulator, wall = frozen
-    shopper = await visitor(emulator, key)
-    page = await watching(shopper, wall)
-    await deed(shopper)
-    assert await woken(page) == await shopper.open()
-
-
-@pytest.mark.parametrize("deed", WAKING.values(), ids=WAKING)
-async def test_where_time_flows_a_page_is_woken_by(flowing: Observed, deed: Deed) -> None:
-    emulator, wall = flowing
-    shopper = await visitor(emulator)
-    page = await watching(shopper, wall)
-    await deed(shopper)
-    assert await woken(page) == await shopper.open()
+@pytest.mark.parametrize("action", ACTIONS.values(), ids=ACTIONS)
+@pytest.mark.parametrize(
+    ("settings", "key"), [(FROZEN, TEST_KEY), (FROZEN, LIVE_KEY), (FLOWING, TEST_KEY)]
+)
+async def test_a_page_is_woken_when(settings: Settings, key: str, action: Action) -> None:
+    async with observed(settings) as (emulator, wall):
+        shopper = await visitor(emulator, key)
+        page = await watching(shopper, wall)
+        await action(shopper)
+        assert await woken(page) == await shopper.open()
 
 
 @pytest.mark.parametrize("answer", [PhoneAnswer.APPROVE, PhoneAnswer.WRONG_PIN])
@@ -168,7 +164,7 @@ async def test_a_page_is_left_alone_by_what_does_not_concern_it(frozen: Observed
     await stranger.advance(1)
     await stranger.advance(1_800_000)
     await stranger.freeze(False)
-    await breathe(emulator)
+    await run_pending(emulator)
     assert not looked_again(wall)
     await shopper.pay()
     await woken(page)
@@ -182,7 +178,7 @@ async def test_a_page_that_is_woken_for_nothing_waits_on(frozen: Observed) -> No
     page = await watching(shopper, wall)
     await emulator.running.engine.accounts.reset(stranger.owner.account)
     await wall.waited_until(UNTIL)
-    await breathe(emulator)
+    await run_pending(emulator)
     assert not looked_again(wall)
     wall.move(TIMEOUT_MS)
     assert (await woken(page)).payment.status is Status.PENDING
@@ -198,19 +194,19 @@ async def test_the_wait_for_a_status_is_left_alone_by_the_clock(frozen: Observed
     )
     await wall.waited_until(UNTIL)
     await shopper.advance(1)
-    await breathe(emulator)
+    await run_pending(emulator)
     assert not looked_again(wall)
     await shopper.pay(COMPLETES)
     async with asyncio.timeout(60):
         assert (await waiting)[0]
 
 
-async def test_after_its_time_a_page_is_told_how_things_are_then(flowing: Observed) -> None:
+async def test_after_the_timeout_a_page_gets_the_present(flowing: Observed) -> None:
     emulator, wall = flowing
     shopper = await visitor(emulator)
     page = await watching(shopper, wall)
     wall.move(TIMEOUT_MS - 1)
-    await breathe(emulator)
+    await run_pending(emulator)
     assert not page.done()
     wall.move(1)
     checkout = await woken(page)
@@ -218,7 +214,7 @@ async def test_after_its_time_a_page_is_told_how_things_are_then(flowing: Observ
     assert checkout == await shopper.open()
 
 
-async def test_a_page_that_does_not_want_to_wait_is_told_at_once(frozen: Observed) -> None:
+async def test_a_page_with_a_timeout_of_zero_gets_the_present_at_once(frozen: Observed) -> None:
     emulator, _ = frozen
     shopper = await visitor(emulator)
     seen = await shopper.moment()
@@ -226,31 +222,29 @@ async def test_a_page_that_does_not_want_to_wait_is_told_at_once(frozen: Observe
     assert checkout.moment == seen
 
 
-async def test_nobody_waits_for_an_unknown_checkout(frozen: Observed) -> None:
+async def test_an_unknown_checkout_is_refused_at_once(frozen: Observed) -> None:
     emulator, _ = frozen
     with pytest.raises(UnknownCheckout):
         await emulator.running.engine.checkouts.changed("nothing", "", timeout_ms=TIMEOUT_MS)
 
 
-async def test_a_page_is_told_when_its_payment_is_reset_away(frozen: Observed) -> None:
-    emulator, wall = frozen
-    shopper = await visitor(emulator)
-    page = await watching(shopper, wall)
-    await emulator.running.engine.accounts.reset(shopper.owner.account)
-    with pytest.raises(UnknownCheckout):
-        await woken(page)
-
-
-async def test_a_page_is_told_when_its_account_is_deleted(frozen: Observed) -> None:
+@pytest.mark.parametrize("is_deleted", [False, True])
+async def test_a_page_is_woken_when_its_account_is_reset_or_deleted(
+    frozen: Observed, is_deleted: bool
+) -> None:
     emulator, wall = frozen
     shopper = await visitor(emulator, OTHER_TEST_KEY)
     page = await watching(shopper, wall)
-    await emulator.running.engine.accounts.delete("acct_other")
+    accounts = emulator.running.engine.accounts
+    if is_deleted:
+        await accounts.delete("acct_other")
+    else:
+        await accounts.reset(shopper.owner.account)
     with pytest.raises(UnknownCheckout):
         await woken(page)
 
 
-async def test_a_page_is_told_when_the_program_stops(frozen: Observed) -> None:
+async def test_a_page_is_woken_when_the_program_stops(frozen: Observed) -> None:
     """A held request must not keep the program from ending."""
     emulator, wall = frozen
     shopper = await visitor(emulator)
@@ -263,7 +257,7 @@ async def test_a_page_is_told_when_the_program_stops(frozen: Observed) -> None:
         await shopper.checkouts.changed(shopper.token, seen, timeout_ms=TIMEOUT_MS)
 
 
-async def test_a_page_that_is_left_is_forgotten(frozen: Observed) -> None:
+async def test_a_page_that_is_closed_is_removed(frozen: Observed) -> None:
     emulator, wall = frozen
     shopper = await visitor(emulator)
     page, other = await watching(shopper, wall), await watching(shopper, wall)

@@ -1,4 +1,4 @@
-"""The rule for silence: what the contract does not speak of is served with a warning."""
+"""Request warnings: deviations that the contract does not mention are accepted with a warning."""
 
 import json
 from collections.abc import AsyncIterator
@@ -8,15 +8,15 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.api.asking import PAYMENTS, WARNING, get, ids, post, refusal
+from tests.api.calls import PAYMENTS, WARNING, get, ids, post, refusal
 from tests.world import World, headers, order, world
 
 HEADER = {"Idempotency-Key": "x"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Odd:
-    """A request that is odd in one way: its slug, and its code and param under `--strict`."""
+class Deviation:
+    """A request with one deviation: its slug, and its code and param under `--strict`."""
 
     slug: str
     code: str
@@ -25,7 +25,7 @@ class Odd:
     path: str = PAYMENTS
     headers: dict[str, str] = field(default_factory=dict)
 
-    async def ask(self, emulator: World) -> httpx.Response:
+    async def send(self, emulator: World) -> httpx.Response:
         if self.body is not None:
             query = self.path.removeprefix(PAYMENTS)
             return await post(emulator, self.body, query=query, **self.headers)
@@ -37,18 +37,20 @@ def tail(text: str) -> bytes:
     return json.dumps(order())[:-1].encode() + b"," + text.encode() + b"}"
 
 
-def unknown(shown: str, **request: Any) -> Odd:
-    return Odd(slug=f"unknown-parameter:{shown}", code="unknown_parameter", param=shown, **request)
+def unknown(shown: str, **request: Any) -> Deviation:
+    return Deviation(
+        slug=f"unknown-parameter:{shown}", code="unknown_parameter", param=shown, **request
+    )
 
 
-def duplicate(shown: str, **request: Any) -> Odd:
-    return Odd(
+def duplicate(shown: str, **request: Any) -> Deviation:
+    return Deviation(
         slug=f"duplicate-parameter:{shown}", code="duplicate_parameter", param=shown, **request
     )
 
 
-def loose(param: str, text: str) -> Odd:
-    return Odd(
+def loose(param: str, text: str) -> Deviation:
+    return Deviation(
         slug=f"loose-timestamp:{param}",
         code=f"invalid_{param}",
         param=param,
@@ -56,11 +58,11 @@ def loose(param: str, text: str) -> Odd:
     )
 
 
-def of_field(slug: str, param: str, value: Any) -> Odd:
-    return Odd(slug=slug, code=f"invalid_{param}", param=param, body=order(**{param: value}))
+def of_field(slug: str, param: str, value: Any) -> Deviation:
+    return Deviation(slug=slug, code=f"invalid_{param}", param=param, body=order(**{param: value}))
 
 
-ODD = [
+DEVIATIONS = [
     unknown("ammount", body=order(ammount=1)),
     unknown("description", body=order(description=None)),
     unknown("", body=tail('"":1')),
@@ -81,7 +83,7 @@ ODD = [
     duplicate("metadata", body=tail('"metadata":{"a":"1","a":"2"}')),
     duplicate("limit", path=f"{PAYMENTS}?limit=5&limit=6"),
     duplicate("status", path=f"{PAYMENTS}?status=x&status=failed"),
-    Odd(
+    Deviation(
         slug="duplicate-method",
         code="invalid_methods",
         param="methods",
@@ -111,14 +113,14 @@ ODD = [
     loose("created_lte", "20260101"),
     loose("created_lte", "2026-01-01T00:00"),
     loose("created_lte", "2026-01-01T03:00:00+0300"),
-    Odd(
+    Deviation(
         slug="idempotency-key-header",
         code="idempotency_key_header",
         param=None,
         body=order(),
         headers=HEADER,
     ),
-    Odd(
+    Deviation(
         slug="idempotency-key-header",
         code="idempotency_key_header",
         param=None,
@@ -139,21 +141,23 @@ async def strict() -> AsyncIterator[World]:
 
 
 @pytest.mark.clause("4.1.5", "4.1.14", "4.3.14")
-@pytest.mark.parametrize("odd", ODD, ids=lambda odd: odd.slug[:40])
-async def test_what_is_odd_is_served_with_its_slug(emulator: World, odd: Odd) -> None:
-    """Rule for silence: the emulator tolerates and warns; it does not invent a rejection."""
-    response = await odd.ask(emulator)
-    assert response.status_code == (200 if odd.body is None else 201), response.text
-    assert response.headers[WARNING] == odd.slug
-    assert len(await ids(emulator)) == (odd.body is not None)
+@pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda deviation: deviation.slug[:40])
+async def test_each_deviation_is_accepted_with_its_slug(
+    emulator: World, deviation: Deviation
+) -> None:
+    """The emulator tolerates and warns; it does not invent a rejection."""
+    response = await deviation.send(emulator)
+    assert response.status_code == (200 if deviation.body is None else 201), response.text
+    assert response.headers[WARNING] == deviation.slug
+    assert len(await ids(emulator)) == (deviation.body is not None)
 
 
 @pytest.mark.clause("4.1.14", "4.3.14")
-@pytest.mark.parametrize("odd", ODD, ids=lambda odd: odd.slug[:40])
-async def test_under_strict_it_is_refused(strict: World, odd: Odd) -> None:
+@pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda deviation: deviation.slug[:40])
+async def test_strict_refuses_each_deviation(strict: World, deviation: Deviation) -> None:
     """Rule for silence: `--strict` turns each of these warnings into a 400."""
-    response = await odd.ask(strict)
-    assert refusal(response) == (400, odd.code, odd.param)
+    response = await deviation.send(strict)
+    assert refusal(response) == (400, deviation.code, deviation.param)
     assert await ids(strict) == []
 
 
@@ -169,15 +173,14 @@ async def test_under_strict_it_is_refused(strict: World, odd: Odd) -> None:
         ),
     ],
 )
-async def test_what_is_not_odd_carries_no_warning(strict: World, response_of: Any) -> None:
-    """Rule for silence: the list is closed."""
+async def test_a_usual_request_gets_no_warning(strict: World, response_of: Any) -> None:
+    """The list is closed."""
     response = await response_of(strict)
     assert response.status_code in (200, 201)
     assert WARNING not in response.headers
 
 
 async def test_a_retrieve_knows_no_parameter(emulator: World, strict: World) -> None:
-    """4.2: there is only the id."""
     payment = await emulator.create()
     response = await get(emulator, f"{PAYMENTS}/{payment['id']}?expand=x&expand=y")
     slugs = {"unknown-parameter:expand", "duplicate-parameter:expand"}
@@ -189,7 +192,7 @@ async def test_a_retrieve_knows_no_parameter(emulator: World, strict: World) -> 
 
 @pytest.mark.clause("4.3.7", "4.3.8")
 async def test_what_is_tolerated_is_read_as_meant(emulator: World) -> None:
-    """Rule for silence: the last wins, listed once, read as UTC, a blank for a plus."""
+    """The last wins, listed once, read as UTC, a blank for a plus."""
     payment = await emulator.create()
     for text in ("2026-01-01T00:00:00", "2026-01-01", "2026-01-01T03:00:00+03:00"):
         assert await ids_of(emulator, f"created_gte={text}") == [payment["id"]]
@@ -219,7 +222,7 @@ async def ids_of(emulator: World, query: str) -> list[str]:
         (order(idempotency_key="used", amount=200, x=1), {}, "idempotency_key_reused"),
     ],
 )
-async def test_strict_comes_after_all_other_checks(
+async def test_strict_is_the_last_check_of_a_create(
     strict: World, body: Any, more: dict[str, str], expected: str
 ) -> None:
     """Rule for silence: `--strict`, after all other checks."""
@@ -238,22 +241,20 @@ async def test_strict_comes_after_all_other_checks(
         ("/v1/payments?created_gte=2026-01-01&after=pay_unknown", "invalid_cursor"),
     ],
 )
-async def test_strict_comes_after_all_other_checks_of_a_read(
-    strict: World, path: str, expected: str
-) -> None:
+async def test_strict_is_the_last_check_of_a_read(strict: World, path: str, expected: str) -> None:
     """Rule for silence: `--strict`, after all other checks."""
     assert refusal(await get(strict, path, **HEADER))[1] == expected
 
 
-async def test_an_odd_retry_is_refused_too(strict: World) -> None:
-    """Rule for silence: a replay is served like any other request, or not."""
+async def test_an_unusual_retry_is_also_refused(strict: World) -> None:
+    """A replay is served like any other request, or not."""
     await post(strict, order(idempotency_key="k"))
     response = await post(strict, order(idempotency_key="k", x=1))
     assert refusal(response) == (400, "unknown_parameter", "x")
 
 
-async def test_an_odd_retry_is_replayed_with_its_own_warning(emulator: World) -> None:
-    """Rule for silence: the warning is about this request, not about the payment."""
+async def test_an_unusual_retry_is_replayed_with_its_own_warning(emulator: World) -> None:
+    """The warning is about this request, not about the payment."""
     first = await post(emulator, order(idempotency_key="k"))
     replay = await post(emulator, order(idempotency_key="k", x=1))
     assert replay.content == first.content
@@ -261,8 +262,8 @@ async def test_an_odd_retry_is_replayed_with_its_own_warning(emulator: World) ->
     assert replay.headers[WARNING] == "unknown-parameter:x"
 
 
-async def test_the_nearest_name_is_told(strict: World) -> None:
-    """Rule for silence: the message names the nearest known parameter."""
+async def test_the_message_suggests_the_nearest_name(strict: World) -> None:
+    """The message names the nearest known parameter."""
     near = await post(strict, order(sucess_url="x"))
     assert "success_url" in near.json()["error"]["message"]
     near = await get(strict, f"{PAYMENTS}?create_gte=x")
@@ -272,8 +273,10 @@ async def test_the_nearest_name_is_told(strict: World) -> None:
 
 
 @pytest.mark.parametrize(("count", "more"), [(16, []), (17, ["more"]), (40, ["more"])])
-async def test_at_most_sixteen_slugs_are_told(emulator: World, count: int, more: list[str]) -> None:
-    """Rule for silence: at most 16 slugs, comma-separated, then `more`."""
+async def test_a_response_has_at_most_sixteen_slugs(
+    emulator: World, count: int, more: list[str]
+) -> None:
+    """At most 16 slugs, comma-separated, then `more`."""
     extra = {f"x{number}": 1 for number in range(count)}
     told = [f"unknown-parameter:x{number}" for number in range(min(count, 16))] + more
     response = await post(emulator, order(**extra))
@@ -283,8 +286,8 @@ async def test_at_most_sixteen_slugs_are_told(emulator: World, count: int, more:
     assert response.headers[WARNING].split(", ") == told
 
 
-async def test_each_kind_is_told_once_and_all_kinds_together(emulator: World) -> None:
-    """Rule for silence: several warnings stand side by side."""
+async def test_each_warning_is_listed_once(emulator: World) -> None:
+    """Several warnings stand side by side."""
     body = order(
         methods=["mpesa", "mpesa", "telebirr", "telebirr"],
         success_url="https://u@shop.example/",

@@ -1,8 +1,9 @@
-"""A customer without pages: what the checkout's verbs do to one payment."""
+"""A customer who calls the operations of the checkout without its pages."""
 
 from dataclasses import dataclass
 from typing import Any
 
+from emulator.domain.instants import Instant
 from emulator.domain.payment import Reason, Status
 from emulator.domain.transitions import Change
 from emulator.engine.accounts.clock_service import Target
@@ -56,13 +57,17 @@ class Visitor:
         change = Change(to=to, reason=reason)
         await self.world.running.engine.customer.transition(self.owner, self.payment_id, change)
 
-    async def advance(self, by_ms: int) -> None:
+    async def advance(self, by_ms: int | None) -> None:
+        """Advance by milliseconds, or (None) to what is due next."""
         clock_service = self.world.running.engine.clock_service
         await clock_service.advance(self.owner.account, Target(by_ms=by_ms))
 
-    async def freeze(self, frozen: bool = True) -> None:
+    async def set_clock(self, now: Instant | None, *, frozen: bool | None) -> None:
         clock_service = self.world.running.engine.clock_service
-        await clock_service.set(self.owner.account, now=None, frozen=frozen)
+        await clock_service.set(self.owner.account, now=now, frozen=frozen)
+
+    async def freeze(self, frozen: bool = True) -> None:
+        await self.set_clock(None, frozen=frozen)
 
 
 async def visitor(world: World, key: str = TEST_KEY, **order: Any) -> Visitor:

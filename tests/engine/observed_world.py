@@ -1,4 +1,4 @@
-"""A world whose real time tells who waits for it, and until when."""
+"""A world whose clock records each wait and its end."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ class ObservedWall(ManualClock):
 
 @asynccontextmanager
 async def observed(settings: Settings | None = None) -> AsyncIterator[tuple[World, ObservedWall]]:
-    """A world whose clocks flow with a wall that is moved by hand, unless told otherwise."""
+    """A world whose clocks flow with a wall that is moved by hand, by default."""
     wall = ObservedWall()
     log: list[str] = []
     async with compose(
@@ -51,7 +51,7 @@ async def observed(settings: Settings | None = None) -> AsyncIterator[tuple[Worl
             yield World(running=running, wall=wall, api=api, pages=api, log=log), wall
 
 
-async def breathe(emulator: World) -> None:
+async def run_pending(emulator: World) -> None:
     """Let the others come to rest, without any time passing.
 
     A long read goes to the storage thread and back, behind whatever was already on its way.

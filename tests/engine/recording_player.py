@@ -1,4 +1,4 @@
-"""A recording played in another world, apart from `replay`, so that the two can disagree."""
+"""Plays a recording in another world, independently of `replay`."""
 
 import json
 from collections.abc import AsyncIterator
@@ -23,6 +23,14 @@ async def recorded(emulator: World, key: str = TEST_KEY) -> str:
     response = await emulator.control("GET", "/recording", key=key)
     assert response.status_code == 200, response.text
     return response.text
+
+
+async def act(
+    emulator: World, payment: dict[str, Any], action: str, key: str = TEST_KEY, **body: Any
+) -> None:
+    path = f"/payments/{payment['id']}/{action}"
+    response = await emulator.control("POST", path, body or None, key)
+    assert response.status_code == 200, response.text
 
 
 @asynccontextmanager
@@ -102,10 +110,12 @@ async def history(emulator: World, key: str = TEST_KEY) -> list[tuple[Any, ...]]
             numbers[payment_id] = len(numbers)
             detail = await emulator.control("GET", f"/payments/{payment_id}", key=key)
             details[payment_id] = detail.json()["timeline"]
-        told = details[payment_id].pop(0)
-        assert told["type"] == event["type"]
-        after_ms = parse_instant(told["at"]) - parse_instant(events[0]["timestamp"])
-        seen.append((numbers[payment_id], event["type"], after_ms, told["method"], told["reason"]))
+        entry = details[payment_id].pop(0)
+        assert entry["type"] == event["type"]
+        after_ms = parse_instant(entry["at"]) - parse_instant(events[0]["timestamp"])
+        seen.append(
+            (numbers[payment_id], event["type"], after_ms, entry["method"], entry["reason"])
+        )
     assert not any(details.values())
     return seen
 

@@ -1,4 +1,4 @@
-"""A world with a receiver that it tells of events, and what a test asks about both."""
+"""A world with a webhook endpoint, and its receiver."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,7 +13,7 @@ TIMES_OUT = "+251900000003"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class WebhookWorld:
     """A program, a receiver, and the endpoint that leads from the one to the other."""
 
     emulator: World
@@ -42,6 +42,16 @@ class Told:
         """Return when all that is due now has been attempted."""
         assert await self.advance(0) == []
 
+    async def create(self, **changes: Any) -> dict[str, Any]:
+        """Create a payment and wait for the attempts that are due."""
+        payment = await self.emulator.create(**changes)
+        await self.settle()
+        return payment
+
+    async def resend(self, delivery: dict[str, Any]) -> dict[str, Any]:
+        response = await self.emulator.control("POST", f"/deliveries/{delivery['id']}/resend")
+        return dict(response.json())
+
     async def deliveries(self, query: str = "") -> list[dict[str, Any]]:
         """Oldest first."""
         response = await self.emulator.control("GET", f"/deliveries{query}")
@@ -65,18 +75,18 @@ async def register(emulator: World, url: str, key: str = TEST_KEY, **terms: Any)
 
 
 @asynccontextmanager
-async def telling(
+async def webhook_world(
     answer: Answer | None = None, emulator: World | None = None, **terms: Any
-) -> AsyncIterator[Told]:
+) -> AsyncIterator[WebhookWorld]:
     """A world, or the given one, with an endpoint of its first account's test mode."""
     if emulator is None:
         async with world() as fresh, receiving(answer) as receiver:
             endpoint = await register(fresh, receiver.url, **terms)
-            yield Told(emulator=fresh, receiver=receiver, endpoint=endpoint)
+            yield WebhookWorld(emulator=fresh, receiver=receiver, endpoint=endpoint)
         return
     async with receiving(answer) as receiver:
         endpoint = await register(emulator, receiver.url, **terms)
-        yield Told(emulator=emulator, receiver=receiver, endpoint=endpoint)
+        yield WebhookWorld(emulator=emulator, receiver=receiver, endpoint=endpoint)
 
 
 def attempts_in(effects: list[dict[str, Any]]) -> list[dict[str, Any]]:
