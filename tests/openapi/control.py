@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Any
 
-from emulator.control.document.examples import ANY_CALL
+from emulator.openapi.examples import ANY_OPERATION
 from tests.openapi.control_refusals import refusals
 from tests.openapi.examples import Answers, Example
 from tests.webhooks.receiver import Receiver, Reply, receiving, replies
@@ -212,7 +212,7 @@ async def _program(answers: Answers, emulator: World) -> None:
     await answers.ask(emulator, "get_checkout_url/mapped", f"GET {AT}/checkout_url")
     payment = await emulator.create()
     line = f"GET {AT}/payments/{payment['id']}/wait?status=completed"
-    waiting = asyncio.create_task(answers.ask(emulator, f"{ANY_CALL}/not_ready", line))
+    waiting = asyncio.create_task(answers.ask(emulator, f"{ANY_OPERATION}/not_ready", line))
     emulator.running.engine.change_notifier.close()
     await waiting
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import httpx
 
-from emulator.control.document.examples import ANY_CALL
 from emulator.domain.webhooks import MAX_ENDPOINTS
 from emulator.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
 from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS
+from emulator.openapi.examples import ANY_OPERATION
 from emulator.scenarios.vocabulary import MAX_SCRIPT_STEPS
 from tests.openapi.examples import Answers
 from tests.world import World, world
@@ -78,7 +78,7 @@ OF_CALLS: dict[str, tuple[str, Any]] = {
         {"method": "telebirr", "phone": "0900000001"},
     ),
 }
-OF_ANY_CALL: dict[str, tuple[str, Any]] = {
+OF_ANY_OPERATION: dict[str, tuple[str, Any]] = {
     "missing_parameter": ("PUT /checkout_url", {}),
     "unknown_parameter": ("POST /clock/advance", {"second": 1}),
     "invalid_status": ("POST {payment}/transition", {"status": "paid"}),
@@ -113,7 +113,7 @@ async def refusals(answers: Answers) -> None:
             "paid": f"/payments/{paid['id']}",
             "endpoint": f"/webhook_endpoints/{endpoint.json()['id']}",
         }
-        of_any_call = {f"{ANY_CALL}/{code}": asked for code, asked in OF_ANY_CALL.items()}
+        of_any_call = {f"{ANY_OPERATION}/{code}": asked for code, asked in OF_ANY_OPERATION.items()}
         for name, (line, body) in {**OF_CALLS, **of_any_call}.items():
             method, path = line.split(" ")
             path = path.format(**places)
@@ -127,7 +127,7 @@ async def _of_every_request(answers: Answers, emulator: World) -> None:
     """What is wrong before it is known what the call is about."""
 
     async def ask(code: str, line: str, body: Any = None, **more: Any) -> httpx.Response:
-        return await answers.ask(emulator, f"{ANY_CALL}/{code}", line, body, **more)
+        return await answers.ask(emulator, f"{ANY_OPERATION}/{code}", line, body, **more)
 
     clock = f"GET {AT}/clock"
     advance = f"POST {AT}/clock/advance"
@@ -141,7 +141,7 @@ async def _of_every_request(answers: Answers, emulator: World) -> None:
     await ask("unsupported_content_type", advance, "seconds=1", **{"Content-Type": "text/plain"})
     large = await emulator.control("POST", "/clock/advance", {"until": "x" * 262_144})
     request = {"method": "POST", "path": f"{AT}/clock/advance"}
-    answers.keep(f"{ANY_CALL}/request_too_large", request, large)
+    answers.keep(f"{ANY_OPERATION}/request_too_large", request, large)
 
 
 async def _of_too_many(answers: Answers, emulator: World) -> None:

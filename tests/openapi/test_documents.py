@@ -32,7 +32,7 @@ SERVED = {"v1": "/_emulator/openapi/v1.json", "control": "/_emulator/openapi/con
 NOT_AT_START = """
 import sys
 import emulator.app.composition, emulator.cli.commands, emulator.control.app
-print([name for name in sys.modules if name.startswith("emulator.") and ".document" in name])
+print([name for name in sys.modules if name.startswith("emulator.") and name.endswith(".document")])
 """
 
 

@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 
 from emulator.domain.clock_spec import parse_clock
 from emulator.domain.rate_limit import RateLimit
+from emulator.openapi.examples import ANY_OPERATION
 from tests.openapi.examples import Answers, Example
 from tests.world import World, order, world
 
@@ -52,21 +53,21 @@ async def v1_answers() -> dict[str, Example]:
     limit = RateLimit(requests=1, period_ms=60_000)
     async with world(rate_limit=limit, clock=parse_clock("real")) as emulator:
         await emulator.api.get(PAYMENTS, headers={"Authorization": "Bearer test_demo_key"})
-        await answers.ask(emulator, "rate_limit_exceeded", LIST)
+        await answers.ask(emulator, f"{ANY_OPERATION}/rate_limit_exceeded", LIST)
     return answers.by_name
 
 
 async def _successes(answers: Answers, emulator: World) -> None:
-    await answers.ask(emulator, "empty_page", LIST)
-    await answers.ask(emulator, "created", CREATE, order())
-    full = await answers.ask(emulator, "created_with_all_parameters", CREATE, FULL)
-    await answers.ask(emulator, "replayed", CREATE, FULL)
-    await answers.ask(emulator, "tolerated", CREATE, order(expires_in=30))
+    await answers.ask(emulator, "list_payments/empty_page", LIST)
+    await answers.ask(emulator, "create_payment/created", CREATE, order())
+    full = await answers.ask(emulator, "create_payment/created_with_all_parameters", CREATE, FULL)
+    await answers.ask(emulator, "create_payment/replayed", CREATE, FULL)
+    await answers.ask(emulator, "create_payment/tolerated", CREATE, order(expires_in=30))
     payment = f"GET {PAYMENTS}/{full.json()['id']}"
-    await answers.ask(emulator, "pending", payment)
-    first = await answers.ask(emulator, "first_page", f"{LIST}?limit=2")
+    await answers.ask(emulator, "retrieve_payment/pending", payment)
+    first = await answers.ask(emulator, "list_payments/first_page", f"{LIST}?limit=2")
     cursor = first.json()["next_cursor"]
-    await answers.ask(emulator, "last_page", f"{LIST}?limit=2&after={cursor}")
+    await answers.ask(emulator, "list_payments/last_page", f"{LIST}?limit=2&after={cursor}")
 
 
 async def _life(answers: Answers, emulator: World) -> None:
@@ -78,7 +79,7 @@ async def _life(answers: Answers, emulator: World) -> None:
     await emulator.advance(15)
     await _move(emulator, paid, "completed")
     await _move(emulator, failed, "failed")
-    await answers.ask(emulator, "completed", f"GET {PAYMENTS}/{paid['id']}")
+    await answers.ask(emulator, "retrieve_payment/completed", f"GET {PAYMENTS}/{paid['id']}")
     asked = {
         "limit": 20,
         "after": left["id"],
@@ -87,12 +88,13 @@ async def _life(answers: Answers, emulator: World) -> None:
         "created_gte": "2026-01-01T00:00:00Z",
         "created_lte": "2026-01-31T23:59:59Z",
     }
-    await answers.ask(emulator, "narrowed_page", f"{LIST}?{urlencode(asked)}")
+    await answers.ask(emulator, "list_payments/narrowed_page", f"{LIST}?{urlencode(asked)}")
     await emulator.advance(1800)
     await _move(emulator, paid, "refunded")
     events = (await emulator.control("GET", "/events")).json()["data"]
     for event in reversed(events):
-        answers.by_name.setdefault(event["type"], {"body": event})
+        operation = f"on_{event['type'].replace('.', '_')}"
+        answers.by_name.setdefault(f"{operation}/{event['type']}", {"body": event})
 
 
 async def _move(emulator: World, payment: dict[str, Any], status: str) -> None:
@@ -104,37 +106,47 @@ async def _move(emulator: World, payment: dict[str, Any], status: str) -> None:
 
 async def _refusals(answers: Answers, emulator: World) -> None:
     for code, body in WRONG_BODIES.items():
-        await answers.ask(emulator, code, CREATE, body)
+        await answers.ask(emulator, f"{ANY_OPERATION}/{code}", CREATE, body)
     for code, query in WRONG_QUERIES.items():
-        await answers.ask(emulator, code, f"{LIST}?{query}")
-    await answers.ask(emulator, "invalid_json", CREATE, '{"amount": 15000,}', **JSON)
-    await answers.ask(emulator, "invalid_request_body", CREATE, "[]", **JSON)
+        await answers.ask(emulator, f"{ANY_OPERATION}/{code}", f"{LIST}?{query}")
+    await answers.ask(
+        emulator, f"{ANY_OPERATION}/invalid_json", CREATE, '{"amount": 15000,}', **JSON
+    )
+    await answers.ask(emulator, f"{ANY_OPERATION}/invalid_request_body", CREATE, "[]", **JSON)
     plain = {"Content-Type": "text/plain"}
-    await answers.ask(emulator, "unsupported_content_type", CREATE, "amount=15000", **plain)
+    await answers.ask(
+        emulator, f"{ANY_OPERATION}/unsupported_content_type", CREATE, "amount=15000", **plain
+    )
     large = order(metadata={"note": "x" * 262_144})
     answers.keep(
-        "request_too_large",
+        f"{ANY_OPERATION}/request_too_large",
         {"method": "POST", "path": PAYMENTS},
         await emulator.api.post(
             PAYMENTS, json=large, headers={"Authorization": "Bearer test_demo_key"}
         ),
     )
-    await answers.ask(emulator, "missing_api_key", LIST, authorization=None)
-    await answers.ask(emulator, "invalid_api_key", LIST, authorization="Bearer sk_demo_key")
-    await answers.ask(emulator, "payment_not_found", f"GET {PAYMENTS}/pay_unknown")
-    await answers.ask(emulator, "route_not_found", f"DELETE {PAYMENTS}/pay_unknown")
+    await answers.ask(emulator, f"{ANY_OPERATION}/missing_api_key", LIST, authorization=None)
+    await answers.ask(
+        emulator, f"{ANY_OPERATION}/invalid_api_key", LIST, authorization="Bearer sk_demo_key"
+    )
+    await answers.ask(emulator, f"{ANY_OPERATION}/payment_not_found", f"GET {PAYMENTS}/pay_unknown")
+    await answers.ask(
+        emulator, f"{ANY_OPERATION}/route_not_found", f"DELETE {PAYMENTS}/pay_unknown"
+    )
     await emulator.create(idempotency_key="order-1042")
     reused = order(amount=20_000, idempotency_key="order-1042")
-    await answers.ask(emulator, "idempotency_key_reused", CREATE, reused)
+    await answers.ask(emulator, f"{ANY_OPERATION}/idempotency_key_reused", CREATE, reused)
     for code, status in (("idempotency_key_in_use", 409), ("internal_error", 500)):
         fault = {"when": {}, "then": {"status": status}, "times": 1}
         await emulator.control("POST", "/faults", fault)
-        await answers.ask(emulator, code, CREATE, FULL)
+        await answers.ask(emulator, f"{ANY_OPERATION}/{code}", CREATE, FULL)
 
 
 async def _objections(answers: Answers, emulator: World) -> None:
     """What is only refused under `--strict`, as a code of its own."""
-    await answers.ask(emulator, "unknown_parameter", CREATE, order(metdata={"order": "1042"}))
-    await answers.ask(emulator, "duplicate_parameter", f"{LIST}?limit=2&limit=3")
+    await answers.ask(
+        emulator, f"{ANY_OPERATION}/unknown_parameter", CREATE, order(metdata={"order": "1042"})
+    )
+    await answers.ask(emulator, f"{ANY_OPERATION}/duplicate_parameter", f"{LIST}?limit=2&limit=3")
     key = {"Idempotency-Key": "order-1042"}
-    await answers.ask(emulator, "idempotency_key_header", CREATE, order(), **key)
+    await answers.ask(emulator, f"{ANY_OPERATION}/idempotency_key_header", CREATE, order(), **key)

@@ -1,0 +1,96 @@
+"""The declaration of an HTTP operation: the only place that states its types and texts."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec import Meta, Struct
+
+from emulator.domain.errors import Refusal
+
+JSON = "application/json"
+
+JsonObject = dict[str, Any]
+SchemaSource = type[Struct] | str
+"""A struct, or the name of a schema among the components."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuccessResponse:
+    """A response of a successful call.
+
+    `links` are the parameters of operations that can follow, by operation id.
+    `headers` are the names of header components by header, beside those of every response.
+    """
+
+    description: str
+    content: SchemaSource | None = None
+    media_type: str = JSON
+    links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestBody:
+    """The body of a request.
+
+    `alternatives` are the structs of which the body must be exactly one.
+    """
+
+    description: str
+    content: SchemaSource
+    media_types: tuple[str, ...] = (JSON,)
+    alternatives: tuple[type[Struct], ...] = ()
+
+    @property
+    def structs(self) -> tuple[type[Struct], ...]:
+        if self.alternatives or isinstance(self.content, str):
+            return self.alternatives
+        return (self.content,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One method of one path. The fields of `path_type` and `query_type` are its parameters.
+
+    `errors` are the refusals with a code of their own; the codes of invalid fields follow from
+    the types.
+    """
+
+    method: str
+    path: str
+    id: str
+    summary: str
+    description: str
+    responses: Mapping[int, SuccessResponse]
+    path_type: type[Struct] | None = None
+    query_type: type[Struct] | None = None
+    body: RequestBody | None = None
+    errors: tuple[type[Refusal], ...] = ()
+    has_account: bool = True
+    handler: Callable[..., Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """The operations on one resource.
+
+    `schemas` returns what the structs cannot express, by component: it is merged into theirs.
+    `types` are structs that only `schemas` refer to.
+    """
+
+    tag: str
+    description: str
+    operations: tuple[Operation, ...]
+    types: tuple[type[Struct], ...] = ()
+    schemas: Callable[[], Mapping[str, JsonObject]] = dict
+
+
+def doc(description: str) -> Meta:
+    """The description of a member."""
+    return Meta(description=description)
+
+
+def ref(name: str) -> JsonObject:
+    """A reference to a schema of the components."""
+    return {"$ref": f"#/components/schemas/{name}"}
