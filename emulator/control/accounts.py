@@ -11,7 +11,7 @@ from emulator.domain.accounts import KEY_PATTERN, mask_key
 from emulator.domain.clock_spec import format_clock
 from emulator.engine.accounts.account_factory import NewAccount
 from emulator.engine.state.account import Account
-from emulator.openapi.declarations import Resource, SuccessResponse, doc
+from emulator.openapi.declarations import Resource, doc
 
 _KEY_AFTER_MODE = KEY_PATTERN.pattern.removeprefix("(test|live)")
 TestKey = Annotated[str, Meta(pattern=f"^test{_KEY_AFTER_MODE}$")]
@@ -159,30 +159,24 @@ ACCOUNTS = Resource(
         operation(
             "POST /accounts",
             create_account,
-            {
-                201: SuccessResponse(
-                    "The account.",
-                    links={
-                        "get_account": {"account_id": "$response.body#/id"},
-                        "delete_account": {"account_id": "$response.body#/id"},
-                        "get_clock": _ON_THE_NEW_ACCOUNT,
-                        "create_webhook_endpoint": _ON_THE_NEW_ACCOUNT,
-                    },
-                )
-            },
+            "The account.",
             body="The properties of the account.",
+            status=201,
+            links={
+                "get_account": {"account_id": "$response.body#/id"},
+                "delete_account": {"account_id": "$response.body#/id"},
+                "get_clock": _ON_THE_NEW_ACCOUNT,
+                "create_webhook_endpoint": _ON_THE_NEW_ACCOUNT,
+            },
         ),
         operation("GET /accounts", list_accounts, "The accounts."),
         operation("GET /accounts/{account_id}", get_account, "The account."),
         operation(
             "DELETE /accounts/{account_id}",
             delete_account,
-            {
-                204: SuccessResponse(
-                    "Deleted.", links={"get_account": {"account_id": "$request.path.account_id"}}
-                )
-            },
-            errors=(errors.AccountIsPermanent,),
+            "Deleted.",
+            errors.AccountIsPermanent,
+            links={"get_account": {"account_id": "$request.path.account_id"}},
         ),
         operation("POST /reset", reset, "The reset is complete.", body="What is reset."),
     ),

@@ -4,7 +4,7 @@ from starlette.routing import Mount, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from emulator.control.accounts import ACCOUNTS
-from emulator.control.calls import Dispatcher, RequestReaders, Services
+from emulator.control.calls import OperationRouter, RequestReaders, Services
 from emulator.control.clock import CLOCKS
 from emulator.control.deliveries import DELIVERIES
 from emulator.control.faults import FAULTS
@@ -37,13 +37,13 @@ def build(services: Services, readers: RequestReaders) -> ASGIApp:
 
     A router alone, because Starlette's application would answer exceptions itself.
     """
-    dispatcher = Dispatcher(services, readers)
+    router = OperationRouter(services, readers)
     routes: list[Route | Mount] = []
     for resource in RESOURCES:
         for operation in resource.operations:
-            routes.append(dispatcher.route(operation, operation.path))
+            routes.append(router.route(operation, operation.path))
             if operation.path == _WITH_SLASH:
-                routes.append(dispatcher.route(operation, f"{operation.path}/"))
+                routes.append(router.route(operation, f"{operation.path}/"))
     # Any other path, and any other method on the paths above.
     routes.append(Mount("", app=unknown_route))
     return Router(routes=routes)

@@ -22,7 +22,15 @@ from emulator.domain.numbers import WrittenNumber
 from emulator.engine.engine import Engine
 from emulator.engine.payments.payments import CheckoutAddress
 from emulator.engine.state.account import Account, Owner
-from emulator.openapi.declarations import JSON, Operation, RequestBody, SuccessResponse, doc
+from emulator.openapi.declarations import (
+    JSON,
+    Links,
+    Operation,
+    RequestBody,
+    SchemaSource,
+    SuccessResponse,
+    doc,
+)
 from emulator.openapi.members import decode, decode_one_of, members_of
 
 MAX_SHOWN_NAME_CHARACTERS = 64
@@ -103,7 +111,7 @@ class AccountQuery(Struct, frozen=True):
     )
 
 
-_ERRORS_OF_ACCOUNTS: tuple[type[Refusal], ...] = (
+_REFUSALS_OF_ACCOUNTS: tuple[type[Refusal], ...] = (
     errors.UnknownParameter,
     errors.DuplicateParameter,
     errors.UnknownAccount,
@@ -111,7 +119,7 @@ _ERRORS_OF_ACCOUNTS: tuple[type[Refusal], ...] = (
     errors.InvalidApiKey,
     errors.NotReady,
 )
-_ERRORS_OF_BODIES: tuple[type[Refusal], ...] = (
+_REFUSALS_OF_BODIES: tuple[type[Refusal], ...] = (
     errors.InvalidJson,
     errors.UnsupportedContentType,
     errors.RequestTooLarge,
@@ -122,29 +130,31 @@ def operation(
     request_line: str,
     handler: Callable[..., Awaitable[Any]],
     responses: str | Mapping[int, SuccessResponse],
-    *,
+    *refusals: type[Refusal],
+    status: int | None = None,
+    content: SchemaSource | None = None,
+    links: Links | None = None,
     description: str | None = None,
     body: str | RequestBody | None = None,
-    errors: tuple[type[Refusal], ...] = (),
 ) -> Operation:
     """The declaration of a call: its method and path, its handler and its responses.
 
     The name of the handler is the operation id, and its docstring the summary and, unless it is
     given, the description. Its annotations are the types of `path`, `query` and `body`, of which
     `body` may be a union, and of the result; the first entry of a tuple is the status.
-    A description of the only response is enough: its status is 204 without a result, else 200.
+    For one response its description is enough; `status`, `content` and `links` belong to it.
     """
     method, path = request_line.split(" ")
     types = handler.__annotations__
     has_account = types["call"] is Call
-    alternatives = get_args(types.get("body"))
-    if isinstance(body, str):
-        content = alternatives[0].__base__.__name__ if alternatives else types["body"]
-        body = RequestBody(body, content, alternatives=alternatives)
     result = (get_args(types["return"]) or [types["return"]])[-1]
+    if content is None and isinstance(result, type) and issubclass(result, Struct):
+        content = result
     if isinstance(responses, str):
-        responses = {204 if result is None else 200: SuccessResponse(responses)}
-    has_schema = isinstance(result, type) and issubclass(result, Struct)
+        usual = 204 if result is None else 200
+        responses = {status or usual: SuccessResponse(responses, links=links or {})}
+    if isinstance(body, str):
+        body = _request_body(body, types["body"])
     summary, _, text = cleandoc(handler.__doc__ or "").partition("\n\n")
     return Operation(
         method=method,
@@ -153,30 +163,36 @@ def operation(
         summary=summary.removesuffix("."),
         description=description or " ".join(text.split()),
         responses={
-            status: replace(response, content=response.content or result)
-            if has_schema
-            else response
+            status: replace(response, content=response.content or content)
             for status, response in responses.items()
         },
         path_type=types.get("path"),
         query_type=types.get("query"),
         body=body,
-        errors=(*errors, *_common_errors(method, has_account=has_account)),
+        refusals=(*refusals, *_common_refusals(method, has_account=has_account)),
         has_account=has_account,
         handler=handler,
     )
 
 
-def _common_errors(method: str, *, has_account: bool) -> Iterable[type[Refusal]]:
+def _request_body(description: str, annotation: Any) -> RequestBody:
+    """A body of one struct; or of alternatives, with the name of their base class as schema."""
+    structs = get_args(annotation)
+    if not structs:
+        return RequestBody(description, annotation)
+    return RequestBody(description, structs[0].__base__.__name__, alternatives=structs)
+
+
+def _common_refusals(method: str, *, has_account: bool) -> Iterable[type[Refusal]]:
     yield errors.ForbiddenOrigin
     yield errors.InvalidRequestBody
     if has_account:
-        yield from _ERRORS_OF_ACCOUNTS
+        yield from _REFUSALS_OF_ACCOUNTS
     if method != "GET":
-        yield from _ERRORS_OF_BODIES
+        yield from _REFUSALS_OF_BODIES
 
 
-class Dispatcher:
+class OperationRouter:
     """Answers the requests of operations."""
 
     def __init__(self, services: Services, readers: RequestReaders) -> None:

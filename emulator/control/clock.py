@@ -10,6 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from emulator.control.calls import Call, operation
 from emulator.control.types import (
     CLOCK,
+    At,
     Body,
     ClockFlag,
     Count,
@@ -31,7 +32,7 @@ from emulator.engine.accounts.clock_service import (
     ClockState,
     Target,
 )
-from emulator.openapi.declarations import JsonObject, Resource, SuccessResponse, doc, ref
+from emulator.openapi.declarations import JsonObject, Resource, doc, ref
 
 # Writing so many effects blocks the event loop for well under a millisecond.
 EFFECTS_A_PART = 2_000
@@ -111,7 +112,7 @@ class AdvanceToNext(AdvanceClock, frozen=True):
 class DueJson(Struct, frozen=True):
     """The next scheduled change or attempt."""
 
-    at: Annotated[InstantText, doc("The instant, on the account's clock.")]
+    at: At
     kind: Annotated[
         str,
         Meta(
@@ -143,7 +144,7 @@ class ClockJson(Struct, frozen=True):
 class PaymentEffect(Struct, frozen=True):
     """The status of a payment changed."""
 
-    at: Annotated[InstantText, doc("The instant, on the account's clock.")]
+    at: At
     type: Annotated[EventType, doc("The type of the event.")]
     payment: Annotated[str, doc("The identifier of the payment.")]
     kind: Annotated[TimerKind, doc("The cause of the change.")]
@@ -154,7 +155,7 @@ class PaymentEffect(Struct, frozen=True):
 class AttemptEffect(Struct, frozen=True):
     """An attempt to send a webhook."""
 
-    at: Annotated[InstantText, doc("The instant, on the account's clock.")]
+    at: At
     # What the engine writes for an attempt where a change has the type of its event.
     type: Annotated[str, Meta(extra_json_schema={"const": "webhook.attempt"})]
     payment: Annotated[str, doc("The identifier of the payment of the event.")]
@@ -284,19 +285,16 @@ CLOCKS = Resource(
         operation(
             "GET /clock",
             get_clock,
-            {
-                200: SuccessResponse(
-                    "The clock.",
-                    links={"get_payment": {"payment_id": "$response.body#/next/payment"}},
-                )
-            },
+            "The clock.",
+            links={"get_payment": {"payment_id": "$response.body#/next/payment"}},
         ),
         operation("PUT /clock", set_clock, "The clock.", body="The new state of the clock."),
         operation(
             "POST /clock/advance",
             advance_clock,
-            {200: SuccessResponse("The clock and the effects.", AdvancedJson)},
+            "The clock and the effects.",
             body="The distance.",
+            content=AdvancedJson,
         ),
     ),
     types=(PaymentEffect, AttemptEffect),

@@ -25,16 +25,16 @@ from emulator.domain.instants import format_instant
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryState, Tamper, Trigger
 from emulator.domain.wire import PING
 from emulator.engine.delivery.deliveries import DeliveryDetail, DeliveryFilter
-from emulator.openapi.declarations import JsonObject, Resource, SuccessResponse, doc, ref
+from emulator.openapi.declarations import JsonObject, Resource, doc, ref
 
 DELIVERIES_A_PART = 20
 
 
-class EventQuery(Struct, frozen=True):
+class EventListQuery(Struct, frozen=True):
     limit: Limit = DEFAULT_LIMIT
 
 
-class DeliveryQuery(Struct, frozen=True):
+class DeliveryListQuery(Struct, frozen=True):
     limit: Limit = DEFAULT_LIMIT
     payment: Annotated[str | None, doc("Only deliveries of events of this payment.")] = None
     endpoint: Annotated[
@@ -125,7 +125,7 @@ class DeliveryList(Struct, frozen=True):
     data: list[DeliveryJson]
 
 
-async def list_events(call: Call, query: EventQuery) -> EventList:
+async def list_events(call: Call, query: EventListQuery) -> EventList:
     """List events.
 
     Lists the events of the account and mode, newest first, as they are sent. The list includes
@@ -135,7 +135,7 @@ async def list_events(call: Call, query: EventQuery) -> EventList:
     return EventList([json_text(body) for body in bodies])
 
 
-async def list_deliveries(call: Call, query: DeliveryQuery) -> Response:
+async def list_deliveries(call: Call, query: DeliveryListQuery) -> Response:
     """List deliveries.
 
     Lists the deliveries of the account and mode with all attempts, newest first.
@@ -245,41 +245,28 @@ DELIVERIES = Resource(
         operation(
             "GET /events",
             list_events,
-            {
-                200: SuccessResponse(
-                    "The events.",
-                    links={"get_payment": {"payment_id": "$response.body#/data/0/data/id"}},
-                )
-            },
+            "The events.",
+            links={"get_payment": {"payment_id": "$response.body#/data/0/data/id"}},
         ),
         operation(
             "GET /deliveries",
             list_deliveries,
-            {
-                200: SuccessResponse(
-                    "The deliveries.",
-                    DeliveryList,
-                    links={"get_delivery": _NEWEST_DELIVERY, "resend_delivery": _NEWEST_DELIVERY},
-                )
-            },
-            errors=(errors.UnknownPayment, errors.UnknownEndpoint),
+            "The deliveries.",
+            errors.UnknownPayment,
+            errors.UnknownEndpoint,
+            content=DeliveryList,
+            links={"get_delivery": _NEWEST_DELIVERY, "resend_delivery": _NEWEST_DELIVERY},
         ),
         operation(
-            "GET /deliveries/{delivery_id}",
-            get_delivery,
-            "The delivery.",
-            errors=(errors.UnknownDelivery,),
+            "GET /deliveries/{delivery_id}", get_delivery, "The delivery.", errors.UnknownDelivery
         ),
         operation(
             "POST /deliveries/{delivery_id}/resend",
             resend_delivery,
-            {
-                200: SuccessResponse(
-                    "The delivery.",
-                    links={"get_delivery": {"delivery_id": "$request.path.delivery_id"}},
-                )
-            },
-            errors=(errors.UnknownDelivery, errors.UnknownEndpoint),
+            "The delivery.",
+            errors.UnknownDelivery,
+            errors.UnknownEndpoint,
+            links={"get_delivery": {"delivery_id": "$request.path.delivery_id"}},
         ),
     ),
     types=(EventJson,),

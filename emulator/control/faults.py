@@ -10,7 +10,7 @@ from emulator.domain import errors
 from emulator.domain.errors import InvalidFault, MissingParameter
 from emulator.engine.accounts.scenarios import MAX_FAULTS
 from emulator.engine.state.rules import PostedFault
-from emulator.openapi.declarations import RequestBody, Resource, SuccessResponse, doc
+from emulator.openapi.declarations import RequestBody, Resource, doc
 from emulator.scenarios.faults import read_fault_rule_text
 from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.writing import JsonObject, fault_rule_json
@@ -104,20 +104,18 @@ FAULTS = Resource(
         operation(
             "POST /faults",
             add_fault,
-            {
-                201: SuccessResponse(
-                    "The fault rule.", links={"delete_fault": {"fault_id": "$response.body#/id"}}
-                )
-            },
+            "The fault rule.",
+            errors.MissingParameter,
+            errors.InvalidFault,
+            errors.TooManyFaults,
             description="Adds a fault rule, without a file, for requests to `/v1` after this"
             f" call. An account has at most {MAX_FAULTS} such rules. A rule that was applied"
             " `times` times does not count.",
             body=RequestBody("The fault rule.", "AddFault"),
-            errors=(errors.MissingParameter, errors.InvalidFault, errors.TooManyFaults),
+            status=201,
+            links={"delete_fault": {"fault_id": "$response.body#/id"}},
         ),
         operation("DELETE /faults", clear_faults, "Deleted."),
-        operation(
-            "DELETE /faults/{fault_id}", delete_fault, "Deleted.", errors=(errors.UnknownFault,)
-        ),
+        operation("DELETE /faults/{fault_id}", delete_fault, "Deleted.", errors.UnknownFault),
     ),
 )

@@ -143,15 +143,12 @@ PROGRAM = Resource(
                 200: SuccessResponse("Ready.", HealthJson),
                 503: SuccessResponse("Starting or stopping.", HealthJson),
             },
-            errors=(InvalidRequestBody,),
+            refusals=(InvalidRequestBody,),
             has_account=False,
         ),
         operation("GET /openapi", list_documents, "The documents."),
         operation(
-            "GET /openapi/{name}",
-            get_document,
-            {200: SuccessResponse("The document.", "Document")},
-            errors=(UnknownRoute,),
+            "GET /openapi/{name}", get_document, "The document.", UnknownRoute, content="Document"
         ),
         operation("GET /checkout_url", get_checkout_url, "The address."),
         operation("PUT /checkout_url", set_checkout_url, "The address.", body="The address."),

@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.responses import Response
 
 from emulator.control.calls import Call, operation
-from emulator.control.types import DEFAULT_LIMIT, Count, DurationMs, InstantText, Limit
+from emulator.control.types import DEFAULT_LIMIT, At, Count, DurationMs, Limit
 from emulator.domain.accounts import mask_key, mask_keys
 from emulator.domain.faults import MAX_FAULT_STATUS
 from emulator.domain.instants import format_instant
@@ -24,7 +24,7 @@ from emulator.engine.state.journal import (
     JournalEntry,
 )
 from emulator.engine.state.rules import FaultCandidate
-from emulator.openapi.declarations import Resource, SuccessResponse, doc, ref
+from emulator.openapi.declarations import Resource, doc, ref
 from emulator.scenarios.writing import JsonObject, fault_rule_json
 
 STATUS_PATTERN = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
@@ -82,7 +82,7 @@ class LoggedRequest(Struct, frozen=True):
     """A request of the merchant and its response."""
 
     id: Annotated[str, doc("Its identifier: the header `Request-Id` of the response.")]
-    at: Annotated[InstantText, doc("The instant, on the account's clock.")]
+    at: At
     method: Annotated[str, doc("Its method.")]
     path: Annotated[str, doc("Its path, as received.")]
     query: Annotated[str, doc("Its query, as received, without the question mark.")]
@@ -223,16 +223,12 @@ REQUESTS = Resource(
         operation(
             "GET /requests",
             list_requests,
-            {
-                200: SuccessResponse(
-                    "The requests.",
-                    LoggedRequestList,
-                    links={"list_requests": {"query.before": "$response.body#/data/0/id"}},
-                )
-            },
+            "The requests.",
             description="Lists the journal of requests to `/v1`, newest first, with masked keys."
             f" The journal contains at most {MAX_ENTRIES:,} requests and"
             f" {MAX_JOURNAL_BYTES // 1024**2} MiB.",
+            content=LoggedRequestList,
+            links={"list_requests": {"query.before": "$response.body#/data/0/id"}},
         ),
         operation("GET /requests/count", count_requests, "The number of requests."),
     ),

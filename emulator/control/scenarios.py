@@ -181,19 +181,10 @@ SCENARIOS = Resource(
         operation(
             "GET /scenarios",
             list_scenarios,
-            {
-                200: SuccessResponse(
-                    "The scenarios.",
-                    links={
-                        "get_scenario": _STRONGEST_SCENARIO,
-                        "switch_scenario": _STRONGEST_SCENARIO,
-                    },
-                )
-            },
+            "The scenarios.",
+            links={"get_scenario": _STRONGEST_SCENARIO, "switch_scenario": _STRONGEST_SCENARIO},
         ),
-        operation(
-            "GET /scenarios/{name}", get_scenario, "The scenario.", errors=(errors.UnknownScenario,)
-        ),
+        operation("GET /scenarios/{name}", get_scenario, "The scenario.", errors.UnknownScenario),
         operation(
             "PUT /scenarios/{name}",
             put_scenario,
@@ -208,6 +199,8 @@ SCENARIOS = Resource(
                     },
                 ),
             },
+            errors.InvalidScenario,
+            errors.TooManyScenarios,
             description="Stores a scenario, in JSON or YAML, with the name in the path: 201, or"
             " 200 if it replaces one that was stored by this call. The newest scenario has the"
             " highest precedence. It is enabled unless it contains `enabled: false`. An error"
@@ -216,20 +209,20 @@ SCENARIOS = Resource(
             body=RequestBody(
                 "The scenario, in JSON or in YAML.", "PutScenario", media_types=(JSON, YAML)
             ),
-            errors=(errors.InvalidScenario, errors.TooManyScenarios),
         ),
         operation(
             "DELETE /scenarios/{name}",
             delete_scenario,
             "Deleted.",
-            errors=(errors.UnknownScenario, errors.ScenarioIsPermanent),
+            errors.UnknownScenario,
+            errors.ScenarioIsPermanent,
         ),
         operation(
             "PUT /scenarios/{name}/enabled",
             switch_scenario,
             "The scenario.",
+            errors.UnknownScenario,
             body="Whether the scenario is enabled.",
-            errors=(errors.UnknownScenario,),
         ),
     ),
     schemas=_schemas,

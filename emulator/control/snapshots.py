@@ -146,31 +146,30 @@ SNAPSHOTS = Resource(
                     },
                 ),
             },
+            errors.TooManySnapshots,
             description="Saves the whole state of the account, including its clock: 201, or 200 if"
             f" it replaces a snapshot with this name. An account has at most {MAX_SNAPSHOTS}"
             f" snapshots. The newest {MAX_SNAPSHOTS_IN_MEMORY} include the journal.",
-            errors=(errors.TooManySnapshots,),
         ),
-        operation(
-            "GET /snapshots/{name}", get_snapshot, "The snapshot.", errors=(errors.UnknownSnapshot,)
-        ),
+        operation("GET /snapshots/{name}", get_snapshot, "The snapshot.", errors.UnknownSnapshot),
         operation(
             "DELETE /snapshots/{name}",
             delete_snapshot,
-            {204: SuccessResponse("Deleted.", links={"get_snapshot": _SAME_SNAPSHOT})},
-            errors=(errors.UnknownSnapshot,),
+            "Deleted.",
+            errors.UnknownSnapshot,
+            links={"get_snapshot": _SAME_SNAPSHOT},
         ),
         operation(
             "POST /snapshots/{name}/restore",
             restore_snapshot,
             "The snapshot.",
-            errors=(errors.UnknownSnapshot,),
+            errors.UnknownSnapshot,
         ),
         operation(
             "GET /recording",
             get_recording,
             {200: SuccessResponse("The file.", "ScenarioFile", media_type=YAML)},
-            errors=(errors.TooMuchToRecord,),
+            errors.TooMuchToRecord,
         ),
     ),
 )

@@ -151,6 +151,7 @@ DurationMs = Annotated[float, Meta(ge=0, description="The duration, in real time
 InstantText = Annotated[
     str, Meta(description="UTC, with milliseconds.", extra_json_schema={"format": "date-time"})
 ]
+At = Annotated[InstantText, doc("The instant, on the account's clock.")]
 GivenInstant = Annotated[
     Any,
     Meta(

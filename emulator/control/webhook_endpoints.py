@@ -22,7 +22,7 @@ from emulator.domain.webhooks import (
     is_webhook_secret,
 )
 from emulator.engine.delivery.endpoints import EndpointTerms
-from emulator.openapi.declarations import Resource, SuccessResponse, doc
+from emulator.openapi.declarations import Resource, doc
 
 _ROTATION_OVERLAP_H = ROTATION_OVERLAP_MS // 3_600_000
 _MIN_GROUPS = SHORTEST_SECRET_BYTES // 3
@@ -211,68 +211,57 @@ WEBHOOK_ENDPOINTS = Resource(
         operation(
             "POST /webhook_endpoints",
             create_webhook_endpoint,
-            {
-                201: SuccessResponse(
-                    "The endpoint.",
-                    links={
-                        "get_webhook_endpoint": _NEW_ENDPOINT,
-                        "update_webhook_endpoint": _NEW_ENDPOINT,
-                        "rotate_webhook_secret": _NEW_ENDPOINT,
-                        "ping_webhook_endpoint": _NEW_ENDPOINT,
-                        "delete_webhook_endpoint": _NEW_ENDPOINT,
-                        "list_deliveries": {"query.endpoint": "$response.body#/id"},
-                    },
-                )
-            },
+            "The endpoint.",
+            errors.TooManyEndpoints,
             description="Creates an endpoint and its secret. The endpoint receives events that"
             f" occur after this call. An account and mode has at most {MAX_ENDPOINTS} endpoints.",
             body="The endpoint.",
-            errors=(errors.TooManyEndpoints,),
+            status=201,
+            links={
+                "get_webhook_endpoint": _NEW_ENDPOINT,
+                "update_webhook_endpoint": _NEW_ENDPOINT,
+                "rotate_webhook_secret": _NEW_ENDPOINT,
+                "ping_webhook_endpoint": _NEW_ENDPOINT,
+                "delete_webhook_endpoint": _NEW_ENDPOINT,
+                "list_deliveries": {"query.endpoint": "$response.body#/id"},
+            },
         ),
         operation("GET /webhook_endpoints", list_webhook_endpoints, "The endpoints."),
         operation(
             "GET /webhook_endpoints/{endpoint_id}",
             get_webhook_endpoint,
             "The endpoint.",
-            errors=(errors.UnknownEndpoint,),
+            errors.UnknownEndpoint,
         ),
         operation(
             "PATCH /webhook_endpoints/{endpoint_id}",
             update_webhook_endpoint,
             "The endpoint.",
+            errors.UnknownEndpoint,
             body="The members to change.",
-            errors=(errors.UnknownEndpoint,),
         ),
         operation(
             "DELETE /webhook_endpoints/{endpoint_id}",
             delete_webhook_endpoint,
-            {
-                204: SuccessResponse(
-                    "Deleted.",
-                    links={"get_webhook_endpoint": {"endpoint_id": "$request.path.endpoint_id"}},
-                )
-            },
-            errors=(errors.UnknownEndpoint,),
+            "Deleted.",
+            errors.UnknownEndpoint,
+            links={"get_webhook_endpoint": {"endpoint_id": "$request.path.endpoint_id"}},
         ),
         operation(
             "POST /webhook_endpoints/{endpoint_id}/rotate",
             rotate_webhook_secret,
             "The endpoint.",
+            errors.UnknownEndpoint,
             description="Sets a new secret: the given one or a generated one. The emulator signs"
             f" with both secrets for {_ROTATION_OVERLAP_H} hours of the account's clock.",
             body="The new secret.",
-            errors=(errors.UnknownEndpoint,),
         ),
         operation(
             "POST /webhook_endpoints/{endpoint_id}/ping",
             ping_webhook_endpoint,
-            {
-                200: SuccessResponse(
-                    "The delivery.",
-                    links={"get_delivery": _NEW_DELIVERY, "resend_delivery": _NEW_DELIVERY},
-                )
-            },
-            errors=(errors.UnknownEndpoint,),
+            "The delivery.",
+            errors.UnknownEndpoint,
+            links={"get_delivery": _NEW_DELIVERY, "resend_delivery": _NEW_DELIVERY},
         ),
     ),
 )

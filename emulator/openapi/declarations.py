@@ -11,6 +11,8 @@ from emulator.domain.errors import Refusal
 JSON = "application/json"
 
 JsonObject = dict[str, Any]
+Links = Mapping[str, Mapping[str, str]]
+"""The parameters of operations that can follow, by operation id."""
 SchemaSource = type[Struct] | str
 """A struct, or the name of a schema among the components."""
 
@@ -19,14 +21,13 @@ SchemaSource = type[Struct] | str
 class SuccessResponse:
     """A response of a successful call.
 
-    `links` are the parameters of operations that can follow, by operation id.
     `headers` are the names of header components by header, beside those of every response.
     """
 
     description: str
     content: SchemaSource | None = None
     media_type: str = JSON
-    links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    links: Links = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -53,7 +54,7 @@ class RequestBody:
 class Operation:
     """One method of one path. The fields of `path_type` and `query_type` are its parameters.
 
-    `errors` are the refusals with a code of their own; the codes of invalid fields follow from
+    `refusals` are those with a code of their own; the codes of invalid fields follow from
     the types.
     """
 
@@ -66,7 +67,7 @@ class Operation:
     path_type: type[Struct] | None = None
     query_type: type[Struct] | None = None
     body: RequestBody | None = None
-    errors: tuple[type[Refusal], ...] = ()
+    refusals: tuple[type[Refusal], ...] = ()
     has_account: bool = True
     handler: Callable[..., Any] | None = None
 

@@ -272,7 +272,7 @@ class DocumentWriter:
             for member in members_of(self._conventions.shared_parameters):
                 if member.is_checked:
                     yield 400, f"invalid_{member.kind or member.name}"
-        for refusal in operation.errors:
+        for refusal in operation.refusals:
             error = self._conventions.refusals[refusal]
             yield error.status, str(error.code)
         yield from self._conventions.other_codes.items()

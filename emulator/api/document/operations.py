@@ -7,11 +7,11 @@ from emulator.api.app import COLLECTION
 from emulator.api.document.schemas import (
     ENUMERATIONS,
     CreatePayment,
-    PageQuery,
+    ListPaymentsQuery,
     PaymentEvent,
     PaymentJson,
     PaymentList,
-    PaymentPath,
+    RetrievePaymentPath,
     request_schemas,
 )
 from emulator.api.errors import ANSWERS, INTERNAL_ERROR_BODY
@@ -87,7 +87,7 @@ _MEANINGS = {
     429: "Rate limit exceeded; wait the seconds of `Retry-After`.",
     500: "Server error; retry.",
 }
-_ERRORS_OF_EVERY_CALL = (
+_REFUSALS_OF_EVERY_CALL = (
     errors.MissingApiKey,
     errors.InvalidApiKey,
     errors.RateLimitExceeded,
@@ -127,8 +127,8 @@ CREATE = Operation(
             headers={"Location": "Location", "Idempotent-Replayed": "IdempotentReplayed"},
         )
     },
-    errors=(
-        *_ERRORS_OF_EVERY_CALL,
+    refusals=(
+        *_REFUSALS_OF_EVERY_CALL,
         errors.UnsupportedContentType,
         errors.RequestTooLarge,
         errors.InvalidJson,
@@ -144,9 +144,9 @@ RETRIEVE = Operation(
     summary="Retrieve a payment",
     description="Polling is meant for use before going live; in production webhooks tell of"
     " changes.",
-    path_type=PaymentPath,
+    path_type=RetrievePaymentPath,
     responses={200: SuccessResponse("The payment.", PaymentJson)},
-    errors=(*_ERRORS_OF_EVERY_CALL, errors.UnknownPayment, errors.UnknownRoute),
+    refusals=(*_REFUSALS_OF_EVERY_CALL, errors.UnknownPayment, errors.UnknownRoute),
 )
 LIST = Operation(
     method="GET",
@@ -154,7 +154,7 @@ LIST = Operation(
     id=ApiRequest.LIST_PAYMENTS.value,
     summary="List payments",
     description="Newest first; a page never shifts because new payments arrive.",
-    query_type=PageQuery,
+    query_type=ListPaymentsQuery,
     responses={
         200: SuccessResponse(
             "A page of payments.",
@@ -162,7 +162,7 @@ LIST = Operation(
             links={ApiRequest.LIST_PAYMENTS.value: {"after": "$response.body#/next_cursor"}},
         )
     },
-    errors=_ERRORS_OF_EVERY_CALL,
+    refusals=_REFUSALS_OF_EVERY_CALL,
 )
 
 

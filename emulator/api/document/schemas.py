@@ -126,11 +126,11 @@ class PaymentList(Struct):
     ]
 
 
-class PaymentPath(Struct):
+class RetrievePaymentPath(Struct):
     id: Annotated[PaymentId, doc("The payment's identifier.")]
 
 
-class PageQuery(Struct):
+class ListPaymentsQuery(Struct):
     limit: Annotated[
         int,
         Meta(
