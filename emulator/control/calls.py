@@ -25,6 +25,7 @@ from emulator.engine.state.account import Account, Owner
 from emulator.openapi.declarations import (
     JSON,
     Links,
+    NoParameters,
     Operation,
     RequestBody,
     SchemaSource,
@@ -166,11 +167,12 @@ def operation(
             status: replace(response, content=response.content or content)
             for status, response in responses.items()
         },
-        path_type=types.get("path"),
-        query_type=types.get("query"),
+        path_type=types.get("path", NoParameters),
+        query_type=types.get("query", NoParameters),
+        shared_query_type=AccountQuery if has_account else NoParameters,
         body=body,
         refusals=(*refusals, *_common_refusals(method, has_account=has_account)),
-        has_account=has_account,
+        needs_key=has_account,
         handler=handler,
     )
 
@@ -206,53 +208,56 @@ class OperationRouter:
         """Raises Unauthenticated, UnknownAccount, InvalidRequest and what the handler raises."""
         if operation.handler is None:
             raise errors.UnknownRoute(request.method, request.scope["path"])
-        if operation.has_account:
+        if operation.needs_key:
             arguments = await self._arguments(operation, request)
         else:
             documents = self._services.documents
             arguments = {"call": ProgramCall(request=request, documents=documents)}
-        if operation.path_type is not None:
+        if operation.path_type is not NoParameters:
             path = decode(request.path_params, operation.path_type, max_length=None)
             arguments["path"] = path
         result = await operation.handler(**arguments)
         status = next(iter(operation.responses))
         if isinstance(result, tuple):
             status, result = result
-        return result if isinstance(result, Response) else json_response(result, status)
+        if isinstance(result, Response):
+            return result
+        if result is None:
+            return Response(status_code=status)
+        return Response(msgspec.json.encode(result), status_code=status, media_type=JSON)
 
     async def _arguments(self, operation: Operation, request: Request) -> dict[str, Any]:
         """The call, its query and its body. A key takes precedence over the query."""
+        services = self._services
         headers: dict[bytes, bytes] = dict(request.scope["headers"])
         authorization = headers.get(b"authorization")
-        accounts = self._services.engine.accounts
         owner: Owner | None = None
         if authorization is not None:
-            owner = await accounts.owner_of(self._readers.bearer_key(authorization))
-        values = _query_values(request, operation.query_type)
+            key = self._readers.bearer_key(authorization)
+            owner = await services.engine.accounts.owner_of(key)
+        values = _query_values(request, [AccountQuery, operation.query_type])
         # Decoded beside a key as well: an unknown mode is a mistake in any request.
-        subject = decode(values, AccountQuery, max_length=None)
+        named = decode(values, AccountQuery, max_length=None)
         if owner is None:
-            named = subject.account
-            account = accounts.first if named is None else accounts.get(named)
-            owner = account.owner(subject.mode)
-        services = self._services
-        arguments: dict[str, Any] = {
-            "call": Call(owner=owner, engine=services.engine, checkout=services.checkout)
-        }
+            accounts = services.engine.accounts
+            account = accounts.first if named.account is None else accounts.get(named.account)
+            owner = account.owner(named.mode)
+        call = Call(owner=owner, engine=services.engine, checkout=services.checkout)
+        arguments: dict[str, Any] = {"call": call}
         if operation.method != "GET":
-            arguments |= await self._body(operation.body, headers, request.receive)
-        if operation.query_type is not None:
+            arguments |= await self._body(operation, headers, request.receive)
+        if operation.query_type is not NoParameters:
             arguments["query"] = decode(values, operation.query_type, max_length=None)
         return arguments
 
     async def _body(
-        self, body: RequestBody | None, headers: Mapping[bytes, bytes], receive: Receive
+        self, operation: Operation, headers: Mapping[bytes, bytes], receive: Receive
     ) -> dict[str, Any]:
-        if body is not None and isinstance(body.content, str) and not body.alternatives:
-            takes_yaml = body.media_types != (JSON,)
+        structs = operation.body_structs
+        if operation.body is not None and not structs:
+            takes_yaml = operation.body.media_types != (JSON,)
             source = await self._readers.read_source(headers, receive, takes_yaml=takes_yaml)
             return {"body": source}
-        structs = () if body is None else body.structs
         known = {member.name: None for struct in structs for member in members_of(struct)}
         members, repeated = await self._readers.read_object(headers, receive)
         check_names(members, repeated, known)
@@ -269,16 +274,8 @@ class OperationRouter:
         return {"body": decode_one_of(values, structs)}
 
 
-def json_response(value: object, status: int = 200) -> Response:
-    """A value as JSON, or a response without content."""
-    if value is None:
-        return Response(status_code=status)
-    return Response(msgspec.json.encode(value), status_code=status, media_type=JSON)
-
-
-def _query_values(request: Request, query_type: type[Struct] | None) -> dict[str, str]:
+def _query_values(request: Request, structs: Iterable[type[Struct]]) -> dict[str, str]:
     """The parameters of the query string; an empty value is a value."""
-    structs = [AccountQuery] if query_type is None else [AccountQuery, query_type]
     known = [member.name for struct in structs for member in members_of(struct)]
     text = request.scope["query_string"].decode("latin-1")
     values: dict[str, str] = {}

@@ -6,7 +6,6 @@ from typing import Any
 
 from emulator import __version__
 from emulator.control.app import RESOURCES
-from emulator.control.calls import AccountQuery
 from emulator.control.types import ENUMERATIONS
 from emulator.domain.errors import Refusal
 from emulator.openapi.declarations import JsonObject
@@ -78,7 +77,6 @@ def build(
         meanings=_MEANINGS,
         headers=_headers,
         enumerations=ENUMERATIONS,
-        shared_parameters=AccountQuery,
         shared_responses=_SHARED_RESPONSES,
         has_closed_codes=True,
     )

@@ -43,19 +43,18 @@ class RequestBody:
     media_types: tuple[str, ...] = (JSON,)
     alternatives: tuple[type[Struct], ...] = ()
 
-    @property
-    def structs(self) -> tuple[type[Struct], ...]:
-        if self.alternatives or isinstance(self.content, str):
-            return self.alternatives
-        return (self.content,)
+
+class NoParameters(Struct, frozen=True):
+    """The parameters of an operation that has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One method of one path. The fields of `path_type` and `query_type` are its parameters.
+    """One method of one path.
 
-    `refusals` are those with a code of their own; the codes of invalid fields follow from
-    the types.
+    The fields of `path_type`, `query_type` and `shared_query_type` are its parameters; the last
+    are components, and links pass them on. `refusals` have a code of their own; the codes of
+    invalid fields follow from the types.
     """
 
     method: str
@@ -64,12 +63,22 @@ class Operation:
     summary: str
     description: str
     responses: Mapping[int, SuccessResponse]
-    path_type: type[Struct] | None = None
-    query_type: type[Struct] | None = None
+    path_type: type[Struct] = NoParameters
+    query_type: type[Struct] = NoParameters
+    shared_query_type: type[Struct] = NoParameters
     body: RequestBody | None = None
     refusals: tuple[type[Refusal], ...] = ()
-    has_account: bool = True
+    needs_key: bool = True
     handler: Callable[..., Any] | None = None
+
+    @property
+    def body_structs(self) -> tuple[type[Struct], ...]:
+        """The struct of the body, or the structs of which the body is one."""
+        if self.body is None:
+            return ()
+        if self.body.alternatives or isinstance(self.body.content, str):
+            return self.body.alternatives
+        return (self.body.content,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,16 +42,15 @@ class Conventions:
     """What the operations of a document have in common.
 
     `headers` returns the header components of a refusal by header; those of status 200 are on
-    every success. `shared_parameters` are those of each operation on an account.
-    `shared_responses` are the statuses whose refusals are the same for all operations, with the
-    names of their components. `has_closed_codes`: the schema of a refusal lists its codes.
+    every success. `shared_responses` are the statuses whose refusals are the same for all
+    operations, with the names of their components. `other_codes` are those of every operation that
+    are no refusals. `has_closed_codes`: the schema of a refusal lists its codes.
     """
 
     refusals: Mapping[type[Refusal], StatusAndCode]
     meanings: Mapping[int, str]
     headers: Callable[[int], Mapping[str, str]]
     enumerations: Enumerations
-    shared_parameters: type[Struct] | None = None
     shared_responses: Mapping[int, str] = field(default_factory=dict)
     other_codes: Mapping[int, str] = field(default_factory=dict)
     has_closed_codes: bool
@@ -69,11 +68,19 @@ class DocumentWriter:
     ) -> None:
         """`schemas` are further components, beside those of the resources."""
         self._resources = resources
+        self._operations = [each for resource in resources for each in resource.operations]
         self._conventions = conventions
         self._examples = examples
-        generated = component_schemas(set(self._structs()), conventions.enumerations)
-        self._parameter_types = {
-            struct: generated.pop(component_name(struct)) for struct in self._parameter_structs()
+        parameters = {
+            struct
+            for each in self._operations
+            for struct in (each.path_type, each.query_type, each.shared_query_type)
+        }
+        generated = component_schemas(
+            {*parameters, *self._content_structs()}, conventions.enumerations
+        )
+        self._parameter_schemas = {
+            struct: generated.pop(component_name(struct)) for struct in parameters
         }
         for resource in resources:
             for name, more in resource.schemas().items():
@@ -93,38 +100,28 @@ class DocumentWriter:
 
     def components(self) -> JsonObject:
         """Schemas, examples, and the parameters and responses that operations share."""
-        shared = {}
-        for status, name in self._conventions.shared_responses.items():
-            codes = dict.fromkeys(
-                code
-                for operation in self._operations()
-                for code in self._codes(operation).get(status, ())
-            )
-            shared[name] = self._refusal("", status, [*codes])
-        parameters = self._parameters(self._conventions.shared_parameters, "query", None)
+        codes_by_status: dict[int, dict[str, None]] = {}
+        parameters = {}
+        for operation in self._operations:
+            for status, codes in self._codes(operation).items():
+                codes_by_status.setdefault(status, {}).update(codes)
+            for parameter in self._parameters(operation.shared_query_type, "query", operation):
+                parameters[_component_of(parameter["name"])] = parameter
         return {
             "schemas": self._schemas,
-            "parameters": {parameter["name"].title(): parameter for parameter in parameters},
-            "responses": shared,
+            "parameters": parameters,
+            "responses": {
+                name: self._refusal("", status, [*codes_by_status[status]])
+                for status, name in self._conventions.shared_responses.items()
+            },
             "examples": self._examples.bodies(ANY_OPERATION),
         }
 
-    def _operations(self) -> Iterator[Operation]:
-        for resource in self._resources:
-            yield from resource.operations
-
-    def _parameter_structs(self) -> set[type[Struct]]:
-        found = {self._conventions.shared_parameters}
-        for operation in self._operations():
-            found |= {operation.path_type, operation.query_type}
-        return {struct for struct in found if struct is not None}
-
-    def _structs(self) -> Iterator[type[Struct]]:
-        yield from self._parameter_structs()
+    def _content_structs(self) -> Iterator[type[Struct]]:
         for resource in self._resources:
             yield from resource.types
-        for operation in self._operations():
-            yield from () if operation.body is None else operation.body.structs
+        for operation in self._operations:
+            yield from operation.body_structs
             for response in operation.responses.values():
                 if response.content is not None and not isinstance(response.content, str):
                     yield response.content
@@ -138,34 +135,29 @@ class DocumentWriter:
             "parameters": [
                 *self._parameters(operation.path_type, "path", operation),
                 *self._parameters(operation.query_type, "query", operation),
-                *self._shared_parameters(operation),
+                *(
+                    {"$ref": f"#/components/parameters/{_component_of(member.name)}"}
+                    for member in members_of(operation.shared_query_type)
+                ),
             ],
             "responses": self._responses(operation),
         }
         if operation.body is not None:
             described["requestBody"] = self._body(operation, operation.body)
-        if not operation.has_account:
+        if not operation.needs_key:
             described["security"] = []
         return described
 
-    def _shared_parameters(self, operation: Operation) -> list[JsonObject]:
-        shared = self._conventions.shared_parameters
-        if shared is None or not operation.has_account:
-            return []
-        names = [member.name.title() for member in members_of(shared)]
-        return [{"$ref": f"#/components/parameters/{name}"} for name in names]
-
     def _parameters(
-        self, struct: type[Struct] | None, place: str, operation: Operation | None
+        self, struct: type[Struct], place: str, operation: Operation
     ) -> Iterator[JsonObject]:
         """The fields of a struct, each with a value from a successful request."""
-        if struct is None:
-            return
-        operations = [] if operation is None else [operation]
-        operations += [
-            each for each in self._operations() if issubclass(each.query_type or struct, struct)
+        similar = [
+            each
+            for each in self._operations
+            if issubclass(each.query_type, struct) or each.shared_query_type is struct
         ]
-        schema = self._parameter_types[struct]
+        schema = self._parameter_schemas[struct]
         for name, member in schema["properties"].items():
             parameter = without_null(member)
             yield {
@@ -173,7 +165,7 @@ class DocumentWriter:
                 "in": place,
                 "required": name in schema["required"],
                 "description": parameter.pop("description", None) or member["description"],
-                "example": self._parameter_example(name, parameter, operations),
+                "example": self._parameter_example(name, parameter, [operation, *similar]),
                 "schema": parameter,
             }
 
@@ -182,11 +174,8 @@ class DocumentWriter:
     ) -> object:
         if "examples" in schema:
             return schema.pop("examples")[0]
-        text = next(
-            value
-            for each in operations
-            if (value := self._examples.parameter(each.path, each.id, name))
-        )
+        values = (self._examples.parameter(each.path, each.id, name) for each in operations)
+        text = next(value for value in values if value)
         return json.loads(text) if schema.get("type") in ("integer", "number") else text
 
     def _body(self, operation: Operation, body: RequestBody) -> JsonObject:
@@ -215,7 +204,7 @@ class DocumentWriter:
             responses[status] = (
                 {"$ref": f"#/components/responses/{shared}"}
                 if shared is not None
-                else self._refusal(operation.id, status, codes)
+                else self._refusal(operation.id, status, [*codes])
             )
         return {str(status): responses[status] for status in sorted(responses)}
 
@@ -228,19 +217,13 @@ class DocumentWriter:
                 content["examples"] = examples
             described["content"] = {response.media_type: content}
         if response.links:
+            shared = [f"query.{member.name}" for member in members_of(operation.shared_query_type)]
+            carried = {name: f"$request.{name}" for name in shared}
             described["links"] = {
-                to: {"operationId": to, "parameters": {**self._carried(operation), **parameters}}
+                to: {"operationId": to, "parameters": {**carried, **parameters}}
                 for to, parameters in response.links.items()
             }
         return described
-
-    def _carried(self, operation: Operation) -> dict[str, str]:
-        """A link leads to the account and mode of the request before it."""
-        shared = self._conventions.shared_parameters
-        names = [each.name for each in members_of(shared)] if shared is not None else []
-        if not operation.has_account:
-            return {}
-        return {f"query.{name}": f"$request.query.{name}" for name in names}
 
     def _refusal(self, operation_id: str, status: int, codes: list[str]) -> JsonObject:
         """A response with the error envelope and one of these codes."""
@@ -258,37 +241,36 @@ class DocumentWriter:
             },
         }
 
-    def _codes(self, operation: Operation) -> dict[int, list[str]]:
-        """The error codes by status: those of the types first."""
-        found: dict[int, dict[str, None]] = {}
-        for status, code in self._statuses_and_codes(operation):
-            found.setdefault(status, {})[code] = None
-        return {status: [*codes] for status, codes in found.items()}
-
-    def _statuses_and_codes(self, operation: Operation) -> Iterator[tuple[int, str]]:
-        for code in _field_codes(operation):
-            yield 400, code
-        if operation.has_account and self._conventions.shared_parameters is not None:
-            for member in members_of(self._conventions.shared_parameters):
-                if member.is_checked:
-                    yield 400, f"invalid_{member.kind or member.name}"
+    def _codes(self, operation: Operation) -> dict[int, dict[str, None]]:
+        """The error codes by status: those of invalid fields first."""
+        codes: dict[int, dict[str, None]] = {400: dict.fromkeys(_field_codes(operation))}
         for refusal in operation.refusals:
             error = self._conventions.refusals[refusal]
-            yield error.status, str(error.code)
-        yield from self._conventions.other_codes.items()
+            codes.setdefault(error.status, {})[str(error.code)] = None
+        for status, code in self._conventions.other_codes.items():
+            codes.setdefault(status, {})[code] = None
+        return codes
 
 
 def _field_codes(operation: Operation) -> Iterator[str]:
     """The codes of missing and invalid members and parameters."""
-    structs = () if operation.body is None else operation.body.structs
+    structs = operation.body_structs
     members = [member for struct in structs for member in members_of(struct)]
-    query = () if operation.query_type is None else members_of(operation.query_type)
-    path = () if operation.path_type is None else members_of(operation.path_type)
+    query = members_of(operation.query_type)
     # Of alternatives, no member is required by itself.
     if any(member.is_required for member in (*(members if len(structs) == 1 else ()), *query)):
         yield "missing_parameter"
-    for member in (*members, *(each for each in (*query, *path) if each.is_checked)):
+    parameters = (
+        *query,
+        *members_of(operation.path_type),
+        *members_of(operation.shared_query_type),
+    )
+    for member in (*members, *(each for each in parameters if each.is_checked)):
         yield f"invalid_{member.kind or member.name}"
+
+
+def _component_of(parameter: str) -> str:
+    return parameter.title()
 
 
 def _merged(schema: JsonObject, more: JsonObject) -> JsonObject:
