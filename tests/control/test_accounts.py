@@ -261,9 +261,7 @@ async def test_concurrent_resets_of_all_do_not_trip_over_each_other(emulator: Wo
 
 
 @pytest.mark.parametrize("length", [101, 201])
-async def test_whoever_gives_too_long_a_name_is_told_the_limit(
-    emulator: World, length: int
-) -> None:
+async def test_the_refusal_of_a_long_name_states_the_limit(emulator: World, length: int) -> None:
     response = await emulator.control("POST", "/accounts", {"name": "x" * length})
     assert response.json()["error"]["message"] == (
         f'"name" must have at most 100 characters (got {length}).'

@@ -273,41 +273,35 @@ async def test_a_wrong_advance_is_an_invalid_clock(
     assert refusal(await post(emulator, content)) == (400, "invalid_clock", param)
 
 
+WAIT = "/payments/pay_1/wait"
+
+
 @pytest.mark.parametrize(
-    ("query", "code", "param"),
+    ("path", "query", "code", "param"),
     [
-        ("", "missing_parameter", "status"),
-        ("?status=", "invalid_status", "status"),
-        ("?status=paid", "invalid_status", "status"),
-        ("?status=failed&timeout=", "invalid_timeout", "timeout"),
-        ("?status=failed&timeout=-1", "invalid_timeout", "timeout"),
-        ("?status=failed&timeout=300.001", "invalid_timeout", "timeout"),
-        ("?status=failed&timeout=3.1e2", "invalid_timeout", "timeout"),
-        ("?status=failed&timeout=NaN", "invalid_timeout", "timeout"),
-        ("?status=failed&timeout=%D9%A1", "invalid_timeout", "timeout"),
-        pytest.param(
-            "?status=failed&timeout=" + "9" * 5000, "invalid_timeout", "timeout", id="many digits"
+        (WAIT, "", "missing_parameter", "status"),
+        (WAIT, "status=", "invalid_status", "status"),
+        (WAIT, "status=paid", "invalid_status", "status"),
+        *(
+            (WAIT, f"status=failed&timeout={timeout}", "invalid_timeout", "timeout")
+            for timeout in ("", "-1", "300.001", "3.1e2", "NaN", "%D9%A1", "9" * 5000)
         ),
-        ("?status=failed&limit=1", "unknown_parameter", "limit"),
+        (WAIT, "status=failed&limit=1", "unknown_parameter", "limit"),
+        *(
+            ("/events", f"limit={limit}", "invalid_limit", "limit")
+            for limit in ("0", "1001", "-1", "1.5", "", "ten", "%D9%A1", "0" * 5000 + "1")
+        ),
+        ("/deliveries", "limit=0", "invalid_limit", "limit"),
+        ("/deliveries", "status=done", "invalid_status", "status"),
+        ("/deliveries", "event=x", "unknown_parameter", "event"),
+        ("/scenarios", "limit=1", "unknown_parameter", "limit"),
     ],
+    ids=lambda value: value[:40],
 )
-async def test_a_wait_names_a_status_and_a_bounded_time(
-    emulator: World, query: str, code: str, param: str
+async def test_a_wrong_query_is_refused(
+    emulator: World, path: str, query: str, code: str, param: str
 ) -> None:
-    response = await emulator.control("GET", f"/payments/pay_1/wait{query}")
-    assert refusal(response) == (400, code, param)
-
-
-@pytest.mark.parametrize(
-    "limit",
-    [
-        *("0", "1001", "-1", "1.5", "", "ten", "%D9%A1"),
-        pytest.param("0" * 5000 + "1", id="many zeros"),
-    ],
-)
-async def test_events_are_limited_to_a_thousand(emulator: World, limit: str) -> None:
-    response = await emulator.control("GET", f"/events?limit={limit}")
-    assert refusal(response) == (400, "invalid_limit", "limit")
+    assert refusal(await emulator.control("GET", f"{path}?{query}")) == (400, code, param)
 
 
 async def test_a_client_that_disconnects_in_its_body_logs_no_failure(

@@ -1,4 +1,4 @@
-"""Fault rules over HTTP, without a file: given, seen, taken away."""
+"""Fault rules without a scenario: added, listed and deleted."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ async def test_the_newest_is_the_strongest_and_stands_first(emulator: World) -> 
     assert [await status_of_a_list(emulator) for _ in range(2)] == [429, 500]
 
 
-async def test_one_with_times_tells_how_often_it_has_struck(emulator: World) -> None:
+async def test_a_fault_with_times_shows_its_uses(emulator: World) -> None:
     await add(emulator, {"then": {"status": 500}, "times": 2})
     await add(emulator, {"when": {"mode": "live"}, "then": {"status": 500}})
     for used in (0, 1, 2, 2):
@@ -179,7 +179,7 @@ async def test_an_unknown_one_cannot_be_taken_away(emulator: World) -> None:
     assert (response.status_code, response.json()["error"]["code"]) == (404, "fault_not_found")
 
 
-async def test_there_are_not_more_than_so_many(emulator: World) -> None:
+async def test_the_number_of_scenarios_is_limited(emulator: World) -> None:
     rule = {"when": {"mode": "live"}, "then": {"drop": True}}
     for _ in range(limits.MAX_FAULTS):
         assert (await add(emulator, rule)).status_code == 201

@@ -123,7 +123,7 @@ async def test_an_unknown_endpoint_is_not_found(emulator: World, call: tuple[str
     assert await listed(emulator, OTHER_TEST_KEY) == [others]
 
 
-async def test_an_endpoint_that_is_deleted_is_told_nothing_more() -> None:
+async def test_a_deleted_endpoint_receives_no_more_events() -> None:
     async with telling(lambda _: Reply(status=500)) as told:
         await told.emulator.create()
         await told.settle()
@@ -170,7 +170,7 @@ async def test_a_rotation_may_name_the_new_secret(emulator: World) -> None:
     assert (await listed(emulator))[0]["secret"] == SECRET
 
 
-async def test_a_ping_is_a_signed_event_that_tells_of_no_payment() -> None:
+async def test_a_ping_is_a_signed_event_without_a_payment() -> None:
     async with telling() as told:
         path = f"{PATH}/{told.endpoint['id']}/ping"
         response = await told.emulator.control("POST", path)

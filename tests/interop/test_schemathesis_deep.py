@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.openapi.asked import PHASES, ask_all, asked_for_long
-from tests.openapi.reading import Json
+from tests.openapi.navigation import Json
+from tests.openapi.schemathesis_runs import PHASES, patient_server, run_schemathesis
 
 
 def test_nothing_is_found_wrong_with_the_contract(tmp_path: Path) -> None:
-    with asked_for_long(tmp_path) as server:
-        run = ask_all(server, "v1", "--max-examples=100", "--seed=2", directory=tmp_path)
-    run.assert_nothing_is_found(*PHASES)
+    with patient_server(tmp_path) as server:
+        run = run_schemathesis(server, "v1", "--max-examples=100", "--seed=2", directory=tmp_path)
+    run.assert_no_findings(*PHASES)
 
 
 def _create_payment(document: Json) -> Json:
@@ -50,9 +50,9 @@ def _forget_a_status(document: Json) -> None:
 def test_a_mistake_of_the_document_is_found(
     tmp_path: Path, change: Callable[[Json], None], finding: str
 ) -> None:
-    with asked_for_long(tmp_path) as server:
+    with patient_server(tmp_path) as server:
         document = json.loads(server.request("GET", "/_emulator/openapi/v1.json").body)
         change(document)
         options = ("--phases=examples,coverage,fuzzing", "--max-examples=10", "--seed=1")
-        run = ask_all(server, "v1", *options, directory=tmp_path, changed=document)
+        run = run_schemathesis(server, "v1", *options, directory=tmp_path, changed=document)
     assert finding in {failure["type"] for failure in run.report["failures"]}, run.output

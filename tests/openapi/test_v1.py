@@ -1,4 +1,4 @@
-"""What the document of `/v1` says, against what the contract and the program do."""
+"""The document of `/v1` agrees with the contract and the program."""
 
 import re
 
@@ -12,7 +12,7 @@ from emulator.domain.payment import EVENT_TYPES
 from emulator.openapi.examples import load_records
 from emulator.webhooks import messages
 from tests.api.asking import CODES, PARAMS, post
-from tests.openapi.reading import Json, objects, operations, resolved, standing_alone
+from tests.openapi.navigation import Json, objects, operations, resolved, self_contained
 from tests.world import World, order
 
 
@@ -29,7 +29,7 @@ def shown_codes(responses: Json) -> dict[str, int]:
 def test_it_has_the_calls_of_the_contract(v1: Json) -> None:
     """4: there are three."""
     assert {
-        (operation.verb.upper(), operation.path): operation.name for operation in operations(v1)
+        (operation.method.upper(), operation.path): operation.name for operation in operations(v1)
     } == {
         ("POST", "/v1/payments"): ApiRequest.CREATE_PAYMENT,
         ("GET", "/v1/payments/{id}"): ApiRequest.RETRIEVE_PAYMENT,
@@ -131,7 +131,7 @@ def test_it_has_every_event_with_the_headers_of_its_webhook(v1: Json) -> None:
 async def test_a_body_is_valid_to_the_document_just_where_it_is_to_the_program(
     emulator: World, v1: Json, changes: Json, is_valid: bool
 ) -> None:
-    schema = standing_alone(v1, {"$ref": "#/components/schemas/CreatePayment"})
+    schema = self_contained(v1, {"$ref": "#/components/schemas/CreatePayment"})
     body = order(**changes)
     assert Draft202012Validator(schema).is_valid(body) is is_valid
     assert (await post(emulator, body)).status_code == (201 if is_valid else 400)
