@@ -4,12 +4,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-BuildDocument = Callable[[str], dict[str, Any]]
-"""Builds a document for an emulator at a base URL."""
 
-
-def documents(methods: tuple[str, ...]) -> dict[str, BuildDocument]:
-    """The documents by name, for a service with these payment methods."""
+def documents(methods: tuple[str, ...]) -> dict[str, Callable[[str], dict[str, Any]]]:
+    """The documents by name, for these payment methods; each is built for a base URL."""
     return {"v1": partial(_v1, methods), "control": partial(_control, methods)}
 
 

@@ -32,7 +32,7 @@ from emulator.engine.accounts.clock_service import (
     ClockState,
     Target,
 )
-from emulator.openapi.declarations import JsonObject, Resource, doc, ref
+from emulator.openapi.declarations import JsonObject, Resource, const, doc, parsed, ref, refers_to
 
 # Writing so many effects blocks the event loop for well under a millisecond.
 EFFECTS_A_PART = 2_000
@@ -64,9 +64,7 @@ class SetClock(Body, frozen=True):
     frozen: Annotated[ClockFlag | None, doc("Freezes or unfreezes the clock.")] = None
 
 
-Webhooks = (
-    Annotated[str, Meta(extra_json_schema=ref("Background"), extra={"parse": _background})] | None
-)
+Webhooks = Annotated[str, refers_to("Background"), parsed(_background)] | None
 
 
 class AdvanceClock(Body, frozen=True):
@@ -81,8 +79,8 @@ class AdvanceBySeconds(AdvanceClock, frozen=True):
         Meta(
             description="The seconds, with at most three decimals; 0 processes what is due now.",
             extra_json_schema={"type": "number", "minimum": 0, "maximum": LAST_INSTANT // 1000},
-            extra={"parse": span_ms, "kind": CLOCK},
         ),
+        parsed(span_ms, kind=CLOCK),
     ]
     webhooks: Webhooks = None
 
@@ -103,8 +101,8 @@ class AdvanceToNext(AdvanceClock, frozen=True):
             description="To the next scheduled change or attempt; without one, the clock does not"
             " change.",
             extra_json_schema={"const": _NEXT},
-            extra={"parse": _next, "kind": CLOCK},
         ),
+        parsed(_next, kind=CLOCK),
     ]
     webhooks: Webhooks = None
 
@@ -131,11 +129,8 @@ class ClockJson(Struct, frozen=True):
     settled: (
         Annotated[
             bool,
-            Meta(
-                description="Present only if a limit stopped the clock before the requested"
-                " instant.",
-                extra_json_schema={"const": False},
-            ),
+            doc("Present only if a limit stopped the clock before the requested instant."),
+            const(False),
         ]
         | UnsetType
     ) = UNSET
@@ -157,9 +152,9 @@ class AttemptEffect(Struct, frozen=True):
 
     at: At
     # What the engine writes for an attempt where a change has the type of its event.
-    type: Annotated[str, Meta(extra_json_schema={"const": "webhook.attempt"})]
+    type: Annotated[str, const("webhook.attempt")]
     payment: Annotated[str, doc("The identifier of the payment of the event.")]
-    kind: Annotated[str, Meta(extra_json_schema={"const": ATTEMPT})]
+    kind: Annotated[str, const(ATTEMPT)]
     event: Annotated[str, doc("The identifier of the event.")]
     event_type: EventType
     delivery: Annotated[str, doc("The identifier of the delivery.")]
@@ -177,7 +172,7 @@ class AdvancedJson(Struct, frozen=True):
 
     now: Annotated[InstantText, doc("The current instant of the clock.")]
     effects: Annotated[
-        list[Annotated[msgspec.Raw, Meta(extra_json_schema=ref("Effect"))]],
+        list[Annotated[msgspec.Raw, refers_to("Effect")]],
         doc("In order of due time and then of creation."),
     ]
     settled: Annotated[

@@ -25,7 +25,7 @@ from emulator.domain.instants import format_instant
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryState, Tamper, Trigger
 from emulator.domain.wire import PING
 from emulator.engine.delivery.deliveries import DeliveryDetail, DeliveryFilter
-from emulator.openapi.declarations import JsonObject, Resource, doc, ref
+from emulator.openapi.declarations import JsonObject, Resource, const, doc, refers_to
 
 DELIVERIES_A_PART = 20
 
@@ -51,7 +51,7 @@ class EventJson(Struct, frozen=True):
     """An event, with the payment at that instant."""
 
     id: Annotated[str, doc("Its identifier, with the prefix `evt_`; the header `webhook-id`.")]
-    object: Annotated[str, Meta(extra_json_schema={"const": "event"})]
+    object: Annotated[str, const("event")]
     type: EventType
     timestamp: Annotated[InstantText, doc("The instant of the event, on the account's clock.")]
     mode: Mode
@@ -61,7 +61,7 @@ class EventJson(Struct, frozen=True):
 class EventList(Struct, frozen=True):
     """The events, newest first."""
 
-    data: list[Annotated[msgspec.Raw, Meta(extra_json_schema=ref("Event"))]]
+    data: list[Annotated[msgspec.Raw, refers_to("Event")]]
 
 
 class WebhookRequestJson(Struct, frozen=True):
@@ -112,7 +112,7 @@ class DeliveryJson(Struct, frozen=True):
     endpoint: Annotated[str, doc("The identifier of the endpoint, which may have been deleted.")]
     status: DeliveryState
     created_at: Annotated[InstantText, doc("The instant of its creation, on the account's clock.")]
-    oddity: Annotated[msgspec.Raw, Meta(extra_json_schema=ref("WebhookOddity"))] | None
+    oddity: Annotated[msgspec.Raw, refers_to("WebhookOddity")] | None
     next_attempt_at: Annotated[
         InstantText | None, doc("The instant of the next attempt, on the account's clock.")
     ]

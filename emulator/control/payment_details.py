@@ -13,7 +13,7 @@ from emulator.domain.timers import ATTEMPT, ComingAttempt, Timer, TimerKind
 from emulator.domain.wire import payment_json
 from emulator.engine.payments.payment_history import PaymentDetail, event_id
 from emulator.engine.state.account import Owner
-from emulator.openapi.declarations import JsonObject, doc, ref
+from emulator.openapi.declarations import JsonObject, const, doc, ref, refers_to
 
 
 class PaymentPath(Struct, frozen=True):
@@ -45,14 +45,14 @@ class ScheduledAttempt(Struct, frozen=True):
     """A scheduled attempt to send an event."""
 
     at: At
-    kind: Annotated[str, Meta(extra_json_schema={"const": ATTEMPT})]
+    kind: Annotated[str, const(ATTEMPT)]
     payment: Annotated[str, doc("The identifier of the payment.")]
     delivery: Annotated[str, doc("The identifier of the delivery.")]
     event_type: EventType
 
 
 # A change or an attempt: msgspec generates no schema of a union whose tags vary.
-Scheduled = Annotated[Any, Meta(extra_json_schema=ref("Scheduled"))]
+Scheduled = Annotated[Any, refers_to("Scheduled")]
 
 
 class PaymentDetailJson(Struct, frozen=True):

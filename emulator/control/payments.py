@@ -24,7 +24,14 @@ from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Reason, Status
 from emulator.domain.received import not_accepted
 from emulator.domain.transitions import Change
 from emulator.engine.payments.customer import PhoneAnswer, Submission
-from emulator.openapi.declarations import JsonObject, Operation, Resource, doc, ref
+from emulator.openapi.declarations import (
+    JsonObject,
+    Operation,
+    Resource,
+    doc,
+    parsed,
+    refers_to,
+)
 from emulator.scenarios.schema_parts import METHOD, PHONE
 
 MAX_TIMEOUT_MS = 300_000
@@ -55,9 +62,7 @@ class PayPayment(Body, frozen=True):
             " telebirr, 7… is M-Pesa."
         ),
     ] = None
-    bank: Annotated[
-        Annotated[str, Meta(extra_json_schema=ref("Bank"))] | None, doc("The customer's bank.")
-    ] = None
+    bank: Annotated[Annotated[str, refers_to("Bank")] | None, doc("The customer's bank.")] = None
 
 
 class AnswerPayment(Body, frozen=True):
@@ -94,8 +99,8 @@ class WaitQuery(Struct, frozen=True):
             ge=0,
             le=MAX_TIMEOUT_MS // 1_000,
             description="The maximum wait in seconds of real time; 0 returns at once.",
-            extra={"parse": _timeout_s},
         ),
+        parsed(_timeout_s),
     ] = 30
 
 

@@ -24,7 +24,7 @@ from emulator.engine.state.journal import (
     JournalEntry,
 )
 from emulator.engine.state.rules import FaultCandidate
-from emulator.openapi.declarations import Resource, doc, ref
+from emulator.openapi.declarations import Resource, doc, refers_to
 from emulator.scenarios.writing import JsonObject, fault_rule_json
 
 STATUS_PATTERN = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
@@ -72,8 +72,8 @@ class StruckFault(Struct, frozen=True, kw_only=True):
 
     source: Annotated[str, doc("The name of the scenario, or the identifier of the posted fault.")]
     rule: Annotated[Count, doc("The index of the rule in its source, from 0.")]
-    when: Annotated[JsonObject, Meta(extra_json_schema=ref("FaultWhen"))]
-    then: Annotated[JsonObject, Meta(extra_json_schema=ref("FaultThen"))]
+    when: Annotated[JsonObject, refers_to("FaultWhen")]
+    then: Annotated[JsonObject, refers_to("FaultThen")]
     times: Annotated[int, Meta(ge=1, description="The maximum number of uses.")] | UnsetType = UNSET
     instead_of: Annotated[int | None, doc("The status of the response that the fault replaced.")]
 

@@ -12,7 +12,7 @@ from emulator.domain import errors
 from emulator.domain.instants import format_instant
 from emulator.domain.received import not_accepted
 from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS, MAX_SNAPSHOTS_IN_MEMORY
-from emulator.openapi.declarations import Resource, SuccessResponse, doc
+from emulator.openapi.declarations import Resource, SuccessResponse, doc, parsed
 from emulator.storage.snapshots import Snapshot
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
@@ -33,9 +33,7 @@ SnapshotName = Annotated[str, Meta(pattern=f"^{NAME_PATTERN.pattern}$")]
 
 
 class SnapshotPath(Struct, frozen=True):
-    name: Annotated[
-        SnapshotName, Meta(description="The name of a snapshot.", extra={"parse": _snapshot_name})
-    ]
+    name: Annotated[SnapshotName, doc("The name of a snapshot."), parsed(_snapshot_name)]
 
 
 class SavedClock(Struct, frozen=True):

@@ -18,7 +18,7 @@ from emulator.domain.timers import TimerKind
 from emulator.domain.webhooks import DeliveryState, Profile, Tamper, Trigger
 from emulator.engine.payments.customer import PhoneAnswer
 from emulator.engine.state.rules import Origin
-from emulator.openapi.declarations import JsonObject, doc, ref
+from emulator.openapi.declarations import JsonObject, doc, parsed, ref, refers_to
 from emulator.openapi.members import MAX_TEXT_LENGTH, check_text
 from emulator.openapi.schemas import Enumerations
 from emulator.settings import parse_checkout_url, parse_url
@@ -157,8 +157,8 @@ GivenInstant = Annotated[
     Meta(
         description="An ISO 8601 timestamp; without an offset it is in UTC.",
         extra_json_schema={"type": "string", "format": "date-time"},
-        extra={"parse": clock_value(parse_instant), "kind": CLOCK},
     ),
+    parsed(clock_value(parse_instant), kind=CLOCK),
 ]
 _CLOCK_PATTERN = (
     r"^(real|frozen(@[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
@@ -168,52 +168,35 @@ ClockText = Annotated[str, Meta(pattern=_CLOCK_PATTERN)]
 # A ClockSpec, of which msgspec would generate another schema.
 GivenClock = Annotated[
     Any,
-    Meta(
-        extra_json_schema={"type": "string", "pattern": _CLOCK_PATTERN},
-        extra={"parse": clock_value(parse_clock), "kind": CLOCK},
-    ),
+    Meta(extra_json_schema={"type": "string", "pattern": _CLOCK_PATTERN}),
+    parsed(clock_value(parse_clock), kind=CLOCK),
 ]
 ClockFlag = Annotated[bool, Meta(extra={"kind": CLOCK})]
 Name = Annotated[
     str,
-    Meta(
-        min_length=1,
-        max_length=MAX_NAME_LENGTH,
-        pattern=r"^[^\u0000-\u001f\u007f-\u009f]+$",
-        extra={"parse": merchant_name},
-    ),
+    Meta(min_length=1, max_length=MAX_NAME_LENGTH, pattern=r"^[^\u0000-\u001f\u007f-\u009f]+$"),
+    parsed(merchant_name),
 ]
 Seed = Annotated[
     int,
-    Meta(
-        ge=SEEDS.start,
-        le=SEEDS.stop - 1,
-        extra_json_schema={"format": "int64"},
-        extra={"parse": seed},
-    ),
+    Meta(ge=SEEDS.start, le=SEEDS.stop - 1, extra_json_schema={"format": "int64"}),
+    parsed(seed),
 ]
 # Not of the format `uri`: other letters than those of ASCII are accepted unescaped.
 Url = Annotated[
-    str, Meta(pattern=r"^https?://[^\s/?#]\S*$", max_length=MAX_URL_LENGTH, extra={"parse": url})
+    str, Meta(pattern=r"^https?://[^\s/?#]\S*$", max_length=MAX_URL_LENGTH), parsed(url)
 ]
 BaseUrl = Annotated[
-    str,
-    Meta(
-        pattern=r"^https?://[^\s/?#][^\s?#]*$", max_length=MAX_URL_LENGTH, extra={"parse": base_url}
-    ),
+    str, Meta(pattern=r"^https?://[^\s/?#][^\s?#]*$", max_length=MAX_URL_LENGTH), parsed(base_url)
 ]
 Limit = Annotated[
     int,
-    Meta(
-        ge=1,
-        le=MAX_LIMIT,
-        description="The maximum number of entries; the newest are returned.",
-        extra={"parse": limit},
-    ),
+    Meta(ge=1, le=MAX_LIMIT, description="The maximum number of entries; the newest are returned."),
+    parsed(limit),
 ]
-EventType = Annotated[str, Meta(extra_json_schema=ref("EventType"))]
+EventType = Annotated[str, refers_to("EventType")]
 Headers = Annotated[
     dict[str, str], doc("The headers by lower-case name; repeated headers have joined values.")
 ]
 # A payment as in `/v1`, which is written as JSON once.
-PaymentText = Annotated[msgspec.Raw, Meta(extra_json_schema=ref("Payment"))]
+PaymentText = Annotated[msgspec.Raw, refers_to("Payment")]

@@ -22,7 +22,7 @@ from emulator.domain.webhooks import (
     is_webhook_secret,
 )
 from emulator.engine.delivery.endpoints import EndpointTerms
-from emulator.openapi.declarations import Resource, doc
+from emulator.openapi.declarations import Resource, doc, parsed
 
 _ROTATION_OVERLAP_H = ROTATION_OVERLAP_MS // 3_600_000
 _MIN_GROUPS = SHORTEST_SECRET_BYTES // 3
@@ -58,8 +58,8 @@ def _event_types(name: str, value: object) -> tuple[str, ...]:
 
 
 TargetUrl = Annotated[Url, doc("The URL that receives the events.")]
-EventTypes = Annotated[tuple[EventType, ...], Meta(min_length=1, extra={"parse": _event_types})]
-Secret = Annotated[str, Meta(pattern=f"^{SECRET_PREFIX}(?:{_BASE64})$", extra={"parse": _secret})]
+EventTypes = Annotated[tuple[EventType, ...], Meta(min_length=1), parsed(_event_types)]
+Secret = Annotated[str, Meta(pattern=f"^{SECRET_PREFIX}(?:{_BASE64})$"), parsed(_secret)]
 _EVENTS = doc("The types of the events that the endpoint receives.")
 _PROFILE = doc(
     "The schedule of the retries: five attempts within 81 s, or, `standard`, ten within"

@@ -101,6 +101,21 @@ def doc(description: str) -> Meta:
     return Meta(description=description)
 
 
+def const(value: object) -> Meta:
+    """The only value of a member."""
+    return Meta(extra_json_schema={"const": value})
+
+
+def refers_to(name: str) -> Meta:
+    """The component that is the schema of a member."""
+    return Meta(extra_json_schema=ref(name))
+
+
+def parsed(parse: Callable[[str, Any], Any], *, kind: str | None = None) -> Meta:
+    """How a member is parsed, and the kind of its refusals; see `members`."""
+    return Meta(extra={"parse": parse, "kind": kind})
+
+
 def ref(name: str) -> JsonObject:
     """A reference to a schema of the components."""
     return {"$ref": f"#/components/schemas/{name}"}

@@ -19,7 +19,7 @@ from emulator.domain.payment import (
 )
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
 from emulator.engine.payments.payments import KEY_RETENTION_MS
-from emulator.openapi.declarations import JsonObject, doc, ref
+from emulator.openapi.declarations import JsonObject, doc, ref, refers_to
 from emulator.openapi.schemas import Enumerations, component_schemas
 
 ENUMERATIONS: Enumerations = {Status: ("PaymentStatus", "The status of a payment.")}
@@ -29,12 +29,11 @@ _HOUR_MS = 3_600_000
 # Longer ones are no less identifiers: the contract names the prefix alone.
 PaymentId = Annotated[str, Meta(pattern="^pay_[A-Za-z0-9]+$")]
 AmountMinor = Annotated[
-    int,
-    Meta(ge=MIN_AMOUNT_MINOR, le=MAX_AMOUNT_MINOR, extra_json_schema={"format": "int64"}),
+    int, Meta(ge=MIN_AMOUNT_MINOR, le=MAX_AMOUNT_MINOR, extra_json_schema={"format": "int64"})
 ]
-Currency = Annotated[Any, Meta(extra_json_schema=ref("Currency"))]
-Metadata = Annotated[Any, Meta(extra_json_schema=ref("Metadata"))]
-PaymentMethod = Annotated[Any, Meta(extra_json_schema=ref("PaymentMethod"))]
+Currency = Annotated[Any, refers_to("Currency")]
+Metadata = Annotated[Any, refers_to("Metadata")]
+PaymentMethod = Annotated[Any, refers_to("PaymentMethod")]
 Timestamp = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 
@@ -134,9 +133,7 @@ class ListPaymentsQuery(Struct):
     limit: Annotated[
         int,
         Meta(
-            ge=LIMITS.start,
-            le=LIMITS.stop - 1,
-            description="How many results there are on a page.",
+            ge=LIMITS.start, le=LIMITS.stop - 1, description="How many results there are on a page."
         ),
     ] = DEFAULT_LIMIT
     # The parameter is called `after`, but what it takes is a cursor.
@@ -173,8 +170,7 @@ class PaymentEvent(Struct):
         str, Meta(description="Always `event`.", extra_json_schema={"enum": ["event"]})
     ]
     type: Annotated[
-        str,
-        Meta(description="What happened.", extra_json_schema={"enum": [*EVENT_TYPES_IN_ORDER]}),
+        str, Meta(description="What happened.", extra_json_schema={"enum": [*EVENT_TYPES_IN_ORDER]})
     ]
     timestamp: Annotated[Timestamp, doc("When it happened.")]
     mode: Annotated[

@@ -51,10 +51,7 @@ def _webhook(event_type: str, meaning: str, examples: RecordedExamples) -> JsonO
             "description": "The event: the same bytes on every attempt.",
             "required": True,
             "content": {
-                JSON: {
-                    "schema": ref("PaymentEvent"),
-                    "examples": examples.bodies(operation_id),
-                }
+                JSON: {"schema": ref("PaymentEvent"), "examples": examples.bodies(operation_id)}
             },
         },
         "responses": {
