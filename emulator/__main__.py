@@ -1,4 +1,4 @@
-"""`python -m emulator` is `payments-emulator`."""
+"""Runs `payments-emulator` for `python -m emulator`."""
 
 from emulator.cli import main
 

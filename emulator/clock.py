@@ -1,4 +1,7 @@
-"""Real time, and each account's own time: the only module that reads or waits on a clock."""
+"""Reads and waits on real time, and computes each account's own time.
+
+No other module reads or waits on a clock.
+"""
 
 import asyncio
 import time
@@ -6,27 +9,28 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Protocol
 
-from emulator.domain.clock_spec import ClockKind, ClockSpec
-from emulator.domain.instants import Instant
+from emulator.domain.instants import ClockKind, ClockSpec, Instant
 
-# How long after a forward step of the wall clock a wait may notice it.
+# How long after a forward step of the system clock a wait may notice it.
 RECHECK_MS = 1_000
+# How long a background task waits before it repeats what failed.
+PAUSE_AFTER_FAILURE_MS = 1_000
 
 
 class SystemClock(Protocol):
-    """Real time, as a seam: tests pass one that they move themselves."""
+    """Real time; tests pass a clock that they move themselves."""
 
     def now_ms(self) -> Instant:
         """Milliseconds since 1970; never runs backwards or stops within a process."""
 
     def system_ms(self) -> Instant:
-        """What the system clock shows, which may be set back: for logs and time stamps."""
+        """The time of the system clock, which may be set back: for logs and time stamps."""
 
     def monotonic_ms(self) -> float:
-        """Wire time, for durations only."""
+        """Monotonic time, for durations only."""
 
     async def wait(self, event: asyncio.Event, *, until: Instant | None) -> None:
-        """Return when the event is set or the instant has come, whichever is first."""
+        """Return when the event is set or the instant is reached, whichever is first."""
 
 
 async def pause(wall: SystemClock, length_ms: int) -> None:
@@ -79,17 +83,17 @@ class RealClock:
                 async with asyncio.timeout(min(max(0, left_ms), RECHECK_MS) / 1000):
                     await event.wait()
             except TimeoutError:
-                # Not before: even a wait that is over lets others have their turn.
+                # Checked afterwards, so that other tasks run even if the wait is already over.
                 if self.now_ms() < until:
                     continue
             return
 
 
 class AccountClock:
-    """One account's business time: it flows with the wall at an offset, or stands.
+    """One account's business time: it flows with real time at an offset, or stands.
 
-    It stands while it is frozen, and while an `advance` holds it at the instant being fired.
-    It is moved inside transactions and read from any thread: each read takes one attribute.
+    It stands while it is frozen, and while an advance holds it at an instant. Transactions move
+    it, and any thread reads it; a read takes one attribute.
     """
 
     __slots__ = ("_offset_ms", "_standing_at", "_wall", "is_frozen")
@@ -112,7 +116,7 @@ class AccountClock:
 
     @property
     def offset_ms(self) -> int:
-        """How far business time is ahead of the wall; it means nothing while frozen."""
+        """How far business time is ahead of real time; meaningless while frozen."""
         return self._offset_ms
 
     @property
@@ -123,13 +127,13 @@ class AccountClock:
     def pace(self) -> tuple[bool, int]:
         """Whether it flows, and its offset, or the instant at which it stands.
 
-        Real time does not change it: only who moves the clock, freezes it or lets it flow.
+        It changes only when the clock is moved, frozen or unfrozen.
         """
         standing_at = self._standing_at
         return (True, self._offset_ms) if standing_at is None else (False, standing_at)
 
     def stand_at(self, instant: Instant) -> None:
-        """Hold time at an instant, frozen or for the length of an advance."""
+        """Hold time at an instant, frozen or for the duration of an advance."""
         self._standing_at = instant
 
     def freeze(self) -> None:
@@ -143,7 +147,7 @@ class AccountClock:
         self.is_frozen = False
 
     def wall_instant(self, instant: Instant) -> Instant:
-        """When the wall will show what this flowing clock shows at `instant`."""
+        """The real time at which this flowing clock reaches `instant`."""
         return instant - self._offset_ms
 
     def state(self) -> tuple[bool, Instant | None, int]:

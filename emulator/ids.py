@@ -1,8 +1,8 @@
-"""Where every id, token and secret comes from: the only module that draws random numbers.
+"""Generates every id, token and secret; no other module draws random numbers.
 
-A draw is a keyed hash of what is drawn and its ordinal. So the same seed, keys and requests give
-the same bytes whatever else the program does, and nothing has to be remembered between draws
-but how many there were, which the database knows.
+A draw is a keyed hash of its kind and its ordinal. So the same seed, keys and requests give the
+same bytes whatever else the program does, and the only state between draws is their count, which
+the database stores.
 """
 
 import os
@@ -22,7 +22,7 @@ _TOKEN_SECRET_LENGTH = 26
 
 
 def stream_key(seed: int | None, *scope: str) -> bytes:
-    """The key of one stream of draws; without a seed a random one."""
+    """The key of one stream of draws; without a seed, a random one."""
     if seed is None:
         return os.urandom(KEY_BYTES)
     return blake2b("\0".join((str(seed), *scope)).encode(), digest_size=KEY_BYTES).digest()
@@ -45,8 +45,8 @@ def checkout_token(key: bytes, ordinal: int) -> str:
 def payment_id(token: str) -> str:
     """The id of the payment whose checkout has this token.
 
-    The one is a digest of the other, so that one index finds both, while an id, which merchants
-    log and share, does not tell the token.
+    The id is a digest of the token, so that one index finds both, while an id, which merchants
+    log and share, does not reveal the token.
     """
     length = _ID_LENGTH - _COUNT_LENGTH
     digest = blake2b(token.encode(), person=b"payment", digest_size=length).digest()
@@ -73,12 +73,12 @@ def event_id(key: bytes, ordinal: int) -> str:
 
 
 def ping_id(key: bytes, ordinal: int) -> str:
-    """The event id of a ping, which is no event: the ordinal is that of its delivery."""
+    """The event id of a ping, from the ordinal of its delivery."""
     return "evt_" + _draw(key, b"ping", ordinal, _ID_LENGTH)
 
 
 def delivery_id(key: bytes, ordinal: int) -> str:
-    """It begins with the ordinal, so that it is found without an index."""
+    """The id begins with the ordinal, so that it is found without an index."""
     length = _ID_LENGTH - _COUNT_LENGTH
     return f"dlv_{_count(ordinal)}{_draw(key, b'delivery', ordinal, length)}"
 
@@ -105,7 +105,7 @@ def webhook_secret(key: bytes, ordinal: int) -> str:
 
 
 def webhook_secret_after(key: bytes, secret: str) -> str:
-    """The secret that replaces another one."""
+    """The secret that replaces another after a rotation."""
     return _written_secret(
         blake2b(secret.encode(), key=key, person=b"rotation", digest_size=KEY_BYTES).digest()
     )
@@ -141,7 +141,7 @@ def fault_id(key: bytes, ordinal: int) -> str:
 
 
 def chance(key: bytes, place: str, ordinal: int) -> float:
-    """A number from 0 up to but not 1: the ordinal-th draw at a place where chance decides."""
+    """The ordinal-th number at a place where chance decides, from 0 up to but not 1."""
     scope = blake2b(place.encode(), digest_size=8).digest()
     draw = blake2b(scope + ordinal.to_bytes(8, "big"), key=key, person=b"chance", digest_size=7)
     return (int.from_bytes(draw.digest(), "big") >> 3) / (1 << 53)

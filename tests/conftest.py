@@ -1,6 +1,7 @@
-"""Fixtures that every room's tests share, and how many processes they are run in."""
+"""Configures hypothesis and the number of processes, and defines fixtures for all tests."""
 
 import os
+import sys
 from collections.abc import AsyncIterator
 
 import pytest
@@ -9,7 +10,11 @@ from hypothesis import HealthCheck, settings
 from tests.depth import usually
 from tests.world import World, world
 
-# What a test of arbitrary values does not say otherwise. A busy machine makes none of them fail.
+# pytest's rewritten modules, and those of the processes that tests start, load three times as fast
+# when they are compiled once.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# No deadline: on a busy machine a test would miss it.
 settings.register_profile(
     "emulator",
     max_examples=usually(30, deep=100),
@@ -18,10 +23,25 @@ settings.register_profile(
 )
 settings.load_profile("emulator")
 
+# Files that take seconds. They run first, so that at the end no process waits for one of them.
+LONG_FILES = (
+    "tests/verify/test_drift.py",
+    "tests/openapi/test_schemathesis.py",
+    "tests/checkout/browser/",
+    "tests/cli/test_mistakes.py",
+    "tests/replay/test_command.py",
+    "tests/pytest_plugin/test_runs.py",
+)
+
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: where one waits, for a browser perhaps, another goes on."""
+    """One more than there are cores, because tests wait for servers and for a browser."""
     return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG_FILES))
 
 
 @pytest.fixture

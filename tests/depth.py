@@ -1,7 +1,4 @@
-"""How much is asked of what could be asked for ever.
-
-Every run asks a sample, and `TESTS_DEEP=1 pytest -m "deep or hypothesis"` all of it.
-"""
+"""Limits open-ended tests to a sample, unless the variable `TESTS_DEEP` is set."""
 
 import os
 from typing import TypeVar
@@ -12,5 +9,5 @@ IS_DEEP = os.environ.get("TESTS_DEEP", "") not in ("", "0")
 
 
 def usually(sample: T, *, deep: T) -> T:
-    """The sample, but where it is asked for all; a test that uses it is marked `deep`."""
+    """`deep` where `TESTS_DEEP` is set, otherwise the sample. Mark its tests `deep`."""
     return deep if IS_DEEP else sample

@@ -9,8 +9,7 @@ from typing import Any
 import httpx
 
 from emulator.app.composition import Running, compose
-from emulator.domain.clock_spec import parse_clock
-from emulator.domain.instants import Instant
+from emulator.domain.instants import Instant, parse_clock
 from emulator.settings import Settings
 
 API_PORT = 8080

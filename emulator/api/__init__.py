@@ -1,1 +1,1 @@
-"""The emulated contract: `/v1` and nothing else."""
+"""The emulated contract: the calls of `/v1`."""

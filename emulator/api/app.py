@@ -1,11 +1,10 @@
-"""The contract's three calls as one plain ASGI application, in the order of its checks.
+"""The ASGI application of the contract's three calls.
 
-It is not made of Starlette's routes because it has three of them, authentication comes before
-routing, and half of what a request costs would be the framework.
+It does not use Starlette's routes: authentication comes before routing, and the framework would
+take half of the time of a request.
 """
 
 from emulator import ids
-from emulator.api.authentication import bearer_key
 from emulator.api.bodies import ClientDisconnected, check_content_type, decode_object
 from emulator.api.errors import (
     INTERNAL_ERROR_BODY,
@@ -22,9 +21,10 @@ from emulator.api.exchange import (
     Reply,
     Scope,
     Send,
-    deliver,
+    add_to_journal,
+    bearer_key,
     log_failure,
-    write_down,
+    send_reply,
 )
 from emulator.api.parameters import CreateRules, check_order
 from emulator.api.queries import KNOWN as KNOWN_QUERY
@@ -32,7 +32,7 @@ from emulator.api.queries import page_query, parse_query
 from emulator.api.request_warnings import (
     RequestWarning,
     duplicate_parameters,
-    first_objection,
+    first_strict_error,
     frequent_polling,
     idempotency_key_header,
     warning_header,
@@ -59,10 +59,10 @@ USUAL_READS = 30
 MAX_COUNTED_PAYMENTS = 10_000
 
 _ITEM = COLLECTION + "/"
-# As in `domain.faults.ApiRequest`, which starting does not need.
+# The values of `domain.faults.ApiRequest`, which is not imported at start.
 _CREATE, _RETRIEVE, _LIST = "create_payment", "retrieve_payment", "list_payments"
-# In place of a status, where the client has gone away before it was answered.
-NOBODY_THERE = 0
+# The client disconnected before the response.
+NO_STATUS = 0
 _JSON: Header = (b"content-type", b"application/json")
 _NO_STORE: Header = (b"cache-control", b"no-store")
 _REPLAYED: Header = (b"idempotent-replayed", b"true")
@@ -88,10 +88,10 @@ class PaymentsApi:
         self._rules = rules
         self._is_strict = is_strict
         self._wall = wall
-        # The ids of requests that turn out to be nobody's.
+        # For the ids of unauthenticated requests.
         self._stream = stream
-        self._strangers = 0
-        self._verbs = {_CREATE: self._create, _RETRIEVE: self._retrieve, _LIST: self._list}
+        self._unauthenticated_requests = 0
+        self._operations = {_CREATE: self._create, _RETRIEVE: self._retrieve, _LIST: self._list}
 
     async def answer(
         self,
@@ -99,10 +99,10 @@ class PaymentsApi:
         receive: Receive,
         send: Send,
         *,
-        line: Connection | None = None,
+        connection: Connection | None = None,
         started_ms: float = 0.0,
     ) -> int:
-        """Answer a request; returns the status, 0 when nothing was answered."""
+        """Respond to a request; returns the status, 0 without a response."""
         exchange = Exchange(scope, receive)
         try:
             key = bearer_key(exchange.headers.get(b"authorization"))
@@ -110,94 +110,102 @@ class PaymentsApi:
             exchange.owner, exchange.generation = owner, owner.account.generation
             reply = await self._reply(exchange, owner)
         except (NotReady, DatabaseLost):
-            # At the very end, or for good: the contract's statuses have no 503.
+            # At shutdown, or after the loss of the database: the contract has no 503.
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
         except Refusal as refusal:
             reply = _refused(refusal)
         except ClientDisconnected:
-            if line is not None and line.body_error is not None:
-                reply = _refused(line.body_error)
+            if connection is not None and connection.body_error is not None:
+                reply = _refused(connection.body_error)
             else:
-                reply = CutReply(NOBODY_THERE, b"", [], cut_at=None)
+                reply = CutReply(NO_STATUS, b"", [], cut_at=None)
         except Exception as error:  # noqa: BLE001 - logged; the client gets the contract's 500
             log_failure(scope, scope["path"], error)
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
-        # A life that is over counts and keeps no more requests.
-        keeper = None if exchange.is_of_another_life else exchange.owner
-        request_id = self._request_id(keeper)
-        if keeper is not None:
+        # After a reset, the account neither counts nor stores the request.
+        owner_of_entry = None if exchange.is_outdated else exchange.owner
+        request_id = self._request_id(exchange, owner_of_entry)
+        if owner_of_entry is not None:
             took_ms = self._wall.monotonic_ms() - started_ms
-            write_down(exchange, keeper, request_id, reply, took_ms)
+            add_to_journal(exchange, owner_of_entry, request_id, reply, took_ms)
         headers = reply.headers
-        if exchange.odd:
-            headers.append((b"emulator-warning", warning_header(exchange.odd)))
+        if exchange.warnings:
+            headers.append((b"emulator-warning", warning_header(exchange.warnings)))
         headers += [
             _JSON,
             (b"content-length", b"%d" % len(reply.body)),
             _NO_STORE,
             (b"request-id", request_id),
         ]
-        if line is not None and reply.is_whole:
-            line.reply(reply.status, headers, reply.body)
+        if connection is not None and reply.is_whole:
+            connection.reply(reply.status, headers, reply.body)
             return reply.status
-        if reply.status != NOBODY_THERE:
-            await deliver(reply, send, line)
+        if reply.status != NO_STATUS:
+            await send_reply(reply, send, connection)
         return reply.sent_status
 
-    def _request_id(self, owner: Owner | None) -> bytes:
+    def _request_id(self, exchange: Exchange, owner: Owner | None) -> bytes:
+        """The id of a request; of an owner's request it is always the same."""
         if owner is None:
-            self._strangers += 1
-            return ids.request_id(self._stream, self._strangers)
-        owner.requests += 1
-        return ids.request_id(owner.request_stream, owner.requests)
+            self._unauthenticated_requests += 1
+            return ids.request_id(self._stream, self._unauthenticated_requests)
+        if exchange.request_id is None:
+            owner.requests += 1
+            exchange.request_id = ids.request_id(owner.request_stream, owner.requests)
+        return exchange.request_id
 
     async def _reply(self, exchange: Exchange, owner: Owner) -> Reply:
         _check_rate(owner)
         if b"idempotency-key" in exchange.headers:
-            exchange.odd.append(idempotency_key_header())
-        request = _request(exchange.scope)
+            exchange.warnings.append(idempotency_key_header())
+        operation = _operation(exchange.scope)
         if owner.account.rules.faults:
-            return await self._reply_or_fail(exchange, owner, request)
-        return await self._verbs[request](exchange, owner)
+            return await self._reply_or_fail(exchange, owner, operation)
+        return await self._operations[operation](exchange, owner)
 
-    async def _reply_or_fail(self, exchange: Exchange, owner: Owner, request: str) -> Reply:
-        """The true answer, or what the fault that a scenario has for it makes of it."""
-        chosen = await self._faults.choose(owner, request)
+    async def _reply_or_fail(self, exchange: Exchange, owner: Owner, operation: str) -> Reply:
+        """The reply, with the effect of the fault rule that applies to the request."""
+        chosen = await self._faults.choose(owner, operation)
         if chosen is None:
-            return await self._verbs[request](exchange, owner)
+            return await self._operations[operation](exchange, owner)
         from emulator.api.fault_injection import inject_after, inject_before, is_late
 
         fault = chosen.rule.then
         if not is_late(fault):
             exchange.fault = chosen
-            if request == _CREATE:
-                await exchange.keep_body()
-            spoiled = await inject_before(fault, self._wall)
-            if spoiled is None and exchange.is_of_another_life:
-                # What it was meant for is gone, and so is what the client waited for.
+            if operation == _CREATE:
+                await exchange.read_for_journal()
+            faulty_reply = await inject_before(fault, self._wall)
+            if faulty_reply is None and exchange.is_outdated:
+                # The account was reset while the fault delayed the request.
                 return CutReply(500, b"", [], cut_at=None)
-            return spoiled or await self._verbs[request](exchange, owner)
-        # Whatever is refused had nothing to lose, and goes its way as a refusal.
-        reply = await self._verbs[request](exchange, owner)
+            return faulty_reply or await self._operations[operation](exchange, owner)
+        # A late fault does not apply to a request that is refused.
+        reply = await self._operations[operation](exchange, owner)
         if await self._faults.spend(owner, chosen, generation=exchange.generation):
             exchange.fault, exchange.instead_of = chosen, reply.status
             reply = await inject_after(fault, self._wall, reply)
         return reply
 
     async def _create(self, exchange: Exchange, owner: Owner) -> Reply:
-        odd, query = exchange.odd, exchange.scope["query_string"]
+        warnings, query = exchange.warnings, exchange.scope["query_string"]
         try:
             check_content_type(exchange.headers.get(b"content-type"))
         except UnsupportedContentType:
-            await exchange.keep_body()
+            await exchange.read_for_journal()
             raise
         body, repeated = decode_object(await exchange.read())
         if query:
-            parse_query(query, (), odd)
-        order = check_order(body, self._rules, odd)
+            parse_query(query, (), warnings)
+        order = check_order(body, self._rules, warnings)
         if repeated:
-            odd.extend(duplicate_parameters(repeated))
-        created = await self._payments.create(owner, order, objection=self._objection(odd))
+            warnings.extend(duplicate_parameters(repeated))
+        created = await self._payments.create(
+            owner,
+            order,
+            objection=self._strict_error(warnings),
+            request_id=self._request_id(exchange, owner).decode(),
+        )
         extra = [(b"location", f"{_ITEM}{created.id}".encode())]
         if created.is_replay:
             exchange.is_replay = True
@@ -205,28 +213,28 @@ class PaymentsApi:
         return Reply(201, created.body, extra)
 
     async def _retrieve(self, exchange: Exchange, owner: Owner) -> Reply:
-        odd, query = exchange.odd, exchange.scope["query_string"]
+        warnings, query = exchange.warnings, exchange.scope["query_string"]
         payment_id = exchange.scope["path"][len(_ITEM) :]
         if query:
-            parse_query(query, (), odd)
+            parse_query(query, (), warnings)
         body = await self._payments.retrieve(owner, payment_id)
         if owner.mode is Mode.LIVE:
-            _count_read(owner, payment_id, odd)
-        self._object(odd)
+            _count_read(owner, payment_id, warnings)
+        self._check_strict(warnings)
         return Reply(200, body, [])
 
     async def _list(self, exchange: Exchange, owner: Owner) -> Reply:
-        odd = exchange.odd
-        values = parse_query(exchange.scope["query_string"], KNOWN_QUERY, odd)
+        warnings = exchange.warnings
+        values = parse_query(exchange.scope["query_string"], KNOWN_QUERY, warnings)
         try:
-            query = page_query(values, self._rules.methods, odd)
+            query = page_query(values, self._rules.methods, warnings)
         except InvalidField as refusal:
-            # The cursor comes second in the contract's table, but takes a look at the payments.
+            # The cursor is second in the contract's table, but its check reads the payments.
             if refusal.param != "limit" and "after" in values:
                 await self._payments.page(owner, PageQuery(limit=1, after=values["after"]))
             raise
         page = await self._payments.page(owner, query)
-        self._object(odd)
+        self._check_strict(warnings)
         has_more = page.next_cursor is not None
         tail = b'"%s"' % page.next_cursor.encode() if page.next_cursor is not None else b"null"
         body = b'{"data":[%s],"has_more":%s,"next_cursor":%s}' % (
@@ -236,21 +244,21 @@ class PaymentsApi:
         )
         return Reply(200, body, [])
 
-    def _objection(self, odd: list[RequestWarning]) -> Refusal | None:
-        return first_objection(odd) if odd and self._is_strict else None
+    def _strict_error(self, warnings: list[RequestWarning]) -> Refusal | None:
+        return first_strict_error(warnings) if warnings and self._is_strict else None
 
-    def _object(self, odd: list[RequestWarning]) -> None:
-        objection = self._objection(odd)
-        if objection is not None:
-            raise objection
+    def _check_strict(self, warnings: list[RequestWarning]) -> None:
+        error = self._strict_error(warnings)
+        if error is not None:
+            raise error
 
 
 def _refused(refusal: Refusal) -> Reply:
     return Reply(status_of(refusal), error_body(refusal), error_headers(refusal))
 
 
-def _request(scope: Scope) -> str:
-    """Which of the contract's requests it is. Raises UnknownRoute."""
+def _operation(scope: Scope) -> str:
+    """The operation of a request. Raises UnknownRoute."""
     method, path = scope["method"], scope["path"]
     if path == COLLECTION:
         if method == "POST":
@@ -275,11 +283,11 @@ def _check_rate(owner: Owner) -> None:
         )
 
 
-def _count_read(owner: Owner, payment_id: str, odd: list[RequestWarning]) -> None:
-    """Polling is meant for use before going live (contract, 4.2)."""
+def _count_read(owner: Owner, payment_id: str, warnings: list[RequestWarning]) -> None:
+    """Warn of polling in live mode (contract, 4.2)."""
     reads = owner.reads.pop(payment_id, 0) + 1
     if len(owner.reads) >= MAX_COUNTED_PAYMENTS:
         del owner.reads[next(iter(owner.reads))]
     owner.reads[payment_id] = reads
     if reads > USUAL_READS:
-        odd.append(frequent_polling())
+        warnings.append(frequent_polling())

@@ -1,4 +1,4 @@
-"""What counts as JSON here: strictly, and fast for what an SDK sends."""
+"""Reads request bodies and decodes strict JSON, fast for the bodies that SDKs send."""
 
 import json
 from codecs import BOM_UTF8
@@ -15,8 +15,7 @@ from emulator.domain.errors import (
     RequestTooLarge,
     UnsupportedContentType,
 )
-from emulator.domain.numbers import WrittenNumber
-from emulator.domain.received import received
+from emulator.domain.received_values import WrittenNumber, received
 
 MAX_BODY_BYTES = 256 * 1024
 MAX_NESTING = 32
@@ -30,7 +29,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
 class ClientDisconnected(Exception):
-    """The client hung up before it had sent its whole request."""
+    """The client disconnected before it sent its whole request."""
 
 
 _decoder = msgspec.json.Decoder(float_hook=WrittenNumber)
@@ -39,9 +38,9 @@ _decoder = msgspec.json.Decoder(float_hook=WrittenNumber)
 async def read_optional_object(
     headers: Mapping[bytes, bytes], receive: Receive
 ) -> tuple[dict[str, Any], list[str]]:
-    """As `decode_object` of a body that may be missing; only one that is there needs a type.
+    """As `decode_object`, of an optional body; an empty one needs no `Content-Type`.
 
-    Raises ClientDisconnected and InvalidRequest in one of its kinds.
+    Raises ClientDisconnected, InvalidRequest.
     """
     raw = await read_body(headers, receive)
     if not raw:
@@ -51,9 +50,9 @@ async def read_optional_object(
 
 
 async def read_body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
-    """Raises RequestTooLarge as soon as that is known, ClientDisconnected."""
+    """Raises RequestTooLarge as early as possible, ClientDisconnected."""
     declared = headers.get(b"content-length", b"0")
-    # What is no number was refused as no HTTP; a very long one would not be read for nothing.
+    # The server has refused other values than digits; a long one is cut, to limit the conversion.
     _check_size(int(declared[:MAX_LENGTH_DIGITS]) if declared.isdigit() else 0)
     message = await receive()
     parts: list[bytes] = []
@@ -87,7 +86,7 @@ def check_content_type(value: bytes | None) -> None:
 
 
 def check_charset(parameters: Iterable[str]) -> None:
-    """Raises UnsupportedContentType where the parameters of a type name another than UTF-8."""
+    """Raises UnsupportedContentType for the parameter of another charset than UTF-8."""
     for parameter in parameters:
         name, _, charset = parameter.strip().partition("=")
         if name.strip() == "charset" and charset.strip().strip('"') not in ("utf-8", "utf8"):
@@ -101,16 +100,16 @@ def _check_size(length: int) -> None:
 
 
 def decode_object(raw: bytes) -> tuple[dict[str, Any], list[str]]:
-    """The members of a JSON object, and the names of top-level members given twice in it.
+    """The members of a JSON object, and the names of those that are or contain repeated members.
 
-    Of a member given twice the last counts. Raises InvalidJson, InvalidRequestBody.
+    The last of a repeated member counts. Raises InvalidJson, InvalidRequestBody.
     """
     if raw.count(b"{") + raw.count(b"[") > MAX_NESTING:
         _check_nesting(raw)
     try:
         value = _decoder.decode(raw)
     except msgspec.ValidationError:
-        # A number beyond what the fast decoder holds: JSON all the same.
+        # A number that is too large for the fast decoder.
         return _decode_slowly(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidJson(_reason(raw, error)) from None
@@ -122,7 +121,7 @@ def decode_object(raw: bytes) -> tuple[dict[str, Any], list[str]]:
 
 
 def _reason(raw: bytes, error: Exception) -> str:
-    """What is wrong with a body that the fast decoder refuses."""
+    """Why the fast decoder refuses a body."""
     if not raw.strip(_WHITE_SPACE):
         return "The request body is empty; send a JSON object."
     if raw.startswith(BOM_UTF8):
@@ -130,7 +129,7 @@ def _reason(raw: bytes, error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "The request body is not JSON: it is not UTF-8."
     if b"\\u" in raw:
-        # If nothing else is wrong, the standard library finds only half of a surrogate pair.
+        # The standard library then refuses only the lone surrogate.
         with suppress(InvalidRequestBody):
             try:
                 _decode_slowly(raw)
@@ -141,7 +140,7 @@ def _reason(raw: bytes, error: Exception) -> str:
 
 
 def _check_nesting(raw: bytes) -> None:
-    """Brackets inside strings do not nest, so they have to be told apart."""
+    """Check the depth without the brackets inside strings. Raises InvalidJson."""
     depth = 0
     in_string = is_escaped = False
     for byte in raw:
@@ -165,7 +164,7 @@ def _check_nesting(raw: bytes) -> None:
 
 
 def _may_repeat_members(raw: bytes, value: dict[str, Any]) -> bool:
-    """Whether a member may be given twice: false only where that is certain.
+    """Whether a member may be repeated: false only where that is certain.
 
     Without escapes and without blanks before a colon, each `":` ends the name of one member.
     """
@@ -181,7 +180,7 @@ def _may_repeat_members(raw: bytes, value: dict[str, Any]) -> bool:
 
 
 class _Repeating(dict[str, Any]):
-    """An object with a member given twice in it, at whatever depth."""
+    """An object with a repeated member at any depth."""
 
     def __init__(self, members: dict[str, Any], repeated: list[str]) -> None:
         super().__init__(members)
@@ -199,7 +198,7 @@ def _collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _decode_slowly(raw: bytes) -> tuple[dict[str, Any], list[str]]:
-    """As `decode_object`, by the standard library, which can be asked for every member."""
+    """As `decode_object`, by the standard library, which passes on every member."""
     try:
         value = json.loads(
             raw.decode(),

@@ -1,4 +1,4 @@
-"""One request of the contract and its answer: what is known of them on the way."""
+"""A request of the contract, its reply, and its journal entry."""
 
 import errno
 import logging
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from emulator.api.bodies import read_body
 from emulator.api.request_warnings import RequestWarning, slugs_of
-from emulator.domain.errors import Refusal, RequestTooLarge
+from emulator.domain.errors import InvalidApiKey, MissingApiKey, Refusal, RequestTooLarge
 from emulator.engine.state.account import Owner
 from emulator.engine.state.journal import ENTRY_BYTES
 from emulator.storage.database import DatabaseLost
@@ -23,9 +23,9 @@ Send = Callable[[Message], Awaitable[None]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
-# Where a server that knows its connection puts it: ASGI takes two messages for an answer, and
-# cannot cut one off.
-LINE = "emulator.line"
+# The key of a scope for its connection: ASGI needs two messages for a response, and cannot cut
+# one off.
+CONNECTION = "emulator.connection"
 
 _FIRST_ERROR = 400
 _NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE}
@@ -34,19 +34,32 @@ logger = logging.getLogger(__name__)
 
 
 class Connection(Protocol):
-    """The connection that a request came on."""
+    """The client connection of a request."""
 
-    # Why the rest of the request's body cannot be read, although the client is still there.
+    # Why the rest of the body cannot be read, although the client is still connected.
     body_error: Refusal | None
 
     def reply(self, status: int, headers: list[Header], body: bytes) -> None:
-        """Write a whole response in one go."""
+        """Write a whole response."""
 
     def break_off(self, status: int, headers: list[Header], part: bytes) -> None:
-        """Write a response up to somewhere in its body, and close the connection."""
+        """Write a response with a part of its body, and close the connection."""
 
     def hang_up(self) -> None:
-        """Cut the connection with nothing said."""
+        """Close the connection without a response."""
+
+
+def bearer_key(authorization: bytes | None) -> str:
+    """The Bearer key (contract, section 5). Raises MissingApiKey; InvalidApiKey when not ASCII."""
+    if authorization is None:
+        raise MissingApiKey
+    scheme, _, key = authorization.partition(b" ")
+    key = key.strip()
+    if scheme.lower() != b"bearer" or not key:
+        raise MissingApiKey
+    if not key.isascii():
+        raise InvalidApiKey
+    return key.decode("ascii")
 
 
 def log_failure(scope: Scope, path: str, error: Exception) -> None:
@@ -64,7 +77,7 @@ def log_failure(scope: Scope, path: str, error: Exception) -> None:
 
 
 class Reply:
-    """What is going to be answered."""
+    """A response that is not sent yet."""
 
     __slots__ = ("body", "headers", "status")
 
@@ -77,7 +90,7 @@ class Reply:
 
     @property
     def sent_body(self) -> bytes:
-        """What the client gets of the body."""
+        """The part of the body that the client gets."""
         return self.body
 
     @property
@@ -87,7 +100,7 @@ class Reply:
 
 
 class CutReply(Reply):
-    """One that ends after so many bytes of its body, or (None) is not even begun."""
+    """A reply that ends after `cut_at` bytes of its body; None: without any byte."""
 
     __slots__ = ("cut_at",)
 
@@ -109,16 +122,18 @@ class CutReply(Reply):
 
 
 class Exchange:
-    """A request while it is answered. `odd` is what is tolerated in it, `body` what it carried.
+    """A request in progress.
 
-    `fault` is the one that has struck it, and `instead_of` the status of the true answer that it
-    spoiled, if there was one.
+    `fault` is the fault rule that applied, and `instead_of` the status of the reply that it
+    replaced, if any.
     """
 
-    # Of the class, since most requests never have them.
+    # Class attributes, because most requests never set them.
     owner: Owner | None = None
-    # How often the account had begun anew when the request came.
+    # The number of resets of the account when the request arrived.
     generation = 0
+    # Generated when it is first needed.
+    request_id: bytes | None = None
     body = b""
     is_replay = False
     fault: "FaultCandidate | None" = None
@@ -128,17 +143,17 @@ class Exchange:
         self.scope = scope
         self.receive = receive
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        self.odd: list[RequestWarning] = []
+        self.warnings: list[RequestWarning] = []
         self._is_read = False
         self._too_large: RequestTooLarge | None = None
 
     @property
-    def is_of_another_life(self) -> bool:
-        """Whether the account has begun anew since the request came."""
+    def is_outdated(self) -> bool:
+        """Whether the account was reset since the request arrived."""
         return self.owner is not None and self.owner.account.generation != self.generation
 
     async def read(self) -> bytes:
-        """The body, which is there to be read once. Raises RequestTooLarge, ClientGone."""
+        """The body, read once. Raises RequestTooLarge, ClientDisconnected."""
         if not self._is_read:
             self._is_read = True
             try:
@@ -149,21 +164,21 @@ class Exchange:
             raise self._too_large
         return self.body
 
-    async def keep_body(self) -> None:
-        """Read the body of a request that is refused for something else, for the journal."""
+    async def read_for_journal(self) -> None:
+        """Read the body of a refused request for its journal entry."""
         with suppress(RequestTooLarge):
             await self.read()
 
 
-async def deliver(reply: Reply, send: Send, line: Connection | None) -> None:
-    """Answer, or cut the connection; without a line that raises ConnectionResetError."""
+async def send_reply(reply: Reply, send: Send, connection: Connection | None) -> None:
+    """Respond, or cut the connection; without a connection that raises ConnectionResetError."""
     cut_at = reply.cut_at if isinstance(reply, CutReply) else len(reply.body)
-    if line is None:
+    if connection is None:
         await _send(reply, send, cut_at)
     elif cut_at is None:
-        line.hang_up()
+        connection.hang_up()
     else:
-        line.break_off(reply.status, reply.headers, reply.sent_body)
+        connection.break_off(reply.status, reply.headers, reply.sent_body)
 
 
 async def _send(reply: Reply, send: Send, cut_at: int | None) -> None:
@@ -176,10 +191,10 @@ async def _send(reply: Reply, send: Send, cut_at: int | None) -> None:
         raise ConnectionResetError
 
 
-def write_down(
+def add_to_journal(
     exchange: Exchange, owner: Owner, request_id: bytes, reply: Reply, duration_ms: float
 ) -> None:
-    """Keep a request in the journal; every request comes by here, so nothing is shaped yet."""
+    """Store a request in the journal, unformatted, because this runs for every request."""
     scope, request_body, sent = exchange.scope, exchange.body, reply.body
     status = reply.status
     if not reply.is_whole:
@@ -195,7 +210,7 @@ def write_down(
             status,
             request_body,
             sent,
-            slugs_of(exchange.odd) if exchange.odd else (),
+            slugs_of(exchange.warnings) if exchange.warnings else (),
             reply.body if reply.status >= _FIRST_ERROR else b"",
             exchange.is_replay,
             exchange.fault,

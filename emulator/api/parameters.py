@@ -1,4 +1,4 @@
-"""The parameters of a create call: each checked once, in the contract's order (section 4.1)."""
+"""Validates the parameters of a create call in the contract's order (section 4.1)."""
 
 import re
 from collections.abc import Mapping
@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Any
 
-from emulator.api import request_warnings as oddities
+from emulator.api import request_warnings
 from emulator.api.request_warnings import RequestWarning
 from emulator.domain.errors import InvalidField, MissingParameter
-from emulator.domain.hosts import is_local_name
-from emulator.domain.numbers import WrittenNumber
+from emulator.domain.hosts import is_local_name, is_open_port, parse_url_host
 from emulator.domain.payment import (
     CURRENCY,
     DEFAULT_EXPIRES_IN_S,
@@ -20,8 +19,7 @@ from emulator.domain.payment import (
     MIN_AMOUNT_MINOR,
     MINOR_PER_BIRR,
 )
-from emulator.domain.received import not_accepted, received
-from emulator.domain.url_hosts import is_open_port, parse_url_host
+from emulator.domain.received_values import WrittenNumber, not_accepted, received
 from emulator.engine.payments.payments import Order
 
 KNOWN = (
@@ -47,8 +45,8 @@ _ACCEPTED_URL = "an absolute https URL with a host, such as https://shop.example
 _BIRR = re.compile(r"([0-9]{1,16})(?:\.([0-9]{1,2})0*)?", re.ASCII)
 _BLANK = r"\s\x00-\x1f\x7f"
 _BLANK_OR_CONTROL = re.compile(rf"[{_BLANK}\x80-\x9f]")
-# Nearly every URL: at most three plain labels, of which the last is no number, and no backslash.
-# The expression allows nothing that the rules below warn of.
+# Nearly every URL: at most three plain labels, the last not a number, and no backslash. It matches
+# nothing that gets a warning below.
 _USUAL_LABEL = r"(?![Xx][Nn]--)[A-Za-z{digits}][A-Za-z0-9-]{{0,62}}"
 _USUAL_URL = re.compile(
     rf"https://(?:{_USUAL_LABEL.format(digits='0-9')}\.){{0,2}}{_USUAL_LABEL.format(digits='')}"
@@ -58,40 +56,42 @@ _AFTER_SCHEME = (
     rf"://([^/?#{_BLANK}]*@)?(\[[0-9A-Fa-f:.]+\]|[^/?#:@\[\]{_BLANK}]+)(:[0-9]*)?"
     rf"([/?#][^{_BLANK}]*)?"
 )
-# The OpenAPI document has it too, and so have generated clients: it is without what only Python's
-# expressions know, and without \x80, which is no character in Ruby, and in PHP a part of many.
+# Also in the OpenAPI document and in generated clients: without syntax that only Python knows, and
+# without \x80, which is not a character in Ruby, and in PHP a part of many.
 HTTPS_URL = f"[Hh][Tt][Tt][Pp][Ss]{_AFTER_SCHEME}"
 _URL = re.compile(f"([Hh][Tt][Tt][Pp][Ss]?){_AFTER_SCHEME}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateRules:
-    """What the settings decide about a create call."""
+    """The settings that the validation of a create call depends on."""
 
     methods: tuple[str, ...]
     allow_http_localhost: bool
 
 
-def check_order(body: Mapping[str, Any], rules: CreateRules, odd: list[RequestWarning]) -> Order:
-    """The order that a body makes; what is merely odd is added to `odd`.
+def check_order(
+    body: Mapping[str, Any], rules: CreateRules, warnings: list[RequestWarning]
+) -> Order:
+    """The order of a body; accepted deviations are added to `warnings`.
 
     Raises MissingParameter or InvalidField for the first parameter at fault.
     """
     amount_minor = _amount(_required(body, "amount"))
     _currency(_required(body, "currency"))
-    methods = _methods(_required(body, "methods"), rules, odd)
+    methods = _methods(_required(body, "methods"), rules, warnings)
     order = Order(
         amount_minor=amount_minor,
         methods=methods,
-        success_url=_url(_required(body, "success_url"), "success_url", rules, odd),
-        cancel_url=_url(_required(body, "cancel_url"), "cancel_url", rules, odd),
-        metadata=_metadata(body.get("metadata"), odd),
-        idempotency_key=_idempotency_key(body.get("idempotency_key"), odd),
-        expires_in_s=_expires_in(body.get("expires_in"), odd),
+        success_url=_url(_required(body, "success_url"), "success_url", rules, warnings),
+        cancel_url=_url(_required(body, "cancel_url"), "cancel_url", rules, warnings),
+        metadata=_metadata(body.get("metadata"), warnings),
+        idempotency_key=_idempotency_key(body.get("idempotency_key"), warnings),
+        expires_in_s=_expires_in(body.get("expires_in"), warnings),
     )
     if not body.keys() <= _KNOWN_SET:
         unknown = (name for name in body if name not in KNOWN)
-        odd.extend(oddities.unknown_parameters(unknown, KNOWN))
+        warnings.extend(request_warnings.unknown_parameters(unknown, KNOWN))
     return order
 
 
@@ -114,7 +114,7 @@ def _amount(value: Any) -> int:
 
 
 def _amount_advice(value: Any) -> str:
-    """How many cents an amount is that was written in birr, or as a string."""
+    """The number of cents of an amount in birr or in a string."""
     written = value.token if isinstance(value, WrittenNumber) else value
     number = _BIRR.fullmatch(str(written)) if type(written) in (int, str) else None
     if number is None or int(number[1]) > MAX_AMOUNT_MINOR // MINOR_PER_BIRR:
@@ -138,7 +138,7 @@ def _currency(value: Any) -> None:
         raise not_accepted("currency", value, f'"{CURRENCY}"')
 
 
-def _methods(value: Any, rules: CreateRules, odd: list[RequestWarning]) -> tuple[str, ...]:
+def _methods(value: Any, rules: CreateRules, warnings: list[RequestWarning]) -> tuple[str, ...]:
     if not isinstance(value, list) or not value:
         raise not_accepted(
             "methods", value, f"an array of one or more of: {', '.join(rules.methods)}"
@@ -152,11 +152,11 @@ def _methods(value: Any, rules: CreateRules, odd: list[RequestWarning]) -> tuple
             )
     methods = tuple(dict.fromkeys(value))
     if len(methods) != len(value):
-        odd.append(oddities.duplicate_method(value))
+        warnings.append(request_warnings.duplicate_method(value))
     return methods
 
 
-def _url(value: Any, param: str, rules: CreateRules, odd: list[RequestWarning]) -> str:
+def _url(value: Any, param: str, rules: CreateRules, warnings: list[RequestWarning]) -> str:
     if not isinstance(value, str):
         raise not_accepted(param, value, _ACCEPTED_URL)
     if _USUAL_URL.fullmatch(value) and len(value) <= USUAL_URL_LENGTH:
@@ -177,12 +177,12 @@ def _url(value: Any, param: str, rules: CreateRules, odd: list[RequestWarning]) 
     if flaw is None and len(value) > USUAL_URL_LENGTH:
         flaw = f"is over {USUAL_URL_LENGTH} characters long"
     if flaw is not None:
-        odd.append(oddities.unusual_url(param, value, flaw))
+        warnings.append(request_warnings.unusual_url(param, value, flaw))
     return value
 
 
 def _flaw(url: str, parts: re.Match[str]) -> str | None:
-    """Why a browser opens another host than the one that stands in the URL, or none."""
+    """Why a browser opens another host than that of the URL, or no host."""
     if "\\" in url:
         return "has a backslash, which browsers read as a slash"
     if parts[2] is not None:
@@ -194,7 +194,7 @@ def _flaw(url: str, parts: re.Match[str]) -> str | None:
 
 
 def _check_http(url: str, host: str, param: str, rules: CreateRules, flaw: str | None) -> None:
-    """Raises InvalidField unless http is allowed, and a browser opens a local name."""
+    """Raises InvalidField unless http is allowed and the host is local for a browser."""
     if not rules.allow_http_localhost:
         raise not_accepted(
             param,
@@ -215,13 +215,13 @@ def _check_http(url: str, host: str, param: str, rules: CreateRules, flaw: str |
 def _is_local(host: str) -> bool:
     """Whether a host as a browser resolves it is local; a name without a dot must be ASCII.
 
-    Programs differ in what they make of other letters, and a container has no such name.
+    Programs resolve other letters differently, and containers have no such names.
     """
     return is_local_name(host) and (host.isascii() or "." in host)
 
 
 def _is_host(host: str) -> bool:
-    """Whether what stands in brackets, if anything does, is an address of IPv6."""
+    """Whether the host has no brackets, or is an IPv6 address in brackets."""
     if not host.startswith("["):
         return True
     try:
@@ -231,7 +231,7 @@ def _is_host(host: str) -> bool:
     return True
 
 
-def _metadata(value: Any, odd: list[RequestWarning]) -> dict[str, str]:
+def _metadata(value: Any, warnings: list[RequestWarning]) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -256,21 +256,21 @@ def _metadata(value: Any, odd: list[RequestWarning]) -> dict[str, str]:
         if len(key) > USUAL_METADATA_KEY_LENGTH or len(text) > USUAL_METADATA_VALUE_LENGTH:
             long_key = key
     if long_key is not None:
-        odd.append(oddities.long_metadata(long_key, value[long_key]))
+        warnings.append(request_warnings.long_metadata(long_key, value[long_key]))
     return value
 
 
-def _idempotency_key(value: Any, odd: list[RequestWarning]) -> str | None:
+def _idempotency_key(value: Any, warnings: list[RequestWarning]) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not value:
         raise not_accepted("idempotency_key", value, "a string that is not empty")
     if len(value) > USUAL_IDEMPOTENCY_KEY_LENGTH:
-        odd.append(oddities.long_idempotency_key(value))
+        warnings.append(request_warnings.long_idempotency_key(value))
     return value
 
 
-def _expires_in(value: Any, odd: list[RequestWarning]) -> int:
+def _expires_in(value: Any, warnings: list[RequestWarning]) -> int:
     if value is None:
         return DEFAULT_EXPIRES_IN_S
     if type(value) is not int or not 1 <= value <= MAX_EXPIRES_IN_S:
@@ -281,5 +281,5 @@ def _expires_in(value: Any, odd: list[RequestWarning]) -> int:
             advice=f"Leave it out for {DEFAULT_EXPIRES_IN_S}.",
         )
     if value not in USUAL_EXPIRES_IN_S:
-        odd.append(oddities.unusual_expires_in(value))
+        warnings.append(request_warnings.unusual_expires_in(value))
     return value

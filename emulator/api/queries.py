@@ -1,13 +1,13 @@
-"""The query parameters of the contract's GET calls (section 4.3)."""
+"""Parses and validates the query parameters of the contract's GET calls (section 4.3)."""
 
 import re
 from urllib.parse import parse_qsl
 
-from emulator.api import request_warnings as oddities
+from emulator.api import request_warnings
 from emulator.api.request_warnings import RequestWarning
 from emulator.domain.instants import ParsedTimestamp, parse_timestamp
 from emulator.domain.payment import Status
-from emulator.domain.received import not_accepted
+from emulator.domain.received_values import not_accepted
 from emulator.storage.payments import PageQuery
 
 KNOWN = ("limit", "after", "status", "method", "created_gte", "created_lte")
@@ -24,11 +24,11 @@ _DEFAULT_PAGE = PageQuery(limit=DEFAULT_LIMIT)
 
 
 def parse_query(
-    query_string: bytes, known: tuple[str, ...], odd: list[RequestWarning]
+    query_string: bytes, known: tuple[str, ...], warnings: list[RequestWarning]
 ) -> dict[str, str]:
-    """The known parameters of a query string; of one given twice the last counts.
+    """The known parameters of a query string; the last of a repeated one counts.
 
-    An empty value is a value. Unknown and repeated parameters are added to `odd`.
+    An empty value is a value. Unknown and repeated parameters are added to `warnings`.
     """
     if not query_string:
         return {}
@@ -38,17 +38,19 @@ def parse_query(
         if name in values:
             repeated[name] = None
         values[name] = value
-    odd.extend(oddities.duplicate_parameters(repeated))
-    odd.extend(oddities.unknown_parameters((name for name in values if name not in known), known))
+    warnings.extend(request_warnings.duplicate_parameters(repeated))
+    warnings.extend(
+        request_warnings.unknown_parameters((name for name in values if name not in known), known)
+    )
     return {name: value for name, value in values.items() if name in known}
 
 
 def page_query(
-    values: dict[str, str], methods: tuple[str, ...], odd: list[RequestWarning]
+    values: dict[str, str], methods: tuple[str, ...], warnings: list[RequestWarning]
 ) -> PageQuery:
-    """The page that a list call asks for. Raises InvalidField for the first one at fault.
+    """The page of a list call. Raises InvalidField for the first invalid parameter.
 
-    Whether `after` names a payment is not for it to know.
+    The engine checks whether `after` is a payment.
     """
     if not values:
         return _DEFAULT_PAGE
@@ -56,8 +58,8 @@ def page_query(
     after = values.get("after")
     status = _status(values.get("status"))
     method = _method(values.get("method"), methods)
-    created_gte = _timestamp(values.get("created_gte"), "created_gte", odd)
-    created_lte = _timestamp(values.get("created_lte"), "created_lte", odd)
+    created_gte = _timestamp(values.get("created_gte"), "created_gte", warnings)
+    created_lte = _timestamp(values.get("created_lte"), "created_lte", warnings)
     return PageQuery(
         limit=limit,
         after=after,
@@ -91,7 +93,9 @@ def _method(value: str | None, methods: tuple[str, ...]) -> str | None:
     return value
 
 
-def _timestamp(value: str | None, param: str, odd: list[RequestWarning]) -> ParsedTimestamp | None:
+def _timestamp(
+    value: str | None, param: str, warnings: list[RequestWarning]
+) -> ParsedTimestamp | None:
     if value is None:
         return None
     try:
@@ -99,5 +103,5 @@ def _timestamp(value: str | None, param: str, odd: list[RequestWarning]) -> Pars
     except ValueError:
         raise not_accepted(param, value, _ACCEPTED_TIMESTAMP) from None
     if timestamp.is_loose:
-        odd.append(oddities.loose_timestamp(param, value))
+        warnings.append(request_warnings.loose_timestamp(param, value))
     return timestamp

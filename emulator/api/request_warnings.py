@@ -1,6 +1,6 @@
-"""What the contract does not speak of: served with a warning, or refused under `--strict`.
+"""The request warnings: accepted deviations from the contract, which `--strict` refuses.
 
-The list is closed; each slug stands in one constructor below.
+Each slug has one constructor.
 """
 
 import re
@@ -15,7 +15,7 @@ from emulator.domain.errors import (
     Refusal,
     UnknownParameter,
 )
-from emulator.domain.received import not_accepted, received
+from emulator.domain.received_values import not_accepted, received
 
 MAX_SLUGS = 16
 MAX_NAME_BYTES = 64
@@ -24,10 +24,10 @@ _BROKEN_ESCAPE = re.compile(r"%[0-9A-F]?\Z")
 
 @dataclass(frozen=True, slots=True)
 class RequestWarning:
-    """Something tolerated: its slug, and what `--strict` makes of it (None: a warning still)."""
+    """An accepted deviation: its slug, and its error under `--strict` (None: only a warning)."""
 
     slug: str
-    objection: Refusal | None
+    strict_error: Refusal | None
 
 
 def unknown_parameters(names: Iterable[str], known: Iterable[str]) -> list[RequestWarning]:
@@ -108,27 +108,29 @@ def frequent_polling() -> RequestWarning:
     return RequestWarning("frequent-polling", None)
 
 
-def first_objection(oddities: Iterable[RequestWarning]) -> Refusal | None:
-    return next((odd.objection for odd in oddities if odd.objection is not None), None)
+def first_strict_error(warnings: Iterable[RequestWarning]) -> Refusal | None:
+    return next(
+        (warning.strict_error for warning in warnings if warning.strict_error is not None), None
+    )
 
 
-def warning_header(oddities: list[RequestWarning]) -> bytes:
+def warning_header(warnings: list[RequestWarning]) -> bytes:
     """The value of `Emulator-Warning`: at most 16 slugs, each once, then `more`."""
-    slugs = slugs_of(oddities)
+    slugs = slugs_of(warnings)
     if len(slugs) > MAX_SLUGS:
         slugs = (*slugs[:MAX_SLUGS], "more")
     return ", ".join(slugs).encode("ascii")
 
 
-def slugs_of(oddities: Iterable[RequestWarning]) -> tuple[str, ...]:
+def slugs_of(warnings: Iterable[RequestWarning]) -> tuple[str, ...]:
     """Each slug once, in order."""
-    return tuple(dict.fromkeys(odd.slug for odd in oddities))
+    return tuple(dict.fromkeys(warning.slug for warning in warnings))
 
 
 def _first_names(names: Iterable[str]) -> dict[str, str]:
-    """The first names by how they are shown: one more than the header has room for.
+    """The first names by their encoded form, one more than the header holds.
 
-    A body has room for tens of thousands, and each takes as long as a small request.
+    A body can have tens of thousands, and each takes as long as a small request.
     """
     first: dict[str, str] = {}
     for name in names:
@@ -139,7 +141,7 @@ def _first_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def _shown(name: str) -> str:
-    """A name as a header can carry it: percent-encoded and cut, but not inside an escape."""
+    """A name for a header: percent-encoded, and cut but not inside an escape."""
     encoded = quote(name[:MAX_NAME_BYTES], safe="")
     return _BROKEN_ESCAPE.sub("", encoded[:MAX_NAME_BYTES])
 

@@ -1,4 +1,4 @@
-"""Bodies that are read as YAML, of which JSON is nearly a part: where it is not, it is made one."""
+"""Reads bodies as YAML; a JSON body is converted where YAML would read it differently."""
 
 import re
 from collections.abc import Mapping
@@ -13,15 +13,17 @@ from emulator.api.bodies import (
     read_body,
 )
 from emulator.domain.errors import InvalidRequestBody, UnsupportedContentType
-from emulator.domain.received import received
+from emulator.domain.received_values import received
 
 YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 _JSON_TYPE = "application/json"
 
-# Signs that JSON has as they are in its strings, and YAML takes for breaks, or not at all; and
-# the one that stands between them, where YAML would have a blank.
-_STRANGE = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF, 0xFFFE)}
-_STRANGE |= {0xFFFF: "\\uffff", 0x09: " "}
+# Characters in JSON strings that YAML takes for line breaks or refuses, and the tab, which JSON
+# allows between tokens.
+_REPLACEMENTS = {
+    code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF, 0xFFFE)
+}
+_REPLACEMENTS |= {0xFFFF: "\\uffff", 0x09: " "}
 _ESCAPE = re.compile(
     r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|\\.", re.IGNORECASE | re.DOTALL
 )
@@ -29,7 +31,7 @@ _ESCAPE = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YamlBody:
-    """A text of YAML. Of one that came as JSON also its members, and those given twice."""
+    """A text of YAML; of a JSON body also its members, and the repeated ones."""
 
     text: str
     members: Mapping[str, Any] = field(default_factory=dict)
@@ -39,9 +41,9 @@ class YamlBody:
 async def read_source(
     headers: Mapping[bytes, bytes], receive: Receive, *, takes_yaml: bool
 ) -> YamlBody:
-    """A text in JSON, an object, or in YAML where that is taken and said to be.
+    """A body in JSON (an object), or in YAML if `takes_yaml`.
 
-    Raises ClientGone and InvalidRequest in one of its kinds.
+    Raises ClientDisconnected, InvalidRequest.
     """
     raw = await read_body(headers, receive)
     declared = headers.get(b"content-type", b"").decode("latin-1").lower()
@@ -62,12 +64,12 @@ async def read_source(
 
 
 def _as_yaml(text: str) -> str:
-    """JSON as YAML reads it; each mistake is still in its line."""
-    return _ESCAPE.sub(_paired, text).translate(_STRANGE)
+    """JSON as YAML of the same meaning; line numbers do not change."""
+    return _ESCAPE.sub(_paired, text).translate(_REPLACEMENTS)
 
 
 def _paired(escape: re.Match[str]) -> str:
-    """One sign for two escapes that are the halves of a pair: YAML knows no pairs."""
+    """One character for the escapes of a surrogate pair, which YAML does not know."""
     if escape[1] is None:
         return escape[0]
     return bytes.fromhex(escape[1] + escape[2]).decode("utf-16-be")

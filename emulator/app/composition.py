@@ -1,4 +1,4 @@
-"""How the rooms are put together, out of the settings and a clock on the wall."""
+"""Builds the program from the settings and a clock."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -13,10 +13,9 @@ from emulator.api.exchange import ASGIApp
 from emulator.api.parameters import CreateRules
 from emulator.app.gateway import Gateway, Lazily, RequestLog
 from emulator.clock import SystemClock
-from emulator.engine.accounts.account_factory import EngineConfig
-from emulator.engine.delivery.webhooks import GivenEndpoint
 from emulator.engine.engine import Engine, open_engine
 from emulator.engine.payments.payments import CheckoutAddress
+from emulator.engine.state.config import ConfiguredEndpoint, EngineConfig
 from emulator.engine.state.rules import Origin
 from emulator.settings import Settings, data_directory
 
@@ -28,7 +27,7 @@ _OFF_AT_START = "\nenabled: false\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """The program while it serves: where its listeners really are, and what it can do."""
+    """The running program: its settings, the ports of its listeners, its engine and gateway."""
 
     settings: Settings
     api_port: int
@@ -49,7 +48,7 @@ async def compose(
 ) -> AsyncIterator[Running]:
     """The program without its sockets. Raises ScenarioError, UnusableDatabase.
 
-    `stamps_business_time` is of a replay: see EngineConfig.
+    `stamps_business_time` is for a replay: see EngineConfig.
     """
     given = given_scenarios(settings)
     checkout = CheckoutAddress(base=settings.public_checkout_url(checkout_port))
@@ -94,10 +93,10 @@ def _in_force(
 
 @cache
 def shipped_scenarios(*, only_on: bool = False) -> "tuple[Scenario, ...]":
-    """Our own: weaker than all others, and read when first needed, since start-up is not.
+    """The scenarios of the package, which have the lowest precedence, read on first use.
 
-    Those that are off at start are most of them, and read when somebody asks for them. Who
-    switches one on means it, so they come before those that are on.
+    Most are disabled at start, and read on request. A user enables one on purpose, so these come
+    before those that are enabled at start.
     """
     from emulator.scenarios.library import load_paths
 
@@ -118,7 +117,7 @@ def _engine_config(settings: Settings, *, stamps_business_time: bool) -> EngineC
         endpoint=(
             None
             if settings.webhook_url is None
-            else GivenEndpoint(url=settings.webhook_url, secret=settings.webhook_secret)
+            else ConfiguredEndpoint(url=settings.webhook_url, secret=settings.webhook_secret)
         ),
         stamps_business_time=stamps_business_time,
     )
@@ -155,8 +154,8 @@ def _gateway(
 
 
 def _control(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
-    from emulator.api.authentication import bearer_key
     from emulator.api.bodies import read_optional_object
+    from emulator.api.exchange import bearer_key
     from emulator.api.yaml_bodies import read_source
     from emulator.app.documents import documents
     from emulator.app.guard import Guard, HostGuard

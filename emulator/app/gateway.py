@@ -1,4 +1,4 @@
-"""Which application a request goes to, by listener and path, and the line it leaves in the log."""
+"""Dispatches requests to the applications by listener and path, and logs each in one line."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from emulator.api.app import PaymentsApi
 from emulator.api.bodies import ClientDisconnected
 from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
 from emulator.api.exchange import (
-    LINE,
+    CONNECTION,
     ASGIApp,
     Connection,
     Header,
@@ -25,7 +25,7 @@ from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.instants import format_instant
 
 HEALTH = "/_emulator/health"
-# What people open, and what their browsers request on their own.
+# The pages that people open, and the requests that their browsers add.
 PAGES = frozenset({"/", "/_emulator", "/_emulator/", "/favicon.ico"})
 
 _JSON: Header = (b"content-type", b"application/json")
@@ -38,8 +38,8 @@ _JSON_LINE = '{"at":"%s","method":"%s","path":"%s","status":%d,"duration_ms":%.1
 class Lazily:
     """An application that is built for its first request.
 
-    Starlette's routing and the page templates cost as much to import as all the rest, and a
-    program that is only asked for `/v1` never needs them.
+    Starlette's routing and the page templates take as long to import as everything else, and a
+    program that only serves `/v1` never needs them.
     """
 
     def __init__(self, build: Callable[[], ASGIApp]) -> None:
@@ -53,15 +53,15 @@ class Lazily:
 
 
 class RequestLog:
-    """One quiet line a request, written together a few times a second."""
+    """The request log: one line per request, written in batches several times a second."""
 
     def __init__(self, wall: SystemClock, write: Callable[[str], object], *, as_json: bool) -> None:
         self._wall = wall
         self._write = write
         self._line = _JSON_LINE if as_json else _TEXT_LINE
-        # Who reads along knows the date.
+        # A reader of the text format knows the date.
         self._shown_of_instant = slice(None) if as_json else slice(11, 23)
-        # Kept as text: values that live for a while cost the garbage collector more than this.
+        # Stored as text: other objects cost the garbage collector more time.
         self._lines: list[str] = []
         self.start = wall.monotonic_ms
 
@@ -74,27 +74,27 @@ class RequestLog:
             asyncio.get_running_loop().call_later(WRITTEN_EVERY_S, self.flush)
 
     def flush(self) -> None:
-        """Write what has not been written yet."""
+        """Write the lines that are not written yet."""
         if self._lines:
             self._write("".join(self._lines))
             self._lines.clear()
 
 
 class _Response:
-    """What one request is answered with: given its last headers, and written whole if it can be."""
+    """A response of an application: adds the last headers, and writes it whole where possible."""
 
-    __slots__ = ("_head", "_line", "_request_id", "_send", "is_begun", "status")
+    __slots__ = ("_connection", "_head", "_request_id", "_send", "is_begun", "status")
 
-    def __init__(self, request_id: bytes, send: Send, line: Connection | None) -> None:
+    def __init__(self, request_id: bytes, send: Send, connection: Connection | None) -> None:
         self._request_id = request_id
         self._send = send
-        self._line = line
+        self._connection = connection
         self._head: Message | None = None
         self.status = 0
         self.is_begun = False
 
     async def send(self, message: Message) -> None:
-        """The application's `send`; a head waits for what follows it."""
+        """The application's `send`; a head is held until the next message."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self._head = message
@@ -106,8 +106,8 @@ class _Response:
         head, self._head = self._head, None
         self.is_begun = True
         if head is not None:
-            if self._line is not None and not message.get("more_body"):
-                self._line.reply(self.status, head["headers"], message.get("body", b""))
+            if self._connection is not None and not message.get("more_body"):
+                self._connection.reply(self.status, head["headers"], message.get("body", b""))
                 return
             await self._send(head)
         await self._send(message)
@@ -139,36 +139,38 @@ class Gateway:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started_ms = self._log.start()
-        # Taken out, since it leads back to the scope: only the garbage collector ends a circle.
-        line: Connection | None = scope.pop(LINE, None)
+        # Removed from the scope, to which it refers: a cycle would need the garbage collector.
+        connection: Connection | None = scope.pop(CONNECTION, None)
         path = scope["path"]
         is_contract = path.startswith("/v1/") or path == "/v1"
-        if line is not None and line.body_error is not None:
-            response = _Response(self.next_request_id(), send, line)
-            await _refuse(response.send, line.body_error)
+        if connection is not None and connection.body_error is not None:
+            response = _Response(self.next_request_id(), send, connection)
+            await _refuse(response.send, connection.body_error)
             status = response.status
         elif is_contract and scope["server"][1] != self._checkout_port:
-            status = await self._api.answer(scope, receive, send, line=line, started_ms=started_ms)
+            status = await self._api.answer(
+                scope, receive, send, connection=connection, started_ms=started_ms
+            )
         else:
-            status = await self._route(scope, receive, send, line)
+            status = await self._route(scope, receive, send, connection)
         self._log.add(scope, status, started_ms)
 
     def next_request_id(self) -> bytes:
-        """The id of a request that is not the contract's."""
+        """The id of a request outside of the contract."""
         self._requests += 1
         return ids.request_id(self._stream, self._requests)
 
     async def _route(
-        self, scope: Scope, receive: Receive, send: Send, line: Connection | None
+        self, scope: Scope, receive: Receive, send: Send, connection: Connection | None
     ) -> int:
-        response = _Response(self.next_request_id(), send, line)
+        response = _Response(self.next_request_id(), send, connection)
         try:
             await self._dispatch(scope, receive, response.send)
         except Refusal as refusal:
             await _refuse(response.send, refusal)
         except ClientDisconnected:
-            if line is not None and line.body_error is not None:
-                await _refuse(response.send, line.body_error)
+            if connection is not None and connection.body_error is not None:
+                await _refuse(response.send, connection.body_error)
         except Exception as error:  # noqa: BLE001 - logged; the client gets a 500
             log_failure(scope, _shown(scope), error)
             if not response.is_begun:
@@ -203,7 +205,7 @@ async def _answer(send: Send, status: int, body: bytes, *more: Header) -> None:
 
 
 def _shown(scope: Scope) -> str:
-    """The path as a line can carry it: percent-encoded, without its query and without keys."""
+    """The path for a log line: percent-encoded, without query and keys."""
     raw: bytes = scope.get("raw_path") or b""
     path = raw.decode("ascii", "replace").replace('"', "%22").replace("\\", "%5C")
     if not path.isprintable():

@@ -1,4 +1,4 @@
-"""Who may reach what is not the contract: programs on this machine, not web pages."""
+"""Protects everything outside of `/v1` from foreign hosts and from web pages."""
 
 from emulator.api.exchange import ASGIApp, Receive, Scope, Send
 from emulator.app.gateway import PAGES
@@ -13,14 +13,14 @@ _GUARDED = frozenset({b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", 
 
 
 class HostGuard:
-    """Refuses a `Host` that DNS could have been made to point here."""
+    """Refuses a `Host` that an attacker's DNS could resolve to this machine."""
 
     def __init__(self, settings: Settings, checkout: CheckoutAddress) -> None:
         self._allowed = frozenset(settings.allowed_hosts)
         self._checkout = checkout
 
     def check(self, scope: Scope) -> dict[bytes, bytes]:
-        """Look at a request; returns those of its headers that decide. Raises ForbiddenOrigin."""
+        """Check a request; returns its checked headers. Raises ForbiddenOrigin."""
         headers = _guarded(scope)
         host = split_host(headers.get(b"host", b"").decode("latin-1"))
         if not (
@@ -30,18 +30,16 @@ class HostGuard:
             or host == self._checkout_host()
         ):
             if not host:
-                raise ForbiddenOrigin(
-                    "The request names no host: its header 'Host' is empty or missing."
-                )
+                raise ForbiddenOrigin("The header 'Host' is empty or missing.")
             shown = host[:MAX_SHOWN_HOST_CHARACTERS]
             raise ForbiddenOrigin(
-                f"The host '{shown}' is not known to be this machine."
-                f" Name it with --allowed-hosts {shown} if it is."
+                f"The host '{shown}' is not an accepted name of this machine."
+                f" Accept it with --allowed-hosts {shown}."
             )
         return headers
 
     def _checkout_host(self) -> str:
-        # Asked anew each time: the address may be changed while the program runs.
+        # The address may change while the program runs.
         return split_host(authority(self._checkout.base))
 
 
@@ -65,7 +63,7 @@ class Guard:
 
 
 def _guarded(scope: Scope) -> dict[bytes, bytes]:
-    """The headers that decide. Raises ForbiddenOrigin for one given twice: which one counts?"""
+    """The headers to check. Raises ForbiddenOrigin for a repeated one, which is ambiguous."""
     headers: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
         if name in _GUARDED:
@@ -76,7 +74,7 @@ def _guarded(scope: Scope) -> dict[bytes, bytes]:
 
 
 def _is_navigation(headers: dict[bytes, bytes], scope: Scope) -> bool:
-    """Whether a person follows a link to a page."""
+    """Whether a person opens a page by a link."""
     return (
         scope["path"] in PAGES
         and scope["method"] == "GET"

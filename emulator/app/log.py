@@ -1,4 +1,4 @@
-"""Where the log goes: standard error, written so that nobody who fails to read it stops us."""
+"""Logs to standard error from a background thread, so that a blocked pipe never blocks us."""
 
 import json
 import logging
@@ -13,20 +13,20 @@ from emulator.domain.accounts import mask_keys
 from emulator.domain.control_characters import LINE_BREAK, escape_controls
 
 MAX_WAITING_CHARACTERS = 4 * 1024 * 1024
-# Of the half second that the program has to end in.
+# A part of the half second in which the program ends.
 LAST_LINES_S = 0.1
 
 
 class LogStream:
-    """A text stream that a thread of its own writes: a full pipe blocks only that thread.
+    """A text stream that a background thread writes: a full pipe blocks only that thread.
 
-    What does not fit into memory meanwhile is dropped and counted. It writes to the descriptor,
-    as a blocked write to `sys.stderr` would hold a lock that the end of the program needs.
+    Lines beyond a limit are dropped and counted. The thread writes to the descriptor, because a
+    blocked write to `sys.stderr` would hold a lock that the program needs at its end.
     """
 
     def __init__(self, descriptor: int | None) -> None:
         self._descriptor = descriptor
-        # Set once there are accounts; before, no test_ key is known.
+        # Set when the accounts are loaded.
         self.is_known_key: Callable[[str], bool] = lambda _: False
         self._waiting: SimpleQueue[str | None] = SimpleQueue()
         self._characters = 0
@@ -43,10 +43,10 @@ class LogStream:
         return len(text)
 
     def flush(self) -> None:
-        """Nothing to do: the thread writes as soon as it can."""
+        """Nothing to do: the thread writes as soon as possible."""
 
     def close(self) -> None:
-        """Wait a moment for what has not been written yet."""
+        """Wait a short time for the lines that are not written yet."""
         self._waiting.put(None)
         self._thread.join(LAST_LINES_S)
 
@@ -54,13 +54,15 @@ class LogStream:
         while (text := self._waiting.get()) is not None:
             self._characters -= len(text)
             if self._lost and self._characters == 0:
-                text += f"({self._lost} lines of the log were lost: nobody read them)\n"
+                text += (
+                    f"({self._lost} lines of the log were dropped: standard error was blocked)\n"
+                )
                 self._lost = 0
             if not self._write(text.encode(errors="backslashreplace")):
                 return
 
     def _write(self, data: bytes) -> bool:
-        """Whether there is still somebody to write for."""
+        """Write to the descriptor; false when it is closed."""
         if self._descriptor is None:
             return True
         try:
@@ -72,7 +74,7 @@ class LogStream:
 
 
 class _Lines(logging.Formatter):
-    """A record without keys and control characters, which may be from outside."""
+    """Formats a record, masking keys and escaping control characters of received data."""
 
     def __init__(self, stream: LogStream, *, as_json: bool) -> None:
         super().__init__()
@@ -98,8 +100,8 @@ class _Lines(logging.Formatter):
 
 @contextmanager
 def standard_error(*, as_json: bool) -> Iterator[LogStream]:
-    """The program's log, which the `logging` module writes to as well."""
-    # Without a standard error its descriptor may be anything by now, the database included.
+    """The program's log, also the target of the `logging` module."""
+    # Without a standard error its descriptor may belong to another file, even the database.
     stream = LogStream(None if sys.stderr is None else sys.stderr.fileno())
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_Lines(stream, as_json=as_json))

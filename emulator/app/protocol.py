@@ -1,4 +1,4 @@
-"""HTTP/1.1 on one connection: uvicorn's protocol, with limits and with errors in our form.
+"""Serves HTTP/1.1 on one connection: uvicorn's protocol with limits and with our error objects.
 
 It differs from uvicorn's protocol in this:
 - an `Upgrade` header is ignored, and the body of its request is read (RFC 9110, section 7.8);
@@ -17,7 +17,7 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from emulator.api.errors import error_body
-from emulator.api.exchange import LINE
+from emulator.api.exchange import CONNECTION
 from emulator.app.gateway import Gateway
 from emulator.app.responses import JoinedWrites, RequestConnection
 from emulator.clock import SystemClock
@@ -27,12 +27,12 @@ MAX_HEAD_BYTES = 64 * 1024
 # Real time. The contract has no status for a request that never ends, so it gets no response.
 MAX_HEAD_MS = 30_000
 MAX_BODY_MS = 60_000
-# How long a client may read nothing of a response that waits for it.
+# The time in which a client must read some of a pending response.
 MAX_UNREAD_MS = 60_000
-# How long a client may go on sending after the error that ends the connection.
+# The time for which a client may continue to send after the error that ends the connection.
 MAX_LINGER_MS = 2_000
 
-# Where in a message the parser is. Not an Enum: each request changes it three times.
+# The parser's position in a message. Not an Enum, because each request changes it three times.
 _BETWEEN, _IN_HEAD, _IN_BODY = range(3)
 _ADDED_PER_HEADER = len(": \r\n")
 _FRAMING_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
@@ -52,7 +52,7 @@ class Protocol(HttpToolsProtocol):
         self._place = _BETWEEN
         # The first bytes of the message in progress, where they are known.
         self._start = b""
-        # What has arrived since the last part of a body, or the start of the message.
+        # The bytes since the last part of a body, or since the start of the message.
         self._framing_bytes = 0
         self._head_bytes = 0
         self._has_progressed = False
@@ -64,9 +64,9 @@ class Protocol(HttpToolsProtocol):
         self._deadline_ms: float | None = None
         self._unread_bytes = 0
         self._unread_since_ms = 0.0
-        self._line: RequestConnection | None = None
+        self._request_connection: RequestConnection | None = None
 
-    # What the transport calls.
+    # Called by the transport.
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._transport = JoinedWrites(transport)
@@ -74,7 +74,7 @@ class Protocol(HttpToolsProtocol):
         self._deadline_ms = self._wall.monotonic_ms() + MAX_HEAD_MS
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._line = None  # It refers to this object.
+        self._request_connection = None  # It refers to this object.
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -131,7 +131,7 @@ class Protocol(HttpToolsProtocol):
         else:
             self._transport.close()
 
-    # What the parser calls.
+    # Called by the parser.
 
     def on_message_begin(self) -> None:
         if self._is_replaying_head:
@@ -171,8 +171,8 @@ class Protocol(HttpToolsProtocol):
         if not self.url.startswith(b"/"):
             self.url = _origin_form(self.url)
         super().on_headers_complete()
-        self._line = RequestConnection(self, self._transport, self.cycle)
-        self.scope[LINE] = self._line  # type: ignore[literal-required]
+        self._request_connection = RequestConnection(self, self._transport, self.cycle)
+        self.scope[CONNECTION] = self._request_connection  # type: ignore[literal-required]
 
     def on_body(self, body: bytes) -> None:
         self._has_progressed = True
@@ -186,7 +186,7 @@ class Protocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         if self.parser.should_upgrade():
-            return  # It has not looked for a body; `_ignore_upgrade` does.
+            return  # The parser skips the body; `_ignore_upgrade` reads it.
         self._place = _BETWEEN
         self._has_progressed = True
         self._deadline_ms = None
@@ -198,7 +198,7 @@ class Protocol(HttpToolsProtocol):
         cycle.more_body = False
         cycle.message_event.set()
 
-    # What a response calls when it is written.
+    # Called when a response is written.
 
     def on_response_complete(self) -> None:
         if self._final_response and not self._is_answering():
@@ -241,7 +241,7 @@ class Protocol(HttpToolsProtocol):
             self._is_replaying_head = False
 
     def _check_framing(self, received: int) -> None:
-        """Limit what arrives without being a part of a body. Raises MalformedHttp."""
+        """Limit the bytes that are not part of a body. Raises MalformedHttp."""
         if self._has_progressed and not self._start:
             self._framing_bytes = 0
             return
@@ -250,7 +250,7 @@ class Protocol(HttpToolsProtocol):
             raise _too_large(self._place)
 
     def _is_answering(self) -> bool:
-        return self._line is not None and not self.cycle.response_complete
+        return self._request_connection is not None and not self.cycle.response_complete
 
     def _is_idle(self) -> bool:
         """Whether the client is not expected to send anything now."""
@@ -271,8 +271,8 @@ class Protocol(HttpToolsProtocol):
         self._has_ended = True
         self._deadline_ms = None
         if self._place == _IN_BODY:
-            if self._line is not None and self._is_answering():
-                self._line.fail_body(refusal)
+            if self._request_connection is not None and self._is_answering():
+                self._request_connection.fail_body(refusal)
             else:
                 self._end(b"")
             return
@@ -289,9 +289,9 @@ class Protocol(HttpToolsProtocol):
             return MalformedHttp("The address has characters that must be percent-encoded.")
         line = _REQUEST_LINE.match(self._start)
         if line and isinstance(error, httptools.HttpParserInvalidMethodError):
-            # A verb that HTTP does not know is a route that the contract does not have.
+            # An unknown method of HTTP is an unknown route.
             return UnknownRoute(line[1].decode(), line[2].decode("latin-1"))
-        if self._line is None:
+        if self._request_connection is None:
             return MalformedHttp("This is not an HTTP request.")
         return MalformedHttp(
             "The bytes after the previous request are not an HTTP request."

@@ -1,4 +1,4 @@
-"""How responses are written to a connection: whole, or cut off on purpose."""
+"""Writes responses to a connection, whole or cut on purpose."""
 
 import asyncio
 from typing import Any, Protocol
@@ -12,8 +12,8 @@ from emulator.domain.errors import Refusal
 class JoinedWrites:
     """A transport that joins the head and the body of a response into one write.
 
-    uvicorn writes the head and the body of a response apart, which costs a system call and a
-    packet more than they need: a fifth of a retrieve.
+    uvicorn writes the head and the body separately, which costs a system call and a packet: a
+    fifth of the time of a retrieve.
     """
 
     __slots__ = ("_held", "_loop", "_transport")
@@ -24,7 +24,7 @@ class JoinedWrites:
         self._held = b""
 
     def write(self, data: bytes) -> None:
-        """Hold a head until its body comes, or until the end of the turn."""
+        """Hold a head until its body, or until the next turn of the event loop."""
         if self._held:
             data, self._held = self._held + data, b""
         elif data.startswith(b"HTTP/1.1 "):
@@ -35,7 +35,7 @@ class JoinedWrites:
             self._transport.write(data)
 
     def write_now(self, data: bytes) -> None:
-        """Write what is whole already."""
+        """Write data without holding it."""
         self._flush()
         if not self._transport.is_closing():
             self._transport.write(data)
@@ -54,7 +54,7 @@ class JoinedWrites:
             self._transport.write(data)
 
     def __getattr__(self, name: str) -> Any:
-        """All else is the transport's own."""
+        """Everything else is delegated to the transport."""
         return getattr(self._transport, name)
 
 
@@ -62,13 +62,13 @@ class Closable(Protocol):
     """The connection as one request sees it."""
 
     def close(self) -> None:
-        """Close the connection when what has been written is sent."""
+        """Close the connection when the written data is sent."""
 
 
 class RequestConnection:
-    """The connection of one request; it leaves uvicorn's cycle as its own `send` would.
+    """The connection of one request; it leaves uvicorn's cycle in the state that `send` would.
 
-    That looks at each header twice, in case an application made one up; ours come from us.
+    `send` validates each header, which our headers do not need.
     """
 
     __slots__ = ("_connection", "_cycle", "_transport", "body_error")
@@ -82,7 +82,7 @@ class RequestConnection:
         self.body_error: Refusal | None = None
 
     def fail_body(self, error: Refusal) -> None:
-        """The rest of the body cannot be read: the application sees the end of the connection.
+        """Report that the rest of the body cannot be read: the application sees a disconnect.
 
         Its response is still written, and is the last one.
         """
@@ -97,7 +97,7 @@ class RequestConnection:
             return
         if cycle.scope["method"] == "HEAD":
             body = b""
-        self._transport.write_now(_written(cycle, status, headers, body))
+        self._transport.write_now(_encoded(cycle, status, headers, body))
         if not cycle.keep_alive:
             self._connection.close()
         _end(cycle)
@@ -106,7 +106,7 @@ class RequestConnection:
         if self._cycle.disconnected:
             return
         self._cycle.keep_alive = False
-        self._transport.write_now(_written(self._cycle, status, headers, part))
+        self._transport.write_now(_encoded(self._cycle, status, headers, part))
         self._transport.close()
         _end(self._cycle)
 
@@ -118,7 +118,7 @@ class RequestConnection:
         _end(self._cycle)
 
 
-def _written(cycle: RequestResponseCycle, status: int, headers: list[Header], body: bytes) -> bytes:
+def _encoded(cycle: RequestResponseCycle, status: int, headers: list[Header], body: bytes) -> bytes:
     parts = [STATUS_LINE[status]]
     for name, value in cycle.default_headers:
         parts += (name, b": ", value, b"\r\n")

@@ -1,14 +1,15 @@
-"""The listeners and the process: sockets, signals, the first second and the last."""
+"""Runs the emulator: listeners, signals, start and shutdown; also privately in another program."""
 
 import asyncio
 import errno
 import gc
+import logging
 import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 
 import uvicorn
@@ -22,35 +23,34 @@ from emulator.settings import Settings
 KEEP_ALIVE_S = 75
 NEW_OBJECTS_A_COLLECTION = 50_000
 BACKLOG = 2048
-# How often the `Date` header is made anew.
+# The interval in which the `Date` header is updated.
 TICK_MS = 1_000
-# How long a client that never finishes its request may hold up the end of the program, of the
-# 0.5 s that it has.
+# The time for requests in progress at the end, a part of the 0.5 s in which the program ends.
 LAST_ANSWERS_S = 0.2
 
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-# The family of addresses is not there: another address of the same name may do.
+# The address family is not available; another address of the same name may be.
 _NO_SUCH_ADDRESS = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
 
 
 class NoListener(Exception):
-    """A listener cannot be had; the message is one sentence for the user."""
+    """A listener cannot be opened; the message is one sentence for the user."""
 
 
 def collect_rarely() -> None:
-    """Spare the garbage collector what it would look at in vain.
+    """Make garbage collections rare.
 
-    What is loaded by now lives as long as the program, and requests leave hardly any cycles.
-    Nor is it made to look once before: that would take a twentieth of the time to start.
+    The objects loaded so far live as long as the program, and requests leave few cycles. There
+    is no collection before the freeze, because it takes a twentieth of the start.
     """
     gc.freeze()
     gc.set_threshold(NEW_OBJECTS_A_COLLECTION, 20, 20)
 
 
 async def serve(settings: Settings, *, announce: Callable[[Running], None]) -> None:
-    """Run until SIGTERM or SIGINT; `announce` is called once, when requests are answered.
+    """Run until SIGTERM or SIGINT; `announce` is called once, when requests are served.
 
-    It is called on a thread of its own. Raises NoListener, ScenarioError, UnusableDatabase.
+    It is called on another thread. Raises NoListener, ScenarioError, UnusableDatabase.
     """
     with (
         listener(settings.host, settings.port, option="--port") as api,
@@ -67,38 +67,38 @@ async def serve(settings: Settings, *, announce: Callable[[Running], None]) -> N
             write_log=log.write,
         ) as running:
             log.is_known_key = running.engine.accounts.is_known
-            server = Server(running, wall=wall, end=end, announce=announce)
+            server = EmulatorServer(running, wall=wall, end=end, announce=announce)
             await server.serve(sockets=[api, pages])
 
 
 @contextmanager
 def _ending() -> Iterator[asyncio.Event]:
-    """An event that a signal sets, from `_let_signals_in` on; in the end signals do nothing.
+    """An event that a signal sets, from `_unblock_signals` on; after that signals do nothing.
 
-    Not the loop's own handlers: closing the loop would bring back those of the system, and a
-    second signal would then spoil the exit code.
+    These are not the loop's handlers: closing the loop would restore those of the system, and a
+    second signal would then change the exit code.
     """
     end = asyncio.Event()
     loop = asyncio.get_running_loop()
-    # Threads are born with the mask of this one: no signal goes to them, not even in the last
-    # moment, when the interpreter has put the system's handlers back.
-    _hold_signals()
+    # Threads inherit the mask of this one, so they never get a signal, not even at the end, when
+    # the interpreter has restored the system's handlers.
+    _block_signals()
     for number in _ENDING_SIGNALS:
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(end.set))
     try:
         yield end
     finally:
-        _hold_signals()
+        _block_signals()
         for number in _ENDING_SIGNALS:
             signal.signal(number, lambda *_: None)
 
 
-def _hold_signals() -> None:
+def _block_signals() -> None:
     if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING_SIGNALS)
 
 
-def _let_signals_in() -> None:
+def _unblock_signals() -> None:
     if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING_SIGNALS)
 
@@ -128,7 +128,7 @@ def listener(host: str, port: int, *, option: str) -> Iterator[socket.socket]:
 
 def _bound(unbound: socket.socket, address: tuple[object, ...]) -> socket.socket:
     try:
-        if os.name == "posix":  # elsewhere it would let two programs share a port
+        if os.name == "posix":  # elsewhere two programs could share a port
             unbound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         unbound.bind(address)
         unbound.listen(BACKLOG)
@@ -148,8 +148,8 @@ def _advice(error: OSError, option: str) -> str:
     return ""
 
 
-class Server(uvicorn.Server):
-    """uvicorn's server, which ends with exit code 0 on a signal, and soon."""
+class EmulatorServer(uvicorn.Server):
+    """uvicorn's server, which ends quickly and with exit code 0 on a signal."""
 
     def __init__(
         self,
@@ -183,19 +183,19 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Signals set the event; uvicorn would raise them again when all is done."""
+        """Signals set the event; uvicorn would raise them again at the end."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._running.gateway.is_ready = True
-        # It reads files, and no request should wait for that.
+        # In a thread, because it reads files.
         loop = asyncio.get_running_loop()
         self._announcing = loop.run_in_executor(None, self._announce, self._running)
-        _let_signals_in()
+        _unblock_signals()
 
     async def main_loop(self) -> None:
-        """Tick once a second; uvicorn would look ten times whether it should end."""
+        """Tick once a second; uvicorn would check ten times a second whether to end."""
         while not self._end.is_set():
             await self.on_tick(0)
             now_ms = self._wall.monotonic_ms()
@@ -204,7 +204,7 @@ class Server(uvicorn.Server):
             await self._wall.wait(self._end, until=self._wall.now_ms() + TICK_MS)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let what is under way be answered, for a moment, and hang up on everybody."""
+        """Wait a short time for requests in progress, then close all connections."""
         self._running.gateway.is_ready = False
         self._running.engine.change_notifier.close()
         for server in self.servers:
@@ -219,3 +219,54 @@ class Server(uvicorn.Server):
         for connection in list(connections):
             connection.transport.abort()
         await self._announcing
+
+
+@asynccontextmanager
+async def private_emulator(settings: Settings) -> AsyncIterator[str]:
+    """Serve inside another program: on this event loop, without log and signals.
+
+    Yields the base URL. Webhooks have the time of their account's clock, for a replay. Raises
+    NoListener, ScenarioError, UnusableDatabase.
+    """
+    with (
+        listener(settings.host, settings.port, option="--port") as api,
+        listener(settings.host, settings.checkout_port, option="--checkout-port") as pages,
+        _silence(),
+    ):
+        wall = RealClock()
+        api_port = api.getsockname()[1]
+        async with compose(
+            settings,
+            wall=wall,
+            api_port=api_port,
+            checkout_port=pages.getsockname()[1],
+            write_log=lambda _: None,
+            stamps_business_time=True,
+        ) as running:
+            end, is_ready = asyncio.Event(), asyncio.Event()
+            loop = asyncio.get_running_loop()
+
+            def announce(_: Running) -> None:
+                loop.call_soon_threadsafe(is_ready.set)
+
+            server = EmulatorServer(running, wall=wall, end=end, announce=announce)
+            serving = asyncio.create_task(server.serve(sockets=[api, pages]))
+            serving.add_done_callback(lambda _: is_ready.set())
+            try:
+                await is_ready.wait()
+                yield settings.local_url(api_port)
+            finally:
+                end.set()
+                await serving
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Log errors of the emulator, and no warnings about failed webhooks."""
+    logger = logging.getLogger("emulator")
+    usual = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(usual)

@@ -1,1 +1,1 @@
-"""The hosted checkout: what the merchant's customer sees, in HTML that needs no script."""
+"""The hosted checkout pages in HTML, which need no script."""

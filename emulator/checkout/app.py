@@ -1,7 +1,8 @@
-"""The checkout listener: its routes, the headers of its answers, and a page for every refusal."""
+"""The application of the checkout listener: routes, headers, and a page for every refusal."""
 
 import re
 from collections.abc import Awaitable, Callable
+from functools import cache
 from pathlib import Path
 
 from starlette.requests import ClientDisconnect, Request
@@ -12,7 +13,7 @@ from emulator.checkout import views
 from emulator.checkout.assets import DIRECTORY, Assets
 from emulator.checkout.pages import Pages
 from emulator.checkout.rendering import Renderer
-from emulator.checkout.views import View
+from emulator.checkout.views import PageView
 from emulator.domain.errors import (
     ForbiddenOrigin,
     InvalidRequest,
@@ -57,13 +58,11 @@ def build(
     check_host: CheckHost,
     log_failure: LogFailure,
 ) -> ASGIApp:
-    """The room's application; `shows_handset` puts the simulated phone beside the pages.
+    """Build the application; `shows_handset` shows the simulated phone beside the pages.
 
-    `check_host` raises ForbiddenOrigin for a request that does not mean this machine.
+    `check_host` raises ForbiddenOrigin for a request with a foreign `Host`.
     """
-    directory = templates / "checkout"
-    assets = Assets(directory / DIRECTORY)
-    renderer = Renderer(directory, assets, shows_handset=shows_handset)
+    assets, renderer = _renderer(templates / "checkout", shows_handset=shows_handset)
     pages = Pages(checkouts, renderer)
     routes: dict[tuple[str, str | None], Endpoint] = {
         ("GET", None): pages.show,
@@ -84,8 +83,15 @@ def build(
     )
 
 
+@cache
+def _renderer(directory: Path, *, shows_handset: bool) -> tuple[Assets, Renderer]:
+    """Compiles the templates once for all emulators of a process."""
+    assets = Assets(directory / DIRECTORY)
+    return assets, Renderer(directory, assets, shows_handset=shows_handset)
+
+
 class CheckoutApp:
-    """Answers people in HTML, whatever goes wrong."""
+    """Responds in HTML, errors included."""
 
     def __init__(
         self,
@@ -103,22 +109,22 @@ class CheckoutApp:
         self._renderer = renderer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Raises what is refused to a program instead of a person."""
+        """Raises the refusals that need no page, because no person sees them."""
         request = Request(scope, receive)
         try:
             self._check_host(scope)
             response = await self._respond(request)
         except Refusal as refusal:
-            if _asks_program(request, refusal):
+            if _needs_no_page(request, refusal):
                 raise
-            visit = self._renderer.visit(request)
-            response = self._renderer.page(visit, _view_of(refusal, request))
+            page = self._renderer.page_request(request)
+            response = self._renderer.page(page, _view_of(refusal, request))
         except ClientDisconnect:
-            return  # Nobody is left to be answered.
+            return
         except Exception as error:  # noqa: BLE001 - logged; the customer gets a page
             self._log_failure(scope, request.scope["path"], error)
-            visit = self._renderer.visit(request)
-            response = self._renderer.page(visit, views.problem("wrong", None, status=500))
+            page = self._renderer.page_request(request)
+            response = self._renderer.page(page, views.problem("wrong", None, status=500))
         _protect(response)
         await response(scope, receive, send)
 
@@ -140,7 +146,7 @@ class CheckoutApp:
         raise UnknownRoute(request.method, path)
 
 
-def _view_of(refusal: Refusal, request: Request) -> View:
+def _view_of(refusal: Refusal, request: Request) -> PageView:
     match = _CHECKOUT.fullmatch(request.scope["path"])
     token = match and match["token"]
     match refusal:
@@ -151,7 +157,7 @@ def _view_of(refusal: Refusal, request: Request) -> View:
         case NotReady():
             return views.problem("wrong", None, status=503)
         case ForbiddenOrigin() if request.method in _READING:
-            # Only who runs the emulator can mend this, so it is told in full.
+            # Only the operator can solve this, so the page shows the whole message.
             return views.problem("forbidden_host", None, status=403, detail=refusal.message)
         case ForbiddenOrigin():
             return views.problem("forbidden", "nothing_changed", status=403, token=token)
@@ -160,14 +166,15 @@ def _view_of(refusal: Refusal, request: Request) -> View:
     return views.problem("wrong", "nothing_changed", status=409, token=token)
 
 
-def _asks_program(request: Request, refusal: Refusal) -> bool:
-    """Whether no person will see the answer: a script of our own asks, or no browser at all."""
+def _needs_no_page(request: Request, refusal: Refusal) -> bool:
+    """Whether no person sees the response: the client is our script, or no browser."""
     match = _CHECKOUT.fullmatch(request.scope["path"])
     if match is not None and match["leaf"] == STATUS:
         return True
-    # Whatever is read at an address that is none of ours, an icon as well, is our page.
-    strange = ForbiddenOrigin if request.method in _READING else UnknownRoute
-    return isinstance(refusal, strange) and "text/html" not in request.headers.get("accept", "")
+    # At a foreign `Host`, and for a submit at an unknown path, only browsers get a page.
+    expected = ForbiddenOrigin if request.method in _READING else UnknownRoute
+    is_browser = "text/html" in request.headers.get("accept", "")
+    return isinstance(refusal, expected) and not is_browser
 
 
 def _protect(response: Response) -> None:

@@ -1,4 +1,4 @@
-"""The files that the pages load: each under a name that changes with its content."""
+"""Serves the files that the pages load, under names that change with their content."""
 
 import re
 from hashlib import blake2b
@@ -23,11 +23,11 @@ class Assets:
     """All files of known types in a directory, read once."""
 
     def __init__(self, directory: Path) -> None:
-        """Raises ValueError where a stylesheet names what is not here."""
+        """Raises ValueError where a stylesheet names a missing file."""
         self._names: dict[str, str] = {}
         self._files: dict[str, tuple[bytes, str]] = {}
         paths = [path for path in sorted(directory.iterdir()) if path.suffix in _MEDIA_TYPES]
-        # Stylesheets come last: what they say, and so their digests, follows from the others.
+        # Stylesheets come last: their contents, and so their digests, depend on the other names.
         for path in sorted(paths, key=_is_stylesheet):
             content = self._stylesheet(path) if _is_stylesheet(path) else path.read_bytes()
             digest = blake2b(content, digest_size=6).hexdigest()
@@ -40,7 +40,7 @@ class Assets:
         return f"{DIRECTORY}/{self._names[name]}"
 
     def response(self, name: str) -> Response | None:
-        """A file by its name with the digest, None when there is no such."""
+        """A file by its name with the digest; None for an unknown name."""
         if name not in self._files:
             return None
         content, media_type = self._files[name]
@@ -48,13 +48,13 @@ class Assets:
         return Response(content, headers=headers)
 
     def icon(self) -> Response:
-        """The icon under a name that every browser requests, and that never changes."""
+        """The icon, under the fixed name that browsers request."""
         content, media_type = self._files[self._names["icon.svg"]]
         headers = {"Cache-Control": FOR_A_DAY, "Content-Type": media_type}
         return Response(content, headers=headers)
 
     def _stylesheet(self, path: Path) -> bytes:
-        """A stylesheet that names the files beside it as they are served, beside it too."""
+        """A stylesheet with the served names of the files that it refers to."""
 
         def as_served(reference: re.Match[str]) -> str:
             name = reference["name"]

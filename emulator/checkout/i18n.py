@@ -1,4 +1,4 @@
-"""The words of the pages: a catalogue a language, which is shown, and how money is written."""
+"""Loads the texts of the pages in each language, chooses the language, and formats values."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from emulator.domain.payment import DEFAULT_METHODS
+from emulator.domain.payment_methods import METHODS
 
 DEFAULT_LANGUAGE = "en"
 LANGUAGES = (DEFAULT_LANGUAGE, "am")
@@ -19,7 +19,7 @@ _NO_BREAK_SPACE = "\u00a0"
 
 
 class Texts:
-    """One language's catalogue; a key that it does not have is a mistake of ours."""
+    """The catalogue of one language. Raises KeyError for an unknown key."""
 
     def __init__(self, language: str, entries: Mapping[str, str]) -> None:
         self.language = language
@@ -32,12 +32,12 @@ class Texts:
         return LANGUAGES[1 - LANGUAGES.index(self.language)]
 
     def __call__(self, key: str, **values: object) -> Markup:
-        """The text of a key as HTML, its placeholders filled in with what is escaped."""
+        """The text of a key as HTML, its placeholders filled in with escaped values."""
         return self._entries[key].format_map(values)
 
     def method(self, method: str) -> str:
-        """The name of a payment method; one that only the settings know is its own name."""
-        return self(method) if method in DEFAULT_METHODS else method
+        """The title of a payment method; an additional one of `--methods` has no title."""
+        return self(method) if method in METHODS else method
 
     def money(self, amount_minor: int) -> str:
         """An amount in ETB cents: `ETB 1,234.50`, never broken over two lines."""
@@ -45,8 +45,14 @@ class Texts:
         return f"{self._currency}{_NO_BREAK_SPACE}{birr:,}.{cents:02}"
 
 
+def minutes(duration_ms: int) -> str:
+    """A duration as `0:30`, rounded up to whole seconds."""
+    whole_minutes, seconds = divmod(max(0, -(-duration_ms // 1000)), 60)
+    return f"{whole_minutes}:{seconds:02}"
+
+
 def load_catalogues(directory: Path) -> dict[str, Texts]:
-    """Every language's catalogue, by language."""
+    """The catalogues by language."""
     return {
         language: Texts(
             language, json.loads((directory / f"{language}.json").read_text(encoding="utf-8"))
@@ -56,14 +62,14 @@ def load_catalogues(directory: Path) -> dict[str, Texts]:
 
 
 def language_of(tag: str) -> str | None:
-    """The language of ours that a tag such as `AM` or `am-ET` names."""
+    """The supported language of a tag such as `AM` or `am-ET`, if any."""
     language = tag.strip().lower().partition("-")[0]
     return language if language in LANGUAGES else None
 
 
 @lru_cache(_MAX_CACHED)
 def preferred_language(accept_language: str) -> str:
-    """The language that an `Accept-Language` header likes best among ours."""
+    """The supported language with the highest quality in an `Accept-Language` header."""
     best, best_quality = DEFAULT_LANGUAGE, 0.0
     for entry in accept_language.split(","):
         language_range, *parameters = entry.split(";")
@@ -75,7 +81,7 @@ def preferred_language(accept_language: str) -> str:
 
 
 def _quality(parameters: Sequence[str]) -> float:
-    """How much a language is liked; what cannot be read says nothing for it."""
+    """The quality of a language range; 0 where it is malformed."""
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "q":

@@ -1,6 +1,8 @@
-"""How a view becomes HTML: the templates, compiled once a language, and what all may show."""
+"""Renders page views as HTML: templates compiled per language, and pages cached with open slots."""
 
+import re
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -9,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import jinja2
 import msgspec
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -19,37 +21,26 @@ from emulator.checkout.i18n import (
     Texts,
     language_of,
     load_catalogues,
+    minutes,
     preferred_language,
 )
-from emulator.checkout.page_cache import CachedPage, Placeholder
-from emulator.checkout.test_numbers import offered
-from emulator.checkout.views import ANSWERING_REFRESH_S, Screen, View
-from emulator.domain.banks import BANKS
+from emulator.checkout.views import ANSWERING_REFRESH_S, PageView, Screen
+from emulator.domain.outcomes import Handset, Outcome
+from emulator.domain.payment import DEFAULT_REASON, Reason, Status
+from emulator.domain.payment_methods import BANKS, local_phone
 from emulator.engine.payments.checkouts import Checkout, TestNumber
 
-# There are a few dozen; with the scenarios' test numbers and all languages, a few hundred.
-_MAX_CACHED_SHAPES = 512
+# A few dozen views; with the scenarios' test numbers and all languages a few hundred.
+_MAX_CACHED_PAGES = 512
 _MAX_CACHED_QUERIES = 256
-# No page of ours says more; what is remembered has to have an end.
+# No page has a longer query; the cache needs a limit.
 _MAX_QUERY_LENGTH = 1_024
 _MAX_ACCEPT_LANGUAGE_LENGTH = 1_000
 _LONG_AMOUNT = 16
 
 _HTML = b"text/html; charset=utf-8"
 
-# What differs from customer to customer.
-_SLOTS = {
-    name: Placeholder(name)
-    for name in (
-        *("root", "checkout", "here", "switch", "token", "form_token", "moment"),
-        *("monogram", "amount", "phone", "masked_phone", "left", "left_ms"),
-        *("back", "destination", "detail"),
-    )
-}
-# A name may be written from right to left; the sentence around it is not.
-_MERCHANT = Markup("<bdi>{}</bdi>").format(Placeholder("merchant"))
-
-# What most pages lack.
+# Values that most pages do not set.
 _ABSENT: dict[str, Hashable] = {
     "mode": None,
     "status": None,
@@ -58,8 +49,7 @@ _ABSENT: dict[str, Hashable] = {
     "has_others": False,
 }
 
-# By the language that the address asks for: the query of a link to a page, and the beginning of
-# the query of one that says more.
+# By the language in the address: the query of a link, and the beginning of a longer query.
 _QUERIES: dict[str | None, dict[str, Hashable]] = {
     None: {"only_query": "", "query": "?"},
     **{
@@ -68,9 +58,75 @@ _QUERIES: dict[str | None, dict[str, Hashable]] = {
     },
 }
 
+# Private-use characters, which no template contains.
+_OPEN, _CLOSE = "\ue000", "\ue001"
+_MARK = "\0"
+_SLOT = re.compile(f"{_OPEN}([a-z_]+){_CLOSE}")
+
+_LABEL_OF_REASON = {
+    Reason.INSUFFICIENT_BALANCE: "insufficient_answer",
+    Reason.USER_CANCELLED: "number_cancels",
+    Reason.TIMEOUT: "number_times_out",
+    Reason.WRONG_PIN: "wrong_pin_answer",
+    Reason.BANK_DECLINED: "number_declined",
+    Reason.LIMIT_EXCEEDED: "number_over_limit",
+    Reason.PROVIDER_ERROR: "number_unavailable",
+}
+_LABEL_OF_STATUS = {
+    Status.COMPLETED: "number_completes",
+    Status.REFUNDED: "number_refunded",
+}
+
+
+class Placeholder:
+    """A text that is filled in after rendering, so that no template can depend on it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __html__(self) -> str:
+        return f"{_OPEN}{self._name}{_CLOSE}"
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"A template depends on '{self._name}', which is filled in later.")
+
+
+class CachedPage:
+    """A rendered page with open slots for the texts that differ between customers.
+
+    Rendering is the most expensive step of a page, and most of its result does not change.
+    """
+
+    def __init__(self, html: str) -> None:
+        literals_and_names = _SLOT.split(html)
+        self._names = tuple(literals_and_names[1::2])
+        self._format = "%s".join(part.replace("%", "%%") for part in literals_and_names[::2])
+
+    def fill(self, texts: Mapping[str, str]) -> str:
+        """The page. Raises KeyError for a slot without a text."""
+        # Escaping all texts together takes a third of the time; the count shows a text with a mark.
+        escaped: list[str] = str.split(escape(_MARK.join(texts.values())), _MARK)
+        if len(escaped) != len(texts):
+            escaped = [escape(text) for text in texts.values()]
+        filled = dict(zip(texts, escaped, strict=True))
+        return self._format % tuple([filled[name] for name in self._names])
+
+
+# The texts that differ between customers.
+_SLOTS = {
+    name: Placeholder(name)
+    for name in (
+        *("root", "checkout", "here", "switch", "token", "form_token", "moment"),
+        *("monogram", "amount", "phone", "masked_phone", "left", "left_ms"),
+        *("back", "destination", "detail"),
+    )
+}
+# A merchant's name may be written from right to left; the sentence around it is not.
+_MERCHANT = Markup("<bdi>{}</bdi>").format(Placeholder("merchant"))
+
 
 class Html(Response):
-    """A page as an answer; its two headers are not worked out anew each time."""
+    """A response with a page; it sets its two headers without Starlette's computation."""
 
     def __init__(self, html: str, status: int) -> None:
         self.status_code = status
@@ -80,11 +136,38 @@ class Html(Response):
         self.raw_headers = [(b"content-type", _HTML), (b"content-length", length)]
 
 
-class Visit(msgspec.Struct, frozen=True, kw_only=True):
-    """A request of a page: what it asks for, in which language, and how far the root is from it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedNumber:
+    """A test number beside a phone form: `phone` is `0900000001`, `written` is `0900 000 001`.
 
-    `chosen` is the language that the address asks for; every link keeps it. Links are relative,
-    so that the pages work below whatever path a proxy puts them.
+    `label` is the key of its outcome in the catalogue; `after` is the business time from the
+    submit on, as `0:30`, and None for an immediate outcome.
+    """
+
+    phone: str
+    written: str
+    label: str
+    after: str | None
+
+
+def offered(number: TestNumber) -> OfferedNumber:
+    """The page's entry for a test number of a scenario."""
+    phone = local_phone(number.phone)
+    steps = () if isinstance(number.outcome, Handset) else number.outcome.steps
+    after_ms = steps[-1].after_ms if steps else 0
+    return OfferedNumber(
+        phone=phone,
+        written=f"{phone[:4]} {phone[4:7]} {phone[7:]}",
+        label=_label(number.outcome),
+        after=minutes(after_ms) if after_ms else None,
+    )
+
+
+class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request for a page: its query, its language, and the relative path to the root.
+
+    `chosen` is the language in the address; every link keeps it. Links are relative, so that the
+    pages work below any path of a proxy.
     """
 
     query: Mapping[str, str]
@@ -97,18 +180,18 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
         if self.chosen is not None:
             query = {"lang": self.chosen, **query}
         path = f"{self.root}c/{token}/{leaf}" if leaf else f"{self.root}c/{token}"
-        return f"{path}?{_written(tuple(query.items()))}" if query else path
+        return f"{path}?{_encoded(tuple(query.items()))}" if query else path
 
 
 @lru_cache(_MAX_CACHED_QUERIES)
-def _read(query_string: bytes) -> Mapping[str, str]:
-    """What a query says; of a name that is given twice the last counts."""
+def _parameters(query_string: bytes) -> Mapping[str, str]:
+    """The parameters of a query; the last of a repeated name counts."""
     pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
     return MappingProxyType(dict(pairs))
 
 
 @lru_cache(_MAX_CACHED_QUERIES)
-def _written(query: tuple[tuple[str, str], ...]) -> str:
+def _encoded(query: tuple[tuple[str, str], ...]) -> str:
     return urlencode(query)
 
 
@@ -118,7 +201,7 @@ def _accept_language(headers: Iterable[tuple[bytes, bytes]]) -> str:
 
 
 class Renderer:
-    """Renders views."""
+    """Renders page views."""
 
     def __init__(self, directory: Path, assets: Assets, *, shows_handset: bool) -> None:
         self._catalogues = load_catalogues(directory)
@@ -127,29 +210,31 @@ class Renderer:
             for texts in self._catalogues.values()
         }
         self._shows_handset = shows_handset
-        self._shape = lru_cache(_MAX_CACHED_SHAPES)(self._render)
+        self._cached_page = lru_cache(_MAX_CACHED_PAGES)(self._render)
 
-    def visit(self, request: Request) -> Visit:
-        """How a request is to be answered: `?lang=` decides, then `Accept-Language`."""
+    def page_request(self, request: Request) -> PageRequest:
+        """Parse a request; `?lang=` decides the language, then `Accept-Language`."""
         scope = request.scope
-        query = _read(scope["query_string"][:_MAX_QUERY_LENGTH])
+        query = _parameters(scope["query_string"][:_MAX_QUERY_LENGTH])
         chosen = language_of(query.get("lang", ""))
         language = chosen or preferred_language(_accept_language(scope["headers"]))
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         depth = raw_path.partition(b"?")[0].count(b"/") - 1
-        return Visit(
+        return PageRequest(
             query=query,
             texts=self._catalogues[language],
             chosen=chosen,
             root="../" * depth or "./",
         )
 
-    def page(self, visit: Visit, view: View, checkout: Checkout | None = None) -> Response:
-        """The page of a view; without a checkout one that knows of no payment."""
+    def page(
+        self, request: PageRequest, view: PageView, checkout: Checkout | None = None
+    ) -> Response:
+        """The page of a view; without a checkout it shows no payment."""
         handset = view.handset if self._shows_handset else None
         values: dict[str, Hashable] = {
             **_ABSENT,
-            "chosen": visit.chosen,
+            "chosen": request.chosen,
             "page": view.page,
             "heading": view.heading,
             "handset": handset,
@@ -157,25 +242,25 @@ class Renderer:
             "refresh_s": ANSWERING_REFRESH_S if handset is Screen.ASKING else view.refresh_s,
             **view.values,
         }
-        texts = {"root": visit.root, **view.texts}
+        texts = {"root": request.root, **view.texts}
         if checkout is not None:
             payment = checkout.payment
-            amount = visit.texts.money(payment.amount_minor)
+            amount = request.texts.money(payment.amount_minor)
             values["mode"] = checkout.mode.value
             values["status"] = payment.status.value
             values["is_long"] = len(amount) > _LONG_AMOUNT
             values["is_watched"] = view.leaf is not None
             texts |= {
-                "checkout": f"{visit.root}c/{checkout.token}",
+                "checkout": f"{request.root}c/{checkout.token}",
                 "form_token": checkout.form_token,
                 "merchant": checkout.merchant,
                 "monogram": checkout.merchant.strip()[:1],
                 "amount": amount,
             }
             if view.leaf is not None:
-                texts |= _watched(visit, view, checkout, view.leaf)
-        shape = self._shape(visit.texts.language, tuple(values.items()))
-        return Html(shape.fill(texts), view.status)
+                texts |= _watched(request, view, checkout, view.leaf)
+        page = self._cached_page(request.texts.language, tuple(values.items()))
+        return Html(page.fill(texts), view.status)
 
     def _render(self, language: str, items: tuple[tuple[str, Hashable], ...]) -> CachedPage:
         values = dict(items)
@@ -191,12 +276,12 @@ class Renderer:
         )
 
 
-def _watched(visit: Visit, view: View, checkout: Checkout, leaf: str) -> dict[str, str]:
-    """Where this very page is found, in this language and the other, and what it has seen."""
-    other = {**view.query, "lang": visit.texts.other_language}
+def _watched(request: PageRequest, view: PageView, checkout: Checkout, leaf: str) -> dict[str, str]:
+    """The address of this page in both languages, and the state that it shows."""
+    other = {**view.query, "lang": request.texts.other_language}
     return {
-        "here": visit.address(checkout.token, leaf, **view.query),
-        "switch": visit.address(checkout.token, leaf, **other),
+        "here": request.address(checkout.token, leaf, **view.query),
+        "switch": request.address(checkout.token, leaf, **other),
         "moment": checkout.moment,
     }
 
@@ -219,3 +304,14 @@ def _environment(directory: Path, texts: Texts, assets: Assets) -> jinja2.Enviro
         "banks": BANKS,
     }
     return environment
+
+
+def _label(outcome: Outcome) -> str:
+    if isinstance(outcome, Handset):
+        return "number_asks"
+    if not outcome.steps:
+        return "number_stays"
+    last = outcome.steps[-1]
+    if last.status is Status.FAILED:
+        return _LABEL_OF_REASON[last.reason or DEFAULT_REASON]
+    return _LABEL_OF_STATUS[last.status]

@@ -1,4 +1,4 @@
-"""Which page a customer gets: decided by the payment as it is, and by how they came here."""
+"""Decides which page a customer gets, from the state of the payment and the request."""
 
 from collections.abc import Hashable, Mapping
 from enum import StrEnum
@@ -6,24 +6,23 @@ from types import MappingProxyType
 
 import msgspec
 
-from emulator.checkout.test_numbers import minutes
-from emulator.domain.banks import BANKS
-from emulator.domain.payment import (
+from emulator.checkout.i18n import minutes
+from emulator.domain.payment import DEFAULT_REASON, Payment, Reason, Status
+from emulator.domain.payment_methods import (
     BANK_TRANSFER,
-    DEFAULT_REASON,
+    BANKS,
+    METHODS,
     PHONE_METHODS,
-    Payment,
-    Reason,
-    Status,
+    mask_phone,
+    normalise_phone,
 )
-from emulator.domain.phones import mask_phone, normalise_phone
 from emulator.domain.timers import is_asked
 from emulator.engine.payments.checkouts import Checkout, TestNumber
 from emulator.engine.payments.customer import PhoneAnswer
 
-# How often a page looks again by itself where no script does.
+# How often a page without a script reloads itself.
 WAITING_REFRESH_S = 1
-# A page with buttons is left alone for longer: a reload takes the keyboard's focus away.
+# A page with buttons reloads more rarely: a reload removes the keyboard focus.
 ANSWERING_REFRESH_S = 5
 
 BANK_ANSWERS = {
@@ -44,15 +43,13 @@ _SENTENCE_OF_REASON = {
 }
 
 _PHONE_INVALID = "phone_invalid"
-_HINT_OF_METHOD = {"telebirr": "phone_hint_telebirr", "mpesa": "phone_hint_mpesa"}
-_PREFIX_OF_METHOD = {"telebirr": "phone_need_09", "mpesa": "phone_need_07"}
 _MAX_INPUT_CHARACTERS = 32
-_NOTHING: Mapping[str, str] = MappingProxyType({})
+_EMPTY: Mapping[str, str] = MappingProxyType({})
 _CLOSED_MENU = {"menu": "closed"}
 
 
 class Screen(StrEnum):
-    """What the simulated phone beside the page shows."""
+    """The content of the simulated phone beside the page."""
 
     IDLE = "idle"
     ASKING = "asking"
@@ -60,30 +57,29 @@ class Screen(StrEnum):
     SCRIPTED = "scripted"
 
 
-class View(msgspec.Struct, frozen=True, kw_only=True):
+class PageView(msgspec.Struct, frozen=True, kw_only=True):
     """A page to be rendered: its template, and the key of its heading in the catalogue.
 
-    `leaf` and `query` are the address below `/c/{token}` under which a GET shows the same page,
-    and None where there is no such. `values` decide what the page looks like; `texts` are filled
-    in, and nothing depends on them. Where no script does, the page looks again by itself every
-    `refresh_s`. Beside the page are the test `numbers` that its form can be filled in with, and
-    the simulated phone; without a `handset` there is none.
+    `leaf` and `query` are the address below `/c/{token}` at which a GET shows the same page;
+    `leaf` is None where there is none. The layout depends on `values`, and not on `texts`, which
+    are filled in. Without a script the page reloads itself every `refresh_s`. `numbers` are the
+    test numbers for its form; `handset` is the simulated phone beside the page.
     """
 
     page: str
     heading: str
     status: int = 200
     leaf: str | None = ""
-    query: Mapping[str, str] = _NOTHING
-    values: Mapping[str, Hashable] = _NOTHING
-    texts: Mapping[str, str] = _NOTHING
+    query: Mapping[str, str] = _EMPTY
+    values: Mapping[str, Hashable] = _EMPTY
+    texts: Mapping[str, str] = _EMPTY
     refresh_s: int | None = None
     numbers: tuple[TestNumber, ...] = ()
     handset: Screen | None = None
 
 
 class WrongPhone(msgspec.Struct, frozen=True, kw_only=True):
-    """A refused phone number, as the address of the form tells it: why (a key), what was typed."""
+    """A refused phone number in the address of the form: the key of the problem, and the input."""
 
     problem: str
     typed: str
@@ -94,31 +90,28 @@ class WrongPhone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def opened(
-    checkout: Checkout, *, asked: Mapping[str, str], numbers: tuple[TestNumber, ...] = ()
-) -> View:
-    """The page of `/c/{token}`: it tells the present state, and never leaves by itself.
+    checkout: Checkout, *, query: Mapping[str, str], numbers: tuple[TestNumber, ...] = ()
+) -> PageView:
+    """The page of `/c/{token}`: it shows the present state and never redirects.
 
-    `asked` is the query: which method's form, and what was wrong with it when it was sent;
-    `numbers` are the test numbers that the form of that method offers.
+    `query` selects the form of a method and has the problem of its last submit; `numbers` are
+    the test numbers of that form.
     """
     payment = checkout.payment
     if payment.status is Status.PENDING:
-        return _offer(payment, asked, numbers)
+        return _offer(payment, query, numbers)
     if payment.status is Status.PROCESSING:
-        return at_bank(checkout) or _waiting(checkout, asked)
+        return at_bank(checkout) or _waiting(checkout, query)
     return _ended(payment)
 
 
-def followed(checkout: Checkout, *, asked: Mapping[str, str]) -> View | None:
-    """The page of a customer who has submitted: it leaves when all is done.
-
-    None while nothing was submitted.
-    """
+def followed(checkout: Checkout, *, query: Mapping[str, str]) -> PageView | None:
+    """The page after the submit, which redirects at the end; None before the submit."""
     payment = checkout.payment
     if payment.status is Status.PENDING:
         return None
     if payment.status is Status.PROCESSING:
-        return _waiting(checkout, asked)
+        return _waiting(checkout, query)
     if payment.status is Status.COMPLETED:
         return _leaving("success", payment.terms.success_url, is_paid=True)
     if payment.reason is Reason.USER_CANCELLED:
@@ -126,12 +119,12 @@ def followed(checkout: Checkout, *, asked: Mapping[str, str]) -> View | None:
     return _ended(payment)
 
 
-def at_bank(checkout: Checkout) -> View | None:
+def at_bank(checkout: Checkout) -> PageView | None:
     """The bank's simulated page; None where no bank waits for an answer."""
     payment = checkout.payment
     if payment.method != BANK_TRANSFER or not is_asked(checkout.scheduled):
         return None
-    return View(
+    return PageView(
         page="bank",
         heading="bank_page",
         leaf="bank",
@@ -140,31 +133,31 @@ def at_bank(checkout: Checkout) -> View | None:
     )
 
 
-def leaving_cancelled(payment: Payment) -> View:
-    """The page that takes a customer who has cancelled back to the merchant."""
+def leaving_cancelled(payment: Payment) -> PageView:
+    """The page that redirects a customer who has cancelled to the merchant."""
     return _leaving("cancelled", payment.terms.cancel_url, is_paid=False)
 
 
-def phone_method(payment: Payment, asked: Mapping[str, str]) -> str | None:
-    """The method whose phone form `/c/{token}` shows, if it shows one."""
-    method = _form_method(payment, asked) if payment.status is Status.PENDING else None
+def phone_method(payment: Payment, query: Mapping[str, str]) -> str | None:
+    """The method whose phone form `/c/{token}` shows, if any."""
+    method = _form_method(payment, query) if payment.status is Status.PENDING else None
     return method if method in PHONE_METHODS else None
 
 
 def left_ms(checkout: Checkout) -> int | None:
-    """How long the customer has to answer; None where nobody counts."""
+    """The time until the customer's answer times out; None where no timeout is scheduled."""
     due = [timer.due_at for timer in checkout.scheduled if timer.change.reason is Reason.TIMEOUT]
     return max(0, due[0] - checkout.now) if due else None
 
 
 def wrong_phone(phone: str, method: str) -> WrongPhone:
-    """What is wrong with a phone number that a method does not take."""
+    """The problem of a phone number that a method does not accept."""
     try:
         normalise_phone(phone)
     except ValueError:
         problem = _PHONE_INVALID
     else:
-        problem = _PREFIX_OF_METHOD[method]
+        problem = _wrong_prefix(method)
     return WrongPhone(problem=problem, typed=phone[:_MAX_INPUT_CHARACTERS])
 
 
@@ -175,12 +168,12 @@ def problem(
     status: int,
     token: str | None = None,
     detail: str | None = None,
-) -> View:
-    """A page that says why something was not done; `token` is the checkout to go back to.
+) -> PageView:
+    """The page of a refusal; it links to the checkout of `token`.
 
-    `detail` is for whoever runs the emulator.
+    `detail` is for the operator of the emulator.
     """
-    return View(
+    return PageView(
         page="problem",
         heading=heading,
         status=status,
@@ -198,17 +191,17 @@ def _has_others(payment: Payment) -> bool:
     return len(payment.methods) > 1
 
 
-def _form_method(payment: Payment, asked: Mapping[str, str]) -> str | None:
-    method = asked.get("method") if _has_others(payment) else payment.methods[0]
+def _form_method(payment: Payment, query: Mapping[str, str]) -> str | None:
+    method = query.get("method") if _has_others(payment) else payment.methods[0]
     return method if method in payment.methods else None
 
 
-def _offer(payment: Payment, asked: Mapping[str, str], numbers: tuple[TestNumber, ...]) -> View:
-    method = _form_method(payment, asked)
+def _offer(payment: Payment, query: Mapping[str, str], numbers: tuple[TestNumber, ...]) -> PageView:
+    method = _form_method(payment, query)
     if method is not None:
-        return _method_form(payment, method, asked, numbers)
+        return _method_form(payment, method, query, numbers)
     takes_phone = not PHONE_METHODS.isdisjoint(payment.methods)
-    return View(
+    return PageView(
         page="choose",
         heading="choose_method",
         values={"methods": payment.methods},
@@ -217,29 +210,29 @@ def _offer(payment: Payment, asked: Mapping[str, str], numbers: tuple[TestNumber
 
 
 def _method_form(
-    payment: Payment, method: str, asked: Mapping[str, str], numbers: tuple[TestNumber, ...]
-) -> View:
+    payment: Payment, method: str, query: Mapping[str, str], numbers: tuple[TestNumber, ...]
+) -> PageView:
     common = {"method": method, "has_others": _has_others(payment)}
     if method == BANK_TRANSFER:
-        return View(
+        return PageView(
             page="bank-choice",
             heading="choose_bank",
             query={"method": method},
             values=common,
         )
     takes_phone = method in PHONE_METHODS
-    wrong = _told_wrong(method, asked)
-    phone = asked.get("phone", "")[:_MAX_INPUT_CHARACTERS]
+    wrong = _refused_phone(method, query)
+    phone = query.get("phone", "")[:_MAX_INPUT_CHARACTERS]
     is_filled = phone != "" and wrong is None
     filled = {"phone": phone} if is_filled else {}
-    return View(
+    return PageView(
         page="method-form",
         heading="payment_method",
         query={"method": method, **(wrong.query if wrong else filled)},
         values={
             **common,
             "takes_phone": takes_phone,
-            "hint": _HINT_OF_METHOD.get(method),
+            "hint": _phone_hint(method) if takes_phone else None,
             "problem": wrong and wrong.problem,
             "is_filled": is_filled,
         },
@@ -249,22 +242,30 @@ def _method_form(
     )
 
 
-def _told_wrong(method: str, asked: Mapping[str, str]) -> WrongPhone | None:
-    problem = asked.get("problem", "")
-    # Anybody can write an address: only what we would say of this method is shown.
-    if method not in PHONE_METHODS or problem not in (_PHONE_INVALID, _PREFIX_OF_METHOD[method]):
+def _phone_hint(method: str) -> str:
+    return f"phone_hint_{method}"
+
+
+def _wrong_prefix(method: str) -> str:
+    return f"phone_need_0{METHODS[method].phone_digit}"
+
+
+def _refused_phone(method: str, query: Mapping[str, str]) -> WrongPhone | None:
+    problem = query.get("problem", "")
+    # An address can have any text: only the problems of this method are shown.
+    if method not in PHONE_METHODS or problem not in (_PHONE_INVALID, _wrong_prefix(method)):
         return None
-    return WrongPhone(problem=problem, typed=asked.get("phone", "")[:_MAX_INPUT_CHARACTERS])
+    return WrongPhone(problem=problem, typed=query.get("phone", "")[:_MAX_INPUT_CHARACTERS])
 
 
-def _waiting(checkout: Checkout, asked: Mapping[str, str]) -> View:
+def _waiting(checkout: Checkout, query: Mapping[str, str]) -> PageView:
     payment = checkout.payment
     asks = is_asked(checkout.scheduled)
     is_on_phone = payment.method in PHONE_METHODS
-    has_ignored = is_on_phone and asks and asked.get("menu") == _CLOSED_MENU["menu"]
+    has_ignored = is_on_phone and asks and query.get("menu") == _CLOSED_MENU["menu"]
     has_phone = payment.phone is not None
     left = left_ms(checkout)
-    return View(
+    return PageView(
         page="waiting",
         heading="check_phone" if is_on_phone else "processing",
         leaf="wait",
@@ -296,8 +297,8 @@ def _bank_name(payment: Payment) -> str | None:
     return None if payment.bank is None else BANKS[payment.bank]
 
 
-def _leaving(heading: str, destination: str, *, is_paid: bool) -> View:
-    return View(
+def _leaving(heading: str, destination: str, *, is_paid: bool) -> PageView:
+    return PageView(
         page="leaving",
         heading=heading,
         leaf=None,
@@ -306,7 +307,7 @@ def _leaving(heading: str, destination: str, *, is_paid: bool) -> View:
     )
 
 
-def _ended(payment: Payment) -> View:
+def _ended(payment: Payment) -> PageView:
     terms = payment.terms
     if payment.status is Status.COMPLETED:
         return _result("already_paid", back=terms.success_url)
@@ -320,8 +321,8 @@ def _ended(payment: Payment) -> View:
     return _result("not_completed", sentence, back=terms.cancel_url)
 
 
-def _result(heading: str, sentence: str | None = None, *, back: str, status: int = 200) -> View:
-    return View(
+def _result(heading: str, sentence: str | None = None, *, back: str, status: int = 200) -> PageView:
+    return PageView(
         page="result",
         heading=heading,
         status=status,

@@ -1,4 +1,4 @@
-"""The command line: what each command takes, and how a mistake is told in one line."""
+"""The command line: runs a command and prints each error of the user in one line."""
 
 import os
 import signal
@@ -13,8 +13,8 @@ _INTERRUPTED = 130
 
 
 def main() -> NoReturn:
-    """Run the command line. Exit code 2 for every mistake of the user."""
-    # Before anything of weight is imported: until then a signal does what it does to Python.
+    """Run the command line. The exit code is 2 for every error of the user."""
+    # Before slow imports: until then a signal has Python's effect.
     if sys.argv[1:2] == ["serve"]:
         _end_on_signals()
     try:
@@ -26,8 +26,8 @@ def main() -> NoReturn:
 def _end_on_signals() -> None:
     """Let SIGTERM and SIGINT end `serve` with exit code 0 already while it starts.
 
-    As the first process of a container it would otherwise not notice them at all. There is
-    nothing to tidy up yet, and an exception might be lost in an import.
+    The first process of a container would otherwise ignore them. There is nothing to close yet,
+    and an exception might be lost in an import.
     """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: os._exit(0))
@@ -36,7 +36,8 @@ def _end_on_signals() -> None:
 def _run() -> int:
     import click
 
-    from emulator.cli.commands import PROGRAM, CliError, cli
+    from emulator.cli.commands import PROGRAM, cli
+    from emulator.cli.output import CliError, stop_printing, unprinted
     from emulator.domain.control_characters import escape_controls
 
     _take_standard_descriptors()
@@ -53,9 +54,7 @@ def _run() -> int:
     except OSError as error:
         if error.filename is not None:
             raise
-        # Of what click prints by itself, its help say.
-        from emulator.cli.output import stop_printing, unprinted
-
+        # From text that click prints itself, such as its help.
         stop_printing()
         click.echo(f"{PROGRAM}: {unprinted(error)}", err=True)
         return 2
@@ -65,7 +64,7 @@ def _run() -> int:
 
 
 def _take_standard_descriptors() -> None:
-    """Where standard error was closed, a socket or the database must not get its number."""
+    """Open closed standard descriptors, so that no socket or database gets their numbers."""
     descriptor = os.open(os.devnull, os.O_RDWR)
     while descriptor <= _STANDARD_ERROR:
         descriptor = os.open(os.devnull, os.O_RDWR)
@@ -73,7 +72,7 @@ def _take_standard_descriptors() -> None:
 
 
 def _never_fail_to_print() -> None:
-    """A terminal that knows no `…` gets a `?`."""
+    """Print `?` where the encoding of the terminal lacks a character."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -83,7 +82,7 @@ def _never_fail_to_print() -> None:
 def _lines(error: "click.ClickException") -> list[str]:
     import click
 
-    from emulator.cli.commands import CliError
+    from emulator.cli.output import CliError
 
     if isinstance(error, CliError):
         return [" ".join(line.split()) for line in error.lines]

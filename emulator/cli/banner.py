@@ -1,4 +1,4 @@
-"""What `serve` prints once when it answers: where it is, and what one needs for a first call."""
+"""Formats the text that `serve` prints at start: addresses, keys and test numbers."""
 
 from collections.abc import Iterable
 
@@ -18,9 +18,9 @@ Line = tuple[str, str]
 
 
 def banner(running: Running) -> str:
-    """The text, without a line break at its end.
+    """The text of the banner.
 
-    It reads the shipped scenario files, so that the first payment need not.
+    It reads the shipped scenario files, so that the first payment does not have to.
     """
     settings = running.settings
     account = running.engine.accounts.first
@@ -56,7 +56,7 @@ def _keys(account: Account) -> list[Line]:
     profile = account.profile
     return [
         ("Test key", _shown(profile.test_key)),
-        ("Live key", f"{_shown(profile.live_key)}  (its payments are simulated, too)"),
+        ("Live key", f"{_shown(profile.live_key)}  (its payments are also simulated)"),
     ]
 
 
@@ -65,7 +65,7 @@ def _shown(key: str) -> str:
 
 
 def _test_numbers(scenarios: Iterable[Scenario], settings: Settings) -> list[str]:
-    """A line for each outcome, with the number of each method that has it."""
+    """A line for each outcome, with the numbers of the methods."""
     numbers = designated_numbers(scenarios, settings.methods)
     if not numbers:
         return []
@@ -87,25 +87,25 @@ def _test_numbers(scenarios: Iterable[Scenario], settings: Settings) -> list[str
 
 
 def _state(account: Account, settings: Settings) -> list[Line]:
-    """What a database that was there before says counts, not what the settings say."""
+    """The state of the database, which can differ from the settings."""
     clock = account.clock
     now = format_instant(clock.now())
     if clock.is_frozen:
-        told = f"frozen at {now}"
+        clock_text = f"frozen at {now}"
     else:
-        told = f"{now} and flowing, not the present" if clock.offset_ms else "real"
+        clock_text = f"{now} and running, not the real time" if clock.offset_ms else "real"
     return [
-        ("Clock", told),
+        ("Clock", clock_text),
         ("Seed", "random" if account.seed is None else str(account.seed)),
         (
             "Database",
-            "in memory, gone at the end" if settings.database == IN_MEMORY else settings.database,
+            "in memory, lost at the end" if settings.database == IN_MEMORY else settings.database,
         ),
     ]
 
 
 def _webhooks(account: Account, settings: Settings) -> list[Line]:
-    """The given endpoint, and its secret unless that was given, too: then it is known."""
+    """The endpoint of the settings, and its secret unless the user has set it."""
     given = (e for e in account.test.endpoints.values() if e.url == settings.webhook_url)
     endpoint = next(given, None)
     if endpoint is None:
@@ -114,14 +114,18 @@ def _webhooks(account: Account, settings: Settings) -> list[Line]:
         return [("Webhooks", f"{endpoint.url}, secret {endpoint.secret}")]
     if endpoint.secret == settings.webhook_secret:
         return [("Webhooks", f"{endpoint.url}, signed with the given secret")]
-    kept = "signed with the secret of the database, which keeps the endpoint as it was"
+    kept = "signed with the secret in the database"
     return [("Webhooks", f"{endpoint.url}, {kept}")]
 
 
 def _switched_on(settings: Settings) -> list[Line]:
     limit = settings.rate_limit
     lines = [
-        ("Scenarios", f"{', '.join(settings.scenarios)}, before our own", settings.scenarios),
+        (
+            "Scenarios",
+            f"{', '.join(settings.scenarios)}, before the built-in ones",
+            settings.scenarios,
+        ),
         ("Strict", "refuses what is otherwise tolerated with a warning", settings.strict),
         ("Accounts", "an unknown test_ key becomes a new one", settings.auto_provision),
         ("Redirects", "http:// is accepted on local names", settings.allow_http_localhost),

@@ -1,4 +1,4 @@
-"""Each command: most in modules of their own; what a command needs is imported when it runs."""
+"""Defines the commands; most have their own modules, and each imports its code when it runs."""
 
 import os
 import sys
@@ -11,6 +11,7 @@ import click
 
 from emulator import __version__
 from emulator.cli.event_loop import loop_factory
+from emulator.cli.output import USUAL_URL, CliError, stop_printing, write
 from emulator.domain.control_characters import LINE_BREAK, escape_controls
 from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
 
@@ -18,28 +19,17 @@ if TYPE_CHECKING:
     from emulator.app.composition import Running
 
 PROGRAM = "payments-emulator"
-# In which module a command is that is no part of starting: most of them are.
+# The modules of the commands that are not defined here.
 _MODULES = {
     "doctor": "doctor",
-    "openapi": "documents",
     "record": "replay",
     "replay": "replay",
     "verify": "verify",
 }
 
 
-class CliError(click.ClickException):
-    """What the user got wrong, in a line on stderr for each thing; exit code 2."""
-
-    exit_code = 2
-
-    def __init__(self, *lines: str) -> None:
-        super().__init__("\n".join(lines))
-        self.lines = lines
-
-
 class Unhealthy(CliError):
-    """The server does not answer, or nobody knows where it is: `health` has one code for both."""
+    """The server does not respond, or the settings have no port for it; exit code 1."""
 
     exit_code = 1
 
@@ -59,7 +49,7 @@ def _click_option(option: Option) -> Callable[[Callable[..., Any]], Callable[...
         return click.option(option.flag, is_flag=True, default=None, help=option.help)
     return click.option(
         option.flag,
-        metavar=option.metavar,
+        metavar=option.type.metavar,
         multiple=option.is_repeatable,
         help=option.help + default,
     )
@@ -73,7 +63,7 @@ def _settings(flags: dict[str, object]) -> Settings:
 
 
 class _Commands(click.Group):
-    """The commands, of which most are imported when they are asked for."""
+    """The commands; most are imported on use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*super().list_commands(ctx), *_MODULES])
@@ -126,7 +116,7 @@ def serve(**flags: object) -> None:
 
 
 def _announce(running: "Running") -> None:
-    # On this thread nothing is urgent, and on that of the requests everything.
+    # Switch more often to the thread that serves requests.
     usual_s = sys.getswitchinterval()
     sys.setswitchinterval(usual_s / 20)
     try:
@@ -138,9 +128,7 @@ def _announce(running: "Running") -> None:
     try:
         click.echo(escape_controls(text, besides=LINE_BREAK))
     except OSError:
-        # Nobody reads it (`serve | head -1`), which is no reason to end.
-        from emulator.cli.output import stop_printing
-
+        # The pipe is closed (`serve | head -1`), which does not end the server.
         stop_printing()
 
 
@@ -152,11 +140,11 @@ def health(**flags: object) -> None:
     The options, variables and --config file are those of `serve`. Exit code 0 when the server
     responds, otherwise 1.
     """
-    # The other port is not asked for, so whatever is known of it must not be in the way.
+    # Ignore the other port, which might equal this one.
     try:
         settings = _settings({**flags, "checkout-port": 0})
-    except CliError as mistake:
-        raise Unhealthy(*mistake.lines) from None
+    except CliError as error:
+        raise Unhealthy(*error.lines) from None
     if settings.port == 0:
         raise Unhealthy("port 0 is any free port; name the real one with --port")
     from emulator.cli.probe import NotHealthy, check_health
@@ -175,7 +163,6 @@ def check(paths: tuple[str, ...]) -> int:
     Each mistake is printed as a line path:line:column: message. Exit code 2 when a file has a
     mistake.
     """
-    from emulator.cli.output import write
     from emulator.scenarios.library import check_paths
 
     problems, files_count = check_paths([Path(path) for path in paths])
@@ -191,7 +178,25 @@ def schema() -> None:
     """Print the JSON Schema of scenario files."""
     import json
 
-    from emulator.cli.output import write
     from emulator.scenarios.schema import scenario_schema
 
     write(f"{json.dumps(scenario_schema(), indent=2, ensure_ascii=False)}\n")
+
+
+@cli.command()
+@click.option(
+    "--control", "is_control", is_flag=True, help="Print the document of the control API."
+)
+def openapi(*, is_control: bool) -> None:
+    """Print the OpenAPI 3.1 document of /v1 as JSON.
+
+    A running emulator serves the documents of /v1 and of the control API, with its own address,
+    under /_emulator/openapi/.
+    """
+    import json
+
+    from emulator.app.documents import documents
+    from emulator.domain.payment_methods import DEFAULT_METHODS
+
+    build = documents(DEFAULT_METHODS)["control" if is_control else "v1"]
+    write(f"{json.dumps(build(USUAL_URL), indent=2, ensure_ascii=False)}\n")

@@ -1,5 +1,6 @@
-"""The command that examines a running emulator: its options, its exit code, what it prints."""
+"""Command `doctor`: its options, its exit code, and the printing of its report."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -16,9 +17,8 @@ from emulator.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from emulator.cli.examination.examining import DoctorOptions
-    from emulator.cli.examination.findings import Section
-    from emulator.replay.client import Address
+    from emulator.doctor.report import DoctorFinding, Perspective
+    from emulator.doctor.runner import DoctorOptions
 
 
 @click.command()
@@ -44,48 +44,7 @@ def doctor(url: str, key: str | None, webhook_url: str | None, is_json: bool) ->
     enabled endpoint of the account and mode receives one ping. Exit code 1 when something will
     not work, 2 when there is no emulator or an option is wrong.
     """
-    _check(key, webhook_url)
-    address = _address(url)
-    from emulator.cli.examination.examining import DoctorOptions
-    from emulator.cli.examination.surroundings import look_around
-
-    wanted = DoctorOptions(
-        address=address, key=key, webhook_url=webhook_url, surroundings=look_around()
-    )
-    return examine_and_print(wanted, is_json=is_json)
-
-
-def examine_and_print(wanted: "DoctorOptions", *, is_json: bool) -> int:
-    """The exit code."""
-    from emulator.cli.examination.asking import Patience, load_client
-    from emulator.cli.examination.examining import NoEmulator, examine
-    from emulator.cli.examination.reporting import (
-        conclusion,
-        printable,
-        report_json,
-        section_lines,
-    )
-    from emulator.clock import RealClock
-    from emulator.replay.console import Paint
-
-    paint = Paint(is_on=has_colours(), mark=own_mark())
-
-    def tell(section: "Section") -> None:
-        if not is_json:
-            write("".join(f"{line}\n" for line in section_lines(section, paint)))
-
-    load_client()
-    try:
-        report = run_loop(lambda: examine(wanted, Patience(wall=RealClock()), tell))
-    except NoEmulator as nobody:
-        if is_json:
-            write(f"{report_json(nobody.report)}\n")
-        cli_error(*map(printable, nobody.lines))
-    write(f"{report_json(report) if is_json else conclusion(report)}\n")
-    return int(report.problem_count > 0)
-
-
-def _check(key: str | None, webhook_url: str | None) -> None:
+    from emulator.http.addresses import BaseUrl
     from emulator.settings import parse_url
 
     check_key("--key", key)
@@ -94,9 +53,39 @@ def _check(key: str | None, webhook_url: str | None) -> None:
             parse_url(webhook_url)
         except ValueError:
             cli_error("flag --webhook-url: expected an absolute http or https URL")
+    checked_url = BaseUrl.parse(base_url("--url", url))
+    from emulator.doctor.network import read_network
+    from emulator.doctor.runner import DoctorOptions
+
+    options = DoctorOptions(
+        base_url=checked_url, key=key, webhook_url=webhook_url, network=read_network()
+    )
+    return run_doctor(options, is_json=is_json)
 
 
-def _address(url: str) -> "Address":
-    from emulator.replay.client import Address
+def run_doctor(options: "DoctorOptions", *, is_json: bool) -> int:
+    """Run the probes and print the report; return the exit code."""
+    from emulator.clock import RealClock
+    from emulator.doctor.report import conclusion, printable, report_json, section_lines
+    from emulator.doctor.requests import Timeouts
+    from emulator.doctor.runner import NoEmulator, run_probes
+    from emulator.http.client import import_httpx
+    from emulator.replay.console import Paint
 
-    return Address.of(base_url("--url", url))
+    paint = Paint(is_on=has_colours(), mark=own_mark())
+
+    def print_section(perspective: "Perspective", findings: "Iterable[DoctorFinding]") -> None:
+        if not is_json:
+            lines = section_lines(perspective, findings, paint)
+            write("".join(f"{line}\n" for line in lines))
+
+    import_httpx()
+    timeouts = Timeouts(clock=RealClock())
+    try:
+        report = run_loop(lambda: run_probes(options, timeouts, print_section))
+    except NoEmulator as error:
+        if is_json:
+            write(f"{report_json(error.report)}\n")
+        cli_error(*map(printable, error.lines))
+    write(f"{report_json(report) if is_json else conclusion(report)}\n")
+    return int(report.problem_count > 0)

@@ -1,4 +1,4 @@
-"""The event loop of commands, and how Ctrl-C ends one that ends by itself."""
+"""Runs the event loop of commands, and ends it in an orderly way on Ctrl-C."""
 
 import signal
 from collections.abc import Callable, Coroutine, Iterator
@@ -20,19 +20,19 @@ def loop_factory() -> "Callable[[], asyncio.AbstractEventLoop] | None":
 
 
 def run_loop(main: Callable[[], Coroutine[object, object, T]]) -> T:
-    """Raises KeyboardInterrupt when all has been tidied up after one."""
+    """Run a coroutine. Raises KeyboardInterrupt after the cleanup for one."""
     import asyncio
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         loop = runner.get_loop()
 
         def end() -> None:
-            # By then there is one.
+            # The task exists by then.
             loop.call_soon_threadsafe(lambda: task.cancel())  # noqa: PLW0108
 
         try:
             with _interrupted_once(end):
-                # Only now: what Ctrl-C ends before this has made nothing that waits to be run.
+                # Only now: an earlier Ctrl-C must not leave a coroutine that never runs.
                 task = loop.create_task(main())
                 return loop.run_until_complete(task)
         except asyncio.CancelledError:
@@ -41,9 +41,9 @@ def run_loop(main: Callable[[], Coroutine[object, object, T]]) -> T:
 
 @contextmanager
 def _interrupted_once(end: Callable[[], object]) -> Iterator[None]:
-    """Let Ctrl-C end what goes on here in good order, which a second one must not spoil.
+    """Call `end` on the first Ctrl-C and ignore a second one.
 
-    It may well come twice: from the terminal, and from the program that has started this one.
+    Two are usual: from the terminal, and from the program that started this one.
     """
     usual = signal.getsignal(signal.SIGINT)
     if usual is not signal.default_int_handler:  # ignored, in the background of a shell

@@ -19,10 +19,18 @@ _NOBODY_READS = {errno.EPIPE, errno.EINVAL}
 USUAL_URL = "http://127.0.0.1:8080"
 
 
+class CliError(click.ClickException):
+    """An error of the user, with one line on stderr for each problem; exit code 2."""
+
+    exit_code = 2
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+
 def cli_error(*lines: str) -> NoReturn:
     """End the command with exit code 2 and these lines on stderr."""
-    from emulator.cli.commands import CliError
-
     raise CliError(*lines) from None
 
 

@@ -1,33 +1,31 @@
-"""How one asks from outside whether the server answers: the container's health check."""
+"""Requests the health of a server from outside, for the container's health check."""
 
-import http.client
+from emulator.http.addresses import host_with_port
+from emulator.http.blocking_client import BlockingRequest, NoResponse
 
 PATH = "/_emulator/health"
 TIMEOUT_S = 2.0
-MAX_BODY_CHARACTERS = 1_000
-# Where a server that listens on every address can be reached.
+MAX_BODY_BYTES = 1_000
+# The addresses at which a server that listens on all addresses is reached.
 _REACHABLE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound
 
 
 class NotHealthy(Exception):
-    """There is no answer, or not the right one; the message is one line for the user."""
+    """No response, or not that of a healthy emulator; the message is one line for the user."""
 
 
 def check_health(host: str, port: int) -> None:
-    """Ask once, for two seconds. Raises NotHealthy."""
-    host = _REACHABLE.get(host, host)
-    url = f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
-    connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
+    """Send one request. Raises NotHealthy."""
+    base_url = f"http://{host_with_port(_REACHABLE.get(host, host), port)}"
+    url = f"{base_url}{PATH}"
+    request = BlockingRequest(
+        base_url=base_url, path=PATH, timeout_s=TIMEOUT_S, max_bytes=MAX_BODY_BYTES
+    )
     try:
-        connection.request("GET", PATH)
-        response = connection.getresponse()
-        status, body = response.status, response.read(MAX_BODY_CHARACTERS)
-    except (OSError, http.client.HTTPException) as error:
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise NotHealthy(f"no answer from {url}: {reason}") from None
-    finally:
-        connection.close()
-    if status != http.client.OK:
+        status, body = request.send()
+    except NoResponse as error:
+        raise NotHealthy(f"no answer from {url}: {error}") from None
+    if status != 200:
         raise NotHealthy(f"{url} answers {status}, not 200")
     if b'"status":"ok"' not in body:
         raise NotHealthy(f"{url} answers, but is no payments emulator")

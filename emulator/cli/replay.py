@@ -227,7 +227,7 @@ class _Run:
         if self._wanted.address is not None:
             yield self._wanted.address
             return
-        from emulator.app.private import private_emulator
+        from emulator.app.server import private_emulator
         from emulator.replay.client import Address
 
         async with private_emulator(self._wanted.settings) as url:

@@ -18,7 +18,7 @@ from starlette.types import Receive
 from emulator.domain import errors
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import DuplicateParameter, Refusal, UnknownParameter
-from emulator.domain.numbers import WrittenNumber
+from emulator.domain.received_values import WrittenNumber
 from emulator.engine.engine import Engine
 from emulator.engine.payments.payments import CheckoutAddress
 from emulator.engine.state.account import Account, Owner

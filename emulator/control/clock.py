@@ -22,7 +22,7 @@ from emulator.control.types import (
 )
 from emulator.domain.instants import LAST_INSTANT, format_instant
 from emulator.domain.payment import Reason, Status
-from emulator.domain.received import not_accepted
+from emulator.domain.received_values import not_accepted
 from emulator.domain.timers import ATTEMPT, TimerKind
 from emulator.domain.webhooks import DeliveryState
 from emulator.engine.accounts.clock_service import (

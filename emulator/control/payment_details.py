@@ -11,8 +11,9 @@ from emulator.domain.instants import format_instant
 from emulator.domain.payment import Event, Payment, Reason, Status
 from emulator.domain.timers import ATTEMPT, ComingAttempt, Timer, TimerKind
 from emulator.domain.wire import payment_json
-from emulator.engine.payments.payment_history import PaymentDetail, event_id
+from emulator.engine.payments.payment_history import PaymentDetail
 from emulator.engine.state.account import Owner
+from emulator.engine.state.events import event_id
 from emulator.openapi.declarations import JsonObject, const, doc, ref, refers_to
 
 
@@ -29,6 +30,10 @@ class TimelineEntry(Struct, frozen=True):
     status: Status
     method: Annotated[str | None, doc("The method at that instant.")]
     reason: Reason | None
+    request: Annotated[
+        str | None,
+        doc("The `Request-Id` of the request that caused it; null without one."),
+    ]
 
 
 class ScheduledChange(Struct, frozen=True):
@@ -92,7 +97,7 @@ def _detail(owner: Owner, detail: PaymentDetail) -> PaymentDetailJson:
         mode=owner.mode,
         phone=payment.phone,
         bank=payment.bank,
-        scenario=owner.account.rules.placed_on(owner, payment.position),
+        scenario=owner.account.scenario_name_of(payment.position),
         timeline=[_timeline_entry(owner, event) for event in detail.timeline],
         next=scheduled[0] if scheduled else None,
         scheduled=scheduled,
@@ -107,6 +112,7 @@ def _timeline_entry(owner: Owner, event: Event) -> TimelineEntry:
         status=event.status,
         method=event.method,
         reason=event.reason,
+        request=event.request_id,
     )
 
 

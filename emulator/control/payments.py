@@ -18,10 +18,10 @@ from emulator.control.payment_details import (
 )
 from emulator.control.types import Body, PaymentText, ShortText
 from emulator.domain import errors
-from emulator.domain.banks import BANKS
 from emulator.domain.errors import Refusal
-from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Reason, Status
-from emulator.domain.received import not_accepted
+from emulator.domain.payment import Reason, Status
+from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
+from emulator.domain.received_values import not_accepted
 from emulator.domain.transitions import Change
 from emulator.engine.payments.customer import PhoneAnswer, Submission
 from emulator.openapi.declarations import (

@@ -15,7 +15,7 @@ from emulator.control.types import DEFAULT_LIMIT, At, Count, DurationMs, Limit
 from emulator.domain.accounts import mask_key, mask_keys
 from emulator.domain.faults import MAX_FAULT_STATUS
 from emulator.domain.instants import format_instant
-from emulator.domain.received import not_accepted
+from emulator.domain.received_values import not_accepted
 from emulator.engine.state.account import Owner
 from emulator.engine.state.journal import (
     MAX_ENTRIES,

@@ -10,7 +10,7 @@ from emulator.control.calls import Call, operation
 from emulator.control.types import YAML, Count, InstantText
 from emulator.domain import errors
 from emulator.domain.instants import format_instant
-from emulator.domain.received import not_accepted
+from emulator.domain.received_values import not_accepted
 from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS, MAX_SNAPSHOTS_IN_MEMORY
 from emulator.openapi.declarations import Resource, SuccessResponse, doc, parsed
 from emulator.storage.snapshots import Snapshot

@@ -9,11 +9,10 @@ import msgspec
 from msgspec import Meta, Struct
 
 from emulator.domain.accounts import Mode
-from emulator.domain.clock_spec import parse_clock
 from emulator.domain.errors import InvalidField
-from emulator.domain.instants import LAST_INSTANT, parse_instant
+from emulator.domain.instants import LAST_INSTANT, parse_clock, parse_instant
 from emulator.domain.payment import Reason, Status
-from emulator.domain.received import not_accepted
+from emulator.domain.received_values import not_accepted
 from emulator.domain.timers import TimerKind
 from emulator.domain.webhooks import DeliveryState, Profile, Tamper, Trigger
 from emulator.engine.payments.customer import PhoneAnswer

@@ -9,14 +9,14 @@ from emulator.control.deliveries import DeliveryJson, delivery_json
 from emulator.control.types import Body, EventType, Url
 from emulator.domain import errors
 from emulator.domain.errors import InvalidField
-from emulator.domain.received import not_accepted, received
+from emulator.domain.received_values import not_accepted, received
 from emulator.domain.webhooks import (
     EVENT_TYPES_IN_ORDER,
     MAX_ENDPOINTS,
     MAX_SECRET_BYTES,
+    MIN_SECRET_BYTES,
     ROTATION_OVERLAP_MS,
     SECRET_PREFIX,
-    SHORTEST_SECRET_BYTES,
     Endpoint,
     Profile,
     is_webhook_secret,
@@ -25,7 +25,7 @@ from emulator.engine.delivery.endpoints import EndpointTerms
 from emulator.openapi.declarations import Resource, doc, parsed
 
 _ROTATION_OVERLAP_H = ROTATION_OVERLAP_MS // 3_600_000
-_MIN_GROUPS = SHORTEST_SECRET_BYTES // 3
+_MIN_GROUPS = MIN_SECRET_BYTES // 3
 _SIGN = "[A-Za-z0-9+/]"
 # Three bytes are four signs; the last group has one, two or three bytes.
 _BASE64 = "|".join(
@@ -33,7 +33,7 @@ _BASE64 = "|".join(
     for left, signs in ((0, ""), (1, f"{_SIGN}{{2}}=="), (2, f"{_SIGN}{{3}}="))
 )
 _SECRET_MEANING = (
-    f"The signing secret: `{SECRET_PREFIX}` and the base64 of {SHORTEST_SECRET_BYTES} to"
+    f"The signing secret: `{SECRET_PREFIX}` and the base64 of {MIN_SECRET_BYTES} to"
     f" {MAX_SECRET_BYTES} bytes (Standard Webhooks)."
 )
 

@@ -1,4 +1,4 @@
-"""The start page: addresses, test numbers and the next step; for programs a JSON index."""
+"""Serves the start page: addresses, test numbers and a first call; for programs a JSON index."""
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable
@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from emulator import __version__
+from emulator.domain.payment_methods import BANK_TRANSFER
 from emulator.scenarios.designated_numbers import designated_numbers
 from emulator.scenarios.values import Scenario
 
@@ -63,18 +64,18 @@ class StartPage:
         if scope["path"] == ICON:
             response = Response(self._icon, headers=_ICON_HEADERS)
         elif "text/html" in request.headers.get("accept", ""):
-            response = self._shown(request)
+            response = self._html(request)
         else:
             content = msgspec.json.encode(self._index(request))
             headers = {"Vary": "Accept"}
             response = Response(content, media_type="application/json", headers=headers)
         await response(scope, receive, send)
 
-    def _shown(self, request: Request) -> Response:
+    def _html(self, request: Request) -> Response:
         text = self._page.render(
             index=self._index(request),
             numbers=designated_numbers(self._scenarios(), self._methods),
-            methods=self._methods,
+            methods=[method for method in self._methods if method != BANK_TRANSFER],
             style=self._style,
         )
         return Response(text, media_type="text/html", headers=self._page_headers)

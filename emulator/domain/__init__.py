@@ -1,1 +1,1 @@
-"""What is true about payments, whoever asks and wherever they are stored."""
+"""The rules and values of payments, without input, output and storage."""

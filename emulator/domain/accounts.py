@@ -1,4 +1,4 @@
-"""What an account is: two keys, two modes, and a name (contract, section 5)."""
+"""Account profiles, and the format and masking of API keys (contract, section 5)."""
 
 import re
 from collections.abc import Callable
@@ -11,21 +11,21 @@ MAX_KEY_LENGTH = 133
 
 DEMO_TEST_KEY = "test_demo_key"
 DEMO_LIVE_KEY = "live_demo_key"
-# The second account is there so that "belongs to another account" can be tested at once.
+# Of a second account, so that "belongs to another account" can be tested at once.
 OTHER_TEST_KEY = "test_other_key"
 OTHER_LIVE_KEY = "live_other_key"
 
-# Before the two hexadecimal digits of a character that a URL or JSON escapes, even repeatedly.
-# Bounded, since a body may consist of backslashes.
+# Precedes the two hexadecimal digits of a character that a URL or JSON escapes, even repeatedly.
+# Bounded, because a body may consist of backslashes.
 _ESCAPE = r"(?:%(?:25){0,8}|\\{1,16}u00)"
 _KEY_IN_TEXT = re.compile(r"(?:live|test)_[A-Za-z0-9_]{4,}", re.ASCII)
 _ESCAPED_CHARACTER = re.compile(rf"{_ESCAPE}([0-9A-Fa-f]{{2}})", re.ASCII)
-_SHOWN_WHOLE = 7
-_SHORTEST_SHOWN = 13
+_SHOWN_PREFIX_LENGTH = 7
+_MIN_SHOWN_LENGTH = 13
 
 
 class Mode(StrEnum):
-    """Sandbox or live, chosen by the prefix of the key."""
+    """Sandbox or live, selected by the prefix of the key."""
 
     TEST = "test"
     LIVE = "live"
@@ -33,7 +33,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountProfile:
-    """An account as its owner sees it; the keys are secrets."""
+    """The name and the secret keys of an account."""
 
     id: str
     name: str
@@ -50,20 +50,20 @@ def is_well_formed_key(key: str, mode: Mode | None = None) -> bool:
 
 
 def mask_key(key: str) -> str:
-    """A key as logs and pages may show it: `test_de…key`."""
-    if len(key) < _SHORTEST_SHOWN:
+    """A key for logs and pages: `test_de…key`."""
+    if len(key) < _MIN_SHOWN_LENGTH:
         return f"{key[:5]}…"
-    return f"{key[:_SHOWN_WHOLE]}…{key[-3:]}"
+    return f"{key[:_SHOWN_PREFIX_LENGTH]}…{key[-3:]}"
 
 
 def mask_keys(text: str, is_known: Callable[[str], bool] | None = None) -> str:
-    """A text without keys: some clients put one where an id belongs.
+    """A text with masked keys, because some clients send a key in place of an id.
 
-    What looks like a `live_` key is masked, and what looks like a `test_` key if it `is_known`
-    (without that, always). Any of its characters may be escaped, as URLs and JSON do it.
+    Every `live_` key is masked, and a `test_` key if it `is_known` (without `is_known`, always).
+    Any of its characters may be escaped as in URLs and JSON.
     """
     may_be_escaped = "%" in text or "u00" in text
-    # Most texts have none of these, and a path is shown for every request.
+    # Most texts have none of these, and this runs for the path of every request.
     if not may_be_escaped and "live_" not in text and "test_" not in text:
         return text
 
@@ -79,8 +79,8 @@ def mask_keys(text: str, is_known: Callable[[str], bool] | None = None) -> str:
 
 @cache
 def _escaped_key_in_text() -> re.Pattern[str]:
-    """What looks like a key, escaped or not; to search for it takes five times as long."""
-    # The first character by itself, so that the search skips quickly to where it is.
+    """A key, escaped or not; its search takes five times as long."""
+    # The first character is separate, so that the search skips to it quickly.
     first = "|".join(
         f"(?:(?<={mode[0]})|(?<=%)(?:25){{0,8}}(?i:{ord(mode[0]):02x})"
         rf"|(?<=\\)\\{{0,15}}u00(?i:{ord(mode[0]):02x})){''.join(map(_escapable, mode[1:]))}"

@@ -4,14 +4,14 @@ import re
 
 LINE_BREAK = "\n"
 
-# C0, DEL and C1; the separators of lines and paragraphs; what changes the direction of text.
+# C0, DEL and C1; separators of lines and paragraphs; marks of text direction.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def escape_controls(text: str, *, besides: str = "") -> str:
-    r"""A text in which each control character, but for those of `besides`, is written as `\u001b`.
+    r"""A text with each control character, except those of `besides`, in the form `\u001b`.
 
-    Inside a string of JSON, or a quoted one of YAML, that means the same character.
+    In a JSON string or a quoted YAML string this is the same character.
     """
     return _CONTROL.sub(
         lambda found: found[0] if found[0] in besides else f"\\u{ord(found[0]):04x}", text

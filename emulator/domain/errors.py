@@ -1,4 +1,4 @@
-"""Every refusal the product can give, named for what is true; none of them knows HTTP.
+"""Defines every refusal of the program, named for its cause and independent of HTTP.
 
 The first paragraph of each docstring is the cause in docs/reference/error-codes.md.
 
@@ -22,33 +22,37 @@ Refusal
 │   └── InvalidFault               param
 ├── NotFound
 │   ├── UnknownRoute
-│   ├── UnknownPayment
 │   ├── UnknownCheckout
-│   ├── UnknownAccount
-│   ├── UnknownEndpoint
-│   ├── UnknownDelivery
-│   ├── UnknownScenario
-│   ├── UnknownFault
-│   └── UnknownSnapshot
+│   └── UnknownObject
+│       ├── UnknownPayment
+│       ├── UnknownAccount
+│       ├── UnknownEndpoint
+│       ├── UnknownDelivery
+│       ├── UnknownScenario
+│       ├── UnknownFault
+│       └── UnknownSnapshot
 ├── Conflict
 │   ├── IdempotencyKeyReused
 │   ├── IdempotencyKeyInUse
 │   ├── IllegalTransition
 │   ├── PaymentNotPayable
 │   ├── AccountIsPermanent
-│   ├── TooManyEndpoints
 │   ├── ScenarioIsPermanent
-│   ├── TooManyScenarios
-│   ├── TooManyFaults
 │   ├── TooMuchToRecord
-│   └── TooManySnapshots
+│   └── LimitReached
+│       ├── TooManyEndpoints
+│       ├── TooManyScenarios
+│       ├── TooManyFaults
+│       └── TooManySnapshots
 ├── ForbiddenOrigin
 └── NotReady
 """
 
+from typing import ClassVar
+
 
 class Refusal(Exception):
-    """Something a caller asked for that will not be done, and why, in one sentence."""
+    """A request that is refused; `message` is the reason in one sentence."""
 
     def __init__(self, message: str, *, param: str | None = None) -> None:
         super().__init__(message)
@@ -57,7 +61,7 @@ class Refusal(Exception):
 
 
 class Unauthenticated(Refusal):
-    """The request does not say convincingly whose it is (contract, section 5)."""
+    """The request has no valid API key (contract, section 5)."""
 
 
 class MissingApiKey(Unauthenticated):
@@ -72,7 +76,11 @@ class MissingApiKey(Unauthenticated):
 class InvalidApiKey(Unauthenticated):
     """The API key is malformed or unknown."""
 
-    def __init__(self, message: str) -> None:
+    def __init__(
+        self,
+        message: str = "The API key is malformed; send test_ or live_ and 4 to 128 letters,"
+        " digits or _.",
+    ) -> None:
         super().__init__(message)
 
 
@@ -170,7 +178,7 @@ class InvalidFault(InvalidRequest):
 
 
 class NotFound(Refusal):
-    """What was asked for does not exist here, or belongs to another account."""
+    """The path or the object does not exist, or belongs to another account."""
 
 
 class UnknownRoute(NotFound):
@@ -180,13 +188,6 @@ class UnknownRoute(NotFound):
         super().__init__(f"There is no {method} {path} here.")
 
 
-class UnknownPayment(NotFound):
-    """The payment does not exist, or belongs to another account or mode."""
-
-    def __init__(self, payment_id: str) -> None:
-        super().__init__(f"There is no payment '{payment_id}'.")
-
-
 class UnknownCheckout(NotFound):
     """No payment has this checkout URL."""
 
@@ -194,50 +195,59 @@ class UnknownCheckout(NotFound):
         super().__init__("There is no checkout at this address.")
 
 
-class UnknownAccount(NotFound):
+class UnknownObject(NotFound):
+    """The object of the kind `noun` does not exist, or belongs to another account."""
+
+    noun: ClassVar[str]
+
+    def __init__(self, identifier: str) -> None:
+        super().__init__(f"There is no {self.noun} '{identifier}'.")
+
+
+class UnknownPayment(UnknownObject):
+    """The payment does not exist, or belongs to another account or mode."""
+
+    noun = "payment"
+
+
+class UnknownAccount(UnknownObject):
     """The account does not exist."""
 
-    def __init__(self, account_id: str) -> None:
-        super().__init__(f"There is no account '{account_id}'.")
+    noun = "account"
 
 
-class UnknownEndpoint(NotFound):
+class UnknownEndpoint(UnknownObject):
     """The webhook endpoint does not exist, or belongs to another account or mode."""
 
-    def __init__(self, endpoint_id: str) -> None:
-        super().__init__(f"There is no webhook endpoint '{endpoint_id}'.")
+    noun = "webhook endpoint"
 
 
-class UnknownDelivery(NotFound):
+class UnknownDelivery(UnknownObject):
     """The delivery does not exist, or belongs to another account or mode."""
 
-    def __init__(self, delivery_id: str) -> None:
-        super().__init__(f"There is no delivery '{delivery_id}'.")
+    noun = "delivery"
 
 
-class UnknownScenario(NotFound):
+class UnknownScenario(UnknownObject):
     """The scenario does not exist, or belongs to another account."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"There is no scenario '{name}'.")
+    noun = "scenario"
 
 
-class UnknownFault(NotFound):
+class UnknownFault(UnknownObject):
     """The fault rule does not exist, or belongs to another account."""
 
-    def __init__(self, fault_id: str) -> None:
-        super().__init__(f"There is no fault '{fault_id}'.")
+    noun = "fault"
 
 
-class UnknownSnapshot(NotFound):
+class UnknownSnapshot(UnknownObject):
     """The snapshot does not exist, or belongs to another account."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"There is no snapshot '{name}'.")
+    noun = "snapshot"
 
 
 class Conflict(Refusal):
-    """The request is well formed, but the present state forbids it."""
+    """The request is valid, but the present state does not permit it."""
 
 
 class IdempotencyKeyReused(Conflict):
@@ -270,10 +280,6 @@ class PaymentNotPayable(Conflict):
     """The payment's status does not permit the selection of a payment method."""
 
 
-class ForbiddenOrigin(Refusal):
-    """The request comes from a web page of another origin, or its `Host` is not allowed."""
-
-
 class AccountIsPermanent(Conflict):
     """The first account cannot be deleted."""
 
@@ -281,36 +287,13 @@ class AccountIsPermanent(Conflict):
         super().__init__("The first account cannot be deleted; reset it instead.")
 
 
-class TooManyEndpoints(Conflict):
-    """The account has the maximum number of webhook endpoints in this mode."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__(
-            f"There are {most} webhook endpoints already, and no more are possible; delete one."
-        )
-
-
 class ScenarioIsPermanent(Conflict):
     """The scenario comes from a file and cannot be deleted."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"The scenario '{name}' comes from a file; it cannot be removed, but switched off."
+            f"The scenario '{name}' comes from a file and cannot be deleted; disable it instead."
         )
-
-
-class TooManyScenarios(Conflict):
-    """The account has the maximum number of scenarios added through the control API."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__(f"The account has {most} scenarios of its own already; remove one.")
-
-
-class TooManyFaults(Conflict):
-    """The account has the maximum number of fault rules."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__(f"The account has {most} faults already; remove one.")
 
 
 class TooMuchToRecord(Conflict):
@@ -321,17 +304,46 @@ class TooMuchToRecord(Conflict):
 
     def __init__(self, *, payments: int, actions: int, excess: str) -> None:
         super().__init__(
-            f"Too much has happened for one scenario file: {payments:,} payments were created and"
-            f" {actions:,} things done to them. {excess} Record a fresh account for each case, or"
-            " reset this one before the case begins."
+            f"The history is too long for one scenario file: {payments:,} payments and {actions:,}"
+            f" actions. {excess} Record a new account for each case, or reset this one before it."
         )
 
 
-class TooManySnapshots(Conflict):
+class LimitReached(Conflict):
+    """The account has the maximum number of objects of the kind `noun`."""
+
+    noun: ClassVar[str]
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"The account has {limit} {self.noun} already; delete one.")
+
+
+class TooManyEndpoints(LimitReached):
+    """The account has the maximum number of webhook endpoints in this mode."""
+
+    noun = "webhook endpoints"
+
+
+class TooManyScenarios(LimitReached):
+    """The account has the maximum number of scenarios added through the control API."""
+
+    noun = "scenarios of its own"
+
+
+class TooManyFaults(LimitReached):
+    """The account has the maximum number of fault rules."""
+
+    noun = "fault rules"
+
+
+class TooManySnapshots(LimitReached):
     """The account has the maximum number of snapshots."""
 
-    def __init__(self, most: int) -> None:
-        super().__init__(f"The account has {most} snapshots already; delete one.")
+    noun = "snapshots"
+
+
+class ForbiddenOrigin(Refusal):
+    """The request comes from a web page of another origin, or its `Host` is not allowed."""
 
 
 class NotReady(Refusal):

@@ -1,19 +1,61 @@
-"""Which host names can only mean this machine or its private network of containers."""
+"""Parses hosts and ports as browsers do, and recognises the hosts of local machines."""
 
 import re
 from functools import lru_cache
 from ipaddress import ip_address
+from urllib.parse import unquote_to_bytes
 
-_LOCAL_NAMES = frozenset({"host.docker.internal", "host.containers.internal"})
+# The names by which containers reach the machine that they run on.
+DOCKER_HOST = "host.docker.internal"
+PODMAN_HOST = "host.containers.internal"
+ADD_DOCKER_HOST = f"--add-host={DOCKER_HOST}:host-gateway"
+
+_LOCAL_NAMES = frozenset({DOCKER_HOST, PODMAN_HOST})
 _LOCAL_SUFFIXES = (".localhost", ".test")
-# A host of these alone can be looked up; browsers refuse others, too.
+# Only a host of these characters can be resolved; browsers refuse others, too.
 _NAME = re.compile(r"[\w-]+(\.[\w-]+)*")
 _USUAL_PORTS = {"http": ":80", "https": ":443"}
-# Asked of every request but the contract's, nearly always of the same host.
-_REMEMBERED = 64
+# Every request except those of the contract needs these, nearly always for the same host.
+_MAX_CACHED_HOSTS = 64
+
+MAX_PORT = 65_535
+# Chromium, Firefox and the Fetch standard (section 2.9) refuse all of these.
+BLOCKED_PORTS = frozenset(
+    {
+        0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95,
+        101, 102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179,
+        389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601,
+        636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 5060, 5061, 6000, 6566, 6665,
+        6666, 6667, 6668, 6669, 6697, 10080,
+    }
+)  # fmt: skip
+# DNS has no longer names and labels; a browser parses them and cannot resolve them.
+MAX_NAME_LENGTH = 253
+MAX_LABEL_LENGTH = 63
+
+_FORBIDDEN = re.compile(r"[\x00-\x20#%/:<>?@\[\\\]^|\x7f]")
+_LABEL_SEPARATORS = re.compile("[\u3002\uff0e\uff61]")
+# The characters that IDNA removes: soft hyphen, fillers, joiner marks and variation selectors.
+_IGNORED = re.compile(
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u200b\u2060\u2064\u206a-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\U0001bca0-\U0001bca3\U000e0100-\U000e01ef]"
+)
+_JOINERS = "\u200c\u200d"
+_ZERO_WIDTH_JOINER = "\u200d"
+_VIRAMA = 9
+_DISALLOWED_SYMBOLS = re.compile("[\u2ff0-\u2fff\ufff9-\uffff]")
+_DISALLOWED_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp", "Zs"})
+_PUNYCODE = "xn--"
+_OCTAL = re.compile(r"0[0-7]*")
+_DECIMAL = re.compile(r"[1-9][0-9]*")
+_HEXADECIMAL = re.compile(r"0[xX][0-9A-Fa-f]*")
+_MAX_IPV4 = 2**32 - 1
+_MAX_IPV4_PARTS = 4
+# More digits than an octal number of 32 bits has.
+_MAX_NUMBER_DIGITS = 12
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_MAX_CACHED_HOSTS)
 def is_ip_literal(host: str) -> bool:
     try:
         ip_address(host.strip("[]"))
@@ -22,7 +64,7 @@ def is_ip_literal(host: str) -> bool:
     return True
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_MAX_CACHED_HOSTS)
 def is_local_name(host: str) -> bool:
     """Whether a host is IP loopback, a name without a dot (a compose service), or reserved."""
     bare = host.strip("[]").rstrip(".").lower()
@@ -46,3 +88,143 @@ def split_host(host_header: str) -> str:
     if host.startswith("["):
         return host[: host.find("]") + 1]
     return host.partition(":")[0].rstrip(".")
+
+
+def parse_url_host(host: str) -> str | None:
+    """The host as a browser resolves it (WHATWG URL standard, section 3.5).
+
+    It is decoded, in lower case, and an IPv4 address has four parts. None for a host that no
+    browser opens. An IPv6 address in brackets must be valid already. Names that are not ASCII
+    stay in Unicode letters.
+    """
+    if host.startswith("["):
+        return host.lower()
+    if "%" in host:
+        host = unquote_to_bytes(host).decode("utf-8", "replace")
+    if len(host) > MAX_NAME_LENGTH + 1:
+        return None
+    name = host.lower() if host.isascii() else _mapped(host)
+    if name is None or _FORBIDDEN.search(name):
+        return None
+    labels = name.removesuffix(".").split(".")
+    if not all(map(_is_label, labels)) or not _fits_bidi_rule(name, labels):
+        return None
+    return _parse_ipv4(labels) if _is_number(labels[-1]) else name
+
+
+def is_open_port(port: str) -> bool:
+    """Whether browsers open the port, which is a number in ASCII digits, or empty."""
+    digits = port.lstrip("0") or port[:1]
+    if not digits:
+        return True
+    return len(digits) <= len(str(MAX_PORT)) and (
+        int(digits) <= MAX_PORT and int(digits) not in BLOCKED_PORTS
+    )
+
+
+def _mapped(host: str) -> str | None:
+    """The name in the letters to which IDNA maps it; None where a character is disallowed."""
+    from unicodedata import normalize
+
+    plain = _LABEL_SEPARATORS.sub(".", _IGNORED.sub("", host)).lower()
+    if _DISALLOWED_SYMBOLS.search(plain) or not all(map(_is_allowed, "." + plain, plain)):
+        return None
+    name = normalize("NFKC", plain).lower()
+    # A character that stands for a dot and more, such as U+33C2, is disallowed.
+    return name if name.count(".") == plain.count(".") else None
+
+
+def _is_allowed(before: str, character: str) -> bool:
+    """Whether a character may follow another in a name."""
+    if character.isascii():
+        return True
+    from unicodedata import category, combining
+
+    if character in _JOINERS:
+        return character != _ZERO_WIDTH_JOINER or combining(before) == _VIRAMA
+    return category(character) not in _DISALLOWED_CATEGORIES
+
+
+def _is_label(label: str) -> bool:
+    if not 1 <= len(label) <= MAX_LABEL_LENGTH:
+        return False
+    if label.isascii():
+        return not label.startswith(_PUNYCODE) or _is_punycode(label)
+    return (
+        not label.startswith(_PUNYCODE)
+        and _begins_with_no_mark(label)
+        and len(_PUNYCODE) + len(label.encode("punycode")) <= MAX_LABEL_LENGTH
+    )
+
+
+def _is_punycode(label: str) -> bool:
+    """Whether a label that begins with `xn--` is the encoded form of a valid label."""
+    try:
+        decoded = label.removeprefix(_PUNYCODE).encode().decode("punycode")
+    except UnicodeError:
+        return False
+    return not decoded.isascii() and _mapped(decoded) == decoded and _begins_with_no_mark(decoded)
+
+
+def _begins_with_no_mark(label: str) -> bool:
+    from unicodedata import category
+
+    return not category(label[0]).startswith("M")
+
+
+def _fits_bidi_rule(name: str, labels: list[str]) -> bool:
+    """RFC 5893, section 2: in a name with letters from right to left, each label keeps order."""
+    if name.isascii():
+        return True
+    from unicodedata import bidirectional
+
+    classes = [[bidirectional(character) for character in label] for label in labels]
+    if not any(kind in ("R", "AL", "AN") for kinds in classes for kind in kinds):
+        return True
+    return all(map(_is_ordered, classes))
+
+
+def _is_ordered(classes: list[str]) -> bool:
+    is_right_to_left = classes[0] in ("R", "AL")
+    allowed = {"EN", "ES", "CS", "ET", "ON", "BN", "NSM"}
+    allowed |= {"R", "AL", "AN"} if is_right_to_left else {"L"}
+    if classes[0] not in ("R", "AL", "L") or not allowed.issuperset(classes):
+        return False
+    while classes[-1] == "NSM":
+        classes = classes[:-1]
+    if is_right_to_left:
+        return classes[-1] in ("R", "AL", "EN", "AN") and not {"EN", "AN"}.issubset(classes)
+    return classes[-1] in ("L", "EN")
+
+
+def _is_number(label: str) -> bool:
+    return (label.isascii() and label.isdigit()) or _HEXADECIMAL.fullmatch(label) is not None
+
+
+def _parse_ipv4(labels: list[str]) -> str | None:
+    """The address in four parts; None unless all labels are numbers that an address holds."""
+    numbers = [_ipv4_number(label) for label in labels]
+    if len(numbers) > _MAX_IPV4_PARTS:
+        return None
+    address = 0
+    for index, number in enumerate(numbers):
+        is_last = index == len(numbers) - 1
+        if number is None or number > (_MAX_IPV4 >> 8 * index if is_last else 255):
+            return None
+        address += number if is_last else number << 8 * (3 - index)
+    return ".".join(str(byte) for byte in address.to_bytes(4, "big"))
+
+
+def _ipv4_number(label: str) -> int | None:
+    if _HEXADECIMAL.fullmatch(label):
+        digits, base = label[2:], 16
+    elif _OCTAL.fullmatch(label):
+        digits, base = label, 8
+    elif _DECIMAL.fullmatch(label):
+        digits, base = label, 10
+    else:
+        return None
+    digits = digits.lstrip("0")
+    if len(digits) > _MAX_NUMBER_DIGITS:
+        return _MAX_IPV4 + 1
+    return int(digits or "0", base)

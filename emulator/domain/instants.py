@@ -1,10 +1,13 @@
-"""How an instant is written: UTC with milliseconds, kept as integer milliseconds since 1970."""
+"""Parses and formats instants (integer milliseconds since 1970), durations and clock settings."""
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
 from functools import lru_cache
 
-from emulator.domain.received import received
+from emulator.domain.received_values import received
 
 Instant = int
 """Milliseconds since 1970-01-01T00:00:00Z."""
@@ -42,6 +45,24 @@ _END_OF_DAY = "24"
 _LEAP_SECOND = "60"
 _EPOCH_DAY = EPOCH.toordinal()
 _BLANK_FOR_PLUS = re.compile(r"(.+[Tt][0-9:.,]+) ([0-9:]+)", re.ASCII)
+
+UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+MAX_DURATION_MS = 3_650 * UNIT_MS["d"]
+
+_DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h|d)", re.ASCII)
+
+
+class ClockKind(StrEnum):
+    REAL = "real"
+    FROZEN = "frozen"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockSpec:
+    """The setting of a clock; frozen without an instant means frozen at the start."""
+
+    kind: ClockKind = ClockKind.REAL
+    instant: Instant | None = None
 
 
 @lru_cache(maxsize=1024)
@@ -165,3 +186,42 @@ def parse_instant(text: str) -> Instant:
     if not FIRST_INSTANT <= instant < LAST_INSTANT:
         raise ValueError(f"{received(text)} is not between the years 1970 and 9988")
     return instant
+
+
+def parse_duration_ms(text: str) -> int:
+    """Read `30s` or `1.5h` as milliseconds.
+
+    Raises ValueError for another format, fractions of a millisecond, and over ten years.
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a number and one of ms, s, m, h, d, such as 30s")
+    exact_ms = Decimal(match[1]) * UNIT_MS[match[2]]
+    if exact_ms != exact_ms.to_integral_value():
+        raise ValueError(f"{text!r} is finer than a millisecond")
+    if exact_ms > MAX_DURATION_MS:
+        raise ValueError(f"{text!r} is longer than ten years")
+    return int(exact_ms)
+
+
+def parse_clock(text: str) -> ClockSpec:
+    """Read `real`, `frozen` or `frozen@2026-01-01T00:00:00Z`.
+
+    Raises ValueError for another format, and outside 1970 to 9988.
+    """
+    word, at, timestamp = text.partition("@")
+    if at and word == ClockKind.FROZEN:
+        return ClockSpec(kind=ClockKind.FROZEN, instant=parse_instant(timestamp))
+    if at or word not in {kind.value for kind in ClockKind}:
+        raise ValueError(
+            f"{received(text)} is not real, frozen, or frozen@ and a timestamp:"
+            " frozen@2026-01-01T00:00:00Z"
+        )
+    return ClockSpec(kind=ClockKind(word))
+
+
+def format_clock(spec: ClockSpec) -> str:
+    """Write a clock so that `parse_clock` reads it back; whole seconds without `.000`."""
+    if spec.instant is None:
+        return spec.kind.value
+    return f"{spec.kind.value}@{format_instant(spec.instant).replace('.000Z', 'Z')}"

@@ -1,4 +1,4 @@
-"""A payment as it stands at one instant, and the words for what can be true of it."""
+"""A payment at one instant, its events, statuses and failure reasons."""
 
 import json
 from enum import StrEnum
@@ -15,10 +15,6 @@ MAX_METADATA_PAIRS = 20
 DEFAULT_EXPIRES_IN_S = 1800
 MAX_EXPIRES_IN_S = 315_360_000
 
-BANK_TRANSFER = "bank_transfer"
-PHONE_METHODS = frozenset({"telebirr", "mpesa"})
-DEFAULT_METHODS = ("telebirr", "mpesa", BANK_TRANSFER)
-
 
 class Status(StrEnum):
     """The states of a payment (contract, section 3)."""
@@ -32,7 +28,7 @@ class Status(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a payment failed. The contract's object has no such field: only we show it."""
+    """Why a payment failed. The contract's object has no such field; only the emulator shows it."""
 
     INSUFFICIENT_BALANCE = "insufficient_balance"
     USER_CANCELLED = "user_cancelled"
@@ -43,12 +39,12 @@ class Reason(StrEnum):
     PROVIDER_ERROR = "provider_error"
 
 
-# Of a payment that fails where nobody has said why.
+# The reason of a failure without one.
 DEFAULT_REASON = Reason.PROVIDER_ERROR
 
 
 class Terms:
-    """What was agreed at creation and never changes, kept as the JSON it is answered with."""
+    """The constant fields of a payment, stored as the JSON of its responses."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -79,9 +75,8 @@ class Payment(NamedTuple):
     """One customer checkout (contract, section 2.1). Amounts in ETB cents, instants in ms.
 
     `position` is its place in the order of creation: owner and ordinal in one integer. `phone`
-    (normalised) and `bank` are whose account is to pay, once a method was submitted.
-    It is a tuple because a hundred thousand may be made in a breath: a frozen dataclass takes
-    three times as long.
+    (normalised) and `bank` are the payer's, after a method was submitted. It is a tuple because
+    an advance may create a hundred thousand: a frozen dataclass takes three times as long.
     """
 
     position: int
@@ -104,7 +99,10 @@ class Payment(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A status that a payment took on, at an instant; `position` orders the account's events."""
+    """A new status of a payment at an instant; `position` orders the account's events.
+
+    `request_id` is the `Request-Id` of the request that caused it, None for other causes.
+    """
 
     position: int
     payment: int
@@ -113,6 +111,7 @@ class Event(NamedTuple):
     method: str | None
     reason: Reason | None
     completed_at: Instant | None
+    request_id: str | None = None
 
     @property
     def type(self) -> str:
@@ -126,5 +125,5 @@ EVENT_TYPES = {
 
 
 def event_type(status: Status) -> str:
-    """The type of the event that tells of a status (`payment.created` for pending)."""
+    """The type of the event of a status (`payment.created` for pending)."""
     return EVENT_TYPES[status]

@@ -1,4 +1,4 @@
-"""How many requests a time an owner may make: a bucket of tokens that refills evenly."""
+"""Limits the request rate of an owner by a token bucket."""
 
 from dataclasses import dataclass
 
@@ -14,13 +14,13 @@ class RateLimit:
 
 
 BucketState = tuple[RateLimit, int, Instant | None]
-"""A bucket's limit, its units, and when they were counted."""
+"""The limit of a bucket, its units, and the instant of their last update."""
 
 
 class TokenBucket:
-    """One owner's bucket, on its account's clock; exact, in integers.
+    """The bucket of an owner, on its account's clock, in exact integers.
 
-    A token is `period_ms` units, and each millisecond brings `requests` of them.
+    A token is `period_ms` units, and each millisecond adds `requests` units.
     """
 
     __slots__ = ("_filled_at", "_limit", "_units")
@@ -34,14 +34,14 @@ class TokenBucket:
         return self._limit, self._units, self._filled_at
 
     def like(self, state: BucketState | None) -> "TokenBucket":
-        """A bucket of this limit that stands as one of the same limit did, else a full one."""
+        """A bucket of this limit: with the state of one of the same limit, else full."""
         bucket = TokenBucket(self._limit)
         if state is not None and state[0] == self._limit:
             _, bucket._units, bucket._filled_at = state
         return bucket
 
     def take(self, now: Instant) -> int:
-        """Take a token: 0, or the milliseconds until there will be one."""
+        """Take a token: returns 0, or the milliseconds until the next token."""
         limit = self._limit
         if self._filled_at is not None:
             gained = max(0, now - self._filled_at) * limit.requests

@@ -1,4 +1,4 @@
-"""What is going to happen by itself, and when."""
+"""Scheduled changes of payments and scheduled delivery attempts."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -8,10 +8,10 @@ from emulator.domain.instants import Instant
 from emulator.domain.transitions import Change
 
 DueKey = tuple[Instant, int]
-"""When something is due, and its place in the order of creation between equal instants."""
+"""The due instant, and the place in the order of creation among equal instants."""
 
 LAST_SEQUENCE = 1 << 62
-# The kind under which a coming attempt to deliver is listed among what is due.
+# The kind of a scheduled delivery attempt in the list of due timers.
 ATTEMPT = "webhook_attempt"
 
 
@@ -22,9 +22,9 @@ class TimerKind(StrEnum):
 
 
 class Timer(NamedTuple):
-    """A change of one payment that is due at an instant of its account's clock.
+    """A change of a payment, due at an instant of its account's clock.
 
-    `sequence` is its place in the order of creation, which decides between equal instants.
+    `sequence` is its place in the order of creation, and orders equal instants.
     """
 
     due_at: Instant
@@ -35,7 +35,7 @@ class Timer(NamedTuple):
 
 
 class Due(NamedTuple):
-    """The next thing to happen, for whoever wants to know: a timer, or a webhook's attempt."""
+    """The next due timer or delivery attempt, for display."""
 
     at: Instant
     kind: str
@@ -43,7 +43,7 @@ class Due(NamedTuple):
 
 
 class ComingAttempt(NamedTuple):
-    """An attempt to deliver an event of a payment, due like a timer."""
+    """A scheduled attempt to deliver an event of a payment."""
 
     due_at: Instant
     sequence: int
@@ -52,5 +52,5 @@ class ComingAttempt(NamedTuple):
 
 
 def is_asked(scheduled: Iterable[Timer]) -> bool:
-    """Whether somebody is asked, on the phone or at the bank: all that is scheduled tells."""
+    """Whether an answer on the phone or at the bank is pending, according to the timers."""
     return any(timer.kind is TimerKind.HANDSET_TIMEOUT for timer in scheduled)

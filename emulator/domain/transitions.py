@@ -1,4 +1,4 @@
-"""The one table of a payment's life and the one function that moves it along."""
+"""The table of status transitions, and the function that applies one."""
 
 from enum import Enum
 from typing import NamedTuple
@@ -6,14 +6,14 @@ from typing import NamedTuple
 from emulator.domain.errors import IllegalTransition, InvalidField
 from emulator.domain.instants import Instant
 from emulator.domain.payment import DEFAULT_REASON, Payment, Reason, Status
-from emulator.domain.received import not_accepted, received
+from emulator.domain.received_values import not_accepted, received
 
 
 class Edge(Enum):
-    """How ordinary a change of status is."""
+    """Whether a change of status is ordinary."""
 
     ORDINARY = "ordinary"
-    # What mobile money really shows now and then; a caller must ask for it by name.
+    # It occurs in real mobile money systems; a caller must request it explicitly.
     UNUSUAL = "unusual"
 
 
@@ -29,7 +29,7 @@ TRANSITIONS: dict[tuple[Status, Status], Edge] = {
 
 
 class Change(NamedTuple):
-    """A status to move to. `method` is set where the payment has none yet, with its payer."""
+    """A new status. `method`, `phone` and `bank` are set where the payment has none yet."""
 
     to: Status
     method: str | None = None
@@ -40,10 +40,10 @@ class Change(NamedTuple):
 
 
 def decide(payment: Payment, change: Change, *, now: Instant) -> Payment:
-    """The payment after a change of status at `now`; the only way to a new status.
+    """The payment after a change of status at `now`; no other function sets a status.
 
-    Raises IllegalTransition where the table has no such edge (or only an unusual one and
-    `unusual` was not said), InvalidField for a reason or method that the edge cannot take.
+    Raises IllegalTransition where the table has no such edge, or has an unusual one and `unusual`
+    is false; InvalidField for a reason or method that the edge does not accept.
     """
     edge = TRANSITIONS.get((payment.status, change.to))
     if edge is None:
@@ -56,7 +56,7 @@ def decide(payment: Payment, change: Change, *, now: Instant) -> Payment:
             param="status",
         )
     to = change.to
-    # By position, in the order of the fields: by name it would take twice as long.
+    # Positional, because keywords take twice as long.
     return Payment(
         payment.position,
         payment.id,

@@ -1,4 +1,4 @@
-"""The words for webhooks: endpoints, deliveries, attempts, and what can be made to go wrong."""
+"""Values of webhooks: endpoints, deliveries, attempts, and delivery faults."""
 
 import binascii
 from dataclasses import dataclass, replace
@@ -7,13 +7,13 @@ from enum import StrEnum
 from emulator.domain.instants import Instant
 from emulator.domain.payment import EVENT_TYPES
 
-SECRET_PREFIX = "whsec_"  # noqa: S105 - what every secret begins with is no secret
-SHORTEST_SECRET_BYTES = 24
+SECRET_PREFIX = "whsec_"  # noqa: S105 - a public prefix
+MIN_SECRET_BYTES = 24
 MAX_SECRET_BYTES = 64
 MAX_ENDPOINTS = 16
-# How long the secret before a rotation goes on signing, by the account's clock.
+# The time, by the account's clock, for which the secret before a rotation still signs.
 ROTATION_OVERLAP_MS = 24 * 3_600_000
-# What waits for a response that it must come before, in real time.
+# The real time for which a create response waits for a delivery that must come first.
 MAX_HEAD_START_MS = 2_000
 MAX_HOLD_MS = 60_000
 
@@ -21,14 +21,14 @@ EVENT_TYPES_IN_ORDER = tuple(EVENT_TYPES.values())
 
 
 class Profile(StrEnum):
-    """How patiently an endpoint is retried."""
+    """The retry schedule of an endpoint."""
 
     DEFAULT = "default"
     STANDARD = "standard"
 
 
 class Tamper(StrEnum):
-    """What of a message was changed after it was signed."""
+    """The part of a message that was changed after signing."""
 
     BODY = "body"
     SIGNATURE = "signature"
@@ -37,10 +37,10 @@ class Tamper(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryFault:
-    """What goes wrong with the deliveries of an event; the default is nothing.
+    """A fault of the deliveries of an event; the default is no fault.
 
-    `copies` deliveries in all, `delay_ms` later. `drop`: none is attempted. `hold`: after the
-    payment's next event. `before_response`: before the create call is answered.
+    There are `copies` deliveries, `delay_ms` later. `drop`: none is attempted. `hold`: after the
+    payment's next event. `before_response`: before the response of the create call.
     """
 
     copies: int = 1
@@ -53,10 +53,10 @@ class DeliveryFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where the events of one account and mode are sent.
+    """A webhook endpoint of an account and mode.
 
-    `position` orders the endpoints of their owner. `old_secret` still signs, beside `secret`,
-    until `old_secret_until`.
+    `position` orders the endpoints of their owner. Until `old_secret_until`, `old_secret` signs
+    together with `secret`.
     """
 
     position: int
@@ -73,7 +73,7 @@ class Endpoint:
         return replace(self, is_enabled=False)
 
     def as_new(self) -> "Endpoint":
-        """With what an endpoint has unless it is told otherwise, and its present secret."""
+        """A copy with the defaults of a new endpoint and its present secret."""
         return Endpoint(position=self.position, id=self.id, url=self.url, secret=self.secret)
 
     def secrets(self, now: Instant) -> tuple[str, ...]:
@@ -84,16 +84,16 @@ class Endpoint:
 
 
 class DeliveryState(StrEnum):
-    """How it stands with the sending of one event to one endpoint."""
+    """The state of the delivery of an event to an endpoint."""
 
     PENDING = "pending"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
-    """Given up: the last attempt of the profile has failed, or the endpoint was gone (410)."""
+    """The last attempt of the profile failed, or the endpoint responded 410."""
     DROPPED = "dropped"
-    """Never attempted, as a scenario said."""
+    """Never attempted, by a rule of a scenario."""
     CANCELLED = "cancelled"
-    """The endpoint was disabled or deleted before it was delivered."""
+    """The endpoint was disabled or deleted before the delivery."""
 
 
 class Trigger(StrEnum):
@@ -106,7 +106,7 @@ class Trigger(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookRequest:
-    """One webhook as it goes over the wire."""
+    """A webhook request as it is sent."""
 
     url: str
     headers: tuple[tuple[str, str], ...]
@@ -115,7 +115,7 @@ class WebhookRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookResponse:
-    """What an endpoint answered; of the body no more than is kept."""
+    """The response of an endpoint, with the stored part of its body."""
 
     status: int
     headers: tuple[tuple[str, str], ...] = ()
@@ -124,9 +124,9 @@ class WebhookResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptResult:
-    """How one attempt ended: a response, or the error of the network and its likely cause.
+    """The result of an attempt: a response, or a network error and its likely cause.
 
-    `duration_ms` is wire time.
+    `duration_ms` is real time.
     """
 
     response: WebhookResponse | None
@@ -141,7 +141,7 @@ class AttemptResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One try to deliver, as it is remembered; `at` is by the account's clock."""
+    """A stored delivery attempt; `at` is by the account's clock."""
 
     number: int
     at: Instant
@@ -153,11 +153,11 @@ class Attempt:
 
 
 def is_webhook_secret(text: str) -> bool:
-    """Whether it is `whsec_` and the base64 of 24 to 64 bytes (Standard Webhooks)."""
+    """Whether a text is `whsec_` and the base64 of 24 to 64 bytes (Standard Webhooks)."""
     if not text.startswith(SECRET_PREFIX):
         return False
     try:
         key = binascii.a2b_base64(text.removeprefix(SECRET_PREFIX), strict_mode=True)
     except ValueError:
         return False
-    return SHORTEST_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES
+    return MIN_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES

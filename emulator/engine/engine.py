@@ -1,4 +1,4 @@
-"""The verbs of the product put together, and the span in which they may be used."""
+"""Composes the operations of the product, and runs their background tasks."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,22 +6,20 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from emulator.clock import SystemClock, pause
-from emulator.engine.accounts.account_factory import EngineConfig
 from emulator.engine.accounts.account_registry import AccountRegistry
 from emulator.engine.accounts.clock_service import ClockService
 from emulator.engine.accounts.scenarios import Scenarios
 from emulator.engine.accounts.snapshots import Snapshots
 from emulator.engine.delivery.webhooks import Webhooks
 from emulator.engine.payments.checkouts import Checkouts
+from emulator.engine.payments.context import EngineContext
 from emulator.engine.payments.customer import Customer
 from emulator.engine.payments.faults import Faults
 from emulator.engine.payments.payment_history import PaymentHistory
 from emulator.engine.payments.payments import CheckoutAddress, Payments
-from emulator.engine.payments.scheduler import Scheduler
-from emulator.engine.payments.status_writer import StatusWriter
 from emulator.engine.recording.recorder import Recorder
 from emulator.engine.state.change_notifier import ChangeNotifier
-from emulator.engine.state.payment_cache import PaymentCache
+from emulator.engine.state.config import EngineConfig
 from emulator.engine.state.rules import Library, LoadScenarios, Rules
 from emulator.storage.database import MEMORY, Database
 from emulator.storage.invalid_rows import InvalidRow
@@ -32,7 +30,7 @@ CHECK_FILE_EVERY_MS = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """Everything that can be done; the rooms above only decode, call and encode."""
+    """All operations; the packages above only decode, call and encode."""
 
     accounts: AccountRegistry
     payments: Payments
@@ -46,6 +44,26 @@ class Engine:
     faults: Faults
     scenarios: Scenarios
     webhooks: Webhooks
+
+    @classmethod
+    def of(
+        cls, context: EngineContext, accounts: AccountRegistry, checkout: CheckoutAddress
+    ) -> "Engine":
+        customer = Customer(context)
+        return cls(
+            accounts=accounts,
+            payments=Payments(context, checkout),
+            customer=customer,
+            checkouts=Checkouts(context, customer, accounts.owner_numbered),
+            clock_service=ClockService(context),
+            history=PaymentHistory(context),
+            recording=Recorder(context),
+            snapshots=Snapshots(context),
+            change_notifier=context.change_notifier,
+            faults=Faults(context.database),
+            scenarios=Scenarios(context.database),
+            webhooks=context.webhooks,
+        )
 
 
 @asynccontextmanager
@@ -61,101 +79,31 @@ async def open_engine(
 
     Raises UnusableDatabase.
     """
-    payment_cache = PaymentCache()
-    change_notifier = ChangeNotifier(wall)
-    rules = Rules(Library(load_scenarios))
     async with Database(database_path) as database:
-        webhooks = Webhooks(
-            database=database,
-            wall=wall,
-            given=config.endpoint,
-            stamps_business_time=config.stamps_business_time,
-        )
-        status_writer = StatusWriter(payment_cache, change_notifier, webhooks)
-        scheduler = Scheduler(database=database, wall=wall, status_writer=status_writer)
-        accounts = AccountRegistry(
-            database=database,
-            wall=wall,
-            scheduler=scheduler,
-            payment_cache=payment_cache,
-            change_notifier=change_notifier,
-            webhooks=webhooks,
-            config=config,
-            rules=rules,
-        )
+        context = EngineContext.of(database, wall, config)
+        accounts = AccountRegistry(context, Rules(Library(load_scenarios)))
         try:
             await accounts.open()
         except InvalidRow as error:
             raise UnusableDatabase(
                 f"the database {database_path} has {error}; repair the row, or use a new file"
             ) from error
-        customer = Customer(database=database, status_writer=status_writer, scheduler=scheduler)
-        engine = Engine(
-            accounts=accounts,
-            payments=Payments(
-                database=database,
-                wall=wall,
-                status_writer=status_writer,
-                scheduler=scheduler,
-                payment_cache=payment_cache,
-                webhooks=webhooks,
-                checkout=checkout,
-            ),
-            customer=customer,
-            checkouts=Checkouts(
-                database=database,
-                wall=wall,
-                accounts=accounts,
-                scheduler=scheduler,
-                customer=customer,
-                change_notifier=change_notifier,
-            ),
-            clock_service=ClockService(
-                database=database,
-                wall=wall,
-                status_writer=status_writer,
-                scheduler=scheduler,
-                change_notifier=change_notifier,
-                webhooks=webhooks,
-            ),
-            history=PaymentHistory(
-                database=database,
-                wall=wall,
-                scheduler=scheduler,
-                change_notifier=change_notifier,
-                webhooks=webhooks,
-            ),
-            recording=Recorder(database=database, scheduler=scheduler),
-            snapshots=Snapshots(
-                database=database,
-                wall=wall,
-                status_writer=status_writer,
-                scheduler=scheduler,
-                payment_cache=payment_cache,
-                change_notifier=change_notifier,
-                webhooks=webhooks,
-            ),
-            change_notifier=change_notifier,
-            faults=Faults(database=database),
-            scenarios=Scenarios(database=database),
-            webhooks=webhooks,
-        )
-        tasks = [asyncio.create_task(scheduler.run(accounts))]
+        tasks = [asyncio.create_task(context.scheduler.run(accounts))]
         if database_path != MEMORY:
-            tasks.append(asyncio.create_task(_check_file(database, wall, payment_cache)))
+            tasks.append(asyncio.create_task(_check_file(context)))
         try:
-            yield engine
+            yield Engine.of(context, accounts, checkout)
         finally:
-            change_notifier.close()
+            context.change_notifier.close()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await webhooks.close()
+            await context.webhooks.close()
 
 
-async def _check_file(database: Database, wall: SystemClock, payment_cache: PaymentCache) -> None:
-    """Notice within a second that the database file was deleted or replaced."""
-    while database.check_file():
-        await pause(wall, CHECK_FILE_EVERY_MS)
-    # What memory knows cannot be relied on either.
-    payment_cache.clear()
+async def _check_file(context: EngineContext) -> None:
+    """Detect within a second that the database file was deleted or replaced."""
+    while context.database.check_file():
+        await pause(context.wall, CHECK_FILE_EVERY_MS)
+    # Cached payments may not exist any more either.
+    context.payment_cache.clear()

@@ -1,7 +1,7 @@
-"""How a merchant's tests come to an emulator of their own, and what they can do to it.
+"""The fixtures for a merchant's tests: an emulator for the run, and an account for each test.
 
-Pytest loads `entry`, which is installed under a name of its own, and that the rest when a fixture
-is used: from its files, as part of a package `etb_payments_emulator`, because a merchant may have a
-package `emulator`, too. So modules here import each other, and what little they need of floors
-below, by relative imports alone.
+Pytest loads `entry`, which is installed as `etb_payments_emulator_pytest`. The other modules are
+loaded when a fixture is used, from their files and as part of a package `etb_payments_emulator`,
+because a merchant may have a package `emulator`. So all imports here are relative, of this package,
+of `domain` and of `http`.
 """

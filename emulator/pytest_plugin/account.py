@@ -1,4 +1,4 @@
-"""What a test does with its account, each in one call: what the customer does, what time it is."""
+"""`PaymentsAccount`: the operations of a test on its account, one call each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,26 +7,24 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ..domain.durations import parse_duration_ms
-from ..domain.phones import method_of_phone, normalise_phone
+from ..domain.instants import parse_duration_ms
+from ..domain.payment_methods import BANK_TRANSFER, method_of_phone, normalise_phone
 from .control_client import ControlClient, PaymentsEmulatorError
-from .receiver import Webhook
-from .webhook_subscription import WebhookSubscription
+from .webhooks import Webhook, WebhookSubscription
 
-# Where a test has failed, the place in the test is what is worth showing.
+# Pytest shows the line of the test instead.
 __tracebackhide__ = True
-# The number of telebirr that always pays.
+# The telebirr number whose payments always succeed.
 PAYING_PHONE = "0900000001"
-BANK_TRANSFER = "bank_transfer"
 MAX_LISTED = 1_000
 
 Json = dict[str, Any]
-"""An object as the API writes it."""
+"""An object of the API."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Keys:
-    """What an account is called, and the keys with which a merchant's code is it."""
+class AccountKeys:
+    """The id of an account, and the API keys for the merchant's code."""
 
     id: str
     test_key: str
@@ -35,7 +33,7 @@ class Keys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """An address that is told of events; `secret` is what the merchant verifies them with."""
+    """An address that receives webhooks; `secret` verifies them."""
 
     id: str
     url: str
@@ -43,26 +41,27 @@ class Endpoint:
 
 
 class PaymentsAccount:
-    """A merchant's account at the emulator, all of its own: clock, payments, webhooks, journal.
+    """A merchant's account at the emulator, with its own clock, payments, webhooks and journal.
 
-    What comes from the API is an object as the API writes it. What is listed begins with the
-    oldest, and is a thousand at most, the newest. It acts on the test mode. Everything raises
-    PaymentsEmulatorError.
+    Objects are those of the API. Lists have the newest thousand entries, the oldest first.
+    Operations apply to the test mode, and raise PaymentsEmulatorError.
     """
 
-    def __init__(self, control: ControlClient, keys: Keys, ear: WebhookSubscription) -> None:
+    def __init__(
+        self, control: ControlClient, keys: AccountKeys, subscription: WebhookSubscription
+    ) -> None:
         self.base_url = control.base_url
         self.id = keys.id
         self.test_key = keys.test_key
         self.live_key = keys.live_key
         self._control = control
-        self._ear = ear
+        self._subscription = subscription
 
     def __repr__(self) -> str:
         return f"<PaymentsAccount {self.id} at {self.base_url}>"
 
     def control(self, method: str, path: str, body: object = None) -> Any:
-        """Any call of the control API, as `control("PUT", "/clock", {"frozen": False})`."""
+        """Call any operation of the control API: `control("PUT", "/clock", {"frozen": False})`."""
         if not path.startswith("/"):
             raise ValueError(f"found {path!r}, expected a path such as /clock")
         return self._control.call(method, path, body)
@@ -71,7 +70,7 @@ class PaymentsAccount:
 
     @property
     def now(self) -> datetime:
-        """What the account's clock shows."""
+        """The time of the account's clock."""
         return datetime.fromisoformat(self.control("GET", "/clock")["now"])
 
     def advance(
@@ -80,15 +79,15 @@ class PaymentsAccount:
         *,
         until: str | datetime | None = None,
     ) -> list[Json]:
-        """Let time pass, and return what happened on the way.
+        """Advance the clock, and return what happened until then.
 
-        By a span such as "30s" or seconds, to what is due "next", or `until` an instant. Every
-        webhook that falls due is sent, and answered, before this returns.
+        By a duration such as "30s" or seconds, to the "next" thing that is due, or `until` an
+        instant. Webhooks that become due have been delivered when this returns.
         """
         if (by is None) == (until is None):
             raise TypeError("advance() takes either a span of time or until=…")
         if by == "next":
-            # What is still being sent is due already, and would be all that is waited for.
+            # Webhooks that are being sent are due now, and would be the next thing.
             self._settle()
             return self._advance({"to": "next"})
         if by is not None:
@@ -97,7 +96,7 @@ class PaymentsAccount:
         return self._advance({"until": instant})
 
     def _settle(self) -> None:
-        """Wait for the webhooks that are on their way."""
+        """Wait for the webhooks that are being sent."""
         self._advance({"seconds": 0})
 
     def _advance(self, target: Mapping[str, Any]) -> list[Json]:
@@ -107,24 +106,24 @@ class PaymentsAccount:
                 f"the clock was stopped on its way, at {advanced['now']}: in one go it lets 100,000"
                 " things happen, and waits a minute for those who take webhooks"
             )
-        return [effect for effect in advanced["effects"] if not self._ear.is_own(effect)]
+        return [effect for effect in advanced["effects"] if not self._subscription.is_own(effect)]
 
     # Payments
 
     @property
     def payments(self) -> list[Json]:
-        """The payments of the newest thousand events, as they are now.
+        """The payments of the newest thousand events, in their present state.
 
-        To look is no request of the merchant's.
+        This is not recorded as a request of the merchant.
         """
         return list({event["data"]["id"]: event["data"] for event in self.events}.values())
 
     def payment(self, payment_id: str) -> Json:
-        """One of them."""
+        """The present state of a payment."""
         return dict(self.history(payment_id)["payment"])
 
     def history(self, payment_id: str) -> Json:
-        """What has happened to a payment and what will: `reason`, `timeline`, `next` and more."""
+        """The past and the scheduled changes of a payment: `reason`, `timeline`, `next` etc."""
         return dict(self.control("GET", _path(payment_id)))
 
     def pay(
@@ -135,42 +134,40 @@ class PaymentsAccount:
         bank: str | None = None,
         method: str | None = None,
     ) -> Json:
-        """Do what the customer does on the page: name a phone, or a bank, and submit.
+        """Submit the checkout page with a phone or a bank, as the customer does.
 
-        Without either it is the phone that always pays. The method is that of the phone or the
-        bank, unless it is named. Here and below, webhooks have been sent, and answered, when it
-        returns.
+        Without either, with the phone whose payments succeed. The default method is that of the
+        phone or the bank. Here and below, webhooks have been delivered when the call returns.
         """
         if phone is None and bank is None and method != BANK_TRANSFER:
             phone = PAYING_PHONE
         if method is None:
             method = BANK_TRANSFER if phone is None else _method_of(phone)
-        # Whatever the test has given is sent: the emulator says what does not fit together.
+        # Contradictory arguments are sent, too: the emulator explains them.
         submission = {"method": method, "phone": phone, "bank": bank}
-        told = {name: value for name, value in submission.items() if value is not None}
-        return self._do(payment_id, "pay", told)
+        return self._act(payment_id, "pay", _without_none(submission))
 
     def answer(self, payment_id: str, answer: str) -> Json:
-        """Answer on the phone or at the bank: "approve", "cancel", "wrong_pin" and so on."""
-        return self._do(payment_id, "answer", {"answer": answer})
+        """Answer on the phone or at the bank: "approve", "cancel", "wrong_pin" etc."""
+        return self._act(payment_id, "answer", {"answer": answer})
 
     def cancel(self, payment_id: str) -> Json:
         """Press the page's cancel button, which leaves the payment pending."""
-        return self._do(payment_id, "cancel", None)
+        return self._act(payment_id, "cancel", None)
 
     def refund(self, payment_id: str) -> Json:
         return self.transition(payment_id, "refunded")
 
     def transition(self, payment_id: str, status: str, **more: object) -> Json:
-        """Change a status by hand; `more` are `method`, `reason` and `unusual`."""
-        return self._do(payment_id, "transition", {"status": status, **more})
+        """Set a status; `more` are `method`, `reason` and `unusual`."""
+        return self._act(payment_id, "transition", {"status": status, **more})
 
-    def _do(self, payment_id: str, verb: str, body: object) -> Json:
-        payment = dict(self.control("POST", f"{_path(payment_id)}/{verb}", body))
+    def _act(self, payment_id: str, action: str, body: object) -> Json:
+        payment = dict(self.control("POST", f"{_path(payment_id)}/{action}", body))
         self._settle()
         return payment
 
-    # What goes wrong
+    # Faults and scenarios
 
     def fault(
         self,
@@ -180,22 +177,20 @@ class PaymentsAccount:
         when: Mapping[str, Any] | None = None,
         **then: object,
     ) -> Json:
-        """Let a request fail, as in `fault("create_payment", status=500, point="after_commit")`.
+        """Make a request fail: `fault("create_payment", status=500, point="after_commit")`.
 
-        It is any request where none is named. It fails once, unless `times` is another number, or
-        None for every time.
+        The default is any request. It fails `times` times, or always if that is None.
         """
         conditions = {"request": "any" if request is None else request, **(when or {})}
         if request is not None and conditions["request"] != request:
             raise TypeError("fault() takes the request either by its name or in when=…")
         rule = {"when": conditions, "then": then, "times": times}
-        told = {name: value for name, value in rule.items() if value is not None}
-        return dict(self.control("POST", "/faults", told))
+        return dict(self.control("POST", "/faults", _without_none(rule)))
 
     def use_scenario(self, scenario: str | Path | Mapping[str, Any]) -> Json:
-        """Let a scenario decide: one that the emulator has, by name, a file, or an object.
+        """Enable a scenario: one of the emulator by its name, a file, or an object.
 
-        A file must be named as its scenario is, and an object must have its `name`.
+        A file must have the name of its scenario, and an object must have a `name`.
         """
         if isinstance(scenario, Path):
             text = scenario.read_text(encoding="utf-8")
@@ -210,51 +205,52 @@ class PaymentsAccount:
     def _put(self, name: str, source: object) -> Json:
         return dict(self.control("PUT", f"/scenarios/{quote(name, safe='')}", source))
 
-    # What the merchant's code has done, and what it was told
+    # The merchant's requests, and the webhooks
 
     @property
     def requests(self) -> list[Json]:
-        """The requests to `/v1` with the test key, each with its answer."""
+        """The requests to `/v1` with the test key, and their responses."""
         return self._listed("/requests")
 
     @property
     def events(self) -> list[Json]:
-        """The events, as they are sent."""
+        """The events, as webhooks contain them."""
         return self._listed("/events")
 
     @property
     def deliveries(self) -> list[Json]:
-        """What was sent to the merchant's endpoints, with every attempt that has been made."""
+        """The deliveries to the merchant's endpoints, with all attempts until now."""
         self._settle()
-        return [one for one in self._listed("/deliveries") if not self._ear.is_own(one)]
+        deliveries = self._listed("/deliveries")
+        return [delivery for delivery in deliveries if not self._subscription.is_own(delivery)]
 
     def _listed(self, path: str) -> list[Json]:
         return list(self.control("GET", f"{path}?limit={MAX_LISTED}")["data"])[::-1]
 
     @property
     def webhooks(self) -> list[Webhook]:
-        """What this process was told of, waiting for what is on its way, in order of arrival."""
-        inbox = self._ear.inbox
+        """The webhooks that this process has received, in order of arrival."""
+        self._subscription.check()
         self._settle()
-        return list(inbox.webhooks)
+        return self._subscription.webhooks
 
     @property
     def webhook_secret(self) -> str:
-        """What verifies those webhooks, where they are handed on to the merchant's handler."""
-        return self._ear.inbox.secret
+        """The secret of those webhooks, for the merchant's handler."""
+        return self._subscription.secret
 
     def deliver_to(
         self, url: str, *, secret: str | None = None, events: Sequence[str] | None = None
     ) -> Endpoint:
-        """Tell the merchant's own application, too, of what happens from now on."""
-        terms = {"url": url, "secret": secret, "events": events and list(events)}
-        told = self.control("POST", "/webhook_endpoints", terms)
-        return Endpoint(id=told["id"], url=told["url"], secret=told["secret"])
+        """Send webhooks of later events to the merchant's application, too."""
+        body = {"url": url, "secret": secret, "events": events and list(events)}
+        endpoint = self.control("POST", "/webhook_endpoints", body)
+        return Endpoint(id=endpoint["id"], url=endpoint["url"], secret=endpoint["secret"])
 
     def reset(self) -> None:
-        """Let it be as it was at first: clock, payments, endpoints, faults, journal, all."""
+        """Restore the initial state: clock, payments, endpoints, faults, journal."""
         self.control("POST", "/reset")
-        self._ear.listen()
+        self._subscription.subscribe()
 
 
 def _path(payment_id: str) -> str:
@@ -263,15 +259,19 @@ def _path(payment_id: str) -> str:
     return f"/payments/{quote(payment_id, safe='')}"
 
 
-def _seconds(span: str | float | timedelta) -> float:
-    """Raises ValueError for a text that is no span of time."""
-    if isinstance(span, str):
-        return parse_duration_ms(span) / 1000
-    return span.total_seconds() if isinstance(span, timedelta) else span
+def _without_none(members: Mapping[str, object]) -> Json:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _seconds(duration: str | float | timedelta) -> float:
+    """Raises ValueError for a text that is not a duration."""
+    if isinstance(duration, str):
+        return parse_duration_ms(duration) / 1000
+    return duration.total_seconds() if isinstance(duration, timedelta) else duration
 
 
 def _method_of(phone: str) -> str:
     try:
         return method_of_phone(normalise_phone(phone))
     except ValueError:
-        return "telebirr"  # The emulator says what is wrong with the number.
+        return "telebirr"  # The emulator refuses the number.

@@ -1,29 +1,27 @@
-"""The way to the control API: a call and its answer, or why there is none."""
+"""Calls the control API, and raises its errors as exceptions."""
 
-import http.client
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-# The longest that a call may take: waiting for a payment's status.
+from ..http.blocking_client import BlockingRequest, NoResponse
+
+# The longest call: waiting for a payment's status.
 MAX_RESPONSE_S = 330
-# Where a test has failed, the place in the test is what is worth showing.
+# Pytest shows the line of the test instead.
 __tracebackhide__ = True
 JSON = "application/json"
 YAML = "application/yaml"
 
-_CONNECTIONS = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
 _BAD_REQUEST = 400
 _NO_CONTENT = 204
 
 
 class PaymentsEmulatorError(Exception):
-    """The emulator refused what a test asked of it, or does not answer.
+    """The emulator refused a call, or did not respond.
 
-    `status`, `code` and `param` are those of a refusal.
+    `status`, `code` and `param` are those of the refusal.
     """
 
     def __init__(
@@ -42,20 +40,20 @@ class PaymentsEmulatorError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlClient:
-    """The control API of one emulator, for the owner of a key or for nobody in particular.
+    """The control API of one emulator, with or without an API key.
 
-    `log` is the file in which the emulator tells what goes wrong with it, where that is here.
+    `log` is the log file of an emulator on this machine.
     """
 
     base_url: str
     key: str | None = None
     log: Path | None = None
-    longest_answer_s: int = MAX_RESPONSE_S
+    timeout_s: int = MAX_RESPONSE_S
 
     def call(self, method: str, path: str, body: object = None) -> Any:
-        """Call `/_emulator{path}`; the answer's JSON, or None. Raises PaymentsEmulatorError.
+        """Call `/_emulator{path}`; return the JSON of the response, or None without content.
 
-        A body that is text is YAML.
+        A body of type str is YAML. Raises PaymentsEmulatorError.
         """
         headers = {} if self.key is None else {"Authorization": f"Bearer {self.key}"}
         content = None
@@ -63,37 +61,30 @@ class ControlClient:
             content, headers["Content-Type"] = body.encode(), YAML
         elif body is not None:
             content, headers["Content-Type"] = json.dumps(body).encode(), JSON
-        status, answer = self._exchange(method, path, content, headers)
+        request = BlockingRequest(
+            base_url=self.base_url,
+            path=f"/_emulator{path}",
+            method=method,
+            headers=headers,
+            body=content,
+            timeout_s=self.timeout_s,
+        )
+        try:
+            status, response = request.send()
+        except NoResponse as error:
+            hint = "" if self.log is None else f"; what it logged is in {self.log}"
+            raise PaymentsEmulatorError(
+                f"the payments emulator at {self.base_url} does not answer: {error}{hint}"
+            ) from None
         if status == _NO_CONTENT:
             return None
         try:
-            value = json.loads(answer)
+            value = json.loads(response)
         except ValueError:
             value = None
         if status < _BAD_REQUEST and value is not None:
             return value
         raise self._refusal(f"{method} /_emulator{path}", status, value)
-
-    def _exchange(
-        self, method: str, path: str, content: bytes | None, headers: Mapping[str, str]
-    ) -> tuple[int, bytes]:
-        """On a connection of its own: several threads may call, and none is closed on us."""
-        url = urlsplit(self.base_url)
-        connection = _CONNECTIONS[url.scheme](
-            url.hostname or "", url.port, timeout=self.longest_answer_s
-        )
-        try:
-            connection.request(method, f"{url.path}/_emulator{path}", content, dict(headers))
-            response = connection.getresponse()
-            return response.status, response.read()
-        except (OSError, http.client.HTTPException) as error:
-            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            hint = "" if self.log is None else f"; what it logged is in {self.log}"
-            raise PaymentsEmulatorError(
-                f"the payments emulator at {self.base_url} does not answer: {reason}{hint}"
-            ) from None
-        finally:
-            connection.close()
 
     def _refusal(self, call: str, status: int, value: object) -> PaymentsEmulatorError:
         error = value.get("error") if isinstance(value, dict) else None

@@ -1,6 +1,6 @@
-"""What pytest shows of an account where a test has failed: what it was asked, and what it told."""
+"""Formats the requests, events and deliveries of an account for the report of a failed test."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 
 from .account import Json, PaymentsAccount
 from .control_client import PaymentsEmulatorError
@@ -11,22 +11,22 @@ _FAILED = "payment.failed"
 
 
 def failure_report(account: PaymentsAccount) -> str:
-    """The newest requests, events and deliveries, a line each."""
+    """The newest requests, events and deliveries, one line each."""
     try:
-        kinds = {
-            "asked": map(_request, account.requests[-MAX_LINES_PER_KIND:]),
-            "happened": (_event(account, one) for one in account.events[-MAX_LINES_PER_KIND:]),
-            "told": map(_delivery, account.deliveries[-MAX_LINES_PER_KIND:]),
-        }
-        return "\n".join(_lines(kinds)) or "It was asked nothing."
+        return "\n".join(_lines(account)) or "It was asked nothing."
     except PaymentsEmulatorError as error:
         return str(error)
     except (LookupError, TypeError):
-        # One that runs elsewhere may be of another version; the failure is still worth reading.
+        # An external emulator may have another version; the test's failure is still worth reading.
         return f"What {account.base_url} tells of the account cannot be read."
 
 
-def _lines(kinds: Mapping[str, Iterable[str]]) -> Iterator[str]:
+def _lines(account: PaymentsAccount) -> Iterator[str]:
+    kinds = {
+        "asked": [_request(one) for one in account.requests[-MAX_LINES_PER_KIND:]],
+        "happened": [_event(account, one) for one in account.events[-MAX_LINES_PER_KIND:]],
+        "told": [_delivery(one) for one in account.deliveries[-MAX_LINES_PER_KIND:]],
+    }
     for kind, lines in kinds.items():
         for number, line in enumerate(lines):
             yield f"{'' if number else kind:<9} {line}"
@@ -42,17 +42,13 @@ def _request(request: Json) -> str:
 
 def _event(account: PaymentsAccount, event: Json) -> str:
     payment_id = event["data"].get("id")
-    reason = ""
-    if event["type"] == _FAILED:
-        reason = f", {account.history(payment_id)['reason']}"
+    is_failure = event["type"] == _FAILED
+    reason = f", {account.history(payment_id)['reason']}" if is_failure else ""
     return f"{event['type']}  {payment_id}, at {event['timestamp']}{reason}"
 
 
 def _delivery(delivery: Json) -> str:
-    attempts = [_attempt(attempt) for attempt in delivery["attempts"]]
-    url = delivery["attempts"][-1]["request"]["url"] if attempts else "nobody yet"
-    return f"{delivery['type']} to {url}  {', '.join(attempts) or delivery['status']}"
-
-
-def _attempt(attempt: Json) -> str:
-    return str(attempt["status"] or attempt["error"])
+    attempts = delivery["attempts"]
+    url = attempts[-1]["request"]["url"] if attempts else "nobody yet"
+    outcomes = ", ".join(str(attempt["status"] or attempt["error"]) for attempt in attempts)
+    return f"{delivery['type']} to {url}  {outcomes or delivery['status']}"

@@ -1,8 +1,8 @@
-"""The process of the server that tests start: it serves as long as one of them holds on to it.
+"""Runs `serve` in its own process, until the last test process has closed its lifeline.
 
-It is run as a file, because whoever asks for a module `emulator` may get somebody else's. The first
-line that it prints names the port of its lifeline: each test process keeps a connection to it, and
-when the last one is gone, however that came, the server ends. The rest is as `serve` prints it.
+It is run as a file, because `emulator` may be the name of a merchant's package. The first line that
+it prints is the port of the lifeline; each test process holds a connection to it, which also closes
+when that process is killed. The other lines are those of `serve`.
 """
 
 import os
@@ -16,10 +16,10 @@ from importlib.util import module_from_spec
 from pathlib import Path
 from threading import Thread
 
-# What is sent to whoever holds on in time: from then on the server stays for them.
+# Sent to each process that connects in time: the server runs until it disconnects.
 WELCOME = b"+"
-# How long the first one, who started this, may take for it.
-FIRST_HOLD_S = 60
+# The time for the process that started this to connect.
+MAX_FIRST_CONNECT_S = 60
 
 _PACKAGE = "emulator"
 
@@ -28,13 +28,13 @@ def main() -> None:
     lifeline = socket.create_server(("127.0.0.1", 0))
     sys.stdout.write(f"lifeline {lifeline.getsockname()[1]}\n")
     sys.stdout.flush()
-    Thread(target=_end_when_let_go, args=(lifeline,), name="lifeline", daemon=True).start()
+    Thread(target=_watch, args=(lifeline,), name="lifeline", daemon=True).start()
     _load_package()
     import_module(f"{_PACKAGE}.cli").main()
 
 
 def _load_package() -> None:
-    """Make the package that this file belongs to the one of its name."""
+    """Import the package of this file, whatever else has its name."""
     spec = PathFinder.find_spec(_PACKAGE, [str(Path(__file__).resolve().parents[2])])
     if spec is None or spec.loader is None:
         raise ModuleNotFoundError(_PACKAGE)
@@ -42,37 +42,37 @@ def _load_package() -> None:
     spec.loader.exec_module(module)
 
 
-def _end_when_let_go(lifeline: socket.socket) -> None:
+def _watch(lifeline: socket.socket) -> None:
+    """End this process when the lifeline is no longer needed."""
     if sys.platform != "win32":
-        # The main thread takes the signals, as it does without this one.
+        # The main thread handles signals.
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
-    with lifeline, selectors.DefaultSelector() as selector:
-        selector.register(lifeline, selectors.EVENT_READ)
-        _watch(lifeline, selector, first_hold_s=FIRST_HOLD_S)
-    # Only now: to who comes late nobody listens, and they start another server.
+    with lifeline:
+        wait_until_released(lifeline, max_first_connect_s=MAX_FIRST_CONNECT_S)
+    # After closing it: a process that connects now is refused, and starts another server.
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _watch(
-    lifeline: socket.socket, selector: selectors.BaseSelector, *, first_hold_s: float
-) -> None:
-    """Return when the last of those who have held on lets go, or when nobody ever does."""
-    held: set[socket.socket] = set()
-    limit_s: float | None = first_hold_s
-    while events := selector.select(limit_s):
-        limit_s = None
-        for key, _ in events:
-            if key.fileobj is lifeline:
-                holder, _ = lifeline.accept()
-                if _is_welcomed(holder):
-                    selector.register(holder, selectors.EVENT_READ, holder)
-                    held.add(holder)
-            elif _has_let_go(key.data):
-                selector.unregister(key.data)
-                key.data.close()
-                held.discard(key.data)
-        if not held:
-            return
+def wait_until_released(lifeline: socket.socket, *, max_first_connect_s: float) -> None:
+    """Return when the last connection has closed, or when no process ever connects."""
+    holders: set[socket.socket] = set()
+    timeout_s: float | None = max_first_connect_s
+    with selectors.DefaultSelector() as selector:
+        selector.register(lifeline, selectors.EVENT_READ)
+        while events := selector.select(timeout_s):
+            timeout_s = None
+            for key, _ in events:
+                if key.fileobj is lifeline:
+                    holder, _ = lifeline.accept()
+                    if _is_welcomed(holder):
+                        selector.register(holder, selectors.EVENT_READ, holder)
+                        holders.add(holder)
+                elif _has_closed(key.data):
+                    selector.unregister(key.data)
+                    key.data.close()
+                    holders.discard(key.data)
+            if not holders:
+                return
 
 
 def _is_welcomed(holder: socket.socket) -> bool:
@@ -84,7 +84,7 @@ def _is_welcomed(holder: socket.socket) -> bool:
     return True
 
 
-def _has_let_go(holder: socket.socket) -> bool:
+def _has_closed(holder: socket.socket) -> bool:
     try:
         return not holder.recv(1)
     except OSError:

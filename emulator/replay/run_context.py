@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from emulator.clock import SystemClock
 from emulator.domain.accounts import is_well_formed_key
-from emulator.domain.clock_spec import parse_clock
-from emulator.domain.instants import format_instant
+from emulator.domain.instants import format_instant, parse_clock
 from emulator.replay.cases import account_word
 from emulator.replay.client import Answer, Client, Connection
 from emulator.replay.receiver import Receiver

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from emulator.domain.instants import parse_instant
-from emulator.domain.payment import DEFAULT_METHODS
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.replay.client import Answer, Connection
 from emulator.replay.names import Names, Unknown, refusal_text
 from emulator.scenarios import steps

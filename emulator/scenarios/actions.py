@@ -2,9 +2,8 @@
 
 from functools import partial
 
-from emulator.domain.banks import BANKS
-from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Reason, Status
-from emulator.domain.phones import method_of_phone
+from emulator.domain.payment import Reason, Status
+from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS, method_of_phone
 from emulator.scenarios.conditions import note_misfits, read_bank, read_method, read_phone
 from emulator.scenarios.entries import (
     Entry,

@@ -5,14 +5,15 @@ from functools import partial
 from typing import TypeVar
 
 from emulator.domain.accounts import Mode
-from emulator.domain.banks import BANKS
-from emulator.domain.payment import (
+from emulator.domain.payment import MAX_AMOUNT_MINOR
+from emulator.domain.payment_methods import (
     BANK_TRANSFER,
+    BANKS,
     DEFAULT_METHODS,
-    MAX_AMOUNT_MINOR,
     PHONE_METHODS,
+    method_of_phone,
+    normalise_phone,
 )
-from emulator.domain.phones import method_of_phone, normalise_phone
 from emulator.scenarios.entries import (
     Entry,
     Members,

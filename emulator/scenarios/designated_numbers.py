@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from emulator.domain.accounts import Mode
-from emulator.domain.durations import UNIT_MS
+from emulator.domain.instants import UNIT_MS
 from emulator.domain.outcomes import Handset, Outcome, Step
 from emulator.scenarios.values import Scenario
 

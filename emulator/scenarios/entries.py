@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from emulator.domain.durations import parse_duration_ms
+from emulator.domain.instants import parse_duration_ms
 from emulator.scenarios.nodes import Kind, ListNode, MapNode, Node, ScalarNode
 from emulator.scenarios.problems import Notes, hint_nearest
 

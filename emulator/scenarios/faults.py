@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from emulator.domain.durations import parse_duration_ms
 from emulator.domain.faults import (
     MAX_FAULT_STATUS,
     MIN_FAULT_STATUS,
@@ -10,6 +9,7 @@ from emulator.domain.faults import (
     Fault,
     Point,
 )
+from emulator.domain.instants import parse_duration_ms
 from emulator.scenarios.conditions import (
     WHEN_ADVICE,
     note_exclusions,

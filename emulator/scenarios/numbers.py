@@ -5,8 +5,8 @@ from functools import lru_cache, partial
 
 from emulator.domain.accounts import Mode
 from emulator.domain.outcomes import Outcome
-from emulator.domain.payment import PHONE_METHODS, Payment
-from emulator.domain.phones import method_of_phone
+from emulator.domain.payment import Payment
+from emulator.domain.payment_methods import PHONE_METHODS, method_of_phone
 from emulator.scenarios.rules import RuleKey, Subject, Uses, choose_outcome
 from emulator.scenarios.values import Scenario, When
 

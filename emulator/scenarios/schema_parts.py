@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from emulator.domain.accounts import Mode
-from emulator.domain.banks import BANKS
-from emulator.domain.payment import DEFAULT_METHODS, Reason
+from emulator.domain.payment import Reason
+from emulator.domain.payment_methods import BANKS, DEFAULT_METHODS
 from emulator.scenarios.vocabulary import MAX_TIMES, METHOD_PATTERN
 
 JsonSchema = dict[str, Any]

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Status
+from emulator.domain.payment import Status
+from emulator.domain.payment_methods import BANK_TRANSFER, PHONE_METHODS
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
 from emulator.scenarios.schema_faults import fault_rule
 from emulator.scenarios.schema_parts import (

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
-from emulator.domain.durations import UNIT_MS
 from emulator.domain.faults import Fault, Point
+from emulator.domain.instants import UNIT_MS
 from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
 from emulator.domain.webhooks import DeliveryFault
 from emulator.scenarios import steps

@@ -1,8 +1,12 @@
-"""What `serve` can be told, by flag, by variable or by file, and how it is read."""
+"""The settings of `serve`, from flags, variables and a file."""
 
-from emulator.settings.option_value import SettingsError
-from emulator.settings.options import OPTIONS, Form, Option
-from emulator.settings.parsing import parse_checkout_url, parse_url, parse_webhook_secret
+from emulator.settings.option_types import (
+    Form,
+    parse_checkout_url,
+    parse_url,
+    parse_webhook_secret,
+)
+from emulator.settings.options import OPTIONS, Option, SettingsError
 from emulator.settings.resolution import resolve
 from emulator.settings.values import (
     IN_MEMORY,

@@ -1,33 +1,34 @@
-"""How options are written in the YAML file of `--config`.
+"""Reads options from the YAML file of `--config`.
 
-The nodes of the YAML are read, not the objects they would make: nodes know their place, keep
-duplicate keys, and leave `0200` as it was written instead of making it 128.
+It reads the nodes of the YAML, because they have positions and duplicate keys, and leave `0200`
+unchanged instead of converting it to 128.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from emulator.files import MAX_FILE_BYTES, open_regular
-from emulator.settings.option_value import (
+import yaml
+from yaml.composer import Composer
+
+from emulator.files import MAX_FILE_BYTES, MAX_NESTING, MAX_NODES, open_regular
+from emulator.settings.option_types import Form
+from emulator.settings.options import (
     MAX_SHOWN_CHARACTERS,
+    OPTIONS,
+    Option,
     OptionValue,
     SettingsError,
+    option_named,
     show,
     wrong,
 )
-from emulator.settings.options import OPTIONS, Form, Option, option_named
-
-if TYPE_CHECKING:
-    import yaml
-
 
 _STANDARD = "tag:yaml.org,2002:"
 _NULL = f"{_STANDARD}null"
 _TEXT = f"{_STANDARD}str"
 _MAPPING = f"{_STANDARD}map"
 _LIST = f"{_STANDARD}seq"
-# Unquoted, 2026-01-01 is a timestamp to YAML and 10.1 a number; as texts they are unambiguous.
+# In YAML an unquoted 2026-01-01 is a timestamp and 10.1 a number; both are accepted as texts.
 _TEXTS = {_TEXT, f"{_STANDARD}timestamp", f"{_STANDARD}float"}
 
 _TAGS = {
@@ -39,10 +40,12 @@ _TAGS = {
 }
 _FOUND = {_MAPPING: "a mapping", _LIST: "a list", _NULL: "nothing"}
 _FILE_OPTIONS = tuple(option for option in OPTIONS if option.is_file_key)
+# The parser in C is ten times as fast; not every platform's wheel includes it.
+_LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read_config_file(path: str, *, named_by: str) -> Mapping[str, OptionValue]:
-    """What a file gives, by the name of the option; a key without a value gives nothing.
+    """The values of a file by the name of the option; a key without a value is ignored.
 
     `named_by` is the source of the path. Raises SettingsError.
     """
@@ -84,11 +87,7 @@ def _read_text(path: str, named_by: str) -> str:
         raise wrong(_place_after(path, before), byte, "UTF-8") from None
 
 
-def _compose(text: str, path: str) -> "yaml.Node | None":
-    import yaml
-
-    from emulator.settings.yaml_nodes import LimitExceeded, compose
-
+def _compose(text: str, path: str) -> yaml.Node | None:
     unprintable = yaml.reader.Reader.NON_PRINTABLE.search(text)
     if unprintable is not None:
         place = _place_after(path, text[: unprintable.start()])
@@ -101,13 +100,13 @@ def _compose(text: str, path: str) -> "yaml.Node | None":
         reason = ", ".join(filter(None, (error.context, error.problem)))
         kind = "" if isinstance(error, LimitExceeded) else "not YAML: "
         raise SettingsError(f"{place}: {kind}{reason}") from None
-    # ValueError: the parser in Python passes on what `int` and `chr` say of absurd escapes.
+    # ValueError: the parser in Python raises that of `int` and `chr` for invalid escapes.
     except (yaml.YAMLError, ValueError):
         raise SettingsError(f"{path}: not YAML") from None
     return root
 
 
-def _option(key: "yaml.Node", place: str) -> Option:
+def _option(key: yaml.Node, place: str) -> Option:
     if not isinstance(key.value, str):
         raise wrong(place, _found(key), "the name of an option")
     option = option_named(key.value, _FILE_OPTIONS)
@@ -125,19 +124,19 @@ def _nearest(name: str) -> str:
     return get_close_matches(name.lower().replace("_", "-"), known, n=1, cutoff=0)[0]
 
 
-def _texts(node: "yaml.Node", option: Option, where: str) -> tuple[str, ...]:
-    if node.tag not in _TAGS[option.form]:
+def _texts(node: yaml.Node, option: Option, where: str) -> tuple[str, ...]:
+    if node.tag not in _TAGS[option.type.form]:
         several = "a list, each entry " if option.is_repeatable else ""
-        raise wrong(where, _found(node, option), several + option.expected)
+        raise wrong(where, _found(node, option), several + option.type.expected)
     if not option.is_repeatable:
         return (node.value,)
     for entry in node.value:
         if entry.tag not in _TEXTS:
-            raise wrong(where, f"{_found(entry, option)} in the list", option.expected)
+            raise wrong(where, f"{_found(entry, option)} in the list", option.type.expected)
     return tuple(entry.value for entry in node.value)
 
 
-def _found(node: "yaml.Node", option: Option | None = None) -> str:
+def _found(node: yaml.Node, option: Option | None = None) -> str:
     if node.tag in _FOUND:
         return _FOUND[node.tag]
     if not node.tag.startswith(_STANDARD) or not isinstance(node.value, str):
@@ -146,10 +145,50 @@ def _found(node: "yaml.Node", option: Option | None = None) -> str:
     return f"the text {shown}" if node.tag == _TEXT else shown.strip("'")
 
 
-def _place(path: str, node: "yaml.Node") -> str:
+def _place(path: str, node: yaml.Node) -> str:
     return f"{path}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
 
 
 def _place_after(path: str, before: str) -> str:
     lines = before.split("\n")
     return f"{path}:{len(lines)}:{len(lines[-1]) + 1}"
+
+
+class _Limited(Composer, _LOADER):  # type: ignore[misc, valid-type]
+    """A composer in Python over the events of the fast parser; it stops at the first limit."""
+
+    def __init__(self, text: str) -> None:
+        _LOADER.__init__(self, text)
+        Composer.__init__(self)
+        self._depth = 0
+        self._nodes = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            self._stop(f"the file must not have more than {MAX_NODES:,} nodes")
+        if not self.check_event(yaml.SequenceStartEvent, yaml.MappingStartEvent):
+            return super().compose_node(parent, index)
+        if self._depth == MAX_NESTING:
+            self._stop(f"nesting must not go deeper than {MAX_NESTING} levels")
+        self._depth += 1
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def _stop(self, problem: str) -> None:
+        raise LimitExceeded(problem=problem, problem_mark=self.peek_event().start_mark)
+
+
+class LimitExceeded(yaml.MarkedYAMLError):
+    """The document is YAML so far, but too large."""
+
+
+def compose(text: str) -> yaml.Node | None:
+    """The root node; None for an empty text. Raises yaml.YAMLError, ValueError."""
+    loader = _Limited(text)
+    try:
+        node: yaml.Node | None = loader.get_single_node()
+        return node
+    finally:
+        loader.dispose()

@@ -1,17 +1,17 @@
-"""Which source wins: a flag, then a variable, then the configuration file, then the default."""
+"""Resolves the settings: a flag, then a variable, then the configuration file, then the default."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.settings.option_value import OptionValue, SettingsError
-from emulator.settings.options import OPTIONS, Form, Option, option_named
+from emulator.settings.option_types import Form
+from emulator.settings.options import OPTIONS, Option, OptionValue, SettingsError, option_named
 from emulator.settings.values import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionRule:
-    """What must not be; `options` are to blame, the first one that was given before the others."""
+    """A rule for several options; the message names the first given one of `options`."""
 
     options: tuple[str, ...]
     is_broken: Callable[[Settings], bool]
@@ -43,11 +43,10 @@ RULES = (
 
 
 def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings:
-    """Make the settings of what was given.
+    """The settings of flags, variables and the configuration file.
 
-    `flags` holds what the user gave, by the name of the option with dashes or underscores; None
-    and an empty tuple mean not given. Raises SettingsError, with one line; an unknown name among
-    the flags is the programmer's error, a KeyError.
+    `flags` has the given values by the name of the option, with dashes or underscores; None and
+    an empty tuple mean not given. Raises SettingsError, and KeyError for an unknown flag.
     """
     given = _from_variables(environ) | _from_flags(flags)
     config = given.get("config")
@@ -56,15 +55,15 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings
 
         path = config.read()
         given = {**read_config_file(str(path), named_by=config.where), **given}
-    # The table of options, not the type checker, knows which type belongs to which field.
+    # The table of options determines the types, which the type checker does not know.
     values: dict[str, Any] = {
-        option.field: given[option.name].read() for option in OPTIONS if option.name in given
+        option.attribute: given[option.name].read() for option in OPTIONS if option.name in given
     }
     settings = Settings(**values)
     for rule in RULES:
         if rule.is_broken(settings):
-            blamed = next(name for name in rule.options if name in given)
-            raise SettingsError(f"{given[blamed].where}: {rule.problem}")
+            option = next(name for name in rule.options if name in given)
+            raise SettingsError(f"{given[option].where}: {rule.problem}")
     return settings
 
 
@@ -77,7 +76,7 @@ def _from_flags(flags: Mapping[str, object]) -> dict[str, OptionValue]:
         if value is None or value == ():
             continue
         texts = tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
-        if option.form is Form.NAMES:
+        if option.type.form is Form.NAMES:
             texts = tuple(entry for text in texts for entry in _split(text))
         given[option.name] = OptionValue(option=option, where=f"flag {option.flag}", texts=texts)
     return given

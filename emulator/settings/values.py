@@ -1,13 +1,13 @@
-"""What can be configured, as typed values with their defaults, and what follows from them."""
+"""The settings of `serve` as typed values with their defaults."""
 
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
 from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY
-from emulator.domain.clock_spec import ClockKind, ClockSpec
 from emulator.domain.hosts import is_ip_literal
-from emulator.domain.payment import DEFAULT_METHODS
+from emulator.domain.instants import ClockKind, ClockSpec
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.rate_limit import RateLimit
 
 IN_MEMORY = ":memory:"
@@ -16,9 +16,9 @@ REAL_CLOCK = ClockSpec(kind=ClockKind.REAL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything `serve` can be told; port 0 is any free port, `seed` None a random one.
+    """The settings; port 0 is any free port, `seed` None a random seed.
 
-    `resolve` makes it of validated values; whoever makes one by hand vouches for them.
+    `resolve` validates the values; the constructor does not.
     """
 
     host: str = "127.0.0.1"
@@ -53,12 +53,12 @@ class Settings:
         return f"http://[{address}]:{port}" if address.version == 6 else f"http://{address}:{port}"
 
     def public_checkout_url(self, checkout_port: int) -> str:
-        """The base of every `checkout_url`, without a trailing slash; the port is the real one."""
+        """The base of every `checkout_url`, without a trailing slash, for the real port."""
         return self.checkout_url or self.local_url(checkout_port)
 
 
 def data_directory(name: str) -> Path:
-    """Where `templates` or `scenarios` live: inside the wheel, else at the checkout's top."""
+    """The directory of `templates` or `scenarios`: in the wheel, else in the repository."""
     package = Path(__file__).resolve().parents[1]
     packaged = package / "data" / name
     return packaged if packaged.is_dir() else package.parent / name

@@ -36,6 +36,12 @@ def last_position(owner: int) -> int:
     return owner << ORDINAL_BITS | LAST_ORDINAL
 
 
+def positions_of(owner: int) -> tuple[int, int]:
+    """The first and the last position of an owner's rows."""
+    first = owner << ORDINAL_BITS
+    return first, first | LAST_ORDINAL
+
+
 class Transaction:
     """What a unit of work is given: statements, ordinals, and a say in what happens after.
 
@@ -63,10 +69,14 @@ class Transaction:
         key = (table, owner)
         last = self._ordinals.get(key)
         if last is None:
-            bounds = (first_position(owner), last_position(owner))
+            bounds = positions_of(owner)
             last = self.execute(_LAST_ORDINAL[table], bounds).fetchone()[0] or bounds[0]
         self._ordinals[key] = last + count
         return last + 1
+
+    def row_count(self, table: str, owner: int) -> int:
+        """How many rows an owner has, without reading them."""
+        return self.next_position(table, owner, count=0) - first_position(owner) - 1
 
     def next_timer(self) -> int:
         """The sequence of the next timer, or of the next delivery, which is due like one."""

@@ -1,4 +1,4 @@
-"""The deliveries and attempts tables: what is on its way to endpoints, and how it went."""
+"""The deliveries and attempts tables: events to be sent to endpoints, and the results."""
 
 import json
 from collections.abc import Collection, Iterable, Sequence
@@ -15,7 +15,7 @@ from emulator.domain.webhooks import (
     WebhookRequest,
     WebhookResponse,
 )
-from emulator.storage.batch import Transaction, first_position, last_position
+from emulator.storage.batch import Transaction, positions_of
 
 _COLUMNS = (
     "position, endpoint, event, payment, created_at, state, attempts, due_at, sequence, is_held,"
@@ -68,10 +68,10 @@ _NEWEST_OF_PAYMENT = _NEWEST.format("INDEXED BY deliveries_by_payment WHERE paym
 
 
 class Delivery(NamedTuple):
-    """One event on its way to one endpoint; `event` and `payment` are None for a ping.
+    """One event for one endpoint; `event` and `payment` are None for a ping.
 
-    `attempts` are those of the schedule. `due_at` is when the next one is, None without one.
-    `oddity` is what a scenario did to it, as it would be written there.
+    `attempts` are those of the schedule, `due_at` the instant of the next one. `oddity` is the
+    fault that a scenario added, as JSON.
     """
 
     position: int
@@ -89,7 +89,7 @@ class Delivery(NamedTuple):
 
 
 class DeliveryQuery(NamedTuple):
-    """Which deliveries of an owner, before one of them; None asks for nothing."""
+    """A selection of an owner's deliveries; None does not restrict it."""
 
     limit: int
     before: int | None = None
@@ -141,7 +141,7 @@ def _pairs(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def put(tx: Transaction, deliveries: Sequence[Delivery]) -> None:
-    """Write deliveries, new ones and others that are no longer held."""
+    """Write new deliveries, and replace others."""
     tx.insert(
         _PUT,
         [
@@ -170,9 +170,9 @@ def upcoming(
     busy_payments: Collection[int | None],
     limit: int,
 ) -> list[Delivery]:
-    """What an endpoint gets next, in order, `besides` what is on its way already.
+    """An endpoint's next deliveries, in order, except those in `besides`.
 
-    First attempts of busy payments are left out: another one of theirs is under way.
+    First attempts of busy payments are left out, because another attempt of theirs is in progress.
     """
     statement = _UPCOMING.format(_marks(besides), _marks(busy_payments))
     rows = tx.execute(statement, (endpoint, *besides, *busy_payments, limit))
@@ -180,32 +180,32 @@ def upcoming(
 
 
 def next_of(tx: Transaction, endpoints: Iterable[int]) -> Delivery | None:
-    """The first of all deliveries that are due to these endpoints, some time."""
+    """The pending delivery of these endpoints that is due first."""
     rows = [tx.execute(_NEXT, (endpoint,)).fetchone() for endpoint in endpoints]
-    found = [_delivery_of_row(row) for row in rows if row is not None]
-    return min(found, key=due_key, default=None)
+    next_deliveries = [_delivery_of_row(row) for row in rows if row is not None]
+    return min(next_deliveries, key=due_key, default=None)
 
 
 def due_key(delivery: Delivery) -> DueKey:
-    """When a pending delivery is due."""
+    """The place of a pending delivery in the order of all that is due."""
     return delivery.due_at or 0, delivery.sequence
 
 
 def pending_of_payment(tx: Transaction, payment: int) -> list[Delivery]:
-    """A payment's deliveries that have attempts to come, the soonest first."""
+    """A payment's pending deliveries, soonest first."""
     return [_delivery_of_row(row) for row in tx.execute(_PENDING_OF_PAYMENT, (payment,))]
 
 
 def held(tx: Transaction, payments: Collection[int]) -> dict[int, list[Delivery]]:
-    """What waits for the next event of each of these payments."""
-    found: dict[int, list[Delivery]] = {}
+    """The deliveries that wait for the next event of each of these payments."""
+    by_payment: dict[int, list[Delivery]] = {}
     for row in tx.execute(_HELD.format(_marks(payments)), tuple(payments)).fetchall():
-        found.setdefault(row[3], []).append(_delivery_of_row(row))
-    return found
+        by_payment.setdefault(row[3], []).append(_delivery_of_row(row))
+    return by_payment
 
 
 def update(tx: Transaction, delivery: Delivery) -> None:
-    """Write how a delivery stands after an attempt."""
+    """Write the state of a delivery after an attempt."""
     tx.execute(
         _UPDATE,
         (
@@ -219,7 +219,7 @@ def update(tx: Transaction, delivery: Delivery) -> None:
 
 
 def cancel_all(tx: Transaction, endpoint: int) -> None:
-    """Give up what is still due to an endpoint."""
+    """Cancel all pending deliveries of an endpoint."""
     tx.execute(_CANCEL_ALL, (endpoint,))
 
 
@@ -233,7 +233,7 @@ def add_attempt(
     request: WebhookRequest,
     result: AttemptResult,
 ) -> int:
-    """Write an attempt down; returns its number among those of the delivery."""
+    """Write an attempt; returns its number within the delivery."""
     response = result.response
     values = (
         delivery,
@@ -259,9 +259,11 @@ def attempts(tx: Transaction, delivery: int) -> list[Attempt]:
 
 def newest(tx: Transaction, owner: int, query: DeliveryQuery) -> list[Delivery]:
     """An owner's deliveries, newest first."""
-    last = last_position(owner) if query.before is None else query.before - 1
+    first, last = positions_of(owner)
+    if query.before is not None:
+        last = query.before - 1
     state = None if query.state is None else query.state.value
-    values = (first_position(owner), last, query.endpoint, state, query.limit)
+    values = (first, last, query.endpoint, state, query.limit)
     if query.payment is None:
         rows = tx.execute(_NEWEST_OF_ALL, values)
     else:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from emulator.storage.batch import Transaction, first_position, last_position
+from emulator.storage.batch import Transaction, positions_of
 from emulator.storage.invalid_rows import InvalidValue
 
 if TYPE_CHECKING:
@@ -22,11 +22,6 @@ _UPDATE = (
     " old_secret = ?, old_secret_until = ? WHERE position = ?"
 )
 _MARK_DELETED = "UPDATE endpoints SET is_deleted = 1 WHERE position = ?"
-_DELETE_ALL = (
-    "DELETE FROM endpoints WHERE position BETWEEN ? AND ?",
-    "DELETE FROM deliveries WHERE position BETWEEN ? AND ?",
-    "DELETE FROM attempts WHERE delivery BETWEEN ? AND ?",
-)
 
 
 def _endpoint_of_row(row: tuple[Any, ...]) -> "Endpoint":
@@ -83,13 +78,12 @@ def _check(endpoint: "Endpoint") -> None:
 
 def of_owner(tx: Transaction, owner: int) -> "list[Endpoint]":
     """The endpoints of one owner, in the order of creation."""
-    bounds = (first_position(owner), last_position(owner))
-    return [_endpoint_of_row(row) for row in tx.execute(_OF_OWNER, bounds)]
+    return [_endpoint_of_row(row) for row in tx.execute(_OF_OWNER, positions_of(owner))]
 
 
 def ids(tx: Transaction, owner: int) -> dict[int, str]:
     """The id of each endpoint that an owner has or had, by position."""
-    return dict(tx.execute(_IDS, (first_position(owner), last_position(owner))).fetchall())
+    return dict(tx.execute(_IDS, positions_of(owner)).fetchall())
 
 
 def insert(tx: Transaction, endpoint: "Endpoint") -> None:
@@ -102,9 +96,3 @@ def update(tx: Transaction, endpoint: "Endpoint") -> None:
 
 def mark_deleted(tx: Transaction, position: int) -> None:
     tx.execute(_MARK_DELETED, (position,))
-
-
-def delete_all(tx: Transaction, owner: int) -> None:
-    """Remove an owner's endpoints with all that was sent to them."""
-    for statement in _DELETE_ALL:
-        tx.execute(statement, (first_position(owner), last_position(owner)))

@@ -1,28 +1,42 @@
-"""The events table: one row each time that a payment took on a status."""
+"""The events table: one row for each status that a payment took on."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Event, Payment
-from emulator.storage.batch import Transaction, first_position, last_position
-from emulator.storage.rows import EVENT_COLUMNS, STATUS_WORDS, event_of_row
+from emulator.storage.batch import Transaction, positions_of
+from emulator.storage.payments import REASONS, STATUS_WORDS, STATUSES
 
-_INSERT = f"INSERT INTO events ({EVENT_COLUMNS})"
+# No request causes these events; payments.insert writes the others.
+_INSERT = "INSERT INTO events (position, payment, at, status, method, reason, completed_at)"
+_COLUMNS = "position, payment, at, status, method, reason, completed_at, request"
 _FIRST = (
-    f"SELECT {EVENT_COLUMNS} FROM events"
+    f"SELECT {_COLUMNS} FROM events"
     " WHERE position = (SELECT first_event FROM payments WHERE position = ?)"
 )
 _LATER = (
-    f"SELECT {EVENT_COLUMNS} FROM events INDEXED BY events_by_payment"
+    f"SELECT {_COLUMNS} FROM events INDEXED BY events_by_payment"
     " WHERE payment = ? AND status <> 'pending' ORDER BY position"
 )
-_GET = f"SELECT {EVENT_COLUMNS} FROM events WHERE position = ?"
+_GET = f"SELECT {_COLUMNS} FROM events WHERE position = ?"
 _NEWEST = (
-    f"SELECT {EVENT_COLUMNS} FROM events WHERE position BETWEEN ? AND ?"
-    " ORDER BY position DESC LIMIT ?"
+    f"SELECT {_COLUMNS} FROM events WHERE position BETWEEN ? AND ? ORDER BY position DESC LIMIT ?"
 )
-_ALL = f"SELECT {EVENT_COLUMNS} FROM events WHERE position BETWEEN ? AND ? ORDER BY position"
-_DELETE_ALL = "DELETE FROM events WHERE position BETWEEN ? AND ?"
+_ALL = f"SELECT {_COLUMNS} FROM events WHERE position BETWEEN ? AND ? ORDER BY position"
+
+
+def _event_of_row(row: tuple[Any, ...]) -> Event:
+    return Event(
+        position=row[0],
+        payment=row[1],
+        at=row[2],
+        status=STATUSES[row[3]],
+        method=row[4],
+        reason=REASONS[row[5]],
+        completed_at=row[6],
+        request_id=row[7],
+    )
 
 
 def insert(tx: Transaction, owner: int, changed: Sequence[tuple[Payment, Instant]]) -> int:
@@ -50,30 +64,24 @@ def insert(tx: Transaction, owner: int, changed: Sequence[tuple[Payment, Instant
 
 
 def next_position(tx: Transaction, owner: int) -> int:
-    """Where the owner's next event is going to be."""
+    """The position of the owner's next event."""
     return tx.next_position("events", owner, count=0)
 
 
 def get(tx: Transaction, position: int) -> Event:
-    return event_of_row(tx.execute(_GET, (position,)).fetchone())
+    return _event_of_row(tx.execute(_GET, (position,)).fetchone())
 
 
 def of_payment(tx: Transaction, payment: int) -> list[Event]:
     """A payment's events, oldest first."""
     rows = [*tx.execute(_FIRST, (payment,)), *tx.execute(_LATER, (payment,))]
-    return [event_of_row(row) for row in rows]
+    return [_event_of_row(row) for row in rows]
 
 
 def newest(tx: Transaction, owner: int, limit: int) -> list[Event]:
-    bounds = (first_position(owner), last_position(owner))
-    return [event_of_row(row) for row in tx.execute(_NEWEST, (*bounds, limit))]
+    return [_event_of_row(row) for row in tx.execute(_NEWEST, (*positions_of(owner), limit))]
 
 
 def of_owner(tx: Transaction, owner: int) -> list[Event]:
     """All of an owner's events, oldest first."""
-    bounds = (first_position(owner), last_position(owner))
-    return [event_of_row(row) for row in tx.execute(_ALL, bounds)]
-
-
-def delete_all(tx: Transaction, owner: int) -> None:
-    tx.execute(_DELETE_ALL, (first_position(owner), last_position(owner)))
+    return [_event_of_row(row) for row in tx.execute(_ALL, positions_of(owner))]

@@ -1,9 +1,9 @@
-"""What an account says of scenarios and faults: its own, what is switched, and what counts them."""
+"""The tables of an account's scenarios and faults: its own, its switches and their counts."""
 
 from collections.abc import Iterable
 from typing import Any
 
-from emulator.storage.batch import Transaction, first_position, last_position
+from emulator.storage.batch import Transaction, positions_of
 
 _ACCOUNTS = (
     "SELECT account FROM scenarios UNION SELECT account FROM scenario_switches"
@@ -25,26 +25,28 @@ _NUMBER_FAULT = (
     " ON CONFLICT DO UPDATE SET count = count + 1 RETURNING count"
 )
 _DELETE_FAULT = "DELETE FROM faults WHERE account = ? AND id = ?"
-_PLACED = "SELECT payment, scenario FROM payment_scenarios WHERE payment BETWEEN ? AND ?"
-_PLACE = "INSERT OR REPLACE INTO payment_scenarios (payment, scenario) VALUES (?, ?)"
-_COUNT = (
+_APPLIED = "SELECT payment, scenario FROM payment_scenarios WHERE payment BETWEEN ? AND ?"
+_APPLY = "INSERT OR REPLACE INTO payment_scenarios (payment, scenario) VALUES (?, ?)"
+_USE_COUNT = (
+    "SELECT uses FROM rule_uses WHERE account = ? AND scenario = ? AND section = ? AND rule = ?"
+)
+_COUNT_USE = (
+    "INSERT INTO rule_uses (account, scenario, section, rule, uses) VALUES (?, ?, ?, ?, 1)"
+    " ON CONFLICT DO UPDATE SET uses = uses + 1"
+)
+_USES_OF_SECTION = (
+    "SELECT scenario, uses FROM rule_uses WHERE account = ? AND section = ? AND rule = 0"
+)
+_COUNT_REQUEST = (
     "INSERT INTO request_counts (owner, scenario, rule, count) VALUES (?, ?, ?, 1)"
     " ON CONFLICT DO UPDATE SET count = count + 1 RETURNING count"
 )
-_FORGET_USES = "DELETE FROM rule_uses WHERE account = ? AND scenario = ?"
-_FORGET_COUNTS = "DELETE FROM request_counts WHERE owner IN (?, ?) AND scenario = ?"
-_DELETE_OF_ACCOUNT = (
-    "DELETE FROM scenarios WHERE account = ?",
-    "DELETE FROM scenario_switches WHERE account = ?",
-    "DELETE FROM faults WHERE account = ?",
-    "DELETE FROM faults_made WHERE account = ?",
-)
-_DELETE_COUNTS = "DELETE FROM request_counts WHERE owner = ?"
-_DELETE_PLACED = "DELETE FROM payment_scenarios WHERE payment BETWEEN ? AND ?"
+_RESET_USES = "DELETE FROM rule_uses WHERE account = ? AND scenario = ?"
+_RESET_COUNTS = "DELETE FROM request_counts WHERE owner IN (?, ?) AND scenario = ?"
 
 
 def accounts(tx: Transaction) -> list[int]:
-    """The numbers of the accounts that say anything of scenarios or faults."""
+    """The numbers of the accounts that have scenarios, switches or faults of their own."""
     return [row[0] for row in tx.execute(_ACCOUNTS)]
 
 
@@ -67,7 +69,7 @@ def switches(tx: Transaction, account: int) -> dict[str, bool]:
 
 
 def switch(tx: Transaction, account: int, name: str, *, is_enabled: bool | None) -> None:
-    """Switch a scenario on or off, or (None) leave it as its file has it."""
+    """Switch a scenario on or off, or (None) as its file sets it."""
     if is_enabled is None:
         tx.execute(_DELETE_SWITCH, (account, name))
     else:
@@ -93,34 +95,40 @@ def delete_fault(tx: Transaction, account: int, fault_id: str) -> None:
     tx.execute(_DELETE_FAULT, (account, fault_id))
 
 
-def placed(tx: Transaction, owners: Iterable[int]) -> dict[int, str]:
-    """Which scenarios were put on payments of these owners, by the payments' positions."""
-    found: dict[int, str] = {}
+def applied(tx: Transaction, owners: Iterable[int]) -> dict[int, str]:
+    """The scenarios that were applied to payments of these owners, by position."""
+    names: dict[int, str] = {}
     for owner in owners:
-        found.update(tx.execute(_PLACED, (first_position(owner), last_position(owner))).fetchall())
-    return found
+        names.update(tx.execute(_APPLIED, positions_of(owner)).fetchall())
+    return names
 
 
-def place(tx: Transaction, payment: int, scenario: str) -> None:
-    tx.execute(_PLACE, (payment, scenario))
+def apply(tx: Transaction, payment: int, scenario: str) -> None:
+    tx.execute(_APPLY, (payment, scenario))
 
 
 def count_request(tx: Transaction, owner: int, source: str, rule: int) -> int:
-    """Count a request that a fault rule matches; returns how many there were with it."""
-    row: Any = tx.execute(_COUNT, (owner, source, rule)).fetchone()
+    """Count a request that a fault rule matches; returns the count."""
+    row: Any = tx.execute(_COUNT_REQUEST, (owner, source, rule)).fetchone()
     return int(row[0])
 
 
-def forget_counts(tx: Transaction, account: int, owners: tuple[int, int], source: str) -> None:
-    """Begin to count the uses of a scenario's rules anew."""
-    tx.execute(_FORGET_USES, (account, source))
-    tx.execute(_FORGET_COUNTS, (*owners, source))
+def reset_counts(tx: Transaction, account: int, owners: tuple[int, int], source: str) -> None:
+    """Reset the counts of a scenario's rules."""
+    tx.execute(_RESET_USES, (account, source))
+    tx.execute(_RESET_COUNTS, (*owners, source))
 
 
-def delete_all(tx: Transaction, account: int, owners: Iterable[int]) -> None:
-    """Remove all that an account says; the uses of rules are removed with `rule_uses`."""
-    for statement in _DELETE_OF_ACCOUNT:
-        tx.execute(statement, (account,))
-    for owner in owners:
-        tx.execute(_DELETE_COUNTS, (owner,))
-        tx.execute(_DELETE_PLACED, (first_position(owner), last_position(owner)))
+def use_count(tx: Transaction, account: int, rule: tuple[str, str, int]) -> int:
+    """How often a rule (scenario, section, index) has been used."""
+    row = tx.execute(_USE_COUNT, (account, *rule)).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def count_use(tx: Transaction, account: int, rule: tuple[str, str, int]) -> None:
+    tx.execute(_COUNT_USE, (account, *rule))
+
+
+def uses_of_section(tx: Transaction, account: int, section: str) -> dict[str, int]:
+    """How often the first rule of a section has been used, by the name of its scenario."""
+    return dict(tx.execute(_USES_OF_SECTION, (account, section)).fetchall())

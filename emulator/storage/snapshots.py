@@ -1,4 +1,4 @@
-"""The snapshots table, and an account's rows in all others: taken out together, and put back."""
+"""The snapshots table, and the rows of an account in all other tables."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ import msgspec
 from emulator.domain.instants import Instant
 from emulator.storage.batch import Transaction, first_position, last_position
 
-# All that an account has rows in, each with the column that says whose they are.
+# The tables that have rows of an account, each with the column that names their owner.
 TABLES_OF_ACCOUNT = {
     "payments": "position",
     "events": "position",
@@ -25,8 +25,8 @@ TABLES_OF_ACCOUNT = {
     "request_counts": "owner",
     "actions": "position",
 }
-# A payment that is inserted brings these along, as they are when it is new.
-_BROUGHT_BY_PAYMENTS = ("events", "timers")
+# The insertion of a payment adds rows to these.
+_ADDED_BY_TRIGGER = ("events", "timers")
 
 _TAKE = {
     table: f"SELECT * FROM {table} WHERE {column} BETWEEN ? AND ?"
@@ -54,7 +54,7 @@ class Rows(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Snapshot(NamedTuple):
-    """What is shown of one. `created_at` is where the account's clock stood."""
+    """A snapshot without its state. `created_at` is by the account's clock."""
 
     name: str
     created_at: Instant
@@ -74,40 +74,41 @@ def take(tx: Transaction, account: int) -> dict[str, Rows]:
 
 
 def put_back(tx: Transaction, account: int, taken: dict[str, Rows]) -> None:
-    """Let an account have these rows and no others.
+    """Replace all rows of an account.
 
-    A table that was not there when they were taken becomes empty, a column that was not there has
+    A later schema may have more tables and columns: such a table becomes empty, such a column gets
     its default.
     """
-    for table in TABLES_OF_ACCOUNT:
-        _clear(tx, table, account)
+    clear(tx, account)
     _insert(tx, "payments", taken)
-    for table in _BROUGHT_BY_PAYMENTS:
-        _clear(tx, table, account)
+    for table in _ADDED_BY_TRIGGER:
+        tx.execute(_CLEAR[table], _bounds(table, account))
     for table in TABLES_OF_ACCOUNT:
         if table != "payments":
             _insert(tx, table, taken)
 
 
-def _clear(tx: Transaction, table: str, account: int) -> None:
-    tx.execute(_CLEAR[table], _bounds(table, account))
+def clear(tx: Transaction, account: int) -> None:
+    """Delete all rows of an account but its snapshots and its own row."""
+    for table, statement in _CLEAR.items():
+        tx.execute(statement, _bounds(table, account))
 
 
 def _insert(tx: Transaction, table: str, taken: dict[str, Rows]) -> None:
-    kept = taken.get(table)
-    if kept is None or not kept.rows:
+    stored = taken.get(table)
+    if stored is None or not stored.rows:
         return
     known = [column[0] for column in tx.execute(_COLUMNS_OF[table]).description]
-    columns = [column for column in known if column in kept.columns]
-    rows: Sequence[tuple[Any, ...]] = kept.rows
-    if columns != list(kept.columns):
-        places = [kept.columns.index(column) for column in columns]
+    columns = [column for column in known if column in stored.columns]
+    rows: Sequence[tuple[Any, ...]] = stored.rows
+    if columns != list(stored.columns):
+        places = [stored.columns.index(column) for column in columns]
         rows = [tuple(row[place] for place in places) for row in rows]
     tx.insert(f"INSERT INTO {table} ({', '.join(columns)})", rows)
 
 
 def _bounds(table: str, account: int) -> tuple[int, int]:
-    """Which values of its column are the account's: those of its two owners lie side by side."""
+    """The account's range of the table's column: the values of its two owners are neighbours."""
     column = TABLES_OF_ACCOUNT[table]
     if column == "account":
         return account, account
@@ -129,7 +130,7 @@ def put(tx: Transaction, account: int, snapshot: Snapshot, state: bytes) -> None
 
 
 def state(tx: Transaction, account: int, name: str) -> bytes:
-    """What a snapshot, which exists, holds."""
+    """The state of an existing snapshot."""
     row: tuple[bytes] = tx.execute(_STATE, (account, name)).fetchone()
     return row[0]
 

@@ -9,7 +9,7 @@ from emulator.domain.payment import Payment
 from emulator.domain.timers import DueKey, Timer, TimerKind
 from emulator.domain.transitions import Change
 from emulator.storage.batch import Transaction
-from emulator.storage.rows import (
+from emulator.storage.payments import (
     PAYMENT_COLUMNS,
     REASONS,
     STATUS_WORDS,
@@ -51,7 +51,6 @@ _STEPS = (
     " WHERE payment = ? AND kind <> 'expiry' ORDER BY due_at, sequence"
 )
 _EXPIRY = f"SELECT {_COLUMNS} FROM timers WHERE {_IS_EXPIRY}"
-_DELETE_ALL = "DELETE FROM timers WHERE account = ?"
 
 
 def _of(table: str, columns: str) -> list[str]:
@@ -180,7 +179,3 @@ def cancel(tx: Transaction, account: int, payment: Payment) -> None:
     """Remove all that is scheduled for a payment."""
     tx.execute(_DELETE_EXPIRY, _expiry_key(tx, account, payment))
     tx.execute(_DELETE_STEPS, (payment.position,))
-
-
-def delete_all(tx: Transaction, account: int) -> None:
-    tx.execute(_DELETE_ALL, (account,))

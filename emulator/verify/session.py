@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from emulator import ids
 from emulator.domain.accounts import mask_key
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.verify.answers import JSON, Answer, Request
 from emulator.verify.client import CannotSee, Client, RateLimited
 
@@ -20,7 +21,7 @@ LARGER_AMOUNT = 1_000
 EXPIRES_IN_S = 600
 # For a service that takes no such short one; not the default, to be told from it.
 LONGER_EXPIRES_IN_S = 2_700
-METHODS = ("telebirr", "mpesa", "bank_transfer")
+METHODS = DEFAULT_METHODS
 MADE_BY = "payments-emulator verify"
 MAX_PAIRS = 20
 # What a service repeats of a key is masked from so many characters on.

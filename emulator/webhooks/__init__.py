@@ -1,1 +1,1 @@
-"""How a notification looks, is signed, is sent and is retried."""
+"""Formats, signs, sends and retries webhooks, and explains why they fail."""

@@ -1,20 +1,20 @@
-"""What a webhook looks like on the wire, to the byte, and how one is spoilt on purpose."""
+"""Builds the requests that carry webhooks, genuine or tampered with."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from emulator import __version__
 from emulator.domain.webhooks import Tamper, WebhookRequest
-from emulator.webhooks.signing import foreign_secret, sign
+from emulator.webhooks.signatures import foreign_secret, sign
 
 USER_AGENT = f"etb-payments-emulator/{__version__}"
-# Far beyond the five minutes that receivers tolerate.
+# Receivers tolerate five minutes.
 TAMPERED_AGE_S = 3_600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """What is signed: the event, and when this attempt to deliver it is made."""
+    """The signed content: an event, and the time of this attempt to deliver it."""
 
     event_id: str
     timestamp_s: int
@@ -29,11 +29,11 @@ def request(
     tamper: Tamper | None = None,
     other_body: bytes = b"",
 ) -> WebhookRequest:
-    """A webhook that verifies with each of the secrets, or with none when it is tampered with.
+    """Build a webhook that verifies with each secret, or with none when it is tampered with.
 
-    Of the secrets the newest comes first. BODY: `other_body` is sent, the message's was signed.
-    SIGNATURE: someone else signed. TIMESTAMP: it says that it is an hour older than was signed,
-    so it is also too old.
+    The newest secret comes first. BODY: `other_body` is sent instead of the signed body.
+    SIGNATURE: other secrets sign. TIMESTAMP: the timestamp is one hour older than the signed one,
+    and so also too old.
     """
     sent = message
     match tamper:

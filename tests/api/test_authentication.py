@@ -12,6 +12,7 @@ MISSING = (401, "missing_api_key", None)
 INVALID = (401, "invalid_api_key", None)
 
 
+@pytest.mark.clause("5.1", "5.4", "7.8")
 @pytest.mark.parametrize(
     ("authorization", "expected"),
     [
@@ -53,6 +54,7 @@ async def test_a_missing_or_invalid_key_yields_401(
     assert response.headers["www-authenticate"] == "Bearer"
 
 
+@pytest.mark.clause("5.1")
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "bEaReR"])
 async def test_the_scheme_may_be_written_in_any_case(emulator: World, scheme: str) -> None:
     """5 rule 1: the key is sent as a Bearer token; a scheme's name has no case (RFC 9110)."""
@@ -66,6 +68,7 @@ async def test_a_key_is_not_told_in_the_answer_that_refuses_it(emulator: World) 
     assert "very_secret_word" not in response.text
 
 
+@pytest.mark.clause("4.0.5")
 @pytest.mark.parametrize(
     ("method", "path", "body", "content_type"),
     [
@@ -100,6 +103,7 @@ async def test_a_stranger_does_not_use_up_anybodys_rate_limit() -> None:
         assert (await get(emulator, PAYMENTS)).status_code == 200
 
 
+@pytest.mark.clause("1.11", "5.2", "5.3")
 async def test_the_prefix_of_the_key_chooses_sandbox_or_live(emulator: World) -> None:
     """5 rules 2 and 3: `test_` operates in the sandbox, `live_` apart from it."""
     sandbox = await emulator.create()
@@ -114,6 +118,7 @@ async def test_the_prefix_of_the_key_chooses_sandbox_or_live(emulator: World) ->
 class TestAutoProvision:
     """Section 5 is silent on where keys come from; `--auto-provision` makes them on first use."""
 
+    @pytest.mark.clause("5.4")
     async def test_without_it_an_unknown_key_stays_unknown(self, emulator: World) -> None:
         assert refusal(await get(emulator, PAYMENTS, "test_new_merchant")) == INVALID
 

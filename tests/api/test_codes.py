@@ -89,6 +89,7 @@ PROVOKED: dict[str, tuple[Provoke, str | None]] = {
 }
 
 
+@pytest.mark.clause("2.3.1", "7.1", "7.2", "7.3", "7.4", "7.7", "7.9", "7.10", "7.13")
 @pytest.mark.parametrize("code", PROVOKED)
 async def test_each_code_is_answered_with_its_status_and_param(code: str, tmp_path: Path) -> None:
     """7: `error.code`, `error.message`, and `error.param` where one applies."""
@@ -101,11 +102,13 @@ async def test_each_code_is_answered_with_its_status_and_param(code: str, tmp_pa
         assert refusal(await provoke(emulator)) == (CODES[code], code, param)
 
 
+@pytest.mark.clause("7.13")
 def test_no_code_is_left_out() -> None:
     """7: the list is closed."""
     assert set(PROVOKED) | ELSEWHERE == set(CODES)
 
 
+@pytest.mark.clause("7.12")
 async def test_a_500_says_nothing_of_what_went_wrong(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -29,6 +29,7 @@ def nested(levels: int, opening: str = "[", closing: str = "]") -> str:
 class TestMediaType:
     """4: POST requests must carry `Content-Type: application/json`."""
 
+    @pytest.mark.clause("4.0.1")
     @pytest.mark.parametrize(
         "content_type",
         [
@@ -47,6 +48,7 @@ class TestMediaType:
         assert response.status_code == 201
         assert WARNING not in response.headers
 
+    @pytest.mark.clause("4.0.1")
     @pytest.mark.parametrize(
         "content_type",
         [
@@ -69,6 +71,7 @@ class TestMediaType:
         refusal = await refused(emulator, WHOLE, **{"Content-Type": content_type})
         assert refusal == ("unsupported_content_type", None)
 
+    @pytest.mark.clause("4.0.1")
     async def test_a_body_without_a_media_type_is_not_taken(self, emulator: World) -> None:
         response = await emulator.api.post(PAYMENTS, content=WHOLE, headers=headers())
         assert refusal(response) == (400, "unsupported_content_type", None)
@@ -87,6 +90,7 @@ class TestSize:
     async def test_the_largest_body_is_taken(self, emulator: World) -> None:
         assert (await post(emulator, padded(LARGEST))).status_code == 201
 
+    @pytest.mark.clause("4.0.2")
     async def test_one_byte_more_is_too_large(self, emulator: World) -> None:
         assert await refused(emulator, padded(LARGEST + 1)) == ("request_too_large", None)
 
@@ -129,6 +133,7 @@ class TestSize:
 class TestJson:
     """4: a JSON body, read strictly (RFC 8259)."""
 
+    @pytest.mark.clause("1.1", "4.0.2")
     @pytest.mark.parametrize(
         "body",
         [
@@ -168,6 +173,7 @@ class TestJson:
     async def test_what_is_not_json_is_refused(self, emulator: World, body: bytes) -> None:
         assert await refused(emulator, body) == ("invalid_json", None)
 
+    @pytest.mark.clause("1.1")
     @pytest.mark.parametrize(
         "member",
         [
@@ -192,6 +198,7 @@ class TestJson:
         response = await post(emulator, order_with_metadata(rb'{"a": "\ud83d\ude00"}'))
         assert response.json()["metadata"] == {"a": "\U0001f600"}
 
+    @pytest.mark.clause("4.0.2")
     @pytest.mark.parametrize("body", [b"null", b"true", b"1", b"1.5", b'"x"', b"[]", b"[{}]"])
     async def test_what_is_no_object_is_refused(self, emulator: World, body: bytes) -> None:
         assert await refused(emulator, body) == ("invalid_request_body", None)
@@ -199,6 +206,7 @@ class TestJson:
     async def test_a_huge_number_is_no_object_either(self, emulator: World) -> None:
         assert await refused(emulator, b"9" * 5000) == ("invalid_request_body", None)
 
+    @pytest.mark.clause("1.1")
     @pytest.mark.parametrize(
         ("opening", "closing"), [("[", "]"), ('{"a":', "}")], ids=["arrays", "objects"]
     )

@@ -23,6 +23,7 @@ WRONG = {
 }
 
 
+@pytest.mark.clause("4.1.13")
 @pytest.mark.parametrize("param", REQUIRED)
 @pytest.mark.parametrize("absent", [..., None], ids=["absent", "null"])
 async def test_what_is_required_may_not_be_missing(
@@ -32,6 +33,7 @@ async def test_what_is_required_may_not_be_missing(
     assert await refused(emulator, order(**{param: absent})) == ("missing_parameter", param)
 
 
+@pytest.mark.clause("4.1.13")
 @pytest.mark.parametrize("param", OPTIONAL)
 async def test_what_is_optional_may_be_null(emulator: World, param: str) -> None:
     """4.1: null counts as absent."""
@@ -40,6 +42,7 @@ async def test_what_is_optional_may_be_null(emulator: World, param: str) -> None
     assert WARNING not in response.headers
 
 
+@pytest.mark.clause("4.1.17")
 @pytest.mark.parametrize("param", list(WRONG))
 async def test_only_the_first_problem_is_told_in_the_order_of_the_table(
     emulator: World, param: str
@@ -64,12 +67,14 @@ async def test_what_is_missing_takes_its_turn_in_that_order(emulator: World, par
 class TestAmount:
     """4.1: amount, an integer in ETB cents, minimum 100."""
 
+    @pytest.mark.clause("4.1.2", "4.1.3", "8.1")
     @pytest.mark.parametrize("token", ["100", "101", "15000", str(2**53 - 1)])
     async def test_a_good_one_is_taken(self, emulator: World, token: str) -> None:
         response = await post(emulator, order_with("amount", token))
         assert response.json()["amount"] == int(token)
         assert f'"amount":{token},' in response.text
 
+    @pytest.mark.clause("4.1.2", "4.1.3", "4.1.17", "4.1.18", "8.1")
     @pytest.mark.parametrize(
         "token",
         [
@@ -117,6 +122,7 @@ class TestAmount:
 class TestCurrency:
     """4.1: must be `"ETB"`."""
 
+    @pytest.mark.clause("4.1.4", "9.2")
     @pytest.mark.parametrize(
         "value", ["", "etb", "Etb", "USD", "ETB ", " ETB", "ETB\0", "ብር", 1, True, ["ETB"], {}]
     )
@@ -124,6 +130,7 @@ class TestCurrency:
         refusal = await refused(emulator, order(currency=value))
         assert refusal == ("invalid_currency", "currency")
 
+    @pytest.mark.clause("4.1.4")
     async def test_an_escaped_letter_is_a_letter(self, emulator: World) -> None:
         response = await post(emulator, order_with("currency", '"\\u0045TB"'))
         assert response.json()["currency"] == "ETB"
@@ -132,6 +139,7 @@ class TestCurrency:
 class TestMethods:
     """4.1: methods to offer, at least one; 2.1 names three and says that it is not all."""
 
+    @pytest.mark.clause("2.1.16", "4.1.5")
     @pytest.mark.parametrize(
         "value",
         [
@@ -146,6 +154,7 @@ class TestMethods:
         created = await emulator.create(methods=value)
         assert created["method"] is None
 
+    @pytest.mark.clause("2.1.17", "4.1.5")
     @pytest.mark.parametrize(
         "value",
         [
@@ -173,6 +182,7 @@ class TestMethods:
     async def test_a_bad_one_is_refused(self, emulator: World, value: Any) -> None:
         assert await refused(emulator, order(methods=value)) == ("invalid_methods", "methods")
 
+    @pytest.mark.clause("2.1.17")
     async def test_the_list_of_methods_is_configuration(self) -> None:
         async with world(methods=("telebirr", "cbe_birr")) as emulator:
             await emulator.create(methods=["cbe_birr", "telebirr"])
@@ -183,6 +193,7 @@ class TestMethods:
 class TestMetadata:
     """4.1 and 8: up to 20 pairs, values must be strings."""
 
+    @pytest.mark.clause("2.1.11", "4.1.8", "8.2")
     @pytest.mark.parametrize(
         "value",
         [
@@ -208,6 +219,7 @@ class TestMetadata:
         retrieved = await emulator.retrieve(response.json()["id"])
         assert list(retrieved["metadata"].items()) == list(value.items())
 
+    @pytest.mark.clause("4.1.8", "4.1.9", "8.2")
     @pytest.mark.parametrize(
         "value",
         [
@@ -230,6 +242,7 @@ class TestMetadata:
     async def test_a_bad_one_is_refused(self, emulator: World, value: Any) -> None:
         assert await refused(emulator, order(metadata=value)) == ("invalid_metadata", "metadata")
 
+    @pytest.mark.clause("2.1.11")
     async def test_without_any_it_is_an_empty_object(self, emulator: World) -> None:
         assert (await emulator.create())["metadata"] == {}
 
@@ -244,6 +257,7 @@ class TestIdempotencyKey:
         assert WARNING not in response.headers
         assert "idempotency_key" not in response.json()
 
+    @pytest.mark.clause("4.1.10")
     @pytest.mark.parametrize("value", ["", 1, 0, 1.5, True, False, [], ["a"], {}, {"a": "b"}])
     async def test_a_bad_one_is_refused(self, emulator: World, value: Any) -> None:
         refusal = await refused(emulator, order(idempotency_key=value))
@@ -253,6 +267,7 @@ class TestIdempotencyKey:
 class TestExpiresIn:
     """4.1: seconds until the checkout expires, default 1800; 8 names no minimum and maximum."""
 
+    @pytest.mark.clause("4.1.11", "4.1.12", "8.3")
     @pytest.mark.parametrize(
         ("token", "expires_at"),
         [
@@ -267,6 +282,7 @@ class TestExpiresIn:
         assert response.json()["expires_at"] == expires_at
         assert WARNING not in response.headers
 
+    @pytest.mark.clause("8.9")
     @pytest.mark.parametrize(
         ("token", "expires_at"),
         [("1", "2026-01-01T00:00:01.000Z"), ("315360000", "2035-12-30T00:00:00.000Z")],
@@ -278,6 +294,7 @@ class TestExpiresIn:
         assert response.json()["expires_at"] == expires_at
         assert response.headers[WARNING] == "unusual-expires-in"
 
+    @pytest.mark.clause("4.1.11", "8.9")
     @pytest.mark.parametrize(
         "token",
         [
@@ -311,6 +328,7 @@ class TestExpiresIn:
         assert created["expires_at"] == "9998-12-29T23:59:59.999Z"
 
 
+@pytest.mark.clause("4.1.17", "7.7")
 async def test_a_refusal_names_the_top_level_field(emulator: World) -> None:
     """4.1 rule 1: `error.param` names the field."""
     response = await post(emulator, order(metadata={"a": {"b": 1}}))

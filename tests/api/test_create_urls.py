@@ -80,6 +80,7 @@ HTTP_THAT_LOOKS_LOCAL = [
 class TestUrls:
     """4.1: HTTPS URL for redirect."""
 
+    @pytest.mark.clause("2.1.9", "2.1.10")
     @pytest.mark.parametrize(
         "url",
         [
@@ -114,6 +115,7 @@ class TestUrls:
         assert WARNING not in response.headers
         assert (await emulator.retrieve(response.json()["id"]))[param] == url
 
+    @pytest.mark.clause("4.1.6", "4.1.7")
     @pytest.mark.parametrize(
         "url",
         [
@@ -187,17 +189,20 @@ class TestUrls:
         async with world() as emulator:
             assert await refused(emulator, order(**{param: url})) == (f"invalid_{param}", param)
 
+    @pytest.mark.clause("4.1.6", "4.1.7")
     @pytest.mark.parametrize("url", HTTP_ELSEWHERE)
     async def test_http_elsewhere_is_not(self, param: str, url: str) -> None:
         async with world(allow_http_localhost=True) as emulator:
             assert await refused(emulator, order(**{param: url})) == (f"invalid_{param}", param)
 
+    @pytest.mark.clause("4.1.6", "4.1.7")
     @pytest.mark.parametrize("url", HTTP_THAT_LOOKS_LOCAL, ids=ascii)
     async def test_http_that_only_looks_local_is_not(self, param: str, url: str) -> None:
         """Browsers read `\\` as `/`, decode a host and read a number as an address."""
         async with world(allow_http_localhost=True) as emulator:
             assert await refused(emulator, order(**{param: url})) == (f"invalid_{param}", param)
 
+    @pytest.mark.clause("4.1.6", "4.1.7")
     @pytest.mark.parametrize(
         "url",
         [

@@ -73,6 +73,7 @@ async def test_before_the_commit_nothing_is_done_and_no_key_is_used_up(emulator:
     assert "idempotent-replayed" not in response.headers
 
 
+@pytest.mark.clause("7.12")
 async def test_after_the_commit_the_payment_exists_and_the_retry_is_the_replay(
     emulator: World,
 ) -> None:

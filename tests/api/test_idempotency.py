@@ -32,6 +32,7 @@ def assert_replays(replay: httpx.Response, original: httpx.Response) -> None:
     assert replay.headers["request-id"] != original.headers["request-id"]
 
 
+@pytest.mark.clause("4.1.10", "4.1.20")
 async def test_a_retry_is_answered_byte_for_byte_as_the_first_request(emulator: World) -> None:
     """4.1: lets a failed request be retried safely: no second payment, no second event."""
     original = await first(emulator, metadata={"ቁልፍ": 'quote " and \\', "a": "1"})
@@ -43,6 +44,7 @@ async def test_a_retry_is_answered_byte_for_byte_as_the_first_request(emulator: 
     assert await event_types(emulator) == ["payment.created"]
 
 
+@pytest.mark.clause("4.1.20")
 @pytest.mark.parametrize("statuses", [["processing", "completed", "refunded"], ["expired"]])
 async def test_the_first_answer_is_replayed_whatever_became_of_the_payment(
     emulator: World, statuses: list[str]
@@ -58,6 +60,7 @@ async def test_the_first_answer_is_replayed_whatever_became_of_the_payment(
     assert len(await event_types(emulator)) == 1 + len(statuses)
 
 
+@pytest.mark.clause("4.1.10")
 async def test_a_retry_after_a_restart_is_still_a_retry(tmp_path: Path) -> None:
     """4.1: the key is kept with the payment."""
     database = str(tmp_path / "state.db")
@@ -72,6 +75,7 @@ async def test_a_retry_after_a_restart_is_still_a_retry(tmp_path: Path) -> None:
 class TestSameParameters:
     """4.1 rule 2: what counts as different parameters."""
 
+    @pytest.mark.clause("4.1.19")
     @pytest.mark.parametrize(
         ("earlier", "later"),
         [
@@ -100,6 +104,7 @@ class TestSameParameters:
         text = json.dumps(body, indent=2).replace("telebirr", "\\u0074elebirr")
         assert_replays(await post(emulator, text.encode()), original)
 
+    @pytest.mark.clause("4.1.19")
     @pytest.mark.parametrize(
         "later",
         [
@@ -149,6 +154,7 @@ class TestSameParameters:
         two = await post(emulator, order(idempotency_key="a\0c"))
         assert one.json()["id"] != two.json()["id"]
 
+    @pytest.mark.clause("4.1.1")
     async def test_without_a_key_every_request_is_a_payment(self, emulator: World) -> None:
         assert len({(await emulator.create())["id"] for _ in range(3)}) == 3
         assert len({(await emulator.create(idempotency_key=None))["id"] for _ in range(3)}) == 3
@@ -157,6 +163,7 @@ class TestSameParameters:
 class TestWhatUsesNoKey:
     """4.1: a failed request can be retried: a refusal leaves the key free."""
 
+    @pytest.mark.clause("4.1.21")
     async def test_an_invalid_body_uses_no_key(self, emulator: World) -> None:
         assert (await post(emulator, order(**KEY, amount=1))).status_code == 400
         await first(emulator)
@@ -193,12 +200,14 @@ class TestWhatUsesNoKey:
 class TestRetention:
     """4.1 is silent on how long a key is kept: 24 hours on the account's clock."""
 
+    @pytest.mark.clause("4.1.22")
     async def test_to_the_last_millisecond_it_is_the_same_payment(self, emulator: World) -> None:
         original = await first(emulator)
         await emulator.advance(DAY_S - 0.001)
         assert_replays(await post(emulator, order(**KEY)), original)
         assert refusal(await post(emulator, order(**KEY, amount=200))) == REUSED
 
+    @pytest.mark.clause("4.1.22")
     async def test_then_the_key_is_free(self, emulator: World) -> None:
         original = await first(emulator)
         await emulator.advance(DAY_S)
@@ -229,6 +238,7 @@ class TestRetention:
         assert_replays(await post(emulator, order(**KEY)), original)
 
 
+@pytest.mark.clause("4.1.21")
 @pytest.mark.parametrize("other", [LIVE_KEY, OTHER_TEST_KEY])
 async def test_a_key_belongs_to_one_account_and_mode(emulator: World, other: str) -> None:
     """4.1: scope of a key: account, mode."""
@@ -243,6 +253,7 @@ async def test_a_key_belongs_to_one_account_and_mode(emulator: World, other: str
 class TestTogether:
     """4.1: of concurrent duplicates exactly one payment is ever created."""
 
+    @pytest.mark.clause("4.1.23")
     async def test_64_duplicates_create_one_payment(self, emulator: World) -> None:
         answers = await asyncio.gather(*(post(emulator, order(**KEY)) for _ in range(64)))
         assert {answer.status_code for answer in answers} == {201}

@@ -42,11 +42,13 @@ async def at(emulator: World, offset_ms: int) -> str:
     return str((await emulator.create())["id"])
 
 
+@pytest.mark.clause("2.2.4", "4.3.9", "7.5")
 async def test_without_payments_there_is_an_empty_page(emulator: World) -> None:
     """2.2: `data`, `has_more`, `next_cursor`."""
     assert await page(emulator) == {"data": [], "has_more": False, "next_cursor": None}
 
 
+@pytest.mark.clause("4.3.11")
 async def test_the_newest_payment_comes_first(emulator: World) -> None:
     """4.3 is silent on the order: newest first, of equal times the later inserted first."""
     together = await created(emulator, 5)
@@ -58,6 +60,7 @@ async def test_the_newest_payment_comes_first(emulator: World) -> None:
 class TestPages:
     """4.3: pagination is cursor-based."""
 
+    @pytest.mark.clause("2.2.2", "2.2.3", "4.3.4", "4.3.10")
     @pytest.mark.parametrize("limit", [1, 2, 3, 7, 11, 12, 100])
     async def test_pages_together_are_the_whole_list(self, emulator: World, limit: int) -> None:
         """2.2: `next_cursor` is the id of the page's last payment, and null on the last page."""
@@ -67,6 +70,7 @@ class TestPages:
         assert all(len(found) == limit for found in pages[:-1])
         assert pages[-1]
 
+    @pytest.mark.clause("4.3.10")
     async def test_a_page_never_shifts_because_new_payments_arrive(self, emulator: World) -> None:
         expected = await created(emulator, 6)
         first = await page(emulator, limit=3)
@@ -84,12 +88,14 @@ class TestPages:
         second = await page(emulator, limit=3, status="pending", after=first["next_cursor"])
         assert [payment["id"] for payment in second["data"]] == expected[3:]
 
+    @pytest.mark.clause("4.3.4")
     async def test_a_payment_that_never_matched_is_a_cursor_too(self, emulator: World) -> None:
         oldest, middle, newest = (await created(emulator, 3))[::-1]
         await transition(emulator, oldest, "expired")
         await transition(emulator, newest, "expired")
         assert await ids(emulator, status="expired", after=middle) == [oldest]
 
+    @pytest.mark.clause("2.2.4")
     async def test_after_the_last_there_is_an_empty_page(self, emulator: World) -> None:
         oldest = (await created(emulator, 2))[-1]
         expected = {"data": [], "has_more": False, "next_cursor": None}
@@ -100,6 +106,7 @@ class TestPages:
         assert await ids(emulator, after=late, created_gte="2026-01-01T00:00:02Z") == []
         assert await ids(emulator, after=late, created_lte="2026-01-01T00:00:01Z") == [early]
 
+    @pytest.mark.clause("4.3.13", "5.5")
     async def test_every_cursor_that_is_no_payment_of_ours_gets_one_identical_answer(
         self, emulator: World
     ) -> None:
@@ -119,10 +126,12 @@ class TestPages:
 class TestLimit:
     """4.3 and 8: 1 to 100, default 10."""
 
+    @pytest.mark.clause("4.3.3", "8.5")
     async def test_the_default_is_ten(self, emulator: World) -> None:
         expected = await created(emulator, 11)
         assert await ids(emulator) == expected[:10]
 
+    @pytest.mark.clause("4.3.2", "8.5")
     @pytest.mark.parametrize(
         ("text", "count"), [("1", 1), ("9", 9), ("010", 10), ("00000000003", 3), ("100", 12)]
     )
@@ -130,6 +139,7 @@ class TestLimit:
         expected = await created(emulator, 12)
         assert await ids(emulator, limit=text) == expected[:count]
 
+    @pytest.mark.clause("4.3.2", "8.5")
     @pytest.mark.parametrize(
         "text",
         [
@@ -170,6 +180,7 @@ class TestLimit:
 class TestFilters:
     """4.3: `status` and `method`."""
 
+    @pytest.mark.clause("2.1.5", "3.1", "4.3.5")
     async def test_each_status_finds_its_own(self, emulator: World) -> None:
         of_status = {
             status: (await created(emulator, 1))[0]
@@ -183,6 +194,7 @@ class TestFilters:
         for status, payment_id in of_status.items():
             assert await ids(emulator, status=status) == [payment_id]
 
+    @pytest.mark.clause("2.1.16", "4.3.6")
     async def test_each_method_finds_its_own_and_none_what_has_none(self, emulator: World) -> None:
         await created(emulator, 2)
         for method in ("telebirr", "mpesa", "bank_transfer"):
@@ -199,6 +211,7 @@ class TestFilters:
         both = {"status": "processing", "method": "mpesa"}
         assert await walk(emulator, 2, **both) == [expected[1:3], expected[3:]]
 
+    @pytest.mark.clause("4.3.5")
     async def test_a_filter_sees_what_is_due_at_this_very_millisecond(
         self, emulator: World
     ) -> None:
@@ -209,6 +222,7 @@ class TestFilters:
         assert await ids(emulator, status="expired") == expected
         assert await ids(emulator, status="pending") == []
 
+    @pytest.mark.clause("4.3.13")
     @pytest.mark.parametrize("param", ["status", "method"])
     @pytest.mark.parametrize("value", ["", "paid", "Pending", "pending ", "pending,failed", "\0"])
     async def test_an_unknown_value_is_refused(
@@ -222,6 +236,7 @@ class TestFilters:
 class TestBounds:
     """4.3 is silent on whether the bounds of creation are inclusive: they are."""
 
+    @pytest.mark.clause("4.3.7", "4.3.8", "4.3.12")
     @pytest.mark.parametrize(
         ("parameters", "found"),
         [
@@ -273,6 +288,7 @@ class TestBounds:
         walked = await walk(emulator, 1, **parameters)
         assert "".join(names[one] for part in walked for one in part) == found
 
+    @pytest.mark.clause("4.3.14")
     @pytest.mark.parametrize(
         ("param", "text", "found"),
         [
@@ -302,6 +318,7 @@ class TestBounds:
         assert "".join(names[one["id"]] for one in response.json()["data"]) == found
         assert response.headers[WARNING] == f"loose-timestamp:{param}"
 
+    @pytest.mark.clause("4.3.13", "4.3.14")
     @pytest.mark.parametrize("param", ["created_gte", "created_lte"])
     @pytest.mark.parametrize(
         "text",
@@ -370,6 +387,7 @@ async def test_only_the_first_problem_is_told_in_the_order_of_the_table(
     assert refusal(response) == (400, WRONG[param][1], param)
 
 
+@pytest.mark.clause("4.3.1")
 async def test_every_account_and_mode_has_a_list_of_its_own(emulator: World) -> None:
     """5: test and live, ours and another's never meet."""
     keys = ["test_demo_key", "live_demo_key", "test_other_key", "live_other_key"]

@@ -53,6 +53,7 @@ async def test_an_amount(emulator: World, token: str, shown: str, advice: str) -
     assert text == f"{AMOUNT} (got {shown}). {advice}"
 
 
+@pytest.mark.clause("7.3")
 @pytest.mark.parametrize(
     ("wrong", "expected"),
     [
@@ -109,6 +110,7 @@ async def test_a_parameter_of_a_create_call(
     assert await message(emulator, order(**wrong)) == expected
 
 
+@pytest.mark.clause("7.3")
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
@@ -131,6 +133,7 @@ async def test_a_parameter_of_a_list_call(emulator: World, query: str, expected:
     assert response.json()["error"]["message"] == expected
 
 
+@pytest.mark.clause("7.3")
 async def test_a_cursor_gets_one_message_whatever_it_is(emulator: World) -> None:
     """4.3: the message must not tell of payments of another account or mode."""
     others = [await emulator.create(key) for key in (LIVE_KEY, OTHER_TEST_KEY)]
@@ -205,6 +208,7 @@ async def test_half_of_a_surrogate_pair(emulator: World, token: bytes, half: str
     )
 
 
+@pytest.mark.clause("1.1")
 async def test_a_byte_order_mark(emulator: World) -> None:
     """4: strict JSON in UTF-8."""
     text = await message(emulator, b"\xef\xbb\xbf{}")

@@ -138,6 +138,7 @@ async def strict() -> AsyncIterator[World]:
         yield emulator
 
 
+@pytest.mark.clause("4.1.5", "4.1.14", "4.3.14")
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: odd.slug[:40])
 async def test_what_is_odd_is_served_with_its_slug(emulator: World, odd: Odd) -> None:
     """Rule for silence: the emulator tolerates and warns; it does not invent a rejection."""
@@ -147,6 +148,7 @@ async def test_what_is_odd_is_served_with_its_slug(emulator: World, odd: Odd) ->
     assert len(await ids(emulator)) == (odd.body is not None)
 
 
+@pytest.mark.clause("4.1.14", "4.3.14")
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: odd.slug[:40])
 async def test_under_strict_it_is_refused(strict: World, odd: Odd) -> None:
     """Rule for silence: `--strict` turns each of these warnings into a 400."""
@@ -185,6 +187,7 @@ async def test_a_retrieve_knows_no_parameter(emulator: World, strict: World) -> 
     assert refusal(response) == (400, "unknown_parameter", "expand")
 
 
+@pytest.mark.clause("4.3.7", "4.3.8")
 async def test_what_is_tolerated_is_read_as_meant(emulator: World) -> None:
     """Rule for silence: the last wins, listed once, read as UTC, a blank for a plus."""
     payment = await emulator.create()

@@ -32,6 +32,7 @@ CHECKOUT_URL = re.compile(r"http://127\.0\.0\.1:8081/c/[A-Za-z0-9_-]{22,}")
 UNKNOWN = (404, "payment_not_found", None)
 
 
+@pytest.mark.clause("2.1.15", "2.2.1", "4.1.15")
 async def test_a_payment_has_exactly_the_thirteen_fields_in_their_order(emulator: World) -> None:
     """2.1: the fields of the payment object."""
     created = await post(emulator, order(metadata={"b": "1", "a": "2"}, idempotency_key="k"))
@@ -42,6 +43,20 @@ async def test_a_payment_has_exactly_the_thirteen_fields_in_their_order(emulator
     assert (await page(emulator))["data"] == [payment]
 
 
+@pytest.mark.clause(
+    "2.1.1",
+    "2.1.2",
+    "2.1.3",
+    "2.1.4",
+    "2.1.5",
+    "2.1.6",
+    "2.1.7",
+    "2.1.9",
+    "2.1.10",
+    "2.1.14",
+    "4.1.1",
+    "9.2",
+)
 async def test_a_new_payment_is_as_the_table_says(emulator: World) -> None:
     """2.1: the rules of each field."""
     payment = await emulator.create(metadata={"order": "1"})
@@ -62,6 +77,7 @@ async def test_a_new_payment_is_as_the_table_says(emulator: World) -> None:
     }
 
 
+@pytest.mark.clause("2.1.6", "2.1.14")
 @pytest.mark.parametrize(
     ("phone", "ends"),
     [("0900000001", "completed"), ("0900000002", "failed"), ("0911111111", "processing")],
@@ -79,6 +95,7 @@ async def test_it_keeps_its_fields_through_its_life(emulator: World, phone: str,
     assert payment == {**created, **changed}
 
 
+@pytest.mark.clause("2.1.12", "2.1.13")
 async def test_timestamps_are_utc_with_milliseconds(emulator: World) -> None:
     """2.1: ISO 8601 timestamps."""
     await emulator.advance(0.007)
@@ -88,6 +105,7 @@ async def test_timestamps_are_utc_with_milliseconds(emulator: World) -> None:
     assert TIMESTAMP.fullmatch(payment["created_at"])
 
 
+@pytest.mark.clause("1.2")
 async def test_the_answer_is_compact_json(emulator: World) -> None:
     """1: JSON-encoded responses, in UTF-8."""
     created = await post(emulator, order(metadata={"ቁልፍ": "ዋጋ\u2028"}))
@@ -97,6 +115,7 @@ async def test_the_answer_is_compact_json(emulator: World) -> None:
     )
 
 
+@pytest.mark.clause("4.1.16", "7.6")
 async def test_the_location_leads_to_the_payment(emulator: World) -> None:
     """4.1: 201 is the status of creation; it says where the payment is."""
     created = await post(emulator, order())
@@ -104,6 +123,7 @@ async def test_the_location_leads_to_the_payment(emulator: World) -> None:
     assert (await get(emulator, created.headers["location"])).content == created.content
 
 
+@pytest.mark.clause("1.4", "2.1.1")
 async def test_ids_and_checkout_tokens_are_all_different_and_tell_nothing_of_each_other(
     emulator: World,
 ) -> None:
@@ -117,6 +137,7 @@ async def test_ids_and_checkout_tokens_are_all_different_and_tell_nothing_of_eac
             assert one[name][prefix:] != next_one[name][prefix:]
 
 
+@pytest.mark.clause("1.10")
 async def test_the_checkout_lives_at_the_address_that_is_configured() -> None:
     """1: the hosted checkout page lives at a separate address."""
     async with world(checkout_url="https://pay.staging.example/base") as emulator:
@@ -127,6 +148,7 @@ async def test_the_checkout_lives_at_the_address_that_is_configured() -> None:
 class TestRetrieve:
     """4.2: the payment object of an id; 404 when it does not exist or is another account's."""
 
+    @pytest.mark.clause("4.2.6")
     @pytest.mark.parametrize(
         "payment_id",
         [
@@ -149,11 +171,13 @@ class TestRetrieve:
         await emulator.create()
         assert refusal(await get(emulator, f"{PAYMENTS}/{payment_id}")) == UNKNOWN
 
+    @pytest.mark.clause("4.2.1")
     async def test_an_id_has_to_be_right_to_the_letter(self, emulator: World) -> None:
         payment = await emulator.create()
         for wrong in (payment["id"].swapcase(), payment["id"][:-1], payment["id"] + "0"):
             assert refusal(await get(emulator, f"{PAYMENTS}/{wrong}")) == UNKNOWN
 
+    @pytest.mark.clause("4.2.7", "5.5")
     @pytest.mark.parametrize("key", [OTHER_TEST_KEY, LIVE_KEY, "live_other_key"])
     async def test_anothers_payment_is_answered_like_one_that_does_not_exist(
         self, emulator: World, key: str
@@ -166,6 +190,7 @@ class TestRetrieve:
         nobodys = await get(emulator, f"{PAYMENTS}/pay_unknown", key)
         assert theirs.text.replace(payment["id"], "pay_unknown") == nobodys.text
 
+    @pytest.mark.clause("2.1.8", "4.2.3", "8.4")
     async def test_it_shows_the_payment_at_the_very_instant_that_it_expires(
         self, emulator: World
     ) -> None:
@@ -176,6 +201,7 @@ class TestRetrieve:
         assert (await emulator.retrieve(payment["id"]))["status"] == "expired"
         assert await event_types(emulator) == ["payment.expired", "payment.created"]
 
+    @pytest.mark.clause("4.2.3", "7.5")
     async def test_reading_changes_nothing(self, emulator: World) -> None:
         payment = await emulator.create()
         bodies = {(await get(emulator, f"{PAYMENTS}/{payment['id']}")).content for _ in range(5)}
@@ -191,6 +217,7 @@ class TestPolling:
         assert response.status_code == 200
         return response.headers.get(WARNING)
 
+    @pytest.mark.clause("4.2.4")
     async def test_a_live_payment_that_is_read_more_than_thirty_times_is_warned_of(
         self, emulator: World
     ) -> None:
@@ -199,6 +226,7 @@ class TestPolling:
         assert warnings == [None] * 30 + ["frequent-polling"] * 2
         assert await self.read(emulator, other, LIVE_KEY) is None
 
+    @pytest.mark.clause("4.2.4")
     async def test_in_the_sandbox_anybody_may_poll(self, emulator: World) -> None:
         payment = await emulator.create()
         assert {await self.read(emulator, payment, TEST_KEY) for _ in range(40)} == {None}
@@ -218,6 +246,7 @@ class TestPolling:
             assert warnings[-1] == "frequent-polling"
 
 
+@pytest.mark.clause("2.1.12")
 async def test_a_clock_that_flows_stamps_with_its_own_milliseconds() -> None:
     """2.1: `created_at` is when the payment was created."""
     from emulator.settings import Settings

@@ -15,11 +15,13 @@ async def statuses(emulator: World, count: int, key: str = TEST_KEY) -> list[int
     return [(await get(emulator, PAYMENTS, key)).status_code for _ in range(count)]
 
 
+@pytest.mark.clause("8.8")
 async def test_by_default_there_is_none(emulator: World) -> None:
     """8: thresholds are not shown, and an invented one would make CI flaky."""
     assert set(await statuses(emulator, 200)) == {200}
 
 
+@pytest.mark.clause("8.7")
 async def test_on_a_frozen_clock_it_is_exact() -> None:
     """8: the bucket is full at start, and time alone fills it."""
     async with world(rate_limit=THREE_A_SECOND) as emulator:
@@ -34,6 +36,7 @@ async def test_on_a_frozen_clock_it_is_exact() -> None:
         assert await statuses(emulator, 4) == [200, 200, 200, 429]
 
 
+@pytest.mark.clause("7.11")
 @pytest.mark.parametrize(
     ("limit", "retry_after"),
     [
@@ -56,6 +59,7 @@ async def test_who_waits_as_long_as_told_is_served(limit: RateLimit, retry_after
         assert await statuses(emulator, 1) == [200]
 
 
+@pytest.mark.clause("7.11")
 async def test_whole_seconds_are_told_and_what_is_less_is_rounded_up() -> None:
     """7: seconds, at least 1."""
     async with world(rate_limit=RateLimit(requests=1, period_ms=60_000)) as emulator:
@@ -85,6 +89,7 @@ async def test_on_a_clock_that_flows_it_refills_with_time() -> None:
         assert await statuses(emulator, 2) == [200, 429]
 
 
+@pytest.mark.clause("8.8")
 async def test_each_account_and_mode_has_a_bucket_of_its_own() -> None:
     """8 and 5: nobody is slowed down by another."""
     async with world(rate_limit=THREE_A_SECOND, auto_provision=True) as emulator:

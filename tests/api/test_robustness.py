@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import httpx
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -193,6 +194,7 @@ def test_any_query_is_a_page_or_a_refusal(queries: list[bytes], is_strict: bool)
     in_a_world(check, strict=is_strict)
 
 
+@pytest.mark.clause("1.2", "7.1")
 @settings(max_examples=usually(50, deep=200))
 @given(
     method=VERBS,

@@ -8,6 +8,7 @@ from tests.world import World, headers, order
 NO_ROUTE = (404, "route_not_found", None)
 
 
+@pytest.mark.clause("4.0.3")
 @pytest.mark.parametrize("method", ["PATCH", "PUT", "DELETE", "OPTIONS", "TRACE", "QUERY"])
 @pytest.mark.parametrize("path", ["/v1/payments", "/v1/payments/{id}"])
 async def test_a_verb_that_the_contract_does_not_have_is_no_route(
@@ -23,6 +24,7 @@ async def test_a_verb_that_the_contract_does_not_have_is_no_route(
     assert await page(emulator) == before
 
 
+@pytest.mark.clause("4.0.3")
 async def test_a_payment_cannot_be_posted_to(emulator: World) -> None:
     """4: there are three calls."""
     payment = await emulator.create()
@@ -32,6 +34,7 @@ async def test_a_payment_cannot_be_posted_to(emulator: World) -> None:
     assert refusal(response) == NO_ROUTE
 
 
+@pytest.mark.clause("7.9", "9.3")
 @pytest.mark.parametrize(
     "path",
     [
@@ -54,6 +57,7 @@ async def test_an_unknown_path_is_no_route(emulator: World, path: str) -> None:
     assert refusal(await get(emulator, path)) == NO_ROUTE
 
 
+@pytest.mark.clause("1.9", "9.1")
 @pytest.mark.parametrize("path", ["/v2/payments", "/v1x", "/favicon.svg", "/_emulatorx"])
 async def test_outside_of_the_contract_and_of_our_own_there_is_nothing(
     emulator: World, path: str
@@ -89,6 +93,7 @@ async def test_every_response_has_an_id_of_its_own(emulator: World) -> None:
     assert len({response.headers["request-id"] for response in responses}) == len(responses)
 
 
+@pytest.mark.clause("1.3")
 async def test_the_statuses_are_those_of_the_contract(emulator: World) -> None:
     """7: 201 is created, 200 is success."""
     created = await post(emulator, order())
@@ -107,6 +112,7 @@ async def test_the_contract_and_the_health_call_are_reached_under_any_name(
     assert health.status_code == 200
 
 
+@pytest.mark.clause("1.5")
 @pytest.mark.parametrize("method", ["GET", "OPTIONS"])
 async def test_a_browser_is_given_no_leave_to_use_a_secret_key(
     emulator: World, method: str
@@ -124,6 +130,7 @@ async def test_a_browser_is_given_no_leave_to_use_a_secret_key(
     assert_dressed(response)
 
 
+@pytest.mark.clause("4.0.4", "4.2.2")
 async def test_a_body_and_a_media_type_do_not_matter_to_a_read(emulator: World) -> None:
     """4.2: no body; one that comes all the same is not looked at."""
     payment = await emulator.create()

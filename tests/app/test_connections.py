@@ -91,6 +91,7 @@ def test_a_client_that_sends_half_a_request_keeps_nobody_waiting(
     assert_unharmed(server)
 
 
+@pytest.mark.clause("1.3", "7.1")
 @pytest.mark.parametrize(
     "nonsense",
     [

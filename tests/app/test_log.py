@@ -91,7 +91,7 @@ def test_the_log_counts_the_lines_that_it_drops_while_the_pipe_is_full() -> None
     kept = ["x" * 100_000 + "\n", "y" * 5_000_000 + "\n"]
     for text in [*kept, "dropped\n", "dropped, too\n"]:
         stream.write(text)
-    expected = "".join(kept) + "(2 lines of the log were lost: nobody read them)\n"
+    expected = "".join(kept) + "(2 lines of the log were dropped: standard error was blocked)\n"
     with os.fdopen(reading, encoding="utf-8") as pipe:
         assert pipe.read(len(expected)) == expected
         stream.write("kept again\n")

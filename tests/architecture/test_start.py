@@ -17,7 +17,7 @@ LATER = {"yaml", "emulator.cli.banner", "emulator.scenarios.library"}
 # Before there is an endpoint nobody needs them.
 WEBHOOKS = {
     "emulator.engine.delivery.dispatcher",
-    "emulator.webhooks.sending",
+    "emulator.webhooks.sender",
     "httpcore",
     "certifi",
 }

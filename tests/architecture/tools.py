@@ -11,13 +11,12 @@ PACKAGE = REPOSITORY / "emulator"
 
 
 def run_tool(
-    name: str, *arguments: str, cwd: Path = REPOSITORY, sent: str | None = None
+    name: str, *arguments: str, cwd: Path = REPOSITORY
 ) -> subprocess.CompletedProcess[str]:
     """Run a program of the environment that runs the tests."""
     return subprocess.run(
         [str(Path(sys.executable).parent / name), *arguments],
         cwd=cwd,
-        input=sent,
         capture_output=True,
         encoding="utf-8",
         timeout=300,

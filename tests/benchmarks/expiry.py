@@ -18,7 +18,7 @@ import uvloop
 from emulator.app.composition import Running, compose
 from emulator.app.server import collect_rarely
 from emulator.clock import RealClock
-from emulator.domain.clock_spec import parse_clock
+from emulator.domain.instants import parse_clock
 from emulator.engine.accounts.clock_service import Target
 from emulator.engine.payments.payments import Order
 from emulator.settings import Settings

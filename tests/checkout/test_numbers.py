@@ -1,17 +1,17 @@
-"""The test numbers beside a phone form: which are offered, what is said of them, what they do."""
+"""The test numbers beside a phone form."""
 
 from pathlib import Path
 
 import pytest
 
-from emulator.checkout.test_numbers import minutes, offered
+from emulator.checkout.i18n import minutes
+from emulator.checkout.rendering import offered
 from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
 from emulator.domain.payment import Reason, Status
 from emulator.engine.payments.checkouts import TestNumber as Number
-from tests.checkout.reading import Page
 from tests.checkout.test_texts import catalogue
 from tests.checkout.visiting import customer
-from tests.world import LIVE_KEY, World, world
+from tests.world import World, world
 
 
 @pytest.mark.parametrize(("method", "prefix"), [("telebirr", "09"), ("mpesa", "07")])
@@ -19,8 +19,8 @@ async def test_the_test_numbers_of_the_method_are_offered(
     emulator: World, method: str, prefix: str
 ) -> None:
     page = await (await customer(emulator)).open(f"?method={method}")
-    told = {link.text for link in page.all("a") if "number-" in link.attributes["data-testid"]}
-    assert told == {
+    texts = {link.text for link in page.all("a") if "number-" in link.attributes["data-testid"]}
+    assert texts == {
         f"{prefix}00 000 001 Completes",
         f"{prefix}00 000 002 Insufficient balance",
         f"{prefix}00 000 003 Times out · 0:30",
@@ -32,8 +32,7 @@ async def test_the_test_numbers_of_the_method_are_offered(
 async def test_one_click_fills_the_form_and_changes_nothing(emulator: World, lang: str) -> None:
     visitor = await customer(emulator)
     page = await visitor.open(f"?method=telebirr{lang}")
-    link = page.response.url.join(page.get("number-0900000001").attributes["href"])
-    filled = Page(await emulator.pages.get(link))
+    filled = await visitor.click(page, "number-0900000001")
     assert filled.get("phone").attributes["value"] == "0900000001"
     assert filled.find("phone-error") is None
     assert "autofocus" in filled.get("pay").attributes
@@ -43,45 +42,33 @@ async def test_one_click_fills_the_form_and_changes_nothing(emulator: World, lan
     assert await visitor.statuses() == ["pending", "processing", "completed"]
 
 
-async def test_live_mode_has_no_test_numbers(emulator: World) -> None:
-    page = await (await customer(emulator, LIVE_KEY)).open("?method=telebirr")
-    assert page.find("test-numbers") is None
-    assert page.find("handset") is not None
-
-
-async def test_a_number_of_an_own_scenario_is_offered_first(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("step", "text"),
+    [
+        ("after: 90s, status: failed, reason: wrong_pin", "Wrong PIN · 1:30"),
+        ("after: 10s, status: failed", "Not available · 0:10"),
+    ],
+)
+async def test_a_number_of_a_scenario_of_the_user_is_offered_first(
+    step: str, text: str, tmp_path: Path
+) -> None:
     scenario = tmp_path / "own.yaml"
     scenario.write_text(
         "version: 1\nname: own\noutcomes:\n"
-        '  - when: {phone: "+251911111111"}\n'
-        "    then: [{after: 90s, status: failed, reason: wrong_pin}]\n",
+        f'  - when: {{phone: "+251911111111"}}\n    then: [{{{step}}}]\n',
         encoding="utf-8",
     )
     async with world(scenarios=(str(scenario),)) as emulator:
         page = await (await customer(emulator)).open("?method=telebirr")
-        links = [link for link in page.all("a") if "number-" in link.attributes["data-testid"]]
-        assert links[0].text == "0911 111 111 Wrong PIN · 1:30"
-        assert len(links) == 5
-
-
-async def test_a_number_that_fails_for_no_told_reason_is_offered_too(tmp_path: Path) -> None:
-    scenario = tmp_path / "own.yaml"
-    scenario.write_text(
-        "version: 1\nname: own\noutcomes:\n"
-        '  - when: {phone: "+251911000001"}\n'
-        "    then: [{after: 10s, status: failed}]\n",
-        encoding="utf-8",
-    )
-    async with world(scenarios=(str(scenario),)) as emulator:
-        visitor = await customer(emulator, methods=["telebirr"])
-        page = await visitor.open()
-        assert page.text("number-0911000001") == "0911 000 001 Not available · 0:10"
+    links = [link for link in page.all("a") if "number-" in link.attributes["data-testid"]]
+    assert links[0].text == f"0911 111 111 {text}"
+    assert len(links) == 5
 
 
 async def test_a_filled_form_stays_filled_in_the_other_language(emulator: World) -> None:
-    page = await (await customer(emulator)).open("?method=telebirr&phone=0900000001")
-    other = page.response.url.join(page.get("language-am").attributes["href"])
-    page = Page(await emulator.pages.get(other))
+    visitor = await customer(emulator)
+    page = await visitor.open("?method=telebirr&phone=0900000001")
+    page = await visitor.click(page, "language-am")
     assert page.get("phone").attributes["value"] == "0900000001"
 
 
@@ -123,10 +110,12 @@ def scripted(*steps: Step) -> Outcome:
         ),
     ],
 )
-def test_a_number_is_told_by_where_it_ends(outcome: Outcome, label: str, after: str | None) -> None:
-    told = offered(Number(phone="+251900000001", outcome=outcome))
-    assert (told.phone, told.written, told.after) == ("0900000001", "0900 000 001", after)
-    assert told.label == label
+def test_a_number_is_labelled_by_its_last_status(
+    outcome: Outcome, label: str, after: str | None
+) -> None:
+    number = offered(Number(phone="+251900000001", outcome=outcome))
+    assert (number.phone, number.written, number.after) == ("0900000001", "0900 000 001", after)
+    assert number.label == label
     assert label in catalogue("en")
 
 
@@ -141,5 +130,5 @@ def test_a_number_is_told_by_where_it_ends(outcome: Outcome, label: str, after: 
         (3_600_001, "60:01"),
     ],
 )
-def test_begun_seconds_count(duration_ms: int, text: str) -> None:
+def test_a_duration_is_rounded_up_to_seconds(duration_ms: int, text: str) -> None:
     assert minutes(duration_ms) == text

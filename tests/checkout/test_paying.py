@@ -1,4 +1,4 @@
-"""What the customer does: submits once, answers at the bank, cancels, comes back."""
+"""The customer's submits: payment forms, refused numbers, cancels, and a second tab."""
 
 import asyncio
 
@@ -11,7 +11,12 @@ from tests.checkout.reading import Page
 from tests.checkout.visiting import CANCEL_URL, SUCCESS_URL, customer
 from tests.world import LIVE_KEY, World, world
 
+INVALID = "Enter a valid phone number"
+NEEDS_09 = "telebirr needs a number that starts with 09"
+NEEDS_07 = "M-Pesa needs a number that starts with 07"
 
+
+@pytest.mark.clause("1.7")
 @pytest.mark.parametrize(
     ("method", "phone"),
     [
@@ -27,27 +32,26 @@ async def test_an_approved_payment_takes_the_customer_to_the_success_url(
 ) -> None:
     visitor = await customer(emulator)
     page = await visitor.pay(method, phone=phone)
-    assert page.heading == "Payment successful"
-    assert page.refresh == f"0;url={SUCCESS_URL}"
+    assert (page.heading, page.refresh) == ("Payment successful", f"0;url={SUCCESS_URL}")
     payment = (await visitor.detail()).payment
     assert (payment.status, payment.method) == (Status.COMPLETED, method)
 
 
-async def test_a_payment_without_balance_stays_on_its_result(emulator: World) -> None:
-    visitor = await customer(emulator)
-    page = await visitor.pay("telebirr", phone="0900000002")
-    assert page.name == "result-failed"
-    assert page.refresh is None
-    assert page.get("back").attributes["href"] == CANCEL_URL
-
-
-async def test_a_cancel_on_the_phone_takes_the_customer_to_the_cancel_url(
-    emulator: World,
+@pytest.mark.clause("1.8")
+@pytest.mark.parametrize(
+    ("phone", "heading", "refresh"),
+    [
+        ("0900000002", "Payment not completed", None),
+        ("0900000004", "Payment cancelled", f"0;url={CANCEL_URL}"),
+    ],
+    ids=["without balance", "cancelled on the phone"],
+)
+async def test_only_a_cancelled_payment_takes_the_customer_to_the_cancel_url(
+    emulator: World, phone: str, heading: str, refresh: str | None
 ) -> None:
-    visitor = await customer(emulator)
-    page = await visitor.pay("telebirr", phone="0900000004")
-    assert page.heading == "Payment cancelled"
-    assert page.refresh == f"0;url={CANCEL_URL}"
+    page = await (await customer(emulator)).pay("telebirr", phone=phone)
+    assert (page.heading, page.refresh) == (heading, refresh)
+    assert page.get("back").attributes["href"] == CANCEL_URL
 
 
 async def test_the_waiting_page_counts_down_on_the_account_clock(emulator: World) -> None:
@@ -61,9 +65,7 @@ async def test_the_waiting_page_counts_down_on_the_account_clock(emulator: World
     assert page.text("reason") == "The request timed out."
 
 
-async def test_the_waiting_page_masks_the_number_and_keeps_it_over_its_refresh(
-    emulator: World,
-) -> None:
+async def test_the_waiting_page_masks_the_number_after_a_refresh_too(emulator: World) -> None:
     visitor = await customer(emulator)
     page = await visitor.pay("telebirr", phone="0911223344")
     for _ in range(2):
@@ -74,15 +76,12 @@ async def test_the_waiting_page_masks_the_number_and_keeps_it_over_its_refresh(
         page = Page(await emulator.pages.get(address))
 
 
-async def test_the_page_of_a_waiting_customer_leaves_once_the_phone_has_answered(
-    emulator: World,
-) -> None:
+async def test_the_waiting_page_leaves_when_the_phone_has_answered(emulator: World) -> None:
     visitor = await customer(emulator)
     page = await visitor.pay("telebirr", phone="0911223344")
     assert page.name == "waiting"
-    await emulator.running.engine.customer.answer(
-        visitor.owner, visitor.payment_id, PhoneAnswer.APPROVE
-    )
+    operations = emulator.running.engine.customer
+    await operations.answer(visitor.owner, visitor.payment_id, PhoneAnswer.APPROVE)
     assert (await visitor.open("/wait")).refresh == f"0;url={SUCCESS_URL}"
     assert (await visitor.open()).refresh is None
 
@@ -90,24 +89,23 @@ async def test_the_page_of_a_waiting_customer_leaves_once_the_phone_has_answered
 @pytest.mark.parametrize(
     ("method", "phone", "sentence"),
     [
-        ("telebirr", "", "Enter a valid phone number"),
-        ("telebirr", "   ", "Enter a valid phone number"),
-        ("telebirr", "12345", "Enter a valid phone number"),
-        ("telebirr", "09000000012", "Enter a valid phone number"),
-        ("telebirr", "٠٩٠٠٠٠٠٠٠١", "Enter a valid phone number"),
-        ("telebirr", "+1 202 555 0100", "Enter a valid phone number"),
-        ("telebirr", "+254 700 000 001", "Enter a valid phone number"),
-        ("telebirr", "0700000001", "telebirr needs a number that starts with 09"),
-        ("mpesa", "0900000001", "M-Pesa needs a number that starts with 07"),
-        ("mpesa", '"><script>', "Enter a valid phone number"),
+        *(
+            ("telebirr", phone, INVALID)
+            for phone in [
+                *("", "   ", "12345", "09000000012", "٠٩٠٠٠٠٠٠٠١"),
+                *("+1 202 555 0100", "+254 700 000 001"),
+            ]
+        ),
+        ("telebirr", "0700000001", NEEDS_09),
+        ("mpesa", "0900000001", NEEDS_07),
+        ("mpesa", '"><script>', INVALID),
     ],
 )
-async def test_a_wrong_number_is_told_beside_it_and_changes_nothing(
+async def test_the_form_explains_a_wrong_number_and_the_payment_stays_pending(
     emulator: World, method: str, phone: str, sentence: str
 ) -> None:
     visitor = await customer(emulator)
-    form_page = await visitor.open(f"?method={method}")
-    page = await visitor.submit(form_page.form("pay-form"), form_page, phone=phone)
+    page = await visitor.pay(method, phone=phone)
     assert page.response.status_code == 200
     assert page.text("phone-error") == sentence
     field = page.get("phone").attributes
@@ -116,28 +114,26 @@ async def test_a_wrong_number_is_told_beside_it_and_changes_nothing(
     assert "autofocus" in field
     assert page.get("phone-error").attributes["id"] in field["aria-describedby"].split()
     assert await visitor.statuses() == ["pending"]
-    again = await visitor.submit(
-        page.form("pay-form"), page, phone={"telebirr": "0900000001"}.get(method, "0700000001")
-    )
-    assert again.heading == "Payment successful"
+    right = "0900000001" if method == "telebirr" else "0700000001"
+    page = await visitor.submit(page.form("pay-form"), page, phone=right)
+    assert page.heading == "Payment successful"
 
 
-async def test_a_wrong_number_of_a_single_method_is_told_in_its_form(emulator: World) -> None:
+async def test_the_form_of_a_single_method_explains_a_wrong_number(emulator: World) -> None:
     visitor = await customer(emulator, methods=["mpesa"])
     page = await visitor.pay("mpesa", phone="0900000001")
-    assert page.text("phone-error") == "M-Pesa needs a number that starts with 07"
+    assert page.text("phone-error") == NEEDS_07
 
 
-async def test_what_is_wrong_is_told_in_the_other_language_too(emulator: World) -> None:
+async def test_the_form_explains_a_wrong_number_in_the_other_language(emulator: World) -> None:
     visitor = await customer(emulator)
     page = await visitor.pay("telebirr", phone="0700000001")
-    address = page.response.url.join(page.get("language-am").attributes["href"])
-    page = Page(await emulator.pages.get(address))
+    page = await visitor.click(page, "language-am")
     assert page.text("phone-error") == "ለቴሌብር በ09 የሚጀምር ቁጥር ያስፈልጋል"
     assert page.get("phone").attributes["value"] == "0700000001"
 
 
-async def test_of_a_wrong_number_the_first_32_characters_are_kept(emulator: World) -> None:
+async def test_the_form_keeps_32_characters_of_a_wrong_number(emulator: World) -> None:
     visitor = await customer(emulator)
     page = await visitor.pay("telebirr", phone="1" * 1000)
     assert page.response.url.params["phone"] == "1" * 32
@@ -146,37 +142,30 @@ async def test_of_a_wrong_number_the_first_32_characters_are_kept(emulator: Worl
 
 
 @pytest.mark.parametrize(
-    "query",
+    ("query", "name"),
     [
-        "problem=&phone=1",
-        "problem=forbidden&phone=1",
-        "problem=phone_need_07&phone=1",
-        "problem=%00&phone=1",
+        ("method=telebirr&problem=", "method-form"),
+        ("method=telebirr&problem=forbidden", "method-form"),
+        ("method=telebirr&problem=phone_need_07", "method-form"),
+        ("method=telebirr&problem=%00", "method-form"),
+        ("method=bank_transfer&problem=phone_invalid", "bank-choice"),
+        ("method=cash&problem=phone_invalid", "choose"),
+        ("method=&problem=phone_invalid", "choose"),
     ],
 )
-async def test_a_form_tells_of_no_problem_but_those_of_its_own_method(
-    emulator: World, query: str
+async def test_a_page_shows_only_the_problems_of_its_own_method(
+    emulator: World, query: str, name: str
 ) -> None:
-    page = await (await customer(emulator)).open(f"?method=telebirr&{query}")
-    assert page.name == "method-form"
-    assert page.find("phone-error") is None
-    field = page.get("phone").attributes
-    assert field["value"] == "1"
-    assert "autofocus" not in field
-
-
-@pytest.mark.parametrize(
-    ("method", "name"), [("bank_transfer", "bank-choice"), ("cash", "choose"), ("", "choose")]
-)
-async def test_a_problem_of_a_phone_is_told_of_no_other_page(
-    emulator: World, method: str, name: str
-) -> None:
-    visitor = await customer(emulator)
-    page = await visitor.open(f"?method={method}&problem=phone_invalid&phone=1")
+    page = await (await customer(emulator)).open(f"?{query}&phone=1")
     assert page.name == name
     assert page.find("phone-error") is None
+    if name == "method-form":
+        field = page.get("phone").attributes
+        assert field["value"] == "1"
+        assert "autofocus" not in field
 
 
+@pytest.mark.clause("1.4")
 async def test_twenty_submits_at_once_are_one_payment(emulator: World) -> None:
     visitor = await customer(emulator)
     page = await visitor.open("?method=telebirr")
@@ -188,27 +177,30 @@ async def test_twenty_submits_at_once_are_one_payment(emulator: World) -> None:
     assert await visitor.statuses() == ["pending", "processing"]
     pages = [await visitor.follow(response) for response in responses]
     assert {page.name for page in pages} == {"waiting"}
-    # Only the number of the submit that won is told, and to everybody.
+    # All of them show the number of the submit that was first.
     assert len({page.get("asked").text for page in pages}) == 1
 
 
-async def test_a_second_tab_that_submits_another_method_sees_the_first(emulator: World) -> None:
-    visitor = await customer(emulator)
-    second_tab = await visitor.open("?method=bank_transfer")
-    await visitor.pay("telebirr", phone="0911223344")
-    page = await visitor.submit(second_tab.form("pay-form"), second_tab, bank="walia_test")
-    assert page.name == "waiting"
-    assert (await visitor.detail()).payment.method == "telebirr"
-
-
-async def test_even_a_wrong_number_shows_the_present_state_after_the_submit(
-    emulator: World,
+@pytest.mark.parametrize(
+    ("leaf", "fields"),
+    [
+        ("?method=bank_transfer", {"bank": "walia_test"}),
+        ("?method=telebirr", {"phone": "1"}),
+        ("", {}),
+    ],
+    ids=["another method", "a wrong number", "a cancel"],
+)
+async def test_a_submit_of_a_second_tab_shows_the_present_state(
+    emulator: World, leaf: str, fields: dict[str, str]
 ) -> None:
     visitor = await customer(emulator)
-    second_tab = await visitor.open("?method=telebirr")
+    tab = await visitor.open(leaf)
     await visitor.pay("telebirr", phone="0911223344")
-    page = await visitor.submit(second_tab.form("pay-form"), second_tab, phone="1")
-    assert page.name == "waiting"
+    form = tab.form("pay-form") if fields else tab.form("/cancel")
+    assert (await visitor.submit(form, tab, **fields)).name == "waiting"
+    assert (await visitor.open("/cancelled")).name == "waiting"
+    assert (await visitor.detail()).payment.method == "telebirr"
+    assert await visitor.statuses() == ["pending", "processing"]
 
 
 async def test_a_submit_after_the_expiry_shows_that_it_has_expired(emulator: World) -> None:
@@ -220,24 +212,26 @@ async def test_a_submit_after_the_expiry_shows_that_it_has_expired(emulator: Wor
     assert await visitor.statuses() == ["pending", "expired"]
 
 
-async def test_a_reload_and_the_way_back_show_the_present_state(emulator: World) -> None:
+async def test_a_reload_of_a_form_shows_the_present_state(emulator: World) -> None:
     visitor = await customer(emulator)
     await visitor.pay("telebirr", phone="0900000001")
-    for leaf in ("", "?method=telebirr"):
-        page = await visitor.open(leaf)
-        assert page.name == "result-completed"
-        assert page.refresh is None
+    page = await visitor.open("?method=telebirr")
+    assert (page.name, page.refresh) == ("result-completed", None)
 
 
-async def test_a_submit_of_the_method_alone_goes_to_its_form(emulator: World) -> None:
+@pytest.mark.clause("1.6")
+@pytest.mark.parametrize(
+    ("method", "name"), [("mpesa", "method-form"), ("bank_transfer", "bank-choice")]
+)
+async def test_a_submit_of_the_method_alone_goes_to_its_form(
+    emulator: World, method: str, name: str
+) -> None:
     visitor = await customer(emulator)
     page = await visitor.open("?method=telebirr")
     form = page.form("pay-form")
     del form.fields["phone"]
-    for method, name in (("mpesa", "method-form"), ("bank_transfer", "bank-choice")):
-        shown = await visitor.submit(form, page, method=method)
-        assert shown.name == name
-        assert shown.get("pay-form").fields["method"] == method
+    page = await visitor.submit(form, page, method=method)
+    assert (page.name, page.get("pay-form").fields["method"]) == (name, method)
     assert await visitor.statuses() == ["pending"]
 
 
@@ -253,7 +247,7 @@ async def test_a_submit_of_the_method_alone_goes_to_its_form(emulator: World) ->
         {"method": "mpesa", "phone": "1"},
     ],
 )
-async def test_what_no_form_of_ours_sends_is_refused_in_a_page(
+async def test_fields_that_no_form_sends_are_refused_with_a_page(
     emulator: World, fields: dict[str, str]
 ) -> None:
     visitor = await customer(emulator, methods=["telebirr", "bank_transfer"])
@@ -266,28 +260,22 @@ async def test_what_no_form_of_ours_sends_is_refused_in_a_page(
     assert await visitor.statuses() == ["pending"]
 
 
+@pytest.mark.clause("1.8")
 async def test_the_cancel_button_leaves_the_payment_pending(emulator: World) -> None:
     visitor = await customer(emulator)
     for leaf in ("", "?method=telebirr", "?method=bank_transfer"):
         page = await visitor.open(leaf)
         shown = await visitor.submit(page.form("/cancel"), page)
-        assert shown.heading == "Payment cancelled"
-        assert shown.refresh == f"0;url={CANCEL_URL}"
+        assert (shown.heading, shown.refresh) == ("Payment cancelled", f"0;url={CANCEL_URL}")
         assert shown.get("back").attributes["href"] == CANCEL_URL
     assert await visitor.statuses() == ["pending"]
 
 
-async def test_a_cancel_after_the_submit_shows_the_present_state(emulator: World) -> None:
-    visitor = await customer(emulator)
-    page = await visitor.open()
-    await visitor.pay("telebirr", phone="0911223344")
-    assert (await visitor.submit(page.form("/cancel"), page)).name == "waiting"
-    assert (await visitor.open("/cancelled")).name == "waiting"
-    assert await visitor.statuses() == ["pending", "processing"]
-
-
-async def test_test_numbers_are_numbers_like_any_other_in_live_mode(emulator: World) -> None:
+async def test_live_mode_has_no_test_numbers(emulator: World) -> None:
     visitor = await customer(emulator, LIVE_KEY)
+    form = await visitor.open("?method=telebirr")
+    assert form.find("test-numbers") is None
+    assert form.find("handset") is not None
     page = await visitor.pay("telebirr", phone="0900000001")
     assert page.name == "waiting"
     assert page.find("live-banner") is not None

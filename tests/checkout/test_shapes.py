@@ -3,7 +3,7 @@
 import jinja2
 import pytest
 
-from emulator.checkout.page_cache import CachedPage, Placeholder
+from emulator.checkout.rendering import CachedPage, Placeholder
 from emulator.domain.payment import MAX_AMOUNT_MINOR
 from tests.checkout.visiting import customer
 from tests.world import World

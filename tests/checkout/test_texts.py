@@ -1,4 +1,4 @@
-"""The words: which language, complete catalogues, and how money is written."""
+"""The texts of the pages: catalogues, the choice of a language, and amounts."""
 
 import ast
 import json
@@ -9,9 +9,10 @@ import pytest
 
 from emulator.checkout import views
 from emulator.checkout.i18n import LANGUAGES, load_catalogues, preferred_language
-from emulator.domain.payment import MAX_AMOUNT_MINOR, Status
+from emulator.domain.payment import MAX_AMOUNT_MINOR
+from emulator.domain.payment_methods import METHODS, PHONE_METHODS
 from emulator.settings import data_directory
-from tests.checkout.visiting import customer, customer_of
+from tests.checkout.visiting import customer
 from tests.world import World
 
 TEMPLATES = data_directory("templates") / "checkout"
@@ -40,14 +41,14 @@ def templates() -> list[Path]:
     return sorted(TEMPLATES.rglob("*.html"))
 
 
-def said_by_templates() -> set[str]:
-    """The keys that templates name; of one that is not in the catalogue no page can be rendered."""
+def keys_in_templates() -> set[str]:
+    """The keys that templates use."""
     sources = [template.read_text(encoding="utf-8") for template in templates()]
     return {key for source in sources for key in re.findall(r"""\bt\("(\w+)"[,)]""", source)}
 
 
-def said_by_code() -> set[str]:
-    """The keys that views name: whatever stands there in quotes."""
+def keys_in_code() -> set[str]:
+    """The string constants of the package; the keys that views use are among them."""
     trees = [ast.parse(path.read_bytes()) for path in ROOM.glob("*.py")]
     constants = [
         node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)
@@ -55,23 +56,28 @@ def said_by_code() -> set[str]:
     return {constant.value for constant in constants if isinstance(constant.value, str)}
 
 
+def keys_of_methods() -> set[str]:
+    """The keys that the code derives from the payment methods."""
+    hints = map(views._phone_hint, PHONE_METHODS)
+    return {*METHODS, *hints, *map(views._wrong_prefix, PHONE_METHODS)}
+
+
 def test_every_key_that_a_template_names_is_in_the_catalogue() -> None:
-    assert said_by_templates() <= set(catalogue("en"))
+    assert keys_in_templates() <= set(catalogue("en"))
 
 
 def test_every_key_that_a_view_names_is_in_the_catalogue() -> None:
     named = {
         *views.BANK_ANSWERS.values(),
         *views._SENTENCE_OF_REASON.values(),
-        *views._HINT_OF_METHOD.values(),
-        *views._PREFIX_OF_METHOD.values(),
         views._PHONE_INVALID,
+        *keys_of_methods(),
     }
     assert named <= set(catalogue("en"))
 
 
 def test_every_key_is_used() -> None:
-    assert set(catalogue("en")) <= said_by_templates() | said_by_code()
+    assert set(catalogue("en")) <= keys_in_templates() | keys_in_code() | keys_of_methods()
 
 
 def test_no_template_has_words_of_its_own() -> None:
@@ -83,6 +89,7 @@ def test_no_template_has_words_of_its_own() -> None:
         assert set(re.findall(r"\w+", shown)) <= {"0", "1"}, f"{template.name}: {shown.split()}"
 
 
+@pytest.mark.clause("2.1.3")
 @pytest.mark.parametrize(
     ("amount_minor", "english", "amharic"),
     [
@@ -125,13 +132,13 @@ def test_money_is_written_with_two_decimals_and_a_no_break_space(
         ("amharic", "en"),
     ],
 )
-def test_the_browser_says_which_language_is_liked_best(header: str, language: str) -> None:
+def test_the_accept_language_header_chooses_the_language(header: str, language: str) -> None:
     assert preferred_language(header) == language
 
 
-async def test_the_address_decides_before_the_browser(emulator: World) -> None:
+async def test_the_language_of_the_address_overrides_that_of_the_browser(emulator: World) -> None:
     visitor = await customer(emulator)
-    for leaf, accepted, language in (
+    for leaf, header, language in (
         ("", "am", "am"),
         ("?lang=en", "am", "en"),
         ("?lang=am", "en", "am"),
@@ -144,14 +151,9 @@ async def test_the_address_decides_before_the_browser(emulator: World) -> None:
         ("?lang=-am", "en", "en"),
         ("?lang=", "am", "am"),
     ):
-        page = await visitor.open(leaf, headers={"accept-language": accepted})
+        headers = {"accept-language": header, "accept": "am", "x-language": "am"}
+        page = await visitor.open(leaf, headers=headers)
         assert page.all("html")[0].attributes["lang"] == language
-
-
-async def test_only_the_accept_language_header_chooses_the_language(emulator: World) -> None:
-    visitor = await customer(emulator)
-    page = await visitor.open(headers={"accept": "am", "x-language": "am"})
-    assert page.all("html")[0].attributes["lang"] == "en"
 
 
 async def test_a_chosen_language_stays_to_the_end(emulator: World) -> None:
@@ -168,7 +170,7 @@ async def test_a_chosen_language_stays_to_the_end(emulator: World) -> None:
     assert "lang=am" in page.refresh_without_script
 
 
-async def test_links_keep_a_chosen_language_as_we_write_it(emulator: World) -> None:
+async def test_links_normalise_a_chosen_language(emulator: World) -> None:
     visitor = await customer(emulator)
     page = await visitor.open("?lang=AM-et")
     assert page.form(visitor.path).fields["lang"] == "am"
@@ -179,22 +181,6 @@ async def test_links_keep_a_chosen_language_as_we_write_it(emulator: World) -> N
 async def test_the_other_language_is_a_link_to_the_same_page(emulator: World) -> None:
     visitor = await customer(emulator)
     page = await visitor.pay("bank_transfer", bank="walia_test")
-    link = page.get("language-am")
-    address = page.response.url.join(link.attributes["href"])
-    shown = await emulator.pages.get(address)
-    assert "የባንክ ማስመሰያ ገጽ" in shown.text
-    assert "Walia Test Bank" in shown.text
-
-
-@pytest.mark.parametrize("status", Status)
-async def test_every_page_exists_in_amharic(emulator: World, status: Status) -> None:
-    visitor = await customer_of(emulator, status)
-    for leaf in ("", "/wait"):
-        page = await visitor.open(f"{leaf}?lang=am")
-        assert page.text("test-banner") == "የሙከራ ሁነታ። እውነተኛ ገንዘብ አይንቀሳቀስም።"
-        assert page.text("simulation") == "ይህ ገጽ ማስመሰያ ነው።"
-        assert re.search(r"[\u1200-\u137f]", page.heading)
-
-
-def test_the_templates_are_where_the_settings_say() -> None:
-    assert Path(TEMPLATES, "waiting.html").is_file()
+    page = await visitor.click(page, "language-am")
+    assert "የባንክ ማስመሰያ ገጽ" in page.response.text
+    assert "Walia Test Bank" in page.response.text

@@ -1,4 +1,4 @@
-"""A customer without a browser: opens pages, fills in their forms, follows where they lead."""
+"""A customer without a browser: opens pages, submits their forms, follows their links."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +40,7 @@ class Customer:
         return await self.world.pages.post(address, data={**form.fields, **fields}, headers=headers)
 
     async def submit(self, form: Element, page: Page, **fields: str) -> Page:
-        """Send a form and go where its answer leads."""
+        """Send a form and follow the redirect."""
         response = await self.post(form, page, None, **fields)
         assert response.status_code == 303, response.text
         return await self.follow(response)
@@ -53,6 +53,20 @@ class Customer:
         """Go to the form of a method and send it."""
         page = await self.open(f"?method={method}")
         return await self.submit(page.form("pay-form"), page, **fields)
+
+    async def click(self, page: Page, link: str) -> Page:
+        """Follow a link, given by its test id."""
+        address = page.response.url.join(page.get(link).attributes["href"])
+        return Page(await self.world.pages.get(address, follow_redirects=True))
+
+    async def answer(self, page: Page, answer: str) -> Page:
+        """Answer on the simulated phone, or on the page of the bank."""
+        form = page.form("answer-form" if page.name == "bank" else "handset-form")
+        return await self.submit(form, page, answer=answer)
+
+    async def outcome(self) -> tuple[Status, Reason | None]:
+        payment = (await self.detail()).payment
+        return payment.status, payment.reason
 
     @property
     def owner(self) -> Owner:
@@ -68,7 +82,7 @@ class Customer:
         return await self.world.running.engine.history.detail(self.owner, self.payment_id)
 
     async def statuses(self) -> list[str]:
-        """What happened to the payment, in order."""
+        """The statuses of the payment, in order."""
         return [event.status.value for event in (await self.detail()).timeline]
 
     async def change(

@@ -1,4 +1,8 @@
-"""The program as its users run it: a process with two listeners, asked over real sockets."""
+"""Runs the program as its users do: a process with two listeners, called over real sockets.
+
+Each process is forked from one that has imported the program. Give `command=COMMAND` for a new
+interpreter, where a test is about how the program starts.
+"""
 
 import http.client
 import json
@@ -13,12 +17,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, Any
 
+from tests.cli.fork_server import IS_SUPPORTED, PYTHON_VARIABLES, ForkedProcess, fork
 from tests.world import TEST_KEY, headers, order
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COMMAND = (sys.executable, "-m", "emulator")
+Process = subprocess.Popen[str] | ForkedProcess
 # Root may do everything, so that for some tests it becomes somebody else, who may not even be
 # able to read our modules: they are all loaded before.
 AS_NOBODY = (
@@ -58,7 +65,7 @@ class Answer:
 class Server:
     """`serve`, ready; what it has printed so far, and what it writes to stderr."""
 
-    process: subprocess.Popen[str]
+    process: Process
     stderr_path: Path
     printed: list[str] = field(default_factory=list)
 
@@ -156,17 +163,29 @@ def environment(variables: dict[str, str] | None = None) -> dict[str, str]:
     return kept | (variables or {})
 
 
-def start(
-    *options: str,
+def launch(
+    *arguments: str,
     stdout: int | IO[str],
-    stderr: IO[str],
+    stderr: int | IO[str],
     variables: dict[str, str] | None = None,
-    command: Sequence[str] = COMMAND,
-) -> subprocess.Popen[str]:
-    """A server on free ports, unless the options name others; whoever calls this ends it."""
+    command: Sequence[str] | None = None,
+    directory: Path = REPOSITORY,
+) -> Process:
+    """Start the program; the caller ends it."""
+    is_forked = IS_SUPPORTED and not any(
+        name.startswith(PYTHON_VARIABLES) for name in variables or {}
+    )
+    if command is None and is_forked:
+        return fork(
+            arguments,
+            stdout=stdout,
+            stderr=stderr,
+            environment=environment(variables),
+            directory=directory,
+        )
     return subprocess.Popen(
-        [*command, "serve", *FREE_PORTS, *options],
-        cwd=REPOSITORY,
+        [*(command or COMMAND), *arguments],
+        cwd=directory,
         env=environment(variables),
         stdin=subprocess.DEVNULL,
         stdout=stdout,
@@ -175,10 +194,22 @@ def start(
     )
 
 
+def start(
+    *options: str,
+    stdout: int | IO[str],
+    stderr: IO[str],
+    variables: dict[str, str] | None = None,
+    command: Sequence[str] | None = None,
+) -> Process:
+    """A server on free ports, unless the options name others; the caller ends it."""
+    arguments = ("serve", *FREE_PORTS, *options)
+    return launch(*arguments, stdout=stdout, stderr=stderr, variables=variables, command=command)
+
+
 @contextmanager
-def ended(process: subprocess.Popen[str]) -> Iterator[None]:
-    """See to it that a process ends, also when it hangs and somebody reads from it."""
-    watchdog = threading.Timer(HANGS_AFTER_S, process.kill)
+def ended(process: Process, hangs_after_s: float = HANGS_AFTER_S) -> Iterator[None]:
+    """Ends a process after the block, and earlier when it hangs."""
+    watchdog = threading.Timer(hangs_after_s, process.kill)
     watchdog.start()
     try:
         yield
@@ -195,7 +226,7 @@ def serving(
     *options: str,
     logs: Path,
     variables: dict[str, str] | None = None,
-    command: Sequence[str] = COMMAND,
+    command: Sequence[str] | None = None,
 ) -> Iterator[Server]:
     """A server that has printed its banner; it is killed at the end if it still runs."""
     stderr_path = logs / f"stderr-{len(list(logs.glob('stderr-*')))}"
@@ -219,7 +250,7 @@ def free_port() -> int:
         return int(held.getsockname()[1])
 
 
-def wait_for(process: subprocess.Popen[str], is_so: Callable[[], bool]) -> None:
+def wait_for(process: Process, is_so: Callable[[], bool]) -> None:
     """Look again and again, until it is so, as long as the process runs."""
     for _ in range(MAX_POLLS):
         if is_so():
@@ -252,15 +283,13 @@ def listens(port: int) -> bool:
 def run(
     *arguments: str,
     variables: dict[str, str] | None = None,
-    command: Sequence[str] = COMMAND,
+    command: Sequence[str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """A command that ends by itself."""
-    return subprocess.run(
-        [*command, *arguments],
-        cwd=REPOSITORY,
-        env=environment(variables),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=HANGS_AFTER_S,
-    )
+    """Run a command that ends by itself."""
+    with TemporaryFile("w+", encoding="utf-8") as out, TemporaryFile("w+", encoding="utf-8") as err:
+        process = launch(*arguments, stdout=out, stderr=err, variables=variables, command=command)
+        with ended(process):
+            code = process.wait(HANGS_AFTER_S)
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess(arguments, code, out.read(), err.read())

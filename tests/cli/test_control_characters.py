@@ -1,4 +1,4 @@
-"""Text from outside reaches no terminal as a command; the program's own colours do."""
+"""Control characters from outside are escaped; the program's own colours are not."""
 
 import json
 import socket
@@ -41,14 +41,14 @@ def logged(form: str) -> str:
     return ended.stderr
 
 
-def test_a_line_of_the_log_cannot_speak_to_the_terminal() -> None:
+def test_control_characters_in_the_log_are_escaped() -> None:
     lines = logged("text").splitlines()
     assert lines[0] == f"WARNING see {SHOWN} and live_of…ram"
     assert lines[1:3] == ["ERROR it failed", "Traceback (most recent call last):"]
     assert lines[-1] == f"ValueError: {SHOWN} of test_de…key, test_case_1"
 
 
-def test_a_line_of_the_log_as_json_cannot_speak_to_the_terminal() -> None:
+def test_control_characters_in_the_json_log_are_escaped() -> None:
     text = logged("json")
     assert all(character.isprintable() for character in text.replace("\n", ""))
     warning, error = map(json.loads, text.splitlines())
@@ -71,7 +71,9 @@ def redirecting(listening: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_the_location_of_a_receiver_cannot_speak_to_the_terminal(form: str, tmp_path: Path) -> None:
+def test_control_characters_in_the_location_of_a_receiver_are_escaped(
+    form: str, tmp_path: Path
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=redirecting, args=(listening,), daemon=True)
         thread.start()
@@ -103,7 +105,7 @@ def test_a_mark_lets_only_own_sequences_through(
 
 
 @pytest.mark.parametrize("command", ["check", "replay"])
-def test_a_file_name_cannot_speak_to_the_terminal(command: str, tmp_path: Path) -> None:
+def test_control_characters_in_a_file_name_are_escaped(command: str, tmp_path: Path) -> None:
     name = "odd\x1b[31m\x07\nname\u202e.yaml"
     (tmp_path / name).write_text("version: 2")
     ended = run(command, str(tmp_path))
@@ -114,7 +116,7 @@ def test_a_file_name_cannot_speak_to_the_terminal(command: str, tmp_path: Path) 
     assert all(line.startswith(start) for line in lines)
 
 
-def test_a_mistake_cannot_speak_to_the_terminal(tmp_path: Path) -> None:
+def test_control_characters_in_a_mistake_are_escaped(tmp_path: Path) -> None:
     ended = run("serve", "--scenarios", str(tmp_path / "a\x1b[31m\u202e.yaml"))
     assert ended.returncode == 2
     assert "a\\u001b[31m\\u202e.yaml:1:1: cannot be read" in ended.stderr
@@ -122,7 +124,7 @@ def test_a_mistake_cannot_speak_to_the_terminal(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_a_path_cannot_speak_to_the_terminal(form: str, tmp_path: Path) -> None:
+def test_control_characters_in_a_path_are_escaped(form: str, tmp_path: Path) -> None:
     with serving("--log-format", form, logs=tmp_path) as server:
         connection = server.connection()
         connection.connect()

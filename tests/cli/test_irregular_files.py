@@ -1,4 +1,4 @@
-"""Files that a command must not open: pipes, devices and sockets, one of which blocks for ever."""
+"""Pipes, devices and sockets, which commands must not open: reading a pipe could block."""
 
 import os
 import socket
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.processes import run
-from tests.cli.test_mistakes import serve_complaint
+from tests.cli.test_mistakes import serve_mistake
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="it has no such files")
 
@@ -54,7 +54,7 @@ KINDS = [
 
 @pytest.mark.parametrize("command", ["check", "replay"])
 @pytest.mark.parametrize(("make", "found"), KINDS)
-def test_a_file_that_is_not_regular_is_refused(
+def test_a_scenario_file_that_is_not_regular_is_refused(
     make: Make, found: str, command: str, tmp_path: Path
 ) -> None:
     path = make(tmp_path)
@@ -64,34 +64,20 @@ def test_a_file_that_is_not_regular_is_refused(
         assert ended.stdout + ended.stderr == f"{path}:1:1: cannot be read: found {found}\n"
 
 
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("--scenarios", "{path}:1:1: cannot be read: found {found}"),
+        ("--config", "flag --config: cannot read '{path}': found {found}"),
+        ("--database", "cannot open the database {path}: found {found}"),
+    ],
+)
 @pytest.mark.parametrize(("make", "found"), KINDS)
-def test_a_scenario_file_of_serve_that_is_not_regular_is_refused(
-    make: Make, found: str, tmp_path: Path
+def test_a_file_of_serve_that_is_not_regular_is_refused(
+    make: Make, found: str, option: str, expected: str, tmp_path: Path
 ) -> None:
     path = make(tmp_path)
-    for named in (path, tmp_path):
-        line = serve_complaint("--scenarios", str(named))
-        assert line == f"{path}:1:1: cannot be read: found {found}"
-
-
-@pytest.mark.parametrize(("make", "found"), KINDS)
-def test_a_configuration_file_that_is_not_regular_is_refused(
-    make: Make, found: str, tmp_path: Path
-) -> None:
-    path = make(tmp_path)
-    assert serve_complaint("--config", str(path)) == (
-        f"flag --config: cannot read '{path}': found {found}"
-    )
-
-
-@pytest.mark.parametrize(("make", "found"), KINDS)
-def test_a_database_that_is_not_a_regular_file_is_refused(
-    make: Make, found: str, tmp_path: Path
-) -> None:
-    path = make(tmp_path)
-    assert serve_complaint("--database", str(path)) == (
-        f"cannot open the database {path}: found {found}"
-    )
+    assert serve_mistake(option, str(path)) == expected.format(path=path, found=found)
 
 
 def test_a_link_to_a_regular_file_is_a_regular_file(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from emulator.domain.clock_spec import ClockSpec
+from emulator.domain.instants import ClockSpec
 from tests.control import refusal
 from tests.world import LIVE_KEY, START, START_MS, World, world
 

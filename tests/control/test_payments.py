@@ -1,12 +1,14 @@
 """What can be done to a payment beyond the contract, and what can be seen of it."""
 
+import asyncio
+from functools import partial
 from typing import Any
 
 import httpx
 import pytest
 
 from tests.control import refusal
-from tests.world import LIVE_KEY, World
+from tests.world import LIVE_KEY, World, headers, order
 
 COMPLETES = "0900000001"
 NO_BALANCE = "+251 90-000-0002"
@@ -42,6 +44,7 @@ async def detail(emulator: World, payment: dict[str, Any], key: str = "test_demo
     return response.json()
 
 
+@pytest.mark.clause("4.4.1", "4.4.2", "4.4.3", "4.4.4", "4.4.5", "8.6")
 @pytest.mark.parametrize(
     ("phone", "status", "reason"),
     [
@@ -61,6 +64,7 @@ async def test_paying_has_the_outcome_of_the_number(
     assert (await detail(emulator, payment))["reason"] == reason
 
 
+@pytest.mark.clause("4.4.1")
 async def test_in_live_mode_the_test_numbers_are_numbers_like_any_other(emulator: World) -> None:
     payment = await emulator.create(LIVE_KEY)
     body = {"method": "telebirr", "phone": COMPLETES}
@@ -110,6 +114,7 @@ async def test_an_expired_payment_cannot_be_paid(emulator: World) -> None:
     assert refusal(response) == (409, "payment_not_payable", None)
 
 
+@pytest.mark.clause("4.4.7")
 @pytest.mark.parametrize(
     ("submission", "answer", "status", "reason"),
     [
@@ -152,6 +157,7 @@ async def test_an_answer_without_a_pending_confirmation_is_a_conflict(
     assert refusal(response) == (409, "invalid_state_transition", None)
 
 
+@pytest.mark.clause("4.4.7", "8.6")
 async def test_an_unanswered_handset_times_out_after_thirty_seconds(emulator: World) -> None:
     payment = await emulator.create()
     await done(emulator, payment, "pay", TELEBIRR)
@@ -234,6 +240,7 @@ PATHS: dict[str, list[str]] = {
 }
 
 
+@pytest.mark.clause("3.2")
 @pytest.mark.parametrize("before", PATHS)
 async def test_no_other_edge_can_be_taken(emulator: World, before: str) -> None:
     for after in PATHS:
@@ -338,7 +345,11 @@ async def test_a_payment_is_shown_with_its_past_and_its_future(emulator: World) 
     await emulator.advance(30)
     seen = await detail(emulator, payment)
     assert (seen["reason"], seen["next"], seen["scheduled"]) == ("timeout", None, [])
-    assert [{**event, "id": event["id"][:4]} for event in seen["timeline"]] == [
+    timeline = [
+        {**event, "id": event["id"][:4], "request": event["request"] and event["request"][:4]}
+        for event in seen["timeline"]
+    ]
+    assert timeline == [
         {
             "id": "evt_",
             "at": at,
@@ -346,6 +357,7 @@ async def test_a_payment_is_shown_with_its_past_and_its_future(emulator: World) 
             "status": status,
             "method": method,
             "reason": reason,
+            "request": "req_" if kind == "created" else None,
         }
         for at, kind, status, method, reason in (
             ("2026-01-01T00:00:00.000Z", "created", "pending", None, None),
@@ -353,6 +365,27 @@ async def test_a_payment_is_shown_with_its_past_and_its_future(emulator: World) 
             ("2026-01-01T00:00:32.000Z", "failed", "failed", "telebirr", "timeout"),
         )
     ]
+
+
+async def test_the_event_of_a_creation_names_its_request(emulator: World) -> None:
+    post = partial(emulator.api.post, "/v1/payments", headers=headers(), json=order())
+    # They share one transaction.
+    responses = await asyncio.gather(*(post() for _ in range(3)))
+    requests = [response.headers["request-id"] for response in responses]
+    assert len(set(requests)) == 3
+    for response, request in zip(responses, requests, strict=True):
+        timeline = (await detail(emulator, response.json()))["timeline"]
+        assert [event["request"] for event in timeline] == [request]
+
+
+async def test_an_idempotent_replay_leaves_the_event_with_its_request(emulator: World) -> None:
+    post = partial(
+        emulator.api.post, "/v1/payments", headers=headers(), json=order(idempotency_key="once")
+    )
+    first, second = await post(), await post()
+    assert second.headers["request-id"] != first.headers["request-id"]
+    timeline = (await detail(emulator, first.json()))["timeline"]
+    assert [event["request"] for event in timeline] == [first.headers["request-id"]]
 
 
 async def test_a_reading_alone_settles_what_is_due(emulator: World) -> None:

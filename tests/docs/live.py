@@ -16,13 +16,13 @@ from pathlib import Path
 
 from tests.checkout.browsing import CHROMIUM
 from tests.cli.processes import (
-    COMMAND,
     FREE_PORTS,
     HANGS_AFTER_S,
     Server,
     ended,
     environment,
     free_port,
+    launch,
     listens,
     wait_for,
 )
@@ -182,14 +182,11 @@ def _served(act: Act, directory: Path) -> Iterator[Server]:
     write_files(act.files, directory, {})
     stderr_path = directory / "serve.log"
     with stderr_path.open("w") as stderr:
-        process = subprocess.Popen(
-            [*COMMAND, "serve", *act.options, *FREE_PORTS],
-            cwd=directory,
-            env=_environment(directory),
-            stdin=subprocess.DEVNULL,
+        process = launch(
+            *("serve", *act.options, *FREE_PORTS),
             stdout=subprocess.PIPE,
             stderr=stderr,
-            encoding="utf-8",
+            directory=directory,
         )
     with ended(process):
         server = Server(process=process, stderr_path=stderr_path)

@@ -21,6 +21,11 @@ def language(handler: str) -> str:
     return next(word for word in shlex.split(handler) if "=" not in word)
 
 
+def marks(handler: str) -> list[pytest.MarkDecorator]:
+    """Handlers in languages other than that of the tests are slow."""
+    return [] if language(handler) == "python" else [pytest.mark.slow]
+
+
 def variables(handler: str) -> dict[str, str]:
     """What a command sets before it starts anything."""
     pairs = (word.partition("=") for word in shlex.split(handler) if "=" in word)

@@ -1,4 +1,5 @@
 import os
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -8,7 +9,6 @@ from emulator.scenarios.library import check_paths
 from tests.checkout.browsing import CHROMIUM
 from tests.cli.processes import run
 from tests.docs.document import (
-    README,
     Block,
     Kind,
     Section,
@@ -19,8 +19,9 @@ from tests.docs.document import (
     unannounced,
 )
 from tests.docs.live import Act, acts, is_as_shown, missing, play, write_files
-from tests.docs.shops import language, missing_for, prepare
+from tests.docs.shops import language, marks, missing_for, prepare
 
+INTERPRETER = re.compile(r"\b(payments-emulator|pytest|python|node|php)\b")
 RUN = [section for section in sections() if section.is_run]
 
 needs_a_shell = pytest.mark.skipif(
@@ -29,10 +30,9 @@ needs_a_shell = pytest.mark.skipif(
 
 
 def _marks(section: Section) -> list[pytest.MarkDecorator]:
-    """A run of pytest takes seconds; only that of the README is in every run."""
+    """Sections whose commands start an interpreter are slow."""
     commands = [block.text for block in section.blocks if block.kind is Kind.RUN]
-    is_slow = section.page != README and any("pytest -q" in text for text in commands)
-    return [pytest.mark.interop] if is_slow else []
+    return [pytest.mark.slow] if any(map(INTERPRETER.search, commands)) else []
 
 
 @needs_a_shell
@@ -56,7 +56,7 @@ def test_the_examples_do_what_is_shown(section: Section, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("act", "handler"),
     [
-        pytest.param(act, handler, id=language(handler))
+        pytest.param(act, handler, id=language(handler), marks=marks(handler))
         for section in RUN
         for act in acts(section)
         for handler in act.handlers

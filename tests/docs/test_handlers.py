@@ -14,14 +14,17 @@ from emulator.webhooks.messages import Message, request
 from tests.cli.processes import Server, serving
 from tests.docs.document import REPOSITORY, command_after, sections_of
 from tests.docs.live import Listening, handling, missing
-from tests.docs.shops import HANDLERS, language, missing_for, prepare, variables
+from tests.docs.shops import HANDLERS, language, marks, missing_for, prepare, variables
 from tests.world import LIVE_KEY, TEST_KEY
 
 PAGE = "docs/guides/webhook-handlers.md"
 FILES = sections_of(PAGE)[0].files
 APPROVES, HAS_TOO_LITTLE = "0900000001", "0900000002"
 
-each_handler = pytest.mark.parametrize("handler", HANDLERS, ids=map(language, HANDLERS))
+each_handler = pytest.mark.parametrize(
+    "handler",
+    [pytest.param(handler, id=language(handler), marks=marks(handler)) for handler in HANDLERS],
+)
 pytestmark = pytest.mark.skipif(
     bool(missing()), reason=f"not on this machine: {', '.join(missing())}"
 )
@@ -191,6 +194,7 @@ def test_a_ping_is_answered(handler: str, shop: Path, muddled: Server) -> None:
         assert (ping["status"], statuses(ping)) == ("succeeded", {204})
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(missing_for("php")), reason="there is no php on this machine")
 @pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".php")])
 def test_php_can_read_what_is_shown(name: str, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from emulator.control.app import RESOURCES
-from emulator.domain.durations import UNIT_MS
+from emulator.domain.instants import UNIT_MS
 from emulator.domain.transitions import TRANSITIONS
 from emulator.domain.webhooks import (
     EVENT_TYPES_IN_ORDER,
@@ -20,8 +20,8 @@ from emulator.domain.webhooks import (
 from emulator.domain.wire import PING
 from emulator.engine.accounts.clock_service import MAX_ADVANCE_MS
 from emulator.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS
-from emulator.webhooks.retries import DELAYS_MS, MAX_RETRY_AFTER_MS
-from emulator.webhooks.sending import MAX_BYTES_READ, MAX_STORED_BYTES, TIMEOUT_S
+from emulator.webhooks.retry_schedule import DELAYS_MS, MAX_RETRY_AFTER_MS
+from emulator.webhooks.sender import MAX_BYTES_READ, MAX_STORED_BYTES, TIMEOUT_S
 from tests.docs.document import README, REPOSITORY, pages, part, rows, text_of
 from tests.docs.generated import TABLES, generated
 from tests.engine.telling import telling

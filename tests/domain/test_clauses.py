@@ -1,16 +1,12 @@
-"""The fidelity table: every clause numbered, every clause with a test, every knob a real one."""
+"""The clauses: their numbers, their tests, and what configures them."""
 
-import ast
-from collections.abc import Iterator
-from functools import cache
 from itertools import pairwise
 
-import pytest
-
-from emulator.domain.clauses import CLAUSES, SECTIONS, Basis, Clause
+from emulator.domain.clauses import CLAUSES, SECTIONS, Basis
 from emulator.scenarios.schema import scenario_schema
 from emulator.settings import OPTIONS
 from tests.api.asking import PARAMS
+from tests.clauses import MarkedTest, clause_tests, marked_tests
 from tests.docs.document import REPOSITORY, rows, text_of
 
 # Those of the contract that say something. Section 2 as a whole is its parts.
@@ -26,28 +22,9 @@ NOT_SHOWN = {
 }
 
 
-def names_of_tests(path: str) -> frozenset[str]:
-    """The tests of a file by their names, as pytest has them; nothing is imported."""
-    return frozenset(_names_in(path))
-
-
-@cache
-def _names_in(path: str) -> tuple[str, ...]:
-    tree = ast.parse((REPOSITORY / path).read_text(encoding="utf-8"))
-    return tuple(_functions(tree.body, ""))
-
-
-def _functions(body: list[ast.stmt], prefix: str) -> Iterator[str]:
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield f"{prefix}{node.name}"
-        elif isinstance(node, ast.ClassDef):
-            yield from _functions(node.body, f"{prefix}{node.name}::")
-
-
 def test_each_clause_has_a_number_of_its_own_in_the_order_of_the_contract() -> None:
     orders = [clause.order for clause in CLAUSES]
-    assert all(one < next_one for one, next_one in pairwise(orders))
+    assert all(order < next_order for order, next_order in pairwise(orders))
 
 
 def test_every_section_of_the_contract_has_its_clauses_without_a_gap() -> None:
@@ -58,36 +35,38 @@ def test_every_section_of_the_contract_has_its_clauses_without_a_gap() -> None:
         assert ordinals == list(range(1, len(ordinals) + 1)), name
 
 
-@pytest.mark.parametrize("clause", CLAUSES, ids=lambda clause: clause.number)
-def test_a_clause_has_tests_that_exist(clause: Clause) -> None:
-    assert clause.tests
-    for test in clause.tests:
-        path, _, name = test.partition("::")
-        assert name in names_of_tests(path), test
-        assert name.rpartition("::")[2].startswith("test_")
+def test_each_clause_has_a_test_and_each_marker_names_a_clause() -> None:
+    tests = clause_tests()
+    assert set(tests) == {clause.number for clause in CLAUSES}
+    assert all(test.name.startswith("test_") for marked in tests.values() for test in marked)
 
 
-def test_a_test_that_is_gone_is_found_out() -> None:
-    path = "tests/api/test_list.py"
-    assert "TestLimit::test_the_default_is_ten" in names_of_tests(path)
-    assert "test_the_default_is_ten" not in names_of_tests(path)
+def test_a_marker_assigns_all_its_clauses_to_the_test_below_it() -> None:
+    text = """class TestLimit:
+        @pytest.mark.clause("4.3.3", "8.5")
+        @pytest.mark.parametrize("limit", ["1"])
+        async def test_the_default_is_ten(self, limit): ...
+    def test_without_a_marker(): ...
+    """
+    assert list(marked_tests(text.replace("\n    ", "\n"), "tests/test_list.py")) == [
+        MarkedTest("tests/test_list.py", "test_the_default_is_ten", ("4.3.3", "8.5"))
+    ]
 
 
 def test_what_the_contract_leaves_open_is_assumed() -> None:
     assumed = {clause.number for clause in CLAUSES if clause.basis is Basis.ASSUMED}
     assert assumed >= NOT_SHOWN
+    # A detail is assumed only where the rest is stated.
     for clause in CLAUSES:
-        assert clause.says.endswith("not shown") is (clause.basis is Basis.ASSUMED), clause.number
-        # Where all of it is assumed, no part of it is so in particular.
         assert clause.basis is Basis.STATED or clause.assumed is None, clause.number
 
 
-def test_every_knob_can_be_turned() -> None:
+def test_a_clause_is_configured_by_what_exists() -> None:
     options = {option.flag for option in OPTIONS}
     calls = {row[0].strip("`") for row in rows(text_of("docs/reference/control-api.md"))}
     rules = set(scenario_schema()["properties"])
     for clause in CLAUSES:
-        assert set(clause.knobs) <= options | calls | rules | PARAMS, clause.number
+        assert set(clause.configured_by) <= options | calls | rules | PARAMS, clause.number
 
 
 def test_every_text_is_a_line_with_its_marks_in_pairs() -> None:
@@ -98,8 +77,8 @@ def test_every_text_is_a_line_with_its_marks_in_pairs() -> None:
             assert not text.endswith(".")
 
 
-def test_the_server_does_not_load_them() -> None:
-    """They cost more than a start may: nothing of the program but `verify` and pages needs them."""
+def test_the_server_does_not_load_the_clauses() -> None:
+    """They take too long to load at start; only `verify` and pages need them."""
     package = REPOSITORY / "emulator"
     importing = {
         path.relative_to(package).parts[0]

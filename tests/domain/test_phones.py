@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.domain.phones import mask_phone, method_of_phone, normalise_phone
+from emulator.domain.payment_methods import mask_phone, method_of_phone, normalise_phone
 
 DIGITS = st.from_regex(r"[79][0-9]{8}", fullmatch=True)
 PREFIXES = ["+251", "00251", "251", "0", ""]

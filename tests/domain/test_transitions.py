@@ -38,12 +38,14 @@ def payment(status: Status = Status.PENDING, **members: Any) -> Payment:
     )
 
 
+@pytest.mark.clause("3.1")
 def test_there_are_36_pairs() -> None:
     """3: six states."""
     assert len(PAIRS) == 36
     assert len(ORDINARY | UNUSUAL) == 7
 
 
+@pytest.mark.clause("3.2")
 @pytest.mark.parametrize(("before", "after"), PAIRS)
 def test_a_status_changes_only_along_its_edges(before: Status, after: Status) -> None:
     """3 and design 5: five ordinary edges, two that are unusual, and no other."""
@@ -101,6 +103,7 @@ class TestMethod:
             decide(payment(), Change(to=Status.PROCESSING, method=method), now=LATER)
         assert refusal.value.param == "method"
 
+    @pytest.mark.clause("2.1.6")
     def test_it_stays(self) -> None:
         before = payment(Status.PROCESSING, method="telebirr")
         for status in (Status.COMPLETED, Status.FAILED):
@@ -151,12 +154,14 @@ class TestReason:
 class TestCompletedAt:
     """2.1: when the payment was confirmed; null until then."""
 
+    @pytest.mark.clause("2.1.14")
     @pytest.mark.parametrize(("before", "after"), sorted(ORDINARY | UNUSUAL))
     def test_only_success_sets_it(self, before: str, after: str) -> None:
         change = Change(to=Status(after), unusual=True)
         decided = decide(payment(Status(before)), change, now=LATER)
         assert decided.completed_at == (LATER if after == "completed" else None)
 
+    @pytest.mark.clause("2.1.14")
     def test_a_refund_keeps_it(self) -> None:
         before = payment(Status.COMPLETED, method="mpesa", completed_at=START_MS)
         assert decide(before, Change(to=Status.REFUNDED), now=LATER).completed_at == START_MS

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.domain.url_hosts import is_open_port, parse_url_host
+from emulator.domain.hosts import is_open_port, parse_url_host
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ def test_a_payment_is_written_as_the_contract_says(made: tuple[Payment, dict[str
     assert payment.terms.checkout_url == terms["checkout_url"]
 
 
+@pytest.mark.clause("6.3")
 @given(payments(), st.sampled_from(Mode))
 def test_an_event_carries_the_payment_as_it_was(
     made: tuple[Payment, dict[str, Any]], mode: Mode
@@ -93,6 +94,7 @@ def test_an_event_carries_the_payment_as_it_was(
     ]
 
 
+@pytest.mark.clause("6.2")
 def test_there_is_a_type_of_event_for_each_status() -> None:
     """Design 9: the types of events; `payment.created` for `pending`."""
     assert [event_type(status) for status in Status] == [

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from emulator.domain.clock_spec import parse_clock
+from emulator.domain.instants import parse_clock
 from emulator.settings import Settings
 from tests.world import START, World, world
 

@@ -8,10 +8,8 @@ from typing import Any
 
 import yaml
 
-from emulator.domain.clock_spec import parse_clock
-from emulator.domain.durations import parse_duration_ms
-from emulator.domain.instants import parse_instant
-from emulator.domain.payment import DEFAULT_METHODS
+from emulator.domain.instants import parse_clock, parse_duration_ms, parse_instant
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.scenarios.loader import parse_scenario
 from emulator.settings import Settings
 from tests.world import TEST_KEY, World, headers, world

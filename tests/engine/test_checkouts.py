@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.domain.clock_spec import ClockSpec
 from emulator.domain.errors import UnknownCheckout
+from emulator.domain.instants import ClockSpec
 from emulator.domain.payment import Reason, Status
 from emulator.domain.timers import TimerKind
 from emulator.engine.accounts.clock_service import Target

@@ -4,12 +4,15 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
+
 from emulator.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS
 from tests.engine.telling import TIMES_OUT, pay, register, telling
 from tests.webhooks.receiver import HANG_UP, NEVER, Received, Reply, receiving
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, world
 
 
+@pytest.mark.clause("4.2.5", "6.1")
 async def test_every_change_of_a_payment_is_told_with_the_payment_as_it_was_then() -> None:
     async with telling() as told:
         payment = await told.emulator.create()

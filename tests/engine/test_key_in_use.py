@@ -45,6 +45,7 @@ async def waiting(wall: ObservedWall, retry: "asyncio.Task[httpx.Response]") -> 
     assert not retry.done()
 
 
+@pytest.mark.clause("4.1.23")
 async def test_a_retry_waits_five_seconds_of_real_time_and_is_then_told_to_come_again(
     database: str,
 ) -> None:

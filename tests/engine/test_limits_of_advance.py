@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import pytest
@@ -20,16 +21,9 @@ def test_an_advance_has_a_hundred_thousand_effects_at_most() -> None:
 
 def limited(emulator: World) -> ClockService:
     """The clock_service of a world, with a limit that is soon met."""
-    usual = emulator.running.engine.clock_service
-    return ClockService(
-        database=usual._database,
-        wall=usual._wall,
-        status_writer=usual._status_writer,
-        scheduler=usual._scheduler,
-        change_notifier=usual._change_notifier,
-        webhooks=usual._webhooks,
-        most_effects=LIMIT,
-    )
+    clock_service = copy(emulator.running.engine.clock_service)
+    clock_service._max_effects = LIMIT
+    return clock_service
 
 
 async def advanced_often(emulator: World, until: int) -> list[Advanced]:

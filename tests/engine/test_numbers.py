@@ -34,6 +34,7 @@ def ends(number: Number) -> str:
     return last.reason or last.status
 
 
+@pytest.mark.clause("4.4.6")
 @pytest.mark.parametrize(("method", "ours"), [("telebirr", OURS), ("mpesa", OURS_OF_MPESA)])
 async def test_in_test_mode_they_are_ours(emulator: World, method: str, ours: list[str]) -> None:
     """4.4: the designated numbers."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from emulator.domain.clock_spec import parse_clock
+from emulator.domain.instants import parse_clock
 from emulator.engine.payments.customer import PhoneAnswer, Submission
 from emulator.scenarios.loader import parse_scenario
 from emulator.settings import Settings

@@ -33,9 +33,9 @@ async def test_a_thousand_steps_are_recorded_and_not_one_more(emulator: World) -
     assert len(scenario.script) == 1_000
     await do(emulator, payment, "cancel")
     assert await refusal(emulator) == (
-        "Too much has happened for one scenario file: 498 payments were created and 4 things done"
-        " to them. That takes 1,001 steps; a file can have 1,000. Record a fresh account for each"
-        " case, or reset this one before the case begins."
+        "The history is too long for one scenario file: 498 payments and 4 actions. That takes"
+        " 1,001 steps; a file can have 1,000. Record a new account for each case, or reset this"
+        " one before it."
     )
 
 

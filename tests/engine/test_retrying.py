@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from emulator.domain.clock_spec import parse_clock
-from emulator.domain.instants import format_instant
+from emulator.domain.instants import format_instant, parse_clock
 from emulator.settings import Settings
 from tests.depth import usually
 from tests.engine.observing import breathe, observed

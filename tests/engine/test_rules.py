@@ -26,6 +26,7 @@ async def seen(emulator: World, payment: dict[str, Any], key: str = TEST_KEY) ->
     return detail["payment"]["status"], detail["reason"]
 
 
+@pytest.mark.clause("4.4.4")
 async def test_a_step_happens_at_its_own_time(tmp_path: Path) -> None:
     async with playing(tmp_path, shop=SHOP_CASES) as emulator:
         payment = await pay(emulator, metadata={"case": "limit"})
@@ -82,6 +83,7 @@ async def test_the_uses_of_a_rule_are_counted_for_each_account(tmp_path: Path) -
             assert paid == ["failed", "failed", "completed"]
 
 
+@pytest.mark.clause("2.1.13")
 async def test_an_expiry_rule_beats_expires_in_and_is_seen_in_expires_at(tmp_path: Path) -> None:
     async with playing(tmp_path, shop=SHOP_CASES) as emulator:
         payment = await emulator.create(metadata={"case": "short"}, expires_in=3_600)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from emulator.domain.clock_spec import parse_clock
+from emulator.domain.instants import parse_clock
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, headers, world
 
 DUE = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from emulator.domain.clock_spec import parse_clock
+from emulator.domain.instants import parse_clock
 from emulator.domain.rate_limit import RateLimit
 from emulator.settings import Settings
 from tests.cli.processes import Server, serving

@@ -71,9 +71,10 @@ async def test_rows_of_an_older_schema_are_put_back(emulator: World) -> None:
     account = rows(emulator, 1)
     older = {table: kept for table, kept in account.items() if table != "actions"}
     events = older["events"]
-    assert events.columns[-1] == "completed_at"
+    place = events.columns.index("completed_at")
+    columns = (*events.columns[:place], "color", *events.columns[place + 1 :])
     older["events"] = Rows(
-        (*events.columns[:-1], "color"), [(*row[:-1], "red") for row in events.rows]
+        columns, [(*row[:place], "red", *row[place + 1 :]) for row in events.rows]
     )
     await emulator.create()
     connection(emulator).execute("INSERT INTO actions VALUES (2 << 40, 0, 'pay', 0, 0, '{}')")

@@ -116,8 +116,8 @@ async def test_what_memory_keeps_goes_with_its_snapshot(emulator: World) -> None
     for name in ("a", "b"):
         await save(emulator, name=name)
     await restore(emulator, name="a")
-    assert set(account.kept) == {"a", "b"}
+    assert set(account.snapshot_extras) == {"a", "b"}
     await emulator.control("DELETE", "/snapshots/a")
-    assert set(account.kept) == {"b"}
+    assert set(account.snapshot_extras) == {"b"}
     await emulator.control("POST", "/reset")
-    assert account.kept == {}
+    assert account.snapshot_extras == {}

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from emulator.domain.clock_spec import ClockSpec, parse_clock
 from emulator.domain.errors import InvalidField, NotReady, UnknownCheckout
+from emulator.domain.instants import ClockSpec, parse_clock
 from emulator.domain.payment import Status
 from emulator.engine.accounts.clock_service import Target
 from emulator.engine.payments.checkouts import Checkout

@@ -10,7 +10,7 @@ import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from emulator.clock import RealClock
-from emulator.domain.clock_spec import parse_clock
+from emulator.domain.instants import parse_clock
 from emulator.settings import Settings, data_directory
 from tests.engine.playing import playing
 from tests.engine.telling import TIMES_OUT, Told, register, telling

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Error as BrowserError
 
-from emulator.domain.url_hosts import (
+from emulator.domain.hosts import (
     BLOCKED_PORTS,
     MAX_LABEL_LENGTH,
     MAX_NAME_LENGTH,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.cli.processes import REPOSITORY, Server, environment, start
+from tests.cli.processes import REPOSITORY, Server, ended, environment, start
 from tests.openapi.navigation import Json
 from tests.world import OTHER_TEST_KEY, START, TEST_KEY
 
@@ -62,13 +62,10 @@ def patient_server(directory: Path) -> Iterator[Server]:
     with stderr_path.open("w") as stderr:
         options = ("--seed=1", f"--clock=frozen@{START}")
         process = start(*options, stdout=subprocess.PIPE, stderr=stderr)
-        try:
-            server = Server(process=process, stderr_path=stderr_path)
-            server.read_banner()
-            yield server
-        finally:
-            process.kill()
-            process.communicate()
+    with ended(process, hangs_after_s=HANGS_AFTER_S):
+        server = Server(process=process, stderr_path=stderr_path)
+        server.read_banner()
+        yield server
 
 
 def run_schemathesis(
@@ -81,7 +78,7 @@ def run_schemathesis(
     if changed is not None:
         source = "changed.json"
         (directory / source).write_text(json.dumps(changed), encoding="utf-8")
-    ended = subprocess.run(
+    completed = subprocess.run(
         [
             *(str(Path(sys.executable).parent / "st"), "--config-file=schemathesis.toml", "run"),
             *(source, f"--url={base_url}", "--continue-on-failure", "--no-color"),
@@ -96,7 +93,7 @@ def run_schemathesis(
         timeout=HANGS_AFTER_S,
     )
     report = directory / "report.json"
-    output = ended.stdout + ended.stderr
+    output = completed.stdout + completed.stderr
     assert report.exists(), output
     return Run(report=json.loads(report.read_text(encoding="utf-8")), output=output)
 

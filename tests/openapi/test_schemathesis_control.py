@@ -8,6 +8,8 @@ import json
 from collections.abc import Collection
 from pathlib import Path
 
+import pytest
+
 from tests.openapi.conftest import printed
 from tests.openapi.navigation import Json, objects
 from tests.openapi.schemathesis_runs import patient_server, run_schemathesis
@@ -24,6 +26,7 @@ CALLS = {
 }
 
 
+@pytest.mark.slow
 def test_nothing_is_found_wrong_with_a_call_of_each_kind(tmp_path: Path) -> None:
     document = of_these_calls(json.loads(printed("control")), CALLS)
     options = ("--max-examples=2", "--seed=1", f"--phases={','.join(PHASES)}")

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
-from emulator.domain.clock_spec import parse_clock
+from emulator.domain.instants import parse_clock
 from emulator.domain.rate_limit import RateLimit
 from emulator.openapi.examples import ANY_OPERATION
 from tests.openapi.recorder import Example, ExampleRecorder

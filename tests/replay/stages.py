@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 from textwrap import dedent
 
-from emulator.app.private import private_emulator
+from emulator.app.server import private_emulator
 from emulator.clock import RealClock
 from emulator.replay.case_runner import play
 from emulator.replay.client import Address, Client

@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 from emulator.domain.accounts import Mode
-from emulator.domain.banks import BANKS
 from emulator.domain.faults import ApiRequest, Fault, Point
 from emulator.domain.outcomes import Handset, Outcome, Scripted
 from emulator.domain.outcomes import Step as OutcomeStep
 from emulator.domain.payment import Reason, Status
+from emulator.domain.payment_methods import BANKS
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryFault, Tamper
 from emulator.scenarios.steps import (
     AddFault,

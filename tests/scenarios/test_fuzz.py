@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from emulator.domain.accounts import Mode
-from emulator.domain.banks import BANKS
 from emulator.domain.faults import ApiRequest, Point
 from emulator.domain.outcomes import Handset, Scripted
 from emulator.domain.payment import Reason, Status
+from emulator.domain.payment_methods import BANKS
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryFault, Tamper
 from emulator.scenarios.faults import read_fault_rule_text
 from emulator.scenarios.loader import parse_scenario

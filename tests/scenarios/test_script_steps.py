@@ -7,9 +7,9 @@ import pytest
 
 from emulator.api.parameters import KNOWN as KNOWN_PARAMETERS
 from emulator.api.queries import KNOWN as KNOWN_QUERY
-from emulator.domain.banks import BANKS
 from emulator.domain.faults import Fault
 from emulator.domain.payment import Payment, Reason, Status
+from emulator.domain.payment_methods import BANKS
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
 from emulator.domain.wire import payment_json
 from emulator.scenarios.loader import parse_scenario

@@ -8,7 +8,8 @@ import pytest
 from emulator.domain.accounts import Mode
 from emulator.domain.faults import ApiRequest, Fault, Point
 from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
-from emulator.domain.payment import DEFAULT_METHODS, Reason, Status
+from emulator.domain.payment import Reason, Status
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhooks import DeliveryFault, Tamper
 from emulator.scenarios.library import in_force, load_paths
 from emulator.scenarios.rules import Subject, choose_outcome

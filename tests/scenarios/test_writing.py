@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from emulator.domain.accounts import Mode
-from emulator.domain.durations import MAX_MS, parse_duration_ms
 from emulator.domain.faults import ApiRequest, Fault, Point
+from emulator.domain.instants import MAX_DURATION_MS, parse_duration_ms
 from emulator.domain.outcomes import Handset, Outcome, Scripted
 from emulator.domain.outcomes import Step as OutcomeStep
 from emulator.domain.payment import Reason, Status
@@ -90,7 +90,7 @@ def read_back(section: str, written: list[Any], write: Writer) -> Scenario:
     return parse_scenario(write(document), "case.yaml")
 
 
-@given(st.integers(0, MAX_MS))
+@given(st.integers(0, MAX_DURATION_MS))
 def test_a_duration_is_read_as_it_was_written(span_ms: int) -> None:
     assert parse_duration_ms(duration_text(span_ms)) == span_ms
 
@@ -112,7 +112,7 @@ def test_a_duration_is_read_as_it_was_written(span_ms: int) -> None:
         (5_400_000, "90m"),
         (86_400_000, "1d"),
         (90_000_000, "25h"),
-        (MAX_MS, "3650d"),
+        (MAX_DURATION_MS, "3650d"),
     ],
 )
 def test_a_duration_has_the_largest_unit_without_a_fraction(span_ms: int, text: str) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.domain.clock_spec import ClockKind, ClockSpec, format_clock, parse_clock
+from emulator.domain.instants import ClockKind, ClockSpec, format_clock, parse_clock
 
 NEW_YEAR = 1_767_225_600_000
 

@@ -9,7 +9,7 @@ import pytest
 from emulator.clock import RealClock
 from emulator.files import MAX_FILE_BYTES
 from emulator.settings import Settings, SettingsError, resolve
-from emulator.settings.yaml_nodes import compose
+from emulator.settings.config_file import compose
 
 # The whole file took minutes.
 QUICKLY_MS = 5_000

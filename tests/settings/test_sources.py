@@ -98,7 +98,8 @@ def test_a_flag_beats_a_variable_beats_the_file_beats_the_default(
     of_variable = resolve({"config": file, **needed}, {option.variable: VARIABLES[option.variable]})
     of_flag = resolve({"config": file, option.name: FLAGS[option.name]}, VARIABLES)
     values = [
-        getattr(settings, option.field) for settings in (Settings(), of_file, of_variable, of_flag)
+        getattr(settings, option.attribute)
+        for settings in (Settings(), of_file, of_variable, of_flag)
     ]
     assert values[0] == option.default != values[1]
     if not option.is_switch and option.name != "log-format":
@@ -112,7 +113,7 @@ def test_a_flag_beats_a_variable_beats_the_file_beats_the_default(
 )
 def test_a_variable_can_switch_off_what_the_file_switches_on(option: Option, file: str) -> None:
     settings = resolve({"config": file}, {option.variable: "off"})
-    assert getattr(settings, option.field) is False
+    assert getattr(settings, option.attribute) is False
 
 
 def test_the_configuration_file_may_be_named_by_a_variable(file: str) -> None:

@@ -145,7 +145,7 @@ def test_the_data_of_a_checkout_lies_at_its_top(name: str) -> None:
 
 
 def test_every_setting_has_one_option_and_every_option_one_setting() -> None:
-    assert [option.field for option in OPTIONS] == [
+    assert [option.attribute for option in OPTIONS] == [
         member.name for member in dataclasses.fields(Settings)
     ]
 
@@ -153,8 +153,8 @@ def test_every_setting_has_one_option_and_every_option_one_setting() -> None:
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
 def test_every_option_says_what_it_is_for(option: Option) -> None:
     assert option.help.endswith(".")
-    assert option.expected
-    assert (option.metavar is None) == option.is_switch
+    assert option.type.expected
+    assert (option.type.metavar is None) == option.is_switch
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
@@ -163,4 +163,4 @@ def test_a_default_is_shown_as_one_would_write_it(option: Option) -> None:
         assert option.default in {None, False, ()}
     else:
         settings = resolve({option.name: option.default_text}, {})
-        assert getattr(settings, option.field) == option.default
+        assert getattr(settings, option.attribute) == option.default

@@ -2,12 +2,14 @@
 
 import sqlite3
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from emulator.storage import accounts
-from emulator.storage.batch import Transaction
+from emulator.domain.payment import Status
+from emulator.storage import accounts, events
+from emulator.storage.batch import Transaction, first_position
 from emulator.storage.database import Database
 from emulator.storage.migrations import (
     APPLICATION_ID,
@@ -62,6 +64,21 @@ async def test_an_older_database_is_migrated_and_keeps_its_rows(tmp_path: Path) 
         assert await database.read(load_accounts) == ["acct_old"]
     with closing(sqlite3.connect(path)) as migrated:
         assert version(migrated) == len(migrations())
+
+
+async def test_events_of_an_older_database_have_no_request(tmp_path: Path) -> None:
+    path, owner = tmp_path / "old.sqlite3", 2
+    with closing(sqlite3.connect(path, isolation_level=None)) as old:
+        migrate(old, str(path), migrations()[:4])
+        old.execute(
+            "INSERT INTO payments (position, owner, id, amount_minor, methods, terms, created_at,"
+            " expires_at, first_event, expiry_timer, status) VALUES (?1, ?2, 'pay_old', 100,"
+            " 'telebirr', '{}', 0, 1, ?1, 1, 'pending')",
+            (first_position(owner) + 1, owner),
+        )
+    async with Database(str(path)) as database:
+        stored = await database.read(partial(events.of_owner, owner=owner))
+    assert [(event.status, event.request_id) for event in stored] == [(Status.PENDING, None)]
 
 
 def test_a_later_step_is_added_to_what_is_there() -> None:

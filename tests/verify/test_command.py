@@ -67,7 +67,7 @@ def test_a_drift_is_told_and_is_exit_code_1(server: Server) -> None:
         "What drifts",
         "  DRIFT     4.1.14  an unknown parameter: 400 `unknown_parameter`, as with `--strict`"
         " (assumed here:",
-        "                    Served with a warning)",
+        "                    Accepted with a warning)",
     ]
     assert lines[-1].startswith(f"{len(CLAUSES)} clauses: ")
     assert TEST_KEY not in printed

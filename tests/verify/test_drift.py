@@ -40,7 +40,7 @@ async def test_of_the_emulator_everything_holds_that_can_be_seen(runs: Runs) -> 
 
 
 async def test_a_clock_that_stands_makes_no_difference() -> None:
-    from emulator.domain.clock_spec import parse_clock
+    from emulator.domain.instants import parse_clock
 
     async with running(clock=parse_clock("frozen@2026-01-01T00:00:00Z")) as runs:
         run = await runs.run()

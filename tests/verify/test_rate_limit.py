@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.domain.clock_spec import parse_clock
+from emulator.domain.instants import parse_clock
 from emulator.domain.rate_limit import RateLimit
 from emulator.verify.findings import Verdict
 from emulator.verify.running import compare

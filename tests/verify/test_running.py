@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from emulator.app.private import private_emulator
+from emulator.app.server import private_emulator
 from emulator.clock import RealClock
 from emulator.domain.accounts import DEMO_TEST_KEY, OTHER_TEST_KEY, mask_key
 from emulator.domain.clauses import Basis

@@ -35,9 +35,9 @@ def test_what_drifts_is_told_once_more_at_the_end() -> None:
         "What drifts",
         "  DRIFT     2.1.12  `created_at`: `1` (assumed here: UTC and milliseconds)",
         '  DRIFT     4.1.4   `currency` "USD": 201',
-        "  DRIFT     4.3.11  oldest first (assumed here: Newest first; of equal times the later"
+        "  DRIFT     4.3.11  oldest first (assumed here: Newest first; at equal times the payment"
         " created",
-        "                    first)",
+        "                    later comes first)",
         "",
         f"{COUNT} clauses: {COUNT - 4} hold, 3 drift (2 of what is assumed), 1 unseen;"
         " 80 requests, 12 payments created",
@@ -117,7 +117,7 @@ def test_the_json_has_a_stable_shape() -> None:
         "number": "4.3.11",
         "section": "4.3",
         "says": "Ordering of results: not shown",
-        "here": "Newest first; of equal times the later created first",
+        "here": "Newest first; at equal times the payment created later comes first",
         "basis": "assumed",
         "assumed": None,
         "verdict": "drift",

@@ -39,6 +39,7 @@ def verified(sent: WebhookRequest, secret: str = SECRET) -> Any:
     return Webhook(secret).verify(sent.body, dict(sent.headers))
 
 
+@pytest.mark.clause("6.5")
 @pytest.mark.parametrize("body", [BODY, b"{}", '{"a":"\\u0000 ኢትዮጵያ 😀"}'.encode()])
 def test_a_webhook_verifies_and_is_the_event_to_the_byte(body: bytes) -> None:
     sent = request(message(body), url=URL, secrets=[SECRET])

@@ -1,12 +1,12 @@
-"""The contract, clause by clause: what it says, what we do, what we assumed, what proves it."""
+"""The contract, clause by clause: what it states, what the emulator does, what is assumed.
 
+Tests name the clauses that they prove with the marker `clause`.
+"""
+
+from emulator.domain.clauses.calls import CLAUSES as CALLS
 from emulator.domain.clauses.clause import Basis, Clause
-from emulator.domain.clauses.creating import CLAUSES as CREATING
-from emulator.domain.clauses.errors import CLAUSES as ERRORS
-from emulator.domain.clauses.payment import CLAUSES as PAYMENT
-from emulator.domain.clauses.reading import CLAUSES as READING
-from emulator.domain.clauses.sandbox import CLAUSES as SANDBOX
-from emulator.domain.clauses.service import CLAUSES as SERVICE
+from emulator.domain.clauses.conventions import CLAUSES as CONVENTIONS
+from emulator.domain.clauses.payments import CLAUSES as PAYMENTS
 
 SECTIONS = {
     "1": "What the service does",
@@ -27,14 +27,7 @@ SECTIONS = {
 }
 """The sections of the contract that have clauses, with their titles."""
 
-CLAUSES: tuple[Clause, ...] = (
-    *SERVICE,
-    *PAYMENT,
-    *CREATING,
-    *READING,
-    *SANDBOX,
-    *ERRORS,
-)
+CLAUSES: tuple[Clause, ...] = (*PAYMENTS, *CALLS, *CONVENTIONS)
 """Every clause, in the order of the contract."""
 
 __all__ = ["CLAUSES", "SECTIONS", "Basis", "Clause"]

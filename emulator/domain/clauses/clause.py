@@ -1,34 +1,36 @@
-"""What a clause of the contract is: its number, what it says, what we do, and what proves it."""
+"""The type of a clause of the contract."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Basis(StrEnum):
-    """What our behaviour stands on."""
+    """Whether the contract states a behaviour."""
 
     STATED = "stated"
     ASSUMED = "assumed"
     """The contract is silent, and the real service may differ."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Clause:
-    """A sentence or a table row of the contract, or what it leaves open.
+    """A sentence or a table row of the contract, or something that it leaves open.
 
-    `number` is that of the section and an ordinal; the general rules of section 4, which stand
-    before 4.1, are 4.0. In a clause that is stated, `assumed` is the detail that is not. Each
-    of `knobs` is an option of `serve`, a parameter, a call of the control API, or a section of
-    a scenario file. Backquotes in texts are marks of code.
+    `number` is the section and an ordinal; the general rules of section 4, before 4.1, are 4.0.
+    `says` ends in "not shown" where the contract is silent. Of a stated clause, `assumed` is the
+    detail that is not stated. `configured_by` has options of `serve`, parameters, calls of the
+    control API and sections of a scenario file. Backquotes in texts mark code.
     """
 
     number: str
     says: str
     here: str
-    basis: Basis = Basis.STATED
     assumed: str | None = None
-    knobs: tuple[str, ...] = ()
-    tests: tuple[str, ...]
+    configured_by: tuple[str, ...] = ()
+
+    @property
+    def basis(self) -> Basis:
+        return Basis.ASSUMED if self.says.endswith("not shown") else Basis.STATED
 
     @property
     def section(self) -> str:
@@ -36,5 +38,5 @@ class Clause:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """Where it stands in the contract."""
+        """The position in the contract."""
         return tuple(map(int, self.number.split(".")))

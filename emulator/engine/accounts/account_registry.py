@@ -1,4 +1,4 @@
-"""Who there is: accounts, their keys, and how they come and go."""
+"""Creates, finds, resets and deletes accounts, and finds the owner of a key."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from emulator.clock import SystemClock
 from emulator.domain.accounts import (
     OTHER_LIVE_KEY,
     OTHER_TEST_KEY,
@@ -14,32 +13,18 @@ from emulator.domain.accounts import (
     Mode,
     is_well_formed_key,
 )
-from emulator.domain.clock_spec import format_clock
 from emulator.domain.errors import (
     AccountIsPermanent,
     InvalidApiKey,
     InvalidField,
     UnknownAccount,
 )
-from emulator.engine.accounts.account_factory import AccountFactory, EngineConfig, NewAccount
-from emulator.engine.delivery.webhooks import Webhooks
-from emulator.engine.payments.scheduler import Scheduler
-from emulator.engine.state.account import Account, Owner, account_row, copy_of
-from emulator.engine.state.change_notifier import ChangeNotifier
-from emulator.engine.state.payment_cache import PaymentCache
-from emulator.engine.state.rules import Rules
-from emulator.storage import (
-    accounts,
-    actions,
-    events,
-    payments,
-    rule_uses,
-    scenarios,
-    snapshots,
-    timers,
-)
+from emulator.engine.accounts.account_factory import AccountFactory, NewAccount, account_row
+from emulator.engine.payments.context import EngineContext
+from emulator.engine.state.account import Account, Owner
+from emulator.engine.state.rules import Rules, stored_overrides
+from emulator.storage import accounts, scenarios, snapshots
 from emulator.storage.batch import Transaction
-from emulator.storage.database import Database
 from emulator.storage.invalid_rows import InvalidRow, reading
 from emulator.storage.migrations import UnusableDatabase
 
@@ -53,35 +38,26 @@ SECOND_ACCOUNT = AccountProfile(
 
 
 class AccountRegistry:
-    """All accounts, in memory and in the database, and whose each key is."""
+    """All accounts, in memory and in the database, and their keys."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        wall: SystemClock,
-        scheduler: Scheduler,
-        payment_cache: PaymentCache,
-        change_notifier: ChangeNotifier,
-        webhooks: Webhooks,
-        config: EngineConfig,
-        rules: Rules,
-    ) -> None:
-        self._database = database
-        self._scheduler = scheduler
-        self._payment_cache = payment_cache
-        self._change_notifier = change_notifier
-        self._webhooks = webhooks
-        self._engine_config = config
-        self._account_factory = AccountFactory(wall=wall, config=config, rules=rules)
-        # Of all that ever were: a number names the rows and the keys of one account only.
+    def __init__(self, context: EngineContext, rules: Rules) -> None:
+        self._database = context.database
+        self._scheduler = context.scheduler
+        self._payment_cache = context.payment_cache
+        self._change_notifier = context.change_notifier
+        self._webhooks = context.webhooks
+        self._config = context.config
+        self._account_factory = AccountFactory(
+            wall=context.wall, config=context.config, rules=rules
+        )
+        # Deleted accounts included: no other account gets their rows or the ids of their streams.
         self._last_number = 2
         self._by_number: dict[int, Account] = {}
         self._by_key: dict[str, Owner] = {}
 
     @property
     def first(self) -> Account:
-        """The account that a call without a key means."""
+        """The account of calls without a key."""
         return self._by_number[1]
 
     def all(self) -> Iterable[Account]:
@@ -95,33 +71,33 @@ class AccountRegistry:
         raise UnknownAccount(account_id)
 
     def owner_numbered(self, number: int) -> Owner | None:
-        """The owner whose number stands in a position, if its account still exists."""
+        """The owner with a number, which positions contain, if its account still exists."""
         account = self._by_number.get(number >> 1)
         return None if account is None else account.owners[number & 1]
 
     async def open(self) -> None:
-        """Take up the accounts of the database, and see to it that the first two exist.
+        """Load the accounts of the database, or create the first two.
 
         Raises InvalidRow, UnusableDatabase.
         """
         for account in await self._database.write(self._open):
-            self._enter(account)
+            self._add(account)
         await self._webhooks.open(self.all(), self.first)
 
     async def owner_of(self, key: str) -> Owner:
-        """Whose a key is. Raises InvalidApiKey (contract, section 5)."""
+        """The owner of a key. Raises InvalidApiKey (contract, section 5)."""
         owner = self._by_key.get(key)
         if owner is not None:
             return owner
         if not is_well_formed_key(key):
-            raise InvalidApiKey("The API key is not well-formed: test_ or live_ and its word.")
-        if self._engine_config.auto_provision and is_well_formed_key(key, Mode.TEST):
+            raise InvalidApiKey
+        if self._config.auto_provision and is_well_formed_key(key, Mode.TEST):
             await self._provision(key)
             return self._by_key[key]
         raise InvalidApiKey("The API key is not known here.")
 
     def known_owner(self, key: str) -> Owner | None:
-        """Whose a key is, if that is known without asking anyone: the way of most requests."""
+        """The owner of a key that exists, without a database query: the case of most requests."""
         return self._by_key.get(key)
 
     def is_known(self, key: str) -> bool:
@@ -131,19 +107,19 @@ class AccountRegistry:
         try:
             await self.create(NewAccount(test_key=test_key))
         except InvalidField:
-            # Another request with the same new key was first.
+            # Another request with the same new key has created the account.
             if test_key not in self._by_key:
                 raise
 
-    async def create(self, wanted: NewAccount) -> Account:
-        """A fresh account. Raises InvalidField for a key that is taken or not well-formed."""
-        account = await self._database.write(partial(self._create, wanted=wanted))
-        self._enter(account)
+    async def create(self, request: NewAccount) -> Account:
+        """Create an account. Raises InvalidField for a key that is taken or not well-formed."""
+        account = await self._database.write(partial(self._create, request=request))
+        self._add(account)
         self._scheduler.reschedule(account)
         return account
 
     async def delete(self, account_id: str) -> None:
-        """Remove an account and all that is its. Raises UnknownAccount, AccountIsPermanent."""
+        """Delete an account and all its data. Raises UnknownAccount, AccountIsPermanent."""
         account = self.get(account_id)
         if account is self.first:
             raise AccountIsPermanent
@@ -151,17 +127,17 @@ class AccountRegistry:
             if account.is_closed:
                 raise UnknownAccount(account_id)
             await self._database.write(partial(self._close, account=account), is_long=True)
-            self._leave(account)
+            self._discard(account)
 
     async def reset(self, account: Account) -> None:
-        """Make an account as it was at start, its clock included. Raises InvalidApiKey."""
+        """Reset an account to its state at start, clock included. Raises InvalidApiKey."""
         async with account.advancing:
             account.check_open()
-            await self._database.write(partial(self._restart, account=account), is_long=True)
+            await self._database.write(partial(self._reset, account=account), is_long=True)
         self._scheduler.reschedule(account)
 
     async def reset_all(self) -> None:
-        """Make everything as it was at start: the first two accounts, and no other."""
+        """Reset everything to the start: the first two accounts, and no other."""
         for account in self.all():
             # Another caller may delete it at the same time.
             with suppress(UnknownAccount, InvalidApiKey):
@@ -171,23 +147,23 @@ class AccountRegistry:
                     await self.reset(account)
         second = await self._database.write(self._restore_second)
         if second is not None:
-            self._enter(second)
-        # Counted again from the start, but for accounts that were created meanwhile.
+            self._add(second)
+        # Counted from the start again, after accounts that were created meanwhile.
         self._last_number = max(2, *self._by_number)
 
-    def _enter(self, account: Account) -> None:
+    def _add(self, account: Account) -> None:
         self._by_number[account.number] = account
         for owner in account.owners:
             self._by_key[account.profile.key(owner.mode)] = owner
 
-    def _leave(self, account: Account) -> None:
+    def _discard(self, account: Account) -> None:
         del self._by_number[account.number]
         for owner in account.owners:
             self._by_key.pop(account.profile.key(owner.mode), None)
 
     def _open(self, tx: Transaction) -> list[Account]:
         rows = accounts.load_all(tx)
-        config = self._engine_config
+        config = self._config
         first = AccountProfile(
             id=FIRST_ACCOUNT,
             name="Demo Merchant",
@@ -195,13 +171,13 @@ class AccountRegistry:
             live_key=config.first_live_key,
         )
         if not rows:
-            made = [
+            created = [
                 self._account_factory.new(number, profile, clock=config.clock, seed=config.seed)
                 for number, profile in ((1, first), (2, SECOND_ACCOUNT))
             ]
-            for account in made:
-                self._insert(tx, account)
-            return made
+            for account in created:
+                accounts.insert(tx, account_row(account))
+            return created
         if rows[0].number != 1:
             raise InvalidRow("accounts", "the first account, number 1, is missing")
         rows[0] = replace(rows[0], profile=replace(first, name=rows[0].profile.name))
@@ -212,33 +188,27 @@ class AccountRegistry:
                 "another account of the database has the key that the first one is to have"
             ) from None
         self._last_number = rows[-1].number
-        found = [self._account_factory.taken_up(tx, row) for row in rows]
-        self._apply_overrides(tx, found)
-        return found
+        loaded = [self._account_factory.of_row(tx, row) for row in rows]
+        self._load_overrides(tx, loaded)
+        return loaded
 
     @staticmethod
-    def _apply_overrides(tx: Transaction, found: Iterable[Account]) -> None:
+    def _load_overrides(tx: Transaction, loaded: Iterable[Account]) -> None:
         with reading("scenarios"):
-            wishing = set(scenarios.accounts(tx))
-        for account in found:
+            with_overrides = set(scenarios.accounts(tx))
+        for account in loaded:
             with reading("payment_scenarios"):
-                account.placed = scenarios.placed(tx, [owner.number for owner in account.owners])
-            if account.number in wishing:
-                # Reading scenario files takes what starting does not need.
-                from emulator.engine.state.account_overrides import stored_overrides
-
+                account.payment_scenarios = scenarios.applied(
+                    tx, [owner.number for owner in account.owners]
+                )
+            if account.number in with_overrides:
                 with reading("scenarios"):
                     overrides = stored_overrides(tx, account.number)
                 account.rules = account.rules.with_overrides(overrides)
 
-    @staticmethod
-    def _insert(tx: Transaction, account: Account) -> None:
-        initial_clock = format_clock(account.initial_clock)
-        accounts.insert(tx, account_row(account, initial_clock=initial_clock))
-
-    def _create(self, tx: Transaction, *, wanted: NewAccount) -> Account:
+    def _create(self, tx: Transaction, *, request: NewAccount) -> Account:
         number = self._last_number + 1
-        profile = self._account_factory.profile(number, wanted)
+        profile = self._account_factory.profile(number, request)
         for param, key in (("test_key", profile.test_key), ("live_key", profile.live_key)):
             if accounts.has_key(tx, key):
                 raise InvalidField(
@@ -247,50 +217,48 @@ class AccountRegistry:
         account = self._account_factory.new(
             number,
             profile,
-            clock=wanted.clock or self._engine_config.clock,
-            seed=self._engine_config.seed if wanted.seed is None else wanted.seed,
+            clock=request.clock or self._config.clock,
+            seed=self._config.seed if request.seed is None else request.seed,
         )
-        self._insert(tx, account)
+        accounts.insert(tx, account_row(account))
         self._last_number = number
         return account
 
-    def _remove(self, tx: Transaction, *, account: Account) -> None:
-        for owner in account.owners:
-            payments.delete_all(tx, owner.number)
-            events.delete_all(tx, owner.number)
-            actions.delete_all(tx, owner.number)
-        self._webhooks.remove(tx, account)
-        timers.delete_all(tx, account.number)
-        rule_uses.delete_all(tx, account.number)
-        scenarios.delete_all(tx, account.number, [owner.number for owner in account.owners])
+    def _remove(self, tx: Transaction, account: Account) -> None:
+        """Delete all rows of an account."""
+        snapshots.clear(tx, account.number)
         snapshots.delete_all(tx, account.number)
         accounts.delete(tx, account.number)
         tx.forget_ordinals()
-        # Not before: what others have done in the same breath is remembered after the commit.
+        self._webhooks.drop(tx, account)
+        # After the commit, because other work of the same transaction fills the cache then.
         tx.after_commit += [self._payment_cache.clear, self._change_notifier.all_changed]
 
     def _close(self, tx: Transaction, *, account: Account) -> None:
-        self._remove(tx, account=account)
-        account.is_closed = True
+        self._remove(tx, account)
         tx.undo.append(partial(setattr, account, "is_closed", False))
+        account.is_closed = True
+        for owner in account.owners:
+            tx.undo.append(partial(setattr, owner, "endpoints", owner.endpoints))
+            owner.endpoints = {}
 
     def _restore_second(self, tx: Transaction) -> Account | None:
-        """The second account anew, if it was deleted and nobody has taken its keys since."""
+        """Create the second account again, unless it exists or its keys are taken."""
         keys = (SECOND_ACCOUNT.test_key, SECOND_ACCOUNT.live_key)
         if 2 in self._by_number or any(accounts.has_key(tx, key) for key in keys):
             return None
-        config = self._engine_config
+        config = self._config
         second = self._account_factory.new(2, SECOND_ACCOUNT, clock=config.clock, seed=config.seed)
-        self._insert(tx, second)
+        accounts.insert(tx, account_row(second))
         return second
 
-    def _restart(self, tx: Transaction, *, account: Account) -> None:
-        self._remove(tx, account=account)
-        fresh = self._account_factory.new(
+    def _reset(self, tx: Transaction, *, account: Account) -> None:
+        self._remove(tx, account)
+        initial = self._account_factory.new(
             account.number, account.profile, clock=account.initial_clock, seed=account.seed
         )
-        self._insert(tx, fresh)
-        fresh.generation = account.generation + 1
-        self._webhooks.found(tx, fresh)
-        tx.undo.append(partial(account.restart, copy_of(account)))
-        account.restart(fresh)
+        accounts.insert(tx, account_row(initial))
+        initial.generation = account.generation + 1
+        self._webhooks.restore_initial(tx, initial)
+        tx.undo.append(partial(account.take_state, account.copy()))
+        account.take_state(initial)

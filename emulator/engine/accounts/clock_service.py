@@ -1,22 +1,17 @@
-"""Moving an account's time: reading, setting and advancing its clock."""
+"""Reads, sets and advances the clock of an account."""
 
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import partial
 
-from emulator.clock import SystemClock
 from emulator.domain.errors import InvalidField
 from emulator.domain.instants import LAST_INSTANT, Instant, format_instant
 from emulator.domain.timers import LAST_SEQUENCE, Due
-from emulator.engine.delivery.webhooks import Webhooks
-from emulator.engine.payments.scheduler import Scheduler
-from emulator.engine.payments.status_writer import StatusWriter
+from emulator.engine.payments.context import EngineContext
 from emulator.engine.state.account import Account
-from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.engine.state.effects import Effects
 from emulator.storage import accounts, timers
 from emulator.storage.batch import Transaction
-from emulator.storage.database import Database
 
 MAX_EFFECTS = 100_000
 MAX_ADVANCE_MS = 60_000
@@ -24,9 +19,9 @@ MAX_ADVANCE_MS = 60_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockState:
-    """What an account's clock shows, and the next thing that is due.
+    """The time of an account's clock, and the next timer or attempt.
 
-    `is_settled` is false where a limit kept it from being set as far as was asked.
+    `is_settled` is false where a limit stopped the clock before the requested instant.
     """
 
     now: Instant
@@ -39,7 +34,7 @@ class ClockState:
 class Target:
     """How far to advance: by milliseconds, until an instant, or (both None) to what is due next.
 
-    Unless `waits`, webhooks are sent while it goes on, and are none of its effects.
+    Unless `waits`, the advance does not wait for webhooks, and they are not its effects.
     """
 
     by_ms: int | None = None
@@ -49,9 +44,9 @@ class Target:
 
 @dataclass(slots=True, kw_only=True)
 class Advanced:
-    """Where the clock stands now, and what happened on the way: JSON objects, in order.
+    """The time after an advance, and its effects: JSON objects, in order.
 
-    `is_settled` is false when a limit stopped the advance; the next call goes on.
+    `is_settled` is false when a limit stopped the advance; the next call continues it.
     """
 
     now: Instant
@@ -60,26 +55,16 @@ class Advanced:
 
 
 class ClockService:
-    """Moves clocks forward, firing all that falls due on the way at its own instant."""
+    """Moves clocks forward, and fires each timer on the way at its own instant."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        wall: SystemClock,
-        status_writer: StatusWriter,
-        scheduler: Scheduler,
-        change_notifier: ChangeNotifier,
-        webhooks: Webhooks,
-        most_effects: int = MAX_EFFECTS,
-    ) -> None:
-        self._database = database
-        self._wall = wall
-        self._status_writer = status_writer
-        self._scheduler = scheduler
-        self._change_notifier = change_notifier
-        self._webhooks = webhooks
-        self._most_effects = most_effects
+    def __init__(self, context: EngineContext, *, max_effects: int = MAX_EFFECTS) -> None:
+        self._database = context.database
+        self._wall = context.wall
+        self._status_writer = context.status_writer
+        self._scheduler = context.scheduler
+        self._change_notifier = context.change_notifier
+        self._webhooks = context.webhooks
+        self._max_effects = max_effects
 
     async def read(self, account: Account) -> ClockState:
         await self._scheduler.fire_due(account)
@@ -93,23 +78,23 @@ class ClockService:
         )
 
     def _next_due(self, tx: Transaction, *, account: Account) -> Due | None:
-        """The next timer or attempt; of equal instants the one that was created first."""
-        found = []
+        """The next timer or attempt; the one that was created first at equal instants."""
+        candidates = []
         timer = timers.next_of_account(tx, account.number)
         if timer is not None:
             first, payment_id = timer
-            found.append((first[:2], Due(first.due_at, first.kind, payment_id)))
+            candidates.append((first[:2], Due(first.due_at, first.kind, payment_id)))
         attempt = self._webhooks.next_due(tx, account)
         if attempt is not None:
-            found.append(attempt)
-        return min(found)[1] if found else None
+            candidates.append(attempt)
+        return min(candidates)[1] if candidates else None
 
     async def set(
         self, account: Account, *, now: Instant | None, frozen: bool | None
     ) -> ClockState:
-        """Set a clock forward, firing what is due, and freeze it or let it flow.
+        """Set a clock forward, fire what is due, and freeze it or let it flow.
 
-        Where a limit of `advance` stops it on the way, it is as it was. Raises InvalidField for an
+        Where a limit of `advance` stops it, `frozen` has no effect. Raises InvalidField for an
         instant in the account's past, InvalidApiKey.
         """
         is_settled = True
@@ -143,27 +128,27 @@ class ClockService:
         param: str = "until",
         frozen: bool | None = None,
     ) -> Advanced:
-        """Advance a clock; a second advance of the same account waits its turn.
+        """Advance a clock; a second advance of the same account waits for the first.
 
-        Once there, it is `frozen`, or as it was. Raises InvalidField for a target in the
+        Afterwards it is `frozen`, or as before (None). Raises InvalidField for a target in the
         account's past or beyond the calendar, InvalidApiKey.
         """
         async with account.advancing:
             account.check_open()
-            # What a stopped advance has left is fired by the first look at what is due.
+            # The timers that a stopped advance left are fired by `_until`.
             account.collector = account.unsettled
             try:
-                course = _Course(
+                plan = _AdvancePlan(
                     until=await self._until(account, target, param),
                     frozen=frozen,
                     deadline_ms=self._wall.monotonic_ms() + MAX_ADVANCE_MS,
                     waits=target.waits,
                 )
                 effects = account.collector = account.unsettled or Effects()
-                await self._database.write(partial(self._begin, account=account, course=course))
-                if course.waits:
+                await self._database.write(partial(self._begin, account=account, plan=plan))
+                if plan.waits:
                     account.unsettled = effects
-                is_settled = await self._advance(account, course)
+                is_settled = await self._advance(account, plan)
                 if is_settled:
                     account.unsettled = None
             finally:
@@ -184,7 +169,7 @@ class ClockService:
             until = target.until
         else:
             due = await self._database.read(partial(self._next_due, account=account))
-            # What is due already has only to be waited for.
+            # For what is due already the clock does not have to move.
             until = now if due is None else max(now, due.at)
         if until < now:
             raise InvalidField(
@@ -202,83 +187,83 @@ class ClockService:
         return until
 
     @staticmethod
-    def _begin(tx: Transaction, *, account: Account, course: "_Course") -> None:
-        """Stop the clock where it is, and tell what is due by now from what will be."""
+    def _begin(tx: Transaction, *, account: Account, plan: "_AdvancePlan") -> None:
+        """Stop the clock, and separate what is due now from what will be due."""
         if account.collector is None:
-            return  # Whoever asked for it was cancelled.
+            return  # The caller was cancelled.
         clock = account.clock
         tx.undo.append(partial(clock.restore, clock.state()))
         clock.stand_at(clock.now())
-        account.collector.begin((clock.now(), tx.next_timer()), waits=course.waits)
+        account.collector.begin((clock.now(), tx.next_timer()), waits=plan.waits)
 
-    async def _advance(self, account: Account, course: "_Course") -> bool:
-        """Take step after step; whether it has arrived before a limit was met."""
-        is_late = course.waits and not await self._wait_for_attempts(account, course)
-        step = partial(self._step, account=account, course=course)
+    async def _advance(self, account: Account, plan: "_AdvancePlan") -> bool:
+        """Repeat steps; returns whether the target was reached before a limit."""
+        is_late = plan.waits and not await self._wait_for_attempts(account, plan)
+        step = partial(self._step, account=account, plan=plan)
         while not is_late:
             reached = await self._database.write(step, is_long=True)
             if reached is _Reached.END:
                 return True
-            is_late = self._has_met_a_limit(account, course) or (
-                reached is _Reached.ATTEMPTS and not await self._wait_for_attempts(account, course)
+            is_late = self._has_reached_limit(account, plan) or (
+                reached is _Reached.ATTEMPTS and not await self._wait_for_attempts(account, plan)
             )
-        if course.waits:
-            # So that what is under way now, or about to be, is an effect of the next one.
-            await self._database.write(partial(self._begin, account=account, course=course))
+        if plan.waits:
+            # The attempts in progress become effects of the next advance.
+            await self._database.write(partial(self._begin, account=account, plan=plan))
         return False
 
-    def _has_met_a_limit(self, account: Account, course: "_Course") -> bool:
+    def _has_reached_limit(self, account: Account, plan: "_AdvancePlan") -> bool:
         effects = account.collector
-        return self._wall.monotonic_ms() > course.deadline_ms or (
-            effects is not None and effects.count >= self._most_effects
+        return self._wall.monotonic_ms() > plan.deadline_ms or (
+            effects is not None and effects.count >= self._max_effects
         )
 
-    async def _wait_for_attempts(self, account: Account, course: "_Course") -> bool:
-        return await self._webhooks.wait_for_due(account, course.deadline_ms)
+    async def _wait_for_attempts(self, account: Account, plan: "_AdvancePlan") -> bool:
+        return await self._webhooks.wait_for_due(account, plan.deadline_ms)
 
-    def _step(self, tx: Transaction, *, account: Account, course: "_Course") -> "_Reached":
-        """Fire a chunk of timers, or let attempts be made, with the clock at their instant."""
+    def _step(self, tx: Transaction, *, account: Account, plan: "_AdvancePlan") -> "_Reached":
+        """Fire a chunk of timers, or allow the attempts of one instant, with the clock there."""
         clock, effects = account.clock, account.collector
         if effects is None:
             return _Reached.END  # Whoever asked for it was cancelled.
         tx.undo.append(partial(clock.restore, clock.state()))
-        attempt = self._webhooks.next_due(tx, account) if course.waits else None
-        limit = (course.until, LAST_SEQUENCE)
+        attempt = self._webhooks.next_due(tx, account) if plan.waits else None
+        limit = (plan.until, LAST_SEQUENCE)
         if attempt is not None and attempt[0] <= limit:
             timer = timers.next_key(tx, account.number)
             if timer is None or attempt[0] < timer:
-                self._stand(tx, account, attempt[0][0])
-                # What is created from now on, or due later, has its turn when this is done.
+                self._stand_at(tx, account, attempt[0][0])
+                # What is created from now on, or due later, waits until these attempts are made.
                 effects.horizon = min(timer or limit, (clock.now(), tx.next_timer()))
                 return _Reached.ATTEMPTS
             limit = attempt[0]
-        is_listened = course.waits and account.is_listening
-        fired_at = self._status_writer.fire(tx, account, until=limit, at_first_news=is_listened)
-        is_left = account.due_at <= course.until or is_listened
-        if is_left and fired_at is not None:
-            self._stand(tx, account, fired_at)
+        may_deliver = plan.waits and account.has_endpoints
+        fired_at = self._status_writer.fire(tx, account, until=limit, until_delivery=may_deliver)
+        has_more = account.due_at <= plan.until or may_deliver
+        if has_more and fired_at is not None:
+            self._stand_at(tx, account, fired_at)
             return _Reached.TIMERS
-        self._arrive(tx, account, course)
+        self._finish(tx, account, plan)
         return _Reached.END
 
-    def _stand(self, tx: Transaction, account: Account, instant: Instant) -> None:
-        # What was overdue is fired late; time does not go back for it.
+    def _stand_at(self, tx: Transaction, account: Account, instant: Instant) -> None:
+        # An overdue timer is fired late; the clock does not move back for it.
         account.clock.stand_at(max(instant, account.clock.now()))
         self._store(tx, account)
 
-    def _arrive(self, tx: Transaction, account: Account, course: "_Course") -> None:
+    def _finish(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> None:
         clock = account.clock
-        # A clock that flows may have passed it while this waited its turn.
-        instant = max(course.until, clock.now())
+        # A flowing clock may have passed it while this advance waited for another one.
+        instant = max(plan.until, clock.now())
         clock.stand_at(instant)
-        if clock.is_frozen if course.frozen is None else course.frozen:
+        if clock.is_frozen if plan.frozen is None else plan.frozen:
             clock.freeze()
         else:
             clock.flow_from(instant)
         self._store(tx, account)
 
     def _store(self, tx: Transaction, account: Account) -> None:
-        """Write down where a clock was moved to, and tell whoever waits for that."""
+        """Write a clock that was moved, and wake the tasks that wait for it."""
         clock = account.clock
         now = clock.now()
         accounts.set_clock(
@@ -291,7 +276,7 @@ class ClockService:
 
 
 class _Reached(Enum):
-    """What a step has come to."""
+    """What a step reached."""
 
     TIMERS = auto()
     ATTEMPTS = auto()
@@ -299,8 +284,8 @@ class _Reached(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Course:
-    """Where an advance goes, how the clock is to be there, and when, monotonic, time is over."""
+class _AdvancePlan:
+    """The target of an advance, the clock's state there, and the deadline in monotonic time."""
 
     until: Instant
     frozen: bool | None

@@ -1,4 +1,4 @@
-"""What an account may say of its scenarios and faults, a transaction each."""
+"""Adds, switches and removes the scenarios and faults of an account."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from emulator.domain.payment import Payment
 from emulator.engine.payments.faults import FAULTS
 from emulator.engine.state.account import Account, Owner
 from emulator.engine.state.rules import Listed, Origin, PostedFault
-from emulator.storage import payments, rule_uses, scenarios
+from emulator.storage import payments, scenarios
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
 
@@ -28,16 +28,17 @@ MAX_FAULTS = 200
 
 
 class Scenarios:
-    """Puts, switches and removes scenarios and faults of one account; no other notices."""
+    """Changes the scenarios and faults of one account, in one transaction each."""
 
-    def __init__(self, *, database: Database) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
 
     async def put(self, account: Account, scenario: "Scenario", source: str) -> tuple[bool, Listed]:
-        """Give an account a scenario of its own, the strongest from now on.
+        """Add a scenario to an account, or replace its own one; it is the strongest from now on.
 
-        It is on unless its file says otherwise, and its rules count from nothing. Returns whether
-        the account had none of this name of its own. Raises TooManyScenarios, InvalidApiKey.
+        It is on unless its file disables it, and the counts of its rules are reset. Returns
+        whether the account had no own scenario of this name. Raises TooManyScenarios,
+        InvalidApiKey.
         """
         work = partial(self._put, account=account, scenario=scenario, source=source)
         return await self._database.write(work)
@@ -51,15 +52,15 @@ class Scenarios:
         if len(others) >= MAX_SCENARIOS:
             raise TooManyScenarios(MAX_SCENARIOS)
         scenarios.put(tx, account.number, name, source)
-        self._forget(tx, account, name)
+        self._reset_counts(tx, account, name)
         switches = {other: is_on for other, is_on in overrides.switches.items() if other != name}
-        override(tx, account, scenarios=(scenario, *others), switches=switches)
+        _override(tx, account, scenarios=(scenario, *others), switches=switches)
         return len(others) == len(overrides.scenarios), _listed(account, name)
 
     async def remove(self, account: Account, name: str) -> None:
-        """Take away a scenario that was put; one of the same name from a file is back then.
+        """Remove a scenario of the account; one of the same name from a file applies again.
 
-        Raises UnknownScenario, ScenarioIsPermanent for one that only a file has, InvalidApiKey.
+        Raises UnknownScenario, ScenarioIsPermanent for one that is only in a file, InvalidApiKey.
         """
         await self._database.write(partial(self._remove, account=account, name=name))
 
@@ -69,18 +70,18 @@ class Scenarios:
             raise ScenarioIsPermanent(name)
         overrides = account.rules.overrides
         scenarios.delete(tx, account.number, name)
-        self._forget(tx, account, name)
+        self._reset_counts(tx, account, name)
         switches = {other: is_on for other, is_on in overrides.switches.items() if other != name}
         left = tuple(other for other in overrides.scenarios if other.name != name)
-        override(tx, account, scenarios=left, switches=switches)
+        _override(tx, account, scenarios=left, switches=switches)
 
     @staticmethod
-    def _forget(tx: Transaction, account: Account, source: str) -> None:
-        scenarios.forget_counts(tx, account.number, _owners(account), source)
+    def _reset_counts(tx: Transaction, account: Account, source: str) -> None:
+        scenarios.reset_counts(tx, account.number, _owners(account), source)
         scenarios.switch(tx, account.number, source, is_enabled=None)
 
     async def switch(self, account: Account, name: str, *, is_enabled: bool) -> Listed:
-        """Switch a scenario on or off. One that is switched on begins to count anew.
+        """Switch a scenario on or off; its counts are reset.
 
         Raises UnknownScenario, InvalidApiKey.
         """
@@ -92,13 +93,13 @@ class Scenarios:
         listed = _listed(account, name)
         if listed.is_enabled is is_enabled:
             return listed
-        self._forget(tx, account, name)
+        self._reset_counts(tx, account, name)
         scenarios.switch(tx, account.number, name, is_enabled=is_enabled)
-        override(tx, account, switches={**account.rules.overrides.switches, name: is_enabled})
+        _override(tx, account, switches={**account.rules.overrides.switches, name: is_enabled})
         return _listed(account, name)
 
     async def add_fault(self, account: Account, rule: "FaultRule", source: str) -> PostedFault:
-        """Let requests go wrong from now on. Raises TooManyFaults, InvalidApiKey."""
+        """Add a fault rule for requests. Raises TooManyFaults, InvalidApiKey."""
         work = partial(self._add_fault, account=account, rule=rule, source=source)
         return await self._database.write(work)
 
@@ -108,24 +109,24 @@ class Scenarios:
     ) -> PostedFault:
         account.check_open()
         if len(account.rules.overrides.faults) >= MAX_FAULTS:
-            _drop_retired(tx, account)
+            _remove_used_up(tx, account)
         faults = account.rules.overrides.faults
         if len(faults) >= MAX_FAULTS:
             raise TooManyFaults(MAX_FAULTS)
         number = scenarios.next_fault(tx, account.number)
         posted = PostedFault(id=ids.fault_id(account.test.stream, number), number=number, rule=rule)
         scenarios.add_fault(tx, account.number, number, posted.id, source)
-        override(tx, account, faults=(posted, *faults))
+        _override(tx, account, faults=(posted, *faults))
         return posted
 
     async def uses_of_faults(self, account: Account) -> dict[str, int]:
-        """How often each posted rule with `times` has struck, by its id."""
+        """How often each posted rule with `times` has applied, by its id."""
         return await self._database.read(
-            partial(rule_uses.of_section, account=account.number, section=FAULTS)
+            partial(scenarios.uses_of_section, account=account.number, section=FAULTS)
         )
 
     async def remove_fault(self, account: Account, fault_id: str | None) -> None:
-        """Take away one fault rule, or (None) all that were posted.
+        """Remove one fault rule, or (None) all that were posted.
 
         Raises UnknownFault, InvalidApiKey.
         """
@@ -135,13 +136,13 @@ class Scenarios:
     def _remove_fault(tx: Transaction, *, account: Account, fault_id: str | None) -> None:
         account.check_open()
         faults = account.rules.overrides.faults
-        gone = [fault for fault in faults if fault_id in (None, fault.id)]
-        if fault_id is not None and not gone:
+        removed = [fault for fault in faults if fault_id in (None, fault.id)]
+        if fault_id is not None and not removed:
             raise UnknownFault(fault_id)
-        _drop(tx, account, gone)
+        _remove_faults(tx, account, removed)
 
     async def place(self, owner: Owner, payment_id: str, name: str) -> Payment:
-        """Put a scenario on one payment, where it is the strongest, be it on or off.
+        """Apply a scenario to one payment, where it is the strongest, whether on or off.
 
         Raises UnknownPayment, UnknownScenario, InvalidApiKey.
         """
@@ -156,32 +157,35 @@ class Scenarios:
         if payment is None:
             raise UnknownPayment(payment_id)
         _listed(account, name)
-        scenarios.place(tx, payment.position, name)
-        tx.undo.append(partial(setattr, account, "placed", account.placed))
-        account.placed = {**account.placed, payment.position: name}
+        scenarios.apply(tx, payment.position, name)
+        before = account.payment_scenarios
+        tx.undo.append(partial(setattr, account, "payment_scenarios", before))
+        account.payment_scenarios = {**before, payment.position: name}
         return payment
 
 
-def _drop_retired(tx: Transaction, account: Account) -> None:
-    """Make room: a fault that has struck as often as it may is only in the way."""
-    uses = rule_uses.of_section(tx, account.number, FAULTS)
+def _remove_used_up(tx: Transaction, account: Account) -> None:
+    """Remove the faults whose `times` are used up, to make space for new ones."""
+    uses = scenarios.uses_of_section(tx, account.number, FAULTS)
     faults = account.rules.overrides.faults
-    _drop(tx, account, [one for one in faults if uses.get(one.id, 0) == one.rule.times])
+    _remove_faults(
+        tx, account, [fault for fault in faults if uses.get(fault.id, 0) == fault.rule.times]
+    )
 
 
-def _drop(tx: Transaction, account: Account, gone: list[PostedFault]) -> None:
-    for fault in gone:
+def _remove_faults(tx: Transaction, account: Account, removed: list[PostedFault]) -> None:
+    for fault in removed:
         scenarios.delete_fault(tx, account.number, fault.id)
-        scenarios.forget_counts(tx, account.number, _owners(account), fault.id)
-    left = tuple(fault for fault in account.rules.overrides.faults if fault not in gone)
-    override(tx, account, faults=left)
+        scenarios.reset_counts(tx, account.number, _owners(account), fault.id)
+    left = tuple(fault for fault in account.rules.overrides.faults if fault not in removed)
+    _override(tx, account, faults=left)
 
 
 def _owners(account: Account) -> tuple[int, int]:
     return account.test.number, account.live.number
 
 
-def override(tx: Transaction, account: Account, **changes: object) -> None:
+def _override(tx: Transaction, account: Account, **changes: object) -> None:
     """Change the overrides of an account within the transaction."""
     tx.undo.append(partial(setattr, account, "rules", account.rules))
     account.rules = account.rules.with_overrides(account.rules.overrides.changed(**changes))

@@ -1,24 +1,18 @@
-"""States of an account to go back to: its rows, its clock, and what memory alone knows of it."""
+"""Saves and restores the state of an account: its rows, its clock and its state in memory."""
 
 from functools import partial
-from typing import NamedTuple
 
 import msgspec
 
-from emulator.clock import AccountClock, SystemClock
+from emulator.clock import AccountClock
 from emulator.domain.errors import TooManySnapshots, UnknownSnapshot
 from emulator.domain.rate_limit import BucketState
-from emulator.engine.delivery.webhooks import Webhooks
-from emulator.engine.payments.scheduler import Scheduler
-from emulator.engine.payments.status_writer import StatusWriter
-from emulator.engine.state.account import NEVER, Account, Owner, copy_of
-from emulator.engine.state.change_notifier import ChangeNotifier
+from emulator.engine.payments.context import EngineContext
+from emulator.engine.state.account import NEVER, Account, Owner, SnapshotExtras
 from emulator.engine.state.journal import Journal
-from emulator.engine.state.payment_cache import PaymentCache
-from emulator.engine.state.rules import AccountOverrides, Rules
-from emulator.storage import accounts, endpoints, payments, scenarios, snapshots, timers
+from emulator.engine.state.rules import stored_overrides
+from emulator.storage import accounts, endpoints, scenarios, snapshots, timers
 from emulator.storage.batch import Transaction
-from emulator.storage.database import Database
 from emulator.storage.snapshots import Rows, Snapshot
 
 MAX_SNAPSHOTS = 100
@@ -26,21 +20,11 @@ MAX_SNAPSHOTS = 100
 MAX_SNAPSHOTS_IN_MEMORY = 20
 
 
-class SnapshotExtras(NamedTuple):
-    """What of an account is kept in memory alone, beside its newest snapshots.
-
-    The rules could be read from the rows again, which takes longer than all the rest.
-    """
-
-    rules: Rules
-    journals: tuple[Journal, Journal]
-
-
 class _Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """What memory alone knows of an owner.
+    """The state of an owner that only memory has.
 
-    The stream of its other draws needs no place here: only a reset changes it, and that takes the
-    snapshots away.
+    The stream of its other draws is not included: only a reset changes it, and a reset deletes the
+    snapshots.
     """
 
     request_stream: bytes
@@ -50,7 +34,7 @@ class _Counts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _State(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a snapshot holds beside its clock; `last_timer` is of all accounts together."""
+    """The content of a snapshot, except its clock; all accounts share `last_timer`."""
 
     last_timer: int
     counts: tuple[_Counts, _Counts]
@@ -60,24 +44,14 @@ class _State(msgspec.Struct, frozen=True, kw_only=True):
 class Snapshots:
     """Saves the state of an account under a name and restores it, in one transaction each."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        wall: SystemClock,
-        status_writer: StatusWriter,
-        scheduler: Scheduler,
-        payment_cache: PaymentCache,
-        change_notifier: ChangeNotifier,
-        webhooks: Webhooks,
-    ) -> None:
-        self._database = database
-        self._wall = wall
-        self._status_writer = status_writer
-        self._scheduler = scheduler
-        self._payment_cache = payment_cache
-        self._change_notifier = change_notifier
-        self._webhooks = webhooks
+    def __init__(self, context: EngineContext) -> None:
+        self._database = context.database
+        self._wall = context.wall
+        self._status_writer = context.status_writer
+        self._scheduler = context.scheduler
+        self._payment_cache = context.payment_cache
+        self._change_notifier = context.change_notifier
+        self._webhooks = context.webhooks
 
     async def all(self, account: Account) -> list[Snapshot]:
         """Newest first."""
@@ -88,15 +62,15 @@ class Snapshots:
         return await self._database.read(partial(_find, account=account, name=name))
 
     async def save(self, account: Account, name: str) -> tuple[Snapshot, bool]:
-        """Save how an account stands, with all that was due by now fired.
+        """Save the state of an account, after all due timers.
 
-        Returns the snapshot, and whether there was none of its name. Raises TooManySnapshots,
+        Returns the snapshot, and whether its name is new. Raises TooManySnapshots,
         InvalidApiKey.
         """
         async with account.advancing:
             account.check_open()
             await self._scheduler.fire_due(account)
-            # Here, on the loop, where requests are answered, counted and written down.
+            # Copied on the event loop, where requests change them.
             work = partial(
                 self._save,
                 account=account,
@@ -130,27 +104,27 @@ class Snapshots:
             name=name,
             created_at=now,
             is_frozen=account.clock.is_frozen,
-            test_payments=payments.count(tx, account.test.number),
-            live_payments=payments.count(tx, account.live.number),
+            test_payments=tx.row_count("payments", account.test.number),
+            live_payments=tx.row_count("payments", account.live.number),
         )
         snapshots.put(tx, account.number, snapshot, msgspec.msgpack.encode(state))
-        kept = {other: one for other, one in account.kept.items() if other != name}
-        kept[name] = SnapshotExtras(rules=account.rules, journals=journals)
-        _keep(tx, account, dict(list(kept.items())[-MAX_SNAPSHOTS_IN_MEMORY:]))
+        extras = _extras_without(account, name)
+        extras[name] = SnapshotExtras(rules=account.rules, journals=journals)
+        _set_extras(tx, account, dict(list(extras.items())[-MAX_SNAPSHOTS_IN_MEMORY:]))
         return snapshot, name not in names
 
     async def restore(self, account: Account, name: str) -> Snapshot:
-        """Make an account as it was saved, its clock included. Raises UnknownSnapshot.
+        """Restore an account, its clock included. Raises UnknownSnapshot, InvalidApiKey.
 
-        What is under way to it, such as an attempt to deliver, is of another life and not written
-        down any more. Raises InvalidApiKey.
+        Work in progress, such as an attempt to deliver, belongs to the former state and is not
+        recorded.
         """
         async with account.advancing:
             account.check_open()
             load = partial(self._load, account=account, name=name)
             snapshot, state = await self._database.read(load, is_long=True)
             if state.rows["endpoints"].rows:
-                self._webhooks.make_ready()
+                self._webhooks.start()
             work = partial(self._restore, account=account, snapshot=snapshot, state=state)
             await self._database.write(work, is_long=True)
         self._scheduler.reschedule(account)
@@ -175,18 +149,18 @@ class Snapshots:
             frozen_at=snapshot.created_at if snapshot.is_frozen else None,
             offset_ms=snapshot.created_at - self._wall.system_ms(),
         )
-        self._webhooks.reset(tx, account)
-        tx.undo.append(partial(account.restart, copy_of(account)))
-        account.restart(restored)
-        # Not before: what others have done in the same breath is remembered after the commit.
+        self._webhooks.drop(tx, account)
+        tx.undo.append(partial(account.take_state, account.copy()))
+        account.take_state(restored)
+        # After the commit, because other work of the same transaction fills the cache then.
         tx.after_commit += [self._payment_cache.clear, self._change_notifier.all_changed]
 
     def _restored(
         self, tx: Transaction, account: Account, snapshot: Snapshot, state: _State
     ) -> Account:
-        """The account as it is to be in memory, out of its rows and of what was saved beside."""
+        """The account in memory, from its restored rows and the saved state of memory."""
         at = snapshot.created_at
-        restored = copy_of(account)
+        restored = account.copy()
         restored.clock = AccountClock(
             self._wall,
             frozen_at=at if snapshot.is_frozen else None,
@@ -203,7 +177,7 @@ class Snapshots:
             owner.endpoints = {
                 endpoint.position: endpoint for endpoint in endpoints.of_owner(tx, owner.number)
             }
-        _take_along(tx, restored, restored.kept.get(snapshot.name))
+        _restore_extras(tx, restored, account.snapshot_extras.get(snapshot.name))
         return restored
 
     async def delete(self, account: Account, name: str) -> None:
@@ -216,7 +190,7 @@ class Snapshots:
     def _delete(tx: Transaction, *, account: Account, name: str) -> None:
         _find(tx, account=account, name=name)
         snapshots.delete(tx, account.number, name)
-        _keep(tx, account, {other: kept for other, kept in account.kept.items() if other != name})
+        _set_extras(tx, account, _extras_without(account, name))
 
 
 def _find(tx: Transaction, *, account: Account, name: str) -> Snapshot:
@@ -236,26 +210,26 @@ def _counts(owner: Owner) -> _Counts:
     )
 
 
-def _keep(tx: Transaction, account: Account, kept: dict[str, SnapshotExtras]) -> None:
-    tx.undo.append(partial(setattr, account, "kept", account.kept))
-    account.kept = kept
+def _extras_without(account: Account, name: str) -> dict[str, SnapshotExtras]:
+    return {other: extras for other, extras in account.snapshot_extras.items() if other != name}
 
 
-def _take_along(tx: Transaction, restored: Account, kept: SnapshotExtras | None) -> None:
-    """Give an account the scenarios, faults and journals that belong to its restored rows.
+def _set_extras(tx: Transaction, account: Account, extras: dict[str, SnapshotExtras]) -> None:
+    tx.undo.append(partial(setattr, account, "snapshot_extras", account.snapshot_extras))
+    account.snapshot_extras = extras
 
-    Journals are empty where the process that kept them is gone.
+
+def _restore_extras(tx: Transaction, restored: Account, extras: SnapshotExtras | None) -> None:
+    """Set the scenarios, faults and journals that belong to the restored rows.
+
+    The journals are empty if an earlier process saved the snapshot.
     """
-    restored.placed = scenarios.placed(tx, [owner.number for owner in restored.owners])
-    restored.rules = _stored_rules(tx, restored) if kept is None else kept.rules
-    for index, owner in enumerate(restored.owners):
-        owner.journal = Journal() if kept is None else kept.journals[index].copy()
-
-
-def _stored_rules(tx: Transaction, account: Account) -> Rules:
-    if account.number not in scenarios.accounts(tx):
-        return account.rules.with_overrides(AccountOverrides())
-    # Reading scenario files takes what starting does not need.
-    from emulator.engine.state.account_overrides import stored_overrides
-
-    return account.rules.with_overrides(stored_overrides(tx, account.number))
+    owners = restored.owners
+    restored.payment_scenarios = scenarios.applied(tx, [owner.number for owner in owners])
+    if extras is None:
+        overrides = stored_overrides(tx, restored.number)
+        restored.rules = restored.rules.with_overrides(overrides)
+    else:
+        restored.rules = extras.rules
+    for index, owner in enumerate(owners):
+        owner.journal = Journal() if extras is None else extras.journals[index].copy()

@@ -1,4 +1,4 @@
-"""One attempt to deliver: what it tells, how it is made, and what follows from how it ended."""
+"""Makes one attempt to deliver an event and records its result."""
 
 import json
 import logging
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from emulator import ids
-from emulator.clock import SystemClock, pause
+from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock, pause
 from emulator.domain.instants import Instant, format_instant
 from emulator.domain.timers import ATTEMPT, ComingAttempt, Due, DueKey
 from emulator.domain.webhooks import (
@@ -18,29 +18,28 @@ from emulator.domain.webhooks import (
     Trigger,
     WebhookRequest,
 )
-from emulator.domain.wire import PING, event_json, ping_json
+from emulator.domain.wire import PING, ping_json
 from emulator.engine.delivery.endpoints import put_endpoint
-from emulator.engine.payments.payment_history import event_id, payment_at
-from emulator.engine.payments.scheduler import PAUSE_AFTER_FAILURE_MS
 from emulator.engine.state.account import Account, Owner
+from emulator.engine.state.events import event_body, event_id
+from emulator.http.addresses import host_and_port
 from emulator.storage import deliveries, events, payments
 from emulator.storage.batch import LAST_ORDINAL, Transaction
 from emulator.storage.database import Database
 from emulator.storage.deliveries import Delivery
-from emulator.webhooks.addresses import host_and_port
 from emulator.webhooks.messages import Message, request
-from emulator.webhooks.retries import delay_ms_after, is_gone
-from emulator.webhooks.sending import Sender
+from emulator.webhooks.retry_schedule import delay_ms_after, is_gone
+from emulator.webhooks.sender import Sender
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryJob:
-    """A delivery with what it tells: the event, in the bytes that are signed.
+    """A delivery with its event, in the bytes that are signed.
 
-    `tampered_body` is the same about another amount, where that is to be sent. `payment_id` is
-    None for a ping. `generation` is the account's as it was looked at.
+    `tampered_body` has a different amount, where a scenario tampers with the body. `payment_id` is
+    None for a ping. `generation` is the account's when the delivery was read.
     """
 
     owner: Owner
@@ -61,7 +60,7 @@ def delivery_id(owner: Owner, delivery: Delivery) -> str:
 
 
 def delivery_job(tx: Transaction, owner: Owner, delivery: Delivery) -> DeliveryJob:
-    """The event as it was when it happened, whatever became of the payment since."""
+    """The delivery with its event, which shows the payment as it was at the event."""
     if delivery.event is None or delivery.payment is None:
         ping_id = ids.ping_id(owner.stream, delivery.position & LAST_ORDINAL)
         ping = ping_json(event_id=ping_id, at=delivery.created_at, mode=owner.mode).encode()
@@ -76,27 +75,25 @@ def delivery_job(tx: Transaction, owner: Owner, delivery: Delivery) -> DeliveryJ
             tampered_body=ping,
         )
     event = events.get(tx, delivery.event)
-    payment = payment_at(event, payments.get(tx, delivery.payment))
-    name = event_id(owner, event)
-    body = event_json(event, payment, event_id=name, mode=owner.mode)
-    tampered = body
+    payment = payments.get(tx, delivery.payment)
+    body = tampered_body = event_body(owner, event, payment)
     if delivery.tamper is Tamper.BODY:
-        dearer = payment._replace(amount_minor=payment.amount_minor + 1)
-        tampered = event_json(event, dearer, event_id=name, mode=owner.mode)
+        changed = payment._replace(amount_minor=payment.amount_minor + 1)
+        tampered_body = event_body(owner, event, changed)
     return DeliveryJob(
         owner=owner,
         generation=owner.account.generation,
         delivery=delivery,
-        event_id=name,
+        event_id=event_id(owner, event),
         event_type=event.type,
         payment_id=payment.id,
         body=body.encode(),
-        tampered_body=tampered.encode(),
+        tampered_body=tampered_body.encode(),
     )
 
 
 class Attempts:
-    """Makes attempts and writes down how they ended."""
+    """Makes attempts and records their results."""
 
     def __init__(
         self, *, database: Database, wall: SystemClock, sender: Sender, stamps_business_time: bool
@@ -107,7 +104,7 @@ class Attempts:
         self._stamps_business_time = stamps_business_time
 
     async def make(self, job: DeliveryJob, endpoint: Endpoint, trigger: Trigger) -> None:
-        """Make one attempt; it is written down when this returns.
+        """Make one attempt and record it.
 
         Raises NotReady when the program stops first; the attempt will be made again.
         """
@@ -133,27 +130,27 @@ class Attempts:
             request=sent,
             result=result,
         )
-        await self._write_down(made)
+        await self._record(made)
         if not result.has_succeeded:
-            logger.warning("webhook %s to %s failed: %s", *_told(made))
+            logger.warning("webhook %s to %s failed: %s", *_failure(made))
 
-    async def _write_down(self, made: "_Made") -> None:
+    async def _record(self, made: "_Made") -> None:
         while True:
             try:
-                return await self._database.write(partial(self._record, made=made))
+                return await self._database.write(partial(self._write, made=made))
             except sqlite3.Error:
-                # Sent again because its answer was lost, it would be sent without end; and a full
-                # disk may have room again in a while.
+                # An attempt without a record would be repeated without end; and a full disk may
+                # have free space again later.
                 logger.exception("an attempt could not be written down")
                 await pause(self._wall, PAUSE_AFTER_FAILURE_MS)
 
-    def _record(self, tx: Transaction, *, made: "_Made") -> None:
+    def _write(self, tx: Transaction, *, made: "_Made") -> None:
         job, result = made.job, made.result
         owner, sent = job.owner, job.delivery
         stored = deliveries.get(tx, sent.position)
         account = owner.account
         if stored is None or account.is_closed or job.generation != account.generation:
-            return  # The account was deleted, or has begun anew.
+            return  # The account was deleted, reset or restored.
         number = deliveries.add_attempt(
             tx,
             stored.position,
@@ -164,22 +161,20 @@ class Attempts:
             result=result,
         )
         endpoint = owner.endpoints.get(stored.endpoint)
-        has_left = endpoint is not None and endpoint.url == made.endpoint.url and is_gone(result)
-        after = self._standing_after(stored, None if has_left else endpoint, made)
+        is_removed = endpoint is not None and endpoint.url == made.endpoint.url and is_gone(result)
+        after = self._state_after(stored, None if is_removed else endpoint, made)
         deliveries.update(tx, after)
-        if endpoint is not None and has_left:
+        if endpoint is not None and is_removed:
             put_endpoint(tx, owner, endpoint.disabled())
         effects = account.effects_of_attempts
         if effects is not None and made.trigger is Trigger.SCHEDULE:
             effect = _effect(made, number, after.state)
-            tx.after_commit.append(partial(effects.note_attempt, deliveries.due_key(sent), effect))
+            tx.after_commit.append(partial(effects.add_attempt, deliveries.due_key(sent), effect))
 
-    def _standing_after(
-        self, stored: Delivery, endpoint: Endpoint | None, made: "_Made"
-    ) -> Delivery:
-        """How a delivery stands after an attempt, which it may not have waited for.
+    def _state_after(self, stored: Delivery, endpoint: Endpoint | None, made: "_Made") -> Delivery:
+        """A delivery after an attempt, which may not have been a scheduled one.
 
-        `endpoint` is None where there is nobody left to try again with.
+        `endpoint` is None where it was deleted or responded that it is gone.
         """
         result = made.result
         if made.trigger is Trigger.SCHEDULE:
@@ -200,7 +195,7 @@ class Attempts:
 
     @staticmethod
     def coming(tx: Transaction, owner: Owner, payment: int) -> list[ComingAttempt]:
-        """What is to be sent of a payment, soonest first."""
+        """The next attempts of a payment's deliveries, soonest first."""
         return [
             ComingAttempt(
                 *deliveries.due_key(delivery),
@@ -213,22 +208,22 @@ class Attempts:
 
     @staticmethod
     def next_due(tx: Transaction, account: Account) -> tuple[DueKey, Due] | None:
-        """The account's next attempt, of either mode."""
-        found = [
+        """The account's next attempt, in either mode."""
+        due = [
             (deliveries.due_key(delivery), delivery.payment)
             for owner in account.owners
             if (delivery := deliveries.next_of(tx, owner.endpoints)) is not None
             and delivery.payment is not None
         ]
-        if not found:
+        if not due:
             return None
-        key, payment = min(found)
+        key, payment = min(due)
         return key, Due(key[0], ATTEMPT, payments.get(tx, payment).id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Made:
-    """An attempt that has ended; `at` is when it began, by the account's clock."""
+    """A completed attempt; `at` is when it began, by the account's clock."""
 
     job: DeliveryJob
     endpoint: Endpoint
@@ -239,12 +234,12 @@ class _Made:
     result: AttemptResult
 
 
-def _told(made: _Made) -> tuple[str, str, str]:
-    """What a line of the log tells of a failure; of the address no more than where it leads."""
+def _failure(made: _Made) -> tuple[str, str, str]:
+    """The event type, the host and the reason, for the log; the rest of the URL may be secret."""
     result = made.result
     status = "" if result.response is None else f"status {result.response.status}"
-    why = ". ".join(filter(None, (status, result.error, result.cause)))
-    return made.job.event_type, host_and_port(made.request.url), why
+    reason = ". ".join(filter(None, (status, result.error, result.cause)))
+    return made.job.event_type, host_and_port(made.request.url), reason
 
 
 def _effect(made: _Made, number: int, state: DeliveryState) -> str:

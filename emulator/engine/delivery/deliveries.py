@@ -1,4 +1,4 @@
-"""What was sent and how it went, and sending by hand: resend one, ping an endpoint."""
+"""Reads deliveries, resends them and pings endpoints."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from emulator import ids
 from emulator.domain.errors import UnknownDelivery, UnknownEndpoint, UnknownPayment
 from emulator.domain.webhooks import Attempt, DeliveryState, Endpoint, Trigger
 from emulator.engine.delivery.attempts import Attempts, DeliveryJob, delivery_id, delivery_job
-from emulator.engine.delivery.endpoints import find
+from emulator.engine.delivery.endpoints import find_endpoint
 from emulator.engine.state.account import Owner
 from emulator.storage import deliveries, endpoints, payments
 from emulator.storage.batch import Transaction, first_position
@@ -20,7 +20,7 @@ MAX_ROWS_PER_READ = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryDetail:
-    """A delivery as it is looked at: what it tells, to which endpoint, and each attempt."""
+    """A delivery with its event, its endpoint and its attempts."""
 
     id: str
     job: DeliveryJob
@@ -30,7 +30,7 @@ class DeliveryDetail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryFilter:
-    """Which deliveries to look at; None asks for nothing."""
+    """A selection of deliveries; None does not restrict it."""
 
     limit: int
     payment_id: str | None = None
@@ -39,55 +39,74 @@ class DeliveryFilter:
 
 
 class Deliveries:
-    """Reads deliveries, and makes attempts that no schedule asks for."""
+    """Reads deliveries, and makes attempts outside the schedule."""
 
     def __init__(self, *, database: Database, attempts: Attempts) -> None:
         self._database = database
         self._attempts = attempts
 
-    async def newest(self, owner: Owner, wanted: DeliveryFilter) -> list[DeliveryDetail]:
+    async def newest(self, owner: Owner, selection: DeliveryFilter) -> list[DeliveryDetail]:
         """The newest deliveries, newest first. Raises UnknownPayment, UnknownEndpoint.
 
-        They are read some at a time, since whoever writes has to wait for whoever reads.
+        They are read in parts, because writes wait while a part is read.
         """
-        found: list[DeliveryDetail] = []
-        while len(found) < wanted.limit:
-            before = found[-1].job.delivery.position if found else None
-            limit = min(MAX_ROWS_PER_READ, wanted.limit - len(found))
-            work = partial(self._newest, owner=owner, wanted=wanted, before=before, limit=limit)
-            read = await self._database.read(work, is_long=True)
-            found += read
-            if len(read) < limit:
+        details: list[DeliveryDetail] = []
+        while len(details) < selection.limit:
+            before = details[-1].job.delivery.position if details else None
+            limit = min(MAX_ROWS_PER_READ, selection.limit - len(details))
+            work = partial(
+                self._newest, owner=owner, selection=selection, before=before, limit=limit
+            )
+            part = await self._database.read(work, is_long=True)
+            details += part
+            if len(part) < limit:
                 break
-        return found
+        return details
 
     @staticmethod
     def _newest(
-        tx: Transaction, *, owner: Owner, wanted: DeliveryFilter, before: int | None, limit: int
+        tx: Transaction,
+        *,
+        owner: Owner,
+        selection: DeliveryFilter,
+        before: int | None,
+        limit: int,
     ) -> list[DeliveryDetail]:
         names = endpoints.ids(tx, owner.number)
         query = DeliveryQuery(
             limit=limit,
             before=before,
-            payment=_payment(tx, owner, wanted.payment_id),
-            endpoint=_endpoint(names, wanted.endpoint_id),
-            state=wanted.state,
+            payment=_payment(tx, owner, selection.payment_id),
+            endpoint=_endpoint(names, selection.endpoint_id),
+            state=selection.state,
         )
-        found = deliveries.newest(tx, owner.number, query)
-        return [_record(tx, owner, delivery, names[delivery.endpoint]) for delivery in found]
+        return [
+            _detail(tx, owner, delivery, names[delivery.endpoint])
+            for delivery in deliveries.newest(tx, owner.number, query)
+        ]
 
     async def get(self, owner: Owner, delivery: str) -> DeliveryDetail:
         """Raises UnknownDelivery."""
         ordinal = ids.delivery_ordinal(owner.stream, delivery)
         if ordinal is None:
             raise UnknownDelivery(delivery)
-        return await self._look(owner, first_position(owner.number) + ordinal, name=delivery)
+        position = first_position(owner.number) + ordinal
+        work = partial(self._get, owner=owner, position=position, name=delivery)
+        return await self._database.read(work)
+
+    @staticmethod
+    def _get(tx: Transaction, *, owner: Owner, position: int, name: str) -> DeliveryDetail:
+        delivery = deliveries.get(tx, position)
+        if delivery is None:
+            raise UnknownDelivery(name)
+        names = endpoints.ids(tx, owner.number)
+        return _detail(tx, owner, delivery, names[delivery.endpoint])
 
     async def resend(self, owner: Owner, delivery: str) -> DeliveryDetail:
-        """Send a delivery once more, genuine, and wait for how it ends.
+        """Send a delivery once more, without a fault, and wait for the result.
 
-        Its schedule goes on unless it succeeds. Raises UnknownDelivery, and UnknownEndpoint where
-        the endpoint was deleted.
+        Its schedule continues unless it succeeds. Raises UnknownDelivery, and UnknownEndpoint
+        where the endpoint was deleted.
         """
         before = await self.get(owner, delivery)
         endpoint = owner.endpoints.get(before.job.delivery.endpoint)
@@ -96,7 +115,7 @@ class Deliveries:
         return await self._make(before, endpoint, Trigger.RESEND)
 
     async def ping(self, owner: Owner, endpoint_id: str) -> DeliveryDetail:
-        """Send an endpoint a signed event that tells of nothing, once, and wait for its end.
+        """Send an endpoint a signed event without a payment, once, and wait for the result.
 
         Raises UnknownEndpoint.
         """
@@ -108,14 +127,14 @@ class Deliveries:
     def _insert_ping(
         tx: Transaction, *, owner: Owner, endpoint_id: str
     ) -> tuple[DeliveryDetail, Endpoint]:
-        endpoint = find(owner, endpoint_id)
+        endpoint = find_endpoint(owner, endpoint_id)
         delivery = Delivery(
             position=tx.next_position("deliveries", owner.number),
             endpoint=endpoint.position,
             event=None,
             payment=None,
             created_at=owner.account.clock.now(),
-            # So it stays if the program ends before the endpoint has answered.
+            # The final state if the program ends before the endpoint responds.
             state=DeliveryState.FAILED,
             attempts=0,
             due_at=None,
@@ -124,12 +143,12 @@ class Deliveries:
             tamper=None,
         )
         deliveries.put(tx, [delivery])
-        return _record(tx, owner, delivery, endpoint.id), endpoint
+        return _detail(tx, owner, delivery, endpoint.id), endpoint
 
     async def _make(
         self, before: DeliveryDetail, endpoint: Endpoint, trigger: Trigger
     ) -> DeliveryDetail:
-        """Make an attempt; the record after it.
+        """Make an attempt; returns the delivery after it.
 
         Raises UnknownDelivery where the account was reset or deleted meanwhile.
         """
@@ -141,22 +160,8 @@ class Deliveries:
             raise UnknownDelivery(before.id)
         return after
 
-    async def _look(self, owner: Owner, position: int, *, name: str) -> DeliveryDetail:
-        """Raises UnknownDelivery, which `name` is the name for."""
-        return await self._database.read(
-            partial(self._one, owner=owner, position=position, name=name)
-        )
 
-    @staticmethod
-    def _one(tx: Transaction, *, owner: Owner, position: int, name: str) -> DeliveryDetail:
-        delivery = deliveries.get(tx, position)
-        if delivery is None:
-            raise UnknownDelivery(name)
-        names = endpoints.ids(tx, owner.number)
-        return _record(tx, owner, delivery, names[delivery.endpoint])
-
-
-def _record(tx: Transaction, owner: Owner, delivery: Delivery, endpoint_id: str) -> DeliveryDetail:
+def _detail(tx: Transaction, owner: Owner, delivery: Delivery, endpoint_id: str) -> DeliveryDetail:
     return DeliveryDetail(
         id=delivery_id(owner, delivery),
         job=delivery_job(tx, owner, delivery),
@@ -176,7 +181,7 @@ def _payment(tx: Transaction, owner: Owner, payment_id: str | None) -> int | Non
 
 
 def _endpoint(names: Mapping[int, str], endpoint_id: str | None) -> int | None:
-    """Raises UnknownEndpoint; those that were deleted are known."""
+    """Raises UnknownEndpoint; deleted endpoints are known."""
     if endpoint_id is None:
         return None
     for position, name in names.items():

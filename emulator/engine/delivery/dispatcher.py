@@ -1,4 +1,4 @@
-"""Who sends what is due: a queue for each endpoint, so that none waits for another."""
+"""Sends deliveries when they are due, with a queue for each endpoint."""
 
 import asyncio
 import logging
@@ -7,60 +7,59 @@ from functools import partial
 from math import ceil
 from typing import NamedTuple
 
-from emulator.clock import SystemClock, pause
+from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock, pause
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
 from emulator.domain.timers import LAST_SEQUENCE, DueKey
 from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
 from emulator.engine.delivery.attempts import Attempts, DeliveryJob, delivery_job
-from emulator.engine.payments.scheduler import FAR_OFF, PAUSE_AFTER_FAILURE_MS
-from emulator.engine.state.account import NEVER, Account, Owner
+from emulator.engine.state.account import FAR_OFF, NEVER, Account, Owner
 from emulator.storage import deliveries
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database, DatabaseLost
 from emulator.storage.deliveries import Delivery
 from emulator.storage.invalid_rows import check_instant
 
-# Attempts that are under way to one endpoint at a time. Each has a connection of its own, and a
-# small server, such as Python's, lets five wait: the next would be heard after a second.
+# Concurrent attempts for one endpoint. Each has a connection of its own, and a small server, such
+# as Python's, has a backlog of five: the next connection would take a second.
 MAX_CONCURRENT_ATTEMPTS = 5
 
 logger = logging.getLogger(__name__)
 
 
 class EndpointQueue:
-    """The way to one endpoint: what is under way there, and when the next thing is due.
+    """The attempts in progress for one endpoint, and when its next delivery is due.
 
-    `due_at` is NEVER also where nothing more can begin before something has ended.
+    `due_at` is NEVER also where nothing can begin before an attempt in progress ends.
     """
 
-    __slots__ = ("due_at", "endpoint", "owner", "tasks", "under_way")
+    __slots__ = ("due_at", "endpoint", "in_progress", "owner", "tasks")
 
     def __init__(self, owner: Owner, endpoint: int) -> None:
         self.owner = owner
         self.endpoint = endpoint
         self.due_at: Instant = NEVER
-        self.under_way: dict[int, Delivery] = {}
+        self.in_progress: dict[int, Delivery] = {}
         self.tasks: set[asyncio.Task[None]] = set()
 
 
-class _View(NamedTuple):
-    """What a look at a queue has shown: what can begin, and when to look again."""
+class _NextJobs(NamedTuple):
+    """The jobs of a queue that can begin now, and when the queue has to be read again."""
 
-    errands: list[DeliveryJob]
+    jobs: list[DeliveryJob]
     due_at: Instant
     has_more: bool
 
 
 class _HeadStart(NamedTuple):
-    """Deliveries that are to arrive before a create call is answered, and whether they have."""
+    """Deliveries that have to arrive before the response of a create call."""
 
     awaited: set[int]
     has_arrived: asyncio.Event
 
 
 class Dispatcher:
-    """Makes attempts as they fall due by the accounts' clocks; `run` is its task."""
+    """Makes attempts when they are due by the accounts' clocks; `run` is its task."""
 
     def __init__(self, *, database: Database, wall: SystemClock, attempts: Attempts) -> None:
         self._database = database
@@ -68,41 +67,41 @@ class Dispatcher:
         self._attempts = attempts
         self._loop = asyncio.get_running_loop()
         self._queues: dict[int, EndpointQueue] = {}
-        self._stirred: set[EndpointQueue] = set()
-        self._called: set[Owner] = set()
-        self._sooner = asyncio.Event()
+        self._to_read: set[EndpointQueue] = set()
+        self._to_wake: set[Owner] = set()
+        self._woken = asyncio.Event()
         self._waiting: dict[Account, asyncio.Event] = {}
         self._head_starts: dict[tuple[Owner, str], _HeadStart] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def wake(self, owner: Owner) -> None:
-        """Look whether something is due to an owner's endpoints; from any thread."""
-        if owner not in self._called:
-            self._called.add(owner)
+        """Read what is due for an owner's endpoints; from any thread."""
+        if owner not in self._to_wake:
+            self._to_wake.add(owner)
             self._loop.call_soon_threadsafe(self._wake, owner)
 
     def _wake(self, owner: Owner) -> None:
-        self._called.discard(owner)
+        self._to_wake.discard(owner)
         for endpoint in owner.endpoints:
             queue = self._queues.get(endpoint)
             if queue is None:
                 queue = self._queues[endpoint] = EndpointQueue(owner, endpoint)
-            self._look_soon(queue)
+            self._read_soon(queue)
 
-    def _look_soon(self, queue: EndpointQueue) -> None:
-        if len(queue.under_way) < MAX_CONCURRENT_ATTEMPTS:
-            self._stirred.add(queue)
-            self._sooner.set()
+    def _read_soon(self, queue: EndpointQueue) -> None:
+        if len(queue.in_progress) < MAX_CONCURRENT_ATTEMPTS:
+            self._to_read.add(queue)
+            self._woken.set()
 
     @staticmethod
     def check(tx: Transaction, *, owner: Owner) -> None:
-        """Read what is due next to an owner's endpoints, for the errors that this may raise."""
+        """Read the next deliveries of an owner's endpoints, for the errors that this may raise."""
         for endpoint in owner.endpoints:
-            view = _look_at(tx, queue=EndpointQueue(owner, endpoint), under_way={})
-            for job in view.errands:
+            next_jobs = _next_jobs(tx, queue=EndpointQueue(owner, endpoint), in_progress={})
+            for job in next_jobs.jobs:
                 check_instant("due_at", job.delivery.due_at)
-            if view.due_at != NEVER:
-                check_instant("due_at", view.due_at)
+            if next_jobs.due_at != NEVER:
+                check_instant("due_at", next_jobs.due_at)
 
     async def run(self) -> None:
         """Send until cancelled."""
@@ -113,22 +112,22 @@ class Dispatcher:
                 return
             due_at = self._wall_due_at()
             if failed:
-                self._stirred |= failed
+                self._to_read |= failed
                 due_at = self._wall.now_ms() + PAUSE_AFTER_FAILURE_MS
-            if not self._sooner.is_set():
-                await self._wall.wait(self._sooner, until=None if due_at >= FAR_OFF else due_at)
-            self._sooner.clear()
+            if not self._woken.is_set():
+                await self._wall.wait(self._woken, until=None if due_at >= FAR_OFF else due_at)
+            self._woken.clear()
 
     def _ready(self) -> list[EndpointQueue]:
-        """The queues to look at: where something has changed, and where time has come."""
-        ready, self._stirred = self._stirred, set()
+        """The queues to read: those that have changed, and those with something due."""
+        ready, self._to_read = self._to_read, set()
         for queue in self._queues.values():
             if queue.due_at <= queue.owner.account.clock.now():
                 ready.add(queue)
         return list(ready)
 
     def _wall_due_at(self) -> Instant:
-        """When, on the wall, something is due in the first of the queues where time flows."""
+        """The real time of the next delivery of the accounts whose clocks flow."""
         flowing = (
             queue.owner.account.clock.wall_instant(queue.due_at)
             for queue in self._queues.values()
@@ -137,34 +136,36 @@ class Dispatcher:
         return min(flowing, default=NEVER)
 
     async def _begin(self, queues: Sequence[EndpointQueue]) -> set[EndpointQueue]:
-        """Begin all that can be begun in these queues; returns those that could not be looked at.
+        """Begin all jobs that can begin; returns the queues that could not be read.
 
         Raises NotReady, DatabaseLost.
         """
-        looks = (
-            self._database.read(partial(_look_at, queue=queue, under_way=dict(queue.under_way)))
+        reads = (
+            self._database.read(
+                partial(_next_jobs, queue=queue, in_progress=dict(queue.in_progress))
+            )
             for queue in queues
         )
         failed: set[EndpointQueue] = set()
-        views = await asyncio.gather(*looks, return_exceptions=True)
-        for queue, view in zip(queues, views, strict=True):
-            if isinstance(view, NotReady | DatabaseLost):
-                raise view
-            if isinstance(view, BaseException):
-                logger.error("an endpoint's webhooks could not be looked at", exc_info=view)
+        results = await asyncio.gather(*reads, return_exceptions=True)
+        for queue, result in zip(queues, results, strict=True):
+            if isinstance(result, NotReady | DatabaseLost):
+                raise result
+            if isinstance(result, BaseException):
+                logger.error("an endpoint's webhooks could not be looked at", exc_info=result)
                 failed.add(queue)
-            elif self._queues.get(queue.endpoint) is queue:  # Else its account has begun anew.
-                self._begin_in(queue, view)
+            elif self._queues.get(queue.endpoint) is queue:  # Else its account was reset.
+                self._begin_in(queue, result)
         return failed
 
-    def _begin_in(self, queue: EndpointQueue, view: _View) -> None:
-        queue.due_at = view.due_at
-        for one in view.errands:
-            self._start(queue, one)
-        if view.has_more and view.errands:
-            self._look_soon(queue)
-        if not queue.under_way:
-            # Whoever waits for something to be due here waits in vain.
+    def _begin_in(self, queue: EndpointQueue, next_jobs: _NextJobs) -> None:
+        queue.due_at = next_jobs.due_at
+        for job in next_jobs.jobs:
+            self._start(queue, job)
+        if next_jobs.has_more and next_jobs.jobs:
+            self._read_soon(queue)
+        if not queue.in_progress:
+            # A waiting task must not wait for this queue: nothing is due here.
             self._notify_waiting(queue)
             if queue.endpoint not in queue.owner.endpoints:
                 del self._queues[queue.endpoint]
@@ -174,47 +175,47 @@ class Dispatcher:
         if waiting is not None:
             waiting.set()
 
-    def _start(self, queue: EndpointQueue, one: DeliveryJob) -> None:
-        queue.under_way[one.delivery.position] = one.delivery
-        task = asyncio.create_task(self._attempt(queue, one))
+    def _start(self, queue: EndpointQueue, job: DeliveryJob) -> None:
+        queue.in_progress[job.delivery.position] = job.delivery
+        task = asyncio.create_task(self._attempt(queue, job))
         for tasks in (self._tasks, queue.tasks):
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
-    async def _attempt(self, queue: EndpointQueue, one: DeliveryJob) -> None:
+    async def _attempt(self, queue: EndpointQueue, job: DeliveryJob) -> None:
         try:
             endpoint = queue.owner.endpoints.get(queue.endpoint)
             if endpoint is not None and endpoint.is_enabled:
-                await self._attempts.make(one, endpoint, Trigger.SCHEDULE)
+                await self._attempts.make(job, endpoint, Trigger.SCHEDULE)
             else:
-                # Disabled since it was looked at: what is still due would be looked at for ever.
-                give_up = partial(deliveries.cancel_all, endpoint=queue.endpoint)
-                await self._database.write(give_up)
+                # Disabled since it was read: what is still due would be read again for ever.
+                cancel = partial(deliveries.cancel_all, endpoint=queue.endpoint)
+                await self._database.write(cancel)
         except (NotReady, DatabaseLost):
-            return  # The program ends, or nothing can be written down any more.
+            return  # The program ends, or nothing can be recorded any more.
         except Exception:
-            # Whatever it was, it must not be repeated without a pause.
+            # An unexpected error must not be repeated without a pause.
             logger.exception("a webhook could not be attempted")
             await pause(self._wall, PAUSE_AFTER_FAILURE_MS)
         finally:
-            self._end(queue, one)
+            self._end(queue, job)
 
-    def _end(self, queue: EndpointQueue, one: DeliveryJob) -> None:
-        position = one.delivery.position
-        queue.under_way.pop(position, None)
+    def _end(self, queue: EndpointQueue, job: DeliveryJob) -> None:
+        position = job.delivery.position
+        queue.in_progress.pop(position, None)
         if self._queues.get(queue.endpoint) is queue:
-            self._look_soon(queue)
+            self._read_soon(queue)
         self._notify_waiting(queue)
-        head_start = self._head_starts.get((queue.owner, one.payment_id or ""))
+        head_start = self._head_starts.get((queue.owner, job.payment_id or ""))
         if head_start is not None:
             head_start.awaited.discard(position)
             if not head_start.awaited:
                 head_start.has_arrived.set()
 
     async def wait_for_due(self, account: Account, deadline_ms: float) -> bool:
-        """Wait until all that is due in an account has been attempted, or for monotonic time.
+        """Wait until all due attempts of an account have been made, or for monotonic time.
 
-        Returns whether it has.
+        Returns whether they have.
         """
         changed = self._waiting[account] = asyncio.Event()
         try:
@@ -236,17 +237,17 @@ class Dispatcher:
         return [queue for queue in self._queues.values() if queue.owner.account is account]
 
     def _is_busy(self, account: Account) -> bool:
-        return any(queue.under_way for queue in self._queues_of(account))
+        return any(queue.in_progress for queue in self._queues_of(account))
 
     def give_head_start(self, owner: Owner, payment_id: str, awaited: Iterable[int]) -> None:
-        """Note which deliveries are to arrive before the answer that tells of a payment."""
+        """Register the deliveries that have to arrive before the response of a create call."""
         self._head_starts[owner, payment_id] = _HeadStart(set(awaited), asyncio.Event())
 
     async def head_start(self, owner: Owner, payment_id: str) -> None:
-        """Wait for the attempts that were to arrive first, as long as there are any.
+        """Wait for the deliveries that have to arrive before the response.
 
-        During an advance nothing is waited for: they have their turn when a handler, which may be
-        the caller, has answered.
+        During an advance this returns at once: the advance makes their attempts after the
+        receiver of another event, which may be this caller, has responded.
         """
         head_start = self._head_starts.get((owner, payment_id))
         if head_start is None:
@@ -260,23 +261,23 @@ class Dispatcher:
             self._head_starts.pop((owner, payment_id), None)
 
     def drop(self, account: Account) -> None:
-        """Forget what is under way in an account that is closed or has begun anew."""
+        """Cancel the attempts of an account that was deleted, reset or restored."""
         self._loop.call_soon_threadsafe(self._drop, account)
 
     def _drop(self, account: Account) -> None:
         for queue in self._queues_of(account):
             del self._queues[queue.endpoint]
-            self._stirred.discard(queue)
+            self._to_read.discard(queue)
             for task in queue.tasks:
                 task.cancel()
         for key in [key for key in self._head_starts if key[0].account is account]:
             self._head_starts.pop(key).has_arrived.set()
         for owner in account.owners:
-            # There may have been new events since.
+            # There may have been new events meanwhile.
             self._wake(owner)
 
     async def close(self) -> None:
-        """Cancel what is under way."""
+        """Cancel the attempts in progress."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -284,37 +285,41 @@ class Dispatcher:
 
 def _is_due(tx: Transaction, *, account: Account) -> bool:
     """Whether an attempt is due, and not beyond the horizon."""
-    first = (deliveries.next_of(tx, owner.endpoints) for owner in account.owners)
+    pending = (deliveries.next_of(tx, owner.endpoints) for owner in account.owners)
     horizon = _horizon(account)
-    return any(one is not None and deliveries.due_key(one) <= horizon for one in first)
+    return any(
+        delivery is not None and deliveries.due_key(delivery) <= horizon for delivery in pending
+    )
 
 
 def _horizon(account: Account) -> DueKey:
-    """What is due later has to wait."""
+    """The last due key that may be attempted now."""
     effects = account.collector
     if effects is not None and effects.horizon is not None:
         return effects.horizon
     return account.clock.now(), LAST_SEQUENCE
 
 
-def _look_at(tx: Transaction, *, queue: EndpointQueue, under_way: dict[int, Delivery]) -> _View:
-    free = MAX_CONCURRENT_ATTEMPTS - len(under_way)
+def _next_jobs(
+    tx: Transaction, *, queue: EndpointQueue, in_progress: dict[int, Delivery]
+) -> _NextJobs:
+    free = MAX_CONCURRENT_ATTEMPTS - len(in_progress)
     if free <= 0 or queue.endpoint not in queue.owner.endpoints:
-        return _View([], NEVER, has_more=False)
-    # Their first attempts are under way: another one of theirs waits its turn.
-    busy = {one.payment for one in under_way.values() if one.attempts == 0}
-    found = deliveries.upcoming(
-        tx, queue.endpoint, besides=under_way, busy_payments=busy, limit=free + 1
+        return _NextJobs([], NEVER, has_more=False)
+    # A first attempt of theirs is in progress: another first attempt waits for it.
+    busy = {delivery.payment for delivery in in_progress.values() if delivery.attempts == 0}
+    upcoming = deliveries.upcoming(
+        tx, queue.endpoint, besides=in_progress, busy_payments=busy, limit=free + 1
     )
     horizon = _horizon(queue.owner.account)
-    errands: list[DeliveryJob] = []
-    for delivery in found:
+    jobs: list[DeliveryJob] = []
+    for delivery in upcoming:
         if deliveries.due_key(delivery) > horizon:
-            return _View(errands, delivery.due_at or NEVER, has_more=False)
+            return _NextJobs(jobs, delivery.due_at or NEVER, has_more=False)
         is_first = delivery.attempts == 0
-        if len(errands) == free or (is_first and delivery.payment in busy):
+        if len(jobs) == free or (is_first and delivery.payment in busy):
             continue
-        errands.append(delivery_job(tx, queue.owner, delivery))
+        jobs.append(delivery_job(tx, queue.owner, delivery))
         if is_first:
             busy.add(delivery.payment)
-    return _View(errands, NEVER, has_more=len(found) > len(errands))
+    return _NextJobs(jobs, NEVER, has_more=len(upcoming) > len(jobs))

@@ -1,9 +1,8 @@
-"""Who is told of events: the endpoints of an account and mode, and how they come and go."""
+"""Creates, changes and deletes the webhook endpoints of an account and mode."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from emulator import ids
 from emulator.domain.errors import TooManyEndpoints, UnknownEndpoint
@@ -14,17 +13,15 @@ from emulator.domain.webhooks import (
     Profile,
 )
 from emulator.engine.state.account import Account, Owner
+from emulator.engine.state.config import ConfiguredEndpoint
 from emulator.storage import deliveries, endpoints
 from emulator.storage.batch import LAST_ORDINAL, Transaction
 from emulator.storage.database import Database
 
-if TYPE_CHECKING:
-    from emulator.engine.delivery.webhooks import GivenEndpoint
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointTerms:
-    """What a caller wants an endpoint to be; None leaves it to us, or as it is."""
+    """The requested properties of an endpoint; None is the default, or no change."""
 
     url: str | None = None
     events: tuple[str, ...] | None = None
@@ -33,7 +30,7 @@ class EndpointTerms:
     is_enabled: bool | None = None
 
     def of(self, endpoint: Endpoint) -> Endpoint:
-        """The endpoint with these terms; a secret that is replaced so signs no more."""
+        """The endpoint with these terms; a secret that they replace is no longer used."""
         return replace(
             endpoint,
             url=endpoint.url if self.url is None else self.url,
@@ -46,9 +43,9 @@ class EndpointTerms:
 
 
 class Endpoints:
-    """Creates, changes and removes endpoints, a transaction each.
+    """Creates, changes and deletes endpoints, in one transaction each.
 
-    `before_first` makes ready what sends; it is called before any endpoint is there.
+    `before_first` starts the dispatcher; it is called before there is an endpoint.
     """
 
     def __init__(self, *, database: Database, before_first: Callable[[], None]) -> None:
@@ -61,16 +58,16 @@ class Endpoints:
 
     def get(self, owner: Owner, endpoint_id: str) -> Endpoint:
         """Raises UnknownEndpoint."""
-        return find(owner, endpoint_id)
+        return find_endpoint(owner, endpoint_id)
 
     async def create(self, owner: Owner, url: str, terms: EndpointTerms) -> Endpoint:
-        """A new endpoint; it is told of what happens from now on. Raises TooManyEndpoints."""
+        """A new endpoint, which receives later events. Raises TooManyEndpoints."""
         self._before_first()
         work = partial(self._create, owner=owner, url=url, terms=terms)
         return await self._database.write(work)
 
     async def change(self, owner: Owner, endpoint_id: str, terms: EndpointTerms) -> Endpoint:
-        """Change an endpoint; disabled, it gives up what is still due to it.
+        """Change an endpoint; disabling it cancels its pending deliveries.
 
         Raises UnknownEndpoint.
         """
@@ -78,7 +75,7 @@ class Endpoints:
         return await self._database.write(work)
 
     async def rotate(self, owner: Owner, endpoint_id: str, secret: str | None) -> Endpoint:
-        """Give an endpoint a new secret; the one before signs, too, for 24 hours of its clock.
+        """Replace an endpoint's secret; the old one also signs for 24 hours of the account's clock.
 
         Raises UnknownEndpoint.
         """
@@ -86,19 +83,19 @@ class Endpoints:
         return await self._database.write(work)
 
     async def delete(self, owner: Owner, endpoint_id: str) -> None:
-        """Remove an endpoint; its deliveries stay to be looked at. Raises UnknownEndpoint."""
+        """Delete an endpoint; its deliveries can still be read. Raises UnknownEndpoint."""
         await self._database.write(partial(self._delete, owner=owner, endpoint_id=endpoint_id))
 
-    async def give(self, account: Account, given: "GivenEndpoint") -> dict[int, Endpoint]:
-        """See to it that both modes of an account have the given endpoint.
+    async def ensure(self, account: Account, configured: ConfiguredEndpoint) -> dict[int, Endpoint]:
+        """Create the configured endpoint in both modes of an account, unless it exists.
 
-        One that is there already is kept as it is. Returns them by the number of their owner, as
-        they are given: that is how they begin anew.
+        Returns the endpoints as a reset creates them, by the number of their owner.
         """
         self._before_first()
-        there = await self._database.write(partial(self._give, account=account, given=given))
-        terms = EndpointTerms(secret=given.secret)
-        return {number: terms.of(endpoint.as_new()) for number, endpoint in there.items()}
+        work = partial(self._ensure, account=account, configured=configured)
+        present = await self._database.write(work)
+        terms = EndpointTerms(secret=configured.secret)
+        return {number: terms.of(endpoint.as_new()) for number, endpoint in present.items()}
 
     def _create(self, tx: Transaction, *, owner: Owner, url: str, terms: EndpointTerms) -> Endpoint:
         owner.account.check_open()
@@ -114,20 +111,20 @@ class Endpoints:
         )
         endpoint = terms.of(endpoint)
         endpoints.insert(tx, endpoint)
-        _remember(tx, owner, endpoint)
+        _set_endpoint(tx, owner, endpoint)
         return endpoint
 
     def _change(
         self, tx: Transaction, *, owner: Owner, endpoint_id: str, terms: EndpointTerms
     ) -> Endpoint:
-        endpoint = terms.of(find(owner, endpoint_id))
+        endpoint = terms.of(find_endpoint(owner, endpoint_id))
         put_endpoint(tx, owner, endpoint)
         return endpoint
 
     def _rotate(
         self, tx: Transaction, *, owner: Owner, endpoint_id: str, secret: str | None
     ) -> Endpoint:
-        before = find(owner, endpoint_id)
+        before = find_endpoint(owner, endpoint_id)
         endpoint = replace(
             before,
             secret=secret or ids.webhook_secret_after(owner.stream, before.secret),
@@ -138,24 +135,24 @@ class Endpoints:
         return endpoint
 
     def _delete(self, tx: Transaction, *, owner: Owner, endpoint_id: str) -> None:
-        endpoint = find(owner, endpoint_id)
+        endpoint = find_endpoint(owner, endpoint_id)
         deliveries.cancel_all(tx, endpoint.position)
         endpoints.mark_deleted(tx, endpoint.position)
-        _remember(tx, owner, endpoint, is_deleted=True)
+        _set_endpoint(tx, owner, endpoint, is_deleted=True)
 
-    def _give(
-        self, tx: Transaction, *, account: Account, given: "GivenEndpoint"
+    def _ensure(
+        self, tx: Transaction, *, account: Account, configured: ConfiguredEndpoint
     ) -> dict[int, Endpoint]:
-        secret = given.secret or ids.webhook_secret(account.test.stream, 0)
+        secret = configured.secret or ids.webhook_secret(account.test.stream, 0)
         terms = EndpointTerms(secret=secret)
         return {
-            owner.number: _with_url(owner, given.url)
-            or self._create(tx, owner=owner, url=given.url, terms=terms)
+            owner.number: _with_url(owner, configured.url)
+            or self._create(tx, owner=owner, url=configured.url, terms=terms)
             for owner in account.owners
         }
 
 
-def find(owner: Owner, endpoint_id: str) -> Endpoint:
+def find_endpoint(owner: Owner, endpoint_id: str) -> Endpoint:
     """Raises UnknownEndpoint, also when the account has just been deleted."""
     for endpoint in owner.endpoints.values():
         if endpoint.id == endpoint_id:
@@ -164,17 +161,17 @@ def find(owner: Owner, endpoint_id: str) -> Endpoint:
 
 
 def put_endpoint(tx: Transaction, owner: Owner, endpoint: Endpoint) -> None:
-    """Write a changed endpoint; what is still due to a disabled one is given up."""
+    """Write a changed endpoint; the pending deliveries of a disabled one are cancelled."""
     if not endpoint.is_enabled:
         deliveries.cancel_all(tx, endpoint.position)
     endpoints.update(tx, endpoint)
-    _remember(tx, owner, endpoint)
+    _set_endpoint(tx, owner, endpoint)
 
 
-def _remember(
+def _set_endpoint(
     tx: Transaction, owner: Owner, endpoint: Endpoint, *, is_deleted: bool = False
 ) -> None:
-    """Change what the next event finds, in memory; undone should the transaction fail."""
+    """Set the endpoint in memory; undone if the transaction fails."""
     before = owner.endpoints
     after = {**before, endpoint.position: endpoint}
     if is_deleted:

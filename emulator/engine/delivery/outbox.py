@@ -1,4 +1,4 @@
-"""What has to be delivered: written in the transaction of the event that it tells of."""
+"""Writes the deliveries of an event, in the transaction of the event."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -10,16 +10,17 @@ from emulator.domain.payment import EVENT_TYPES, Payment, Status
 from emulator.domain.webhooks import MAX_HOLD_MS, DeliveryFault, DeliveryState, Endpoint
 from emulator.engine.delivery.dispatcher import Dispatcher
 from emulator.engine.state.account import Owner
+from emulator.engine.state.rule_choice import delivery_fault, may_have_delivery_faults
 from emulator.scenarios.writing import delivery_fault_json
 from emulator.storage import deliveries
 from emulator.storage.batch import Transaction
 from emulator.storage.deliveries import Delivery
 
-_USUAL = DeliveryFault()
+_NO_FAULT = DeliveryFault()
 
 
-class _News(NamedTuple):
-    """An event to tell of: its position and its payment's, and what happened when."""
+class _NewEvent(NamedTuple):
+    """An event that was just written; `event` and `payment` are positions."""
 
     event: int
     payment: int
@@ -28,12 +29,12 @@ class _News(NamedTuple):
 
 
 class Outbox:
-    """Writes deliveries; sending them is the dispatcher's, once they are committed."""
+    """Writes deliveries; the dispatcher sends them after the commit."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
 
-    def tell(
+    def add(
         self,
         tx: Transaction,
         owner: Owner,
@@ -41,34 +42,34 @@ class Outbox:
         *,
         first_event: int,
     ) -> None:
-        """Write the deliveries of the events of payments that took on a status, in order."""
-        news = [
-            _News(event, payment.position, payment.status, at)
+        """Write the deliveries of the events of changed payments, in order."""
+        new_events = [
+            _NewEvent(event, payment.position, payment.status, at)
             for event, (payment, at) in enumerate(changed, start=first_event)
         ]
-        held = deliveries.held(tx, {told.payment for told in news})
+        held = deliveries.held(tx, {new_event.payment for new_event in new_events})
         rows: list[Delivery] = []
-        for told in news:
-            new = [row for row, _ in self._rows(tx, owner, told)]
-            # Behind the event that they were waiting for.
-            rows += [_released(tx, row, told) for row in held.pop(told.payment, ())]
+        for new_event in new_events:
+            new = [row for row, _ in self._rows(tx, owner, new_event)]
+            # After the event that they were waiting for.
+            rows += [_released(tx, row, new_event) for row in held.pop(new_event.payment, ())]
             for row in new:
-                (held.setdefault(told.payment, []) if row.is_held else rows).append(row)
+                (held.setdefault(new_event.payment, []) if row.is_held else rows).append(row)
         rows += [row for waiting in held.values() for row in waiting]
         if rows:
             deliveries.put(tx, rows)
             tx.after_commit.append(partial(self._dispatcher.wake, owner))
 
-    def tell_of_new(
+    def add_created(
         self, tx: Transaction, owner: Owner, created: Iterable[tuple[Payment, int]]
     ) -> None:
-        """As `tell`, of payments that were just inserted, each with its event's position."""
+        """As `add`, for payments that were just inserted, each with its event's position."""
         rows: list[Delivery] = []
         for payment, event in created:
-            told = _News(event, payment.position, payment.status, payment.created_at)
-            mine = list(self._rows(tx, owner, told))
-            rows += [row for row, _ in mine]
-            awaited = [row.position for row, oddity in mine if oddity.before_response]
+            new_event = _NewEvent(event, payment.position, payment.status, payment.created_at)
+            new = list(self._rows(tx, owner, new_event))
+            rows += [row for row, _ in new]
+            awaited = [row.position for row, fault in new if fault.before_response]
             if awaited:
                 tx.after_commit.append(
                     partial(self._dispatcher.give_head_start, owner, payment.id, awaited)
@@ -77,50 +78,55 @@ class Outbox:
             deliveries.put(tx, rows)
             tx.after_commit.append(partial(self._dispatcher.wake, owner))
 
-    def is_awaited(self, owner: Owner, status: Status) -> bool:
-        """Whether something may have to be sent as soon as a payment takes on a status."""
-        return owner.account.rules.has_webhooks(owner) or any(
+    @staticmethod
+    def may_deliver(owner: Owner, status: Status) -> bool:
+        """Whether a payment that takes on a status may cause a delivery."""
+        return may_have_delivery_faults(owner) or any(
             endpoint.is_enabled and EVENT_TYPES[status] in endpoint.events
             for endpoint in owner.endpoints.values()
         )
 
     def _rows(
-        self, tx: Transaction, owner: Owner, told: _News
+        self, tx: Transaction, owner: Owner, new_event: _NewEvent
     ) -> Iterable[tuple[Delivery, DeliveryFault]]:
-        """The deliveries of one event, with what a scenario does to them."""
-        event_type = EVENT_TYPES[told.status]
-        listening = [
+        """The deliveries of one event, with the fault that a scenario adds to them."""
+        event_type = EVENT_TYPES[new_event.status]
+        subscribed = [
             endpoint
             for endpoint in owner.endpoints.values()
             if endpoint.is_enabled and event_type in endpoint.events
         ]
-        if not listening:
+        if not subscribed:
             return
-        oddity = owner.account.rules.webhook(tx, owner, told.payment, event_type) or _USUAL
-        for endpoint in listening:
-            for _ in range(1 if oddity.drop else oddity.copies):
-                yield _row(tx, owner, endpoint, told, oddity), oddity
+        fault = delivery_fault(tx, owner, new_event.payment, event_type) or _NO_FAULT
+        for endpoint in subscribed:
+            for _ in range(1 if fault.drop else fault.copies):
+                yield _row(tx, owner, endpoint, new_event, fault), fault
 
 
 def _row(
-    tx: Transaction, owner: Owner, endpoint: Endpoint, told: _News, oddity: DeliveryFault
+    tx: Transaction,
+    owner: Owner,
+    endpoint: Endpoint,
+    new_event: _NewEvent,
+    fault: DeliveryFault,
 ) -> Delivery:
-    delay_ms = MAX_HOLD_MS if oddity.hold else oddity.delay_ms
+    delay_ms = MAX_HOLD_MS if fault.hold else fault.delay_ms
     return Delivery(
         position=tx.next_position("deliveries", owner.number),
         endpoint=endpoint.position,
-        event=told.event,
-        payment=told.payment,
-        created_at=told.at,
-        state=DeliveryState.DROPPED if oddity.drop else DeliveryState.PENDING,
+        event=new_event.event,
+        payment=new_event.payment,
+        created_at=new_event.at,
+        state=DeliveryState.DROPPED if fault.drop else DeliveryState.PENDING,
         attempts=0,
-        due_at=None if oddity.drop else told.at + delay_ms,
+        due_at=None if fault.drop else new_event.at + delay_ms,
         sequence=tx.next_timer(),
-        is_held=oddity.hold,
-        tamper=oddity.tamper,
-        oddity=None if oddity is _USUAL else json.dumps(delivery_fault_json(oddity)),
+        is_held=fault.hold,
+        tamper=fault.tamper,
+        oddity=None if fault is _NO_FAULT else json.dumps(delivery_fault_json(fault)),
     )
 
 
-def _released(tx: Transaction, held: Delivery, told: _News) -> Delivery:
-    return held._replace(due_at=told.at, sequence=tx.next_timer(), is_held=False)
+def _released(tx: Transaction, held: Delivery, new_event: _NewEvent) -> Delivery:
+    return held._replace(due_at=new_event.at, sequence=tx.next_timer(), is_held=False)

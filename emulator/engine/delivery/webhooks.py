@@ -1,9 +1,11 @@
-"""The door to webhooks: behind it nothing is loaded or at work before there is an endpoint."""
+"""Connects the other operations with webhooks.
+
+Nothing here is loaded or started before there is an endpoint.
+"""
 
 import asyncio
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ from emulator.clock import SystemClock
 from emulator.domain.payment import Payment
 from emulator.domain.timers import ComingAttempt, Due, DueKey
 from emulator.engine.state.account import Account, Owner
+from emulator.engine.state.config import EngineConfig
 from emulator.storage import endpoints
 from emulator.storage.batch import ORDINAL_BITS, Transaction
 from emulator.storage.database import Database
@@ -23,41 +26,25 @@ if TYPE_CHECKING:
     from emulator.engine.delivery.dispatcher import Dispatcher
     from emulator.engine.delivery.endpoints import Endpoints
     from emulator.engine.delivery.outbox import Outbox
-    from emulator.webhooks.sending import Sender
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenEndpoint:
-    """The endpoint that the settings give the first account; a secret of None is drawn."""
-
-    url: str
-    secret: str | None = field(repr=False)
+    from emulator.webhooks.sender import Sender
 
 
 class Webhooks:
-    """What the other verbs ask of webhooks; all of it costs nothing where nobody listens."""
+    """What the other operations need of webhooks; cheap where there is no endpoint."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        wall: SystemClock,
-        given: GivenEndpoint | None,
-        stamps_business_time: bool,
-    ) -> None:
+    def __init__(self, *, database: Database, wall: SystemClock, config: EngineConfig) -> None:
         self._database = database
         self._wall = wall
-        self._given = given
-        self._stamps_business_time = stamps_business_time
-        # What the first account has at start, by the number of the owner, and again after a reset.
-        self._founding: dict[int, Endpoint] = {}
+        self._config = config
+        # Those that a reset of the first account creates, by the number of the owner.
+        self._initial_endpoints: dict[int, Endpoint] = {}
         self._dispatching: asyncio.Task[None] | None = None
 
     @cached_property
     def endpoints(self) -> "Endpoints":
         from emulator.engine.delivery.endpoints import Endpoints
 
-        return Endpoints(database=self._database, before_first=self.make_ready)
+        return Endpoints(database=self._database, before_first=self.start)
 
     @cached_property
     def deliveries(self) -> "Deliveries":
@@ -67,8 +54,8 @@ class Webhooks:
 
     @cached_property
     def _sender(self) -> "Sender":
-        from emulator.webhooks.addresses import is_in_container
-        from emulator.webhooks.sending import Sender
+        from emulator.http.addresses import is_in_container
+        from emulator.webhooks.sender import Sender
 
         return Sender(self._wall, is_in_container=is_in_container(os.environ))
 
@@ -80,7 +67,7 @@ class Webhooks:
             database=self._database,
             wall=self._wall,
             sender=self._sender,
-            stamps_business_time=self._stamps_business_time,
+            stamps_business_time=self._config.stamps_business_time,
         )
 
     @cached_property
@@ -91,19 +78,19 @@ class Webhooks:
 
     @cached_property
     def outbox(self) -> "Outbox":
-        """For events of who has endpoints."""
+        """Writes the deliveries of owners that have endpoints."""
         from emulator.engine.delivery.outbox import Outbox
 
         return Outbox(self._dispatcher)
 
-    def make_ready(self) -> None:
-        """Begin to send; from now on there may be endpoints, and events told of on any thread."""
+    def start(self) -> None:
+        """Start to send; from now on there may be endpoints, and events on any thread."""
         if self._dispatching is None:
             self._dispatching = asyncio.create_task(self._dispatcher.run())
             _ = self.outbox
 
     async def open(self, accounts: Iterable[Account], first: Account) -> None:
-        """Take up the endpoints of the database; the given one is added where it is missing.
+        """Load the endpoints of the database, and create the configured one if it is missing.
 
         Raises InvalidRow.
         """
@@ -114,19 +101,19 @@ class Webhooks:
                 owner = owners[endpoint.position >> ORDINAL_BITS]
                 owner.endpoints = {**owner.endpoints, endpoint.position: endpoint}
         if stored:
-            # The dispatcher, which reads them next, could only try again and again.
+            # An invalid row would make the dispatcher fail again and again.
             with reading("deliveries"):
                 for owner in owners.values():
                     await self._database.read(partial(self._dispatcher.check, owner=owner))
-        if self._given is not None:
-            self._founding = await self.endpoints.give(first, self._given)
+        if self._config.endpoint is not None:
+            self._initial_endpoints = await self.endpoints.ensure(first, self._config.endpoint)
         if stored:
-            self.make_ready()
+            self.start()
             for account in accounts:
                 self.wake(account)
 
     async def close(self) -> None:
-        """Stop sending; what is under way will be sent again by the next program."""
+        """Stop sending; attempts in progress are repeated when the program starts again."""
         if self._dispatching is not None:
             self._dispatching.cancel()
             await asyncio.gather(self._dispatching, return_exceptions=True)
@@ -135,22 +122,20 @@ class Webhooks:
 
     def next_due(self, tx: Transaction, account: Account) -> tuple[DueKey, Due] | None:
         """The account's next attempt."""
-        if not account.is_listening:
-            return None
-        return self._attempts.next_due(tx, account)
+        return self._attempts.next_due(tx, account) if account.has_endpoints else None
 
     def coming(self, tx: Transaction, owner: Owner, payment: Payment) -> list[ComingAttempt]:
-        """The attempts that are to be made for a payment, soonest first."""
+        """The next attempts of a payment's deliveries, soonest first."""
         return self._attempts.coming(tx, owner, payment.position) if owner.endpoints else []
 
     def wake(self, account: Account) -> None:
-        """Look whether attempts are due, since the clock was moved."""
+        """Read what is due, because the clock was moved."""
         for owner in account.owners:
             if owner.endpoints:
                 self._dispatcher.wake(owner)
 
     async def wait_for_due(self, account: Account, deadline_ms: float) -> bool:
-        """Wait until all attempts that are due have been made, or for monotonic time.
+        """Wait until all due attempts of an account have been made, or for monotonic time.
 
         Returns whether they have.
         """
@@ -159,26 +144,18 @@ class Webhooks:
         return await self._dispatcher.wait_for_due(account, deadline_ms)
 
     async def head_start(self, owner: Owner, payment_id: str) -> None:
-        """Let what a scenario wants to arrive before an answer arrive, for two seconds at most."""
+        """Wait, for two seconds at most, for deliveries that have to arrive before a response."""
         await self._dispatcher.head_start(owner, payment_id)
 
-    def remove(self, tx: Transaction, account: Account) -> None:
-        """Remove all endpoints and deliveries of an account."""
-        for owner in account.owners:
-            endpoints.delete_all(tx, owner.number)
-            tx.undo.append(partial(setattr, owner, "endpoints", owner.endpoints))
-            owner.endpoints = {}
-        self.reset(tx, account)
-
-    def reset(self, tx: Transaction, account: Account) -> None:
-        """Forget what is under way in an account, once that is committed, and look afresh."""
+    def drop(self, tx: Transaction, account: Account) -> None:
+        """Cancel the attempts of an account after the commit, and read what is due then."""
         if self._dispatching is not None:
             tx.after_commit.append(partial(self._dispatcher.drop, account))
 
-    def found(self, tx: Transaction, account: Account) -> None:
-        """Give an account that begins anew the endpoints that it had at start."""
+    def restore_initial(self, tx: Transaction, account: Account) -> None:
+        """Create the endpoints that a reset account had at start."""
         for owner in account.owners:
-            endpoint = self._founding.get(owner.number)
+            endpoint = self._initial_endpoints.get(owner.number)
             if endpoint is not None:
                 endpoints.insert(tx, endpoint)
                 owner.endpoints = {endpoint.position: endpoint}

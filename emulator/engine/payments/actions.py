@@ -1,10 +1,10 @@
-"""What is done to payments other than by the contract, and how it is stored for a recording."""
+"""Defines the actions of the customer and the control API, as they are stored for recordings."""
 
 from typing import ClassVar
 
 import msgspec
 
-from emulator.domain.durations import parse_duration_ms
+from emulator.domain.instants import parse_duration_ms
 from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
 from emulator.domain.payment import Reason, Status
 from emulator.storage.actions import Action
@@ -13,7 +13,7 @@ _HANDSET = "handset"
 
 
 class _StoredStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A step of an outcome, as scenario files write it."""
+    """A step of an outcome, as in scenario files."""
 
     after: str = "0ms"
     status: Status
@@ -24,7 +24,7 @@ class _StoredStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class Paid(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A method was submitted; `phone` is normalised; the outcome is the one that follows."""
 
-    verb: ClassVar[str] = "pay"
+    name: ClassVar[str] = "pay"
     method: str
     phone: str | None = None
     bank: str | None = None
@@ -50,20 +50,20 @@ class Paid(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
     """A person answered on the phone or at the bank."""
 
-    verb: ClassVar[str] = "answer"
+    name: ClassVar[str] = "answer"
     answer: str
 
 
 class Cancelled(msgspec.Struct, frozen=True):
     """The page's cancel button was pressed."""
 
-    verb: ClassVar[str] = "cancel"
+    name: ClassVar[str] = "cancel"
 
 
 class Transitioned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A status was changed by hand, as it was asked for: what is None was left to us."""
+    """A status was changed through the control API; what is None was not in the request."""
 
-    verb: ClassVar[str] = "transition"
+    name: ClassVar[str] = "transition"
     status: Status
     method: str | None = None
     reason: Reason | None = None
@@ -73,7 +73,7 @@ class Transitioned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 PaymentAction = Paid | Answered | Cancelled | Transitioned
 
 _ACTIONS: dict[str, type[PaymentAction]] = {
-    kind.verb: kind for kind in (Paid, Answered, Cancelled, Transitioned)
+    kind.name: kind for kind in (Paid, Answered, Cancelled, Transitioned)
 }
 
 

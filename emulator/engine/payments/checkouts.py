@@ -1,33 +1,34 @@
-"""The customer's way to a payment: by the token of its checkout, without any key."""
+"""The operations of the checkout pages, which name a payment by its token, without a key."""
 
+from collections.abc import Callable
 from functools import partial
 
 import msgspec
 
 from emulator import ids
-from emulator.clock import SystemClock
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import UnknownCheckout
 from emulator.domain.instants import Instant
 from emulator.domain.outcomes import Outcome
 from emulator.domain.payment import Payment
 from emulator.domain.timers import Timer
-from emulator.engine.accounts.account_registry import AccountRegistry
+from emulator.engine.payments.context import EngineContext
 from emulator.engine.payments.customer import Customer, PhoneAnswer, Submission
-from emulator.engine.payments.scheduler import Scheduler
 from emulator.engine.state.account import Account, Owner
-from emulator.engine.state.change_notifier import ChangeNotifier
+from emulator.engine.state.rule_choice import numbers, uncounted_numbers
 from emulator.storage import timers
 from emulator.storage.batch import ORDINAL_BITS, Transaction
-from emulator.storage.database import Database
+
+FindOwner = Callable[[int], Owner | None]
+"""Returns the owner with a number, if its account exists."""
 
 
 class Checkout(msgspec.Struct, frozen=True, kw_only=True):
-    """What a checkout page shows: the payment as it is now, and whose it is.
+    """The payment of a checkout page, and its merchant.
 
-    `form_token` is what its forms have to bring along: made from what the database keeps, so that
-    a form that was opened before a restart is taken after it. `moment` is a word for an address:
-    another one as soon as there is something else to show than the time that flows.
+    The forms of the page contain `form_token`, which depends only on the database, so that a form
+    that was opened before a restart is accepted after it. `moment` identifies the content of the
+    page in an address: it changes with everything but flowing time.
     """
 
     token: str
@@ -42,43 +43,34 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TestNumber(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """A phone number that a scenario names, and what happens if it is submitted.
+    """A phone number that a scenario names, and the outcome of its submit.
 
-    It equals only itself, so that pages can be remembered by it without a look at its outcome.
+    It equals only itself, so that a cache of pages compares it without its outcome.
     """
 
     phone: str
     outcome: Outcome
 
 
-MAX_NUMBERS_SHOWN = 256
-_NOT_TOLD: tuple[object, tuple[TestNumber, ...]] = (None, ())
+_MAX_CACHED_NUMBERS = 256
+_NOT_CACHED: tuple[object, tuple[TestNumber, ...]] = (None, ())
 
 
 class Checkouts:
-    """The pages' verbs: the same as the control API's, reached by token."""
+    """The actions of the customer, and the content of the pages."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        wall: SystemClock,
-        accounts: AccountRegistry,
-        scheduler: Scheduler,
-        customer: Customer,
-        change_notifier: ChangeNotifier,
-    ) -> None:
-        self._database = database
-        self._wall = wall
-        self._accounts = accounts
-        self._scheduler = scheduler
+    def __init__(self, context: EngineContext, customer: Customer, find_owner: FindOwner) -> None:
+        self._database = context.database
+        self._wall = context.wall
+        self._scheduler = context.scheduler
+        self._change_notifier = context.change_notifier
         self._customer = customer
-        self._change_notifier = change_notifier
-        # By the identity of what is kept beside it, and so cannot become something else's.
-        self._told: dict[int, tuple[object, tuple[TestNumber, ...]]] = {}
+        self._find_owner = find_owner
+        # By the identity of the numbers, which the value contains, so that no other object gets it.
+        self._test_numbers: dict[int, tuple[object, tuple[TestNumber, ...]]] = {}
 
     async def open(self, token: str) -> Checkout:
-        """The checkout of a token, settled. Raises UnknownCheckout."""
+        """The checkout of a token, with all due timers fired. Raises UnknownCheckout."""
         read = partial(self._open, token=token, payment_id=ids.payment_id(token))
         opened = await self._database.read(read)
         while isinstance(opened, Account):
@@ -87,11 +79,11 @@ class Checkouts:
         return opened
 
     def _open(self, tx: Transaction, *, token: str, payment_id: str) -> Checkout | Account:
-        """The checkout, or its account if something has to happen there before."""
-        found = timers.with_payment(tx, payment_id)
-        if found is None:
+        """The checkout, or its account if timers have to be fired there first."""
+        row = timers.with_payment(tx, payment_id)
+        if row is None:
             raise UnknownCheckout
-        payment, scheduled = found
+        payment, scheduled = row
         owner = self._owner_of(payment)
         account = owner.account
         now = account.clock.now()
@@ -118,39 +110,40 @@ class Checkouts:
         program stops.
         """
 
-        async def look() -> tuple[bool, Checkout]:
+        async def query() -> tuple[bool, Checkout]:
             checkout = await self.open(token)
             return checkout.moment != seen, checkout
 
         until = self._wall.now_ms() + timeout_ms
-        is_changed, checkout = await look()
+        is_changed, checkout = await query()
         if not is_changed:
             position = checkout.payment.position
             topics = (position, self._owner_of(checkout.payment).account)
-            _, checkout = await self._change_notifier.watch(topics, look, until=until)
+            _, checkout = await self._change_notifier.watch(topics, query, until=until)
         return checkout
 
     async def test_numbers(self, checkout: Checkout, method: str) -> tuple[TestNumber, ...]:
         """The numbers that scenarios name for a method, the strongest rule's first, eight at most.
 
-        What each does is what would happen if it were submitted for this payment now. Raises
+        Each has the outcome that its submit for this payment would have now. Raises
         UnknownCheckout where its account has just been deleted.
         """
         payment = checkout.payment
         owner = self._owner_of(payment)
-        rules = owner.account.rules
-        numbers = rules.numbers_at_once(owner, payment, method)
-        if numbers is None:
-            numbers = await self._database.read(
-                partial(rules.numbers, owner=owner, payment=payment, method=method)
+        named = uncounted_numbers(owner, payment, method)
+        if named is None:
+            named = await self._database.read(
+                partial(numbers, owner=owner, payment=payment, method=method)
             )
-        kept, told = self._told.get(id(numbers), _NOT_TOLD)
-        if kept is not numbers:
-            told = tuple(TestNumber(phone=phone, outcome=outcome) for phone, outcome in numbers)
-            if len(self._told) >= MAX_NUMBERS_SHOWN:
-                self._told.clear()
-            self._told[id(numbers)] = numbers, told
-        return told
+        cached, test_numbers = self._test_numbers.get(id(named), _NOT_CACHED)
+        if cached is not named:
+            test_numbers = tuple(
+                TestNumber(phone=phone, outcome=outcome) for phone, outcome in named
+            )
+            if len(self._test_numbers) >= _MAX_CACHED_NUMBERS:
+                self._test_numbers.clear()
+            self._test_numbers[id(named)] = named, test_numbers
+        return test_numbers
 
     async def pay(self, checkout: Checkout, submission: Submission) -> Payment:
         """Raises UnknownCheckout and as `Customer.pay`."""
@@ -169,7 +162,7 @@ class Checkouts:
 
     def _owner_of(self, payment: Payment) -> Owner:
         """Raises UnknownCheckout where its account was deleted meanwhile."""
-        owner = self._accounts.owner_numbered(payment.position >> ORDINAL_BITS)
+        owner = self._find_owner(payment.position >> ORDINAL_BITS)
         if owner is None:
             raise UnknownCheckout
         return owner

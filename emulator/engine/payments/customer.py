@@ -1,11 +1,10 @@
-"""The customer's verbs: pay, answer on the phone, cancel; and a change by hand."""
+"""The customer's actions (pay, answer, cancel), and status changes by the control API."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
-from emulator.domain.banks import BANKS
 from emulator.domain.errors import (
     IllegalTransition,
     InvalidField,
@@ -15,9 +14,15 @@ from emulator.domain.errors import (
 )
 from emulator.domain.instants import Instant
 from emulator.domain.outcomes import Outcome, Scripted, answer_due_at
-from emulator.domain.payment import BANK_TRANSFER, PHONE_METHODS, Payment, Reason, Status
-from emulator.domain.phones import method_of_phone, normalise_phone
-from emulator.domain.received import not_accepted, received
+from emulator.domain.payment import Payment, Reason, Status
+from emulator.domain.payment_methods import (
+    BANK_TRANSFER,
+    BANKS,
+    PHONE_METHODS,
+    method_of_phone,
+    normalise_phone,
+)
+from emulator.domain.received_values import not_accepted, received
 from emulator.domain.timers import Timer, TimerKind, is_asked
 from emulator.domain.transitions import Change, not_offered
 from emulator.engine.payments.actions import (
@@ -29,19 +34,18 @@ from emulator.engine.payments.actions import (
     stored_action,
     stored_outcome,
 )
-from emulator.engine.payments.scheduler import Scheduler
-from emulator.engine.payments.status_writer import StatusWriter
+from emulator.engine.payments.context import EngineContext
 from emulator.engine.state.account import Account, Owner
+from emulator.engine.state.rule_choice import outcome_of
 from emulator.storage import actions, events, payments, timers
 from emulator.storage.actions import Action
 from emulator.storage.batch import Transaction
-from emulator.storage.database import Database
 
 _Done = tuple[Payment, PaymentAction]
 
 
 class PhoneAnswer(StrEnum):
-    """What a person answers on the phone's menu or on the bank's page."""
+    """A choice on the phone's menu or on the bank's page."""
 
     APPROVE = "approve"
     WRONG_PIN = "wrong_pin"
@@ -63,7 +67,7 @@ _ANSWERS_OF_A_BANK = frozenset(PhoneAnswer) - {PhoneAnswer.WRONG_PIN}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """What the customer submits: a method, and whose account is to pay."""
+    """The method that the customer submits, with the phone or the bank of the account."""
 
     method: str
     phone: str | None = None
@@ -71,14 +75,12 @@ class Submission:
 
 
 class Customer:
-    """What is done to a payment from outside the contract, a transaction each."""
+    """Performs the actions, in one transaction each."""
 
-    def __init__(
-        self, *, database: Database, status_writer: StatusWriter, scheduler: Scheduler
-    ) -> None:
-        self._database = database
-        self._status_writer = status_writer
-        self._scheduler = scheduler
+    def __init__(self, context: EngineContext) -> None:
+        self._database = context.database
+        self._status_writer = context.status_writer
+        self._scheduler = context.scheduler
 
     async def pay(self, owner: Owner, payment_id: str, submission: Submission) -> Payment:
         """Submit a method, as the customer does on the page.
@@ -86,48 +88,50 @@ class Customer:
         Raises UnknownPayment, InvalidField (`method`, `phone`, `bank`), MissingParameter,
         PaymentNotPayable.
         """
-        return await self._do(owner, payment_id, partial(self._pay, submission=submission))
+        return await self._perform(owner, payment_id, partial(self._pay, submission=submission))
 
     async def answer(self, owner: Owner, payment_id: str, answer: PhoneAnswer) -> Payment:
-        """PhoneAnswer on the phone or the bank's page.
+        """Answer on the phone or the bank's page.
 
-        Raises UnknownPayment, and IllegalTransition where nobody is asked or the answer does
+        Raises UnknownPayment, and IllegalTransition where no answer is pending or the answer does
         not fit the method.
         """
-        return await self._do(owner, payment_id, partial(self._answer, answer=answer))
+        return await self._perform(owner, payment_id, partial(self._answer, answer=answer))
 
     async def cancel(self, owner: Owner, payment_id: str) -> Payment:
         """Press the page's cancel button: the payment stays pending.
 
         Raises UnknownPayment, and IllegalTransition once a method was submitted.
         """
-        return await self._do(owner, payment_id, self._cancel)
+        return await self._perform(owner, payment_id, self._cancel)
 
     async def transition(self, owner: Owner, payment_id: str, change: Change) -> Payment:
-        """Change a status by hand, along any legal edge; what was scheduled is cancelled.
+        """Change a status along any legal edge; scheduled changes are cancelled.
 
         Raises UnknownPayment, IllegalTransition, InvalidField.
         """
-        return await self._do(owner, payment_id, partial(self._transition, change=change))
+        return await self._perform(owner, payment_id, partial(self._transition, change=change))
 
-    async def _do(self, owner: Owner, payment_id: str, verb: Callable[..., _Done]) -> Payment:
+    async def _perform(
+        self, owner: Owner, payment_id: str, perform: Callable[..., _Done]
+    ) -> Payment:
         await self._scheduler.fire_due(owner.account)
         payment = await self._database.write(
-            partial(self._decide, owner=owner, payment_id=payment_id, verb=verb)
+            partial(self._decide, owner=owner, payment_id=payment_id, perform=perform)
         )
         self._scheduler.reschedule(owner.account)
         return payment
 
     def _decide(
-        self, tx: Transaction, *, owner: Owner, payment_id: str, verb: Callable[..., _Done]
+        self, tx: Transaction, *, owner: Owner, payment_id: str, perform: Callable[..., _Done]
     ) -> Payment:
         now = self._status_writer.fire_due(tx, owner.account)
         payment = payments.find(tx, owner.number, payment_id)
         if payment is None:
             raise UnknownPayment(payment_id)
         event = events.next_position(tx, owner.number)
-        after, action = verb(tx, owner, payment, now)
-        stored = Action(now, action.verb, payment.position, event, stored_action(action))
+        after, action = perform(tx, owner, payment, now)
+        stored = Action(now, action.name, payment.position, event, stored_action(action))
         actions.insert(tx, owner.number, stored)
         return after
 
@@ -143,7 +147,7 @@ class Customer:
         submission = _checked(submission, payment)
         if payment.status is not Status.PENDING:
             raise PaymentNotPayable(f"A payment that is {payment.status} takes no method any more.")
-        outcome = owner.account.rules.outcome(
+        outcome = outcome_of(
             tx,
             owner,
             payment,
@@ -165,12 +169,12 @@ class Customer:
             bank=submission.bank,
             stored_outcome=stored_outcome(outcome),
         )
-        return self._follow(tx, owner, submitted, outcome, now), action
+        return self._apply_outcome(tx, owner, submitted, outcome, now), action
 
-    def _follow(
+    def _apply_outcome(
         self, tx: Transaction, owner: Owner, payment: Payment, outcome: Outcome, now: Instant
     ) -> Payment:
-        """Take the steps that commit with the submit, and schedule the others."""
+        """Apply the immediate steps of an outcome, and schedule the others."""
         if not isinstance(outcome, Scripted):
             self._await_answer(tx, owner.account, payment, now)
             return payment
@@ -268,13 +272,13 @@ def _checked(submission: Submission, payment: Payment) -> Submission:
     return Submission(method=method, phone=phone, bank=bank)
 
 
-def _checked_phone(written: str, method: str) -> str:
+def _checked_phone(phone: str, method: str) -> str:
     try:
-        phone = normalise_phone(written)
+        normalised = normalise_phone(phone)
     except ValueError:
         raise not_accepted(
-            "phone", written, "an Ethiopian mobile number, such as 0900000001"
+            "phone", phone, "an Ethiopian mobile number, such as 0900000001"
         ) from None
-    if method in PHONE_METHODS and method_of_phone(phone) != method:
-        raise not_accepted("phone", written, f"a {method} number")
-    return phone
+    if method in PHONE_METHODS and method_of_phone(normalised) != method:
+        raise not_accepted("phone", phone, f"a {method} number")
+    return normalised

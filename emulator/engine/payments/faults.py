@@ -1,4 +1,4 @@
-"""Which fault strikes a request of the contract, counted so that none strikes once too often."""
+"""Chooses the fault of a request to the contract's API, and counts its uses."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from emulator import ids
 from emulator.engine.state.account import Owner
 from emulator.engine.state.rules import FaultCandidate
-from emulator.storage import rule_uses, scenarios
+from emulator.storage import scenarios
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
 
@@ -19,17 +19,16 @@ FAULTS = "faults"
 
 
 class Faults:
-    """Chooses faults; striking with them is the business of whoever answers the request."""
+    """Chooses faults; the API injects them."""
 
-    def __init__(self, *, database: Database) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
 
     async def choose(self, owner: Owner, request: str) -> FaultCandidate | None:
-        """The fault that strikes a request, if one does; the request is counted.
+        """The fault of a request, if one applies; the request is counted.
 
-        `request` is a word of ApiRequest.
-
-        A use of one that strikes before the commit is written down with that.
+        `request` is a value of ApiRequest. The use of a fault that applies before the commit is
+        counted at once.
         """
         candidates = [
             candidate
@@ -45,18 +44,18 @@ class Faults:
         self, tx: Transaction, *, owner: Owner, candidates: Sequence[FaultCandidate]
     ) -> FaultCandidate | None:
         owner.account.check_open()
-        # Each rule counts all requests of its kind, those that a stronger one strikes included:
-        # the second request is the second for all of them.
-        hits = [one for one in candidates if _hits(tx, owner, one)]
-        chosen = next((one for one in hits if _is_left(tx, owner, one)), None)
-        if chosen is not None and not _strikes_late(chosen):
+        # Each rule counts all requests of its kind, even if a stronger rule applies to them:
+        # the second request is the second for all rules.
+        matching = [candidate for candidate in candidates if _matches(tx, owner, candidate)]
+        chosen = next((match for match in matching if _is_left(tx, owner, match)), None)
+        if chosen is not None and not _applies_after_commit(chosen):
             _use(tx, owner, chosen)
         return chosen
 
     async def spend(self, owner: Owner, chosen: FaultCandidate, *, generation: int) -> bool:
-        """Write down the use of a fault that strikes after the commit; whether one was left.
+        """Count the use of a fault that applies after the commit; whether a use was left.
 
-        None is left where the account has begun anew since `generation`.
+        None is left where the account was reset or restored since `generation`.
         """
         if chosen.rule.times is None:
             return True
@@ -77,22 +76,22 @@ def _is_counted(candidate: FaultCandidate) -> bool:
     return candidate.rule.times is not None or candidate.rule.when.is_counted
 
 
-def _strikes_late(candidate: FaultCandidate) -> bool:
+def _applies_after_commit(candidate: FaultCandidate) -> bool:
     from emulator.domain.faults import Point
 
     return candidate.rule.then.point is Point.AFTER_COMMIT
 
 
-def _hits(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> bool:
-    """Count the request for a rule, and say whether it is one that the rule asks for."""
+def _matches(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> bool:
+    """Count the request for a rule; returns whether the rule applies to it."""
     when = candidate.rule.when
     if not when.is_counted:
         return True
     count = scenarios.count_request(tx, owner.number, candidate.source, candidate.index)
-    return _asks_for(when, count, owner, candidate)
+    return _matches_count(when, count, owner, candidate)
 
 
-def _asks_for(when: "FaultWhen", count: int, owner: Owner, candidate: FaultCandidate) -> bool:
+def _matches_count(when: "FaultWhen", count: int, owner: Owner, candidate: FaultCandidate) -> bool:
     if when.nth is not None:
         return count == when.nth
     if when.every is not None:
@@ -104,10 +103,10 @@ def _asks_for(when: "FaultWhen", count: int, owner: Owner, candidate: FaultCandi
 def _is_left(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> bool:
     times = candidate.rule.times
     place = (candidate.source, FAULTS, candidate.index)
-    return times is None or rule_uses.count(tx, owner.account.number, place) < times
+    return times is None or scenarios.use_count(tx, owner.account.number, place) < times
 
 
 def _use(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> None:
     if candidate.rule.times is not None:
         place = (candidate.source, FAULTS, candidate.index)
-        rule_uses.use(tx, owner.account.number, place)
+        scenarios.count_use(tx, owner.account.number, place)

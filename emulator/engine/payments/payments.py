@@ -1,4 +1,4 @@
-"""The contract's three verbs: create, retrieve and list (contract, section 4)."""
+"""The three operations of the contract: create, retrieve and list (contract, section 4)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,7 +9,6 @@ from hashlib import blake2b
 import msgspec
 
 from emulator import ids
-from emulator.clock import SystemClock
 from emulator.domain.errors import (
     IdempotencyKeyInUse,
     IdempotencyKeyReused,
@@ -20,23 +19,19 @@ from emulator.domain.errors import (
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment, Status
 from emulator.domain.wire import payment_json
-from emulator.engine.delivery.webhooks import Webhooks
-from emulator.engine.payments.scheduler import Scheduler
-from emulator.engine.payments.status_writer import StatusWriter
+from emulator.engine.payments.context import EngineContext
 from emulator.engine.state.account import Owner
-from emulator.engine.state.payment_cache import PaymentCache
-from emulator.storage import idempotency, payments
+from emulator.engine.state.rule_choice import expiry_ms
+from emulator.storage import payments
 from emulator.storage.batch import LAST_ORDINAL, Transaction
-from emulator.storage.database import Database
-from emulator.storage.idempotency import UsedKey
-from emulator.storage.payments import PageQuery, UnknownCursor
+from emulator.storage.payments import PageQuery, UnknownCursor, UsedKey
 
 KEY_RETENTION_MS = 24 * 3_600_000
 MAX_WAIT_FOR_KEY_MS = 5_000
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What a valid create call asks for, after defaults."""
+    """The parameters of a valid create call, with defaults."""
 
     amount_minor: int
     methods: tuple[str, ...]
@@ -47,7 +42,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     idempotency_key: str | None = None
 
     def fingerprint(self) -> bytes:
-        """What two requests with one idempotency key must have in common."""
+        """A digest that is equal for two requests with one idempotency key."""
         parameters = (
             self.amount_minor,
             self.methods,
@@ -68,7 +63,7 @@ class CreatedPayment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """PaymentCache payments, newest first, and the cursor of the next page if there is one."""
+    """Payments as JSON, newest first, and the cursor of the next page if there is one."""
 
     bodies: list[bytes]
     next_cursor: str | None
@@ -82,11 +77,12 @@ class CheckoutAddress:
 
 
 class _Request(msgspec.Struct, frozen=True):
-    """A create call on its way to the database."""
+    """A create call that waits for its transaction."""
 
     owner: Owner
     order: Order
     objection: Refusal | None
+    id: str | None
 
 
 class _Draft(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,80 +93,77 @@ class _Draft(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     idempotency_key: str | None
     fingerprint: bytes | None
+    request_id: str | None
 
 
 _UsedKeys = dict[int, dict[str, UsedKey]]
-_Flight = tuple[int, str]
+_Key = tuple[int, str]
 
 
 class Payments:
-    """Creates payments and reads them back, settled."""
+    """Creates and reads payments."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        wall: SystemClock,
-        status_writer: StatusWriter,
-        scheduler: Scheduler,
-        payment_cache: PaymentCache,
-        webhooks: Webhooks,
-        checkout: CheckoutAddress,
-    ) -> None:
-        self._database = database
-        self._wall = wall
-        self._status_writer = status_writer
-        self._scheduler = scheduler
-        self._payment_cache = payment_cache
-        self._webhooks = webhooks
+    def __init__(self, context: EngineContext, checkout: CheckoutAddress) -> None:
+        self._database = context.database
+        self._wall = context.wall
+        self._status_writer = context.status_writer
+        self._scheduler = context.scheduler
+        self._payment_cache = context.payment_cache
+        self._webhooks = context.webhooks
         self._checkout = checkout
-        # Whoever waits for a key puts an event there.
-        self._in_flight: dict[_Flight, asyncio.Event | None] = {}
+        # The event is set when the key is free again; None while no request waits for it.
+        self._keys_in_use: dict[_Key, asyncio.Event | None] = {}
 
     async def create(
-        self, owner: Owner, order: Order, *, objection: Refusal | None
+        self,
+        owner: Owner,
+        order: Order,
+        *,
+        objection: Refusal | None,
+        request_id: str | None = None,
     ) -> CreatedPayment:
-        """Create a payment, or answer as the first request with its idempotency key was.
+        """Create a payment, or return the one that the first request with its key created.
 
-        `objection` is raised where all else is right. Raises IdempotencyKeyReused, and
-        IdempotencyKeyInUse after five seconds of waiting for an equal key (contract, 4.1).
+        `objection` is raised if the request has no other error. The event of the creation names
+        `request_id`. Raises IdempotencyKeyReused, and IdempotencyKeyInUse after five seconds of
+        waiting for an equal key (contract, 4.1).
         """
         account = owner.account
         if account.due_at <= account.clock.now():
             await self._scheduler.fire_due(account)
-        request = _Request(owner, order, objection)
+        request = _Request(owner, order, objection, request_id)
         if order.idempotency_key is None:
             created = await self._database.write_bulk(self._create, request)
         else:
-            flight = (owner.number, order.idempotency_key)
-            if flight in self._in_flight:
-                await self._wait_for_key(flight)
-            self._in_flight[flight] = None
+            key = (owner.number, order.idempotency_key)
+            if key in self._keys_in_use:
+                await self._wait_for_key(key)
+            self._keys_in_use[key] = None
             try:
                 created = await self._database.write_bulk(self._create, request)
             finally:
-                landed = self._in_flight.pop(flight)
-                if landed is not None:
-                    landed.set()
+                released = self._keys_in_use.pop(key)
+                if released is not None:
+                    released.set()
         self._scheduler.reschedule(owner.account)
         if owner.endpoints and not created.is_replay:
             await self._webhooks.head_start(owner, created.id)
         return created
 
-    async def _wait_for_key(self, flight: _Flight) -> None:
+    async def _wait_for_key(self, key: _Key) -> None:
         deadline = self._wall.now_ms() + MAX_WAIT_FOR_KEY_MS
-        while flight in self._in_flight:
-            landed = self._in_flight[flight]
-            if landed is None:
-                landed = self._in_flight[flight] = asyncio.Event()
-            await self._wall.wait(landed, until=deadline)
-            if not landed.is_set():
+        while key in self._keys_in_use:
+            released = self._keys_in_use[key]
+            if released is None:
+                released = self._keys_in_use[key] = asyncio.Event()
+            await self._wall.wait(released, until=deadline)
+            if not released.is_set():
                 raise IdempotencyKeyInUse
 
     def _create(
         self, tx: Transaction, requests: Sequence[_Request]
     ) -> list[CreatedPayment | Exception]:
-        """Decide each request, then write all that is new, a statement a table."""
+        """Decide each request, then insert all new payments in one statement."""
         used = _used_keys(tx, requests)
         answers: list[CreatedPayment | Exception] = []
         drafts: list[_Draft] = []
@@ -205,7 +198,7 @@ class Payments:
         if earlier is not None:
             if is_replay:
                 return _replayed(payments.get(tx, earlier.payment))
-            idempotency.release(tx, earlier.payment)
+            payments.release_key(tx, earlier.payment)
         payment = self._new_payment(tx, owner, order, now)
         return _Draft(
             owner=owner,
@@ -213,6 +206,7 @@ class Payments:
             body=payment_json(payment).encode(),
             idempotency_key=key,
             fingerprint=fingerprint,
+            request_id=request.id,
         )
 
     def _write(self, tx: Transaction, drafts: list[_Draft]) -> None:
@@ -220,12 +214,12 @@ class Payments:
         for owner in dict.fromkeys(draft.owner for draft in drafts if draft.owner.endpoints):
             created = zip(drafts, first_events, strict=True)
             new = [(draft.payment, event) for draft, event in created if draft.owner is owner]
-            self._webhooks.outbox.tell_of_new(tx, owner, new)
+            self._webhooks.outbox.add_created(tx, owner, new)
         for draft in drafts:
             self._status_writer.expect(draft.owner.account, draft.payment.expires_at)
-        tx.after_commit.append(partial(self._remember, drafts))
+        tx.after_commit.append(partial(self._cache, drafts))
 
-    def _remember(self, drafts: list[_Draft]) -> None:
+    def _cache(self, drafts: list[_Draft]) -> None:
         for draft in drafts:
             self._payment_cache.put(draft.payment.position, draft.payment.id, draft.body)
 
@@ -235,7 +229,7 @@ class Payments:
         expires_in_ms = order.expires_in_s * 1000
         rules = owner.account.rules
         if rules.with_expiry:
-            scripted_ms = rules.expiry_ms(
+            scripted_ms = expiry_ms(
                 tx,
                 owner,
                 methods=order.methods,
@@ -286,7 +280,7 @@ class Payments:
         try:
             positions = payments.page(tx, owner.number, query)
         except UnknownCursor:
-            # One message for every such cursor: it must not tell of payments elsewhere.
+            # One message for every such cursor: it must not reveal payments of other accounts.
             raise InvalidField(
                 "after",
                 '"after" must be the "next_cursor" of a page of this account and mode: the id of'
@@ -313,15 +307,15 @@ class Payments:
 
 
 def _used_keys(tx: Transaction, requests: Sequence[_Request]) -> _UsedKeys:
-    """What the requests' keys were used for before, by owner and key."""
+    """The earlier uses of the requests' keys, by owner and key."""
     keys: dict[int, list[str]] = {}
     for request in requests:
         if request.order.idempotency_key is not None:
             keys.setdefault(request.owner.number, []).append(request.order.idempotency_key)
-    return {owner: idempotency.find(tx, owner, sought) for owner, sought in keys.items()}
+    return {owner: payments.used_keys(tx, owner, names) for owner, names in keys.items()}
 
 
 def _replayed(payment: Payment) -> CreatedPayment:
-    """The answer of the request that created a payment: what can change is as it was then."""
+    """The response of the request that created a payment: the payment as it was then."""
     first = payment._replace(status=Status.PENDING, method=None, reason=None, completed_at=None)
     return CreatedPayment(id=first.id, body=payment_json(first).encode(), is_replay=True)

@@ -1,6 +1,6 @@
-"""How a decided change is written down, and how timers are fired: the ways to a new status.
+"""Writes changes of status with their events, and fires timers.
 
-All of it runs inside a transaction, which may be on the loop or on the storage thread.
+All of it runs inside a transaction, on the event loop or on the storage thread.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ CHUNK = 1_000
 
 
 class StatusWriter:
-    """Writes changes of status, each with its event, and keeps memory in step."""
+    """Writes changes of status, each with its event, and updates the memory accordingly."""
 
     def __init__(
         self, payment_cache: PaymentCache, change_notifier: ChangeNotifier, webhooks: Webhooks
@@ -43,8 +43,8 @@ class StatusWriter:
         """Write payments that took on a new status, and an event for each, in order."""
         first_event = events.insert(tx, owner.number, changed)
         if owner.endpoints:
-            self._webhooks.outbox.tell(tx, owner, changed, first_event=first_event)
-        # Of a payment that changed twice the last counts.
+            self._webhooks.outbox.add(tx, owner, changed, first_event=first_event)
+        # The last change of a payment that changed twice.
         after = {payment.position: payment for payment, _ in changed}
         payments.update(tx, after.values())
         self._payment_cache.evict(after.keys())
@@ -57,14 +57,14 @@ class StatusWriter:
 
     @staticmethod
     def expect(account: Account, due_at: Instant) -> None:
-        """Note when something new is due."""
-        # Lowered at once: should the transaction fail, somebody looks for nothing, once.
+        """Lower the instant of the account's next timer."""
+        # Lowered at once: if the transaction fails, one query finds no timer.
         account.due_at = min(account.due_at, due_at)
 
     def fire_due(self, tx: Transaction, account: Account) -> Instant:
-        """Fire all that is due by now; returns now. Every verb that writes begins with it.
+        """Fire all due timers; returns the present. Every operation that writes begins with this.
 
-        Raises InvalidApiKey where the account was deleted while the request was on its way.
+        Raises InvalidApiKey where the account was deleted after the request was received.
         """
         account.check_open()
         now = account.clock.now()
@@ -78,16 +78,16 @@ class StatusWriter:
         account: Account,
         *,
         until: DueKey,
-        at_first_news: bool = False,
+        until_delivery: bool = False,
     ) -> Instant | None:
-        """Fire a chunk of the timers that are due, each at its own instant, in order.
+        """Fire a chunk of the due timers, each at its own instant, in order.
 
-        Returns the instant of the last one; `at_first_news`, none is later than the first that
-        somebody is told of.
+        Returns the instant of the last one. With `until_delivery`, no fired timer is later than
+        the first one that may cause a delivery.
         """
         due = timers.due(tx, account.number, until=until, limit=CHUNK)
-        if at_first_news:
-            due = self._until_news(account, due)
+        if until_delivery:
+            due = self._until_delivery(account, due)
         latest: dict[int, Payment] = {}
         changed: dict[int, list[tuple[Payment, Instant]]] = {
             owner.number: [] for owner in account.owners
@@ -103,16 +103,16 @@ class StatusWriter:
         if due:
             timers.delete_through(tx, account.number, due[-1][0])
             self._collect(tx, account, due)
-        self._look_ahead(tx, account)
+        self._update_due_at(tx, account)
         return due[-1][0].due_at if due else None
 
-    def _until_news(
+    def _until_delivery(
         self, account: Account, due: list[tuple[Timer, Payment]]
     ) -> list[tuple[Timer, Payment]]:
         for timer, _ in due:
             owner = account.owners[(timer.payment >> ORDINAL_BITS) & 1]
-            if owner.endpoints and self._webhooks.outbox.is_awaited(owner, timer.change.to):
-                return [one for one in due if one[0].due_at <= timer.due_at]
+            if owner.endpoints and self._webhooks.outbox.may_deliver(owner, timer.change.to):
+                return [pair for pair in due if pair[0].due_at <= timer.due_at]
         return due
 
     @staticmethod
@@ -120,13 +120,13 @@ class StatusWriter:
         effects = account.collector
         if effects is None:
             return
-        tx.undo.append(partial(effects.forget_from, effects.count))
-        if account.is_listening:
-            effects.note([(timer[:2], effect_json(timer, payment)) for timer, payment in due])
+        tx.undo.append(partial(effects.truncate, effects.count))
+        if account.has_endpoints:
+            effects.add([(timer[:2], effect_json(timer, payment)) for timer, payment in due])
         else:
-            effects.list_in_order([effect_json(timer, payment) for timer, payment in due])
+            effects.add_ordered([effect_json(timer, payment) for timer, payment in due])
 
-    def _look_ahead(self, tx: Transaction, account: Account) -> None:
+    def _update_due_at(self, tx: Transaction, account: Account) -> None:
         before = account.due_at
         next_due_at = timers.next_due_at(tx, account.number)
         account.due_at = NEVER if next_due_at is None else next_due_at

@@ -1,7 +1,7 @@
-"""A history as a scenario file: a script, the rules that make it come out the same, and a heading.
+"""Writes a history as a scenario file: a heading, the rules that reproduce it, and a script.
 
-Whatever scenarios were in force, the file brings what it needs of them. It is played in test mode,
-with the shipped scenarios that are on at start; where these would do the same, it needs no rule.
+The file contains the rules that it needs, whatever scenarios the account had. It is played in test
+mode, with the shipped scenarios that are on at start; where these do the same, it needs no rule.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,16 +13,10 @@ from emulator.domain.accounts import Mode
 from emulator.domain.errors import TooMuchToRecord
 from emulator.domain.instants import format_instant
 from emulator.domain.outcomes import Outcome
-from emulator.domain.payment import (
-    BANK_TRANSFER,
-    DEFAULT_METHODS,
-    MAX_EXPIRES_IN_S,
-    PHONE_METHODS,
-    Payment,
-)
+from emulator.domain.payment import MAX_EXPIRES_IN_S, Payment
+from emulator.domain.payment_methods import BANK_TRANSFER, DEFAULT_METHODS, PHONE_METHODS
 from emulator.engine.payments.actions import Paid, payment_action
-from emulator.engine.recording.recorder import AccountHistory
-from emulator.engine.recording.script_builder import script_of
+from emulator.engine.recording.script_builder import AccountHistory, script_of
 from emulator.engine.recording.yaml_writer import Json, yaml_text
 from emulator.files import MAX_FILE_BYTES, MAX_NODES
 from emulator.scenarios.library import load_paths
@@ -41,23 +35,23 @@ T = TypeVar("T")
 
 
 def check_extent(payments: int, actions: int) -> None:
-    """Raises TooMuchToRecord where there is too much even to be looked at."""
-    # Of each payment its creation and how it ended.
-    least = 2 * payments + actions
-    if least > MAX_SCRIPT_STEPS:
+    """Raises TooMuchToRecord where there is too much to be read."""
+    # The creation and the final status of each payment.
+    steps = 2 * payments + actions
+    if steps > MAX_SCRIPT_STEPS:
         raise TooMuchToRecord(
             payments=payments,
             actions=actions,
-            excess=f"That takes {least:,} steps at least; a file can have {MAX_SCRIPT_STEPS:,}.",
+            excess=f"That takes {steps:,} steps at least; a file can have {MAX_SCRIPT_STEPS:,}.",
         )
 
 
-def recording_file(past: AccountHistory, *, account_id: str, mode: Mode) -> str:
-    """The file. Raises TooMuchToRecord where it would be one that `check` refuses."""
-    payments = [payment for payment, _ in past.payments]
-    outcomes = _outcome_rules(past)
+def recording_file(history: AccountHistory, *, account_id: str, mode: Mode) -> str:
+    """The file. Raises TooMuchToRecord where `check` would refuse it."""
+    payments = [payment for payment, _ in history.payments]
+    outcomes = _outcome_rules(history)
     expiry = _expiry_rules(payments)
-    script = script_of(past, says_expiry=not expiry)
+    script = script_of(history, sets_expiry=not expiry)
     document = {
         "version": VERSION,
         "name": NAME,
@@ -67,43 +61,43 @@ def recording_file(past: AccountHistory, *, account_id: str, mode: Mode) -> str:
         "script": [step_json(step) for step in script],
     }
     document = {key: value for key, value in document.items() if value != []}
-    text = _heading(past, account_id, mode) + yaml_text(document)
+    text = _heading(history, account_id, mode) + yaml_text(document)
     excess = _excess(document, text)
     if excess is not None:
-        raise TooMuchToRecord(payments=len(payments), actions=len(past.actions), excess=excess)
+        raise TooMuchToRecord(payments=len(payments), actions=len(history.actions), excess=excess)
     return text
 
 
 def _excess(document: Mapping[str, Json], text: str) -> str | None:
-    """By what the file would be too large, in a sentence."""
-    for takes, most, what in (
+    """The limit that the file would exceed, as a sentence."""
+    for size, limit, unit in (
         (len(document["script"]), MAX_SCRIPT_STEPS, "steps"),
         (_nodes(document), MAX_NODES, "nodes"),
         (len(text.encode()), MAX_FILE_BYTES, "bytes"),
     ):
-        if takes > most:
-            return f"That takes {takes:,} {what}; a file can have {most:,}."
+        if size > limit:
+            return f"That takes {size:,} {unit}; a file can have {limit:,}."
     return None
 
 
 def _nodes(value: Json) -> int:
-    """How many nodes a reader will count."""
+    """The number of YAML nodes, as a reader counts them."""
     if isinstance(value, dict):
         return 1 + sum(1 + _nodes(inner) for inner in value.values())
     return 1 + sum(map(_nodes, value)) if isinstance(value, list) else 1
 
 
-def _heading(past: AccountHistory, account_id: str, mode: Mode) -> str:
+def _heading(history: AccountHistory, account_id: str, mode: Mode) -> str:
     lines = [
         f"The history of {account_id} in {mode} mode,",
-        _span(past),
+        _span(history),
         "",
         "To play it again:  payments-emulator replay case.yaml",
         "To keep it beside others, give it a name of its own.",
     ]
     if mode is Mode.LIVE:
         lines.append("It is played in test mode, where the same happens.")
-    offered = {method for payment, _ in past.payments for method in payment.methods}
+    offered = {method for payment, _ in history.payments for method in payment.methods}
     unknown = sorted(offered - set(DEFAULT_METHODS))
     if unknown:
         needed = ",".join((*DEFAULT_METHODS, *unknown))
@@ -115,23 +109,23 @@ def _heading(past: AccountHistory, account_id: str, mode: Mode) -> str:
     return "".join(f"# {line}".rstrip() + "\n" for line in lines)
 
 
-def _span(past: AccountHistory) -> str:
-    if not past.events:
+def _span(history: AccountHistory) -> str:
+    if not history.events:
         return "in which nothing has happened yet."
-    last = max(past.now, past.events[-1].at)
-    return f"from {format_instant(past.events[0].at)} to {format_instant(last)}."
+    last = max(history.now, history.events[-1].at)
+    return f"from {format_instant(history.events[0].at)} to {format_instant(last)}."
 
 
-def _outcome_rules(past: AccountHistory) -> tuple[OutcomeRule, ...]:
-    """What came of each submit, where the shipped scenarios would not do the same.
+def _outcome_rules(history: AccountHistory) -> tuple[OutcomeRule, ...]:
+    """The outcomes of the submits, where the shipped scenarios would do something else.
 
-    A rule can match only submits with just its `when`, and all of these are counted by it or by
-    one that took its place: so each submit finds the outcome that it had.
+    A rule matches only submits with exactly its `when`, and it or its successor counts all of
+    these: so each submit gets the outcome that it had.
     """
-    payments = {payment.position: payment for payment, _ in past.payments}
+    payments = {payment.position: payment for payment, _ in history.payments}
     outcomes: dict[When, list[Outcome]] = {}
     unusual: set[When] = set()
-    for stored in past.actions:
+    for stored in history.actions:
         action = payment_action(stored)
         if isinstance(action, Paid):
             when = _when(action)
@@ -147,7 +141,7 @@ def _outcome_rules(past: AccountHistory) -> tuple[OutcomeRule, ...]:
 
 
 def _when(action: Paid) -> When:
-    """What tells a submit from others; of a method that is not ours there is nothing to tell by."""
+    """The properties that distinguish a submit; of an unknown method only the method."""
     return When(
         method=action.method,
         phone=action.phone if action.method in PHONE_METHODS else None,
@@ -165,20 +159,20 @@ def _usual_outcome(payment: Payment, action: Paid) -> Outcome | None:
         bank=action.bank,
         metadata=payment.terms.metadata,
     )
-    chosen = choose_outcome(_shipped(), subject, _never_used)
+    chosen = choose_outcome(_shipped(), subject, _no_uses)
     return None if chosen.counts else chosen.outcome
 
 
 def _expiry_rules(payments: Sequence[Payment]) -> tuple[ExpiryRule, ...]:
-    """How long each checkout stays open, if `expires_in` cannot say it of all."""
-    if all(map(_is_sayable, payments)):
+    """How long each checkout stays open, if `expires_in` cannot express it for all."""
+    if all(map(_is_expressible, payments)):
         return ()
     lifetimes = [payment.expires_at - payment.created_at for payment in payments]
     return tuple(ExpiryRule(after_ms=after_ms, times=times) for after_ms, times in _runs(lifetimes))
 
 
-def _is_sayable(payment: Payment) -> bool:
-    """Whether `expires_in` can say the lifetime, and no shipped rule would say otherwise."""
+def _is_expressible(payment: Payment) -> bool:
+    """Whether `expires_in` can express the lifetime, and no shipped rule overrides it."""
     lifetime_ms = payment.expires_at - payment.created_at
     lifetime_s, rest_ms = divmod(lifetime_ms, 1000)
     if rest_ms or not 1 <= lifetime_s <= MAX_EXPIRES_IN_S:
@@ -189,22 +183,22 @@ def _is_sayable(payment: Payment) -> bool:
         amount_minor=payment.amount_minor,
         metadata=payment.terms.metadata,
     )
-    chosen = choose_expiry(_shipped(), subject, _never_used)
+    chosen = choose_expiry(_shipped(), subject, _no_uses)
     return chosen is None or (chosen.after_ms == lifetime_ms and not chosen.counts)
 
 
 def _runs(values: Iterable[T]) -> list[tuple[T, int | None]]:
-    """Equal values that follow each other, and how many; of a single run that need not be said."""
+    """Runs of equal values with their lengths; a single run needs no length."""
     runs = [(value, len(list(run))) for value, run in groupby(values)]
     return [(value, times if len(runs) > 1 else None) for value, times in runs]
 
 
-def _never_used(_: RuleKey) -> int:
+def _no_uses(_: RuleKey) -> int:
     return 0
 
 
 @cache
 def _shipped() -> tuple[Scenario, ...]:
-    """Our own scenarios as they are at start, whichever of them this account has switched."""
+    """The shipped scenarios that are on at start, whatever this account has switched."""
     shipped = load_paths([data_directory("scenarios")])
     return tuple(scenario for scenario in shipped if scenario.enabled)

@@ -1,8 +1,8 @@
-"""What happened, told as steps that make it happen again.
+"""Converts an account's history into scenario steps that reproduce it.
 
-What comes by itself (an expiry, a time-out, a later step of an outcome) is no step: the clock is
-moved to where it comes. What neither a verb explains nor what was to come was done by a version
-that kept no verbs; it is told as a change by hand.
+A scheduled change (an expiry, a timeout, a later step of an outcome) needs no step of its own: the
+clock is advanced to its instant. A change that neither an action nor a schedule explains comes from
+a version that stored no actions; it becomes a `transition` step.
 """
 
 from collections import deque
@@ -10,19 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from emulator.domain.durations import MAX_MS
-from emulator.domain.instants import Instant
+from emulator.domain.instants import MAX_DURATION_MS, Instant
 from emulator.domain.outcomes import Outcome, Scripted, answer_due_at
 from emulator.domain.payment import (
     DEFAULT_EXPIRES_IN_S,
-    DEFAULT_METHODS,
     DEFAULT_REASON,
     Event,
     Payment,
     Reason,
     Status,
 )
-from emulator.domain.phones import local_phone
+from emulator.domain.payment_methods import DEFAULT_METHODS, local_phone
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.engine.payments.actions import (
     Answered,
@@ -32,29 +30,40 @@ from emulator.engine.payments.actions import (
     Transitioned,
     payment_action,
 )
-from emulator.engine.recording.recorder import AccountHistory
 from emulator.scenarios import steps
 from emulator.scenarios.steps import Json, Step
 from emulator.storage.actions import Action
 
-# So many events of an account can be looked at; where there are more, they are not expected.
+# The control API returns so many events; a longer list is not expected.
 MAX_EXPECTED_EVENTS = 1_000
 
 _NOWHERE = steps.Place(line=1, column=1)
 
 
-def script_of(past: AccountHistory, *, says_expiry: bool) -> tuple[Step, ...]:
-    """The steps that make it happen again, each status expected at its instant.
+class AccountHistory(NamedTuple):
+    """An account's payments with their idempotency keys, events and actions, oldest first.
 
-    `says_expiry` is whether the creations say how long a checkout stays open; if not, rules do.
+    No timer is due at `now`.
     """
-    if not past.payments:
+
+    payments: list[tuple[Payment, str | None]]
+    events: list[Event]
+    actions: list[Action]
+    now: Instant
+
+
+def script_of(history: AccountHistory, *, sets_expiry: bool) -> tuple[Step, ...]:
+    """The steps that reproduce a history, with an expectation for each status at its instant.
+
+    `sets_expiry` is whether the create steps set how long a checkout stays open; else rules do.
+    """
+    if not history.payments:
         return (_expect(None, {"events": []}),)
-    return _ScriptBuilder(past, says_expiry=says_expiry).tell()
+    return _ScriptBuilder(history, sets_expiry=sets_expiry).build()
 
 
-class _Coming(NamedTuple):
-    """What a payment is going to become by itself, unless something is done to it."""
+class _ScheduledChange(NamedTuple):
+    """A change that occurs without a step, unless a step prevents it."""
 
     at: Instant
     status: Status
@@ -63,28 +72,28 @@ class _Coming(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class _PaymentSteps:
-    """A payment as far as it has been told."""
+    """A payment, as the steps so far have changed it."""
 
     name: str
     payment: Payment
-    coming: deque[_Coming]
+    scheduled: deque[_ScheduledChange]
     latest: Event
-    is_asked: bool = False
+    awaits_answer: bool = False
     types: list[str] = field(default_factory=list)
     shown_method: str | None = None
 
-    def become(self, event: Event, action: PaymentAction | None) -> Step | None:
-        """Take on a status; returns the step that makes it do so, unless it comes by itself."""
+    def apply(self, event: Event, action: PaymentAction | None) -> Step | None:
+        """Apply an event; returns the step that causes it, or None for a scheduled change."""
         before, self.latest = self.latest, event
         self.types.append(event.type)
         if isinstance(action, Paid):
-            self._await(action.outcome, event)
+            self._schedule(action.outcome, event)
             return _pay(self.name, action)
-        was_asked, self.is_asked = self.is_asked, False
-        if action is None and self._came(event):
+        awaited_answer, self.awaits_answer = self.awaits_answer, False
+        if action is None and self._was_scheduled(event):
             return None
-        self.coming.clear()
-        if isinstance(action, Answered) and was_asked:
+        self.scheduled.clear()
+        if isinstance(action, Answered) and awaited_answer:
             return steps.Answer(place=_NOWHERE, payment=self.name, answer=action.answer)
         if isinstance(action, Transitioned):
             return steps.Transition(
@@ -95,30 +104,30 @@ class _PaymentSteps:
                 reason=action.reason,
                 unusual=action.unusual,
             )
-        return self._by_hand(before, event)
+        return self._transition(before, event)
 
-    def _came(self, event: Event) -> bool:
-        """Whether this is what was to come next."""
-        if not self.coming or self.coming[0] != (event.at, event.status, event.reason):
+    def _was_scheduled(self, event: Event) -> bool:
+        """Whether this is the next scheduled change."""
+        if not self.scheduled or self.scheduled[0] != (event.at, event.status, event.reason):
             return False
-        self.coming.popleft()
+        self.scheduled.popleft()
         return True
 
-    def _await(self, outcome: Outcome, submitted: Event) -> None:
-        self.coming.clear()
+    def _schedule(self, outcome: Outcome, submitted: Event) -> None:
+        self.scheduled.clear()
         if isinstance(outcome, Scripted):
             for step in outcome.steps:
                 reason = DEFAULT_REASON if step.status is Status.FAILED else None
                 due_at = submitted.at + step.after_ms
-                self.coming.append(_Coming(due_at, step.status, step.reason or reason))
+                self.scheduled.append(_ScheduledChange(due_at, step.status, step.reason or reason))
             return
         due_at = answer_due_at(
             submitted.method, submitted_at=submitted.at, expires_at=self.payment.expires_at
         )
-        self.coming.append(_Coming(due_at, Status.FAILED, Reason.TIMEOUT))
-        self.is_asked = True
+        self.scheduled.append(_ScheduledChange(due_at, Status.FAILED, Reason.TIMEOUT))
+        self.awaits_answer = True
 
-    def _by_hand(self, before: Event, event: Event) -> Step:
+    def _transition(self, before: Event, event: Event) -> Step:
         is_new_method = event.method is not None and before.method is None
         return steps.Transition(
             place=_NOWHERE,
@@ -130,7 +139,7 @@ class _PaymentSteps:
         )
 
     def expected(self) -> dict[str, Json]:
-        """What is to be said of its present status, and was not said before."""
+        """The checks of its present status that no earlier step has made."""
         checks: dict[str, Json] = {"status": self.latest.status.value}
         if self.latest.method != self.shown_method:
             checks["method"] = self.shown_method = self.latest.method
@@ -140,74 +149,76 @@ class _PaymentSteps:
 
 
 class _ScriptBuilder:
-    """Tells event after event, and moves the clock to each."""
+    """Adds the steps of each event, and advances the clock to it."""
 
-    def __init__(self, past: AccountHistory, *, says_expiry: bool) -> None:
-        self._past = past
-        self._says_expiry = says_expiry
-        self._names = _names(len(past.payments))
-        self._payments = {payment.position: (payment, key) for payment, key in past.payments}
-        self._told: dict[int, _PaymentSteps] = {}
-        # Of the present instant, in the order in which they took on their last status.
+    def __init__(self, history: AccountHistory, *, sets_expiry: bool) -> None:
+        self._history = history
+        self._sets_expiry = sets_expiry
+        self._names = _names(len(history.payments))
+        self._stored = {payment.position: (payment, key) for payment, key in history.payments}
+        self._payments: dict[int, _PaymentSteps] = {}
+        # Those that changed at the present instant, in the order of their last changes.
         self._changed: dict[int, _PaymentSteps] = {}
         self._now: Instant | None = None
         self._steps: list[Step] = []
-        # What has to be done by hand comes after all that comes by itself at the same instant.
+        # A step takes effect after all scheduled changes of the same instant.
         self._forced_at: Instant | None = None
         self._keeps_order = True
 
-    def tell(self) -> tuple[Step, ...]:
+    def build(self) -> tuple[Step, ...]:
         cancels: deque[Action] = deque()
-        done: dict[int, PaymentAction] = {}
-        for stored in self._past.actions:
+        performed: dict[int, PaymentAction] = {}
+        for stored in self._history.actions:
             action = payment_action(stored)
             if isinstance(action, Cancelled):
                 cancels.append(stored)
             else:
-                done[stored.event] = action
-        for event in self._past.events:
+                performed[stored.event] = action
+        for event in self._history.events:
             while cancels and cancels[0].event <= event.position:
-                self._cancel(cancels.popleft())
-            self._happen(event, done.get(event.position))
+                self._add_cancel(cancels.popleft())
+            self._add_event(event, performed.get(event.position))
         for stored in cancels:
-            self._cancel(stored)
-        self._end()
+            self._add_cancel(stored)
+        self._add_final_checks()
         return tuple(self._steps)
 
-    def _cancel(self, action: Action) -> None:
-        self._move(action.at)
-        name = self._told[action.payment].name
+    def _add_cancel(self, action: Action) -> None:
+        self._advance_to(action.at)
+        name = self._payments[action.payment].name
         self._steps.append(steps.Cancel(place=_NOWHERE, payment=name))
 
-    def _happen(self, event: Event, action: PaymentAction | None) -> None:
-        self._move(event.at)
+    def _add_event(self, event: Event, action: PaymentAction | None) -> None:
+        self._advance_to(event.at)
         if event.status is Status.PENDING:
-            self._create(event)
+            self._add_create(event)
         else:
-            self._become(self._told[event.payment], event, action)
+            self._add_change(self._payments[event.payment], event, action)
         self._changed.pop(event.payment, None)
-        self._changed[event.payment] = self._told[event.payment]
+        self._changed[event.payment] = self._payments[event.payment]
 
-    def _become(self, told: _PaymentSteps, event: Event, action: PaymentAction | None) -> None:
-        is_at_once = told.latest.at == event.at
-        step = told.become(event, action)
+    def _add_change(
+        self, payment: _PaymentSteps, event: Event, action: PaymentAction | None
+    ) -> None:
+        is_immediate = payment.latest.at == event.at
+        step = payment.apply(event, action)
         if step is not None:
             self._steps.append(step)
             if action is None:
                 self._forced_at = event.at
-        elif event.at == self._forced_at and not is_at_once:
+        elif event.at == self._forced_at and not is_immediate:
             self._keeps_order = False
 
-    def _create(self, event: Event) -> None:
-        payment, idempotency_key = self._payments[event.payment]
-        told = _PaymentSteps(
+    def _add_create(self, event: Event) -> None:
+        payment, idempotency_key = self._stored[event.payment]
+        steps_of_payment = _PaymentSteps(
             name=next(self._names),
             payment=payment,
-            coming=deque([_Coming(payment.expires_at, Status.EXPIRED, None)]),
+            scheduled=deque([_ScheduledChange(payment.expires_at, Status.EXPIRED, None)]),
             latest=event,
             types=[event.type],
         )
-        self._told[event.payment] = told
+        self._payments[event.payment] = steps_of_payment
         members: dict[str, Json] = {"amount": payment.amount_minor}
         if payment.methods != DEFAULT_METHODS:
             members["methods"] = list(payment.methods)
@@ -216,39 +227,41 @@ class _ScriptBuilder:
         if idempotency_key is not None:
             members["idempotency_key"] = idempotency_key
         expires_in_s = (payment.expires_at - payment.created_at) // 1000
-        if self._says_expiry and expires_in_s != DEFAULT_EXPIRES_IN_S:
+        if self._sets_expiry and expires_in_s != DEFAULT_EXPIRES_IN_S:
             members["expires_in"] = expires_in_s
         self._steps.append(
-            steps.Create(place=_NOWHERE, name=told.name, members=tuple(members.items()))
+            steps.Create(place=_NOWHERE, name=steps_of_payment.name, members=tuple(members.items()))
         )
 
-    def _move(self, instant: Instant) -> None:
-        """Let time pass, after saying what was true before."""
+    def _advance_to(self, instant: Instant) -> None:
+        """Advance the clock to an instant, after the checks of the instant before."""
         if self._now is None:
             self._now = instant
         span_ms = instant - self._now
         if span_ms <= 0:
             return
-        for told in self._changed.values():
-            self._steps.append(_expect(told.name, told.expected()))
+        for payment in self._changed.values():
+            self._steps.append(_expect(payment.name, payment.expected()))
         self._changed.clear()
         while span_ms > 0:
-            by_ms = min(span_ms, MAX_MS)
+            by_ms = min(span_ms, MAX_DURATION_MS)
             self._steps.append(steps.Advance(place=_NOWHERE, by_ms=by_ms))
             span_ms -= by_ms
         self._now = instant
 
-    def _end(self) -> None:
-        self._move(self._past.now)
-        for told in self._told.values():
-            self._steps.append(_expect(told.name, {**told.expected(), "events": told.types}))
-        types = [event.type for event in self._past.events]
-        if len(self._told) > 1 and len(types) <= MAX_EXPECTED_EVENTS and self._keeps_order:
+    def _add_final_checks(self) -> None:
+        self._advance_to(self._history.now)
+        for payment in self._payments.values():
+            self._steps.append(
+                _expect(payment.name, {**payment.expected(), "events": payment.types})
+            )
+        types = [event.type for event in self._history.events]
+        if len(self._payments) > 1 and len(types) <= MAX_EXPECTED_EVENTS and self._keeps_order:
             self._steps.append(_expect(None, {"events": types}))
 
 
 def _names(count: int) -> Iterator[str]:
-    """What the payments are called, in the order of their creation."""
+    """The names of the payments, in the order of their creation."""
     return iter(["order"] if count == 1 else [f"order_{n}" for n in range(1, count + 1)])
 
 
@@ -258,7 +271,7 @@ def _pay(name: str, action: Paid) -> Step:
         payment=name,
         method=action.method,
         phone=None if action.phone is None else local_phone(action.phone),
-        # Of a method that is none of ours both may be known; nothing that we do asks for both.
+        # An unknown method may have both, but no step takes both.
         bank=action.bank if action.phone is None else None,
     )
 

@@ -1,7 +1,7 @@
-"""How a scenario is written as YAML: for a person to read, and for no parser to misread.
+"""Writes a document as YAML that people can read and every parser reads the same.
 
-What fits into a line stands in one, in flow style. What is longer is spread over lines, a member
-or an item on each.
+A value that fits into a line is written in flow style. A longer one has a line for each member or
+item.
 """
 
 import re
@@ -11,18 +11,18 @@ from typing import Any
 Json = Any
 
 WIDEST_LINE = 100
-# A parser looks so far for the colon behind a key, and no farther, unless a `?` stands before it.
+# The longest key that a parser accepts without a `?` before it.
 MAX_SIMPLE_KEY_LENGTH = 128
 
 _WORDS = re.compile(r"[^\W\d_][\w./-]*(?: [\w./-]+)*")
 _DURATION = re.compile(r"[0-9]+(?:ms|s|m|h|d)", re.ASCII)
-# What YAML 1.1 takes for something else than text, of all that the patterns above let through.
-_MISREAD = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+# The words that YAML 1.1 reads as another type, although the patterns above match them.
+_NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0"}
 
 
 def yaml_text(document: Mapping[str, Json]) -> str:
-    """A document of texts, numbers and lists, a blank line before each list."""
+    """The document, with a blank line before each list."""
     lines: list[str] = []
     for key, value in document.items():
         if isinstance(value, list) and value:
@@ -35,7 +35,7 @@ def yaml_text(document: Mapping[str, Json]) -> str:
 
 
 def _item(item: Json, indent: int) -> Iterator[str]:
-    """An item of a list in block style; the first member of a mapping stands behind its dash."""
+    """An item of a list in block style; the first member of a mapping follows its dash."""
     dash = f"{' ' * indent}- "
     if not isinstance(item, dict) or not item:
         yield dash + _flow(item)
@@ -48,12 +48,12 @@ def _item(item: Json, indent: int) -> Iterator[str]:
 
 def _member(key: str, value: Json, indent: int) -> Iterator[str]:
     """A member of a mapping in block style, its value in flow style if that fits."""
-    margin, written = " " * indent, _scalar(key)
-    if len(written) > MAX_SIMPLE_KEY_LENGTH:
-        yield f"{margin}? {written}"
+    margin, key_text = " " * indent, _scalar(key)
+    if len(key_text) > MAX_SIMPLE_KEY_LENGTH:
+        yield f"{margin}? {key_text}"
         head = f"{margin}:"
     else:
-        head = f"{margin}{written}:"
+        head = f"{margin}{key_text}:"
     line = f"{head} {_flow(value)}"
     if len(line) <= WIDEST_LINE or not isinstance(value, dict | list) or not value:
         yield line
@@ -64,12 +64,12 @@ def _member(key: str, value: Json, indent: int) -> Iterator[str]:
     elif any(isinstance(item, dict) for item in value):
         yield head
         for item in value:
-            yield from _item_in_a_line(item, indent + 2)
+            yield from _one_line_item(item, indent + 2)
     else:
         yield from _wrapped(head, [_flow(item) for item in value], indent + 2)
 
 
-def _item_in_a_line(item: Json, indent: int) -> Iterator[str]:
+def _one_line_item(item: Json, indent: int) -> Iterator[str]:
     line = f"{' ' * indent}- {_flow(item)}"
     if len(line) <= WIDEST_LINE:
         yield line
@@ -78,7 +78,7 @@ def _item_in_a_line(item: Json, indent: int) -> Iterator[str]:
 
 
 def _wrapped(head: str, items: list[str], indent: int) -> Iterator[str]:
-    """A list in flow style, over as many lines as it takes."""
+    """A list in flow style, over several lines."""
     line, is_first = f"{head} [", True
     for position, item in enumerate(items, start=1):
         piece = item + ("]" if position == len(items) else ",")
@@ -106,13 +106,13 @@ def _scalar(value: Json) -> str:
         return "true" if value else "false"
     if not isinstance(value, str):
         return str(value)
-    if _DURATION.fullmatch(value) or (_WORDS.fullmatch(value) and value.lower() not in _MISREAD):
+    if _DURATION.fullmatch(value) or (_WORDS.fullmatch(value) and value.lower() not in _NOT_TEXT):
         return str(value)
     return f'"{"".join(map(_escaped, value))}"'
 
 
 def _escaped(character: str) -> str:
-    """As it is, unless it would end the text, break the line, or not be seen by who reads."""
+    """Escapes a character that would end the text, break the line or be invisible."""
     if character in _ESCAPES:
         return _ESCAPES[character]
     if character.isprintable():

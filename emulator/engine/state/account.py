@@ -1,33 +1,46 @@
-"""An account while the program runs: its clock, its modes, and what is due next."""
+"""An account while the program runs: its clock, its modes and the instant of its next timer."""
 
 import asyncio
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from copy import copy
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, NamedTuple
 
 from emulator.clock import AccountClock
 from emulator.domain.accounts import AccountProfile, Mode
-from emulator.domain.clock_spec import ClockSpec
 from emulator.domain.errors import InvalidApiKey
-from emulator.domain.instants import Instant
+from emulator.domain.instants import ClockSpec, Instant
 from emulator.domain.rate_limit import RateLimit, TokenBucket
 from emulator.engine.state.effects import Effects
 from emulator.engine.state.journal import Journal
-from emulator.storage.accounts import AccountRow
+from emulator.engine.state.rules import Rules
 
 if TYPE_CHECKING:
     from emulator.domain.webhooks import Endpoint
-    from emulator.engine.accounts.snapshots import SnapshotExtras
-    from emulator.engine.state.rules import Rules
+    from emulator.scenarios.values import Scenario
 
 NEVER: Instant = 1 << 62
+# Later than any instant of real time: NEVER, as seen from a clock that is ahead or behind.
+FAR_OFF: Instant = NEVER // 2
+
+
+class SnapshotExtras(NamedTuple):
+    """What only memory stores of a snapshot: its journals, test mode's first, and its rules.
+
+    The rules could be read from the rows again, which takes longer than the rest of a restore.
+    """
+
+    rules: Rules
+    journals: tuple[Journal, Journal]
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Account:
-    """The unit of isolation. Transactions move its clock and `due_at`; all may read them.
+    """The unit of isolation. Transactions change its clock and `due_at`; any thread reads them.
 
-    `due_at` is when the next timer is due, or earlier; NEVER without one. `rules` and `placed` are
-    replaced as a whole: the scenarios of the account, and which of them was put on which payment.
+    `due_at` is when the next timer is due, or earlier; NEVER without one. `rules`,
+    `payment_scenarios` and `snapshot_extras` are replaced as a whole, never changed in place.
+    `generation` counts its resets and restores: work that began in an earlier generation is
+    discarded. `unsettled` are the effects of an advance that a limit stopped, for the next one.
     """
 
     number: int
@@ -35,41 +48,40 @@ class Account:
     seed: int | None
     clock: AccountClock
     initial_clock: ClockSpec
-    rules: "Rules"
-    placed: dict[int, str] = field(default_factory=dict)
+    rules: Rules
+    payment_scenarios: dict[int, str] = field(default_factory=dict)
     test: "Owner" = field(init=False)
     live: "Owner" = field(init=False)
     due_at: Instant = NEVER
     is_closed: bool = False
     advancing: asyncio.Lock = field(default_factory=asyncio.Lock)
     collector: Effects | None = None
-    # Beside its snapshots, by their names: what no row of theirs keeps. Replaced as a whole, too.
-    kept: "dict[str, SnapshotExtras]" = field(default_factory=dict)
-    # How often it has begun anew: what is under way then is not of the present account.
+    snapshot_extras: dict[str, SnapshotExtras] = field(default_factory=dict)
     generation: int = 0
-    # Of an advance that a limit stopped: what was under way then is an effect of the next one.
     unsettled: Effects | None = None
 
     def owner(self, mode: Mode) -> "Owner":
         return self.test if mode is Mode.TEST else self.live
 
     def check_open(self) -> None:
-        """Raises InvalidApiKey where it was deleted while the request was on its way."""
+        """Raises InvalidApiKey where it was deleted after the request had been received."""
         if self.is_closed:
             raise InvalidApiKey("The account of this key has just been deleted.")
 
-    def restart(self, other: "Account") -> None:
-        """Become as another account object is, in place: requests on their way hold this one."""
-        self.clock = other.clock
-        self.due_at = other.due_at
-        self.unsettled = other.unsettled
-        self.generation = other.generation
-        self.rules = other.rules
-        self.placed = other.placed
-        self.kept = other.kept
-        for owner, fresh in zip(self.owners, other.owners, strict=True):
-            owner.stream = fresh.stream
-            owner.take_counts(fresh)
+    def copy(self) -> "Account":
+        """An object with the same state."""
+        other = copy(self)
+        other.test, other.live = copy(self.test), copy(self.live)
+        other.test.account = other.live.account = other
+        return other
+
+    def take_state(self, other: "Account") -> None:
+        """Copy the state of another object: requests in progress hold this one."""
+        for name in _ACCOUNT_STATE:
+            setattr(self, name, getattr(other, name))
+        for owner, source in zip(self.owners, other.owners, strict=True):
+            for name in _OWNER_STATE:
+                setattr(owner, name, getattr(source, name))
 
     @property
     def owners(self) -> tuple["Owner", "Owner"]:
@@ -77,19 +89,28 @@ class Account:
 
     @property
     def effects_of_attempts(self) -> Effects | None:
-        """Those of the advance that goes on, else of the one that was stopped."""
+        """The effects of the advance in progress, else of the one that a limit stopped."""
         return self.unsettled if self.collector is None else self.collector
 
     @property
-    def is_listening(self) -> bool:
-        """Whether there is anybody to tell of its events."""
+    def has_endpoints(self) -> bool:
         return bool(self.test.endpoints or self.live.endpoints)
+
+    def scenario_of(self, payment: int) -> "Scenario | None":
+        """The scenario that was applied to the payment at a position, if it still exists."""
+        name = self.payment_scenarios.get(payment)
+        listed = None if name is None else self.rules.named(name)
+        return None if listed is None else listed.scenario
+
+    def scenario_name_of(self, payment: int) -> str | None:
+        scenario = self.scenario_of(payment)
+        return None if scenario is None else scenario.name
 
 
 class Owner:
-    """An account in one mode: whom a key stands for, and to whom payments belong.
+    """An account in one mode: what a key belongs to, and what payments belong to.
 
-    `endpoints`, by position, are replaced as a whole: who has them may go on reading.
+    `endpoints`, by position, are replaced as a whole, so that they can be read meanwhile.
     """
 
     __slots__ = (
@@ -119,47 +140,13 @@ class Owner:
         self.endpoints: dict[int, Endpoint] = {}
         self.journal = Journal()
 
-    def take_counts(self, other: "Owner") -> None:
-        self.bucket = other.bucket
-        self.requests = other.requests
-        self.request_stream = other.request_stream
-        self.reads = other.reads
-        self.endpoints = other.endpoints
-        self.journal = other.journal
 
-
-def copy_of(account: Account) -> Account:
-    """The account as it is now, to go back to."""
-    copy = Account(
-        number=account.number,
-        profile=account.profile,
-        seed=account.seed,
-        clock=account.clock,
-        initial_clock=account.initial_clock,
-        rules=account.rules,
-        placed=account.placed,
-        kept=account.kept,
-        due_at=account.due_at,
-        unsettled=account.unsettled,
-        generation=account.generation,
-    )
-    copy.test = Owner(copy, Mode.TEST, stream=account.test.stream, rate_limit=None)
-    copy.live = Owner(copy, Mode.LIVE, stream=account.live.stream, rate_limit=None)
-    copy.test.take_counts(account.test)
-    copy.live.take_counts(account.live)
-    return copy
-
-
-def account_row(account: Account, *, initial_clock: str) -> AccountRow:
-    """The account as it is stored."""
-    clock = account.clock
-    return AccountRow(
-        number=account.number,
-        profile=account.profile,
-        seed=account.seed,
-        test_stream=account.test.stream,
-        live_stream=account.live.stream,
-        initial_clock=initial_clock,
-        frozen_at=clock.now() if clock.is_frozen else None,
-        offset_ms=clock.offset_ms,
-    )
+# All but the parts of the object itself.
+_ACCOUNT_STATE = {item.name for item in fields(Account)} - {
+    "advancing",
+    "collector",
+    "is_closed",
+    "live",
+    "test",
+}
+_OWNER_STATE = set(Owner.__slots__) - {"account", "mode", "number"}

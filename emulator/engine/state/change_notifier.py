@@ -1,4 +1,4 @@
-"""Who is waiting for something to change, and how they are told."""
+"""Wakes tasks that wait for a payment or a clock to change."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -11,14 +11,14 @@ from emulator.domain.instants import Instant
 from emulator.engine.state.account import Account
 
 T = TypeVar("T")
-Look = Callable[[], Awaitable[tuple[bool, T]]]
+Query = Callable[[], Awaitable[tuple[bool, T]]]
 
 Topic = int | Account
-"""What can change: a payment, by its position, or the clock of an account."""
+"""A payment, by its position, or the clock of an account."""
 
 
 class ChangeNotifier:
-    """Told after a commit, on whichever thread made it; wakes waiters on the event loop."""
+    """Notified after a commit, on any thread; wakes the waiting tasks on the event loop."""
 
     def __init__(self, wall: SystemClock) -> None:
         self._wall = wall
@@ -27,18 +27,18 @@ class ChangeNotifier:
         self.is_closed = False
 
     async def watch(
-        self, topics: tuple[Topic, ...], look: Look[T], *, until: Instant
+        self, topics: tuple[Topic, ...], query: Query[T], *, until: Instant
     ) -> tuple[bool, T]:
-        """Look until it is enough: now, whenever a topic has changed, and when time is over.
+        """Query until it is enough: now, after each change of a topic, and at `until`.
 
-        Returns what the last look gave. Raises NotReady when the program stops.
+        Returns the last result of the query. Raises NotReady when the program stops.
         """
         with self._woken_by(topics) as changed:
             is_over = self._wall.now_ms() >= until
             while not self.is_closed:
-                is_enough, seen = await look()
+                is_enough, result = await query()
                 if is_enough or is_over:
-                    return is_enough, seen
+                    return is_enough, result
                 await self._wall.wait(changed, until=until)
                 is_over = not changed.is_set()
                 changed.clear()
@@ -46,7 +46,7 @@ class ChangeNotifier:
 
     @contextmanager
     def _woken_by(self, topics: tuple[Topic, ...]) -> Iterator[asyncio.Event]:
-        """An event that is set whenever a topic has changed, and when the program stops."""
+        """An event that is set after each change of a topic, and when the program stops."""
         event = asyncio.Event()
         for topic in topics:
             self._waiting.setdefault(topic, set()).add(event)
@@ -64,11 +64,11 @@ class ChangeNotifier:
             return
         awaited = [topic for topic in topics if topic in self._waiting]
         if awaited:
-            # All at once: who waits for several looks once.
+            # In one call, so that a task that waits for several topics queries once.
             self._loop.call_soon_threadsafe(self._wake, awaited)
 
     def all_changed(self) -> None:
-        """As `changed`, where payments were removed wholesale."""
+        """As `changed`, for all topics: rows of an account were removed or restored."""
         self.changed(tuple(self._waiting))
 
     def _wake(self, topics: Iterable[Topic]) -> None:

@@ -1,10 +1,10 @@
-"""A bounded memory of how payments are written, so that a poll asks no database."""
+"""Caches the JSON of payments, so that most retrieve calls query no database."""
 
 from collections.abc import Set
 
 from emulator.storage.batch import ORDINAL_BITS
 
-# Of each of two generations: when the young one is full it becomes the old one.
+# Of each of two generations: when the young one is full, it replaces the old one.
 CAPACITY = 16_384
 
 
@@ -19,7 +19,7 @@ class _Generation:
 
 
 class PaymentCache:
-    """Holds only what is committed: evicted with a change, and written after its commit."""
+    """Contains committed payments only: a change evicts its payment, and its commit comes first."""
 
     __slots__ = ("_old", "_young")
 

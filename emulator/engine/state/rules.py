@@ -1,26 +1,23 @@
-"""What scenarios say to one account: which rule decides, and how often it has."""
+"""The scenarios and faults of one account, in the order in which they are considered."""
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Iterator
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 import msgspec.structs
 
-from emulator.domain.outcomes import Outcome
-from emulator.domain.payment import Payment
-from emulator.storage import rule_uses
+from emulator.storage import scenarios
 from emulator.storage.batch import Transaction
 
 if TYPE_CHECKING:
-    from emulator.domain.webhooks import DeliveryFault
-    from emulator.engine.state.account import Owner
-
     # Rules are made of many values, and starting needs none of them.
-    from emulator.scenarios.numbers import NamedNumbers, Numbers
-    from emulator.scenarios.rules import RuleKey
+    from emulator.scenarios.numbers import NamedNumbers
     from emulator.scenarios.values import FaultRule, Scenario
+
+logger = logging.getLogger(__name__)
 
 
 class Origin(StrEnum):
@@ -40,7 +37,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PostedFault(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault rule that an account was given without a file."""
+    """A fault rule that was added to an account by a request, without a file."""
 
     id: str
     number: int
@@ -48,7 +45,7 @@ class PostedFault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AccountOverrides(msgspec.Struct, frozen=True, kw_only=True):
-    """What an account says beyond the settings: its own scenarios and faults, newest first."""
+    """An account's own scenarios and faults, newest first, and its switched scenarios."""
 
     scenarios: "tuple[Scenario, ...]" = ()
     switches: dict[str, bool] = {}
@@ -59,7 +56,7 @@ class AccountOverrides(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultCandidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault rule at its place: what its uses and requests are counted by."""
+    """A fault rule and its place, by which its uses and requests are counted."""
 
     source: str
     index: int
@@ -67,13 +64,13 @@ class FaultCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadScenarios(Protocol):
-    """How all there are are read, or just those that may be on without anybody's doing."""
+    """Reads all scenarios, or only those that are on at start."""
 
     def __call__(self, *, only_on: bool) -> "tuple[tuple[Origin, Scenario], ...]": ...
 
 
 class Library:
-    """The scenarios of the settings and our own, the strongest first; read when first needed."""
+    """The scenarios of the settings and the shipped ones, the strongest first; read when needed."""
 
     def __init__(self, load: LoadScenarios) -> None:
         self._load = load
@@ -84,7 +81,7 @@ class Library:
 
     @cached_property
     def on_at_start(self) -> "tuple[Scenario, ...]":
-        return tuple(one for _, one in self._load(only_on=True) if one.enabled)
+        return tuple(scenario for _, scenario in self._load(only_on=True) if scenario.enabled)
 
 
 class Rules:
@@ -93,14 +90,14 @@ class Rules:
     def __init__(self, library: Library, overrides: AccountOverrides | None = None) -> None:
         self._library = library
         self.overrides = overrides or AccountOverrides()
-        self._numbers_beside: dict[str, NamedNumbers] = {}
+        self._named_numbers: dict[str, NamedNumbers] = {}
 
     def with_overrides(self, overrides: AccountOverrides) -> "Rules":
         return Rules(self._library, overrides)
 
     @cached_property
     def listed(self) -> tuple[Listed, ...]:
-        """All that there are, on or off, in the order of precedence."""
+        """All scenarios, on or off, in the order of precedence."""
         own = [(Origin.CONTROL, scenario) for scenario in self.overrides.scenarios]
         taken = {scenario.name for _, scenario in own}
         others = [pair for pair in self._library.scenarios if pair[1].name not in taken]
@@ -115,18 +112,18 @@ class Rules:
         )
 
     def named(self, name: str) -> Listed | None:
-        return next((one for one in self.listed if one.scenario.name == name), None)
+        return next((listed for listed in self.listed if listed.scenario.name == name), None)
 
     @cached_property
     def scenarios(self) -> "tuple[Scenario, ...]":
         """Those that are on, the strongest first."""
         if not (self.overrides.scenarios or self.overrides.switches):
             return self._library.on_at_start
-        return tuple(one.scenario for one in self.listed if one.is_enabled)
+        return tuple(listed.scenario for listed in self.listed if listed.is_enabled)
 
     @cached_property
     def faults(self) -> tuple[FaultCandidate, ...]:
-        """What can go wrong with requests, the strongest first."""
+        """The faults of requests, the strongest first."""
         posted = [
             FaultCandidate(source=fault.id, index=0, rule=fault.rule)
             for fault in self.overrides.faults
@@ -140,128 +137,61 @@ class Rules:
 
     @cached_property
     def with_expiry(self) -> "tuple[Scenario, ...]":
-        """Those that say how long a checkout stays open; mostly none does."""
+        """Those that set how long a checkout stays open; usually none does."""
         return tuple(scenario for scenario in self.scenarios if scenario.expiry)
 
-    def expiry_ms(
-        self,
-        tx: Transaction,
-        owner: "Owner",
-        *,
-        methods: tuple[str, ...],
-        amount_minor: int,
-        metadata: Mapping[str, str],
-    ) -> int | None:
-        """How long a rule keeps the checkout of a new payment open, if one applies."""
-        from emulator.scenarios.rules import Subject, choose_expiry
-
-        subject = Subject(
-            mode=owner.mode, methods=methods, amount_minor=amount_minor, metadata=metadata
-        )
-        chosen = choose_expiry(self.with_expiry, subject, _uses(tx, owner))
-        if chosen is None:
-            return None
-        if chosen.counts:
-            rule_uses.use(tx, owner.account.number, _place(chosen.key))
-        return chosen.after_ms
-
-    def outcome(
-        self,
-        tx: Transaction,
-        owner: "Owner",
-        payment: Payment,
-        *,
-        method: str,
-        phone: str | None,
-        bank: str | None,
-    ) -> Outcome:
-        """What the phone or the bank will do; the use of a counted rule is written down."""
-        from emulator.scenarios.rules import Subject, choose_outcome
-
-        subject = Subject(
-            mode=owner.mode,
-            methods=payment.methods,
-            amount_minor=payment.amount_minor,
-            method=method,
-            phone=phone,
-            bank=bank,
-            metadata=payment.terms.metadata,
-        )
-        chosen = choose_outcome(self._of(owner, payment.position), subject, _uses(tx, owner))
-        if chosen.counts and chosen.key is not None:
-            rule_uses.use(tx, owner.account.number, _place(chosen.key))
-        return chosen.outcome
-
-    def placed_on(self, owner: "Owner", payment: int) -> str | None:
-        """The name of the scenario that was put on a payment, if there still is one."""
-        placed = self._placed(owner, payment)
-        return None if placed is None else placed.name
-
-    def _placed(self, owner: "Owner", payment: int) -> "Scenario | None":
-        """The scenario that was put on a payment."""
-        name = owner.account.placed.get(payment)
-        listed = None if name is None else self.named(name)
-        return None if listed is None else listed.scenario
-
-    def _of(self, owner: "Owner", payment: int) -> "tuple[Scenario, ...]":
-        """The scenarios that decide about a payment, at its position."""
-        placed = self._placed(owner, payment)
-        return self.scenarios if placed is None else (placed, *self.scenarios)
-
     @cached_property
-    def _has_webhooks(self) -> bool:
+    def has_webhook_rules(self) -> bool:
         return any(scenario.webhooks for scenario in self.scenarios)
 
-    def has_webhooks(self, owner: "Owner") -> bool:
-        """Whether anything can go wrong with deliveries."""
-        return self._has_webhooks or bool(owner.account.placed)
+    def beside(self, applied: "Scenario | None") -> "tuple[Scenario, ...]":
+        """The scenarios of a payment: the one that was applied to it alone, then all others."""
+        return self.scenarios if applied is None else (applied, *self.scenarios)
 
-    def webhook(
-        self, tx: Transaction, owner: "Owner", payment: int, event_type: str
-    ) -> "DeliveryFault | None":
-        """What goes wrong with the deliveries of a payment's event, if a rule says so."""
-        if not self.has_webhooks(owner):
-            return None
-        from emulator.scenarios.rules import choose_webhook
-
-        chosen = choose_webhook(
-            self._of(owner, payment), mode=owner.mode, event=event_type, uses=_uses(tx, owner)
-        )
-        if chosen is None:
-            return None
-        if chosen.counts:
-            rule_uses.use(tx, owner.account.number, _place(chosen.key))
-        return chosen.oddity
-
-    def _numbers(self, owner: "Owner", payment: Payment) -> "NamedNumbers":
-        placed = self._placed(owner, payment.position)
-        name = "" if placed is None else placed.name
-        numbers = self._numbers_beside.get(name)
+    def named_numbers(self, applied: "Scenario | None") -> "NamedNumbers":
+        """The phone numbers that the scenarios of a payment name."""
+        name = "" if applied is None else applied.name
+        numbers = self._named_numbers.get(name)
         if numbers is None:
             from emulator.scenarios.numbers import NamedNumbers
 
-            numbers = NamedNumbers(self._of(owner, payment.position))
-            self._numbers_beside[name] = numbers
+            numbers = self._named_numbers[name] = NamedNumbers(self.beside(applied))
         return numbers
 
-    def numbers_at_once(self, owner: "Owner", payment: Payment, method: str) -> "Numbers | None":
-        """As `numbers`; None where that depends on how often rules were used."""
-        numbers = self._numbers(owner, payment)
-        return None if numbers.is_counted else numbers.of(owner.mode, payment, method)
 
-    def numbers(self, tx: Transaction, owner: "Owner", payment: Payment, method: str) -> "Numbers":
-        """The phones that the scenarios name, with what `outcome` would be; no use is counted."""
-        numbers = self._numbers(owner, payment)
-        return numbers.of(owner.mode, payment, method, _uses(tx, owner))
+def stored_overrides(tx: Transaction, account: int) -> AccountOverrides:
+    """The overrides of an account, read from the database.
 
-
-def _place(key: "RuleKey") -> tuple[str, str, int]:
-    return key.scenario, key.section.value, key.index
-
-
-def _uses(tx: Transaction, owner: "Owner") -> "Callable[[RuleKey], int]":
-    return partial(_count, tx, owner.account.number)
+    What cannot be read was written by a later version; it is left out with a warning.
+    """
+    sources, faults = scenarios.sources(tx, account), scenarios.faults(tx, account)
+    return AccountOverrides(
+        scenarios=tuple(_read_scenarios(sources)) if sources else (),
+        switches=scenarios.switches(tx, account),
+        faults=tuple(_read_faults(faults)) if faults else (),
+    )
 
 
-def _count(tx: Transaction, account: int, key: "RuleKey") -> int:
-    return rule_uses.count(tx, account, _place(key))
+def _read_scenarios(sources: list[tuple[str, str]]) -> "Iterator[Scenario]":
+    # Starting does not need these modules.
+    from emulator.scenarios.loader import parse_scenario
+    from emulator.scenarios.problems import ScenarioError
+
+    for name, source in sources:
+        try:
+            yield parse_scenario(source, name, name=name)
+        except ScenarioError as error:
+            logger.warning("a stored scenario cannot be read: %s", error)
+
+
+def _read_faults(faults: list[tuple[int, str, str]]) -> Iterator[PostedFault]:
+    from emulator.scenarios.faults import read_fault_rule_text
+    from emulator.scenarios.problems import ScenarioError
+
+    for number, fault_id, source in faults:
+        try:
+            rule = read_fault_rule_text(source, fault_id)
+        except ScenarioError as error:
+            logger.warning("a stored fault cannot be read: %s", error)
+        else:
+            yield PostedFault(id=fault_id, number=number, rule=rule)

@@ -1,8 +1,8 @@
-"""What pytest loads whenever it starts: two fixtures and their options, and nothing else of ours.
+"""Declares the fixtures and options; pytest loads this module in every run, and nothing else.
 
-It is installed as `etb_payments_emulator_pytest`, a name that nobody else has. Whatever is called
-`emulator` where the tests run may be the merchant's: the rest is loaded from its files, when a
-fixture is used, as part of a package `etb_payments_emulator`.
+It is installed as `etb_payments_emulator_pytest`, a unique name. A package `emulator` may be the
+merchant's, so the other modules are loaded from their files, when a fixture is used, as part of a
+package `etb_payments_emulator`.
 """
 
 import sys
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from emulator.pytest_plugin.account import Endpoint, PaymentsAccount
     from emulator.pytest_plugin.control_client import PaymentsEmulatorError
     from emulator.pytest_plugin.emulator import PaymentsEmulator
-    from emulator.pytest_plugin.receiver import Webhook
+    from emulator.pytest_plugin.webhooks import Webhook
 
 __all__ = [
     "Endpoint",
@@ -31,19 +31,19 @@ __all__ = [
 ]
 
 _PACKAGE = "etb_payments_emulator"
-_ROOM = "pytest_plugin"
+_SUBPACKAGE = "pytest_plugin"
 _MODULES = {
     "Endpoint": "account",
     "PaymentsAccount": "account",
     "PaymentsEmulator": "emulator",
     "PaymentsEmulatorError": "control_client",
-    "Webhook": "receiver",
+    "Webhook": "webhooks",
 }
 _ACCOUNT = pytest.StashKey["PaymentsAccount"]()
 
 
 def __getattr__(name: str) -> Any:
-    """The types that tests may name, loaded by whoever does."""
+    """Load the types for annotations in tests when they are first used."""
     if name in _MODULES:
         return getattr(_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -77,7 +77,7 @@ def payments_emulator(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> "Iterator[PaymentsEmulator]":
     """A payments emulator, one for the whole run: `base_url`, and `account()` for further ones."""
-    with _module("session").emulator_of(request.config, tmp_path_factory) as emulator:
+    with _module("session").session_emulator(request.config, tmp_path_factory) as emulator:
         yield emulator
 
 
@@ -85,7 +85,7 @@ def payments_emulator(
 def payments_account(
     request: pytest.FixtureRequest, payments_emulator: "PaymentsEmulator"
 ) -> "Iterator[PaymentsAccount]":
-    """A fresh account at the emulator, for this test alone, with a frozen clock."""
+    """A new account at the emulator, for this test alone, with a frozen clock."""
     with payments_emulator.account(request.node.nodeid) as account:
         request.node.stash[_ACCOUNT] = account
         yield account
@@ -95,11 +95,11 @@ def payments_account(
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Beside a test that failed, show what its account was asked and what it told."""
+    """Add the requests, events and deliveries of its account to the report of a failed test."""
     report = yield
     if report.failed and report.when == "call" and _ACCOUNT in item.stash:
-        told = _module("failure_report").failure_report(item.stash[_ACCOUNT])
-        report.sections.append(("payments emulator", told))
+        text = _module("failure_report").failure_report(item.stash[_ACCOUNT])
+        report.sections.append(("payments emulator", text))
     return report
 
 
@@ -117,10 +117,10 @@ def _base_url(text: str) -> str:
 
 
 def _module(name: str) -> Any:
-    """A module of our room."""
+    """Import a module of this package under its unique name."""
     if _PACKAGE not in sys.modules:
         _load_package()
-    return import_module(f"{_PACKAGE}.{_ROOM}.{name}")
+    return import_module(f"{_PACKAGE}.{_SUBPACKAGE}.{name}")
 
 
 def _load_package() -> None:
@@ -135,10 +135,10 @@ def _load_package() -> None:
 
 
 def _directory() -> Path:
-    """Where our package is: beside this one, or, installed editable, where a path leads to it."""
+    """The package's directory: beside this one, or on `sys.path` when installed editable."""
     beside = Path(__file__).resolve().parents[1]
     for parent in (beside, *map(Path, sys.path)):
         directory = parent / "emulator"
-        if (directory / _ROOM / "session.py").is_file():
+        if (directory / _SUBPACKAGE / "session.py").is_file():
             return directory
-    raise ModuleNotFoundError(f"there is no {_ROOM} of the payments emulator beside {beside}")
+    raise ModuleNotFoundError(f"there is no {_SUBPACKAGE} of the payments emulator beside {beside}")

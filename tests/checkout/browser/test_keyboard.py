@@ -5,6 +5,8 @@ from playwright.async_api import expect
 
 from tests.checkout.browser.tabs import OpenTab, Tab
 
+pytestmark = pytest.mark.slow
+
 MAX_STOPS = 40
 
 # The test id of what has the focus, and how its outline stands out from what is behind it.

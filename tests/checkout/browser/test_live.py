@@ -45,19 +45,23 @@ async def paid_elsewhere(customer: Tab, payment: Payment) -> None:
     await customer.merchant.pay(payment, **ON_PHONE)
 
 
+CHANGES = [
+    pytest.param({}, "", paid_elsewhere, "waiting", id="paid elsewhere"),
+    pytest.param({}, "", passed(1800), "result", id="expired on the choice"),
+    pytest.param({}, "?method=telebirr", passed(1800), "result", id="expired on a form"),
+    pytest.param(ON_PHONE, "/wait", answered("approve"), "leaving", id="approved"),
+    pytest.param(ON_PHONE, "/wait", answered("wrong_pin"), "result", id="wrong PIN"),
+    pytest.param(ON_PHONE, "/wait?menu=closed", passed(30), "result", id="timed out"),
+    pytest.param(ON_PHONE, "/wait", changed("failed"), "result", id="failed by hand"),
+    pytest.param(AT_BANK, "/bank", answered("approve"), "leaving", id="approved at the bank"),
+]
+
+
 @pytest.mark.parametrize(
     ("paid_by", "rest", "change", "page"),
-    [
-        pytest.param({}, "", paid_elsewhere, "waiting", id="paid elsewhere"),
-        pytest.param({}, "", passed(1800), "result", id="expired on the choice"),
-        pytest.param({}, "?method=telebirr", passed(1800), "result", id="expired on a form"),
-        pytest.param(ON_PHONE, "/wait", answered("approve"), "leaving", id="approved"),
-        pytest.param(ON_PHONE, "/wait", answered("wrong_pin"), "result", id="wrong PIN"),
-        pytest.param(ON_PHONE, "/wait?menu=closed", passed(30), "result", id="timed out"),
-        pytest.param(ON_PHONE, "/wait", changed("failed"), "result", id="failed by hand"),
-        pytest.param(AT_BANK, "/bank", answered("approve"), "leaving", id="approved at the bank"),
-    ],
+    usually(CHANGES[:1], deep=CHANGES),
 )
+@pytest.mark.deep
 async def test_an_open_page_moves_on_at_once(
     customer: Tab, paid_by: dict[str, str], rest: str, change: Change, page: str
 ) -> None:
@@ -72,6 +76,7 @@ async def test_an_open_page_moves_on_at_once(
     await customer.is_on(page)
 
 
+@pytest.mark.slow
 async def test_the_countdown_follows_the_clock_without_a_reload(customer: Tab) -> None:
     payment = await customer.merchant.create()
     await customer.merchant.pay(payment, **ON_PHONE)
@@ -87,6 +92,7 @@ async def test_the_countdown_follows_the_clock_without_a_reload(customer: Tab) -
     assert len(customer.record.opened()) == 1
 
 
+@pytest.mark.slow
 async def test_the_countdown_ticks_while_the_clock_flows(customer: Tab) -> None:
     payment = await customer.merchant.create()
     await customer.merchant.pay(payment, **ON_PHONE)
@@ -101,9 +107,9 @@ async def test_the_countdown_ticks_while_the_clock_flows(customer: Tab) -> None:
     assert len(customer.record.opened()) == 1
 
 
-@pytest.mark.deep
+@pytest.mark.slow
 async def test_the_news_never_overtakes_the_form_that_made_it(customer: Tab) -> None:
-    for _ in range(usually(3, deep=10)):
+    for _ in range(10):
         payment = await customer.merchant.create(methods=["telebirr"])
         await customer.open(payment)
         await customer.type_phone("0900000001")
@@ -116,6 +122,7 @@ async def test_the_news_never_overtakes_the_form_that_made_it(customer: Tab) -> 
         assert shown == submitted
 
 
+@pytest.mark.slow
 async def test_without_scripts_a_page_refreshes_itself(server: Emulator, open_tab: OpenTab) -> None:
     async def waits(change: Change, paid_by: dict[str, str], rest: str, url: str) -> None:
         async with open_tab(PHONE.without_script(), is_cold=True) as customer:

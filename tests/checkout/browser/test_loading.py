@@ -13,6 +13,8 @@ from tests.checkout.browser.tabs import (
     Tab,
 )
 
+pytestmark = pytest.mark.slow
+
 MAX_BYTES = 60_000
 MAX_PICTURE_BYTES = 200_000
 

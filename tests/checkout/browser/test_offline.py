@@ -3,11 +3,14 @@
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 
+import pytest
 from playwright.async_api import expect
 
 from emulator.checkout.pages import WATCH_MS
 from tests.checkout.browser.tabs import OpenTab, Windows
 from tests.checkout.browsing import Emulator, Shop, free_ports, running_emulator
+
+pytestmark = pytest.mark.slow
 
 # Less than it takes until a question that waits for a change is answered without one.
 RECOVERY_MS = WATCH_MS - 1_000

@@ -5,6 +5,8 @@ from playwright.async_api import expect
 
 from tests.checkout.browser.tabs import DESKTOP, PHONE, Device, OpenTab, Tab
 
+pytestmark = pytest.mark.slow
+
 PAID = ["pending", "processing", "completed"]
 DEVICES = [DESKTOP.speaking("am"), PHONE.without_script()]
 

@@ -6,7 +6,8 @@ import pytest
 
 from emulator.checkout.pages import WATCH_MS
 from tests.checkout.browser.tabs import OpenTab, Tab
-from tests.depth import usually
+
+pytestmark = pytest.mark.slow
 
 MANY_TABS = 8
 LEAVES_WITHIN_MS = 5_000
@@ -18,14 +19,13 @@ window.addEventListener = (kind, ...rest) => kind === "beforeunload" || add(kind
 """
 
 
-@pytest.mark.deep
 async def test_the_news_does_not_overtake_a_form_where_a_browser_tells_of_no_leaving(
     open_tab: OpenTab,
 ) -> None:
     """As on iOS, where `beforeunload` never fires."""
     async with open_tab(is_cold=True) as customer:
         await customer.page.add_init_script(NO_BEFOREUNLOAD)
-        for _ in range(usually(2, deep=5)):
+        for _ in range(5):
             payment = await customer.merchant.create(methods=["telebirr"])
             await customer.open(payment)
             await customer.type_phone("0900000001")

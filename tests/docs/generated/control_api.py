@@ -6,7 +6,7 @@ from typing import Any
 
 from emulator.app.documents import documents
 from emulator.control.app import RESOURCES
-from emulator.domain.payment import DEFAULT_METHODS
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from tests.docs.markdown import table
 
 PAGE = "docs/reference/control-api.md"

@@ -15,7 +15,7 @@ from emulator.api.errors import ANSWERS, INTERNAL_ERROR_BODY, INTERNAL_ERROR_CAU
 from emulator.app.documents import documents
 from emulator.domain import errors
 from emulator.domain.errors import InvalidField, Refusal
-from emulator.domain.payment import DEFAULT_METHODS
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhooks import MAX_ENDPOINTS
 from emulator.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
 from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS

@@ -1,15 +1,18 @@
 """The tables of options, test numbers and clauses."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from emulator.domain.accounts import Mode
 from emulator.domain.clauses import CLAUSES, Clause
 from emulator.domain.outcomes import Handset, Outcome
+from emulator.domain.payment_methods import METHODS
 from emulator.scenarios.library import load_paths
 from emulator.settings import OPTIONS, Option, data_directory
+from tests.clauses import MarkedTest, clause_tests
 from tests.docs.markdown import table
 
-_METHODS = ("telebirr", "mpesa")
+_METHODS = [method for method in METHODS.values() if method.phone_digit]
 _NO_DEFAULT = {True: "off", False: "none"}
 
 
@@ -28,34 +31,34 @@ def numbers_table() -> str:
     for outcome, method, phone in _shipped_numbers():
         numbers.setdefault(outcome, {})[method] = f"`{phone}`"
     rows = [
-        (outcome, *(phones.get(method, "") for method in _METHODS))
+        (outcome, *(phones.get(method.name, "") for method in _METHODS))
         for outcome, phones in numbers.items()
     ]
-    return table(("outcome", "telebirr", "M-Pesa"), rows)
+    return table(("outcome", *(method.title for method in _METHODS)), rows)
 
 
 def fidelity_table() -> str:
     """Every clause of the contract: what it says, what we do, what that stands on."""
-    head = ("clause", "the contract", "here", "basis", "knob", "tests")
+    head = ("clause", "the contract", "here", "basis", "configured by", "tests")
+    tests = clause_tests()
     rows = [
         (
             clause.number,
             _prose(clause.says),
             _prose(clause.here),
             _basis(clause),
-            ", ".join(f"`{knob}`" for knob in clause.knobs),
-            ", ".join(_files(clause)),
+            ", ".join(f"`{name}`" for name in clause.configured_by),
+            ", ".join(_files(tests[clause.number])),
         )
         for clause in CLAUSES
     ]
     return table(head, rows)
 
 
-def _files(clause: Clause) -> list[str]:
-    """Links to the files of the tests that prove it, each once."""
-    files = dict.fromkeys(test.partition("::")[0] for test in clause.tests)
-    shown = {file: file.rpartition("/test_")[2].removesuffix(".py") for file in files}
-    return [f"[{name}](../../{file})" for file, name in shown.items()]
+def _files(tests: Sequence[MarkedTest]) -> list[str]:
+    """Links to the files of tests, each once."""
+    paths = dict.fromkeys(test.path for test in tests)
+    return [f"[{Path(path).stem.removeprefix('test_')}](../../{path})" for path in paths]
 
 
 def _basis(clause: Clause) -> str:
@@ -70,7 +73,7 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
 
 
 def _flag(option: Option) -> str:
-    return f"{option.flag} {option.metavar}" if option.metavar else option.flag
+    return f"{option.flag} {option.type.metavar}" if option.type.metavar else option.flag
 
 
 def _prose(text: str) -> str:
@@ -87,10 +90,10 @@ def _shipped_numbers() -> Iterator[tuple[str, str, str]]:
     """The outcome, method and number of each rule for one number, telebirr's first."""
     shipped = load_paths([data_directory("scenarios")])
     rules = [rule for scenario in shipped if scenario.enabled for rule in scenario.outcomes]
-    for name in _METHODS:
+    for method in _METHODS:
         for rule in rules:
-            if rule.when.method == name and rule.when.phone and rule.when.mode is Mode.TEST:
-                yield _outcome(rule.then), name, rule.when.phone
+            if rule.when.method == method.name and rule.when.phone and rule.when.mode is Mode.TEST:
+                yield _outcome(rule.then), method.name, rule.when.phone
 
 
 def _outcome(outcome: Outcome) -> str:

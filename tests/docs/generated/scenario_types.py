@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from emulator.domain.payment import DEFAULT_METHODS, MAX_AMOUNT_MINOR
+from emulator.domain.payment import MAX_AMOUNT_MINOR
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
 from emulator.scenarios import schema_parts as parts
 from emulator.scenarios.vocabulary import (

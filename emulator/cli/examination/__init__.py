@@ -1,1 +1,0 @@
-"""A running emulator examined from outside: which addresses lead to it, and where it leads."""

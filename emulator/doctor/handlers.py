@@ -1,0 +1,97 @@
+"""Probes whether the emulator reaches the merchant's webhook handlers, with one ping each."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from emulator.doctor.local_handler import HandlerRoutes, probe_local_handler
+from emulator.doctor.machine import ExaminedEmulator
+from emulator.doctor.report import DoctorFinding, Level, good, note, problem
+from emulator.doctor.requests import ENDPOINTS, describe
+from emulator.doctor.temporary_account import PingResult, TemporaryAccount
+from emulator.http.addresses import with_host
+
+# The statuses with which handlers refuse a signature.
+_REFUSALS = {400, 401, 403}
+_SLOW = (
+    "Where nothing answers, a firewall may stand between, or the handler be busy: it should answer "
+    "first and work afterwards. The emulator waits for 15 s."
+)
+_FAILED = "The handler's own log may tell why; it has to answer with 2xx."
+
+
+async def probe_handlers(
+    emulator: ExaminedEmulator,
+    account: TemporaryAccount,
+    webhook_url: str | None,
+    routes: HandlerRoutes,
+) -> list[DoctorFinding]:
+    """Each handler gets a ping as an endpoint of the temporary account."""
+    endpoints, findings = await _endpoints(emulator)
+    probes = [_probe_endpoint(account, endpoint) for endpoint in endpoints]
+    if webhook_url is not None and webhook_url not in [one.get("url") for one in endpoints]:
+        probes.append(_probe_url(account, webhook_url))
+    *merchants, local = await asyncio.gather(*probes, probe_local_handler(account, routes))
+    if local.level is Level.PROBLEM and any(one.level is Level.OK for one in merchants):
+        # Not needed, since there is a handler elsewhere.
+        local = replace(local, level=Level.NOTE)
+    return [*findings, *merchants, local]
+
+
+async def _endpoints(
+    emulator: ExaminedEmulator,
+) -> tuple[list[dict[str, Any]], list[DoctorFinding]]:
+    """The endpoints of the account and mode, or a note why there is none."""
+    if not emulator.has_account:
+        return [], [note("The key has no account yet, and so no endpoints")]
+    response = await replace(emulator.control, key=emulator.key).request("GET", ENDPOINTS)
+    endpoints = response.member("data")
+    if response.status != 200 or not isinstance(endpoints, list):
+        return [], [note(f"The endpoints cannot be listed: {describe(response)}")]
+    objects = [endpoint for endpoint in endpoints if isinstance(endpoint, dict)]
+    if objects:
+        return objects[::-1], []
+    whose = "the first account, in test mode" if emulator.key is None else "the key"
+    return [], [
+        note(
+            f"No endpoint is registered for {whose}",
+            f'POST {ENDPOINTS} {{"url": URL}} registers one, and so does serve --webhook-url URL.',
+        )
+    ]
+
+
+async def _probe_endpoint(account: TemporaryAccount, endpoint: dict[str, Any]) -> DoctorFinding:
+    url = str(endpoint.get("url"))
+    shown = _without_password(url)
+    if endpoint.get("enabled") is False:
+        return problem(
+            f"{shown} is disabled, and told of nothing",
+            f'PATCH {ENDPOINTS}/{endpoint.get("id")} {{"enabled": true}} enables it again.',
+        )
+    ping = await account.ping(url, endpoint.get("secret"))
+    if ping.is_delivered:
+        return good(f"{shown} takes a ping that its secret has signed: {ping.description}")
+    return _failed(shown, ping)
+
+
+async def _probe_url(account: TemporaryAccount, url: str) -> DoctorFinding:
+    """Probe a URL that is not registered, so that its secret is unknown."""
+    ping = await account.ping(url, None)
+    shown = _without_password(url)
+    if ping.is_delivered:
+        return good(f"{shown} takes a ping, but is not registered: {ping.description}")
+    if ping.status in _REFUSALS:
+        text = f"{shown} is reached, and takes no ping that another secret has signed"
+        return good(f"{text}: {ping.description}")
+    return _failed(shown, ping)
+
+
+def _failed(shown: str, ping: PingResult) -> DoctorFinding:
+    fix = ping.cause or (_FAILED if ping.status is not None else _SLOW)
+    return problem(f"{shown} takes no ping: {ping.description}", fix)
+
+
+def _without_password(url: str) -> str:
+    parts = urlsplit(url)
+    return with_host(url, parts.hostname or "") if "@" in parts.netloc else url

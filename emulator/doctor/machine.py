@@ -1,0 +1,131 @@
+"""Probes the emulator from this machine: the base URL, its host name, the API key."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from emulator.doctor.report import DoctorFinding, good, note, problem
+from emulator.doctor.requests import ACCOUNTS, CONTROL, TargetServer, Timeouts, describe, lookup
+from emulator.doctor.search import ProbeResult
+from emulator.domain.accounts import DEMO_TEST_KEY, mask_key
+from emulator.domain.hosts import is_ip_literal
+from emulator.http.client import HttpResponse
+
+FIRST_PAGE = "/v1/payments?limit=1"
+FORBIDDEN = "forbidden_origin"
+
+_NOT_SERVED = "Let whatever stands between pass /v1/… on as it passes /_emulator/health."
+_FAULTY = "Is there a fault, a scenario or --rate-limit that does that? The journal tells."
+_KEYS = (
+    "`serve` prints those of the first account, POST /_emulator/accounts makes another one, and "
+    "--auto-provision takes any test_ key."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExaminedEmulator:
+    """An emulator whose control API is open, and the account whose endpoints are probed.
+
+    Without a key it is the first account. A key that is unknown or new `has_account` false.
+    """
+
+    control: TargetServer
+    key: str | None
+    has_account: bool
+
+
+async def probe_machine(
+    given: ProbeResult, found: ProbeResult, key: str | None, timeouts: Timeouts
+) -> tuple[list[DoctorFinding], ExaminedEmulator | None]:
+    """The findings, and the emulator for the next probes if its control API is open."""
+    version = f"payments emulator {found.description}"
+    findings = [good(f"{found.base_url} answers in {found.duration_ms:.0f} ms: {version}")]
+    if found is not given:
+        wrong = problem(f"{given.base_url}: {given.description}", f"Use {found.base_url}.")
+        findings.insert(0, wrong)
+    api = TargetServer(base_url=found.base_url, timeout_s=timeouts.response_s)
+    control, response, finding = await _probe_control(api)
+    findings.append(finding)
+    has_account, finding = await _probe_key(api, control, key, _accounts(response))
+    findings.append(finding)
+    if control is None:
+        return findings, None
+    return findings, ExaminedEmulator(control=control, key=key, has_account=has_account)
+
+
+async def _probe_control(
+    server: TargetServer,
+) -> tuple[TargetServer | None, HttpResponse, DoctorFinding]:
+    """The control API by the host of the base URL, otherwise by an IP address of that host."""
+    base_url, host = server.base_url, server.base_url.host
+    response = await server.request("GET", ACCOUNTS)
+    if response.status == 200:
+        return server, response, good(f"The control API takes calls for the host {host}")
+    if response.error.get("code") != FORBIDDEN:
+        finding = problem(
+            f"The control API gives no accounts: {describe(response)}",
+            f"Let whatever stands between pass {CONTROL}/… on as it passes {CONTROL}/health.",
+        )
+        return None, response, finding
+    finding = problem(
+        f"The control API takes no calls for the host {host}: {describe(response)}",
+        f"Start the emulator with --allowed-hosts {host} (EMULATOR_ALLOWED_HOSTS).",
+    )
+    if base_url.scheme == "http" and not is_ip_literal(host):
+        for address in await lookup(host):
+            server = replace(server, base_url=replace(base_url, host=address))
+            response = await server.request("GET", ACCOUNTS)
+            if response.status == 200:
+                return server, response, finding
+    return None, response, finding
+
+
+def _accounts(response: HttpResponse) -> list[dict[str, Any]]:
+    accounts = response.member("data") if response.status == 200 else None
+    if not isinstance(accounts, list):
+        return []
+    return [account for account in accounts if isinstance(account, dict)]
+
+
+async def _probe_key(
+    api: TargetServer,
+    control: TargetServer | None,
+    given: str | None,
+    accounts: list[dict[str, Any]],
+) -> tuple[bool, DoctorFinding]:
+    """Whether there is an account to examine, and whether the key works."""
+    key = given or DEMO_TEST_KEY
+    masked = mask_key(key)
+    response = await replace(api, key=key).request("GET", FIRST_PAGE)
+    if response.status == 401:
+        if given is None:
+            text = f"The demo key {masked} is not known here, so that no key was tried"
+            return True, note(text, "Name yours with --key.")
+        return False, problem(f"The key {masked} is nobody's: {describe(response)}", _KEYS)
+    is_new = control is not None and await _remove_created(control, masked, accounts)
+    has_account = given is None or not is_new
+    if response.status != 200:
+        text = f"The key {masked} could not be tried by GET {FIRST_PAGE}: {describe(response)}"
+        return has_account, problem(text, _NOT_SERVED if response.status == 404 else _FAULTY)
+    if is_new:
+        text = f"The key {masked} is new, and becomes an account when it is used"
+        return has_account, good(text)
+    return has_account, good(f"The key {masked} works: GET {FIRST_PAGE} answers 200")
+
+
+async def _remove_created(control: TargetServer, masked: str, before: list[dict[str, Any]]) -> bool:
+    """Remove the account that trying the key has created; whether there is one.
+
+    When another key looks the same the account cannot be identified, and stays.
+    """
+    if any(masked in (account.get("test_key"), account.get("live_key")) for account in before):
+        return False
+    known = {account.get("id") for account in before}
+    created = [
+        account
+        for account in _accounts(await control.request("GET", ACCOUNTS))
+        if account.get("test_key") == masked and account.get("id") not in known
+    ]
+    if len(created) != 1:
+        return False
+    await control.request("DELETE", f"{ACCOUNTS}/{created[0].get('id')}")
+    return True

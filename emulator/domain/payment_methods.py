@@ -1,0 +1,71 @@
+"""The payment methods, the phone numbers of those paid by phone, and the simulated banks."""
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentMethod:
+    """A payment method of the contract; `--methods` may offer others, without phone and bank.
+
+    `phone_digit` begins the national numbers of the operator. A method `at_bank` is confirmed at
+    one of the simulated banks.
+    """
+
+    name: str
+    title: str
+    phone_digit: str | None = None
+    at_bank: bool = False
+
+
+METHODS = {
+    method.name: method
+    for method in (
+        PaymentMethod("telebirr", "telebirr", phone_digit="9"),
+        PaymentMethod("mpesa", "M-Pesa", phone_digit="7"),
+        PaymentMethod("bank_transfer", "Bank transfer", at_bank=True),
+    )
+}
+
+BANKS = {
+    "walia_test": "Walia Test Bank",
+    "gelada_test": "Gelada Test Bank",
+    "semien_test": "Semien Test Bank",
+    "fidel_test": "Fidel Test Bank",
+}
+"""The fictional banks of the simulated bank transfer."""
+
+DEFAULT_METHODS = tuple(METHODS)
+PHONE_METHODS = frozenset(method.name for method in METHODS.values() if method.phone_digit)
+# The only one: a bank names no method, so a `pay` step with a bank alone means this method.
+BANK_TRANSFER = next(method.name for method in METHODS.values() if method.at_bank)
+
+_METHOD_OF_DIGIT = {
+    method.phone_digit: method.name for method in METHODS.values() if method.phone_digit
+}
+# The ways in which a customer writes an Ethiopian mobile number.
+_WRITTEN = re.compile(rf"(?:\+251|00251|251|0)?([{''.join(_METHOD_OF_DIGIT)}][0-9]{{8}})", re.ASCII)
+_DROPPED = str.maketrans("", "", " -")
+
+
+def normalise_phone(written: str) -> str:
+    """Write a number as `+251…`. Raises ValueError unless it is an Ethiopian mobile number."""
+    match = _WRITTEN.fullmatch(written.translate(_DROPPED))
+    if match is None:
+        raise ValueError(f"{written!r} is not an Ethiopian mobile number, such as 0900000001")
+    return f"+251{match[1]}"
+
+
+def method_of_phone(normalised: str) -> str:
+    """The payment method whose operator owns a normalised number."""
+    return _METHOD_OF_DIGIT[normalised[4]]
+
+
+def mask_phone(normalised: str) -> str:
+    """A number as a page may show it: `+251 9•• ••• •01`."""
+    return f"{normalised[:4]} {normalised[4]}•• ••• •{normalised[-2:]}"
+
+
+def local_phone(normalised: str) -> str:
+    """A number as people dial it: `0900000001`."""
+    return f"0{normalised[4:]}"

@@ -1,0 +1,43 @@
+"""Groups the parts that the operations share."""
+
+from dataclasses import dataclass
+
+from emulator.clock import SystemClock
+from emulator.engine.delivery.webhooks import Webhooks
+from emulator.engine.payments.scheduler import Scheduler
+from emulator.engine.payments.status_writer import StatusWriter
+from emulator.engine.state.change_notifier import ChangeNotifier
+from emulator.engine.state.config import EngineConfig
+from emulator.engine.state.payment_cache import PaymentCache
+from emulator.storage.database import Database
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineContext:
+    """One of each part that reads, writes, caches, schedules and notifies."""
+
+    config: EngineConfig
+    database: Database
+    wall: SystemClock
+    payment_cache: PaymentCache
+    change_notifier: ChangeNotifier
+    webhooks: Webhooks
+    status_writer: StatusWriter
+    scheduler: Scheduler
+
+    @classmethod
+    def of(cls, database: Database, wall: SystemClock, config: EngineConfig) -> "EngineContext":
+        payment_cache = PaymentCache()
+        change_notifier = ChangeNotifier(wall)
+        webhooks = Webhooks(database=database, wall=wall, config=config)
+        status_writer = StatusWriter(payment_cache, change_notifier, webhooks)
+        return cls(
+            config=config,
+            database=database,
+            wall=wall,
+            payment_cache=payment_cache,
+            change_notifier=change_notifier,
+            webhooks=webhooks,
+            status_writer=status_writer,
+            scheduler=Scheduler(database=database, wall=wall, status_writer=status_writer),
+        )

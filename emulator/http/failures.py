@@ -1,0 +1,182 @@
+"""Explains the exceptions of sockets, TLS and httpx: which kind of failure they mean, in words."""
+
+import errno
+import os
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+MAX_CAUSES = 64
+
+# OpenSSL's names for a response that is not TLS.
+_NOT_TLS = {
+    "HTTP_REQUEST",
+    "PACKET_LENGTH_TOO_LONG",
+    "RECORD_LAYER_FAILURE",
+    "UNKNOWN_PROTOCOL",
+    "WRONG_VERSION_NUMBER",
+}
+_TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
+
+
+class RequestStage(Enum):
+    """The progress of a request when it failed."""
+
+    RESOLVING = auto()
+    CONNECTING = auto()
+    TLS_HANDSHAKE = auto()
+    AWAITING_RESPONSE = auto()
+    """The request was sent completely or in part, and no status line was received."""
+
+
+class FailureKind(Enum):
+    CLOSED = auto()
+    CLOSED_IN_TLS_HANDSHAKE = auto()
+    CONNECTION_REFUSED = auto()
+    EXPIRED_CERTIFICATE = auto()
+    """Not valid at this time: expired, or not yet valid."""
+    MISNAMED_CERTIFICATE = auto()
+    NAME_NOT_FOUND = auto()
+    NOT_CONNECTED = auto()
+    NOT_HTTP = auto()
+    NOT_TLS = auto()
+    TLS_HANDSHAKE = auto()
+    TOO_MANY_FILES = auto()
+    """This process cannot open another socket."""
+    UNTRUSTED_CERTIFICATE = auto()
+    UNUSABLE_URL = auto()
+
+
+_CERTIFICATE_FAILURES = {
+    # X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH
+    62: FailureKind.MISNAMED_CERTIFICATE,
+    64: FailureKind.MISNAMED_CERTIFICATE,
+    # X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED
+    9: FailureKind.EXPIRED_CERTIFICATE,
+    10: FailureKind.EXPIRED_CERTIFICATE,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransportFailure:
+    """Why a request has no response: the kind, and a short phrase with the details."""
+
+    kind: FailureKind
+    phrase: str
+
+
+def explain_failure(failure: Exception, *, host: str, stage: RequestStage) -> TransportFailure:
+    """Explain the exception of a request to a host, by the most specific of its causes."""
+    chain = list(causes(failure))
+    for kind, explain in _explanations():
+        for error in chain:
+            if isinstance(error, kind):
+                return explain(error, host, stage)
+    return _closed(failure, host, stage)
+
+
+def explain_no_connection(error: Exception) -> str:
+    """Why there is no connection; the exception's own text would contain addresses and tuples."""
+    for cause in causes(error):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"its certificate is not trusted: {cause.verify_message}"
+        if isinstance(cause, ssl.SSLError):
+            return f"no TLS with it: {cause.reason or cause}"
+        if isinstance(cause, OSError) and cause.errno is not None:
+            return os.strerror(cause.errno) if cause.errno > 0 else cause.strerror or str(cause)
+    return str(error)
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and those that it was raised from; of a group, only the first.
+
+    Contexts count although they were suppressed: httpcore raises its own exceptions `from None`.
+    """
+    cause: BaseException | None = error
+    for _ in range(MAX_CAUSES):
+        if cause is None:
+            return
+        yield cause
+        if isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
+        else:
+            cause = cause.__cause__ or cause.__context__
+
+
+def _explanations() -> tuple[tuple[type[BaseException], Callable[..., TransportFailure]], ...]:
+    """The explained kinds of exceptions, the most specific first."""
+    import httpx
+
+    return (
+        (ssl.SSLCertVerificationError, _untrusted),
+        (ssl.SSLEOFError, _closed),
+        (ssl.SSLError, _no_tls),
+        (socket.gaierror, _unknown_name),
+        (ConnectionRefusedError, _refused),
+        (httpx.ConnectError, _not_connected),
+        (httpx.InvalidURL, _unusable),
+        (httpx.UnsupportedProtocol, _unusable),
+        (httpx.LocalProtocolError, _unusable),
+        (UnicodeError, _unusable),
+        (httpx.RemoteProtocolError, _not_http),
+    )
+
+
+def _untrusted(
+    error: ssl.SSLCertVerificationError, _host: str, _stage: RequestStage
+) -> TransportFailure:
+    return TransportFailure(
+        kind=_CERTIFICATE_FAILURES.get(error.verify_code, FailureKind.UNTRUSTED_CERTIFICATE),
+        phrase=f"certificate not trusted: {error.verify_message.rstrip('.')}",
+    )
+
+
+def _no_tls(error: ssl.SSLError, _host: str, _stage: RequestStage) -> TransportFailure:
+    reason = error.reason or ""
+    if reason in _NOT_TLS:
+        return TransportFailure(kind=FailureKind.NOT_TLS, phrase="no TLS spoken there")
+    words = reason.replace("_", " ").lower() or "unknown reason"
+    return TransportFailure(kind=FailureKind.TLS_HANDSHAKE, phrase=f"TLS handshake failed: {words}")
+
+
+def _unknown_name(_: socket.gaierror, host: str, _stage: RequestStage) -> TransportFailure:
+    return TransportFailure(kind=FailureKind.NAME_NOT_FOUND, phrase=f"name not found: {host}")
+
+
+def _refused(_: ConnectionRefusedError, _host: str, _stage: RequestStage) -> TransportFailure:
+    return TransportFailure(kind=FailureKind.CONNECTION_REFUSED, phrase="connection refused")
+
+
+def _not_connected(error: Exception, host: str, stage: RequestStage) -> TransportFailure:
+    """No connection for a rarer reason than a closed port."""
+    if stage is not RequestStage.CONNECTING:
+        return _closed(error, host, stage)
+    number = next((e.errno for e in causes(error) if isinstance(e, OSError) and e.errno), None)
+    words = "unknown reason" if number is None else os.strerror(number).lower()
+    is_own_limit = number in _TOO_MANY_FILES
+    return TransportFailure(
+        kind=FailureKind.TOO_MANY_FILES if is_own_limit else FailureKind.NOT_CONNECTED,
+        phrase=f"not connected: {words}",
+    )
+
+
+def _unusable(error: Exception, _host: str, _stage: RequestStage) -> TransportFailure:
+    return TransportFailure(kind=FailureKind.UNUSABLE_URL, phrase=f"address not usable: {error}")
+
+
+def _not_http(error: Exception, host: str, stage: RequestStage) -> TransportFailure:
+    # httpcore's words for a connection that ended before a status line.
+    if str(error).startswith("Server disconnected"):
+        return _closed(error, host, stage)
+    return TransportFailure(kind=FailureKind.NOT_HTTP, phrase="the answer was not HTTP")
+
+
+def _closed(_: Exception, _host: str, stage: RequestStage) -> TransportFailure:
+    if stage is RequestStage.TLS_HANDSHAKE:
+        return TransportFailure(
+            kind=FailureKind.CLOSED_IN_TLS_HANDSHAKE,
+            phrase="connection closed in the TLS handshake",
+        )
+    return TransportFailure(kind=FailureKind.CLOSED, phrase="connection closed without an answer")

@@ -1,0 +1,134 @@
+"""Receives the webhooks of accounts in the test process, on a thread with its own event loop."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
+from threading import Thread
+from typing import Any, TypeVar
+
+from ..http.addresses import host_with_port
+from ..http.receiver import ReceivedWebhook, WebhookReceiver
+from .control_client import ControlClient, PaymentsEmulatorError
+
+_ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - only when the user names the host
+_FORWARDED_HEADERS = ("content-type", "user-agent")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Webhook(ReceivedWebhook):
+    """A received webhook; `headers` and `body` can be passed to a test client.
+
+    Header names are lower case, and headers of the transport are omitted.
+    """
+
+    is_verified: bool
+
+    def __repr__(self) -> str:
+        forged = "" if self.is_verified else ", not verified"
+        return f"<Webhook {self.type} of {self.payment}{forged}>"
+
+
+class ReceiverThread:
+    """Receives on a free port of one address of this machine.
+
+    With a `public_host` it receives on all addresses, and that is the host of the URLs.
+    """
+
+    def __init__(self, host: str, public_host: str | None) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._receiver = WebhookReceiver()
+        # A daemon, so that a process that never closes it can end.
+        self._thread = Thread(target=self._loop.run_forever, name="payments webhooks", daemon=True)
+        self._thread.start()
+        try:
+            address = host if public_host is None else _ALL_ADDRESSES
+            port = self._run(self._receiver.listen(address))
+        except BaseException:
+            self.close()
+            raise
+        self.base_url = f"http://{host_with_port(public_host or host, port)}"
+        self.register = self._receiver.register
+        self.unregister = self._receiver.unregister
+
+    def close(self) -> None:
+        self._run(self._receiver.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+
+class WebhookSubscription:
+    """The test's own endpoint at an account; other views of the account hide it.
+
+    Once unusable, it raises PaymentsEmulatorError when its webhooks are read.
+    """
+
+    def __init__(self, control: ControlClient, receiver: ReceiverThread) -> None:
+        self._control = control
+        self._receiver = receiver
+        self._path = receiver.register(self._receive)
+        self._url = receiver.base_url + self._path
+        self._webhooks: list[Webhook] = []
+        self._secret = ""
+        self._endpoint_id: str | None = None
+        self._unusable_reason: str | None = None
+
+    @property
+    def webhooks(self) -> list[Webhook]:
+        self.check()
+        return list(self._webhooks)
+
+    @property
+    def secret(self) -> str:
+        self.check()
+        return self._secret
+
+    def check(self) -> None:
+        """Raise PaymentsEmulatorError when no webhook can arrive."""
+        if self._unusable_reason is not None:
+            raise PaymentsEmulatorError(self._unusable_reason)
+
+    def subscribe(self) -> None:
+        """Register the endpoint, again after the account has lost its endpoints."""
+        if self._unusable_reason is not None:
+            return
+        self._webhooks.clear()
+        endpoint = self._control.call("POST", "/webhook_endpoints", {"url": self._url})
+        self._secret = endpoint["secret"]
+        self._endpoint_id = endpoint["id"]
+
+    def ping(self) -> str | None:
+        """Make the emulator send a webhook; return why it did not arrive, or None."""
+        ping = self._control.call("POST", f"/webhook_endpoints/{self._endpoint_id}/ping")
+        self._webhooks.clear()
+        if ping["status"] == "succeeded":
+            return None
+        last = ping["attempts"][-1]
+        return str(last["cause"] or last["error"] or f"{self._url} answered otherwise")
+
+    def give_up(self, reason: str) -> None:
+        """Delete the endpoint, so that the emulator does not try to reach it."""
+        self._unusable_reason = reason
+        if self._endpoint_id is not None:
+            self._control.call("DELETE", f"/webhook_endpoints/{self._endpoint_id}")
+
+    def is_own(self, entry: Mapping[str, Any]) -> bool:
+        """Whether an effect or a delivery belongs to this endpoint."""
+        return self._endpoint_id is not None and entry.get("endpoint") == self._endpoint_id
+
+    def close(self) -> None:
+        self._receiver.unregister(self._path)
+
+    def _receive(self, received: ReceivedWebhook) -> None:
+        headers = {
+            name: value
+            for name, value in received.headers.items()
+            if name in _FORWARDED_HEADERS or name.startswith("webhook-")
+        }
+        is_verified = received.is_signed_with(self._secret)
+        self._webhooks.append(Webhook(headers=headers, body=received.body, is_verified=is_verified))

@@ -1,0 +1,209 @@
+"""The types of option values: how each is written in a flag, a variable or a file.
+
+Each parser raises ValueError for a text that it does not accept.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import partial
+
+from emulator.domain.accounts import (
+    OTHER_LIVE_KEY,
+    OTHER_TEST_KEY,
+    Mode,
+    is_well_formed_key,
+)
+from emulator.domain.hosts import MAX_PORT, is_ip_literal
+from emulator.domain.instants import parse_clock
+from emulator.domain.rate_limit import RateLimit
+from emulator.settings.values import IN_MEMORY
+
+MAX_SEED = 2**63 - 1
+MAX_REQUESTS = 1_000_000
+MAX_HOST_LENGTH = 253
+LOG_FORMATS = ("text", "json")
+
+_SWITCHES = {
+    "1": True, "true": True, "yes": True, "on": True,
+    "0": False, "false": False, "no": False, "off": False,
+}  # fmt: skip
+_PERIODS_MS = {"s": 1_000, "min": 60_000}
+_OTHER_KEYS = {OTHER_TEST_KEY, OTHER_LIVE_KEY}
+
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
+_METHOD = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
+_HOST_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_HOST_NAME = re.compile(rf"{_HOST_LABEL}(?:\.{_HOST_LABEL})*", re.ASCII)
+_RATE_LIMIT = re.compile(r"([1-9][0-9]{0,6})/(s|min)", re.ASCII)
+
+
+class Form(Enum):
+    """The form of an option: one value or several, and the type in a YAML file."""
+
+    TEXT = auto()
+    INTEGER = auto()
+    SWITCH = auto()
+    """A flag without a value."""
+    NAMES = auto()
+    """A flag that may be repeated; commas separate values."""
+    PATHS = auto()
+    """A flag that may be repeated; a comma is part of the path."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionType:
+    """A type of values: `parse` reads one entry, `expected` describes the accepted ones."""
+
+    parse: Callable[[str], object]
+    expected: str
+    metavar: str | None = None
+    form: Form = Form.TEXT
+    is_secret: bool = False
+
+
+def _parse_switch(text: str) -> bool:
+    try:
+        return _SWITCHES[text.lower()]
+    except KeyError:
+        raise ValueError(text) from None
+
+
+def _integer(text: str) -> int:
+    if _INTEGER.fullmatch(text) is None:
+        raise ValueError(text)
+    return int(text)
+
+
+def _parse_port(text: str) -> int:
+    port = _integer(text)
+    if not 0 <= port <= MAX_PORT:
+        raise ValueError(text)
+    return port
+
+
+def _parse_seed(text: str) -> int:
+    """Read a seed: a signed integer of 64 bits, as SQLite stores it."""
+    seed = _integer(text)
+    if not -MAX_SEED - 1 <= seed <= MAX_SEED:
+        raise ValueError(text)
+    return seed
+
+
+def _parse_host(text: str) -> str:
+    """Read an IP address (an IPv6 one with or without brackets) or a host name, in lower case."""
+    host = text.lower()
+    if host.startswith("[") and host.endswith("]") and ":" in host:
+        host = host[1:-1]
+    if "[" not in host and "]" not in host and is_ip_literal(host):
+        return host
+    name = host.removesuffix(".")
+    is_like_an_address = name.rpartition(".")[2].isdigit()
+    if is_like_an_address or len(name) > MAX_HOST_LENGTH or _HOST_NAME.fullmatch(name) is None:
+        raise ValueError(text)
+    return name
+
+
+def _parse_allowed_host(text: str) -> str:
+    """Read a host in the form of `split_host`: IPv6 in brackets."""
+    host = _parse_host(text)
+    return f"[{host}]" if ":" in host else host
+
+
+def _parse_path(text: str) -> str:
+    if not text or "\0" in text:
+        raise ValueError(text)
+    return text
+
+
+def parse_url(text: str) -> str:
+    """Read an absolute http or https URL, unchanged."""
+    from urllib.parse import urlsplit
+
+    # urlsplit removes some of these silently.
+    if any(character.isspace() or not character.isprintable() for character in text):
+        raise ValueError(text)
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
+        raise ValueError(text)
+    return text
+
+
+def parse_checkout_url(text: str) -> str:
+    """Read the public base of the checkout pages; a slash at its end is dropped."""
+    if "?" in text or "#" in text:
+        raise ValueError(text)
+    return parse_url(text).rstrip("/")
+
+
+def parse_webhook_secret(text: str) -> str:
+    """Read `whsec_` and the base64 of 24 to 64 bytes (Standard Webhooks)."""
+    from emulator.domain.webhooks import is_webhook_secret
+
+    if not is_webhook_secret(text):
+        raise ValueError("secret")
+    return text
+
+
+def _parse_method(text: str) -> str:
+    if _METHOD.fullmatch(text) is None:
+        raise ValueError(text)
+    return text
+
+
+def _parse_key(text: str, mode: Mode) -> str:
+    if not is_well_formed_key(text, mode) or text in _OTHER_KEYS:
+        raise ValueError("key")
+    return text
+
+
+def _parse_rate_limit(text: str) -> RateLimit:
+    match = _RATE_LIMIT.fullmatch(text)
+    if match is None or int(match[1]) > MAX_REQUESTS:
+        raise ValueError(text)
+    return RateLimit(requests=int(match[1]), period_ms=_PERIODS_MS[match[2]])
+
+
+def _parse_log_format(text: str) -> str:
+    if text not in LOG_FORMATS:
+        raise ValueError(text)
+    return text
+
+
+HOST = OptionType(_parse_host, "an IP address or a host name", "ADDRESS")
+ALLOWED_HOSTS = OptionType(
+    _parse_allowed_host, "a host name without scheme and port", "HOST", form=Form.NAMES
+)
+PORT = OptionType(_parse_port, f"an integer from 0 to {MAX_PORT}", "PORT", form=Form.INTEGER)
+SEED = OptionType(_parse_seed, "an integer of at most 64 bits", "INTEGER", form=Form.INTEGER)
+SWITCH = OptionType(_parse_switch, "true or false", form=Form.SWITCH)
+DATABASE = OptionType(_parse_path, f"the path of a file, or {IN_MEMORY}", "FILE")
+SCENARIO_PATHS = OptionType(_parse_path, "the path of a file or directory", "PATH", form=Form.PATHS)
+CONFIG_FILE = OptionType(_parse_path, "the path of a YAML file", "FILE")
+URL = OptionType(parse_url, "an absolute http or https URL", "URL")
+CHECKOUT_URL = OptionType(parse_checkout_url, f"{URL.expected} without query and fragment", "URL")
+CLOCK = OptionType(
+    parse_clock,
+    "real, frozen, or frozen@ and an instant from 1970 to 9988, such as"
+    " frozen@2026-01-01T00:00:00Z",
+    "CLOCK",
+)
+METHODS = OptionType(
+    _parse_method,
+    "a small letter followed by at most 39 small letters, digits or _",
+    "METHOD",
+    form=Form.NAMES,
+)
+_KEY = "and 4 to 128 letters, digits or _, not a key of the second account"
+TEST_KEY = OptionType(partial(_parse_key, mode=Mode.TEST), f"test_ {_KEY}", "KEY", is_secret=True)
+LIVE_KEY = OptionType(partial(_parse_key, mode=Mode.LIVE), f"live_ {_KEY}", "KEY", is_secret=True)
+WEBHOOK_SECRET = OptionType(
+    parse_webhook_secret, "whsec_ and the base64 of 24 to 64 bytes", "SECRET", is_secret=True
+)
+RATE_LIMIT = OptionType(
+    _parse_rate_limit,
+    f"1 to {MAX_REQUESTS} requests per {' or '.join(_PERIODS_MS)}, such as 100/s or 1000/min",
+    "LIMIT",
+)
+LOG_FORMAT = OptionType(_parse_log_format, " or ".join(LOG_FORMATS), "FORMAT")

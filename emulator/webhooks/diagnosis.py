@@ -1,0 +1,208 @@
+"""Explains to a developer why a webhook was not delivered, and what to do about it."""
+
+from dataclasses import dataclass
+from urllib.parse import urljoin, urlsplit
+
+from emulator.domain.hosts import ADD_DOCKER_HOST, DOCKER_HOST, PODMAN_HOST
+from emulator.domain.webhooks import WebhookResponse
+from emulator.http.addresses import host_and_port, is_loopback, with_host, with_scheme
+from emulator.http.failures import FailureKind, RequestStage, explain_failure
+
+_REDIRECTS = {301, 302, 303, 307, 308}
+_REFUSED = (
+    "The handler refused it: does it know the secret of this endpoint, and does it verify the "
+    "body as it came?"
+)
+_NOT_SERVED = "Nothing there takes a POST: is the path right, and is the handler's route set up?"
+_NOT_READ = (
+    "The handler's framework did not take the body, which is JSON, before the handler saw it."
+)
+_STATUS_CAUSES = {
+    400: _REFUSED,
+    401: _REFUSED,
+    403: _REFUSED,
+    404: _NOT_SERVED,
+    405: _NOT_SERVED,
+    410: "By 410 an endpoint says that it is gone, and so it was disabled: PATCH enables it again.",
+    415: _NOT_READ,
+    422: _NOT_READ,
+    500: "The handler failed over it, as its own log may tell.",
+}
+_TIMEOUTS = {
+    RequestStage.RESOLVING: (
+        " looking up {at.host}",
+        "No name server answers: is this machine or container on a network that knows the name?",
+    ),
+    RequestStage.CONNECTING: (
+        " while connecting",
+        "Nothing comes back from {at.address}: is it the right address, and does no firewall "
+        "stand between?",
+    ),
+    RequestStage.TLS_HANDSHAKE: (
+        " in the TLS handshake",
+        "{at.address} takes connections but speaks no TLS: does it want {at.http_url}?",
+    ),
+    RequestStage.AWAITING_RESPONSE: (
+        "",
+        "The endpoint has the webhook and keeps silent: let it answer with 2xx first and work "
+        "afterwards, on a server that can serve two requests at once if its handler calls the API.",
+    ),
+}
+_CAUSES = {
+    FailureKind.CLOSED: "The server failed over this request, as its log may tell{at.or_tls}.",
+    FailureKind.CLOSED_IN_TLS_HANDSHAKE: (
+        "{at.address} has no certificate for {at.host}, or speaks plain HTTP "
+        "and wants {at.http_url}."
+    ),
+    FailureKind.CONNECTION_REFUSED: (
+        "Nothing listens on {at.address}: is the server started, on that port (of a "
+        "container its own, not the published one), and on 0.0.0.0 rather than 127.0.0.1?"
+    ),
+    FailureKind.EXPIRED_CERTIFICATE: (
+        "It is out of date by the clock of this machine: renew it, or set the clock."
+    ),
+    FailureKind.MISNAMED_CERTIFICATE: (
+        "It was made for another name: register one it has, or add {at.host} to it."
+    ),
+    FailureKind.NAME_NOT_FOUND: (
+        "Is it spelled right, and does the name server of this machine answer for it?"
+    ),
+    FailureKind.NOT_CONNECTED: (
+        "This machine has no way to {at.address}: is that the right address?"
+    ),
+    FailureKind.NOT_HTTP: (
+        "Something else than an HTTP server listens on {at.address}{at.or_tls}."
+    ),
+    FailureKind.NOT_TLS: (
+        "{at.address} seems to speak plain HTTP: register {at.http_url}, or the port where it "
+        "speaks TLS."
+    ),
+    FailureKind.TLS_HANDSHAKE: (
+        "{at.address} and this client agree on no way to speak TLS: look at the "
+        "versions and certificates it is set up with."
+    ),
+    FailureKind.TOO_MANY_FILES: (
+        "The emulator may open no more files: raise its limit (ulimit -n)."
+    ),
+    FailureKind.UNTRUSTED_CERTIFICATE: (
+        "Nobody known here has signed it: let SSL_CERT_FILE name a file with the certificate "
+        "of its authority (PEM) where the emulator runs, or register an http:// address."
+    ),
+    FailureKind.UNUSABLE_URL: (
+        "No request can be made to it: register an address that a browser would open."
+    ),
+}
+_LOOPBACK_REFUSED = "Nothing listens on {at.address}: is the server started, and on that port?"
+_LOOPBACK_IN_CONTAINER = (
+    "In a container {at.host} is the container itself: register {at.docker_url} for a server on "
+    f"the host (on Linux with {ADD_DOCKER_HOST}; in Podman {PODMAN_HOST}), or the name of its "
+    "service in Compose."
+)
+_CONTAINER_HOST_UNKNOWN = (
+    f"Docker on Linux knows {DOCKER_HOST} only in containers that were started with "
+    f"{ADD_DOCKER_HOST} (Compose: extra_hosts), and Podman calls it {PODMAN_HOST}."
+)
+_SERVICE_UNKNOWN_IN_CONTAINER = (
+    "A container finds {at.host} only on a network that both are attached to: is it the "
+    "name of a service in the same Compose project, and is that running?"
+)
+_SERVICE_UNKNOWN_OUTSIDE = (
+    "Names of Compose services are known only inside their network: the emulator runs "
+    "outside, so register {at.localhost_url} with the published port."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """What happened, as a short phrase, and a sentence with its likely cause and remedy.
+
+    Without an error there was a response, whose status is what happened.
+    """
+
+    error: str | None
+    cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedRequest:
+    """The URL of a request, its progress, and where the program runs."""
+
+    url: str
+    stage: RequestStage
+    is_in_container: bool
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.url).hostname or ""
+
+    @property
+    def address(self) -> str:
+        return host_and_port(self.url)
+
+    @property
+    def http_url(self) -> str:
+        return with_scheme(self.url, "http")
+
+    @property
+    def localhost_url(self) -> str:
+        return with_host(self.url, "localhost")
+
+    @property
+    def docker_url(self) -> str:
+        return with_host(self.url, DOCKER_HOST)
+
+    @property
+    def or_tls(self) -> str:
+        if urlsplit(self.url).scheme == "https":
+            return ""
+        return f", or the port speaks TLS and wants {with_scheme(self.url, 'https')}"
+
+
+def diagnose_response(response: WebhookResponse, url: str) -> Diagnosis | None:
+    """Explain a status that is not 2xx; None when the status says everything."""
+    if response.status not in _REDIRECTS:
+        cause = _STATUS_CAUSES.get(response.status)
+        return None if cause is None else Diagnosis(error=None, cause=cause)
+    location = next((value for name, value in response.headers if name.lower() == "location"), None)
+    if location is None:
+        cause = "It does not even say where to: the endpoint itself has to answer with 2xx."
+    else:
+        cause = (
+            f"Webhooks follow no redirects: register {_absolute(url, location)} if that is the "
+            "endpoint (often https or the slash at the end is missing), else answer with 2xx."
+        )
+    return Diagnosis(error="redirect not followed", cause=cause)
+
+
+def diagnose_timeout(at: FailedRequest, timeout_s: int) -> Diagnosis:
+    progress, cause = _TIMEOUTS[at.stage]
+    error = f"timed out after {timeout_s} s{progress}"
+    return Diagnosis(error=error.format(at=at), cause=cause.format(at=at))
+
+
+def diagnose_failure(failure: Exception, at: FailedRequest) -> Diagnosis:
+    """Explain the exception of a request that has no response."""
+    explained = explain_failure(failure, host=at.host, stage=at.stage)
+    return Diagnosis(error=explained.phrase, cause=_cause(explained.kind, at).format(at=at))
+
+
+def _cause(kind: FailureKind, at: FailedRequest) -> str:
+    """The usual cause, or that of a host that containers see differently."""
+    match kind:
+        case FailureKind.CONNECTION_REFUSED if is_loopback(at.host):
+            return _LOOPBACK_IN_CONTAINER if at.is_in_container else _LOOPBACK_REFUSED
+        case FailureKind.NOT_CONNECTED if at.is_in_container and is_loopback(at.host):
+            return _LOOPBACK_IN_CONTAINER
+        case FailureKind.NAME_NOT_FOUND if at.host in {DOCKER_HOST, PODMAN_HOST}:
+            return _CONTAINER_HOST_UNKNOWN
+        case FailureKind.NAME_NOT_FOUND if "." not in at.host:
+            return _SERVICE_UNKNOWN_IN_CONTAINER if at.is_in_container else _SERVICE_UNKNOWN_OUTSIDE
+        case _:
+            return _CAUSES[kind]
+
+
+def _absolute(url: str, location: str) -> str:
+    try:
+        return urljoin(url, location)
+    except ValueError:
+        return location

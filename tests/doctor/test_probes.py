@@ -1,0 +1,386 @@
+"""Probes of the doctor: what each finds at emulators that work and at servers that do not."""
+
+import socket
+import struct
+
+import pytest
+
+from emulator import __version__
+from emulator.doctor.containers import probe_containers
+from emulator.doctor.network import LocalNetwork, NetworkInterface, default_gateway, read_network
+from emulator.doctor.report import DoctorFinding, DoctorReport, good
+from emulator.doctor.requests import Timeouts
+from emulator.doctor.runner import NoEmulator
+from emulator.http.addresses import BaseUrl
+from tests.cli.processes import free_port
+from tests.doctor.examinations import (
+    BRIDGE,
+    BROWSER,
+    CONTAINER,
+    MACHINE,
+    NO_NETWORK,
+    NOTE,
+    OK,
+    PROBLEM,
+    TIMEOUTS,
+    WEBHOOK,
+    Response,
+    call,
+    checkout_at,
+    checkout_url,
+    emulator,
+    examine,
+    fixes,
+    forwarding,
+    neighbouring_ports,
+    new_key,
+    responding,
+    server_at,
+    texts,
+)
+from tests.webhooks.receiver import NEVER, receiving, replies
+
+HEALTHY = (200, b'{"status":"ok","version":"0"}')
+# A form of 127.0.0.1 that is neither an IP address nor a local name to the emulator.
+FOREIGN_NAME = "127.1"
+
+
+def in_container(*outside: str) -> LocalNetwork:
+    return LocalNetwork(is_in_container=True, outside=outside)
+
+
+# ---- From this machine
+
+
+async def test_a_report_without_problems_names_what_was_tried(url: str) -> None:
+    report = await examine(url, network=BRIDGE)
+    assert (report.version, report.problem_count) == (__version__, 0)
+    response, control, key = texts(report, MACHINE, OK)
+    assert response.startswith(f"{url} answers in ")
+    assert response.endswith(f" ms: payments emulator {__version__}")
+    assert control == "The control API takes calls for the host 127.0.0.1"
+    assert key == "The key test_de…key works: GET /v1/payments?limit=1 answers 200"
+    assert texts(report, BROWSER, OK) == [
+        f"{await checkout_url(url)}/c/… opens, and is the page of a payment made for this"
+    ]
+    assert texts(report, WEBHOOK, NOTE) == [
+        "No endpoint is registered for the first account, in test mode"
+    ]
+    [reached] = texts(report, WEBHOOK, OK)
+    assert reached.startswith("A handler on this machine is reached at http://127.0.0.1 and its")
+
+
+async def failed(url: str, network: LocalNetwork = NO_NETWORK) -> NoEmulator:
+    with pytest.raises(NoEmulator) as raised:
+        await examine(url, network=network)
+    return raised.value
+
+
+async def test_a_closed_port_is_explained_with_the_command_to_start() -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    lines = (await failed(url)).lines
+    assert lines[0] == f"no emulator at {url}: connection refused"
+    assert "payments-emulator serve" in lines[-1]
+    assert f"docker run -p {url.removeprefix('http://')}:8080" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("response", "found", "advice"),
+    [
+        (
+            (404, b"<h1>Shop</h1>"),
+            "something else than the emulator (GET /_emulator/health: 404, Server: other, text/x)",
+            "Another program has that port: name the emulator's with --url.",
+        ),
+        (
+            (503, b'{"status":"unavailable","version":"0"}'),
+            "an emulator that is starting or stopping",
+            "Try again in a second.",
+        ),
+    ],
+)
+async def test_another_response_than_health_is_explained(
+    response: Response, found: str, advice: str
+) -> None:
+    async with responding({"*": response}, media_type="text/x") as url:
+        assert (await failed(url)).lines == [f"no emulator at {url}: {found}", advice]
+
+
+@pytest.mark.parametrize(
+    ("url", "advice"),
+    [
+        ("https://127.0.0.1:1", "The emulator speaks http; https is only where something in"),
+        ("http://no-such-host.invalid:1", "Is that its name and port, as known here? Does it"),
+    ],
+)
+async def test_advice_depends_on_the_address(url: str, advice: str) -> None:
+    assert (await failed(url)).lines[-1].startswith(advice)
+
+
+async def test_the_checkout_port_and_a_path_are_recognised(url: str) -> None:
+    for wrong in (await checkout_url(url), f"{url}/v1"):
+        lines = (await failed(wrong)).lines
+        assert "an emulator, but this is not its base URL" in lines[0]
+        assert "does not end in /v1" in lines[-1]
+
+
+async def test_an_emulator_at_another_address_of_this_machine_is_found(other_url: str) -> None:
+    wrong = other_url.replace("127.0.0.2", "127.0.0.1")
+    report = await examine(wrong, network=BRIDGE)
+    assert texts(report, MACHINE, PROBLEM) == [f"{wrong}: connection refused"]
+    assert fixes(report, MACHINE).startswith(f"Use {other_url}.")
+    found = f"{other_url} answers: payments emulator {__version__}"
+    assert texts(report, CONTAINER, OK) == [found]
+    assert texts(report, BROWSER, PROBLEM) == []
+
+
+async def test_a_foreign_host_name_is_a_problem_that_the_other_probes_avoid(url: str) -> None:
+    report = await examine(url.replace("127.0.0.1", FOREIGN_NAME))
+    assert texts(report, MACHINE, PROBLEM) == [
+        f"The control API takes no calls for the host {FOREIGN_NAME}: 403 forbidden_origin"
+    ]
+    assert f"--allowed-hosts {FOREIGN_NAME}" in fixes(report, MACHINE)
+    assert texts(report, BROWSER, OK)
+    assert texts(report, WEBHOOK, OK)
+
+
+async def test_without_a_control_api_probes_are_skipped() -> None:
+    async with responding({"/_emulator/health": HEALTHY, "*": (404, b"{}")}) as url:
+        report = await examine(url)
+    control, key = texts(report, MACHINE, PROBLEM)
+    assert control.startswith("The control API gives no accounts: 404")
+    assert key.startswith("The key test_de…key could not be tried by GET /v1/payments?limit=1: 404")
+    for perspective in (BROWSER, WEBHOOK):
+        assert texts(report, perspective, NOTE) == ["Not tried: the control API is closed"]
+
+
+async def test_an_unknown_key_is_a_problem(url: str) -> None:
+    report = await examine(url, key="test_of_nobody_at_all")
+    unknown = "The key test_of…all is nobody's: 401 invalid_api_key"
+    assert texts(report, MACHINE, PROBLEM) == [unknown]
+    assert "--auto-provision" in fixes(report, MACHINE)
+    assert texts(report, WEBHOOK, NOTE) == ["The key has no account yet, and so no endpoints"]
+
+
+async def test_an_unknown_demo_key_is_a_note() -> None:
+    paths = {"/_emulator/health": HEALTHY, "*": (401, b'{"error":{"code":"invalid_api_key"}}')}
+    async with responding(paths) as url:
+        report = await examine(url)
+    unknown = "The demo key test_de…key is not known here, so that no key was tried"
+    assert texts(report, MACHINE, NOTE) == [unknown]
+
+
+async def test_the_account_of_a_new_key_is_removed(other_url: str) -> None:
+    before = await call(other_url, "GET", "/_emulator/accounts")
+    report = await examine(other_url, key="test_of_a_new_job_17")
+    assert await call(other_url, "GET", "/_emulator/accounts") == before
+    assert "is new, and becomes an account when it is used" in texts(report, MACHINE, OK)[-1]
+
+
+async def test_a_fault_is_reported_with_the_key(url: str) -> None:
+    key = await new_key(url)
+    fault = {"when": {"request": "list_payments"}, "then": {"status": 500}}
+    await call(url, "POST", "/_emulator/faults", fault, key)
+    [text] = texts(await examine(url, key=key), MACHINE, PROBLEM)
+    assert text.endswith("could not be tried by GET /v1/payments?limit=1: 500 internal_error")
+
+
+async def test_a_server_without_a_response_is_a_failure_after_the_timeout() -> None:
+    async with receiving(replies(NEVER)) as silent:
+        response = await server_at(silent.url, timeout_s=0.05).request("GET", "")
+    assert response.failure == "no answer within 0.05 s"
+
+
+def test_timeouts_are_short() -> None:
+    timeouts = Timeouts(clock=TIMEOUTS.clock)
+    assert (timeouts.probe_s, timeouts.response_s) <= (2, 5)
+
+
+# ---- From a container
+
+
+async def test_containers_cannot_reach_an_emulator_on_loopback(url: str) -> None:
+    report = await examine(url, network=BRIDGE)
+    port = BaseUrl.parse(url).port
+    closed, names = texts(report, CONTAINER, NOTE)
+    assert closed == (
+        f"It answers at 127.0.0.1 only (port {port} of 127.0.0.2 (docker0): connection refused)"
+    )
+    assert names.startswith(f"http://host.docker.internal:{port} and, in Compose, http://emulator:")
+    assert "--host 127.0.0.2 (for this machine alone) or --host 0.0.0.0" in fixes(report, CONTAINER)
+    assert "--add-host=host.docker.internal:host-gateway" in fixes(report, CONTAINER)
+    assert report.problem_count == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("docker0", "the address for containers behind docker0"),
+        ("eth0", "an address for containers and other machines (eth0)"),
+    ],
+)
+async def test_an_address_with_a_response_is_for_containers(url: str, name: str, use: str) -> None:
+    interface = NetworkInterface(name=name, address="127.0.0.2")
+    network = LocalNetwork(is_in_container=False, interfaces=(interface,))
+    base_url = BaseUrl.parse(url)
+    async with forwarding("127.0.0.2", base_url.port):
+        findings, reached = await probe_containers(base_url, [], network, TIMEOUTS)
+    assert findings[0] == good(f"http://127.0.0.2:{base_url.port} answers: {use}")
+    assert reached == [interface]
+
+
+async def test_in_a_container_addresses_outside_are_tried(other_url: str) -> None:
+    port = BaseUrl.parse(other_url).port
+    network = in_container("127.0.0.3", "127.0.0.2")
+    report = await examine(f"http://127.0.0.1:{port}", network=network)
+    assert fixes(report, MACHINE).startswith(f"Use {other_url}.")
+    assert texts(report, CONTAINER, NOTE) == [f"http://127.0.0.3:{port}: connection refused"]
+    found = f"{other_url} answers: payments emulator {__version__}"
+    assert texts(report, CONTAINER, OK) == [found]
+    assert texts(report, BROWSER, OK)
+
+
+async def test_in_a_container_all_tried_addresses_are_listed() -> None:
+    port = free_port()
+    found = await failed(f"http://127.0.0.1:{port}", in_container("127.0.0.2", "127.0.0.3"))
+    assert found.lines[1] == (
+        "nor elsewhere around this machine:"
+        f" http://127.0.0.2:{port}: connection refused;"
+        f" http://127.0.0.3:{port}: connection refused"
+    )
+    assert "127.0.0.1 is this container itself" in found.lines[-1]
+    assert list(found.report.sections) == [MACHINE, CONTAINER]
+
+
+async def container_findings(url: str, network: LocalNetwork) -> list[DoctorFinding]:
+    findings, reached = await probe_containers(BaseUrl.parse(url), [], network, TIMEOUTS)
+    assert reached == []
+    return findings
+
+
+async def test_in_the_emulators_container_the_advice_is_for_other_containers() -> None:
+    network = LocalNetwork(
+        is_in_container=True, interfaces=BRIDGE.interfaces, outside=("127.0.0.3",)
+    )
+    [closed] = await container_findings(f"http://127.0.0.1:{free_port()}", network)
+    assert closed.text.startswith("It answers at 127.0.0.1 only")
+    assert closed.fix == "For other containers start it with --host 0.0.0.0 (EMULATOR_HOST)."
+
+
+async def test_without_interfaces_nothing_is_tried() -> None:
+    first, _ = await container_findings("http://127.0.0.1:1", NO_NETWORK)
+    assert first.text == "This machine has no address but its loopback ones to be tried at"
+
+
+async def test_addresses_of_other_machines_are_not_tried() -> None:
+    """The address is reserved for documentation: a connection to it would time out."""
+    first, _ = await container_findings("http://192.0.2.77:8080", BRIDGE)
+    assert first.text == (
+        "http://192.0.2.77:8080 is not an address of this machine, so that nothing was tried"
+    )
+    [only] = await container_findings("http://192.0.2.77:8080", in_container("127.0.0.2"))
+    assert only.text == "http://192.0.2.77:8080 answers in this container"
+
+
+def test_the_gateway_of_a_container_is_in_its_routing_table() -> None:
+    number = struct.unpack("=I", socket.inet_aton("172.17.0.1"))[0]
+    head = "Iface\tDestination\tGateway \tFlags\n"
+    local = "eth0\t000011AC\t00000000\t0001\n"
+    assert default_gateway(f"{head}{local}eth0\t00000000\t{number:08X}\t0003\n") == "172.17.0.1"
+    assert default_gateway(f"{head}{local}eth0\t00000000\t00000000\t0001\n") is None
+    assert default_gateway("") is None
+
+
+def test_the_interfaces_of_this_machine_are_read() -> None:
+    for interface in read_network().interfaces:
+        assert not interface.address.startswith("127.")
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+            own.bind((interface.address, 0))  # Fails for an address of another machine.
+
+
+# ---- From a browser
+
+
+async def test_a_closed_checkout_url_is_a_problem_with_the_right_url() -> None:
+    port, next_port = neighbouring_ports()
+    wrong = f"http://127.0.0.1:{free_port()}"
+    async with emulator(port=port, checkout_port=next_port, checkout_url=wrong) as url:
+        report = await examine(url)
+    assert texts(report, BROWSER, PROBLEM) == [
+        f"checkout_url begins with {wrong}, which does not open: connection refused"
+    ]
+    right = f"http://127.0.0.1:{next_port}"
+    assert fixes(report, BROWSER) == (
+        f"{right} opens. Start the emulator with --checkout-url {right} (EMULATOR_CHECKOUT_URL),"
+        f' or tell it now: PUT {url}/_emulator/checkout_url {{"url": "{right}"}}'
+    )
+
+
+async def at_wrong_checkout_url(url: str, wrong: str) -> tuple[DoctorReport, str]:
+    """The report of an emulator with a wrong checkout address, and why that does not open."""
+    async with checkout_at(url, wrong):
+        report = await examine(url)
+    [text] = texts(report, BROWSER, PROBLEM)
+    expected = f"checkout_url begins with {wrong}, which does not open: "
+    assert text.startswith(expected)
+    return report, text.removeprefix(expected)
+
+
+async def test_the_api_is_not_mistaken_for_the_pages(url: str) -> None:
+    report, reason = await at_wrong_checkout_url(url, url)
+    assert reason == "that is the API of an emulator, not its checkout pages"
+    assert fixes(report, BROWSER).startswith("Start the emulator with --checkout-url URL ")
+
+
+async def test_the_pages_of_another_emulator_are_recognised(url: str, other_url: str) -> None:
+    _, reason = await at_wrong_checkout_url(url, await checkout_url(other_url))
+    assert reason == "it shows the pages of another emulator"
+
+
+@pytest.mark.parametrize(
+    ("response", "expected", "fix"),
+    [
+        (
+            (200, b"<h1>Shop</h1>"),
+            "something else answers (200, Server: other, application/json)",
+            "Start the emulator with --checkout-url URL ",
+        ),
+        (
+            (403, b'{"error":{"code":"forbidden_origin","message":"..."}}'),
+            "403 forbidden_origin",
+            "Start the emulator with --allowed-hosts 127.0.0.1.",
+        ),
+    ],
+)
+async def test_another_response_at_the_checkout_url_is_explained(
+    url: str, response: Response, expected: str, fix: str
+) -> None:
+    async with responding({"*": response}) as wrong:
+        report, reason = await at_wrong_checkout_url(url, wrong)
+    assert reason == expected
+    assert fixes(report, BROWSER).startswith(fix)
+
+
+async def test_without_a_payment_the_pages_are_still_recognised(other_url: str) -> None:
+    [text] = texts(await examine(other_url), BROWSER, OK)
+    assert text.endswith("/c/x opens, and is ours")
+
+
+async def test_in_a_container_a_checkout_url_of_the_host_is_only_a_note(url: str) -> None:
+    async with checkout_at(url, f"http://localhost:{free_port()}"):
+        report = await examine(url, network=in_container())
+    [text] = texts(report, BROWSER, NOTE)
+    assert text.endswith("(in this container)")
+    assert fixes(report, BROWSER).startswith("A browser on the host may open it. For one in a ")
+
+
+async def test_a_checkout_address_for_other_machines_is_named(url: str) -> None:
+    checkout = BaseUrl.parse(await checkout_url(url))
+    async with forwarding("127.0.0.2", BaseUrl.parse(url).port):
+        assert texts(await examine(url, network=BRIDGE), BROWSER, NOTE) == []
+        async with forwarding("127.0.0.2", checkout.port):
+            report = await examine(url, network=BRIDGE)
+    other = f"http://127.0.0.2:{checkout.port}"
+    [text] = texts(report, BROWSER, NOTE)
+    assert text.startswith(f"{other} opens, too, where 127.0.0.1 is another machine")
+    assert fixes(report, BROWSER) == f"For a browser there: --checkout-url {other}"

@@ -1,0 +1,227 @@
+"""HTTP client: connections, complete and incomplete responses, unreachable servers."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from emulator.http.addresses import BaseUrl
+from emulator.http.client import (
+    MAX_RESPONSE_BYTES,
+    HttpClient,
+    HttpResponse,
+    Unreachable,
+)
+from tests.cli.processes import free_port
+
+OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
+
+
+class Server:
+    """Sends the next response to each request, and closes the connection after the last."""
+
+    def __init__(self, answers: Iterator[bytes]) -> None:
+        self.heads: list[bytes] = []
+        self.connections: list[asyncio.Task[None]] = []
+        self.url = ""
+        self._answers = answers
+
+    def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections.append(asyncio.create_task(self._converse(reader, writer)))
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                self.heads.append(await reader.readuntil(b"\r\n\r\n"))
+                answer = next(self._answers, b"")
+                writer.write(answer)
+                await writer.drain()
+                if not answer.endswith(b"}"):
+                    return
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def responding(*answers: bytes) -> AsyncIterator[tuple[Server, HttpClient]]:
+    server = Server(iter(answers))
+    listening = await asyncio.start_server(server.connected, "127.0.0.1", 0)
+    server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+    async with HttpClient(BaseUrl.parse(server.url)) as client:
+        yield server, client
+    listening.close()
+    await asyncio.gather(*server.connections)
+
+
+async def request(url: str, path: str = "/") -> HttpResponse:
+    """The response to one request."""
+    async with HttpClient(BaseUrl.parse(url)) as client:
+        return await client.request("GET", path)
+
+
+async def test_a_connection_serves_many_requests() -> None:
+    async with responding(OK, OK) as (server, client):
+        for _ in range(2):
+            response = await client.request("GET", "/")
+            assert (response.status, response.json, response.is_error) == (200, {}, False)
+        assert len(server.connections) == 1
+
+
+async def test_a_key_and_a_body_are_sent() -> None:
+    async with responding(OK) as (server, client):
+        client.use_key("test_some_key")
+        await client.request_json("POST", "/v1/payments", {"note": "ብር"})
+        first, *headers = server.heads[0].decode().lower().splitlines()
+        assert first == "post /v1/payments http/1.1"
+        assert {
+            f"host: {server.url.removeprefix('http://')}",
+            "authorization: bearer test_some_key",
+            "content-type: application/json",
+            "content-length: 17",
+        } <= set(headers)
+
+
+async def test_a_body_in_chunks_is_put_together() -> None:
+    chunked = (
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\n[1,2\r\n1\r\n]\r\n0\r\n\r\n"
+    )
+    async with responding(chunked) as (_, client):
+        assert (await client.request("GET", "/")).json == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (b"", "the connection was cut before an answer came"),
+        (OK[:30], "the connection was cut before an answer came"),
+        (OK[:-1], "the connection was cut in the middle of the answer"),
+        (b"SSH-2.0-OpenSSH\r\n\r\n", "what came is no HTTP"),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % (MAX_RESPONSE_BYTES * 2)
+            + b" " * (MAX_RESPONSE_BYTES + 1),
+            "it is larger than",
+        ),
+    ],
+    ids=["nothing", "half a head", "half a body", "no HTTP", "too much"],
+)
+async def test_an_incomplete_response_is_a_failure(answer: bytes, why: str) -> None:
+    async with responding(answer, OK) as (server, client):
+        response = await client.request("GET", "/")
+        assert response.failure is not None
+        assert response.failure.startswith(why)
+        assert (response.is_error, response.json) == (True, None)
+        assert (await client.request("GET", "/")).status == 200
+        assert len(server.connections) == 2
+
+
+async def test_a_new_connection_replaces_one_that_the_server_closes() -> None:
+    closing = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}"
+    async with responding(closing, OK) as (server, client):
+        assert (await client.request("GET", "/")).status == 200
+        assert (await client.request("GET", "/")).status == 200
+        assert len(server.connections) == 2
+
+
+async def test_a_request_without_a_response_is_not_sent_again() -> None:
+    """Also on a connection that has served before: the fault was applied once."""
+    async with responding(OK, b"", OK) as (server, client):
+        assert (await client.request("GET", "/")).status == 200
+        assert (await client.request("GET", "/")).failure is not None
+        assert len(server.heads) == 2
+
+
+async def test_a_connection_that_was_closed_while_idle_is_not_used_again() -> None:
+    async with responding(OK, OK) as (server, client):
+        assert (await client.request("GET", "/")).status == 200
+        [first] = server.connections
+        first.cancel()
+        await asyncio.wait([first])
+        server.connections.clear()
+        assert (await client.request("GET", "/")).status == 200
+        assert len(server.connections) == 1
+
+
+async def test_a_response_that_never_ends_is_a_failure() -> None:
+    async with responding(OK[:-2] + b"}") as (_, client):
+        response = await client.request("GET", "/", timeout_s=0.01)
+        assert response.failure == "none came within 0.01 s"
+
+
+async def test_a_path_is_sent_verbatim() -> None:
+    async with responding(OK) as (server, client):
+        await client.request("GET", "/v1/payments/..?a=%2F&b=+")
+        assert server.heads[0].startswith(b"GET /v1/payments/..?a=%2F&b=+ HTTP/1.1\r\n")
+
+
+async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    async with responding(OK) as (_, client):
+        assert (await client.request("GET", "/")).status == 200
+
+
+async def test_redirects_are_not_followed() -> None:
+    redirect = b"HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 2\r\n\r\n{}"
+    async with responding(redirect, OK) as (server, client):
+        assert (await client.request("GET", "/")).status == 302
+        assert len(server.heads) == 1
+
+
+async def test_the_local_address_is_known_after_a_response() -> None:
+    async with responding(OK) as (_, client):
+        await client.request("GET", "/")
+        assert client.local_host == "127.0.0.1"
+
+
+async def test_a_closed_port_is_explained_in_one_line() -> None:
+    port = free_port()
+    for host in ("127.0.0.1", "localhost"):
+        with pytest.raises(Unreachable) as raised:
+            await request(f"http://{host}:{port}")
+        assert str(raised.value) == (
+            f"cannot reach the emulator at http://{host}:{port}: Connection refused"
+        )
+
+
+async def test_an_unknown_name_is_explained_in_one_line() -> None:
+    for host in ("nobody.invalid", f"{'a' * 64}.invalid", "a..b", "xn--zz-", "999.1.1.1"):
+        with pytest.raises(Unreachable) as raised:
+            await request(f"http://{host}")
+        assert str(raised.value).startswith(f"cannot reach the emulator at http://{host}:80: ")
+        assert "\n" not in str(raised.value)
+
+
+async def test_a_server_without_tls_is_explained_in_one_line() -> None:
+    def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"no TLS")
+        writer.close()
+
+    listening = await asyncio.start_server(connected, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    message = r"cannot reach the emulator at https://127\.0\.0\.1:\d+: no TLS with it: [A-Z_]+$"
+    with pytest.raises(Unreachable, match=message):
+        await request(f"https://127.0.0.1:{port}")
+    listening.close()
+
+
+async def test_the_prefix_of_the_base_url_is_kept() -> None:
+    async with responding(OK) as (server, _):
+        await request(f"{server.url}/sandbox/", "/v1/payments")
+        assert server.heads[0].startswith(b"GET /sandbox/v1/payments HTTP/1.1\r\n")
+
+
+def test_the_error_object_is_empty_when_there_is_none() -> None:
+    refused = HttpResponse(status=400, body=b'{"error":{"code":"invalid_amount"}}')
+    assert refused.error == {"code": "invalid_amount"}
+    assert HttpResponse(status=400, body=b'{"error":"no"}').error == {}
+    assert HttpResponse(status=502, body=b"<html>").error == {}
+    assert HttpResponse(status=200, body=b"[]").member("id") is None
+
+
+async def test_clients_of_the_same_emulator_have_their_own_keys() -> None:
+    async with responding(OK) as (server, client), client.with_key("test_other") as other:
+        await other.request("GET", "/")
+        assert b"authorization: Bearer test_other" in server.heads[0]

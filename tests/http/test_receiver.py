@@ -1,0 +1,140 @@
+"""Receiver of webhooks: signatures, paths, and connections without a webhook."""
+
+import asyncio
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+from standardwebhooks import Webhook as StandardWebhook
+
+from emulator.http.receiver import (
+    MAX_BODY_BYTES,
+    ReceivedWebhook,
+    WebhookReceiver,
+    webhook_signature,
+)
+
+SECRET = "whsec_" + b64encode(b"a secret of twenty-four b").decode()
+BODY = b'{"type":"payment.created","data":{"id":"pay_1"}}'
+TIMESTAMP = "1767225600"
+
+
+def signature(body: bytes = BODY) -> str:
+    return webhook_signature(SECRET, f"evt_1.{TIMESTAMP}.".encode() + body)
+
+
+def webhook(signatures: str, *, body: bytes = BODY, timestamp: str = TIMESTAMP) -> ReceivedWebhook:
+    headers = {
+        "webhook-id": "evt_1",
+        "webhook-timestamp": timestamp,
+        "webhook-signature": signatures,
+    }
+    return ReceivedWebhook(headers=headers, body=body)
+
+
+def test_a_signature_is_that_of_standard_webhooks() -> None:
+    at = datetime.fromtimestamp(int(TIMESTAMP), UTC)
+    assert StandardWebhook(SECRET).sign("evt_1", at, BODY.decode()) == signature()
+
+
+@pytest.mark.parametrize(
+    ("received", "is_genuine"),
+    [
+        (webhook(signature()), True),
+        (webhook(f"v1,b2xk {signature()}"), True),
+        (webhook(signature(), body=BODY.replace(b"created", b"failed!")), False),
+        (webhook(signature(), timestamp="1767222000"), False),
+        (webhook("v1,Zm9yZWlnbg=="), False),
+        (webhook(""), False),
+        (webhook("v1,ÿ"), False),
+        (ReceivedWebhook(headers={}, body=BODY), False),
+    ],
+    ids=[
+        "genuine",
+        "one of two signatures",
+        "changed body",
+        "changed timestamp",
+        "other signature",
+        "no signature",
+        "not ASCII",
+        "no headers",
+    ],
+)
+def test_a_change_after_signing_is_noticed(received: ReceivedWebhook, is_genuine: bool) -> None:
+    assert received.is_signed_with(SECRET) is is_genuine
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"data":1}', b"\xff"])
+def test_a_body_without_an_event_has_no_payment(body: bytes) -> None:
+    received = webhook(signature(body), body=body)
+    assert (received.is_signed_with(SECRET), received.payment) == (True, None)
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[WebhookReceiver]:
+    async with WebhookReceiver() as receiver:
+        await receiver.listen("127.0.0.1")
+        yield receiver
+
+
+async def test_each_path_has_its_own_webhooks(receiver: WebhookReceiver) -> None:
+    first: list[ReceivedWebhook] = []
+    second: list[ReceivedWebhook] = []
+    assert [receiver.register(first.append), receiver.register(second.append)] == ["/1", "/2"]
+    async with httpx.AsyncClient(trust_env=False) as client:
+        url = f"{receiver.base_url}/2"
+        response = await client.post(url, content=BODY, headers={"Webhook-Id": "evt_1"})
+    assert (response.status_code, first) == (200, [])
+    [received] = second
+    assert (received.id, received.type, received.payment) == ("evt_1", "payment.created", "pay_1")
+    assert (received.body, received.local_host) == (BODY, "127.0.0.1")
+
+
+async def test_it_listens_on_several_addresses(receiver: WebhookReceiver) -> None:
+    received: list[ReceivedWebhook] = []
+    path = receiver.register(received.append)
+    port = await receiver.listen("127.0.0.2")
+    async with httpx.AsyncClient(trust_env=False) as client:
+        await client.post(f"http://127.0.0.2:{port}{path}", content=BODY)
+    assert [webhook.local_host for webhook in received] == ["127.0.0.2"]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"nonsense\r\n\r\n",
+        b"POST /99 HTTP/1.1\r\ncontent-length: 0\r\n\r\n",
+        b"POST /2 HTTP/1.1\r\ncontent-length: 0\r\n\r\n",
+        b"POST /1 HTTP/1.1\r\ncontent-length: many\r\n\r\n",
+        b"POST /1 HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % (MAX_BODY_BYTES + 1),
+        b"POST /1 HTTP/1.1\r\ncontent-length: 10\r\n\r\nhalf",
+        b"POST /1 HTTP/1.1\r\nx: " + b"a" * 70_000,
+    ],
+    ids=[
+        "not HTTP",
+        "unknown path",
+        "unregistered path",
+        "no length",
+        "too large",
+        "incomplete",
+        "too long a head",
+    ],
+)
+async def test_a_connection_without_a_webhook_is_closed(
+    receiver: WebhookReceiver, sent: bytes
+) -> None:
+    received: list[ReceivedWebhook] = []
+    receiver.register(received.append)
+    receiver.unregister(receiver.register(received.append))
+    host, port = receiver.base_url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(sent)
+    writer.write_eof()
+    async with asyncio.timeout(60):
+        with suppress(ConnectionError):  # It had not read all.
+            assert await reader.read() == b""
+    writer.close()
+    assert received == []

@@ -1,0 +1,86 @@
+"""The server of a test run: shared by its processes, and ended when the last releases it."""
+
+import socket
+from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from emulator.pytest_plugin import server_process
+from emulator.pytest_plugin.control_client import ControlClient, PaymentsEmulatorError
+from emulator.pytest_plugin.server import (
+    ServerLease,
+    ServerOptions,
+    SharedServer,
+    connect_lifeline,
+    join_or_start,
+    start,
+)
+from tests.cli.processes import HANGS_AFTER_S, free_port, listens
+
+
+def test_later_processes_share_the_server_and_the_last_release_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EMULATOR_HOST", "for a server that a user starts")
+    options = ServerOptions(options=(), directory=tmp_path)
+    start_server = partial(start, options)
+    first, second = (join_or_start(tmp_path / "server", start_server) for _ in range(2))
+    assert second.process is None, "only one was started"
+    assert second.server == first.server
+    first.release()
+    ControlClient(base_url=second.server.base_url).call("GET", "/health")
+    second.release()
+    assert first.process is not None
+    assert first.process.wait(HANGS_AFTER_S) == 0
+    first.wait(is_shared=True)
+    assert not listens(int(first.server.base_url.rpartition(":")[2]))
+    assert connect_lifeline(first.server.lifeline_port) is None
+
+
+@pytest.mark.parametrize("is_complete", [True, False], ids=["ended", "half written"])
+def test_a_server_that_has_ended_is_replaced(tmp_path: Path, is_complete: bool) -> None:
+    file = tmp_path / "server.json"
+    port = free_port()
+    state = f'{{"base_url": "http://127.0.0.1:{port}", "lifeline_port": {port}, "log": ""}}'
+    file.write_text(state if is_complete else state[:20])
+    with socket.socket() as lifeline:
+        server = SharedServer(base_url="http://127.0.0.1:9", lifeline_port=9, log="")
+        lease = ServerLease(server=server, lifeline=lifeline)
+        assert join_or_start(tmp_path / "server", lambda _: lease) is lease
+    assert server.base_url in file.read_text()
+
+
+def test_a_server_that_cannot_start_is_explained(tmp_path: Path) -> None:
+    options = ServerOptions(options=("--scenarios", "nowhere.yaml"), directory=tmp_path)
+    with pytest.raises(PaymentsEmulatorError, match=r"did not start: .*nowhere\.yaml"):
+        start(options, tmp_path / "server")
+
+
+def test_a_server_without_any_connection_ends() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as lifeline:
+        server_process.wait_until_released(lifeline, max_first_connect_s=0)
+
+
+def test_a_server_ends_when_its_last_connection_closes() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as lifeline,
+        socket.create_connection(lifeline.getsockname()) as holder,
+    ):
+        holder.shutdown(socket.SHUT_WR)
+        server_process.wait_until_released(lifeline, max_first_connect_s=HANGS_AFTER_S)
+        assert holder.recv(2) == server_process.WELCOME
+
+
+def test_another_server_and_a_closed_port_are_told_apart() -> None:
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        control = ControlClient(base_url=f"http://127.0.0.1:{server.server_port}")
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        with pytest.raises(PaymentsEmulatorError, match=r"answers 501 .*, as no payments emulator"):
+            control.call("GET", "/health")
+        thread.join()
+    with pytest.raises(PaymentsEmulatorError, match="does not answer: Connection refused"):
+        control.call("GET", "/health")
