@@ -172,7 +172,7 @@ def operation(
         shared_query_type=AccountQuery if has_account else NoParameters,
         body=body,
         refusals=(*refusals, *_common_refusals(method, has_account=has_account)),
-        needs_key=has_account,
+        accepts_key=has_account,
         handler=handler,
     )
 
@@ -208,7 +208,7 @@ class OperationRouter:
         """Raises Unauthenticated, UnknownAccount, InvalidRequest and what the handler raises."""
         if operation.handler is None:
             raise errors.UnknownRoute(request.method, request.scope["path"])
-        if operation.needs_key:
+        if operation.accepts_key:
             arguments = await self._arguments(operation, request)
         else:
             documents = self._services.documents

@@ -144,7 +144,7 @@ PROGRAM = Resource(
                 503: SuccessResponse("Starting or stopping.", HealthJson),
             },
             refusals=(InvalidRequestBody,),
-            needs_key=False,
+            accepts_key=False,
         ),
         operation("GET /openapi", list_documents, "The documents."),
         operation(

@@ -68,7 +68,7 @@ class Operation:
     shared_query_type: type[Struct] = NoParameters
     body: RequestBody | None = None
     refusals: tuple[type[Refusal], ...] = ()
-    needs_key: bool = True
+    accepts_key: bool = True
     handler: Callable[..., Any] | None = None
 
     @property

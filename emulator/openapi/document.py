@@ -144,7 +144,7 @@ class DocumentWriter:
         }
         if operation.body is not None:
             described["requestBody"] = self._body(operation, operation.body)
-        if not operation.needs_key:
+        if not operation.accepts_key:
             described["security"] = []
         return described
 

@@ -56,7 +56,7 @@ CALLS = [
     (operation.method, operation.path.format_map(defaultdict(lambda: "x_1")))
     for resource in RESOURCES
     for operation in resource.operations
-    if operation.needs_key
+    if operation.accepts_key
 ]
 
 
