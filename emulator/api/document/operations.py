@@ -29,18 +29,18 @@ from emulator.openapi.document import Conventions
 
 HEADERS: JsonObject = {
     "RequestId": {
-        "description": "Identifies the request, in the journal as well.",
+        "description": "The identifier of the request, also in the journal.",
         "required": True,
         "schema": {"type": "string", "pattern": "^req_[A-Za-z0-9]+$"},
     },
     "CacheControl": {
-        "description": "No answer may be stored.",
+        "description": "Responses must not be cached.",
         "required": True,
         "schema": {"type": "string", "enum": ["no-store"]},
     },
     "EmulatorWarning": {
-        "description": "What was tolerated in the request though the contract does not speak of"
-        " it: comma-separated, such as `unknown-parameter:metdata`.",
+        "description": "The deviations from the contract that the emulator accepted,"
+        " comma-separated, such as `unknown-parameter:metdata`.",
         "schema": {"type": "string"},
     },
     "Location": {
@@ -49,24 +49,24 @@ HEADERS: JsonObject = {
         "schema": {"type": "string"},
     },
     "IdempotentReplayed": {
-        "description": "There where an earlier request with the same key created the payment.",
+        "description": "Present if an earlier request with the same key created the payment.",
         "schema": {"type": "string", "enum": ["true"]},
     },
     "RetryAfter": {
-        "description": "How many seconds to wait before the next attempt.",
+        "description": "The seconds to wait before the next attempt.",
         "required": True,
         "schema": {"type": "integer", "minimum": 1},
     },
     "RetryAfterKey": {
-        "description": "With `idempotency_key_in_use`: how many seconds to wait.",
+        "description": "With `idempotency_key_in_use`: the seconds to wait.",
         "schema": {"type": "integer", "minimum": 1},
     },
     "RetryAfterFault": {
-        "description": "Where a fault rule says so: how many seconds to wait.",
+        "description": "The seconds to wait, if a fault rule sets them.",
         "schema": {"type": "integer", "minimum": 1},
     },
     "WwwAuthenticate": {
-        "description": "How to authenticate.",
+        "description": "The authentication scheme.",
         "required": True,
         "schema": {"type": "string", "enum": ["Bearer"]},
     },
@@ -78,7 +78,7 @@ _OTHER_HEADERS = {
     500: {"Retry-After": "RetryAfterFault"},
 }
 _MEANINGS = {
-    400: "Bad request; `error.param` tells which field is invalid, where one is.",
+    400: "Bad request; `error.param` is the name of the invalid field, if any.",
     401: "Missing or invalid API key.",
     404: "Not found, or of another account or mode.",
     409: "A conflict over the idempotency key: it was used with different parameters, or a"
@@ -118,10 +118,10 @@ CREATE = Operation(
     id=ApiRequest.CREATE_PAYMENT.value,
     summary="Create a payment",
     description="Then redirect the customer to its `checkout_url`.",
-    body=RequestBody("What to create.", CreatePayment),
+    body=RequestBody("The payment to create.", CreatePayment),
     responses={
         201: SuccessResponse(
-            "The payment as it was created; with a used idempotency key the same bytes once more.",
+            "The new payment; a repeated idempotency key gets the same bytes again.",
             PaymentJson,
             links={ApiRequest.RETRIEVE_PAYMENT.value: {"id": "$response.body#/id"}},
             headers={"Location": "Location", "Idempotent-Replayed": "IdempotentReplayed"},
@@ -142,8 +142,7 @@ RETRIEVE = Operation(
     path=f"{COLLECTION}/{{id}}",
     id=ApiRequest.RETRIEVE_PAYMENT.value,
     summary="Retrieve a payment",
-    description="Polling is meant for use before going live; in production webhooks tell of"
-    " changes.",
+    description="Poll only before going live; in production, webhooks report changes.",
     path_type=RetrievePaymentPath,
     responses={200: SuccessResponse("The payment.", PaymentJson)},
     refusals=(*_REFUSALS_OF_EVERY_CALL, errors.UnknownPayment, errors.UnknownRoute),
@@ -153,7 +152,7 @@ LIST = Operation(
     path=COLLECTION,
     id=ApiRequest.LIST_PAYMENTS.value,
     summary="List payments",
-    description="Newest first; a page never shifts because new payments arrive.",
+    description="Newest first. New payments do not shift later pages.",
     query_type=ListPaymentsQuery,
     responses={
         200: SuccessResponse(

@@ -26,7 +26,7 @@ ENUMERATIONS: Enumerations = {Status: ("PaymentStatus", "The status of a payment
 
 _HOUR_MS = 3_600_000
 
-# Longer ones are no less identifiers: the contract names the prefix alone.
+# Of any length: the contract names the prefix only.
 PaymentId = Annotated[str, Meta(pattern="^pay_[A-Za-z0-9]+$")]
 AmountMinor = Annotated[
     int, Meta(ge=MIN_AMOUNT_MINOR, le=MAX_AMOUNT_MINOR, extra_json_schema={"format": "int64"})
@@ -59,26 +59,26 @@ class CreatePayment(Struct):
         list[PaymentMethod],
         Meta(
             min_length=1,
-            description="The payment methods to offer, in order; one given twice counts once.",
+            description="The payment methods to offer, in order; duplicates count once.",
         ),
     ]
     success_url: Annotated[str, _redirect_url("after success")]
     cancel_url: Annotated[str, _redirect_url("on cancellation")]
-    # Not `type: [object, null]`: generated clients would have a class apart for it.
+    # Not `type: [object, null]`: generated clients would have a separate class for it.
     metadata: Annotated[
         Any,
         Meta(
             description=f"Keys over {parameters.USUAL_METADATA_KEY_LENGTH} and values over"
-            f" {parameters.USUAL_METADATA_VALUE_LENGTH} characters are tolerated, with a warning.",
+            f" {parameters.USUAL_METADATA_VALUE_LENGTH} characters get a warning.",
             extra_json_schema={"oneOf": [ref("Metadata"), {"type": "null"}]},
         ),
     ] = None
     idempotency_key: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
         doc(
-            "Lets a failed request be retried safely: the same key with the same parameters"
-            " creates one payment, with others it is 409. It is remembered for"
-            f" {KEY_RETENTION_MS // _HOUR_MS} hours on the account's clock."
+            "Makes retries safe: requests with the same key and the same parameters create one"
+            " payment; the same key with other parameters gets 409. A key is stored for"
+            f" {KEY_RETENTION_MS // _HOUR_MS} hours of the account's clock."
         ),
     ] = None
     # No `default`: types generated for TypeScript would make it a required member.
@@ -86,9 +86,9 @@ class CreatePayment(Struct):
         Annotated[int, Meta(ge=1, le=MAX_EXPIRES_IN_S, extra_json_schema={"format": "int64"})]
         | None,
         doc(
-            f"Seconds until the checkout expires, {DEFAULT_EXPIRES_IN_S} unless given. Written as"
-            f" an integer; what is not {parameters.USUAL_EXPIRES_IN_S.start:,} to"
-            f" {parameters.USUAL_EXPIRES_IN_S.stop - 1:,} is tolerated, with a warning."
+            f"The seconds until the checkout expires, {DEFAULT_EXPIRES_IN_S} by default. An"
+            f" integer; a value that is not {parameters.USUAL_EXPIRES_IN_S.start:,} to"
+            f" {parameters.USUAL_EXPIRES_IN_S.stop - 1:,} gets a warning."
         ),
     ] = None
 
@@ -104,14 +104,14 @@ class PaymentJson(Struct):
     currency: Currency
     status: Status
     method: str | None
-    checkout_url: Annotated[str, doc("Where the customer is redirected to pay.")]
-    success_url: Annotated[str, doc("Where the customer goes after success.")]
-    cancel_url: Annotated[str, doc("Where the customer goes on cancellation.")]
+    checkout_url: Annotated[str, doc("The URL of the hosted checkout page.")]
+    success_url: Annotated[str, doc("The redirect URL after success.")]
+    cancel_url: Annotated[str, doc("The redirect URL on cancellation.")]
     metadata: Metadata
-    created_at: Annotated[Timestamp, doc("When the payment was created.")]
-    expires_at: Annotated[Timestamp, doc("When its checkout expires.")]
+    created_at: Annotated[Timestamp, doc("The instant of the creation.")]
+    expires_at: Annotated[Timestamp, doc("The instant at which the checkout expires.")]
     completed_at: Annotated[
-        Timestamp | None, doc("When the payment was confirmed; null until then.")
+        Timestamp | None, doc("The instant of the confirmation; null before it.")
     ]
 
 
@@ -121,7 +121,7 @@ class PaymentList(Struct):
     data: Annotated[list[PaymentJson], doc("The payments of this page, newest first.")]
     has_more: Annotated[bool, doc("Whether a further page exists.")]
     next_cursor: Annotated[
-        str | None, doc("What to pass as `after` for the next page; null on the last one.")
+        str | None, doc("The value of `after` for the next page; null on the last page.")
     ]
 
 
@@ -133,14 +133,16 @@ class ListPaymentsQuery(Struct):
     limit: Annotated[
         int,
         Meta(
-            ge=LIMITS.start, le=LIMITS.stop - 1, description="How many results there are on a page."
+            ge=LIMITS.start,
+            le=LIMITS.stop - 1,
+            description="The maximum number of results on a page.",
         ),
     ] = DEFAULT_LIMIT
-    # The parameter is called `after`, but what it takes is a cursor.
+    # The codes of `after` name the cursor that it takes.
     after: Annotated[
         PaymentId | None,
         Meta(
-            description="The previous page's `next_cursor`; this is the page after it.",
+            description="The `next_cursor` of the previous page.",
             extra={"kind": "cursor"},
         ),
     ] = None
@@ -163,16 +165,20 @@ class ListPaymentsQuery(Struct):
 
 
 class PaymentEvent(Struct):
-    """Something that happened to a payment."""
+    """An event of a payment."""
 
     id: Annotated[str, Meta(description="Identifies the event.", pattern="^evt_[A-Za-z0-9]+$")]
     object: Annotated[
         str, Meta(description="Always `event`.", extra_json_schema={"enum": ["event"]})
     ]
     type: Annotated[
-        str, Meta(description="What happened.", extra_json_schema={"enum": [*EVENT_TYPES_IN_ORDER]})
+        str,
+        Meta(
+            description="The type of the event.",
+            extra_json_schema={"enum": [*EVENT_TYPES_IN_ORDER]},
+        ),
     ]
-    timestamp: Annotated[Timestamp, doc("When it happened.")]
+    timestamp: Annotated[Timestamp, doc("The instant of the event.")]
     mode: Annotated[
         str, Meta(description="The mode of the payment.", extra_json_schema={"enum": [*Mode]})
     ]
@@ -180,25 +186,23 @@ class PaymentEvent(Struct):
 
 
 class ErrorDetail(Struct):
-    """What is wrong."""
+    """The error."""
 
     code: Annotated[
         str,
         Meta(
-            description="The machine-readable code. Each response lists those that it has here;"
-            " the contract does not show the complete list.",
+            description="The machine-readable code. Each response lists its codes; the"
+            " contract does not show the complete list.",
             pattern="^[a-z]+(_[a-z]+)*$",
             examples=["invalid_amount"],
         ),
     ]
-    message: Annotated[str, doc("The explanation, for people.")]
-    param: Annotated[str, doc("The field at fault; absent where no single one is.")] | UnsetType = (
-        UNSET
-    )
+    message: Annotated[str, doc("The human-readable message.")]
+    param: Annotated[str, doc("The invalid field, if there is exactly one.")] | UnsetType = UNSET
 
 
 class ErrorJson(Struct):
-    """The body of every answer that is not a success."""
+    """The body of an error response."""
 
     error: ErrorDetail
 
@@ -217,7 +221,7 @@ def contract_schemas(methods: tuple[str, ...]) -> dict[str, JsonObject]:
         "Currency": {"type": "string", "description": "Always `ETB`.", "enum": [CURRENCY]},
         "Metadata": {
             "type": "object",
-            "description": "The merchant's own pairs, kept in order.",
+            "description": "The key-value pairs of the merchant, in their order.",
             "additionalProperties": {"type": "string"},
             "maxProperties": MAX_METADATA_PAIRS,
         },
@@ -228,7 +232,7 @@ def request_schemas(methods: tuple[str, ...]) -> dict[str, JsonObject]:
     """What the structs of requests cannot express, by component."""
     return {
         "CreatePayment": {
-            "description": "What to create. Unknown members are tolerated, with a warning. The body"
+            "description": "The payment to create. Unknown members get a warning. The body"
             f" may have {MAX_BODY_BYTES // 1024} KiB and {MAX_NESTING} levels of nesting."
         },
         "PaymentMethod": {

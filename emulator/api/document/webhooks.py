@@ -15,7 +15,7 @@ _MEANINGS = {
 _HEADERS = {
     "webhook-id": ("The event's id, the same on every attempt.", {"type": "string"}),
     "webhook-timestamp": (
-        "When this attempt is made, in seconds since 1970.",
+        "The time of this attempt, in seconds since 1970.",
         {"type": "integer", "format": "int64"},
     ),
     "webhook-signature": (
@@ -40,8 +40,9 @@ def _webhook(event_type: str, meaning: str, examples: RecordedExamples) -> JsonO
         "operationId": operation_id,
         "tags": ["events"],
         "summary": meaning,
-        "description": "Sent as Standard Webhooks says, and again after a while unless it is"
-        " answered with 2xx in time. An event may come twice, and events out of order.",
+        "description": "Sent according to Standard Webhooks, and retried unless the endpoint"
+        " responds with 2xx in time. An event can arrive more than once, and events can arrive out"
+        " of order.",
         "security": [],
         "parameters": [
             {"name": name, "in": "header", "required": True, "description": text, "schema": schema}
@@ -55,7 +56,7 @@ def _webhook(event_type: str, meaning: str, examples: RecordedExamples) -> JsonO
             },
         },
         "responses": {
-            "2XX": {"description": "Any success: the event has arrived."},
-            "410": {"description": "The endpoint is gone: it is disabled, and sent nothing more."},
+            "2XX": {"description": "The endpoint received the event."},
+            "410": {"description": "The endpoint is gone; the emulator disables it."},
         },
     }
