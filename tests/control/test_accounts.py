@@ -152,12 +152,6 @@ async def test_the_first_account_stays(emulator: World) -> None:
     assert refusal(response) == (409, "account_is_permanent", None)
 
 
-async def test_an_unknown_account_is_not_found(emulator: World) -> None:
-    for method in ("GET", "DELETE"):
-        response = await emulator.control(method, "/accounts/acct_nobody")
-        assert refusal(response) == (404, "account_not_found", None)
-
-
 async def test_of_concurrent_deletions_one_finds_the_account(emulator: World) -> None:
     account = await created(emulator)
     path = f"/accounts/{account['id']}"
