@@ -12,7 +12,6 @@ from emulator.openapi.declarations import JSON, JsonObject, SchemaSource, ref
 Enumerations = Mapping[type[StrEnum], tuple[str, str]]
 """The component name and the description of each enumeration."""
 
-_NULL = {"type": "null"}
 # Distinguishes a struct from the class that it shows: `AccountJson` is the schema `Account`.
 _SUFFIX = "Json"
 
