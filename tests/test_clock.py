@@ -1,4 +1,4 @@
-"""Real time: the wall clock, which anybody may set, and the time that flows, which they may not."""
+"""The real clock, which can be set, and the monotonic time, which cannot."""
 
 import asyncio
 import itertools
@@ -75,7 +75,7 @@ def test_a_forward_step_of_the_wall_clock_is_followed() -> None:
     assert clock.now() == NOON + HOUR + 1_000
 
 
-def test_a_clock_that_is_set_back_and_put_right_again_leaves_no_trace() -> None:
+def test_a_temporary_step_back_of_the_clock_has_no_effect() -> None:
     machine = Machine()
     clock = flowing(machine)
     clock.now()
@@ -88,7 +88,7 @@ def test_a_clock_that_is_set_back_and_put_right_again_leaves_no_trace() -> None:
     assert clock.now() == machine.wall_ms
 
 
-def test_the_wall_clock_itself_is_read_as_it_is() -> None:
+def test_the_real_clock_shows_the_system_time() -> None:
     machine = Machine()
     machine.wall.now_ms()
     machine.step(-HOUR)

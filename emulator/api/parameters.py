@@ -256,7 +256,14 @@ def _metadata(value: Any, warnings: list[RequestWarning]) -> dict[str, str]:
         if len(key) > USUAL_METADATA_KEY_LENGTH or len(text) > USUAL_METADATA_VALUE_LENGTH:
             long_key = key
     if long_key is not None:
-        warnings.append(request_warnings.long_metadata(long_key, value[long_key]))
+        warnings.append(
+            request_warnings.long_metadata(
+                long_key,
+                value[long_key],
+                max_key=USUAL_METADATA_KEY_LENGTH,
+                max_text=USUAL_METADATA_VALUE_LENGTH,
+            )
+        )
     return value
 
 
@@ -266,7 +273,9 @@ def _idempotency_key(value: Any, warnings: list[RequestWarning]) -> str | None:
     if not isinstance(value, str) or not value:
         raise not_accepted("idempotency_key", value, "a string that is not empty")
     if len(value) > USUAL_IDEMPOTENCY_KEY_LENGTH:
-        warnings.append(request_warnings.long_idempotency_key(value))
+        warnings.append(
+            request_warnings.long_idempotency_key(value, max_length=USUAL_IDEMPOTENCY_KEY_LENGTH)
+        )
     return value
 
 
@@ -281,5 +290,5 @@ def _expires_in(value: Any, warnings: list[RequestWarning]) -> int:
             advice=f"Leave it out for {DEFAULT_EXPIRES_IN_S}.",
         )
     if value not in USUAL_EXPIRES_IN_S:
-        warnings.append(request_warnings.unusual_expires_in(value))
+        warnings.append(request_warnings.unusual_expires_in(value, USUAL_EXPIRES_IN_S))
     return value

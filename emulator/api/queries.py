@@ -75,7 +75,11 @@ def _limit(value: str | None) -> int:
         return DEFAULT_LIMIT
     digits = _DIGITS.fullmatch(value)
     if digits is None or int(digits[1]) not in LIMITS:
-        raise not_accepted("limit", value, "a whole number from 1 to 100 in plain digits")
+        raise not_accepted(
+            "limit",
+            value,
+            f"a whole number from {LIMITS.start} to {LIMITS.stop - 1} in plain digits",
+        )
     return int(digits[1])
 
 

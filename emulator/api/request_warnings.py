@@ -54,13 +54,13 @@ def duplicate_method(methods: list[str]) -> RequestWarning:
     )
 
 
-def long_metadata(key: str, text: str) -> RequestWarning:
+def long_metadata(key: str, text: str, *, max_key: int, max_text: int) -> RequestWarning:
     return RequestWarning(
         "long-metadata",
         InvalidField(
             "metadata",
-            'A key of "metadata" must have at most 40 characters, and a value at most 500'
-            f" (got {len(key)} and {len(text)} for the key {received(key)}).",
+            f'A key of "metadata" must have at most {max_key} characters, and a value at most'
+            f" {max_text} (got {len(key)} and {len(text)} for the key {received(key)}).",
         ),
     )
 
@@ -87,20 +87,22 @@ def idempotency_key_header() -> RequestWarning:
     return RequestWarning("idempotency-key-header", IdempotencyKeyHeader())
 
 
-def long_idempotency_key(key: str) -> RequestWarning:
+def long_idempotency_key(key: str, *, max_length: int) -> RequestWarning:
     return RequestWarning(
         "long-idempotency-key",
         InvalidField(
             "idempotency_key",
-            f'"idempotency_key" must have at most 255 characters (got {len(key)}).',
+            f'"idempotency_key" must have at most {max_length} characters (got {len(key)}).',
         ),
     )
 
 
-def unusual_expires_in(seconds: int) -> RequestWarning:
+def unusual_expires_in(seconds: int, usual: range) -> RequestWarning:
     return RequestWarning(
         "unusual-expires-in",
-        not_accepted("expires_in", seconds, "60 to 86400 seconds under --strict"),
+        not_accepted(
+            "expires_in", seconds, f"{usual.start} to {usual.stop - 1} seconds under --strict"
+        ),
     )
 
 

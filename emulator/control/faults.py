@@ -10,10 +10,10 @@ from emulator.domain import errors
 from emulator.domain.errors import InvalidFault, MissingParameter
 from emulator.engine.accounts.scenarios import MAX_FAULTS
 from emulator.engine.state.rules import PostedFault
-from emulator.openapi.declarations import RequestBody, Resource, doc
-from emulator.scenarios.faults import read_fault_rule_text
+from emulator.openapi.declarations import JsonObject, RequestBody, Resource, doc
+from emulator.scenarios.loader import read_fault_rule_text
 from emulator.scenarios.problems import ScenarioError
-from emulator.scenarios.writing import JsonObject, fault_rule_json
+from emulator.scenarios.writing import fault_rule_json
 
 _MEMBERS = ("when", "then", "times")
 

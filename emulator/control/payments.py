@@ -32,7 +32,7 @@ from emulator.openapi.declarations import (
     parsed,
     refers_to,
 )
-from emulator.scenarios.schema_parts import METHOD, PHONE
+from emulator.scenarios.payment_kinds import METHOD, PHONE
 
 MAX_TIMEOUT_MS = 300_000
 
@@ -53,10 +53,14 @@ class PayPayment(Body, frozen=True):
     """A method, with its phone or bank."""
 
     method: Annotated[
-        str, Meta(description="A payment method that the payment offers.", extra_json_schema=METHOD)
+        str,
+        Meta(
+            description="A payment method that the payment offers.",
+            extra_json_schema=METHOD.schema(),
+        ),
     ]
     phone: Annotated[
-        Annotated[str, Meta(extra_json_schema=PHONE)] | None,
+        Annotated[str, Meta(extra_json_schema=PHONE.schema())] | None,
         doc(
             "The customer's phone number, in any form that the checkout page accepts: 9… is"
             " telebirr, 7… is M-Pesa."
@@ -76,7 +80,7 @@ class TransitionPayment(Body, frozen=True):
 
     status: Status
     method: Annotated[
-        Annotated[str, Meta(extra_json_schema=METHOD)] | None,
+        Annotated[str, Meta(extra_json_schema=METHOD.schema())] | None,
         doc("The method of a payment without one; by default the first offered."),
     ] = None
     reason: Reason | None = None

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.openapi.declarations import JsonObject, ref
+from emulator.scenarios.faults import LONE_FAULT_RULE
 from emulator.scenarios.schema import scenario_schema
-from emulator.scenarios.schema_faults import fault_rule
-from emulator.scenarios.schema_script import STEP
-from emulator.scenarios.values import Section
+from emulator.scenarios.script import STEP
+from emulator.scenarios.values import RuleSection
 
 _RULES = {
-    Section.OUTCOMES: "OutcomeRule",
-    Section.EXPIRY: "ExpiryRule",
-    Section.FAULTS: "FaultRule",
-    Section.WEBHOOKS: "WebhookRule",
+    RuleSection.OUTCOMES: "OutcomeRule",
+    RuleSection.EXPIRY: "ExpiryRule",
+    RuleSection.FAULTS: "FaultRule",
+    RuleSection.WEBHOOKS: "WebhookRule",
 }
 _PARTS = {
     ("OutcomeRule", "when"): "PaymentWhen",
@@ -57,7 +57,7 @@ def scenario_schemas() -> dict[str, JsonObject]:
                 "when": _or_null(fault["when"]),
                 "times": _or_null(fault["times"]),
             },
-            "required": fault_rule(needs_when=False)["required"],
+            "required": LONE_FAULT_RULE.schema()["required"],
             "additionalProperties": False,
         },
         "Fault": {"properties": fault},

@@ -22,7 +22,7 @@ from emulator.openapi.declarations import (
 )
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
-from emulator.scenarios.vocabulary import NAME_PATTERN
+from emulator.scenarios.scenario_file import NAME_PATTERN
 from emulator.scenarios.writing import (
     expiry_rule_json,
     fault_rule_json,

@@ -31,8 +31,8 @@ async def probe_containers(
         findings = [note(text, f"In the container: curl {base_url}{HEALTH}")]
     if not network.is_in_container:
         findings.append(_container_names(base_url))
-    reached = [result.base_url.host for result in results if result.is_emulator]
-    return findings, [one for one in network.interfaces if one.address in reached]
+    hosts = [result.base_url.host for result in results if result.is_emulator]
+    return findings, [interface for interface in network.interfaces if interface.address in hosts]
 
 
 async def _is_local(base_url: BaseUrl, network: LocalNetwork) -> bool:

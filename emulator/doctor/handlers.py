@@ -30,10 +30,12 @@ async def probe_handlers(
     """Each handler gets a ping as an endpoint of the temporary account."""
     endpoints, findings = await _endpoints(emulator)
     probes = [_probe_endpoint(account, endpoint) for endpoint in endpoints]
-    if webhook_url is not None and webhook_url not in [one.get("url") for one in endpoints]:
+    if webhook_url is not None and webhook_url not in [
+        endpoint.get("url") for endpoint in endpoints
+    ]:
         probes.append(_probe_url(account, webhook_url))
     *merchants, local = await asyncio.gather(*probes, probe_local_handler(account, routes))
-    if local.level is Level.PROBLEM and any(one.level is Level.OK for one in merchants):
+    if local.level is Level.PROBLEM and any(merchant.level is Level.OK for merchant in merchants):
         # Not needed, since there is a handler elsewhere.
         local = replace(local, level=Level.NOTE)
     return [*findings, *merchants, local]

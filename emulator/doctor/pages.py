@@ -9,7 +9,6 @@ from emulator.doctor.report import DoctorFinding, good, note, problem
 from emulator.doctor.requests import CHECKOUT_URL, TargetServer, describe
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.http.addresses import BaseUrl, is_loopback
-from emulator.http.client import HttpResponse
 
 DEFAULT_CHECKOUT_PORT = 8081
 
@@ -88,10 +87,7 @@ class _Page:
 
     async def _failure_at(self, base_url: BaseUrl) -> str | None:
         """Why an address is not that of the pages; None where it is."""
-        server = replace(self.control, base_url=base_url)
-        return self._failure(await server.request("GET", self.path))
-
-    def _failure(self, response: HttpResponse) -> str | None:
+        response = await replace(self.control, base_url=base_url).request("GET", self.path)
         if _PAGE_MARKER in response.body:
             if response.status == (200 if self._has_payment else 404):
                 return None

@@ -53,8 +53,8 @@ class TargetServer:
             return HttpResponse(failure=f"no answer within {self.timeout_s:g} s")
         except (Unreachable, OSError, UnicodeError) as error:
             stage = RequestStage.CONNECTING
-            explained = explain_failure(error, host=self.base_url.host, stage=stage)
-            return HttpResponse(failure=explained.phrase)
+            _, phrase = explain_failure(error, host=self.base_url.host, stage=stage)
+            return HttpResponse(failure=phrase)
 
 
 async def lookup(host: str) -> list[str]:

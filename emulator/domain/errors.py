@@ -52,12 +52,18 @@ from typing import ClassVar
 
 
 class Refusal(Exception):
-    """A request that is refused; `message` is the reason in one sentence."""
+    """A request that is refused; the message is the reason in one sentence.
 
-    def __init__(self, message: str, *, param: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.param = param
+    A subclass with a constant reason has a `default_message`.
+    """
+
+    default_message: ClassVar[str]
+    default_param: ClassVar[str | None] = None
+
+    def __init__(self, message: str | None = None, *, param: str | None = None) -> None:
+        self.message = self.default_message if message is None else message
+        self.param = self.default_param if param is None else param
+        super().__init__(self.message)
 
 
 class Unauthenticated(Refusal):
@@ -67,21 +73,15 @@ class Unauthenticated(Refusal):
 class MissingApiKey(Unauthenticated):
     """The `Authorization` header is missing or uses a scheme other than Bearer."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "No API key was given. Send it in the header 'Authorization: Bearer <key>'."
-        )
+    default_message = "No API key was given. Send it in the header 'Authorization: Bearer <key>'."
 
 
 class InvalidApiKey(Unauthenticated):
     """The API key is malformed or unknown."""
 
-    def __init__(
-        self,
-        message: str = "The API key is malformed; send test_ or live_ and 4 to 128 letters,"
-        " digits or _.",
-    ) -> None:
-        super().__init__(message)
+    default_message = (
+        "The API key is malformed; send test_ or live_ and 4 to 128 letters, digits or _."
+    )
 
 
 class RateLimitExceeded(Refusal):
@@ -115,8 +115,7 @@ class InvalidJson(InvalidRequest):
 class InvalidRequestBody(InvalidRequest):
     """The request body is not an object."""
 
-    def __init__(self, message: str = "The request body must be a JSON object.") -> None:
-        super().__init__(message)
+    default_message = "The request body must be a JSON object."
 
 
 class UnsupportedContentType(InvalidRequest):
@@ -151,10 +150,9 @@ class DuplicateParameter(InvalidRequest):
 class IdempotencyKeyHeader(InvalidRequest):
     """The request has the header `Idempotency-Key`. Only with `--strict`."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "The idempotency key belongs in the body, as 'idempotency_key', not in a header."
-        )
+    default_message = (
+        "The idempotency key belongs in the body, as 'idempotency_key', not in a header."
+    )
 
 
 class InvalidField(InvalidRequest):
@@ -191,8 +189,7 @@ class UnknownRoute(NotFound):
 class UnknownCheckout(NotFound):
     """No payment has this checkout URL."""
 
-    def __init__(self) -> None:
-        super().__init__("There is no checkout at this address.")
+    default_message = "There is no checkout at this address."
 
 
 class UnknownObject(NotFound):
@@ -253,23 +250,16 @@ class Conflict(Refusal):
 class IdempotencyKeyReused(Conflict):
     """An earlier request used this idempotency key with different parameters."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "This idempotency key was used before with different parameters.",
-            param="idempotency_key",
-        )
+    default_message = "This idempotency key was used before with different parameters."
+    default_param = "idempotency_key"
 
 
 class IdempotencyKeyInUse(Conflict):
     """An earlier request with this key is still being processed; `Retry-After` is 1."""
 
     retry_after_s = 1
-
-    def __init__(self) -> None:
-        super().__init__(
-            "A request with this idempotency key is still being processed.",
-            param="idempotency_key",
-        )
+    default_message = "A request with this idempotency key is still being processed."
+    default_param = "idempotency_key"
 
 
 class IllegalTransition(Conflict):
@@ -283,8 +273,7 @@ class PaymentNotPayable(Conflict):
 class AccountIsPermanent(Conflict):
     """The first account cannot be deleted."""
 
-    def __init__(self) -> None:
-        super().__init__("The first account cannot be deleted; reset it instead.")
+    default_message = "The first account cannot be deleted; reset it instead."
 
 
 class ScenarioIsPermanent(Conflict):
@@ -349,5 +338,4 @@ class ForbiddenOrigin(Refusal):
 class NotReady(Refusal):
     """The emulator is starting or stopping."""
 
-    def __init__(self) -> None:
-        super().__init__("The emulator is starting or stopping.")
+    default_message = "The emulator is starting or stopping."

@@ -1,9 +1,8 @@
-"""Parses and formats instants (integer milliseconds since 1970), durations and clock settings."""
+"""Parses and formats instants (integer milliseconds since 1970) and clock settings."""
 
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from enum import StrEnum
 from functools import lru_cache
 
@@ -45,11 +44,6 @@ _END_OF_DAY = "24"
 _LEAP_SECOND = "60"
 _EPOCH_DAY = EPOCH.toordinal()
 _BLANK_FOR_PLUS = re.compile(r"(.+[Tt][0-9:.,]+) ([0-9:]+)", re.ASCII)
-
-UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-MAX_DURATION_MS = 3_650 * UNIT_MS["d"]
-
-_DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h|d)", re.ASCII)
 
 
 class ClockKind(StrEnum):
@@ -186,22 +180,6 @@ def parse_instant(text: str) -> Instant:
     if not FIRST_INSTANT <= instant < LAST_INSTANT:
         raise ValueError(f"{received(text)} is not between the years 1970 and 9988")
     return instant
-
-
-def parse_duration_ms(text: str) -> int:
-    """Read `30s` or `1.5h` as milliseconds.
-
-    Raises ValueError for another format, fractions of a millisecond, and over ten years.
-    """
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise ValueError(f"{text!r} is not a number and one of ms, s, m, h, d, such as 30s")
-    exact_ms = Decimal(match[1]) * UNIT_MS[match[2]]
-    if exact_ms != exact_ms.to_integral_value():
-        raise ValueError(f"{text!r} is finer than a millisecond")
-    if exact_ms > MAX_DURATION_MS:
-        raise ValueError(f"{text!r} is longer than ten years")
-    return int(exact_ms)
 
 
 def parse_clock(text: str) -> ClockSpec:

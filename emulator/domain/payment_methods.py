@@ -43,8 +43,10 @@ BANK_TRANSFER = next(method.name for method in METHODS.values() if method.at_ban
 _METHOD_OF_DIGIT = {
     method.phone_digit: method.name for method in METHODS.values() if method.phone_digit
 }
+PHONE_DIGITS = "".join(sorted(_METHOD_OF_DIGIT))
+"""The first digits of national numbers."""
 # The ways in which a customer writes an Ethiopian mobile number.
-_WRITTEN = re.compile(rf"(?:\+251|00251|251|0)?([{''.join(_METHOD_OF_DIGIT)}][0-9]{{8}})", re.ASCII)
+_WRITTEN = re.compile(rf"(?:\+251|00251|251|0)?([{PHONE_DIGITS}][0-9]{{8}})", re.ASCII)
 _DROPPED = str.maketrans("", "", " -")
 
 

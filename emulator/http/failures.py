@@ -5,7 +5,6 @@ import os
 import socket
 import ssl
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
 
 MAX_CAUSES = 64
@@ -59,22 +58,18 @@ _CERTIFICATE_FAILURES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransportFailure:
-    """Why a request has no response: the kind, and a short phrase with the details."""
-
-    kind: FailureKind
-    phrase: str
+Explanation = tuple[FailureKind, str]
+"""The kind of a failure, and a short phrase with its details."""
 
 
-def explain_failure(failure: Exception, *, host: str, stage: RequestStage) -> TransportFailure:
+def explain_failure(failure: Exception, *, host: str, stage: RequestStage) -> Explanation:
     """Explain the exception of a request to a host, by the most specific of its causes."""
     chain = list(causes(failure))
-    for kind, explain in _explanations():
+    for kind, explain in _explanations(host, stage):
         for error in chain:
             if isinstance(error, kind):
-                return explain(error, host, stage)
-    return _closed(failure, host, stage)
+                return explain(error)
+    return _closed(stage)
 
 
 def explain_no_connection(error: Exception) -> str:
@@ -105,78 +100,62 @@ def causes(error: BaseException) -> Iterator[BaseException]:
             cause = cause.__cause__ or cause.__context__
 
 
-def _explanations() -> tuple[tuple[type[BaseException], Callable[..., TransportFailure]], ...]:
+def _explanations(
+    host: str, stage: RequestStage
+) -> tuple[tuple[type[BaseException], Callable[..., Explanation]], ...]:
     """The explained kinds of exceptions, the most specific first."""
     import httpx
 
+    def unusable(error: Exception) -> Explanation:
+        return FailureKind.UNUSABLE_URL, f"address not usable: {error}"
+
     return (
         (ssl.SSLCertVerificationError, _untrusted),
-        (ssl.SSLEOFError, _closed),
+        (ssl.SSLEOFError, lambda _: _closed(stage)),
         (ssl.SSLError, _no_tls),
-        (socket.gaierror, _unknown_name),
-        (ConnectionRefusedError, _refused),
-        (httpx.ConnectError, _not_connected),
-        (httpx.InvalidURL, _unusable),
-        (httpx.UnsupportedProtocol, _unusable),
-        (httpx.LocalProtocolError, _unusable),
-        (UnicodeError, _unusable),
-        (httpx.RemoteProtocolError, _not_http),
+        (socket.gaierror, lambda _: (FailureKind.NAME_NOT_FOUND, f"name not found: {host}")),
+        (ConnectionRefusedError, lambda _: (FailureKind.CONNECTION_REFUSED, "connection refused")),
+        (httpx.ConnectError, lambda error: _not_connected(error, stage)),
+        (httpx.InvalidURL, unusable),
+        (httpx.UnsupportedProtocol, unusable),
+        (httpx.LocalProtocolError, unusable),
+        (UnicodeError, unusable),
+        (httpx.RemoteProtocolError, lambda error: _not_http(error, stage)),
     )
 
 
-def _untrusted(
-    error: ssl.SSLCertVerificationError, _host: str, _stage: RequestStage
-) -> TransportFailure:
-    return TransportFailure(
-        kind=_CERTIFICATE_FAILURES.get(error.verify_code, FailureKind.UNTRUSTED_CERTIFICATE),
-        phrase=f"certificate not trusted: {error.verify_message.rstrip('.')}",
-    )
+def _untrusted(error: ssl.SSLCertVerificationError) -> Explanation:
+    kind = _CERTIFICATE_FAILURES.get(error.verify_code, FailureKind.UNTRUSTED_CERTIFICATE)
+    return kind, f"certificate not trusted: {error.verify_message.rstrip('.')}"
 
 
-def _no_tls(error: ssl.SSLError, _host: str, _stage: RequestStage) -> TransportFailure:
+def _no_tls(error: ssl.SSLError) -> Explanation:
     reason = error.reason or ""
     if reason in _NOT_TLS:
-        return TransportFailure(kind=FailureKind.NOT_TLS, phrase="no TLS spoken there")
+        return FailureKind.NOT_TLS, "no TLS spoken there"
     words = reason.replace("_", " ").lower() or "unknown reason"
-    return TransportFailure(kind=FailureKind.TLS_HANDSHAKE, phrase=f"TLS handshake failed: {words}")
+    return FailureKind.TLS_HANDSHAKE, f"TLS handshake failed: {words}"
 
 
-def _unknown_name(_: socket.gaierror, host: str, _stage: RequestStage) -> TransportFailure:
-    return TransportFailure(kind=FailureKind.NAME_NOT_FOUND, phrase=f"name not found: {host}")
-
-
-def _refused(_: ConnectionRefusedError, _host: str, _stage: RequestStage) -> TransportFailure:
-    return TransportFailure(kind=FailureKind.CONNECTION_REFUSED, phrase="connection refused")
-
-
-def _not_connected(error: Exception, host: str, stage: RequestStage) -> TransportFailure:
+def _not_connected(error: Exception, stage: RequestStage) -> Explanation:
     """No connection for a rarer reason than a closed port."""
     if stage is not RequestStage.CONNECTING:
-        return _closed(error, host, stage)
+        return _closed(stage)
     number = next((e.errno for e in causes(error) if isinstance(e, OSError) and e.errno), None)
     words = "unknown reason" if number is None else os.strerror(number).lower()
     is_own_limit = number in _TOO_MANY_FILES
-    return TransportFailure(
-        kind=FailureKind.TOO_MANY_FILES if is_own_limit else FailureKind.NOT_CONNECTED,
-        phrase=f"not connected: {words}",
-    )
+    kind = FailureKind.TOO_MANY_FILES if is_own_limit else FailureKind.NOT_CONNECTED
+    return kind, f"not connected: {words}"
 
 
-def _unusable(error: Exception, _host: str, _stage: RequestStage) -> TransportFailure:
-    return TransportFailure(kind=FailureKind.UNUSABLE_URL, phrase=f"address not usable: {error}")
-
-
-def _not_http(error: Exception, host: str, stage: RequestStage) -> TransportFailure:
+def _not_http(error: Exception, stage: RequestStage) -> Explanation:
     # httpcore's words for a connection that ended before a status line.
     if str(error).startswith("Server disconnected"):
-        return _closed(error, host, stage)
-    return TransportFailure(kind=FailureKind.NOT_HTTP, phrase="the answer was not HTTP")
+        return _closed(stage)
+    return FailureKind.NOT_HTTP, "the answer was not HTTP"
 
 
-def _closed(_: Exception, _host: str, stage: RequestStage) -> TransportFailure:
+def _closed(stage: RequestStage) -> Explanation:
     if stage is RequestStage.TLS_HANDSHAKE:
-        return TransportFailure(
-            kind=FailureKind.CLOSED_IN_TLS_HANDSHAKE,
-            phrase="connection closed in the TLS handshake",
-        )
-    return TransportFailure(kind=FailureKind.CLOSED, phrase="connection closed without an answer")
+        return FailureKind.CLOSED_IN_TLS_HANDSHAKE, "connection closed in the TLS handshake"
+    return FailureKind.CLOSED, "connection closed without an answer"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ..domain.instants import parse_duration_ms
+from ..domain.durations import parse_duration_ms
 from ..domain.payment_methods import BANK_TRANSFER, method_of_phone, normalise_phone
 from .control_client import ControlClient, PaymentsEmulatorError
 from .webhooks import Webhook, WebhookSubscription

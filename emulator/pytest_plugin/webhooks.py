@@ -1,7 +1,7 @@
 """Receives the webhooks of accounts in the test process, on a thread with its own event loop."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from threading import Thread
 from typing import Any, TypeVar
@@ -49,8 +49,13 @@ class ReceiverThread:
             self.close()
             raise
         self.base_url = f"http://{host_with_port(public_host or host, port)}"
-        self.register = self._receiver.register
-        self.unregister = self._receiver.unregister
+
+    def register(self, function: Callable[[ReceivedWebhook], object]) -> str:
+        """Return the new path whose webhooks the function receives, on the thread."""
+        return self._receiver.register(function)
+
+    def unregister(self, path: str) -> None:
+        self._receiver.unregister(path)
 
     def close(self) -> None:
         self._run(self._receiver.close())

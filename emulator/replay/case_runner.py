@@ -18,7 +18,7 @@ from emulator.scenarios.steps import Expect, Place, Repeat, Step
 _YAML = "application/yaml"
 _BEGIN = Place(line=1, column=1)
 # What makes the emulator send webhooks; an advance waits for them by itself.
-_TELLING_STEPS = (steps.Create, steps.Pay, steps.Answer, steps.Transition)
+_TELLING_STEPS = (steps.Create, steps.Pay, steps.CustomerAnswer, steps.Transition)
 
 # What they are answered says nothing of a payment, and is remembered only when it is a refusal.
 _SILENT_STEPS = (steps.Advance, steps.AddFault)

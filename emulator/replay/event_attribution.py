@@ -85,7 +85,7 @@ def _brings_about(played: PlayedStep, event: Event) -> bool:
             return event.type == _CREATED and not played.is_replay
         case steps.Pay():
             return event.type == _SUBMITTED
-        case steps.Answer():
+        case steps.CustomerAnswer():
             return event.type not in (_CREATED, _SUBMITTED)
         case steps.Transition(status=status):
             return event.type == event_type(status)

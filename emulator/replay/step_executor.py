@@ -27,7 +27,7 @@ MAX_ADVANCES = 100
 
 _NEXT = b'{"to":"next"}'
 
-_Act = steps.Pay | steps.Answer | steps.Cancel | steps.Transition
+_Act = steps.Pay | steps.CustomerAnswer | steps.Cancel | steps.Transition
 
 
 class Impossible(Exception):
@@ -77,7 +77,7 @@ class Performer:
                 rule = fault_rule_json(step.rule)
                 answer = await self._connection.ask_json("POST", f"{CONTROL}/faults", rule)
                 return _done(answer, None)
-            case steps.Pay() | steps.Answer() | steps.Cancel() | steps.Transition():
+            case steps.Pay() | steps.CustomerAnswer() | steps.Cancel() | steps.Transition():
                 return await self._act(step)
             case steps.Expect() | steps.Repeat():
                 raise AssertionError("whoever plays the script does these")
@@ -134,7 +134,7 @@ def _call(step: _Act) -> tuple[str, Mapping[str, Json]]:
     match step:
         case steps.Pay():
             return "pay", {"method": step.method, "phone": step.phone, "bank": step.bank}
-        case steps.Answer():
+        case steps.CustomerAnswer():
             return "answer", {"answer": step.answer}
         case steps.Cancel():
             return "cancel", {}

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from emulator.domain.durations import duration_text
 from emulator.domain.instants import parse_instant
 from emulator.domain.payment import EVENT_TYPES
 from emulator.replay.event_attribution import Moment, moments_of
 from emulator.replay.results import Event, PlayedStep, Result, Webhook
 from emulator.scenarios import steps
-from emulator.scenarios.writing import duration_text
 
 SLOT_WIDTH = 82
 COLUMN_GAP = 46
@@ -36,7 +36,7 @@ _LANES: dict[type, str] = {
     steps.Retrieve: MERCHANT,
     steps.List: MERCHANT,
     steps.Pay: CUSTOMER,
-    steps.Answer: CUSTOMER,
+    steps.CustomerAnswer: CUSTOMER,
     steps.Cancel: CUSTOMER,
     steps.Transition: BY_HAND,
     steps.AddFault: BY_HAND,

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import partial
 
 from emulator.domain.accounts import (
     OTHER_LIVE_KEY,
@@ -63,6 +62,24 @@ class OptionType:
     is_secret: bool = False
 
 
+def _text_if(is_accepted: Callable[[str], object]) -> Callable[[str], str]:
+    """A parser that returns an accepted text unchanged."""
+
+    def parse(text: str) -> str:
+        if not is_accepted(text):
+            raise ValueError
+        return text
+
+    return parse
+
+
+def _key_parser(mode: Mode) -> Callable[[str], str]:
+    return _text_if(lambda key: is_well_formed_key(key, mode) and key not in _OTHER_KEYS)
+
+
+_parse_path = _text_if(lambda text: text and "\0" not in text)
+
+
 def _parse_switch(text: str) -> bool:
     try:
         return _SWITCHES[text.lower()]
@@ -111,12 +128,6 @@ def _parse_allowed_host(text: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _parse_path(text: str) -> str:
-    if not text or "\0" in text:
-        raise ValueError(text)
-    return text
-
-
 def parse_url(text: str) -> str:
     """Read an absolute http or https URL, unchanged."""
     from urllib.parse import urlsplit
@@ -146,29 +157,11 @@ def parse_webhook_secret(text: str) -> str:
     return text
 
 
-def _parse_method(text: str) -> str:
-    if _METHOD.fullmatch(text) is None:
-        raise ValueError(text)
-    return text
-
-
-def _parse_key(text: str, mode: Mode) -> str:
-    if not is_well_formed_key(text, mode) or text in _OTHER_KEYS:
-        raise ValueError("key")
-    return text
-
-
 def _parse_rate_limit(text: str) -> RateLimit:
     match = _RATE_LIMIT.fullmatch(text)
     if match is None or int(match[1]) > MAX_REQUESTS:
         raise ValueError(text)
     return RateLimit(requests=int(match[1]), period_ms=_PERIODS_MS[match[2]])
-
-
-def _parse_log_format(text: str) -> str:
-    if text not in LOG_FORMATS:
-        raise ValueError(text)
-    return text
 
 
 HOST = OptionType(_parse_host, "an IP address or a host name", "ADDRESS")
@@ -190,14 +183,14 @@ CLOCK = OptionType(
     "CLOCK",
 )
 METHODS = OptionType(
-    _parse_method,
+    _text_if(_METHOD.fullmatch),
     "a small letter followed by at most 39 small letters, digits or _",
     "METHOD",
     form=Form.NAMES,
 )
 _KEY = "and 4 to 128 letters, digits or _, not a key of the second account"
-TEST_KEY = OptionType(partial(_parse_key, mode=Mode.TEST), f"test_ {_KEY}", "KEY", is_secret=True)
-LIVE_KEY = OptionType(partial(_parse_key, mode=Mode.LIVE), f"live_ {_KEY}", "KEY", is_secret=True)
+TEST_KEY = OptionType(_key_parser(Mode.TEST), f"test_ {_KEY}", "KEY", is_secret=True)
+LIVE_KEY = OptionType(_key_parser(Mode.LIVE), f"live_ {_KEY}", "KEY", is_secret=True)
 WEBHOOK_SECRET = OptionType(
     parse_webhook_secret, "whsec_ and the base64 of 24 to 64 bytes", "SECRET", is_secret=True
 )
@@ -206,4 +199,4 @@ RATE_LIMIT = OptionType(
     f"1 to {MAX_REQUESTS} requests per {' or '.join(_PERIODS_MS)}, such as 100/s or 1000/min",
     "LIMIT",
 )
-LOG_FORMAT = OptionType(_parse_log_format, " or ".join(LOG_FORMATS), "FORMAT")
+LOG_FORMAT = OptionType(_text_if(LOG_FORMATS.__contains__), " or ".join(LOG_FORMATS), "FORMAT")

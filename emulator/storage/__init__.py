@@ -1,1 +1,1 @@
-"""Every SQL string in the program, and the one connection that runs them."""
+"""Contains every SQL string in the program, and the only connection that executes them."""

@@ -1,4 +1,4 @@
-"""The accounts table: who there is, and where each one's clock stands."""
+"""The accounts table: profiles, keys, random streams and clocks."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from emulator.ids import MAX_KEY_BYTES
 from emulator.storage.batch import ORDINAL_BITS, Transaction
 from emulator.storage.invalid_rows import InvalidValue, check_instant, reading
 
-# An owner is a number and a mode, and a position, of 63 bits, begins with an owner.
+# An owner is a number and a mode, and a position of 63 bits begins with an owner.
 LAST_NUMBER = (1 << (62 - ORDINAL_BITS)) - 1
 
 _SEED = re.compile(r"-?[0-9]{1,19}", re.ASCII)
@@ -31,7 +31,7 @@ _SET_CLOCK = "UPDATE accounts SET frozen_at = ?, offset_ms = ? WHERE number = ?"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountRow:
-    """An account as it is stored; the streams are the keys of its random draws."""
+    """An account as it is stored; the streams are the keys of its random numbers."""
 
     number: int
     profile: AccountProfile
@@ -103,7 +103,7 @@ def has_key(tx: Transaction, key: str) -> bool:
 
 
 def set_keys(tx: Transaction, row: AccountRow) -> None:
-    """Give an account the keys of its row.
+    """Set the keys of an account to those of its row.
 
     Raises sqlite3.IntegrityError for a key that is taken.
     """

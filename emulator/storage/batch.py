@@ -1,4 +1,4 @@
-"""How units of work share one transaction, and how one that fails leaves its neighbours be."""
+"""Executes units of work in one transaction; a failing unit does not affect the others."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
@@ -43,10 +43,10 @@ def positions_of(owner: int) -> tuple[int, int]:
 
 
 class Transaction:
-    """What a unit of work is given: statements, ordinals, and a say in what happens after.
+    """The transaction of a unit of work: statements, positions and callbacks.
 
-    Whatever it promises to memory (a cache, a clock) it announces through `after_commit`, or
-    does at once and names the remedy in `undo`.
+    A change in memory (a cache, a clock) is made by a callback in `after_commit`, or at once with
+    a callback in `undo` that reverts it.
     """
 
     __slots__ = ("_ordinals", "after_commit", "execute", "undo")
@@ -58,14 +58,14 @@ class Transaction:
         self._ordinals = ordinals
 
     def insert(self, head: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Insert rows of one width, many a statement."""
+        """Insert rows of equal width, many in one statement."""
         width = len(rows[0])
         for start in range(0, len(rows), _MAX_ROWS_PER_STATEMENT):
             part = rows[start : start + _MAX_ROWS_PER_STATEMENT]
             self.execute(_insert(head, width, len(part)), list(chain.from_iterable(part)))
 
     def next_position(self, table: str, owner: int, *, count: int = 1) -> int:
-        """The first of the positions of the owner's next rows in a table that has them."""
+        """The first position of the owner's next `count` rows in a table."""
         key = (table, owner)
         last = self._ordinals.get(key)
         if last is None:
@@ -79,7 +79,7 @@ class Transaction:
         return self.next_position(table, owner, count=0) - first_position(owner) - 1
 
     def next_timer(self) -> int:
-        """The sequence of the next timer, or of the next delivery, which is due like one."""
+        """The sequence of the next timer or delivery; both share one order."""
         last = self._ordinals.get(_TIMERS)
         if last is None:
             last = self.execute(_LAST_TIMER).fetchone()[0] or 0
@@ -87,11 +87,11 @@ class Transaction:
         return last + 1
 
     def pass_timer(self, sequence: int) -> None:
-        """Number timers from now on after this one too, which may be stored nowhere."""
+        """Use only sequences after this one from now on; it may not be stored."""
         self._ordinals[_TIMERS] = max(self.next_timer(), sequence)
 
     def forget_ordinals(self) -> None:
-        """Count again, after rows were removed or restored wholesale."""
+        """Count rows again, after those of an account were removed or restored."""
         _forget(self._ordinals)
 
 
@@ -102,9 +102,9 @@ def _insert(head: str, width: int, rows: int) -> str:
 
 
 def _forget(ordinals: dict[Any, int]) -> None:
-    """Forget how many rows there are; how many timers there ever were stays known.
+    """Discard the counts of rows, but not the last sequence of timers.
 
-    A gap in their numbers means nothing, and counting them takes a look at each.
+    A gap in the sequence is harmless, and counting the timers reads each of them.
     """
     timers = ordinals.get(_TIMERS)
     ordinals.clear()
@@ -113,7 +113,7 @@ def _forget(ordinals: dict[Any, int]) -> None:
 
 
 class Job:
-    """One unit of work on its way: a read, a write, or an item of a bulk write."""
+    """One unit of work: a read, a write, or an item of a bulk write."""
 
     __slots__ = ("error", "is_long", "item", "result", "work", "writes")
 
@@ -137,7 +137,7 @@ class Job:
         return self.item is not _NO_ITEM
 
     def settle(self, result: Any) -> None:
-        """Take what a bulk work has answered this item with."""
+        """Set the result or the error that the bulk work returned for this item."""
         if isinstance(result, Exception):
             self.error = result
         else:
@@ -150,16 +150,16 @@ class Job:
                 self.settle(result)
             else:
                 self.result = self.work(transaction)
-        except Exception as error:  # noqa: BLE001 - handed to whoever asked for the work
+        except Exception as error:  # noqa: BLE001 - raised in the caller
             self.error = error
 
 
 class Busy(sqlite3.OperationalError):
-    """Another program holds the database; nothing of the batch has been done."""
+    """Another program has locked the database; nothing of the batch has been executed."""
 
 
 class Batch:
-    """Performs jobs: the writes in one transaction, then the reads."""
+    """Executes jobs: the writes in one transaction, then the reads."""
 
     def __init__(self, connection: sqlite3.Connection, ordinals: dict[Any, int]) -> None:
         self._connection = connection
@@ -169,7 +169,7 @@ class Batch:
         self._changes_before = 0
 
     def perform(self, jobs: Sequence[Job]) -> int:
-        """Give each job its result or error; returns how many rows the connection has changed.
+        """Set each job's result or error; returns how many rows the connection has changed.
 
         Raises Busy.
         """
@@ -185,7 +185,7 @@ class Batch:
         try:
             self._begin_immediate()
             groups = _grouped(jobs)
-            # What is alone in its transaction needs no savepoint, which costs as much as a row.
+            # A single unit needs no savepoint, which costs as much as a row.
             self._is_alone = len(groups) == 1
             for group in groups:
                 if len(group) == 1 or not self._write_bulk(group):
@@ -198,24 +198,24 @@ class Batch:
             self._fail(jobs, error)
             return
         for transaction in self._done:
-            for announce in transaction.after_commit:
-                announce()
+            for callback in transaction.after_commit:
+                callback()
 
     def _begin_immediate(self) -> None:
         try:
             self._connection.execute(_BEGIN)
         except sqlite3.OperationalError as error:
-            # The low byte: a busy database has several reasons to be.
+            # Only the low byte: there are several codes for a busy database.
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
                 raise
             raise Busy(str(error)) from None
 
     def _fail(self, jobs: list[Job], error: sqlite3.Error) -> None:
-        """The whole transaction is lost: nobody's work is done."""
+        """Roll back the whole transaction; every job fails."""
         if self._connection.in_transaction:
             self._connection.execute(_ROLLBACK)
         for transaction in reversed(self._done):
-            self._revoke(transaction)
+            self._undo(transaction)
         for job in jobs:
             job.error = error
 
@@ -225,11 +225,11 @@ class Batch:
         self._close(transaction, failed=job.error is not None)
 
     def _write_bulk(self, group: list[Job]) -> bool:
-        """Whether the work could be done for all items at once."""
+        """Execute a bulk work for all its items; returns whether it succeeded."""
         transaction = self._open()
         try:
             results = group[0].work(transaction, [job.item for job in group])
-        except Exception:  # noqa: BLE001 - each item will show its own
+        except Exception:  # noqa: BLE001 - raised again for each item alone
             self._close(transaction, failed=True)
             self._is_alone = False
             return False
@@ -253,20 +253,20 @@ class Batch:
                     connection.execute(_BEGIN)
                 else:
                     connection.execute(_ROLLBACK_TO)
-            self._revoke(transaction)
+            self._undo(transaction)
         else:
             self._done.append(transaction)
         if not self._is_alone:
             connection.execute(_RELEASE)
 
-    def _revoke(self, transaction: Transaction) -> None:
-        for remedy in reversed(transaction.undo):
-            remedy()
+    def _undo(self, transaction: Transaction) -> None:
+        for callback in reversed(transaction.undo):
+            callback()
         _forget(self._ordinals)
 
 
 def _grouped(jobs: Iterable[Job]) -> list[list[Job]]:
-    """The jobs in order, with those of one bulk work together at the place of the first."""
+    """The jobs in order, with all items of a bulk work at the place of the first."""
     groups: list[list[Job]] = []
     bulks: dict[Callable[..., Any], list[Job]] = {}
     for job in jobs:

@@ -1,4 +1,4 @@
-"""The one connection: how work reaches its thread, and how its results come back."""
+"""Opens the database and executes units of work on its only connection."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ _Waiting = list[tuple[Job, "asyncio.Future[Any]"]]
 MEMORY = ":memory:"
 BUSY_TIMEOUT_MS = 2_000
 CACHED_STATEMENTS = 512
-# Rows changed between two checkpoints: up to 100 MB of log. More often costs a load its speed.
+# Rows changed between two checkpoints: up to 100 MB of log. More checkpoints cost speed.
 CHECKPOINT_AFTER_CHANGES = 64_000
 MAX_LOG_BYTES = 256 * 1024 * 1024
 
@@ -38,14 +38,14 @@ logger = logging.getLogger(__name__)
 
 
 class DatabaseLost(Exception):
-    """The database file was deleted or replaced while it was open: what is written is lost."""
+    """The database file was deleted or replaced while it was open: later writes are lost."""
 
 
 class _Connection(aiosqlite.Connection):
-    """An aiosqlite connection whose thread can be given a whole batch of work.
+    """An aiosqlite connection whose thread executes a whole batch of work at once.
 
-    The hop to the thread is most of what a small transaction costs, so it is made once a batch
-    instead of once a statement.
+    The change of threads is most of the cost of a small transaction, so it is made once for a
+    batch, not once for a statement.
     """
 
     def submit(self, function: Callable[[], T]) -> "asyncio.Future[T]":
@@ -61,14 +61,14 @@ class _Connection(aiosqlite.Connection):
 class Database:
     """One writer on one connection; an async context manager.
 
-    Units of work that arrive together share one transaction, each in a savepoint: one that fails
-    takes no neighbour along. Reads of the same batch see it committed. A result is handed over
-    only after COMMIT, so what is acknowledged survives the end of the process.
+    Units of work that arrive together share one transaction, each in a savepoint: a failing unit
+    does not affect the others. Reads of the same batch see the committed state. Results are
+    returned only after COMMIT, so what is acknowledged survives the end of the process.
 
-    A batch of short work is done right at the end of the turn of the event loop that asked for
-    it: a COMMIT waits for no disk here, and the way to a thread and back costs more than the
-    batch, to say nothing of two threads that fight over one interpreter. Work that says it is
-    long, and whatever finds the database locked by another program, goes to the thread.
+    A batch of short work is executed on the event loop, at the end of the turn in which it was
+    submitted: a COMMIT waits for no disk here, and changing to a thread and back costs more than
+    the batch. Work that is declared long, and work that finds the database locked by another
+    program, is executed on the thread.
     """
 
     def __init__(self, path: str) -> None:
@@ -114,14 +114,14 @@ class Database:
             raise
 
     async def __aexit__(self, *_: object) -> None:
-        """Close, after what is under way has been committed."""
+        """Close, after the work in progress has been committed."""
         self._is_open = False
         for _job, future in self._waiting:
             future.cancel()
         self._waiting.clear()
         if self._checkpointer is not None:
             self._checkpoint_due.set()
-            # Waited for, not awaited: what it asked of us may just have been cancelled.
+            # `wait` does not raise: a read of the task may just have been cancelled.
             await asyncio.wait([self._checkpointer])
         await self._connection.close()
         self._release_lock()
@@ -141,38 +141,38 @@ class Database:
 
     def _prepare(self) -> None:
         connection = self._raw
-        # A small payment writes half the log that it would with pages of 4 kB.
+        # A small payment writes half as much log as with pages of 4 kB.
         connection.execute("PRAGMA page_size = 2048")
         connection.execute("PRAGMA temp_store = MEMORY")
         if self._path != MEMORY:
             connection.execute("PRAGMA journal_mode = WAL")
-            # Enough for `kill -9`: the log is in the system's hands when COMMIT returns.
+            # Enough for `kill -9`: the operating system has the log when COMMIT returns.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA wal_autocheckpoint = 0")
         migrate(connection, self._path)
 
     async def write(self, work: Work[T], *, is_long: bool = False) -> T:
-        """Do a unit of work in a transaction and return its result once it is committed.
+        """Execute a unit of work in a transaction and return its result after the commit.
 
-        What it raises is raised here, with nothing of it done.
+        Its exceptions are raised here, after a rollback of the unit.
         """
         result: T = await self._submit(Job(work, writes=True, is_long=is_long))
         return result
 
     async def write_bulk(self, bulk: Bulk[Item, T], item: Item) -> T:
-        """As `write`, for work that is cheaper done for several items at once.
+        """As `write`, for work that is cheaper for several items at once.
 
-        `bulk` answers each item with a result or a refusal, in order; for a refused item it has
-        written nothing. Should it raise, each item is tried again alone.
+        `bulk` returns a result or an exception for each item, in order; for an exception it must
+        have written nothing. If `bulk` raises, it is called again for each item alone.
         """
         result: T = await self._submit(Job(bulk, writes=True, item=item))
         return result
 
     async def read(self, work: Work[T], *, is_long: bool = False) -> T:
-        """Answer a question from what is committed.
+        """Execute a query on the committed state.
 
-        It waits for the turn's end, too, though it need not: answered at once, requests that come
-        together no longer share the turns of the loop, and cost a fifth more.
+        It waits for the end of the turn, too: executed at once, simultaneous requests would no
+        longer share the turns of the loop, and would cost a fifth more.
         """
         result: T = await self._submit(Job(work, writes=False, is_long=is_long))
         return result
@@ -186,14 +186,14 @@ class Database:
         self._waiting.append((job, future))
         if not self._is_busy:
             self._is_busy = True
-            self._loop.call_soon(self._gather, 1)
+            self._loop.call_soon(self._start_when_complete, 1)
         return future
 
-    def _gather(self, expected: int) -> None:
-        """Wait for a turn of the loop in which nothing more has arrived, then start."""
+    def _start_when_complete(self, expected: int) -> None:
+        """Start after the first turn of the loop in which no further work has arrived."""
         arrived = len(self._waiting)
         if arrived > expected:
-            self._loop.call_soon(self._gather, arrived)
+            self._loop.call_soon(self._start_when_complete, arrived)
         elif self._is_open:
             self._start()
 
@@ -211,20 +211,20 @@ class Database:
             self._deliver(waiting, changes)
 
     def _start_on_thread(self, waiting: _Waiting, jobs: list[Job]) -> None:
-        performed = self._connection.submit(partial(self._perform_patiently, jobs))
+        performed = self._connection.submit(partial(self._perform_with_timeout, jobs))
         performed.add_done_callback(lambda done: self._deliver(waiting, done.result()))
 
     def _perform(self, jobs: list[Job]) -> int:
-        """Whatever goes wrong, each job has its error, or somebody would wait for ever."""
+        """Execute jobs; after a failure each one has an error, so that no caller waits for ever."""
         try:
             return Batch(self._raw, self._ordinals).perform(jobs)
         except Busy:
             raise
-        except Exception as error:  # noqa: BLE001 - handed to whoever asked for the work
+        except Exception as error:  # noqa: BLE001 - raised in the callers
             _fail(jobs, error)
         return self._checkpointed_changes
 
-    def _perform_patiently(self, jobs: list[Job]) -> int:
+    def _perform_with_timeout(self, jobs: list[Job]) -> int:
         self._raw.execute(_BUSY_TIMEOUT.format(BUSY_TIMEOUT_MS))
         try:
             return self._perform(jobs)
@@ -236,7 +236,7 @@ class Database:
 
     def _deliver(self, waiting: _Waiting, changes: int) -> None:
         for job, future in waiting:
-            if future.done():  # its caller has gone away
+            if future.done():  # The caller was cancelled.
                 continue
             if self._is_lost:
                 future.set_exception(DatabaseLost())
@@ -246,14 +246,14 @@ class Database:
                 future.set_exception(job.error)
         self._is_busy = bool(self._waiting)
         if self._is_busy:
-            self._loop.call_soon(self._gather, len(self._waiting))
+            self._loop.call_soon(self._start_when_complete, len(self._waiting))
         is_due = changes - self._checkpointed_changes > CHECKPOINT_AFTER_CHANGES
         if is_due or self._has_long_log(waiting):
             self._checkpointed_changes = changes
             self._checkpoint_due.set()
 
     def _has_long_log(self, done: _Waiting) -> bool:
-        """Whether long work has filled the log: a change of one row may be one of megabytes."""
+        """Whether long work has filled the log: a change of one row may have megabytes."""
         return (
             self._path != MEMORY
             and any(job.is_long and job.writes for job, _ in done)
@@ -261,10 +261,10 @@ class Database:
         )
 
     async def _checkpoint(self) -> None:
-        """Copy the log into the database on a connection of its own, off the path of requests.
+        """Copy the log into the database, on a connection of its own.
 
-        It ends by itself once the database is closed: cancelled while it opens its connection,
-        it would leave that behind.
+        The task ends when the database is closed. It must not be cancelled while it opens its
+        connection, which would stay open.
         """
         while True:
             await self._checkpoint_due.wait()
@@ -276,18 +276,18 @@ class Database:
                 async with aiosqlite.connect(self._path, isolation_level=None) as connection:
                     await connection.execute_fetchall(_CHECKPOINT)
                 if self._log_bytes() > MAX_LOG_BYTES:
-                    # Under a load without pause the log is never wholly copied; stop it once.
+                    # Under a continuous load the log is never copied completely; stop writes once.
                     await self.read(_restart_log, is_long=True)
             except (NotReady, DatabaseLost):
                 return
             except sqlite3.Error:
-                # The log only grows; the next round may find the disk in a better state.
+                # The log only grows; the next attempt may succeed.
                 logger.exception("the log of %s could not be copied", self._path)
 
     def check_file(self) -> bool:
-        """Whether the path still leads to the open file; from the first time not, nothing is done.
+        """Whether the path still names the open file; after the first failure all work fails.
 
-        It costs two looks at the directory: call it once a second, and not for each request.
+        It reads the directory twice: call it once a second, not for each request.
         """
         if self._lock is None or self._is_lost or not self._is_open:
             return not self._is_lost

@@ -166,16 +166,16 @@ def upcoming(
     tx: Transaction,
     endpoint: int,
     *,
-    besides: Collection[int],
+    exclude: Collection[int],
     busy_payments: Collection[int | None],
     limit: int,
 ) -> list[Delivery]:
-    """An endpoint's next deliveries, in order, except those in `besides`.
+    """An endpoint's next deliveries, in order, except those in `exclude`.
 
     First attempts of busy payments are left out, because another attempt of theirs is in progress.
     """
-    statement = _UPCOMING.format(_marks(besides), _marks(busy_payments))
-    rows = tx.execute(statement, (endpoint, *besides, *busy_payments, limit))
+    statement = _UPCOMING.format(_marks(exclude), _marks(busy_payments))
+    rows = tx.execute(statement, (endpoint, *exclude, *busy_payments, limit))
     return [_delivery_of_row(row) for row in rows.fetchall()]
 
 

@@ -1,4 +1,4 @@
-"""The endpoints table: who is told of events. It is all that starting has to know of webhooks."""
+"""The endpoints table: the receivers of events. Starting reads no other table of webhooks."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,7 +6,7 @@ from emulator.storage.batch import Transaction, positions_of
 from emulator.storage.invalid_rows import InvalidValue
 
 if TYPE_CHECKING:
-    # Starting asks for endpoints, and mostly there are none.
+    # Starting reads this table, which is usually empty.
     from emulator.domain.webhooks import Endpoint
 
 _COLUMNS = "position, id, url, events, secret, profile, is_enabled, old_secret, old_secret_until"
@@ -40,7 +40,7 @@ def _endpoint_of_row(row: tuple[Any, ...]) -> "Endpoint":
     )
 
 
-def _changeable(endpoint: "Endpoint") -> tuple[object, ...]:
+def _mutable_values(endpoint: "Endpoint") -> tuple[object, ...]:
     return (
         endpoint.url,
         ",".join(endpoint.events),
@@ -53,15 +53,15 @@ def _changeable(endpoint: "Endpoint") -> tuple[object, ...]:
 
 
 def load_all(tx: Transaction) -> "list[Endpoint]":
-    """The endpoints of all owners, in the order of creation. Raises ValueError, for one of them."""
-    found = [_endpoint_of_row(row) for row in tx.execute(_ALL)]
-    for endpoint in found:
+    """The endpoints of all owners, in the order of creation. Raises ValueError."""
+    endpoints = [_endpoint_of_row(row) for row in tx.execute(_ALL)]
+    for endpoint in endpoints:
         _check(endpoint)
-    return found
+    return endpoints
 
 
 def _check(endpoint: "Endpoint") -> None:
-    """Raises ValueError for what no call can have stored."""
+    """Raises InvalidValue for a value that no call can have stored."""
     from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, is_webhook_secret
     from emulator.settings import parse_url
 
@@ -82,16 +82,16 @@ def of_owner(tx: Transaction, owner: int) -> "list[Endpoint]":
 
 
 def ids(tx: Transaction, owner: int) -> dict[int, str]:
-    """The id of each endpoint that an owner has or had, by position."""
+    """The ids of an owner's endpoints, deleted ones included, by position."""
     return dict(tx.execute(_IDS, positions_of(owner)).fetchall())
 
 
 def insert(tx: Transaction, endpoint: "Endpoint") -> None:
-    tx.execute(_INSERT, (endpoint.position, endpoint.id, *_changeable(endpoint)))
+    tx.execute(_INSERT, (endpoint.position, endpoint.id, *_mutable_values(endpoint)))
 
 
 def update(tx: Transaction, endpoint: "Endpoint") -> None:
-    tx.execute(_UPDATE, (*_changeable(endpoint), endpoint.position))
+    tx.execute(_UPDATE, (*_mutable_values(endpoint), endpoint.position))
 
 
 def mark_deleted(tx: Transaction, position: int) -> None:

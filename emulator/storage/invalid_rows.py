@@ -1,4 +1,4 @@
-"""Reports a stored row that cannot be used, in place of the error that it causes."""
+"""Reports a stored row that cannot be used, instead of the error that it causes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ class InvalidRow(Exception):
 
 @contextmanager
 def reading(table: str) -> Iterator[None]:
-    """Raises InvalidRow for whatever a row causes while it becomes a value."""
+    """Raises InvalidRow for any error of the conversion of a row."""
     try:
         yield
     except InvalidValue as error:
@@ -41,6 +41,6 @@ def reading(table: str) -> Iterator[None]:
 
 
 def check_instant(column: str, instant: Instant | None) -> None:
-    """Raises InvalidValue beyond the calendar."""
+    """Raises InvalidValue for an instant beyond the calendar."""
     if instant is not None and not FIRST_INSTANT <= instant < _LAST_DUE:
         raise InvalidValue(column, instant, "milliseconds from 1970 to 9999")

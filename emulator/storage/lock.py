@@ -1,4 +1,4 @@
-"""That one database file has one emulator."""
+"""Locks the database file, so that only one process uses it."""
 
 import os
 from importlib import import_module
@@ -7,19 +7,19 @@ from typing import Any
 
 from emulator.storage.migrations import HEADER_BYTES, UnusableDatabase, check_header
 
-# It holds keys and secrets; SQLite gives the files beside it the same rights.
+# It contains keys and secrets; SQLite creates the files beside it with the same mode.
 MODE = 0o600
 
 
 class FileLock:
-    """An advisory lock on the database file, gone with the process that holds it.
+    """An advisory lock on the database file, released when the process ends.
 
-    It is another kind of lock than SQLite's own, so that any tool may still read the file.
-    Where the platform has none (Windows), there is no protection.
+    SQLite uses another kind of lock, so that any tool can still read the file. Platforms without
+    it (Windows) have no protection.
     """
 
     def __init__(self, path: str) -> None:
-        """Raises UnusableDatabase when the file cannot be made, or is somebody else's."""
+        """Raises UnusableDatabase where the file is locked, foreign or cannot be created."""
         self._path = path
         self._descriptor: int | None = None
         _check_regular(path)
@@ -49,21 +49,21 @@ class FileLock:
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError:
-            return True  # That it cannot be looked at says nothing of the file.
+            return True  # A failing `stat` does not prove that the file was replaced.
         if self._descriptor is None:
             return True
         locked = os.fstat(self._descriptor)
         return (named.st_dev, named.st_ino) == (locked.st_dev, locked.st_ino)
 
     def release(self) -> None:
-        """Close the descriptor: after SQLite has closed the file, as this drops its locks too."""
+        """Close the descriptor, after SQLite: closing it releases the locks of SQLite too."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
 
 def _check_regular(path: str) -> None:
-    """Raises UnusableDatabase for what is there and is no regular file."""
+    """Raises UnusableDatabase for an existing path that is not a regular file."""
     from emulator.files import NotRegularFile, check_regular
 
     try:
@@ -71,4 +71,4 @@ def _check_regular(path: str) -> None:
     except NotRegularFile as error:
         raise UnusableDatabase(f"cannot open the database {path}: {error.strerror}") from None
     except (OSError, ValueError):
-        return  # What opens it says more.
+        return  # Opening it gives a better message.

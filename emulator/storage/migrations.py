@@ -1,14 +1,14 @@
-"""Which schema a database has, and how it comes to the present one."""
+"""Checks the schema of a database and migrates it to the present one."""
 
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-# "ETBP": tells our files from those of other programs.
+# "ETBP": identifies our files.
 APPLICATION_ID = 0x45544250
 
-# Of the file format: how often the schema was changed, and the application's id.
+# Offsets of the SQLite file format: the schema's change counter and the application id.
 HEADER_BYTES = 100
 _MAGIC = b"SQLite format 3\0"
 _SCHEMA_COOKIE = slice(40, 44)
@@ -18,12 +18,12 @@ _TABLES = "SELECT count(*) FROM sqlite_schema"
 
 
 class UnusableDatabase(Exception):
-    """The database cannot be opened as ours; the message is one sentence for the user."""
+    """The database cannot be opened; the message is one sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One numbered schema file: it takes a database from `number - 1` to `number`."""
+    """A numbered schema file, which migrates a database from `number - 1` to `number`."""
 
     number: int
     script: str
@@ -40,9 +40,10 @@ def migrations() -> list[Migration]:
 
 
 def check_header(header: bytes, path: str) -> None:
-    """Tell another program's file by its first bytes, before opening it changes its journal mode.
+    """Raises UnusableDatabase for another program's file.
 
-    It says nothing of a file whose header is still in its log. Raises UnusableDatabase.
+    The check precedes opening, which changes the journal mode. A file whose header is still in its
+    log passes.
     """
     if header and not header.startswith(_MAGIC):
         raise UnusableDatabase(f"cannot open the database {path}: it is not an SQLite file")
@@ -58,7 +59,7 @@ def _foreign(path: str) -> UnusableDatabase:
 def migrate(
     connection: sqlite3.Connection, path: str, steps: Sequence[Migration] | None = None
 ) -> None:
-    """Bring a new or older database to the present schema, each step in one transaction.
+    """Migrate a new or older database to the present schema, each step in one transaction.
 
     Raises UnusableDatabase for a newer one and for the file of another program.
     """

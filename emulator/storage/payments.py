@@ -38,8 +38,8 @@ _UPDATE_STATUS = "UPDATE payments SET status = ? WHERE position {}"
 _RANGE = "BETWEEN ? AND ?"
 _AMONG = "IN ({})"
 _MAX_POSITIONS_PER_STATEMENT = 500
-# The fields of a payment that a change of status can change, from the status on.
-_STANDING = slice(Payment._fields.index("status"), None)
+# The fields of a payment that a change of status can change.
+_MUTABLE = slice(Payment._fields.index("status"), None)
 _BY_ID = f"SELECT {PAYMENT_COLUMNS} FROM payments WHERE id = ?"
 _BY_POSITION = f"SELECT {PAYMENT_COLUMNS} FROM payments WHERE position = ?"
 _POSITION_OF_ID = "SELECT position FROM payments WHERE id = ?"
@@ -62,7 +62,7 @@ _USED_KEYS = (
 _RELEASE_KEY = "UPDATE payments SET idempotency_key = NULL WHERE position = ?"
 _PAGE_HEAD = "SELECT position FROM payments"
 _PAGE_TAIL = "position BETWEEN ? AND ? ORDER BY position DESC LIMIT ?"
-# Named, because without statistics SQLite has been seen to prefer the wrong one.
+# The index is named, because SQLite without statistics sometimes chooses the wrong one.
 _PAGE = {
     (False, False): f"{_PAGE_HEAD} NOT INDEXED WHERE {_PAGE_TAIL}",
     (True, False): f"{_PAGE_HEAD} INDEXED BY payments_by_status WHERE status = ? AND {_PAGE_TAIL}",
@@ -139,7 +139,7 @@ def payment_of_row(row: tuple[Any, ...]) -> Payment:
 
 
 def insert(tx: Transaction, created: Iterable[NewPayment]) -> list[int]:
-    """Write new payments; the schema adds the event of its creation and the timer of its expiry.
+    """Write new payments; a trigger adds the event of creation and the timer of expiry.
 
     Returns the positions of these events.
     """
@@ -168,12 +168,12 @@ def insert(tx: Transaction, created: Iterable[NewPayment]) -> list[int]:
 
 
 def update(tx: Transaction, payments: Iterable[Payment]) -> None:
-    """Write what a change of status can change: those that became alike in one statement."""
-    alike: dict[tuple[Any, ...], list[int]] = {}
+    """Write the changes of payments; equal changes share a statement."""
+    equal: dict[tuple[Any, ...], list[int]] = {}
     for payment in payments:
-        alike.setdefault(tuple(payment)[_STANDING], []).append(payment.position)
-    for (status, *others), positions in alike.items():
-        # What expires had nothing else and gets nothing else: that spares it three indexes.
+        equal.setdefault(tuple(payment)[_MUTABLE], []).append(payment.position)
+    for (status, *others), positions in equal.items():
+        # An expiry changes only the status: the other columns would cost three indexes.
         is_bare = all(value is None for value in others)
         statement = _UPDATE_STATUS if is_bare else _UPDATE
         values = (STATUS_WORDS[status],) if is_bare else (STATUS_WORDS[status], *others)
@@ -187,7 +187,7 @@ def update(tx: Transaction, payments: Iterable[Payment]) -> None:
 
 
 def find(tx: Transaction, owner: int, payment_id: str) -> Payment | None:
-    """An owner's payment, or None where the id is unknown or another owner's."""
+    """An owner's payment, or None for an unknown id or one of another owner."""
     row = tx.execute(_BY_ID, (payment_id,)).fetchone()
     first, last = positions_of(owner)
     if row is None or not first <= row[0] <= last:
@@ -202,7 +202,8 @@ def get(tx: Transaction, position: int) -> Payment:
 def page(tx: Transaction, owner: int, query: PageQuery) -> list[int]:
     """The positions of a page, newest first, and of one payment more if there is one.
 
-    Created instants never fall with the position, so that bounds on them become bounds on it.
+    The instants of creation ascend with the positions, so bounds on instants become bounds on
+    positions.
     Raises UnknownCursor.
     """
     low, high = positions_of(owner)

@@ -1,4 +1,4 @@
-"""The timers table: what will happen by itself, in order of due time and then of creation."""
+"""The timers table: scheduled changes, in order of due time and then of creation."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -23,7 +23,7 @@ KIND_WORDS = {kind: kind.value for kind in TimerKind}
 
 _COLUMNS = "due_at, sequence, payment, kind, status, reason, unusual"
 _INSERT = f"INSERT INTO timers (account, {_COLUMNS})"
-# Of a payment only what a change of status asks for: the rest would be most of the row.
+# Only the columns of the payment that a change of status needs, for speed.
 _DUE = (
     "SELECT due_at, sequence, kind, timers.status, timers.reason, unusual,"
     " position, id, methods, payments.status, method, payments.reason, completed_at, phone, bank"
@@ -39,7 +39,7 @@ _NEXT_KEY = (
     "SELECT due_at, sequence FROM timers WHERE account = ? ORDER BY due_at, sequence LIMIT 1"
 )
 _DELETE_THROUGH = "DELETE FROM timers WHERE account = ? AND (due_at, sequence) <= (?, ?)"
-# The number of a timer that is gone may be given again: the payment must be the right one, too.
+# The sequence of a deleted timer may be used again, so the payment is compared too.
 _IS_EXPIRY = "account = ? AND due_at = ? AND sequence = ? AND payment = ? AND kind = 'expiry'"
 _EXPIRY_TIMER = "SELECT expiry_timer FROM payments WHERE position = ?"
 _DELETE_EXPIRY = f"DELETE FROM timers WHERE {_IS_EXPIRY}"
@@ -59,7 +59,7 @@ def _of(table: str, columns: str) -> list[str]:
 
 _PAYMENT_AND_EXPIRY = [*_of("payments", PAYMENT_COLUMNS), *_of("expiry", _COLUMNS)]
 _EXPIRY_AT, _STEP_AT = len(_of("payments", PAYMENT_COLUMNS)), len(_PAYMENT_AND_EXPIRY)
-# A row for each step, or one without. It is one statement because it is what every page asks.
+# A row for each step, or one without. One statement, because every page executes it.
 _WITH_PAYMENT = (
     f"SELECT {', '.join([*_PAYMENT_AND_EXPIRY, *_of('step', _COLUMNS)])} FROM payments"
     " LEFT JOIN timers AS expiry ON expiry.account = payments.owner >> 1"
@@ -97,7 +97,7 @@ def _due_of_row(row: tuple[Any, ...]) -> tuple[Timer, Payment]:
 
 @lru_cache(maxsize=256)
 def _change(status: str, reason: str | None, unusual: int) -> Change:
-    """One value for all timers that change the same."""
+    """One value for all timers with equal changes."""
     return Change(to=STATUSES[status], reason=REASONS[reason], unusual=bool(unusual))
 
 
@@ -122,15 +122,15 @@ def insert(tx: Transaction, scheduled: Iterable[tuple[int, Timer]]) -> None:
 
 
 def due(tx: Transaction, account: int, *, until: DueKey, limit: int) -> list[tuple[Timer, Payment]]:
-    """The account's timers up to and with a place in their order, with their payments.
+    """The account's timers up to and including a due key, with their payments.
 
-    The payments are there to be changed: amount, terms and instants are left out of them.
+    The payments lack amount, terms and instants, which a change does not need.
     """
     return [_due_of_row(row) for row in tx.execute(_DUE, (account, *until, limit)).fetchall()]
 
 
 def next_key(tx: Transaction, account: int) -> DueKey | None:
-    """The place of the account's next timer in the order of all that is due."""
+    """The due key of the account's next timer."""
     row: DueKey | None = tx.execute(_NEXT_KEY, (account,)).fetchone()
     return row
 
@@ -147,13 +147,13 @@ def next_of_account(tx: Transaction, account: int) -> tuple[Timer, str] | None:
 
 
 def of_payment(tx: Transaction, account: int, payment: Payment) -> list[Timer]:
-    """What is scheduled for one payment, in order."""
+    """The timers of one payment, in order."""
     rows = [*_expiry_of(tx, account, payment), *tx.execute(_STEPS, (payment.position,))]
     return [_timer_of_row(row) for row in rows]
 
 
 def with_payment(tx: Transaction, payment_id: str) -> tuple[Payment, list[Timer]] | None:
-    """A payment by its id alone, since the customer has no key, and what is scheduled for it."""
+    """A payment by its id alone, because the customer has no key, with its timers."""
     rows = tx.execute(_WITH_PAYMENT, (payment_id,)).fetchall()
     if not rows:
         return None
@@ -171,11 +171,11 @@ def _expiry_key(tx: Transaction, account: int, payment: Payment) -> tuple[int, .
 
 
 def delete_through(tx: Transaction, account: int, last: Timer) -> None:
-    """Remove everything up to and with a timer: what has been fired."""
+    """Delete the timers up to and including the last one that was fired."""
     tx.execute(_DELETE_THROUGH, (account, last.due_at, last.sequence))
 
 
 def cancel(tx: Transaction, account: int, payment: Payment) -> None:
-    """Remove all that is scheduled for a payment."""
+    """Delete the timers of a payment."""
     tx.execute(_DELETE_EXPIRY, _expiry_key(tx, account, payment))
     tx.execute(_DELETE_STEPS, (payment.position,))

@@ -182,8 +182,8 @@ def diagnose_timeout(at: FailedRequest, timeout_s: int) -> Diagnosis:
 
 def diagnose_failure(failure: Exception, at: FailedRequest) -> Diagnosis:
     """Explain the exception of a request that has no response."""
-    explained = explain_failure(failure, host=at.host, stage=at.stage)
-    return Diagnosis(error=explained.phrase, cause=_cause(explained.kind, at).format(at=at))
+    kind, phrase = explain_failure(failure, host=at.host, stage=at.stage)
+    return Diagnosis(error=phrase, cause=_cause(kind, at).format(at=at))
 
 
 def _cause(kind: FailureKind, at: FailedRequest) -> str:

@@ -1,1 +1,1 @@
-"""The emulated contract, clause by clause."""
+"""Tests of the emulated contract."""

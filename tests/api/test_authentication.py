@@ -1,11 +1,11 @@
-"""Who may ask (contract, section 5)."""
+"""Authentication (contract, section 5)."""
 
 import asyncio
 
 import pytest
 
 from emulator.domain.rate_limit import RateLimit
-from tests.api.asking import JSON, PAYMENTS, get, ids, page, post, refusal
+from tests.api.calls import JSON, PAYMENTS, get, ids, page, post, refusal
 from tests.world import LIVE_KEY, TEST_KEY, World, headers, order, world
 
 MISSING = (401, "missing_api_key", None)
@@ -47,7 +47,6 @@ INVALID = (401, "invalid_api_key", None)
 async def test_a_missing_or_invalid_key_yields_401(
     emulator: World, authorization: bytes | None, expected: tuple[int, str, None]
 ) -> None:
-    """5 rule 4: a missing or invalid key yields 401."""
     sent = [] if authorization is None else [(b"Authorization", authorization)]
     response = await emulator.api.get(PAYMENTS, headers=sent)
     assert refusal(response) == expected
@@ -57,13 +56,11 @@ async def test_a_missing_or_invalid_key_yields_401(
 @pytest.mark.clause("5.1")
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "bEaReR"])
 async def test_the_scheme_may_be_written_in_any_case(emulator: World, scheme: str) -> None:
-    """5 rule 1: the key is sent as a Bearer token; a scheme's name has no case (RFC 9110)."""
     sent = {"Authorization": f"{scheme} {TEST_KEY}"}
     assert (await emulator.api.get(PAYMENTS, headers=sent)).status_code == 200
 
 
-async def test_a_key_is_not_told_in_the_answer_that_refuses_it(emulator: World) -> None:
-    """5 rule 4: an error never repeats the secret."""
+async def test_a_refusal_does_not_repeat_the_key(emulator: World) -> None:
     response = await get(emulator, PAYMENTS, "test_very_secret_word")
     assert "very_secret_word" not in response.text
 
@@ -85,18 +82,16 @@ async def test_a_key_is_not_told_in_the_answer_that_refuses_it(emulator: World) 
         ("POST", "/v1/payments", b" " * 300_000, JSON),
     ],
 )
-async def test_authentication_comes_before_everything(
+async def test_authentication_is_the_first_check(
     emulator: World, method: str, path: str, body: bytes, content_type: str
 ) -> None:
-    """5 rule 1: every request carries the header; without it nothing else is looked at."""
     response = await emulator.api.request(
         method, path, content=body, headers={"Content-Type": content_type}
     )
     assert refusal(response) == MISSING
 
 
-async def test_a_stranger_does_not_use_up_anybodys_rate_limit() -> None:
-    """5 rule 4 before section 8: authentication comes before the rate limit."""
+async def test_an_unauthenticated_request_does_not_count_towards_a_rate_limit() -> None:
     async with world(rate_limit=RateLimit(requests=1, period_ms=1000)) as emulator:
         for _ in range(5):
             assert refusal(await get(emulator, PAYMENTS, "test_nobody")) == INVALID
@@ -105,7 +100,6 @@ async def test_a_stranger_does_not_use_up_anybodys_rate_limit() -> None:
 
 @pytest.mark.clause("1.11", "5.2", "5.3")
 async def test_the_prefix_of_the_key_chooses_sandbox_or_live(emulator: World) -> None:
-    """5 rules 2 and 3: `test_` operates in the sandbox, `live_` apart from it."""
     sandbox = await emulator.create()
     live = await emulator.create(LIVE_KEY)
     assert await ids(emulator) == [sandbox["id"]]
@@ -119,7 +113,7 @@ class TestAutoProvision:
     """Section 5 is silent on where keys come from; `--auto-provision` makes them on first use."""
 
     @pytest.mark.clause("5.4")
-    async def test_without_it_an_unknown_key_stays_unknown(self, emulator: World) -> None:
+    async def test_an_unknown_key_is_refused_by_default(self, emulator: World) -> None:
         assert refusal(await get(emulator, PAYMENTS, "test_new_merchant")) == INVALID
 
     async def test_an_unknown_test_key_becomes_a_new_empty_account(self) -> None:
@@ -133,12 +127,12 @@ class TestAutoProvision:
     @pytest.mark.parametrize(
         "key", ["live_new_merchant", "test_abc", "test_new-merchant", "other_merchant"]
     )
-    async def test_no_other_key_does(self, key: str) -> None:
+    async def test_no_other_unknown_key_becomes_an_account(self, key: str) -> None:
         async with world(auto_provision=True) as emulator:
             assert refusal(await get(emulator, PAYMENTS, key)) == INVALID
 
     @pytest.mark.parametrize("key", ["test_abcd", "test_" + "Z9_" * 42 + "zz"])
-    async def test_the_shortest_and_the_longest_key_do(self, key: str) -> None:
+    async def test_the_shortest_and_the_longest_key_become_accounts(self, key: str) -> None:
         async with world(auto_provision=True) as emulator:
             assert (await page(emulator, key))["data"] == []
 
@@ -154,7 +148,6 @@ class TestAutoProvision:
 
 
 async def test_a_given_key_replaces_the_demo_key() -> None:
-    """5 rule 4: what is no key of an account any more is invalid."""
     async with world(test_key="test_of_our_own") as emulator:
         response = await emulator.api.get(PAYMENTS, headers=headers("test_of_our_own"))
         assert response.status_code == 200

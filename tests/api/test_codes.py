@@ -1,4 +1,4 @@
-"""Every code that `/v1` may answer with, provoked once (contract, section 7)."""
+"""Every error code of `/v1` (contract, section 7)."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from emulator.domain.rate_limit import RateLimit
-from tests.api.asking import CODES, PAYMENTS, get, post, refusal
+from tests.api.calls import CODES, PAYMENTS, get, post, refusal
 from tests.world import World, order, world
 
 Provoke = Callable[[World], Awaitable[httpx.Response]]
@@ -92,7 +92,6 @@ PROVOKED: dict[str, tuple[Provoke, str | None]] = {
 @pytest.mark.clause("2.3.1", "7.1", "7.2", "7.3", "7.4", "7.7", "7.9", "7.10", "7.13")
 @pytest.mark.parametrize("code", PROVOKED)
 async def test_each_code_is_answered_with_its_status_and_param(code: str, tmp_path: Path) -> None:
-    """7: `error.code`, `error.message`, and `error.param` where one applies."""
     provoke, param = PROVOKED[code]
     async with world(
         strict=True,
@@ -104,15 +103,13 @@ async def test_each_code_is_answered_with_its_status_and_param(code: str, tmp_pa
 
 @pytest.mark.clause("7.13")
 def test_no_code_is_left_out() -> None:
-    """7: the list is closed."""
     assert set(PROVOKED) | ELSEWHERE == set(CODES)
 
 
 @pytest.mark.clause("7.12")
-async def test_a_500_says_nothing_of_what_went_wrong(
+async def test_a_500_does_not_reveal_its_cause(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """7: server error; retry. The detail is in the log."""
     async with world(database=str(tmp_path / "state.db")) as emulator:
         created = await on_a_broken_database(emulator)
         listed = await get(emulator, PAYMENTS)
@@ -125,7 +122,6 @@ async def test_a_500_says_nothing_of_what_went_wrong(
 
 
 async def test_a_database_that_was_overwritten_is_a_500_and_not_silence(tmp_path: Path) -> None:
-    """7: server error; whoever asked is answered."""
     database = tmp_path / "state.db"
     async with world(database=str(database)) as emulator:
         await emulator.create()

@@ -1,11 +1,11 @@
-"""What a create call's body must be, before anybody reads its members (contract, section 4)."""
+"""The body of a create call: media type, size, JSON (contract, section 4)."""
 
 import json
 from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.api.asking import JSON, PAYMENTS, WARNING, get, post, refusal, refused
+from tests.api.calls import JSON, PAYMENTS, WARNING, get, post, refusal, refused
 from tests.world import World, headers, order
 
 LARGEST = 256 * 1024
@@ -43,7 +43,7 @@ class TestMediaType:
             "application/json;",
         ],
     )
-    async def test_json_in_utf_8_is_taken(self, emulator: World, content_type: str) -> None:
+    async def test_json_in_utf_8_is_accepted(self, emulator: World, content_type: str) -> None:
         response = await post(emulator, WHOLE, **{"Content-Type": content_type})
         assert response.status_code == 201
         assert WARNING not in response.headers
@@ -67,16 +67,18 @@ class TestMediaType:
             "application/json; charset=",
         ],
     )
-    async def test_all_else_is_not(self, emulator: World, content_type: str) -> None:
+    async def test_any_other_media_type_is_refused(
+        self, emulator: World, content_type: str
+    ) -> None:
         refusal = await refused(emulator, WHOLE, **{"Content-Type": content_type})
         assert refusal == ("unsupported_content_type", None)
 
     @pytest.mark.clause("4.0.1")
-    async def test_a_body_without_a_media_type_is_not_taken(self, emulator: World) -> None:
+    async def test_a_body_without_a_media_type_is_refused(self, emulator: World) -> None:
         response = await emulator.api.post(PAYMENTS, content=WHOLE, headers=headers())
         assert refusal(response) == (400, "unsupported_content_type", None)
 
-    async def test_it_comes_before_the_size_and_the_size_before_json(self, emulator: World) -> None:
+    async def test_the_checks_are_media_type_size_json(self, emulator: World) -> None:
         huge = b"{" * (LARGEST + 1)
         code, _ = await refused(emulator, huge, **{"Content-Type": "text/plain"})
         assert code == "unsupported_content_type"
@@ -87,7 +89,7 @@ class TestMediaType:
 class TestSize:
     """8 names no limit of size; 256 KiB is ours, so that a test machine stays up."""
 
-    async def test_the_largest_body_is_taken(self, emulator: World) -> None:
+    async def test_the_largest_body_is_accepted(self, emulator: World) -> None:
         assert (await post(emulator, padded(LARGEST))).status_code == 201
 
     @pytest.mark.clause("4.0.2")
@@ -95,7 +97,7 @@ class TestSize:
         assert await refused(emulator, padded(LARGEST + 1)) == ("request_too_large", None)
 
     @pytest.mark.parametrize(("length", "status"), [(LARGEST, 201), (LARGEST + 1, 400)])
-    async def test_a_body_in_chunks_is_measured_as_it_comes(
+    async def test_a_chunked_body_is_limited_while_it_arrives(
         self, emulator: World, length: int, status: int
     ) -> None:
         response = await emulator.api.post(
@@ -117,7 +119,7 @@ class TestSize:
         )
         assert response.status_code == 201
 
-    async def test_what_announces_itself_as_too_large_is_not_read(self, emulator: World) -> None:
+    async def test_a_body_with_a_large_content_length_is_not_read(self, emulator: World) -> None:
         async def never() -> AsyncIterator[bytes]:
             raise AssertionError("the body was read")
             yield b""
@@ -170,7 +172,7 @@ class TestJson:
             b"amount=100&currency=ETB",
         ],
     )
-    async def test_what_is_not_json_is_refused(self, emulator: World, body: bytes) -> None:
+    async def test_invalid_json_is_refused(self, emulator: World, body: bytes) -> None:
         assert await refused(emulator, body) == ("invalid_json", None)
 
     @pytest.mark.clause("1.1")
@@ -200,7 +202,9 @@ class TestJson:
 
     @pytest.mark.clause("4.0.2")
     @pytest.mark.parametrize("body", [b"null", b"true", b"1", b"1.5", b'"x"', b"[]", b"[{}]"])
-    async def test_what_is_no_object_is_refused(self, emulator: World, body: bytes) -> None:
+    async def test_a_body_that_is_not_an_object_is_refused(
+        self, emulator: World, body: bytes
+    ) -> None:
         assert await refused(emulator, body) == ("invalid_request_body", None)
 
     async def test_a_huge_number_is_no_object_either(self, emulator: World) -> None:
@@ -240,7 +244,7 @@ class TestJson:
         body = json.dumps(order(), indent=4).replace("\n", "\r\n\t ").encode()
         assert (await post(emulator, b"\r\n\t " + body + b"\n")).status_code == 201
 
-    async def test_a_tiny_error_is_told_in_words(self, emulator: World) -> None:
+    async def test_a_syntax_error_is_described(self, emulator: World) -> None:
         response = await post(emulator, b"{")
         assert "JSON" in response.json()["error"]["message"]
 
@@ -269,9 +273,7 @@ class TestDuplicates:
         assert response.json()["metadata"] == {"a": "3", "b": "2"}
         assert response.headers[WARNING] == "duplicate-parameter:metadata"
 
-    async def test_a_whole_metadata_given_twice_is_replaced_not_merged(
-        self, emulator: World
-    ) -> None:
+    async def test_a_repeated_metadata_object_is_replaced_not_merged(self, emulator: World) -> None:
         body = order_with_metadata(b'{"a":"1"}')[:-1] + b',"metadata":{"b":"2"}}'
         response = await post(emulator, body)
         assert response.json()["metadata"] == {"b": "2"}
@@ -288,14 +290,16 @@ class TestDuplicates:
         assert (code, param) == ("missing_parameter", "amount")
 
     @pytest.mark.parametrize("value", ['":', '":"', '\\":', ':"', '{"a":1,"a":2}'])
-    async def test_what_only_looks_like_a_member_is_none(self, emulator: World, value: str) -> None:
+    async def test_a_member_name_in_a_string_is_not_a_member(
+        self, emulator: World, value: str
+    ) -> None:
         response = await post(emulator, order(metadata={"amount": value, value: "amount"}))
         assert response.json()["metadata"] == {"amount": value, value: "amount"}
         assert WARNING not in response.headers
 
 
 async def test_a_body_of_unknown_members_is_answered_like_any_other(emulator: World) -> None:
-    """Rule for silence: at most 16 slugs, however many there would be to tell of."""
+    """At most 16 slugs, however many there would be to tell of."""
     members = {f"a{number}": 1 for number in range(18_000)}
     response = await post(emulator, json.dumps({**order(), **members}).encode())
     assert response.status_code == 201

@@ -1,10 +1,10 @@
-"""Where the customer is sent afterwards: `success_url` and `cancel_url` (contract, section 4.1)."""
+"""The parameters `success_url` and `cancel_url` (contract, section 4.1)."""
 
 from typing import Any
 
 import pytest
 
-from tests.api.asking import WARNING, post, refused
+from tests.api.calls import WARNING, post, refused
 from tests.world import World, order, world
 
 URLS = ("success_url", "cancel_url")
@@ -106,7 +106,7 @@ class TestUrls:
             "https://shop.example/" + "a" * (2048 - 21),
         ],
     )
-    async def test_good_ones_are_stored_and_returned_verbatim(
+    async def test_a_valid_url_is_returned_unchanged(
         self, emulator: World, param: str, url: str
     ) -> None:
         response = await post(emulator, order(**{param: url}))
@@ -175,11 +175,11 @@ class TestUrls:
             {},
         ],
     )
-    async def test_bad_ones_are_refused(self, emulator: World, param: str, url: Any) -> None:
+    async def test_an_invalid_url_is_refused(self, emulator: World, param: str, url: Any) -> None:
         assert await refused(emulator, order(**{param: url})) == (f"invalid_{param}", param)
 
     @pytest.mark.parametrize("url", HTTP_ON_LOCAL_NAMES)
-    async def test_http_on_local_names_is_taken_where_it_is_allowed(
+    async def test_http_on_local_names_is_accepted_where_it_is_allowed(
         self, param: str, url: str
     ) -> None:
         async with world(allow_http_localhost=True) as emulator:
@@ -191,13 +191,13 @@ class TestUrls:
 
     @pytest.mark.clause("4.1.6", "4.1.7")
     @pytest.mark.parametrize("url", HTTP_ELSEWHERE)
-    async def test_http_elsewhere_is_not(self, param: str, url: str) -> None:
+    async def test_http_on_other_hosts_is_refused(self, param: str, url: str) -> None:
         async with world(allow_http_localhost=True) as emulator:
             assert await refused(emulator, order(**{param: url})) == (f"invalid_{param}", param)
 
     @pytest.mark.clause("4.1.6", "4.1.7")
     @pytest.mark.parametrize("url", HTTP_THAT_LOOKS_LOCAL, ids=ascii)
-    async def test_http_that_only_looks_local_is_not(self, param: str, url: str) -> None:
+    async def test_http_that_only_looks_local_is_refused(self, param: str, url: str) -> None:
         """Browsers read `\\` as `/`, decode a host and read a number as an address."""
         async with world(allow_http_localhost=True) as emulator:
             assert await refused(emulator, order(**{param: url})) == (f"invalid_{param}", param)
@@ -231,10 +231,8 @@ class TestUrls:
         ],
         ids=ascii,
     )
-    async def test_what_no_browser_opens_is_served_with_a_warning(
-        self, param: str, url: str
-    ) -> None:
-        """Rule for silence: the contract says no more than "an HTTPS URL"."""
+    async def test_a_url_that_no_browser_opens_gets_a_warning(self, param: str, url: str) -> None:
+        """The contract says no more than "an HTTPS URL"."""
         slug = f"unusual-{param.replace('_', '-')}"
         async with world() as emulator:
             response = await post(emulator, order(**{param: url}))
@@ -253,7 +251,7 @@ class TestUrls:
             ("https://shop.example/" + "a" * 2048, "2048"),
         ],
     )
-    async def test_under_strict_the_message_names_what_is_unusual(
+    async def test_strict_names_the_unusual_part_of_a_url(
         self, param: str, url: str, named: str
     ) -> None:
         async with world(strict=True) as emulator:

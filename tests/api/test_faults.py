@@ -1,4 +1,4 @@
-"""Scripted faults: which requests they strike, how often, and what is done all the same."""
+"""Fault rules: which requests they apply to, how often, and their effects."""
 
 import asyncio
 from pathlib import Path
@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from emulator.domain.rate_limit import RateLimit
-from tests.api.asking import get, ids, page, post, refusal
-from tests.engine.playing import playing
-from tests.engine.telling import register
+from tests.api.calls import get, ids, page, post, refusal
+from tests.engine.scenario_world import scenario_world
+from tests.engine.webhook_world import register
 from tests.webhooks.receiver import NEVER, receiving, replies
 from tests.world import LIVE_KEY, TEST_KEY, World, headers, order, world
 
@@ -99,7 +99,7 @@ async def test_after_the_commit_only_a_success_is_spoiled_and_only_that_uses_the
     assert (await post(emulator, order())).status_code == 201
 
 
-async def test_a_fault_comes_after_key_and_route_and_before_all_else(emulator: World) -> None:
+async def test_a_fault_applies_after_key_and_route_and_before_other_checks(emulator: World) -> None:
     await fail(emulator, {}, {"status": 429})
     assert refusal(await get(emulator, "/v1/payments", "test_nobody"))[1] == "invalid_api_key"
     assert refusal(await get(emulator, "/v1/nothing"))[1] == "route_not_found"
@@ -107,7 +107,7 @@ async def test_a_fault_comes_after_key_and_route_and_before_all_else(emulator: W
     assert refusal(malformed)[1] == "rate_limit_exceeded"
 
 
-async def test_the_true_rate_limit_comes_before_a_fault() -> None:
+async def test_the_rate_limit_is_checked_before_a_fault() -> None:
     async with world(rate_limit=RateLimit(requests=1, period_ms=1_000)) as emulator:
         await fail(emulator, {"nth": 2}, {"status": 500})
         assert await statuses(emulator, 3) == [200, 429, 429]
@@ -162,7 +162,7 @@ async def test_inside_a_file_the_first_rule_that_matches_strikes(tmp_path: Path)
         "  - {when: {}, then: {status: 502}, times: 1}\n"
         "  - {when: {}, then: {status: 503}, times: 1}\n"
     )
-    async with playing(tmp_path, bad=rules) as emulator:
+    async with scenario_world(tmp_path, bad=rules) as emulator:
         assert (await post(emulator, order())).status_code == 501
         assert await statuses(emulator, 3) == [502, 503, 200]
 
@@ -190,7 +190,7 @@ async def test_chance_one_is_always(emulator: World) -> None:
 
 
 @pytest.mark.parametrize("point", ["before_commit", "after_commit"])
-async def test_a_fault_with_times_strikes_no_more_often_however_many_ask_at_once(
+async def test_a_fault_with_times_applies_that_often_to_concurrent_requests(
     emulator: World, point: str
 ) -> None:
     await fail(emulator, {}, {"status": 500, "point": point}, times=5)
@@ -200,7 +200,7 @@ async def test_a_fault_with_times_strikes_no_more_often_however_many_ask_at_once
     assert len((await page(emulator, limit=100))["data"]) == made
 
 
-async def test_nth_strikes_one_of_many_that_come_at_once(emulator: World) -> None:
+async def test_nth_applies_to_one_of_many_concurrent_requests(emulator: World) -> None:
     await fail(emulator, {"nth": 20}, {"status": 500})
     answers = await asyncio.gather(*(post(emulator, order()) for _ in range(40)))
     assert [answer.status_code for answer in answers].count(500) == 1

@@ -1,4 +1,4 @@
-"""Retrying safely (contract, section 4.1: `idempotency_key`, and rule 2)."""
+"""Idempotency keys (contract, section 4.1)."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from emulator.domain.rate_limit import RateLimit
-from tests.api.asking import REPLAYED, WARNING, event_types, ids, post, refusal
+from tests.api.calls import REPLAYED, WARNING, event_types, ids, post, refusal
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, order, world
 
 DAY_S = 24 * 3600
@@ -34,7 +34,6 @@ def assert_replays(replay: httpx.Response, original: httpx.Response) -> None:
 
 @pytest.mark.clause("4.1.10", "4.1.20")
 async def test_a_retry_is_answered_byte_for_byte_as_the_first_request(emulator: World) -> None:
-    """4.1: lets a failed request be retried safely: no second payment, no second event."""
     original = await first(emulator, metadata={"ቁልፍ": 'quote " and \\', "a": "1"})
     await emulator.advance(1)
     for _ in range(3):
@@ -46,10 +45,9 @@ async def test_a_retry_is_answered_byte_for_byte_as_the_first_request(emulator: 
 
 @pytest.mark.clause("4.1.20")
 @pytest.mark.parametrize("statuses", [["processing", "completed", "refunded"], ["expired"]])
-async def test_the_first_answer_is_replayed_whatever_became_of_the_payment(
+async def test_the_first_response_is_replayed_in_every_status(
     emulator: World, statuses: list[str]
 ) -> None:
-    """4.1: the retry learns what the lost answer said."""
     original = await first(emulator)
     path = f"/payments/{original.json()['id']}/transition"
     for status in statuses:
@@ -62,7 +60,6 @@ async def test_the_first_answer_is_replayed_whatever_became_of_the_payment(
 
 @pytest.mark.clause("4.1.10")
 async def test_a_retry_after_a_restart_is_still_a_retry(tmp_path: Path) -> None:
-    """4.1: the key is kept with the payment."""
     database = str(tmp_path / "state.db")
     async with world(database=database) as emulator:
         original = await first(emulator)
@@ -125,7 +122,6 @@ class TestSameParameters:
     async def test_different_parameters_are_a_conflict(
         self, emulator: World, later: dict[str, Any]
     ) -> None:
-        """4.1 rule 2: a 409 is returned."""
         original = await first(emulator, metadata={"a": "1"})
         body = {**order(**KEY, metadata={"a": "1"}), **later}
         assert refusal(await post(emulator, body)) == REUSED
@@ -175,15 +171,13 @@ class TestWhatUsesNoKey:
             await emulator.advance(1)
             await first(emulator)
 
-    async def test_what_is_refused_for_being_unusual_uses_no_key(self) -> None:
+    async def test_a_strict_refusal_uses_no_key(self) -> None:
         async with world(strict=True) as emulator:
             refused = await post(emulator, order(**KEY, expires_in=5))
             assert refusal(refused)[1] == "invalid_expires_in"
             await first(emulator)
 
-    async def test_a_request_with_different_parameters_does_not_take_it_over(
-        self, emulator: World
-    ) -> None:
+    async def test_a_conflicting_request_does_not_change_the_key(self, emulator: World) -> None:
         original = await first(emulator)
         for _ in range(2):
             assert refusal(await post(emulator, order(**KEY, amount=200))) == REUSED
@@ -201,14 +195,14 @@ class TestRetention:
     """4.1 is silent on how long a key is kept: 24 hours on the account's clock."""
 
     @pytest.mark.clause("4.1.22")
-    async def test_to_the_last_millisecond_it_is_the_same_payment(self, emulator: World) -> None:
+    async def test_a_key_is_used_until_the_last_millisecond(self, emulator: World) -> None:
         original = await first(emulator)
         await emulator.advance(DAY_S - 0.001)
         assert_replays(await post(emulator, order(**KEY)), original)
         assert refusal(await post(emulator, order(**KEY, amount=200))) == REUSED
 
     @pytest.mark.clause("4.1.22")
-    async def test_then_the_key_is_free(self, emulator: World) -> None:
+    async def test_a_key_is_free_after_its_retention(self, emulator: World) -> None:
         original = await first(emulator)
         await emulator.advance(DAY_S)
         second = await first(emulator, amount=200)
@@ -216,14 +210,14 @@ class TestRetention:
         assert_replays(await post(emulator, order(**KEY, amount=200)), second)
         assert refusal(await post(emulator, order(**KEY))) == REUSED
 
-    async def test_a_replay_does_not_prolong_it(self, emulator: World) -> None:
+    async def test_a_replay_does_not_extend_the_retention(self, emulator: World) -> None:
         await first(emulator)
         await emulator.advance(DAY_S / 2)
         await post(emulator, order(**KEY))
         await emulator.advance(DAY_S / 2)
         await first(emulator)
 
-    async def test_the_second_use_is_kept_as_long_as_the_first(self, emulator: World) -> None:
+    async def test_the_second_use_is_retained_as_long_as_the_first(self, emulator: World) -> None:
         await first(emulator)
         await emulator.advance(DAY_S)
         second = await first(emulator)
@@ -232,7 +226,7 @@ class TestRetention:
         await emulator.advance(0.001)
         await first(emulator)
 
-    async def test_another_accounts_clock_has_no_say(self, emulator: World) -> None:
+    async def test_the_clock_of_another_account_has_no_effect(self, emulator: World) -> None:
         original = await first(emulator)
         await emulator.advance(DAY_S, OTHER_TEST_KEY)
         assert_replays(await post(emulator, order(**KEY)), original)
@@ -241,7 +235,6 @@ class TestRetention:
 @pytest.mark.clause("4.1.21")
 @pytest.mark.parametrize("other", [LIVE_KEY, OTHER_TEST_KEY])
 async def test_a_key_belongs_to_one_account_and_mode(emulator: World, other: str) -> None:
-    """4.1: scope of a key: account, mode."""
     ours = await first(emulator)
     theirs = await post(emulator, order(**KEY, amount=200), other)
     assert theirs.status_code == 201
@@ -263,7 +256,7 @@ class TestTogether:
         assert await ids(emulator) == [answers[0].json()["id"]]
         assert await event_types(emulator) == ["payment.created"]
 
-    async def test_of_different_ones_the_first_wins_and_the_others_are_told(
+    async def test_the_first_of_conflicting_requests_creates_the_payment(
         self, emulator: World
     ) -> None:
         bodies = [order(**KEY, amount=1000 + number % 4) for number in range(64)]
@@ -282,7 +275,7 @@ class TestTogether:
         assert len({answer.json()["id"] for answer in answers}) == 16
         assert len(await ids(emulator, limit=100)) == 16
 
-    async def test_whoever_gives_up_waiting_leaves_the_others_be(self, emulator: World) -> None:
+    async def test_a_cancelled_retry_does_not_affect_the_others(self, emulator: World) -> None:
         waiting = [asyncio.create_task(post(emulator, order(**KEY))) for _ in range(8)]
         await emulator.api.get("/_emulator/health")
         waiting[0].cancel()
@@ -297,7 +290,6 @@ class TestTogether:
 
 
 async def test_the_key_in_a_header_does_nothing(emulator: World) -> None:
-    """4.1: the key is a parameter of the body; the header is tolerated with a warning."""
     sent = {"Idempotency-Key": "order-1"}
     one, two = await post(emulator, order(), **sent), await post(emulator, order(), **sent)
     assert one.json()["id"] != two.json()["id"]

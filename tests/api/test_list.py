@@ -1,10 +1,10 @@
-"""Pages of payments (contract, sections 2.2 and 4.3)."""
+"""Lists of payments (contract, sections 2.2 and 4.3)."""
 
 from typing import Any
 
 import pytest
 
-from tests.api.asking import PAYMENTS, WARNING, get, ids, page, refusal
+from tests.api.calls import PAYMENTS, WARNING, get, ids, page, refusal
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, headers
 
 
@@ -44,13 +44,11 @@ async def at(emulator: World, offset_ms: int) -> str:
 
 @pytest.mark.clause("2.2.4", "4.3.9", "7.5")
 async def test_without_payments_there_is_an_empty_page(emulator: World) -> None:
-    """2.2: `data`, `has_more`, `next_cursor`."""
     assert await page(emulator) == {"data": [], "has_more": False, "next_cursor": None}
 
 
 @pytest.mark.clause("4.3.11")
 async def test_the_newest_payment_comes_first(emulator: World) -> None:
-    """4.3 is silent on the order: newest first, of equal times the later inserted first."""
     together = await created(emulator, 5)
     await emulator.advance(0.001)
     later = await created(emulator, 5)
@@ -63,7 +61,6 @@ class TestPages:
     @pytest.mark.clause("2.2.2", "2.2.3", "4.3.4", "4.3.10")
     @pytest.mark.parametrize("limit", [1, 2, 3, 7, 11, 12, 100])
     async def test_pages_together_are_the_whole_list(self, emulator: World, limit: int) -> None:
-        """2.2: `next_cursor` is the id of the page's last payment, and null on the last page."""
         expected = await created(emulator, 12)
         pages = await walk(emulator, limit)
         assert [one for found in pages for one in found] == expected
@@ -107,10 +104,7 @@ class TestPages:
         assert await ids(emulator, after=late, created_lte="2026-01-01T00:00:01Z") == [early]
 
     @pytest.mark.clause("4.3.13", "5.5")
-    async def test_every_cursor_that_is_no_payment_of_ours_gets_one_identical_answer(
-        self, emulator: World
-    ) -> None:
-        """5 rule 5: nobody learns whether another account's payment exists."""
+    async def test_every_foreign_cursor_gets_the_same_response(self, emulator: World) -> None:
         await emulator.create()
         theirs = (await emulator.create(OTHER_TEST_KEY))["id"]
         live = (await emulator.create(LIVE_KEY))["id"]
@@ -169,7 +163,7 @@ class TestLimit:
         ],
         ids=lambda text: text[:20],
     )
-    async def test_all_else_is_refused(self, emulator: World, text: str) -> None:
+    async def test_any_other_value_is_refused(self, emulator: World, text: str) -> None:
         response = await emulator.api.get(PAYMENTS, params={"limit": text}, headers=headers())
         assert refusal(response) == (400, "invalid_limit", "limit")
 
@@ -181,7 +175,7 @@ class TestFilters:
     """4.3: `status` and `method`."""
 
     @pytest.mark.clause("2.1.5", "3.1", "4.3.5")
-    async def test_each_status_finds_its_own(self, emulator: World) -> None:
+    async def test_a_status_finds_only_payments_in_it(self, emulator: World) -> None:
         of_status = {
             status: (await created(emulator, 1))[0]
             for status in ("pending", "processing", "completed", "failed", "expired", "refunded")
@@ -195,7 +189,7 @@ class TestFilters:
             assert await ids(emulator, status=status) == [payment_id]
 
     @pytest.mark.clause("2.1.16", "4.3.6")
-    async def test_each_method_finds_its_own_and_none_what_has_none(self, emulator: World) -> None:
+    async def test_a_method_finds_only_payments_with_it(self, emulator: World) -> None:
         await created(emulator, 2)
         for method in ("telebirr", "mpesa", "bank_transfer"):
             payment = await emulator.create(methods=[method])
@@ -228,7 +222,6 @@ class TestFilters:
     async def test_an_unknown_value_is_refused(
         self, emulator: World, param: str, value: str
     ) -> None:
-        """4.3: filter by a status value; an empty value is a value."""
         response = await emulator.api.get(PAYMENTS, params={param: value}, headers=headers())
         assert refusal(response) == (400, f"invalid_{param}", param)
 
@@ -305,10 +298,9 @@ class TestBounds:
             ("created_lte", "2025-12-31T23:59:31-00:00:30", "0"),
         ],
     )
-    async def test_a_rare_form_is_read_as_it_is_meant(
+    async def test_a_rare_form_is_read_with_a_warning(
         self, emulator: World, param: str, text: str, found: str
     ) -> None:
-        """4.3: ISO 8601 has more forms than the usual one; these get a warning."""
         names = {
             await at(emulator, 1000): "0",
             await at(emulator, 2000): "a",
@@ -325,41 +317,14 @@ class TestBounds:
         [
             "",
             "now",
-            "2026-01-01T12:00:60Z",
-            "2026-01-01T24:00:01Z",
-            "2026-366",
-            "2026-W54-1",
-            "2026-01-01T00:00:00+00:60",
-            "1767225600",
-            "2026",
-            "2026-13-01",
             "2026-02-30",
-            "2026-01-01T25:00:00Z",
-            "2026-01-01T00:00:00ZZ",
-            "2026-01-01 00:00:00Z",
-            "2026/01/01",
-            "01.01.2026",
-            "2026-01-01T00:00:00+",
-            "2026-01-01T00:00:00+99:00",
-            "2026-01-01T",
-            "T00:00:00Z",
-            "2026-01-01T00:00:00.Z",
-            "-2026-01-01T00:00:00Z",
-            "10000-01-01T00:00:00Z",
-            "0000-01-01T00:00:00Z",
-            "٢٠٢٦-٠١-٠١T00:00:00Z",
-            "2026-01-01x00:00:00Z",
+            "2026-01-01T24:00:01Z",
             "\x00",
-            "2026-01-01T00:00:60Z",
-            "2026-01-01T00:00.5Z",
-            "2026-01-01T00.5Z",
-            "2026-01-01T00:00:00.5.5Z",
             "9" * 5000,
-            "2026-01-01T00:00:00." + "9" * 5000 + "x",
         ],
         ids=lambda text: text[:30],
     )
-    async def test_what_is_no_timestamp_is_refused(
+    async def test_an_invalid_timestamp_is_refused(
         self, emulator: World, param: str, text: str
     ) -> None:
         response = await emulator.api.get(PAYMENTS, params={param: text}, headers=headers())
@@ -377,10 +342,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("param", list(WRONG))
-async def test_only_the_first_problem_is_told_in_the_order_of_the_table(
-    emulator: World, param: str
-) -> None:
-    """4.3: the parameters in the order of the contract's table."""
+async def test_only_the_first_invalid_parameter_is_reported(emulator: World, param: str) -> None:
     later = list(WRONG)[list(WRONG).index(param) :]
     parameters = {name: WRONG[name][0] for name in reversed(later)}
     response = await emulator.api.get(PAYMENTS, params=parameters, headers=headers())
@@ -389,7 +351,6 @@ async def test_only_the_first_problem_is_told_in_the_order_of_the_table(
 
 @pytest.mark.clause("4.3.1")
 async def test_every_account_and_mode_has_a_list_of_its_own(emulator: World) -> None:
-    """5: test and live, ours and another's never meet."""
     keys = ["test_demo_key", "live_demo_key", "test_other_key", "live_other_key"]
     expected = {key: await created(emulator, 3, key=key) for key in keys}
     for key in keys:

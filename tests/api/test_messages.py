@@ -1,10 +1,10 @@
-"""An error message says what was received, what is accepted and what to do (fidelity row 7.3)."""
+"""Error messages: what was received, what is accepted, what to do (clause 7.3)."""
 
 from typing import Any
 
 import pytest
 
-from tests.api.asking import PAYMENTS, get, order_with, post
+from tests.api.calls import PAYMENTS, get, order_with, post
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, order, world
 
 METHODS = "telebirr, mpesa, bank_transfer"
@@ -48,7 +48,6 @@ async def message(emulator: World, body: Any) -> str:
     ids=lambda text: text[:20],
 )
 async def test_an_amount(emulator: World, token: str, shown: str, advice: str) -> None:
-    """4.1: amount, an integer in ETB cents."""
     text = await message(emulator, order_with("amount", token))
     assert text == f"{AMOUNT} (got {shown}). {advice}"
 
@@ -106,7 +105,6 @@ async def test_an_amount(emulator: World, token: str, shown: str, advice: str) -
 async def test_a_parameter_of_a_create_call(
     emulator: World, wrong: dict[str, Any], expected: str
 ) -> None:
-    """4.1: the parameters."""
     assert await message(emulator, order(**wrong)) == expected
 
 
@@ -128,14 +126,12 @@ async def test_a_parameter_of_a_create_call(
     ],
 )
 async def test_a_parameter_of_a_list_call(emulator: World, query: str, expected: str) -> None:
-    """4.3: the query parameters."""
     response = await get(emulator, f"{PAYMENTS}?{query}")
     assert response.json()["error"]["message"] == expected
 
 
 @pytest.mark.clause("7.3")
-async def test_a_cursor_gets_one_message_whatever_it_is(emulator: World) -> None:
-    """4.3: the message must not tell of payments of another account or mode."""
+async def test_every_invalid_cursor_gets_the_same_message(emulator: World) -> None:
     others = [await emulator.create(key) for key in (LIVE_KEY, OTHER_TEST_KEY)]
     cursors = [*(payment["id"] for payment in others), "pay_unknown", "x", "live_0123456789"]
     responses = [await get(emulator, f"{PAYMENTS}?after={cursor}") for cursor in cursors]
@@ -154,8 +150,7 @@ async def test_a_cursor_gets_one_message_whatever_it_is(emulator: World) -> None
     ],
     ids=ascii,
 )
-async def test_what_strict_refuses(wrong: dict[str, Any], part: str) -> None:
-    """Rule for silence: `--strict`."""
+async def test_a_message_of_strict_mode(wrong: dict[str, Any], part: str) -> None:
     async with world(strict=True) as emulator:
         assert part in await message(emulator, order(**wrong))
 
@@ -164,7 +159,6 @@ async def test_what_strict_refuses(wrong: dict[str, Any], part: str) -> None:
     ("body", "shown"), [(b"[1, 2.50]", "[1, 2.50]"), (b"null", "null"), (b'"x"', '"x"')]
 )
 async def test_a_body_that_is_no_object(emulator: World, body: bytes, shown: str) -> None:
-    """4: a JSON body."""
     expected = f"The request body must be a JSON object (got {shown})."
     assert await message(emulator, body) == expected
 
@@ -178,14 +172,12 @@ async def test_a_body_that_is_no_object(emulator: World, body: bytes, shown: str
     ],
 )
 async def test_a_media_type(emulator: World, content_type: str, expected: str) -> None:
-    """4: `Content-Type: application/json`."""
     response = await post(emulator, order(), **{"Content-Type": content_type})
     assert response.json()["error"]["message"] == expected
 
 
 @pytest.mark.parametrize("body", [b"", b" \r\n\t"])
 async def test_an_empty_body(emulator: World, body: bytes) -> None:
-    """4: a JSON body."""
     assert await message(emulator, body) == "The request body is empty; send a JSON object."
 
 
@@ -200,7 +192,6 @@ async def test_an_empty_body(emulator: World, body: bytes) -> None:
     ],
 )
 async def test_half_of_a_surrogate_pair(emulator: World, token: bytes, half: str) -> None:
-    """4: strict JSON."""
     body = order_with("metadata", token.decode())
     assert await message(emulator, body) == (
         f"A string in the request body has half of a surrogate pair ({half}); send both halves,"
@@ -210,7 +201,6 @@ async def test_half_of_a_surrogate_pair(emulator: World, token: bytes, half: str
 
 @pytest.mark.clause("1.1")
 async def test_a_byte_order_mark(emulator: World) -> None:
-    """4: strict JSON in UTF-8."""
     text = await message(emulator, b"\xef\xbb\xbf{}")
     assert text == "The request body begins with a byte order mark; send UTF-8 without it."
 
@@ -219,5 +209,4 @@ async def test_a_byte_order_mark(emulator: World) -> None:
 async def test_a_body_with_another_mistake_has_no_half_of_a_pair(
     emulator: World, body: bytes
 ) -> None:
-    """4: strict JSON."""
     assert (await message(emulator, body)).startswith("The request body is not JSON: ")

@@ -1,4 +1,4 @@
-"""What a payment looks like, and where it is found (contract, sections 2.1 and 4.2)."""
+"""The payment object and its retrieval (contract, sections 2.1 and 4.2)."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.asking import PAYMENTS, WARNING, event_types, get, page, post, refusal
+from tests.api.calls import PAYMENTS, WARNING, event_types, get, page, post, refusal
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, START_MS, TEST_KEY, World, order, world
 
 FIELDS = [
@@ -34,7 +34,6 @@ UNKNOWN = (404, "payment_not_found", None)
 
 @pytest.mark.clause("2.1.15", "2.2.1", "4.1.15")
 async def test_a_payment_has_exactly_the_thirteen_fields_in_their_order(emulator: World) -> None:
-    """2.1: the fields of the payment object."""
     created = await post(emulator, order(metadata={"b": "1", "a": "2"}, idempotency_key="k"))
     payment = created.json()
     assert list(payment) == FIELDS
@@ -57,8 +56,7 @@ async def test_a_payment_has_exactly_the_thirteen_fields_in_their_order(emulator
     "4.1.1",
     "9.2",
 )
-async def test_a_new_payment_is_as_the_table_says(emulator: World) -> None:
-    """2.1: the rules of each field."""
+async def test_a_new_payment_has_the_values_of_the_contract(emulator: World) -> None:
     payment = await emulator.create(metadata={"order": "1"})
     assert ID.fullmatch(payment.pop("id"))
     assert CHECKOUT_URL.fullmatch(payment.pop("checkout_url"))
@@ -82,8 +80,9 @@ async def test_a_new_payment_is_as_the_table_says(emulator: World) -> None:
     ("phone", "ends"),
     [("0900000001", "completed"), ("0900000002", "failed"), ("0911111111", "processing")],
 )
-async def test_it_keeps_its_fields_through_its_life(emulator: World, phone: str, ends: str) -> None:
-    """2.1 and 4.4: `method` is set by the submit, `completed_at` by success; no field is added."""
+async def test_a_payment_keeps_its_fields_in_every_status(
+    emulator: World, phone: str, ends: str
+) -> None:
     created = await emulator.create()
     await emulator.advance(1.234)
     paying = {"method": "telebirr", "phone": phone}
@@ -97,7 +96,6 @@ async def test_it_keeps_its_fields_through_its_life(emulator: World, phone: str,
 
 @pytest.mark.clause("2.1.12", "2.1.13")
 async def test_timestamps_are_utc_with_milliseconds(emulator: World) -> None:
-    """2.1: ISO 8601 timestamps."""
     await emulator.advance(0.007)
     payment = await emulator.create(expires_in=61)
     assert payment["created_at"] == "2026-01-01T00:00:00.007Z"
@@ -107,7 +105,6 @@ async def test_timestamps_are_utc_with_milliseconds(emulator: World) -> None:
 
 @pytest.mark.clause("1.2")
 async def test_the_answer_is_compact_json(emulator: World) -> None:
-    """1: JSON-encoded responses, in UTF-8."""
     created = await post(emulator, order(metadata={"ቁልፍ": "ዋጋ\u2028"}))
     assert (
         created.content
@@ -117,17 +114,15 @@ async def test_the_answer_is_compact_json(emulator: World) -> None:
 
 @pytest.mark.clause("4.1.16", "7.6")
 async def test_the_location_leads_to_the_payment(emulator: World) -> None:
-    """4.1: 201 is the status of creation; it says where the payment is."""
     created = await post(emulator, order())
     assert created.headers["location"] == f"/v1/payments/{created.json()['id']}"
     assert (await get(emulator, created.headers["location"])).content == created.content
 
 
 @pytest.mark.clause("1.4", "2.1.1")
-async def test_ids_and_checkout_tokens_are_all_different_and_tell_nothing_of_each_other(
+async def test_ids_and_checkout_tokens_are_unique_and_independent(
     emulator: World,
 ) -> None:
-    """2.1: `id` is unique; who knows an id cannot open the checkout."""
     payments = [await emulator.create() for _ in range(100)]
     ids = {payment["id"] for payment in payments}
     tokens = {payment["checkout_url"].rpartition("/")[2] for payment in payments}
@@ -139,7 +134,6 @@ async def test_ids_and_checkout_tokens_are_all_different_and_tell_nothing_of_eac
 
 @pytest.mark.clause("1.10")
 async def test_the_checkout_lives_at_the_address_that_is_configured() -> None:
-    """1: the hosted checkout page lives at a separate address."""
     async with world(checkout_url="https://pay.staging.example/base") as emulator:
         payment = await emulator.create()
         assert payment["checkout_url"].startswith("https://pay.staging.example/base/c/")
@@ -167,22 +161,21 @@ class TestRetrieve:
         ],
         ids=lambda text: text[:20],
     )
-    async def test_what_does_not_exist_is_not_found(self, emulator: World, payment_id: str) -> None:
+    async def test_an_unknown_payment_is_not_found(self, emulator: World, payment_id: str) -> None:
         await emulator.create()
         assert refusal(await get(emulator, f"{PAYMENTS}/{payment_id}")) == UNKNOWN
 
     @pytest.mark.clause("4.2.1")
-    async def test_an_id_has_to_be_right_to_the_letter(self, emulator: World) -> None:
+    async def test_ids_are_case_sensitive(self, emulator: World) -> None:
         payment = await emulator.create()
         for wrong in (payment["id"].swapcase(), payment["id"][:-1], payment["id"] + "0"):
             assert refusal(await get(emulator, f"{PAYMENTS}/{wrong}")) == UNKNOWN
 
     @pytest.mark.clause("4.2.7", "5.5")
     @pytest.mark.parametrize("key", [OTHER_TEST_KEY, LIVE_KEY, "live_other_key"])
-    async def test_anothers_payment_is_answered_like_one_that_does_not_exist(
+    async def test_a_foreign_payment_is_reported_as_unknown(
         self, emulator: World, key: str
     ) -> None:
-        """5 rule 5: a resource that belongs to another account is reported as 404."""
         payment = await emulator.create()
         await emulator.retrieve(payment["id"])
         theirs = await get(emulator, f"{PAYMENTS}/{payment['id']}", key)
@@ -191,9 +184,7 @@ class TestRetrieve:
         assert theirs.text.replace(payment["id"], "pay_unknown") == nobodys.text
 
     @pytest.mark.clause("2.1.8", "4.2.3", "8.4")
-    async def test_it_shows_the_payment_at_the_very_instant_that_it_expires(
-        self, emulator: World
-    ) -> None:
+    async def test_a_payment_is_expired_at_its_instant_of_expiry(self, emulator: World) -> None:
         payment = await emulator.create()
         await emulator.advance(1799.999)
         assert (await emulator.retrieve(payment["id"]))["status"] == "pending"
@@ -227,7 +218,7 @@ class TestPolling:
         assert await self.read(emulator, other, LIVE_KEY) is None
 
     @pytest.mark.clause("4.2.4")
-    async def test_in_the_sandbox_anybody_may_poll(self, emulator: World) -> None:
+    async def test_polling_in_the_sandbox_gets_no_warning(self, emulator: World) -> None:
         payment = await emulator.create()
         assert {await self.read(emulator, payment, TEST_KEY) for _ in range(40)} == {None}
 
@@ -239,7 +230,7 @@ class TestPolling:
         warnings = [await self.read(emulator, payment, LIVE_KEY) for _ in range(31)]
         assert warnings == [None] * 30 + ["frequent-polling"]
 
-    async def test_it_stays_a_warning_where_all_else_is_refused(self) -> None:
+    async def test_polling_is_only_a_warning_in_strict_mode(self) -> None:
         async with world(strict=True) as emulator:
             payment = await emulator.create(LIVE_KEY)
             warnings = [await self.read(emulator, payment, LIVE_KEY) for _ in range(31)]
@@ -248,7 +239,6 @@ class TestPolling:
 
 @pytest.mark.clause("2.1.12")
 async def test_a_clock_that_flows_stamps_with_its_own_milliseconds() -> None:
-    """2.1: `created_at` is when the payment was created."""
     from emulator.settings import Settings
 
     async with world(Settings(seed=1)) as emulator:

@@ -1,10 +1,10 @@
-"""How much is too much (contract, section 8): 429 with `Retry-After`, off by default."""
+"""The rate limit: 429 with `Retry-After`, off by default (contract, section 8)."""
 
 import pytest
 
 from emulator.domain.rate_limit import RateLimit
 from emulator.settings import Settings
-from tests.api.asking import PAYMENTS, get, ids, post, refusal
+from tests.api.calls import PAYMENTS, get, ids, post, refusal
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, order, world
 
 TOO_MANY = (429, "rate_limit_exceeded", None)
@@ -16,14 +16,12 @@ async def statuses(emulator: World, count: int, key: str = TEST_KEY) -> list[int
 
 
 @pytest.mark.clause("8.8")
-async def test_by_default_there_is_none(emulator: World) -> None:
-    """8: thresholds are not shown, and an invented one would make CI flaky."""
+async def test_there_is_no_rate_limit_by_default(emulator: World) -> None:
     assert set(await statuses(emulator, 200)) == {200}
 
 
 @pytest.mark.clause("8.7")
-async def test_on_a_frozen_clock_it_is_exact() -> None:
-    """8: the bucket is full at start, and time alone fills it."""
+async def test_the_limit_is_exact_on_a_frozen_clock() -> None:
     async with world(rate_limit=THREE_A_SECOND) as emulator:
         assert await statuses(emulator, 5) == [200, 200, 200, 429, 429]
         await emulator.advance(0.333)
@@ -48,8 +46,7 @@ async def test_on_a_frozen_clock_it_is_exact() -> None:
     ],
     ids=str,
 )
-async def test_who_waits_as_long_as_told_is_served(limit: RateLimit, retry_after: int) -> None:
-    """7: the client waits the number of seconds in the `Retry-After` header."""
+async def test_a_request_after_retry_after_is_served(limit: RateLimit, retry_after: int) -> None:
     async with world(rate_limit=limit) as emulator:
         assert set(await statuses(emulator, limit.requests)) == {200}
         response = await get(emulator, PAYMENTS)
@@ -60,8 +57,7 @@ async def test_who_waits_as_long_as_told_is_served(limit: RateLimit, retry_after
 
 
 @pytest.mark.clause("7.11")
-async def test_whole_seconds_are_told_and_what_is_less_is_rounded_up() -> None:
-    """7: seconds, at least 1."""
+async def test_retry_after_is_rounded_up_to_whole_seconds() -> None:
     async with world(rate_limit=RateLimit(requests=1, period_ms=60_000)) as emulator:
         await statuses(emulator, 1)
         for passed_s, told in ((0.5, "60"), (0.5, "59"), (58, "1"), (0.999, "1")):
@@ -71,16 +67,14 @@ async def test_whole_seconds_are_told_and_what_is_less_is_rounded_up() -> None:
         assert await statuses(emulator, 1) == [200]
 
 
-async def test_the_message_says_when_the_clock_is_frozen() -> None:
-    """8: who waits for a frozen clock waits for ever."""
+async def test_the_message_states_that_the_clock_is_frozen() -> None:
     async with world(rate_limit=RateLimit(requests=1, period_ms=1000)) as emulator:
         await statuses(emulator, 1)
         response = await get(emulator, PAYMENTS)
         assert "frozen" in response.json()["error"]["message"]
 
 
-async def test_on_a_clock_that_flows_it_refills_with_time() -> None:
-    """8: on the account's clock."""
+async def test_the_limit_refills_on_a_running_clock() -> None:
     async with world(Settings(seed=1, rate_limit=THREE_A_SECOND)) as emulator:
         assert await statuses(emulator, 4) == [200, 200, 200, 429]
         response = await get(emulator, PAYMENTS)
@@ -91,14 +85,12 @@ async def test_on_a_clock_that_flows_it_refills_with_time() -> None:
 
 @pytest.mark.clause("8.8")
 async def test_each_account_and_mode_has_a_bucket_of_its_own() -> None:
-    """8 and 5: nobody is slowed down by another."""
     async with world(rate_limit=THREE_A_SECOND, auto_provision=True) as emulator:
         for key in (TEST_KEY, LIVE_KEY, OTHER_TEST_KEY, "live_other_key", "test_new_merchant"):
             assert await statuses(emulator, 4, key) == [200, 200, 200, 429]
 
 
-async def test_every_request_counts_whatever_becomes_of_it() -> None:
-    """8: it comes right after authentication, before routing and before the body is read."""
+async def test_every_request_counts_even_if_it_is_refused() -> None:
     async with world(rate_limit=THREE_A_SECOND) as emulator:
         assert (await get(emulator, "/v1/nothing")).status_code == 404
         assert (await post(emulator, b"{")).status_code == 400
@@ -123,7 +115,6 @@ async def test_our_own_calls_do_not_count() -> None:
 
 
 async def test_a_reset_fills_the_bucket() -> None:
-    """8: as at start, its clock included."""
     async with world(rate_limit=THREE_A_SECOND) as emulator:
         await statuses(emulator, 4)
         assert (await emulator.control("POST", "/reset")).status_code == 204

@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is in the contract's words, and a refusal changes nothing."""
+"""Arbitrary requests get valid responses, and a refusal changes nothing."""
 
 import asyncio
 import json
@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.domain.rate_limit import RateLimit
-from tests.api.asking import PARAMS, PAYMENTS, get, ids, page, post, refusal
-from tests.api.bare import KEY, TYPE, Asked, Headers, ask, assert_sound
+from tests.api.calls import PARAMS, PAYMENTS, get, ids, page, post, refusal
+from tests.api.raw_requests import KEY, TYPE, Headers, RawRequest, assert_sound, send_raw
 from tests.depth import usually
 from tests.world import ORDER, World, headers, order, world
 
@@ -136,20 +136,19 @@ def in_a_world(check: Check, **changes: Any) -> None:
 async def create_soundly(emulator: World, body: bytes) -> None:
     """A create call, after which there is one payment more, or nothing has changed."""
     before = await page(emulator, limit=100)
-    answered = await ask(emulator, Asked(method="POST", chunks=(body,)))
-    assert_sound(answered)
+    response = await send_raw(emulator, RawRequest(method="POST", chunks=(body,)))
+    assert_sound(response)
     after = await page(emulator, limit=100)
-    if answered.status == 201 and (b"idempotent-replayed", b"true") not in answered.headers:
-        assert after["data"] == [json.loads(answered.body), *before["data"]]
+    if response.status == 201 and (b"idempotent-replayed", b"true") not in response.headers:
+        assert after["data"] == [json.loads(response.body), *before["data"]]
     else:
-        assert answered.status in (201, 400, 409)
+        assert response.status in (201, 400, 409)
         assert after == before
 
 
 @settings(max_examples=usually(60, deep=250))
 @given(sent=st.lists(bodies() | broken(), min_size=1, max_size=4), is_strict=st.booleans())
 def test_any_json_is_a_payment_or_a_refusal(sent: list[bytes], is_strict: bool) -> None:
-    """7: never a 500, always the error object; a refusal changes nothing."""
 
     async def check(emulator: World) -> None:
         for body in sent:
@@ -161,16 +160,15 @@ def test_any_json_is_a_payment_or_a_refusal(sent: list[bytes], is_strict: bool) 
 @settings(max_examples=usually(30, deep=100))
 @given(body=st.binary(max_size=200), sizes=st.lists(st.integers(0, 40), max_size=6))
 def test_any_bytes_are_a_refusal(body: bytes, sizes: list[int]) -> None:
-    """7: what is no JSON is said to be none, in however many chunks it comes."""
 
     async def check(emulator: World) -> None:
         chunks, rest = [], body
         for size in sizes:
             chunks.append(rest[:size])
             rest = rest[size:]
-        answered = await ask(emulator, Asked(method="POST", chunks=(*chunks, rest)))
-        assert_sound(answered)
-        assert answered.status == 400
+        response = await send_raw(emulator, RawRequest(method="POST", chunks=(*chunks, rest)))
+        assert_sound(response)
+        assert response.status == 400
         assert await ids(emulator) == []
 
     in_a_world(check)
@@ -179,16 +177,15 @@ def test_any_bytes_are_a_refusal(body: bytes, sizes: list[int]) -> None:
 @settings(max_examples=usually(40, deep=150))
 @given(queries=st.lists(QUERIES, min_size=1, max_size=4), is_strict=st.booleans())
 def test_any_query_is_a_page_or_a_refusal(queries: list[bytes], is_strict: bool) -> None:
-    """4.3 and 7: never a 500; a page has only what there is."""
 
     async def check(emulator: World) -> None:
         payment = await emulator.create()
         for query in queries:
             for path in (PAYMENTS, f"{PAYMENTS}/{payment['id']}"):
-                answered = await ask(emulator, Asked(path=path, query=query))
-                assert_sound(answered)
-                if answered.status == 200 and path == PAYMENTS:
-                    assert json.loads(answered.body)["data"] in ([], [payment])
+                response = await send_raw(emulator, RawRequest(path=path, query=query))
+                assert_sound(response)
+                if response.status == 200 and path == PAYMENTS:
+                    assert json.loads(response.body)["data"] in ([], [payment])
         assert (await page(emulator))["data"] == [payment]
 
     in_a_world(check, strict=is_strict)
@@ -207,25 +204,23 @@ def test_any_query_is_a_page_or_a_refusal(queries: list[bytes], is_strict: bool)
 def test_any_request_is_answered_in_the_contracts_words(
     method: str, path: str, query: bytes, headers: Headers, has_key: bool, body: bytes
 ) -> None:
-    """7: whatever the verb, the path and the headers are."""
 
     async def check(emulator: World) -> None:
         sent = KEY + TYPE + headers if has_key else headers
-        asked = Asked(method=method, path=path, query=query, headers=sent, chunks=(body,))
-        answered = await ask(emulator, asked)
-        assert_sound(answered)
+        request = RawRequest(method=method, path=path, query=query, headers=sent, chunks=(body,))
+        response = await send_raw(emulator, request)
+        assert_sound(response)
         keys = ("test_demo_key", "live_demo_key")
         payments = [payment for key in keys for payment in await ids(emulator, key)]
-        assert len(payments) == (answered.status == 201)
+        assert len(payments) == (response.status == 201)
 
     in_a_world(check, auto_provision=False, rate_limit=None)
 
 
-async def test_a_client_that_hangs_up_gets_no_answer_and_no_payment(emulator: World) -> None:
-    """4.1: half a request is none."""
+async def test_a_disconnected_client_creates_no_payment(emulator: World) -> None:
     whole = json.dumps(order()).encode()
-    scope = Asked(method="POST", chunks=())
-    assert (await ask(emulator, scope)).status == 0
+    scope = RawRequest(method="POST", chunks=())
+    assert (await send_raw(emulator, scope)).status == 0
     sent: list[object] = []
     halves = [{"type": "http.request", "body": whole, "more_body": True}]
 
@@ -279,7 +274,9 @@ class TestManyAtOnce:
         for created in made:
             assert sorted(created, key=listed.index) == created[::-1]
 
-    async def test_a_bad_request_takes_no_neighbour_along(self, emulator: World) -> None:
+    async def test_an_invalid_request_does_not_affect_concurrent_ones(
+        self, emulator: World
+    ) -> None:
         sent = [order(amount=100 + number - (number % 3 == 0) * 1000) for number in range(64)]
         answers = await asyncio.gather(*(post(emulator, body) for body in sent))
         for body, answer in zip(sent, answers, strict=True):
@@ -290,7 +287,7 @@ class TestManyAtOnce:
         created = Counter(answer.status_code for answer in answers)[201]
         assert len(await ids(emulator, limit=100)) == created
 
-    async def test_a_reader_never_sees_half_of_what_happened(self, emulator: World) -> None:
+    async def test_a_reader_never_sees_a_partial_change(self, emulator: World) -> None:
         async def reader() -> None:
             for _ in range(10):
                 found = await page(emulator, limit=100)
@@ -313,11 +310,10 @@ class TestManyAtOnce:
 
 
 def test_the_parameters_fuzzed_are_those_of_the_contract() -> None:
-    """4.1 and 4.3: both tables."""
     assert set(CREATE_PARAMS) | set(QUERY_PARAMS) == PARAMS
 
 
-async def test_a_request_at_the_very_end_gets_the_500_of_the_contract() -> None:
+async def test_a_request_during_shutdown_gets_the_500_of_the_contract() -> None:
     async with world() as emulator:
         gateway = emulator.running.gateway
     transport = httpx.ASGITransport(app=gateway)

@@ -1,8 +1,8 @@
-"""Which calls there are, and what every answer carries (contract, sections 4 and 7)."""
+"""The routes, and the headers of every response (contract, sections 4 and 7)."""
 
 import pytest
 
-from tests.api.asking import PAYMENTS, assert_dressed, get, page, post, refusal
+from tests.api.calls import PAYMENTS, assert_common_headers, get, page, post, refusal
 from tests.world import World, headers, order
 
 NO_ROUTE = (404, "route_not_found", None)
@@ -11,10 +11,7 @@ NO_ROUTE = (404, "route_not_found", None)
 @pytest.mark.clause("4.0.3")
 @pytest.mark.parametrize("method", ["PATCH", "PUT", "DELETE", "OPTIONS", "TRACE", "QUERY"])
 @pytest.mark.parametrize("path", ["/v1/payments", "/v1/payments/{id}"])
-async def test_a_verb_that_the_contract_does_not_have_is_no_route(
-    emulator: World, method: str, path: str
-) -> None:
-    """7: the statuses are a closed set without 405, PATCH included."""
+async def test_another_http_method_is_no_route(emulator: World, method: str, path: str) -> None:
     payment = await emulator.create()
     before = await page(emulator)
     response = await emulator.api.request(
@@ -26,7 +23,6 @@ async def test_a_verb_that_the_contract_does_not_have_is_no_route(
 
 @pytest.mark.clause("4.0.3")
 async def test_a_payment_cannot_be_posted_to(emulator: World) -> None:
-    """4: there are three calls."""
     payment = await emulator.create()
     response = await emulator.api.post(
         f"{PAYMENTS}/{payment['id']}", json=order(), headers=headers()
@@ -53,27 +49,21 @@ async def test_a_payment_cannot_be_posted_to(emulator: World) -> None:
     ],
 )
 async def test_an_unknown_path_is_no_route(emulator: World, path: str) -> None:
-    """7: status 404, whoever asks for what is not there."""
     assert refusal(await get(emulator, path)) == NO_ROUTE
 
 
 @pytest.mark.clause("1.9", "9.1")
 @pytest.mark.parametrize("path", ["/v2/payments", "/v1x", "/favicon.svg", "/_emulatorx"])
-async def test_outside_of_the_contract_and_of_our_own_there_is_nothing(
-    emulator: World, path: str
-) -> None:
-    """7: the error object comes there, too, and nobody is asked for a key."""
+async def test_an_unknown_path_outside_of_v1_is_no_route(emulator: World, path: str) -> None:
     assert refusal(await emulator.api.get(path)) == NO_ROUTE
 
 
-async def test_routing_comes_before_the_body(emulator: World) -> None:
-    """7: what is no route is 404 whatever was sent."""
+async def test_an_unknown_route_is_reported_before_its_body(emulator: World) -> None:
     response = await emulator.api.post("/v1/nothing", content=b"{", headers=headers())
     assert refusal(response) == NO_ROUTE
 
 
-async def test_every_response_has_an_id_of_its_own(emulator: World) -> None:
-    """7 is silent on headers: each answer has a Request-Id and is not stored."""
+async def test_every_response_has_a_unique_id(emulator: World) -> None:
     payment = await emulator.create()
     responses = [
         await post(emulator, order()),
@@ -89,13 +79,12 @@ async def test_every_response_has_an_id_of_its_own(emulator: World) -> None:
         await emulator.api.get("/_emulator/health"),
     ]
     for response in responses:
-        assert_dressed(response)
+        assert_common_headers(response)
     assert len({response.headers["request-id"] for response in responses}) == len(responses)
 
 
 @pytest.mark.clause("1.3")
 async def test_the_statuses_are_those_of_the_contract(emulator: World) -> None:
-    """7: 201 is created, 200 is success."""
     created = await post(emulator, order())
     assert created.status_code == 201
     assert (await get(emulator, created.headers["location"])).status_code == 200
@@ -106,7 +95,6 @@ async def test_the_statuses_are_those_of_the_contract(emulator: World) -> None:
 async def test_the_contract_and_the_health_call_are_reached_under_any_name(
     emulator: World, host: str
 ) -> None:
-    """1: the API root is `{base_url}`, whatever that is called."""
     assert (await get(emulator, PAYMENTS, Host=host)).status_code == 200
     health = await emulator.api.get("/_emulator/health", headers={"Host": host})
     assert health.status_code == 200
@@ -114,10 +102,7 @@ async def test_the_contract_and_the_health_call_are_reached_under_any_name(
 
 @pytest.mark.clause("1.5")
 @pytest.mark.parametrize("method", ["GET", "OPTIONS"])
-async def test_a_browser_is_given_no_leave_to_use_a_secret_key(
-    emulator: World, method: str
-) -> None:
-    """5: secret keys don't belong in browsers: no CORS."""
+async def test_responses_have_no_cors_headers(emulator: World, method: str) -> None:
     response = await emulator.api.request(
         method,
         PAYMENTS,
@@ -127,12 +112,11 @@ async def test_a_browser_is_given_no_leave_to_use_a_secret_key(
             "Access-Control-Request-Method": "POST",
         },
     )
-    assert_dressed(response)
+    assert_common_headers(response)
 
 
 @pytest.mark.clause("4.0.4", "4.2.2")
-async def test_a_body_and_a_media_type_do_not_matter_to_a_read(emulator: World) -> None:
-    """4.2: no body; one that comes all the same is not looked at."""
+async def test_a_get_ignores_its_body_and_media_type(emulator: World) -> None:
     payment = await emulator.create()
     for path in (PAYMENTS, f"{PAYMENTS}/{payment['id']}"):
         response = await emulator.api.request(

@@ -166,18 +166,6 @@ def test_a_verb_that_http_does_not_know_is_an_unknown_route(server: Server) -> N
     assert b"request-id: req_" in answer
 
 
-def test_a_head_without_end_is_refused_before_it_fills_the_memory(server: Server) -> None:
-    head = b"GET /v1/payments HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: "
-    answer = raw(server, head + b"x" * 80_000)
-    assert answer.startswith(b"HTTP/1.1 400 ")
-    assert_unharmed(server)
-
-
-def test_a_large_body_is_no_large_head(server: Server) -> None:
-    body = json.dumps(order(metadata={"note": "x" * 100_000})).encode()
-    assert raw(server, create_request(body)).startswith(b"HTTP/1.1 201 ")
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of this kind")
 def test_calls_are_answered_while_no_file_can_be_opened(tmp_path: Path) -> None:
     limited = ("sh", "-c", 'ulimit -n 64; exec "$0" "$@"', *COMMAND)

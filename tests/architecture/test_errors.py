@@ -1,4 +1,4 @@
-"""Every refusal is drawn in the tree, and has its answer in the one table."""
+"""The tree of the refusals in the module's docstring, and the table of their responses."""
 
 import inspect
 import re
@@ -11,7 +11,7 @@ from emulator.domain import errors
 from emulator.domain.errors import ForbiddenOrigin, InvalidField, NotReady, Refusal
 
 CONTRACT = {400, 401, 404, 409, 429}
-# Only the control API and the pages answer with these.
+# Statuses of the control API and the pages only.
 OURS = {ForbiddenOrigin: 403, NotReady: 503}
 
 _BRANCH = re.compile(r"^(?P<indent>(?:│   |    )*)[├└]── (?P<name>\w+)")
@@ -41,37 +41,28 @@ def drawn() -> Iterator[tuple[str, str]]:
 CONCRETE = [kind for kind in defined().values() if not kind.__subclasses__()]
 
 
-def test_the_tree_is_drawn_as_it_is() -> None:
+def test_the_docstring_has_the_tree_of_the_classes() -> None:
     assert dict(drawn()) == {
         name: kind.__bases__[0].__name__ for name, kind in defined().items() if kind is not Refusal
     }
     assert len(list(drawn())) == len(defined()) - 1, "one is drawn twice"
 
 
-@pytest.mark.parametrize("kind", CONCRETE)
-def test_every_refusal_has_its_answer(kind: type[Refusal]) -> None:
-    assert kind in ANSWERS
-
-
-def test_there_is_no_answer_to_a_group_of_refusals() -> None:
+def test_each_concrete_refusal_has_its_response_and_no_group_has_one() -> None:
     assert set(ANSWERS) == set(CONCRETE)
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
-def test_every_status_is_of_the_contract_or_of_our_own_api(kind: type[Refusal]) -> None:
-    assert ANSWERS[kind].status in ({OURS[kind]} if kind in OURS else CONTRACT)
-
-
-@pytest.mark.parametrize("kind", ANSWERS)
-def test_every_code_is_a_word_of_the_contract_s_form(kind: type[Refusal]) -> None:
-    code = ANSWERS[kind].code
-    if code is None:
-        assert issubclass(kind, InvalidField), "only a field's name can make a code"
+def test_every_response_has_a_status_and_a_code_of_the_right_form(kind: type[Refusal]) -> None:
+    response = ANSWERS[kind]
+    assert response.status in ({OURS[kind]} if kind in OURS else CONTRACT)
+    if response.code is None:
+        assert issubclass(kind, InvalidField), "only the name of a field can become a code"
     else:
-        assert re.fullmatch(r"[a-z]+(_[a-z]+)*", code)
+        assert re.fullmatch(r"[a-z]+(_[a-z]+)*", response.code)
 
 
-def test_the_answer_of_last_resort_has_the_form_of_the_others() -> None:
+def test_the_response_to_an_unexpected_error_has_the_form_of_the_others() -> None:
     assert INTERNAL_ERROR_BODY.startswith(b'{"error":{"code":"internal_error","message":"')
 
 

@@ -93,8 +93,8 @@ def test_the_wheel_holds_every_file_of_the_package_and_its_data(wheel: Path) -> 
 
 def test_the_wheel_holds_nothing_of_the_tests(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    rooms = {name.split("/")[0] for name in names if ".dist-info/" not in name}
-    assert rooms == {"emulator", PLUGIN}
+    packages = {name.split("/")[0] for name in names if ".dist-info/" not in name}
+    assert packages == {"emulator", PLUGIN}
 
 
 def test_what_is_installed_finds_its_data(installed: Path, tmp_path: Path) -> None:

@@ -1,10 +1,7 @@
-"""Real processes for the browser's tests: the emulator, a merchant's shop, and Chromium."""
+"""Starts an emulator, a merchant's shop and Chromium for tests in a browser."""
 
 import asyncio
-import os
 import shutil
-import socket
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -14,8 +11,11 @@ from typing import Any
 import httpx
 from playwright.async_api import Browser, async_playwright
 
+from tests.cli.processes import HANGS_AFTER_S, serving
 from tests.world import LIVE_KEY, START, TEST_KEY, headers, order
 
+# All tests in a browser together.
+MAX_RUN_S = 1_800
 REPOSITORY = Path(__file__).resolve().parents[2]
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 
@@ -31,12 +31,11 @@ _CHROMIUM_ARGUMENTS = [
     "--renderer-process-limit=1",
     "--disable-site-isolation-trials",
 ]
-_ANSWERS_WITHIN_S = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shop:
-    """A merchant's site: it answers every address with that address, but for the one to stay at."""
+    """A merchant's site: each page shows its own address."""
 
     base: str
 
@@ -50,13 +49,13 @@ class Shop:
 
     @property
     def nowhere_url(self) -> str:
-        """An address that leads nowhere: a browser on its way there stays where it is."""
+        """An address without content: a browser stays on the page before it."""
         return f"{self.base}/nowhere"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Merchant:
-    """An account of the emulator, and what a test does with it through the APIs."""
+    """An account of the emulator, with the calls that tests make."""
 
     api: httpx.AsyncClient
     shop: Shop
@@ -72,11 +71,11 @@ class Merchant:
         return await self._post("/v1/payments", order(**{**urls, **changes}))
 
     async def pay(self, payment: dict[str, Any], method: str, **target: str) -> None:
-        """What the customer does on another page: `phone=` or `bank=` is the target."""
+        """Submit a payment: `phone=` or `bank=` is the target."""
         await self._post(_path(payment, "pay"), {"method": method, **target})
 
     async def answer(self, payment: dict[str, Any], answer: str) -> None:
-        """What the customer does on the phone, or at the bank."""
+        """Answer on the phone, or at the bank."""
         await self._post(_path(payment, "answer"), {"answer": answer})
 
     async def transition(self, payment: dict[str, Any], *statuses: str) -> None:
@@ -115,11 +114,11 @@ class Emulator:
 
     @property
     def demo(self) -> Merchant:
-        """The account that is there at start; its clock flows."""
+        """The first account; its clock flows."""
         return Merchant(api=self.api, shop=self.shop, checkout=self.checkout)
 
     async def merchant(self, name: str, *, clock: str = f"frozen@{START}") -> Merchant:
-        """An account of its own, whose time stands still unless it is asked to flow."""
+        """A new account, whose clock is frozen unless the argument says otherwise."""
         response = await self.api.post("/_emulator/accounts", json={"name": name, "clock": clock})
         assert response.status_code == 201, response.text
         account = response.json()
@@ -151,44 +150,13 @@ async def running_shop() -> AsyncIterator[Shop]:
 
 
 @asynccontextmanager
-async def running_emulator(
-    shop: Shop, log: Path, *options: str, ports: tuple[int, ...] = ()
-) -> AsyncIterator[Emulator]:
-    """An emulator on free ports, unless two are given: the API's and the checkout's."""
-    port, checkout_port = ports or free_ports(2)
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith("EMULATOR_")}
-    with log.open("ab") as output:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "emulator", "serve", "--allow-http-localhost"),
-            *("--port", str(port), "--checkout-port", str(checkout_port), *options),
-            cwd=REPOSITORY,
-            env=inherited,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-        )
-    try:
-        # A refused connection is tried again; an accepted one is answered when all is ready.
-        transport = httpx.AsyncHTTPTransport(retries=8)
-        base = f"http://127.0.0.1:{port}"
-        async with httpx.AsyncClient(
-            transport=transport, base_url=base, timeout=_ANSWERS_WITHIN_S
-        ) as api:
-            health = await api.get("/_emulator/health")
-            assert health.status_code == 200, f"see {log}"
-            yield Emulator(api=api, shop=shop, checkout=f"http://127.0.0.1:{checkout_port}")
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.wait()
-
-
-def free_ports(count: int) -> tuple[int, ...]:
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = tuple(int(one.getsockname()[1]) for one in held)
-    for one in held:
-        one.close()
-    return ports
+async def running_emulator(shop: Shop, logs: Path, *options: str) -> AsyncIterator[Emulator]:
+    """An emulator on free ports, unless the options name others."""
+    options = ("--allow-http-localhost", *options)
+    with serving(*options, logs=logs, hangs_after_s=MAX_RUN_S) as server:
+        base_url = f"http://127.0.0.1:{server.api_port}"
+        async with httpx.AsyncClient(base_url=base_url, timeout=HANGS_AFTER_S) as api:
+            yield Emulator(api=api, shop=shop, checkout=f"http://127.0.0.1:{server.checkout_port}")
 
 
 @asynccontextmanager

@@ -227,8 +227,9 @@ def serving(
     logs: Path,
     variables: dict[str, str] | None = None,
     command: Sequence[str] | None = None,
+    hangs_after_s: float = HANGS_AFTER_S,
 ) -> Iterator[Server]:
-    """A server that has printed its banner; it is killed at the end if it still runs."""
+    """A server that has printed its banner; it is killed after the block, or when it hangs."""
     stderr_path = logs / f"stderr-{len(list(logs.glob('stderr-*')))}"
     with stderr_path.open("w") as stderr:
         process = start(
@@ -238,7 +239,7 @@ def serving(
             variables=variables,
             command=command,
         )
-    with ended(process):
+    with ended(process, hangs_after_s):
         server = Server(process=process, stderr_path=stderr_path)
         server.read_banner()
         yield server

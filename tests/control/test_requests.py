@@ -13,7 +13,7 @@ from emulator.engine.state.journal import (
     Journal,
     JournalEntry,
 )
-from tests.api.asking import get, post
+from tests.api.calls import get, post
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, order, world
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from emulator.engine.accounts import scenarios as limits
 from tests.control import refusal
-from tests.engine.playing import playing
+from tests.engine.scenario_world import scenario_world
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, headers, world
 
 FAILS = "outcomes:\n  - when: {}\n    then: [{status: failed, reason: %s}]\n"
@@ -176,7 +176,7 @@ async def test_posted_scenarios_precede_files_and_files_precede_shipped_scenario
     tmp_path: Path,
 ) -> None:
     first = "outcomes:\n  - when: {phone: '0911223344'}\n    then: [{status: failed, reason: %s}]\n"
-    async with playing(tmp_path, old=first % "timeout", new=first % "wrong_pin") as emulator:
+    async with scenario_world(tmp_path, old=first % "timeout", new=first % "wrong_pin") as emulator:
         shown = await listed(emulator)
         assert [(one["name"], one["origin"]) for one in shown[:2]] == [
             ("new", "file"),

@@ -6,7 +6,7 @@ import pytest
 
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, is_webhook_secret
 from tests.control import refusal
-from tests.engine.telling import register, telling
+from tests.engine.webhook_world import register, webhook_world
 from tests.webhooks.receiver import Reply, receiving
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, world
 
@@ -124,38 +124,38 @@ async def test_an_unknown_endpoint_is_not_found(emulator: World, call: tuple[str
 
 
 async def test_a_deleted_endpoint_receives_no_more_events() -> None:
-    async with telling(lambda _: Reply(status=500)) as told:
-        await told.emulator.create()
-        await told.settle()
-        path = f"{PATH}/{told.endpoint['id']}"
-        assert (await told.emulator.control("DELETE", path)).status_code == 204
-        await told.emulator.create()
-        assert await told.advance(100) == []
-        assert len(told.receiver.received) == 1
-        [delivery] = await told.deliveries()
-        assert delivery["endpoint"] == told.endpoint["id"]
+    async with webhook_world(lambda _: Reply(status=500)) as hooks:
+        await hooks.emulator.create()
+        await hooks.settle()
+        path = f"{PATH}/{hooks.endpoint['id']}"
+        assert (await hooks.emulator.control("DELETE", path)).status_code == 204
+        await hooks.emulator.create()
+        assert await hooks.advance(100) == []
+        assert len(hooks.receiver.received) == 1
+        [delivery] = await hooks.deliveries()
+        assert delivery["endpoint"] == hooks.endpoint["id"]
         assert delivery["status"] == "cancelled"
-        resent = await told.emulator.control("POST", f"/deliveries/{delivery['id']}/resend")
+        resent = await hooks.emulator.control("POST", f"/deliveries/{delivery['id']}/resend")
         assert refusal(resent) == (404, "webhook_endpoint_not_found", None)
-        again = await register(told.emulator, told.receiver.url)
-        assert again["id"] != told.endpoint["id"]
+        again = await register(hooks.emulator, hooks.receiver.url)
+        assert again["id"] != hooks.endpoint["id"]
 
 
 async def test_the_secret_before_a_rotation_signs_for_a_day() -> None:
-    async with telling() as told:
-        path = f"{PATH}/{told.endpoint['id']}/rotate"
-        rotated = (await told.emulator.control("POST", path)).json()
+    async with webhook_world() as hooks:
+        path = f"{PATH}/{hooks.endpoint['id']}/rotate"
+        rotated = (await hooks.emulator.control("POST", path)).json()
         assert is_webhook_secret(rotated["secret"])
-        assert rotated == told.endpoint | {"secret": rotated["secret"]}
-        await told.emulator.create(expires_in=1_000_000)
-        await told.advance(86_399.999)
-        await told.emulator.create(expires_in=1_000_000)
-        await told.advance(0.001)
-        await told.emulator.create(expires_in=1_000_000)
-        await told.settle()
+        assert rotated == hooks.endpoint | {"secret": rotated["secret"]}
+        await hooks.emulator.create(expires_in=1_000_000)
+        await hooks.advance(86_399.999)
+        await hooks.emulator.create(expires_in=1_000_000)
+        await hooks.advance(0.001)
+        await hooks.emulator.create(expires_in=1_000_000)
+        await hooks.settle()
         counts = [
             len(received.headers["webhook-signature"].split(" "))
-            for received in told.receiver.received
+            for received in hooks.receiver.received
         ]
         assert counts == [2, 2, 1]
 
@@ -171,11 +171,11 @@ async def test_a_rotation_may_name_the_new_secret(emulator: World) -> None:
 
 
 async def test_a_ping_is_a_signed_event_without_a_payment() -> None:
-    async with telling() as told:
-        path = f"{PATH}/{told.endpoint['id']}/ping"
-        response = await told.emulator.control("POST", path)
+    async with webhook_world() as hooks:
+        path = f"{PATH}/{hooks.endpoint['id']}/ping"
+        response = await hooks.emulator.control("POST", path)
         assert response.status_code == 200
-        [received] = told.receiver.received
+        [received] = hooks.receiver.received
         assert received.json == {
             "id": received.headers["webhook-id"],
             "object": "event",
@@ -188,27 +188,27 @@ async def test_a_ping_is_a_signed_event_without_a_payment() -> None:
         assert delivery["status"] == "succeeded"
         assert delivery["payment"] is None
         assert [attempt["trigger"] for attempt in delivery["attempts"]] == ["ping"]
-        assert await told.deliveries() == [delivery]
-        assert (await told.emulator.control("GET", "/events")).json() == {"data": []}
+        assert await hooks.deliveries() == [delivery]
+        assert (await hooks.emulator.control("GET", "/events")).json() == {"data": []}
 
 
 async def test_a_ping_that_fails_is_not_repeated() -> None:
-    async with telling(lambda _: Reply(status=500)) as told:
-        response = await told.emulator.control("POST", f"{PATH}/{told.endpoint['id']}/ping")
+    async with webhook_world(lambda _: Reply(status=500)) as hooks:
+        response = await hooks.emulator.control("POST", f"{PATH}/{hooks.endpoint['id']}/ping")
         assert response.json()["status"] == "failed"
         assert response.json()["attempts"][0]["status"] == 500
-        assert await told.advance(100) == []
+        assert await hooks.advance(100) == []
 
 
 async def test_a_reset_leaves_no_endpoint_and_no_delivery() -> None:
-    async with telling(lambda _: Reply(status=500)) as told:
-        await told.emulator.create()
-        await told.settle()
-        assert (await told.emulator.control("POST", "/reset")).status_code == 204
-        assert await listed(told.emulator) == []
-        assert await told.deliveries() == []
-        assert await told.advance(100) == []
-        assert len(told.receiver.received) == 1
+    async with webhook_world(lambda _: Reply(status=500)) as hooks:
+        await hooks.emulator.create()
+        await hooks.settle()
+        assert (await hooks.emulator.control("POST", "/reset")).status_code == 204
+        assert await listed(hooks.emulator) == []
+        assert await hooks.deliveries() == []
+        assert await hooks.advance(100) == []
+        assert len(hooks.receiver.received) == 1
 
 
 async def test_the_endpoint_given_at_start_is_there_again_after_a_reset() -> None:

@@ -1,4 +1,4 @@
-"""What can be seen of the recipes without the programs that would run them."""
+"""The commands of the README and the recipes for containers and CI, without other programs."""
 
 import re
 import subprocess
@@ -20,6 +20,20 @@ needs_a_shell = pytest.mark.skipif(
 
 def test_there_is_a_recipe_of_each_kind() -> None:
     assert {one.kind for one in recipes()} == set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("marker", "end"),
+    [
+        ("start command", "&& .venv/bin/payments-emulator serve\n"),
+        ("test command", "&& .venv/bin/python -m pytest\n"),
+    ],
+)
+def test_a_command_is_one_line_that_needs_python_alone(marker: str, end: str) -> None:
+    command = command_after(marker)
+    assert command.count("\n") == 1
+    assert command.startswith("python3 -m venv .venv && .venv/bin/pip install --quiet ")
+    assert command.endswith(end)
 
 
 @needs_a_shell
@@ -47,6 +61,7 @@ def test_the_workflow_of_this_repository_runs_the_test_command_of_the_readme() -
         check=True,
         encoding="utf-8",
     )
+    subprocess.run(["bash", "-n", str(REPOSITORY / ".ci" / "run")], check=True)
     assert printed.stdout == command_after("test command")
     assert "command=$(test_command)\n" in script
     assert 'bash -euo pipefail -c "$command"' in script

@@ -14,11 +14,7 @@ from emulator.replay.assertions import REFUSAL_CHECKS
 from emulator.replay.step_executor import USUAL_BODY
 from emulator.scenarios.library import load_paths
 from emulator.scenarios.loader import parse_scenario
-from emulator.scenarios.vocabulary import (
-    MAX_EXECUTED_STEPS,
-    MAX_SCRIPT_STEPS,
-    SCRIPT_STEPS,
-)
+from emulator.scenarios.script import MAX_EXECUTED_STEPS, MAX_SCRIPT_STEPS, SCRIPT_STEPS
 from emulator.settings import data_directory
 from tests.docs.document import part, rows, text_of
 

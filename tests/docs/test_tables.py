@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from emulator.control.app import RESOURCES
-from emulator.domain.instants import UNIT_MS
+from emulator.domain.durations import UNIT_MS
 from emulator.domain.transitions import TRANSITIONS
 from emulator.domain.webhooks import (
     EVENT_TYPES_IN_ORDER,
@@ -24,7 +24,7 @@ from emulator.webhooks.retry_schedule import DELAYS_MS, MAX_RETRY_AFTER_MS
 from emulator.webhooks.sender import MAX_BYTES_READ, MAX_STORED_BYTES, TIMEOUT_S
 from tests.docs.document import README, REPOSITORY, pages, part, rows, text_of
 from tests.docs.generated import TABLES, generated
-from tests.engine.telling import telling
+from tests.engine.webhook_world import webhook_world
 from tests.world import LIVE_KEY, World, headers, order, world
 
 OPTIONS_PAGE = "docs/reference/options.md"
@@ -116,7 +116,7 @@ def test_every_call_of_the_control_api_is_listed() -> None:
     ],
 )
 async def test_the_members_of_an_answer_are_listed(emulator: World, call: str, path: str) -> None:
-    async with telling(emulator=emulator):
+    async with webhook_world(emulator=emulator):
         payment = await emulator.create()
         fault = {"when": {"request": "any"}, "then": {"latency": "1ms"}, "times": 1}
         assert (await emulator.control("POST", "/faults", fault)).status_code == 201
@@ -144,10 +144,10 @@ async def test_what_arrives_is_what_is_shown() -> None:
     shown, _, body = (
         part(WEBHOOKS, "What arrives").split("```http\n")[1].split("```")[0].partition("\n\n")
     )
-    async with telling() as told:
-        await told.emulator.create()
-        await told.settle()
-    [arrived] = told.receiver.received
+    async with webhook_world() as hooks:
+        await hooks.emulator.create()
+        await hooks.settle()
+    [arrived] = hooks.receiver.received
     # The last two are for the connection.
     names = [name for name in arrived.headers if name not in {"accept-encoding", "connection"}]
     listed = [line.partition(":")[0] for line in shown.splitlines()[1:]]

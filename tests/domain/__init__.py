@@ -1,1 +1,1 @@
-"""What is true about payments, whoever asks."""
+"""Tests of the rules and values of payments."""

@@ -1,4 +1,4 @@
-"""Keys: which are well-formed, and how they are shown (contract, section 5)."""
+"""API keys: their format and their masking (contract, section 5)."""
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,6 @@ KEYS = st.from_regex(r"(?a:(test|live)_[A-Za-z0-9_]{4,128})", fullmatch=True)
 
 @given(KEYS)
 def test_a_prefix_and_a_word_is_a_key(key: str) -> None:
-    """5 rules 2 and 3: the prefix chooses the mode."""
     assert is_well_formed_key(key)
     assert is_well_formed_key(key, Mode(key[:4]))
     other = Mode.LIVE if key.startswith("test") else Mode.TEST
@@ -52,7 +51,7 @@ def test_a_prefix_and_a_word_is_a_key(key: str) -> None:
         "_abcd",
     ],
 )
-def test_all_else_is_none(key: str) -> None:
+def test_any_other_text_is_not_a_key(key: str) -> None:
     assert not is_well_formed_key(key)
 
 
@@ -80,7 +79,6 @@ def test_at_least_three_characters_of_its_word_stay_secret(key: str) -> None:
 
 
 def test_an_account_has_a_key_for_each_mode() -> None:
-    """5: one sandbox key, one live key."""
     profile = AccountProfile(id="acct_x", name="X", test_key="test_abcd", live_key="live_abcd")
     assert profile.key(Mode.TEST) == "test_abcd"
     assert profile.key(Mode.LIVE) == "live_abcd"

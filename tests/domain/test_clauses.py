@@ -5,7 +5,7 @@ from itertools import pairwise
 from emulator.domain.clauses import CLAUSES, SECTIONS, Basis
 from emulator.scenarios.schema import scenario_schema
 from emulator.settings import OPTIONS
-from tests.api.asking import PARAMS
+from tests.api.calls import PARAMS
 from tests.clauses import MarkedTest, clause_tests, marked_tests
 from tests.docs.document import REPOSITORY, rows, text_of
 
@@ -69,7 +69,7 @@ def test_a_clause_is_configured_by_what_exists() -> None:
         assert set(clause.configured_by) <= options | calls | rules | PARAMS, clause.number
 
 
-def test_every_text_is_a_line_with_its_marks_in_pairs() -> None:
+def test_every_text_is_one_line_with_paired_backquotes() -> None:
     for clause in CLAUSES:
         for text in (clause.says, clause.here, clause.assumed or "x"):
             assert text == " ".join(text.split())

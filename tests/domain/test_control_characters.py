@@ -1,4 +1,4 @@
-"""Which characters are escaped before a text is shown."""
+"""The escaping of control characters."""
 
 import json
 
@@ -20,11 +20,11 @@ from emulator.domain.control_characters import escape_controls
         ("ሰላም, ¡hola! 🙂\u200d~\xa0", "ሰላም, ¡hola! 🙂\u200d~\xa0"),
     ],
 )  # fmt: skip
-def test_what_a_terminal_obeys_is_escaped(text: str, shown: str) -> None:
+def test_control_characters_are_escaped(text: str, shown: str) -> None:
     assert escape_controls(text) == shown
 
 
-def test_some_may_be_left() -> None:
+def test_unused_tokens_remain() -> None:
     assert escape_controls("a\nb\x1b", besides="\n") == "a\nb\\u001b"
 
 

@@ -1,4 +1,4 @@
-"""How an instant is written and read (contract, section 2.1: ISO 8601 timestamps)."""
+"""Timestamps, durations and clock settings."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 
@@ -6,11 +6,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from emulator.domain.durations import MAX_DURATION_MS, UNIT_MS, parse_duration_ms
 from emulator.domain.instants import (
     EPOCH,
     FIRST_INSTANT,
     LAST_INSTANT,
+    ClockKind,
+    ClockSpec,
+    format_clock,
     format_instant,
+    parse_clock,
     parse_instant,
     parse_timestamp,
 )
@@ -43,7 +48,7 @@ def test_an_instant_is_utc_with_milliseconds(instant: int, text: str) -> None:
 @example(FIRST_INSTANT)
 @example(LAST_INSTANT - 1)
 @example(END_OF_9999)
-def test_what_is_written_is_read_back(instant: int) -> None:
+def test_a_formatted_instant_is_parsed_back(instant: int) -> None:
     text = format_instant(instant)
     assert len(text) == 24
     parsed = parse_timestamp(text)
@@ -71,7 +76,7 @@ def test_any_offset_names_the_same_instant(instant: int, offset_minutes: int) ->
 
 
 @given(INSTANTS, st.from_regex(r"[0-9]{1,12}", fullmatch=True))
-def test_what_is_finer_than_a_millisecond_lies_between_two(instant: int, digits: str) -> None:
+def test_a_finer_timestamp_lies_between_two_milliseconds(instant: int, digits: str) -> None:
     text = format_instant(instant).replace("Z", f"{digits}Z")
     parsed = parse_timestamp(text)
     assert parsed.floor == instant
@@ -109,8 +114,8 @@ def test_what_is_finer_than_a_millisecond_lies_between_two(instant: int, digits:
         ("20260101T05:06:07Z", "2026-01-01T05:06:07.000Z"),
     ],
 )
-def test_what_had_to_be_interpreted_is_loose(text: str, strict_text: str) -> None:
-    """Rule for silence: without offset, date only, a blank where `+` was meant."""
+def test_an_ambiguous_timestamp_is_loose(text: str, strict_text: str) -> None:
+    """Without offset, date only, a blank where `+` was meant."""
     parsed = parse_timestamp(text)
     assert parsed.is_loose
     assert format_instant(parsed.floor) == strict_text
@@ -199,9 +204,21 @@ def test_iso_8601_in_its_forms_is_read(text: str) -> None:
         "2026-01-01T00:00:00+03:00:30.5",
         "2026-01-01T00:00:00+",
         "2026-W01-8",
+        "2026-13-01",
+        "2026/01/01",
+        "01.01.2026",
+        "T00:00:00Z",
+        "-2026-01-01T00:00:00Z",
+        "٢٠٢٦-٠١-٠١T00:00:00Z",
+        "2026-01-01x00:00:00Z",
+        "2026-01-01T00:00:00ZZ",
+        "2026-01-01T00:00:00+99:00",
+        "2026-01-01T00:00:00.5.5Z",
+        "2026-01-01T00:00:00." + "9" * 5000 + "x",
     ],
+    ids=lambda text: text[:30],
 )
-def test_all_else_is_no_timestamp(text: str) -> None:
+def test_any_other_text_is_not_a_timestamp(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the words are the reader's own
         parse_timestamp(text)
 
@@ -253,3 +270,116 @@ def test_any_text_is_a_timestamp_or_a_refusal(text: str) -> None:
 def test_a_clock_stays_within_its_calendar(text: str) -> None:
     with pytest.raises(ValueError, match="is not between the years"):
         parse_instant(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        ("0s", 0),
+        ("1ms", 1),
+        ("30s", 30_000),
+        ("1.5s", 1_500),
+        ("0.001s", 1),
+        ("1.0000s", 1_000),
+        ("5m", 300_000),
+        ("0.5m", 30_000),
+        ("24h", 86_400_000),
+        ("1.5h", 5_400_000),
+        ("7d", 604_800_000),
+        ("3650d", MAX_DURATION_MS),
+        ("007s", 7_000),
+    ],
+)
+def test_a_number_and_a_unit_are_a_duration(text: str, ms: int) -> None:
+    assert parse_duration_ms(text) == ms
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "30",
+        "s",
+        "s30",
+        "30 s",
+        " 30s",
+        "30s ",
+        "30S",
+        "30sec",
+        "-1s",
+        "+1s",
+        "1,5s",
+        ".5s",
+        "1.s",
+        "1e3s",
+        "1h30m",
+        "0x1s",
+        "٣s",
+        "30s\n",
+        "1_0s",
+        "inf",
+        "nan s",
+        "1w",
+        "9" * 16 + "s",
+    ],
+)
+def test_any_other_text_is_not_a_duration(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a number and one of"):
+        parse_duration_ms(text)
+
+
+@pytest.mark.parametrize("text", ["0.5ms", "0.0001s", "0.00000001d", "1.0005s"])
+def test_a_fraction_of_a_millisecond_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="finer than a millisecond"):
+        parse_duration_ms(text)
+
+
+@pytest.mark.parametrize("text", ["3651d", "315360001s", "999999999999999d"])
+def test_a_duration_over_ten_years_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="longer than ten years"):
+        parse_duration_ms(text)
+
+
+@given(ms=st.integers(0, MAX_DURATION_MS), unit=st.sampled_from(sorted(UNIT_MS)))
+def test_every_whole_number_of_units_is_exact(ms: int, unit: str) -> None:
+    count = ms // UNIT_MS[unit]
+    assert parse_duration_ms(f"{count}{unit}") == count * UNIT_MS[unit]
+
+
+@given(st.integers(0, MAX_DURATION_MS))
+def test_seconds_with_three_places_are_exact(ms: int) -> None:
+    assert parse_duration_ms(f"{ms // 1000}.{ms % 1000:03}s") == ms
+
+
+NEW_YEAR = 1_767_225_600_000
+
+
+@pytest.mark.parametrize(
+    ("text", "clock"),
+    [
+        ("real", ClockSpec(kind=ClockKind.REAL)),
+        ("frozen", ClockSpec(kind=ClockKind.FROZEN)),
+        ("frozen@2026-01-01T00:00:00Z", ClockSpec(kind=ClockKind.FROZEN, instant=NEW_YEAR)),
+        (
+            "frozen@2026-01-01T00:00:00.250Z",
+            ClockSpec(kind=ClockKind.FROZEN, instant=NEW_YEAR + 250),
+        ),
+    ],
+)
+def test_a_clock_is_read_and_written_in_the_same_words(text: str, clock: ClockSpec) -> None:
+    assert parse_clock(text) == clock
+    assert format_clock(clock) == text
+
+
+@pytest.mark.parametrize("text", ["frozen@2026-01-01", "frozen@2026-01-01T03:00:00+03:00"])
+def test_an_instant_may_be_any_timestamp(text: str) -> None:
+    assert parse_clock(text).instant == NEW_YEAR
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "REAL", "real@", "real@2026-01-01", "frozen@", "frozen@now", "frozen@1969-12-31", "@"],
+)
+def test_anything_else_is_no_clock(text: str) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        parse_clock(text)

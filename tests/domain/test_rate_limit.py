@@ -37,7 +37,7 @@ class Model:
 
 
 @given(limit=LIMITS, pauses=PAUSES)
-def test_it_does_as_the_model_does(limit: RateLimit, pauses: list[int]) -> None:
+def test_a_bucket_behaves_as_the_model(limit: RateLimit, pauses: list[int]) -> None:
     bucket, model, now = TokenBucket(limit), Model(limit), 1_767_225_600_000
     for pause in pauses:
         now += pause
@@ -60,7 +60,7 @@ def test_after_the_wait_that_it_names_there_is_a_token_and_not_before(
 
 
 @given(LIMITS.filter(lambda limit: limit.requests <= 200))
-def test_it_is_full_at_start_and_never_fuller(limit: RateLimit) -> None:
+def test_a_bucket_starts_full_and_does_not_overflow(limit: RateLimit) -> None:
     bucket = TokenBucket(limit)
     for now in (0, 10**12):
         assert [bucket.take(now) for _ in range(limit.requests)] == [0] * limit.requests

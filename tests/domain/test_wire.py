@@ -1,4 +1,4 @@
-"""How payments, events and effects are written (contract, section 2.1; design 9 and 10)."""
+"""Payments, events and effects as JSON (contract, section 2.1)."""
 
 import json
 from typing import Any
@@ -45,8 +45,7 @@ def payments(draw: st.DrawFn) -> tuple[Payment, dict[str, Any]]:
 
 
 @given(payments())
-def test_a_payment_is_written_as_the_contract_says(made: tuple[Payment, dict[str, Any]]) -> None:
-    """2.1: thirteen fields in their order; no reason, no phone, no bank."""
+def test_a_payment_is_encoded_as_in_the_contract(made: tuple[Payment, dict[str, Any]]) -> None:
     payment, terms = made
     completed_at = None if payment.completed_at is None else "2026-01-01T00:00:00.001Z"
     assert list(json.loads(payment_json(payment)).items()) == [
@@ -69,10 +68,10 @@ def test_a_payment_is_written_as_the_contract_says(made: tuple[Payment, dict[str
 
 @pytest.mark.clause("6.3")
 @given(payments(), st.sampled_from(Mode))
-def test_an_event_carries_the_payment_as_it_was(
+def test_an_event_has_the_payment_at_that_time(
     made: tuple[Payment, dict[str, Any]], mode: Mode
 ) -> None:
-    """Design 9: compact JSON with id, object, type, timestamp, mode and data."""
+    """Compact JSON with id, object, type, timestamp, mode and data."""
     payment, _ = made
     event = Event(
         position=1,
@@ -96,7 +95,7 @@ def test_an_event_carries_the_payment_as_it_was(
 
 @pytest.mark.clause("6.2")
 def test_there_is_a_type_of_event_for_each_status() -> None:
-    """Design 9: the types of events; `payment.created` for `pending`."""
+    """The types of events; `payment.created` for `pending`."""
     assert [event_type(status) for status in Status] == [
         "payment.created",
         "payment.processing",
@@ -117,10 +116,8 @@ def test_there_is_a_type_of_event_for_each_status() -> None:
         ),
     ],
 )
-def test_an_effect_tells_what_happened_to_which_payment(
-    change: Change, more: dict[str, str]
-) -> None:
-    """Design 10: effects are `{at, type, payment, …}`, in which `payment` is the id."""
+def test_an_effect_names_the_change_and_the_payment(change: Change, more: dict[str, str]) -> None:
+    """Effects are `{at, type, payment, …}`, in which `payment` is the id."""
     timer = Timer(START_MS, 1, 1, TimerKind.EXPIRY, change)
     payment = Payment(1, "pay_x", 100, ("mpesa",), "{}", START_MS, START_MS)
     assert json.loads(effect_json(timer, payment)) == {

@@ -1,1 +1,1 @@
-"""The verbs and the scheduler, through the program that uses them."""
+"""Tests of the engine, through the running program."""

@@ -1,7 +1,6 @@
-"""A checkout as its page shows it: settled, with what it waits for and the moment it is of."""
+"""The content of a checkout page: the payment, its scheduled changes and its moment."""
 
 import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,10 @@ from emulator.domain.errors import UnknownCheckout
 from emulator.domain.instants import ClockSpec
 from emulator.domain.payment import Reason, Status
 from emulator.domain.timers import TimerKind
-from emulator.engine.accounts.clock_service import Target
 from emulator.engine.payments.customer import PhoneAnswer
-from tests.engine.observing import observed
-from tests.engine.playing import SHOP_CASES, playing
-from tests.engine.visiting import COMPLETES, TIMES_OUT, Visitor, visitor
+from tests.engine.observed_world import observed
+from tests.engine.scenario_world import SHOP_CASES, scenario_world
+from tests.engine.visitors import COMPLETES, visitor
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, START_MS, World, world
 
 HALF_AN_HOUR_MS = 1_800_000
@@ -75,11 +73,11 @@ LIVES: list[tuple[str, str | None, int, list[TimerKind]]] = [
 @pytest.mark.parametrize(
     ("case", "by_ms", "kinds"), [life[1:] for life in LIVES], ids=[life[0] for life in LIVES]
 )
-async def test_it_tells_what_is_scheduled_for_the_payment_in_order(
+async def test_it_contains_the_scheduled_changes_in_order(
     tmp_path: Path, case: str | None, by_ms: int, kinds: list[TimerKind]
 ) -> None:
     """The same as the control API tells, which asks in another way."""
-    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+    async with scenario_world(tmp_path, shop=SHOP_CASES) as emulator:
         await visitor(emulator)
         shopper = await visitor(emulator, metadata={"case": case or ""})
         if case is not None:
@@ -92,7 +90,7 @@ async def test_it_tells_what_is_scheduled_for_the_payment_in_order(
         assert (checkout.payment, checkout.scheduled) == (detail.payment, detail.scheduled)
 
 
-async def test_it_tells_whether_time_flows() -> None:
+async def test_it_shows_whether_time_flows() -> None:
     async with world(clock=ClockSpec()) as emulator:
         shopper = await visitor(emulator)
         assert (await shopper.open()).is_flowing
@@ -121,42 +119,6 @@ async def test_what_happens_to_others_makes_no_other_moment(emulator: World) -> 
     await other.pay(COMPLETES)
     await stranger.advance(3_600_000)
     assert await shopper.moment() == moment
-
-
-Deed = Callable[[Visitor], Awaitable[object]]
-
-
-async def set_clock(shopper: Visitor) -> None:
-    clock_service = shopper.world.running.engine.clock_service
-    await clock_service.set(shopper.owner.account, now=START_MS + 5, frozen=None)
-
-
-async def advance_to_the_next(shopper: Visitor) -> None:
-    clock_service = shopper.world.running.engine.clock_service
-    await clock_service.advance(shopper.owner.account, Target())
-
-
-DEEDS: dict[str, Deed] = {
-    "submitting a phone": Visitor.pay,
-    "submitting a bank": Visitor.pay_by_bank,
-    "paying at once": lambda shopper: shopper.pay(COMPLETES),
-    "waiting for another instant": lambda shopper: shopper.pay(TIMES_OUT),
-    "a change by hand": lambda shopper: shopper.change(Status.PROCESSING),
-    "advancing the clock": lambda shopper: shopper.advance(1),
-    "advancing it to what is next": advance_to_the_next,
-    "setting it": set_clock,
-}
-
-
-@pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
-@pytest.mark.parametrize("is_frozen", [False, True])
-async def test_a_moment_is_over_after(is_frozen: bool, deed: Deed) -> None:
-    async with world(clock=ClockSpec()) as emulator:
-        shopper = await visitor(emulator)
-        await shopper.freeze(is_frozen)
-        before = await shopper.moment()
-        await deed(shopper)
-        assert await shopper.moment() != before
 
 
 async def test_no_two_steps_of_a_payment_are_of_one_moment(emulator: World) -> None:
@@ -188,7 +150,7 @@ async def test_waiting_for_another_instant_is_another_moment(emulator: World) ->
     assert moments[0] != moments[1]
 
 
-async def test_freezing_a_clock_and_letting_it_flow_each_begin_another_moment() -> None:
+async def test_freezing_and_unfreezing_a_clock_each_change_the_moment() -> None:
     async with world(clock=ClockSpec()) as emulator:
         shopper = await visitor(emulator)
         moments = [await shopper.moment()]
@@ -200,7 +162,7 @@ async def test_freezing_a_clock_and_letting_it_flow_each_begin_another_moment() 
         assert len(set(moments)) == 3
 
 
-async def test_a_moment_is_a_word_for_an_address_and_tells_no_secret(emulator: World) -> None:
+async def test_a_moment_fits_into_an_address_and_contains_no_secret(emulator: World) -> None:
     shopper = await visitor(emulator)
     checkouts = [await shopper.open()]
     await shopper.change(Status.PROCESSING)

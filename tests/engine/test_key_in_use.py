@@ -1,4 +1,4 @@
-"""A retry that comes while the first request is stuck (contract, 4.1; design 4, Idempotency)."""
+"""A retry during the first request with its key (contract, 4.1; design 4, Idempotency)."""
 
 import asyncio
 import sqlite3
@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from emulator.settings import Settings
-from tests.engine.observing import ObservedWall, observed
+from tests.engine.observed_world import ObservedWall, observed
 from tests.world import START_MS, World, headers, order
 
 KEY = {"idempotency_key": "order-1"}
@@ -46,7 +46,7 @@ async def waiting(wall: ObservedWall, retry: "asyncio.Task[httpx.Response]") -> 
 
 
 @pytest.mark.clause("4.1.23")
-async def test_a_retry_waits_five_seconds_of_real_time_and_is_then_told_to_come_again(
+async def test_a_retry_waits_five_seconds_of_real_time_and_is_then_refused(
     database: str,
 ) -> None:
     """4.1 rule 2's status: 409 `idempotency_key_in_use` with `Retry-After: 1`."""
@@ -88,7 +88,7 @@ async def test_a_retry_that_waited_gets_the_replay(database: str) -> None:
             assert replay.headers["idempotent-replayed"] == "true"
 
 
-async def test_a_different_request_that_waited_is_told_of_the_reuse(database: str) -> None:
+async def test_a_different_request_that_waited_is_refused_for_the_reuse(database: str) -> None:
     """4.1 rule 2: a key reused with different parameters is a 409."""
     async with observed(Settings(seed=1, database=database)) as (emulator, wall):
         async with stuck(database):

@@ -1,4 +1,4 @@
-"""An advance that its limit of effects stops, and those that go on from there."""
+"""An advance that is stopped by its limit of effects, and its continuation."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from emulator.engine.accounts.clock_service import MAX_EFFECTS, Advanced, ClockService, Target
-from tests.engine.telling import attempts_in, telling
+from tests.engine.webhook_world import attempts_in, webhook_world
 from tests.world import START_MS, World
 
 LIMIT = 2
@@ -43,13 +43,13 @@ def effects_of(found: Sequence[Advanced]) -> list[dict[str, Any]]:
 async def test_every_effect_is_listed_once_though_the_limit_stops_it(
     at_one_instant: bool,
 ) -> None:
-    async with telling() as told:
+    async with webhook_world() as hooks:
         created = [
-            await told.emulator.create(expires_in=60 if at_one_instant else 60 + number)
+            await hooks.emulator.create(expires_in=60 if at_one_instant else 60 + number)
             for number in range(PAYMENTS)
         ]
-        await told.settle()
-        found = await advanced_often(told.emulator, START_MS + 100_000)
+        await hooks.settle()
+        found = await advanced_often(hooks.emulator, START_MS + 100_000)
         effects = effects_of(found)
         assert len(found) > 1
         expired = [effect["payment"] for effect in effects if effect["type"] == "payment.expired"]
@@ -59,16 +59,15 @@ async def test_every_effect_is_listed_once_though_the_limit_stops_it(
 
 
 async def test_what_was_sent_between_two_advances_is_an_effect_of_the_second() -> None:
-    async with telling() as told:
+    async with webhook_world() as hooks:
         for _ in range(PAYMENTS):
-            await told.emulator.create(expires_in=60)
-        await told.settle()
-        account = told.emulator.running.engine.accounts.first
+            await hooks.create(expires_in=60)
+        account = hooks.emulator.running.engine.accounts.first
         target = Target(until=START_MS + 60_000)
-        stopped = await limited(told.emulator).advance(account, target)
+        stopped = await limited(hooks.emulator).advance(account, target)
         assert not stopped.is_settled
-        await told.receiver.wait_for(2 * PAYMENTS)
-        went_on = await told.emulator.running.engine.clock_service.advance(account, target)
+        await hooks.receiver.wait_for(2 * PAYMENTS)
+        went_on = await hooks.emulator.running.engine.clock_service.advance(account, target)
         assert went_on.is_settled
         assert len(attempts_in(effects_of([stopped, went_on]))) == PAYMENTS
 

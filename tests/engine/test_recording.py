@@ -1,4 +1,4 @@
-"""What each thing that can be done becomes in a recording, and what needs rules (design 10, 12)."""
+"""The steps and rules of a recording, for each action (design 10, 12)."""
 
 import sqlite3
 from contextlib import closing
@@ -12,9 +12,16 @@ from emulator.engine.payments.customer import PhoneAnswer, Submission
 from emulator.scenarios.loader import parse_scenario
 from emulator.settings import Settings
 from tests.cli.processes import run
-from tests.engine.playing import HEAD, playing
-from tests.engine.replaying import check_that_it_happens_again, history, parts, recorded, replayed
-from tests.engine.visiting import Visitor
+from tests.engine.recording_player import (
+    act,
+    check_that_it_happens_again,
+    history,
+    parts,
+    recorded,
+    replayed,
+)
+from tests.engine.scenario_world import HEAD, scenario_world
+from tests.engine.visitors import Visitor
 from tests.world import LIVE_KEY, START, TEST_KEY, World, world
 
 SIMPLE = """\
@@ -69,14 +76,6 @@ script:
 """
 
 
-async def act(
-    emulator: World, payment: dict[str, Any], verb: str, key: str = TEST_KEY, **body: Any
-) -> None:
-    path = f"/payments/{payment['id']}/{verb}"
-    response = await emulator.control("POST", path, body or None, key)
-    assert response.status_code == 200, response.text
-
-
 async def pay(emulator: World, payment: dict[str, Any], phone: str, key: str = TEST_KEY) -> None:
     method = "mpesa" if phone.startswith("07") else "telebirr"
     await act(emulator, payment, "pay", key, method=method, phone=phone)
@@ -97,7 +96,7 @@ outcomes:
   - when: {metadata: {case: limit}}
     then: [{after: 2s, status: failed, reason: limit_exceeded}]
 """
-    async with playing(tmp_path, shop=rules) as emulator:
+    async with scenario_world(tmp_path, shop=rules) as emulator:
         first = await emulator.create(
             methods=["telebirr"],
             metadata={"case": "limit", "ዕቃ": "ቡና, 1 kg"},
@@ -133,7 +132,7 @@ async def test_where_nothing_has_happened_there_are_no_events(
     await check_that_it_happens_again(emulator, tmp_path)
 
 
-async def test_one_payment_is_called_order_and_its_end_is_told_once(emulator: World) -> None:
+async def test_a_single_payment_is_named_order_and_expected_once(emulator: World) -> None:
     await pay(emulator, await emulator.create(), "0700000002")
     assert await script(emulator) == [
         {"create": {"as": "order", "amount": 15_000}},
@@ -159,7 +158,7 @@ async def test_one_payment_is_called_order_and_its_end_is_told_once(emulator: Wo
         {"status": "expired", "unusual": True},
     ],
 )
-async def test_a_change_by_hand_is_told_as_it_was_asked_for(
+async def test_a_transition_is_recorded_with_the_members_of_its_request(
     said: dict[str, Any], emulator: World, tmp_path: Path
 ) -> None:
     payment = await emulator.create()
@@ -172,7 +171,9 @@ async def test_a_change_by_hand_is_told_as_it_was_asked_for(
     await check_that_it_happens_again(emulator, tmp_path)
 
 
-async def test_what_comes_by_itself_is_waited_for(emulator: World, tmp_path: Path) -> None:
+async def test_a_scheduled_change_is_recorded_as_an_advance(
+    emulator: World, tmp_path: Path
+) -> None:
     asked, _ = await emulator.create(), await emulator.create(expires_in=31)
     await pay(emulator, asked, "0911111111")
     await emulator.advance(3600)
@@ -199,7 +200,7 @@ async def test_a_bank_is_waited_for_until_the_checkout_expires(
     await check_that_it_happens_again(emulator, tmp_path)
 
 
-async def test_methods_are_told_in_their_order(emulator: World, tmp_path: Path) -> None:
+async def test_methods_are_recorded_in_their_order(emulator: World, tmp_path: Path) -> None:
     payment = await emulator.create(methods=["mpesa", "telebirr", "bank_transfer"])
     await act(emulator, payment, "transition", status="processing")
     assert (await script(emulator))[-1]["expect"]["method"] == "mpesa"
@@ -221,7 +222,7 @@ async def test_a_step_may_come_long_after_the_one_before(emulator: World, tmp_pa
     await check_that_it_happens_again(emulator, tmp_path)
 
 
-async def test_what_changes_nothing_is_not_told(emulator: World) -> None:
+async def test_a_call_that_changes_nothing_is_not_recorded(emulator: World) -> None:
     payment = await emulator.create(idempotency_key="k")
     await pay(emulator, payment, "0900000001")
     before = await recorded(emulator)
@@ -251,7 +252,7 @@ async def test_each_account_and_mode_has_its_own_history(emulator: World) -> Non
     assert await steps(emulator, "test_other_key") == []
 
 
-async def test_what_is_done_on_the_pages_is_told(emulator: World, tmp_path: Path) -> None:
+async def test_actions_on_the_pages_are_recorded(emulator: World, tmp_path: Path) -> None:
     payment = await emulator.create()
     token = payment["checkout_url"].rsplit("/", 1)[1]
     visitor = Visitor(world=emulator, payment_id=payment["id"], token=token, key=TEST_KEY)
@@ -286,7 +287,7 @@ async def test_a_cancel_stands_at_its_own_instant(emulator: World, tmp_path: Pat
     await check_that_it_happens_again(emulator, tmp_path)
 
 
-async def test_time_that_flows_is_told_to_the_millisecond(tmp_path: Path) -> None:
+async def test_flowing_time_is_recorded_to_the_millisecond(tmp_path: Path) -> None:
     async with world(Settings(seed=1)) as emulator:
         payment = await emulator.create()
         emulator.wall.move(12_345)
@@ -362,7 +363,7 @@ outcomes:
   - when: {metadata: {case: stuck}}
     then: []
 """
-        async with playing(tmp_path, shop=rules) as emulator:
+        async with scenario_world(tmp_path, shop=rules) as emulator:
             for case in ("fails", "fails", "usual", "stuck", "fails"):
                 await pay(emulator, await emulator.create(metadata={"case": case}), "0900000001")
             await pay(emulator, await emulator.create(), "0900000004")
@@ -385,7 +386,7 @@ outcomes:
       - {after: 10s, status: failed, reason: timeout}
       - {after: 1m, status: completed, unusual: true}
 """
-        async with playing(tmp_path, late=late) as emulator:
+        async with scenario_world(tmp_path, late=late) as emulator:
             payment = await emulator.create()
             await emulator.control("PUT", f"/payments/{payment['id']}/scenario", {"name": "late"})
             await act(emulator, payment, "pay", method="bank_transfer", bank="semien_test")
@@ -396,7 +397,7 @@ outcomes:
             ]
             await check_that_it_happens_again(emulator, tmp_path)
 
-    async def test_what_a_method_of_another_configuration_did_is_told(self, tmp_path: Path) -> None:
+    async def test_outcomes_of_a_configured_method_are_recorded(self, tmp_path: Path) -> None:
         rules = """
 outcomes:
   - when: {method: cbe_birr, phone: "0911111111"}
@@ -430,9 +431,9 @@ outcomes:
 class TestExpiry:
     """How long a checkout stayed open is said by its creation, or else by rules for all."""
 
-    async def test_whole_seconds_are_said_by_the_creation(self, tmp_path: Path) -> None:
+    async def test_whole_seconds_are_recorded_in_the_create_step(self, tmp_path: Path) -> None:
         rules = "expiry: [{when: {metadata: {case: short}}, after: 5s}]\n"
-        async with playing(tmp_path, shop=rules) as emulator:
+        async with scenario_world(tmp_path, shop=rules) as emulator:
             for said in (
                 {"metadata": {"case": "short"}},
                 {"expires_in": 1800},
@@ -445,10 +446,12 @@ class TestExpiry:
             assert "expiry" not in recording
             await check_that_it_happens_again(emulator, tmp_path)
 
-    async def test_what_seconds_cannot_say_is_said_by_rules_for_all(self, tmp_path: Path) -> None:
+    async def test_fractions_of_seconds_are_recorded_as_rules_for_all_payments(
+        self, tmp_path: Path
+    ) -> None:
         rules = "expiry: [{when: {metadata: {case: short}}, after: 1500ms}]\n"
         short = {"metadata": {"case": "short"}}
-        async with playing(tmp_path, shop=rules) as emulator:
+        async with scenario_world(tmp_path, shop=rules) as emulator:
             for said in ({}, {"expires_in": 1800}, short, short, {"expires_in": 60}):
                 await emulator.create(**said)
             recording = parts(await recorded(emulator))
@@ -476,7 +479,7 @@ class TestOldDatabases:
     def settings(self, path: Path) -> Settings:
         return Settings(clock=parse_clock(f"frozen@{START}"), seed=1, database=str(path))
 
-    async def test_what_was_done_is_told_as_changes_by_hand(self, tmp_path: Path) -> None:
+    async def test_actions_are_recorded_as_transitions(self, tmp_path: Path) -> None:
         path = tmp_path / "old.sqlite3"
         async with world(self.settings(path)) as emulator:
             paid, failed, expired, late = [await emulator.create() for _ in range(4)]
@@ -513,7 +516,7 @@ class TestOldDatabases:
             assert [step for step in done if step.keys() & {"pay", "answer"}] == []
             await check_that_it_happens_again(emulator, tmp_path)
 
-    async def test_an_answer_to_what_no_submit_tells_of_is_a_change_by_hand(
+    async def test_an_answer_without_a_stored_submit_is_recorded_as_a_transition(
         self, tmp_path: Path
     ) -> None:
         path = tmp_path / "old.sqlite3"
@@ -526,8 +529,10 @@ class TestOldDatabases:
             await emulator.advance(30)
         await self.forget_actions(path, but_the_last=1)
         async with world(self.settings(path)) as emulator:
-            told = [step["transition"] for step in await steps(emulator) if "transition" in step]
-            assert told[2:] == [
+            transitions = [
+                step["transition"] for step in await steps(emulator) if "transition" in step
+            ]
+            assert transitions[2:] == [
                 {"payment": "order_1", "status": "failed", "reason": "user_cancelled"},
                 {"payment": "order_2", "status": "failed", "reason": "timeout"},
             ]

@@ -1,4 +1,4 @@
-"""A recording is never a file that `check` refuses: where it would be, there is none."""
+"""A history that exceeds the limits of a scenario file is not recorded."""
 
 from pathlib import Path
 from typing import Any
@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from emulator.scenarios.loader import parse_scenario
-from tests.engine.playing import playing
-from tests.engine.replaying import recorded
+from tests.engine.recording_player import act, recorded
+from tests.engine.scenario_world import scenario_world
 from tests.world import World
 
 
@@ -18,20 +18,14 @@ async def refusal(emulator: World) -> str:
     return str(response.json()["error"]["message"])
 
 
-async def do(emulator: World, payment: dict[str, Any], verb: str, **body: Any) -> None:
-    path = f"/payments/{payment['id']}/{verb}"
-    response = await emulator.control("POST", path, body or None)
-    assert response.status_code == 200, response.text
-
-
 async def test_a_thousand_steps_are_recorded_and_not_one_more(emulator: World) -> None:
     for _ in range(498):
         payment = await emulator.create()
     for _ in range(3):
-        await do(emulator, payment, "cancel")
+        await act(emulator, payment, "cancel")
     scenario = parse_scenario(await recorded(emulator), "recording.yaml")
     assert len(scenario.script) == 1_000
-    await do(emulator, payment, "cancel")
+    await act(emulator, payment, "cancel")
     assert await refusal(emulator) == (
         "The history is too long for one scenario file: 498 payments and 4 actions. That takes"
         " 1,001 steps; a file can have 1,000. Record a new account for each case, or reset this"
@@ -39,7 +33,7 @@ async def test_a_thousand_steps_are_recorded_and_not_one_more(emulator: World) -
     )
 
 
-async def test_far_too_much_is_not_even_looked_at(emulator: World) -> None:
+async def test_a_history_that_is_far_too_long_is_not_read(emulator: World) -> None:
     for _ in range(501):
         await emulator.create()
     assert "That takes 1,002 steps at least; a file can have 1,000." in await refusal(emulator)
@@ -89,7 +83,7 @@ async def test_a_file_is_as_large_as_it_may_be(rest: int, emulator: World) -> No
         parse_scenario(text, "recording.yaml")
 
 
-async def test_more_events_than_can_be_looked_at_are_not_expected(tmp_path: Path) -> None:
+async def test_more_events_than_the_control_api_returns_are_not_expected(tmp_path: Path) -> None:
     rules = """
 outcomes:
   - when: {}
@@ -98,10 +92,10 @@ outcomes:
       - {status: completed, unusual: true}
       - {status: refunded}
 """
-    async with playing(tmp_path, shop=rules) as emulator:
+    async with scenario_world(tmp_path, shop=rules) as emulator:
         for _ in range(201):
             payment = await emulator.create()
-            await do(emulator, payment, "pay", method="telebirr", phone="0911111111")
+            await act(emulator, payment, "pay", method="telebirr", phone="0911111111")
         text = await recorded(emulator)
         last = parse_scenario(text, "recording.yaml").script[-1]
         assert getattr(last, "payment", None) == "order_201"

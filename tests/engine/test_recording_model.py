@@ -1,4 +1,4 @@
-"""Whatever is done, recorded and played again, is done again (design 10, 12)."""
+"""A recording of arbitrary actions reproduces them (design 10, 12)."""
 
 import asyncio
 from pathlib import Path
@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.depth import usually
-from tests.engine.hostile import TEXTS
-from tests.engine.playing import playing
-from tests.engine.replaying import check_that_it_happens_again
+from tests.engine.hostile_texts import TEXTS
+from tests.engine.recording_player import check_that_it_happens_again
+from tests.engine.scenario_world import scenario_world
 from tests.world import LIVE_KEY, TEST_KEY, World, headers, order
 
 SCENARIOS = """
@@ -168,7 +168,7 @@ class Life:
         await self.emulator.control("POST", "/snapshots/then/restore", key=self.key)
 
     async def elsewhere(self, how: int) -> None:
-        """The other mode has the clock and the rules in common, and nothing of it is told."""
+        """The other mode has the clock and the rules in common, and none of its history."""
         other = Life(self.emulator, LIVE_KEY if self.key == TEST_KEY else TEST_KEY)
         await other.create({"metadata": {"case": "late"}})
         await other.pay(0, how)
@@ -193,7 +193,7 @@ class Life:
 async def live(deeds: list[tuple[Any, ...]], key: str) -> None:
     with TemporaryDirectory() as name:
         directory = Path(name)
-        async with playing(directory, shop=SCENARIOS, placed=PLACED) as emulator:
+        async with scenario_world(directory, shop=SCENARIOS, placed=PLACED) as emulator:
             life = Life(emulator, key)
             await life.create({})
             for deed in deeds:

@@ -1,11 +1,11 @@
-"""An account, or everything, as at start (design 10, `POST /reset`)."""
+"""Resets of an account or of everything (design 10, `POST /reset`)."""
 
 from pathlib import Path
 
 import pytest
 
 from emulator.settings import Settings
-from tests.engine.observing import breathe, observed
+from tests.engine.observed_world import observed, run_pending
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, START_MS, TEST_KEY, World, headers, order, world
 
 KEY = {"idempotency_key": "order-1"}
@@ -98,7 +98,7 @@ async def test_the_scheduler_forgets_too() -> None:
         await wall.waited_until(START_MS + 90_000)
         wall.move(30_000)
         await wall.waited_until(None)
-        await breathe(emulator)
+        await run_pending(emulator)
         assert (await emulator.retrieve(payment["id"]))["status"] == "expired"
 
 

@@ -1,11 +1,11 @@
-"""Scenario files at work: which rule decides, how often, and what then happens by itself."""
+"""The rules of scenario files: which one applies, how often, and its outcome."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.engine.playing import HEAD, SHOP_CASES, playing
+from tests.engine.scenario_world import HEAD, SHOP_CASES, scenario_world
 from tests.world import LIVE_KEY, TEST_KEY, World, world
 
 
@@ -28,7 +28,7 @@ async def seen(emulator: World, payment: dict[str, Any], key: str = TEST_KEY) ->
 
 @pytest.mark.clause("4.4.4")
 async def test_a_step_happens_at_its_own_time(tmp_path: Path) -> None:
-    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+    async with scenario_world(tmp_path, shop=SHOP_CASES) as emulator:
         payment = await pay(emulator, metadata={"case": "limit"})
         await emulator.advance(1.999)
         assert await seen(emulator, payment) == ("processing", None)
@@ -37,7 +37,7 @@ async def test_a_step_happens_at_its_own_time(tmp_path: Path) -> None:
 
 
 async def test_a_late_success_follows_a_timeout(tmp_path: Path) -> None:
-    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+    async with scenario_world(tmp_path, shop=SHOP_CASES) as emulator:
         payment = await pay(emulator, metadata={"case": "late"})
         effects = (await emulator.advance(60))["effects"]
         assert [(effect["at"][14:19], effect["type"]) for effect in effects] == [
@@ -50,7 +50,7 @@ async def test_a_late_success_follows_a_timeout(tmp_path: Path) -> None:
 
 
 async def test_an_empty_list_stays_in_processing_for_ever(tmp_path: Path) -> None:
-    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+    async with scenario_world(tmp_path, shop=SHOP_CASES) as emulator:
         payment = await pay(emulator, metadata={"case": "stuck"})
         assert (await emulator.advance(10 * 86_400))["effects"] == []
         assert await seen(emulator, payment) == ("processing", None)
@@ -62,12 +62,12 @@ async def test_an_empty_list_stays_in_processing_for_ever(tmp_path: Path) -> Non
 async def test_a_rule_may_ask_for_a_range_of_amounts(
     tmp_path: Path, amount: int, status: str
 ) -> None:
-    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+    async with scenario_world(tmp_path, shop=SHOP_CASES) as emulator:
         assert (await pay(emulator, amount=amount))["status"] == status
 
 
 async def test_a_rule_with_times_retires_after_its_uses(tmp_path: Path) -> None:
-    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+    async with scenario_world(tmp_path, shop=SHOP_CASES) as emulator:
         case = {"case": "twice"}
         paid = [(await pay(emulator, metadata=case))["status"] for _ in range(4)]
         assert paid == ["failed", "failed", "completed", "completed"]
@@ -76,7 +76,7 @@ async def test_a_rule_with_times_retires_after_its_uses(tmp_path: Path) -> None:
 
 
 async def test_the_uses_of_a_rule_are_counted_for_each_account(tmp_path: Path) -> None:
-    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+    async with scenario_world(tmp_path, shop=SHOP_CASES) as emulator:
         case = {"case": "twice"}
         for key in (TEST_KEY, "test_other_key"):
             paid = [(await pay(emulator, key=key, metadata=case))["status"] for _ in range(3)]
@@ -85,7 +85,7 @@ async def test_the_uses_of_a_rule_are_counted_for_each_account(tmp_path: Path) -
 
 @pytest.mark.clause("2.1.13")
 async def test_an_expiry_rule_beats_expires_in_and_is_seen_in_expires_at(tmp_path: Path) -> None:
-    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+    async with scenario_world(tmp_path, shop=SHOP_CASES) as emulator:
         payment = await emulator.create(metadata={"case": "short"}, expires_in=3_600)
         assert payment["expires_at"] == "2026-01-01T00:00:05.000Z"
         await emulator.advance(4.999)
@@ -95,7 +95,7 @@ async def test_an_expiry_rule_beats_expires_in_and_is_seen_in_expires_at(tmp_pat
 
 
 async def test_an_expiry_rule_with_times_retires_too(tmp_path: Path) -> None:
-    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+    async with scenario_world(tmp_path, shop=SHOP_CASES) as emulator:
         case = {"case": "once"}
         of_test_mode = await emulator.create(metadata=case)
         first, second = [await emulator.create(LIVE_KEY, metadata=case) for _ in range(2)]
@@ -111,19 +111,19 @@ async def test_a_file_given_later_beats_one_given_before_and_both_beat_ours(
 ) -> None:
     rule = 'outcomes: [{{when: {{phone: "0900000001"}}, then: [{{status: failed, reason: {}}}]}}]\n'
     files = {"older": rule.format("wrong_pin"), "newer": rule.format("bank_declined")}
-    async with playing(tmp_path, **files) as emulator:
+    async with scenario_world(tmp_path, **files) as emulator:
         payment = await pay(emulator, "0900000001")
         assert await seen(emulator, payment) == ("failed", "bank_declined")
 
 
 async def test_a_file_that_is_not_enabled_decides_nothing(tmp_path: Path) -> None:
     text = "enabled: false\noutcomes: [{when: {}, then: [{status: completed}]}]\n"
-    async with playing(tmp_path, idle=text) as emulator:
+    async with scenario_world(tmp_path, idle=text) as emulator:
         assert (await pay(emulator))["status"] == "processing"
 
 
 async def test_a_phone_in_any_writing_meets_its_rule(tmp_path: Path) -> None:
-    async with playing(tmp_path, shop=SHOP_CASES) as emulator:
+    async with scenario_world(tmp_path, shop=SHOP_CASES) as emulator:
         payment = await pay(emulator, "+251-911-000000", metadata={"case": "twice"})
         assert payment["status"] == "processing"
         await emulator.advance(30)

@@ -1,4 +1,4 @@
-"""Timers fire as real time passes, and nobody looks when nothing is due (design 5 and 6)."""
+"""Timers fire as real time passes; without due timers the scheduler sleeps (design 5 and 6)."""
 
 import asyncio
 import sqlite3
@@ -9,7 +9,7 @@ from emulator.domain.accounts import Mode
 from emulator.domain.payment import Payment, Status
 from emulator.engine.state.account import Owner
 from emulator.settings import Settings
-from tests.engine.observing import ObservedWall, breathe, observed, timeline
+from tests.engine.observed_world import ObservedWall, observed, run_pending, timeline
 from tests.world import OTHER_TEST_KEY, START_MS, World
 
 HALF_AN_HOUR_MS = 1_800_000
@@ -37,7 +37,7 @@ async def seen_to_become(
     return seen
 
 
-async def test_an_unpaid_payment_expires_when_its_time_comes_though_nobody_reads() -> None:
+async def test_an_unpaid_payment_expires_at_its_instant_without_a_read() -> None:
     """2.1: `expires_at` is when the checkout URL expires."""
     async with observed() as (emulator, wall):
         payment = await emulator.create()
@@ -52,7 +52,7 @@ async def test_one_millisecond_earlier_it_does_not() -> None:
         payment = await emulator.create()
         await wall.waited_until(START_MS + HALF_AN_HOUR_MS)
         wall.move(HALF_AN_HOUR_MS - 1)
-        await breathe(emulator)
+        await run_pending(emulator)
         assert wall.waits.empty()
         assert await timeline(emulator, payment) == [("pending", "2026-01-01T00:00:00.000Z")]
 
@@ -87,7 +87,7 @@ class TestSleep:
             await wall.waited_until(None)
             for _ in range(10):
                 wall.move(86_400_000)
-                await breathe(emulator)
+                await run_pending(emulator)
             assert wall.waits.empty()
 
     async def test_reading_does_not_wake_it(self) -> None:
@@ -107,7 +107,7 @@ class TestSleep:
             for _ in range(50):
                 await emulator.create(expires_in=3600)
                 await emulator.create(OTHER_TEST_KEY, expires_in=3600)
-            await breathe(emulator)
+            await run_pending(emulator)
             assert wall.waits.empty()
 
     async def test_what_is_due_earlier_shortens_it(self) -> None:
@@ -122,7 +122,7 @@ class TestSleep:
             await emulator.control(
                 "POST", f"/payments/{payment['id']}/pay", HANDSET, key="live_demo_key"
             )
-            await breathe(emulator)
+            await run_pending(emulator)
             assert wall.waits.empty()
 
     async def test_it_wakes_once_for_each_instant_that_something_is_due(self) -> None:
@@ -134,7 +134,7 @@ class TestSleep:
             for next_ms in (120_000, 180_000, None):
                 wall.move(60_000)
                 await wall.waited_until(None if next_ms is None else START_MS + next_ms)
-            await breathe(emulator)
+            await run_pending(emulator)
             assert wall.waits.empty()
 
     async def test_a_frozen_clock_is_none_of_its_business(self) -> None:
@@ -143,7 +143,7 @@ class TestSleep:
             await emulator.control("PUT", "/clock", {"frozen": True})
             payment = await emulator.create()
             wall.move(10 * HALF_AN_HOUR_MS)
-            await breathe(emulator)
+            await run_pending(emulator)
             assert wall.waits.empty()
             assert (await emulator.retrieve(payment["id"]))["status"] == "pending"
 
@@ -165,7 +165,7 @@ class TestSleep:
             await wall.waited_until(START_MS + HALF_AN_HOUR_MS - 1_000_000)
 
 
-async def test_accounts_that_come_while_it_is_at_work_are_not_forgotten() -> None:
+async def test_accounts_that_are_created_while_it_fires_timers_are_included() -> None:
     """Design 6: a timer fires in time, whatever the scheduler was doing when it was set."""
     async with observed(Settings(seed=1, auto_provision=True)) as (emulator, wall):
         first = await emulator.create(expires_in=60)

@@ -10,8 +10,8 @@ from emulator.domain.instants import parse_clock
 from emulator.domain.rate_limit import RateLimit
 from emulator.settings import Settings
 from tests.cli.processes import Server, serving
-from tests.engine.saving import clock, connection, kept, listed, posted, restore, rows, save
-from tests.engine.telling import register
+from tests.engine.snapshot_calls import clock, connection, kept, listed, posted, restore, rows, save
+from tests.engine.webhook_world import register
 from tests.webhooks.receiver import receiving
 from tests.world import OTHER_TEST_KEY, START, World, world
 
@@ -123,8 +123,8 @@ async def test_a_rate_limit_that_is_another_one_now_is_full(tmp_path: Path) -> N
 
 def test_kill_9_takes_neither_a_snapshot_nor_what_was_restored(tmp_path: Path) -> None:
     options = ("--database", str(tmp_path / "state.db"), "--clock", f"frozen@{START}")
-    told = ("--webhook-url", "http://127.0.0.1:9/hook")
-    with serving(*options, *told, logs=tmp_path) as server:
+    webhooks = ("--webhook-url", "http://127.0.0.1:9/hook")
+    with serving(*options, *webhooks, logs=tmp_path) as server:
         first = [server.create() for _ in range(3)]
         pay = {"method": "telebirr", "phone": "0900000001"}
         server.request("POST", f"/_emulator/payments/{first[0]['id']}/pay", pay)

@@ -1,4 +1,4 @@
-"""Whatever was done before a snapshot and after it: restored, all is as it was, and goes on so."""
+"""A restore after arbitrary actions gives the saved state, which behaves the same."""
 
 from dataclasses import dataclass, field
 from typing import Any

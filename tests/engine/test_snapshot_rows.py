@@ -1,4 +1,4 @@
-"""The rows of an account: all of them are taken and put back, and nobody else's."""
+"""The rows of an account are saved and restored, and no others."""
 
 import contextlib
 import sqlite3
@@ -8,7 +8,7 @@ import pytest
 from emulator.storage.batch import Transaction
 from emulator.storage.migrations import migrate
 from emulator.storage.snapshots import TABLES_OF_ACCOUNT, Rows, put_back, take
-from tests.engine.saving import connection, rows
+from tests.engine.snapshot_calls import connection, rows
 from tests.world import World
 
 # What is no part of an account's state: who it is, and its snapshots themselves.
@@ -16,7 +16,7 @@ BESIDE = {"accounts", "snapshots"}
 TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 
 
-def test_no_table_is_forgotten() -> None:
+def test_every_table_of_the_schema_is_included() -> None:
     """A new table has to be one of an account's, or to be named here."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
         migrate(database, ":memory:")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.saving import restore, save
+from tests.engine.snapshot_calls import restore, save
 from tests.world import World, headers, world
 
 
@@ -71,7 +71,7 @@ async def test_scenarios_and_faults_are_those_that_there_were(
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-async def test_an_account_that_said_nothing_says_nothing_again(
+async def test_an_account_without_overrides_has_none_after_a_restore(
     restarted: bool, tmp_path: Path
 ) -> None:
     async with contextlib.AsyncExitStack() as worlds:

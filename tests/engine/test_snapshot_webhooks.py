@@ -1,31 +1,30 @@
-"""Webhooks of an account that is restored: what is delivered again, and what is let go."""
+"""Endpoints and deliveries of a restored account."""
 
 import asyncio
 
-from tests.engine.observing import breathe, observed
-from tests.engine.saving import clock, restore, save
-from tests.engine.telling import register, telling
+from tests.engine.observed_world import observed, run_pending
+from tests.engine.snapshot_calls import clock, restore, save
+from tests.engine.webhook_world import register, webhook_world
 from tests.webhooks.receiver import Received, Reply, receiving, replies
 from tests.world import LIVE_KEY, START_MS, world
 
 
 async def test_what_was_still_to_be_delivered_is_delivered_again() -> None:
-    async with telling(replies(Reply(status=500), Reply(status=200))) as told:
-        await told.emulator.create()
-        await told.settle()
-        await save(told.emulator)
-        before = await told.deliveries()
+    async with webhook_world(replies(Reply(status=500), Reply(status=200))) as hooks:
+        await hooks.create()
+        await save(hooks.emulator)
+        before = await hooks.deliveries()
         assert [len(one["attempts"]) for one in before] == [1]
-        first = await told.advance(1)
+        first = await hooks.advance(1)
         assert [effect["delivery_status"] for effect in first] == ["succeeded"]
-        after = await told.deliveries()
-        await restore(told.emulator)
-        assert await told.deliveries() == before
-        assert (await clock(told.emulator))["next"]["kind"] == "webhook_attempt"
-        assert await told.advance(1) == first
-        assert await told.deliveries() == after
-        assert len(set(told.ids)) == 1
-        assert len(told.ids) == 3
+        after = await hooks.deliveries()
+        await restore(hooks.emulator)
+        assert await hooks.deliveries() == before
+        assert (await clock(hooks.emulator))["next"]["kind"] == "webhook_attempt"
+        assert await hooks.advance(1) == first
+        assert await hooks.deliveries() == after
+        assert len(set(hooks.ids)) == 1
+        assert len(hooks.ids) == 3
 
 
 async def test_what_was_to_be_delivered_later_is_delivered_as_time_flows() -> None:
@@ -39,54 +38,53 @@ async def test_what_was_to_be_delivered_later_is_delivered_as_time_flows() -> No
         wall.move(1_000)
         await receiver.wait_for(2)
         await receiver.drained()
-        await breathe(emulator)
+        await run_pending(emulator)
         await restore(emulator)
         await wall.waited_until(START_MS + 2_000)
         wall.move(1_000)
         await receiver.wait_for(3)
 
 
-async def test_an_attempt_that_is_under_way_is_of_another_life_and_made_again() -> None:
+async def test_an_attempt_in_progress_is_discarded_and_repeated_after_a_restore() -> None:
     said = asyncio.Event()
 
     async def answer(_: Received) -> Reply:
         await said.wait()
         return Reply(status=410)
 
-    async with telling(answer) as told:
-        await told.emulator.create()
-        await told.receiver.wait_for(1)
-        await save(told.emulator)
-        told.receiver.answer = replies(Reply())
-        await restore(told.emulator)
-        await told.receiver.wait_for(2)
+    async with webhook_world(answer) as hooks:
+        await hooks.emulator.create()
+        await hooks.receiver.wait_for(1)
+        await save(hooks.emulator)
+        hooks.receiver.answer = replies(Reply())
+        await restore(hooks.emulator)
+        await hooks.receiver.wait_for(2)
         said.set()
-        await told.settle()
-        [delivery] = await told.deliveries()
+        await hooks.settle()
+        [delivery] = await hooks.deliveries()
         assert [attempt["status"] for attempt in delivery["attempts"]] == [200]
-        assert len(set(told.ids)) == 1
+        assert len(set(hooks.ids)) == 1
 
 
-async def test_a_resend_that_is_under_way_is_not_written_down() -> None:
+async def test_a_resend_in_progress_is_not_recorded_after_a_restore() -> None:
     said = asyncio.Event()
-    async with telling() as told:
-        await told.emulator.create()
-        await told.settle()
-        await save(told.emulator)
-        [delivery] = await told.deliveries()
+    async with webhook_world() as hooks:
+        await hooks.create()
+        await save(hooks.emulator)
+        [delivery] = await hooks.deliveries()
 
         async def answer(_: Received) -> Reply:
             await said.wait()
             return Reply()
 
-        told.receiver.answer = answer
+        hooks.receiver.answer = answer
         path = f"/deliveries/{delivery['id']}/resend"
-        resending = asyncio.create_task(told.emulator.control("POST", path))
-        await told.receiver.wait_for(2)
-        await restore(told.emulator)
+        resending = asyncio.create_task(hooks.emulator.control("POST", path))
+        await hooks.receiver.wait_for(2)
+        await restore(hooks.emulator)
         said.set()
         assert (await resending).json()["error"]["code"] == "delivery_not_found"
-        assert await told.deliveries() == [delivery]
+        assert await hooks.deliveries() == [delivery]
 
 
 async def test_endpoints_are_those_that_there_were() -> None:

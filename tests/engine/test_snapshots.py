@@ -1,4 +1,4 @@
-"""An account as it was saved (design 10, `/snapshots`): what it has, its time, and who is at it."""
+"""Saving and restoring accounts (design 10, `/snapshots`)."""
 
 import asyncio
 from typing import Any
@@ -9,9 +9,9 @@ from emulator.domain.rate_limit import RateLimit
 from emulator.engine.accounts.clock_service import MAX_ADVANCE_MS
 from emulator.engine.payments.payments import CreatedPayment, Order
 from emulator.settings import Settings
-from tests.engine.observing import breathe, observed, timeline
-from tests.engine.saving import clock, connection, kept, listed, posted, restore, rows, save
-from tests.engine.telling import telling
+from tests.engine.observed_world import observed, run_pending, timeline
+from tests.engine.snapshot_calls import clock, connection, kept, listed, posted, restore, rows, save
+from tests.engine.webhook_world import webhook_world
 from tests.webhooks.receiver import NEVER, Received, Reply, replies
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, START_MS, TEST_KEY, World, headers, world
 
@@ -26,7 +26,7 @@ ORDER = Order(
 KEY = {"idempotency_key": "order-1"}
 
 
-async def test_what_was_created_afterwards_is_gone_and_what_was_changed_as_before(
+async def test_a_restore_removes_later_payments_and_reverts_later_changes(
     emulator: World,
 ) -> None:
     for key in (TEST_KEY, LIVE_KEY):
@@ -48,7 +48,7 @@ async def test_what_was_created_afterwards_is_gone_and_what_was_changed_as_befor
         assert answer.json()["error"]["code"] == "payment_not_found"
 
 
-async def test_a_snapshot_can_be_gone_back_to_again_and_again_and_from_an_earlier_one(
+async def test_a_snapshot_can_be_restored_repeatedly_and_after_an_earlier_one(
     emulator: World,
 ) -> None:
     await save(emulator, name="empty")
@@ -221,7 +221,7 @@ async def test_the_scheduler_fires_what_is_restored() -> None:
         await wall.waited_until(START_MS + 100_000)
         wall.move(40_000)
         await wall.waited_until(None)
-        await breathe(emulator)
+        await run_pending(emulator)
         assert await timeline(emulator, payment) == [
             ("pending", "2026-01-01T00:00:00.000Z"),
             ("expired", "2026-01-01T00:01:00.000Z"),
@@ -235,14 +235,14 @@ async def test_it_waits_for_an_advance_that_goes_on() -> None:
         await said.wait()
         return Reply()
 
-    async with telling(answer) as told:
-        emulator = told.emulator
+    async with webhook_world(answer) as hooks:
+        emulator = hooks.emulator
         await save(emulator)
         payment = await emulator.create(expires_in=60)
         advancing = asyncio.create_task(emulator.advance(90))
-        await told.receiver.wait_for(1)
+        await hooks.receiver.wait_for(1)
         restoring = asyncio.create_task(restore(emulator))
-        await breathe(emulator)
+        await run_pending(emulator)
         assert not restoring.done()
         said.set()
         assert (await advancing)["now"] == "2026-01-01T00:01:30.000Z"
@@ -251,23 +251,23 @@ async def test_it_waits_for_an_advance_that_goes_on() -> None:
         assert payment["id"] not in await listed(emulator)
 
 
-async def test_an_advance_that_was_stopped_is_not_gone_on_with() -> None:
-    async with telling(lambda _: NEVER) as told:
-        await save(told.emulator)
-        await told.emulator.create()
-        advancing = asyncio.create_task(told.emulator.advance(1))
-        await told.receiver.wait_for(1)
-        await breathe(told.emulator)
-        told.emulator.wall.move(MAX_ADVANCE_MS + 1)
+async def test_a_stopped_advance_is_not_continued_after_a_restore() -> None:
+    async with webhook_world(lambda _: NEVER) as hooks:
+        await save(hooks.emulator)
+        await hooks.emulator.create()
+        advancing = asyncio.create_task(hooks.emulator.advance(1))
+        await hooks.receiver.wait_for(1)
+        await run_pending(hooks.emulator)
+        hooks.emulator.wall.move(MAX_ADVANCE_MS + 1)
         assert (await advancing)["settled"] is False
-        await restore(told.emulator)
-        told.receiver.answer = replies(Reply())
-        await told.emulator.create()
+        await restore(hooks.emulator)
+        hooks.receiver.answer = replies(Reply())
+        await hooks.emulator.create()
         # What was due when it began is no effect of the next one.
-        assert await told.advance(0) == []
+        assert await hooks.advance(0) == []
 
 
-async def test_who_waits_for_a_payment_that_is_gone_is_told() -> None:
+async def test_a_wait_for_a_removed_payment_ends() -> None:
     async with observed() as (emulator, wall):
         await save(emulator)
         payment = await emulator.create()
@@ -276,11 +276,11 @@ async def test_who_waits_for_a_payment_that_is_gone_is_told() -> None:
         await wall.waited_until(START_MS + 60_000)
         await restore(emulator)
         async with asyncio.timeout(60):
-            told = await waiting
-        assert told.json()["error"]["code"] == "payment_not_found"
+            hooks = await waiting
+        assert hooks.json()["error"]["code"] == "payment_not_found"
 
 
-async def test_what_is_asked_for_in_the_same_breath_is_done_before_or_after(
+async def test_simultaneous_requests_are_executed_before_or_after_a_restore(
     emulator: World,
 ) -> None:
     """Nobody is answered from a memory of what is not there any more."""
@@ -305,7 +305,9 @@ async def test_what_is_asked_for_in_the_same_breath_is_done_before_or_after(
     assert await listed(emulator) == [first["id"]]
 
 
-async def test_what_is_created_in_the_same_transaction_is_not_remembered(emulator: World) -> None:
+async def test_a_payment_of_the_same_transaction_as_a_restore_is_not_cached(
+    emulator: World,
+) -> None:
     """A payment is remembered after the commit, by when it is gone again."""
     await save(emulator)
     engine = emulator.running.engine

@@ -1,10 +1,10 @@
-"""What shows the wall clock, and what business time, when the wall clock is set back."""
+"""Real time and business time after the system clock was set back."""
 
 from pathlib import Path
 
 from emulator.settings import Settings
-from tests.engine.observing import observed
-from tests.engine.telling import register
+from tests.engine.observed_world import observed
+from tests.engine.webhook_world import register
 from tests.webhooks.receiver import receiving
 from tests.world import START, START_MS, World
 

@@ -1,4 +1,4 @@
-"""No delivery is lost: not by `kill -9`, not by an end in good order, not while nobody listens."""
+"""No delivery is lost by `kill -9`, by a shutdown or by an absent receiver."""
 
 import json
 from collections import Counter
@@ -20,20 +20,20 @@ EVENTS = 200
 
 
 class Shop:
-    """A merchant's server on a thread: which events it was told of, and how often."""
+    """A merchant's server on a thread, which counts the events that it receives."""
 
     def __init__(self) -> None:
-        self.told: Counter[str] = Counter()
+        self.received: Counter[str] = Counter()
         self._changed = Condition()
 
-    def tell(self, name: str) -> None:
+    def add(self, name: str) -> None:
         with self._changed:
-            self.told[name] += 1
+            self.received[name] += 1
             self._changed.notify_all()
 
     def wait_for(self, count: int) -> None:
         with self._changed:
-            assert self._changed.wait_for(lambda: self.told.total() >= count, HANGS_AFTER_S)
+            assert self._changed.wait_for(lambda: self.received.total() >= count, HANGS_AFTER_S)
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def shop_at(port: int) -> Iterator[Shop]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            shop.tell(json.loads(body)["id"])
+            shop.add(json.loads(body)["id"])
             self.send_response(200)
             self.end_headers()
 
@@ -91,45 +91,45 @@ def test_kill_9_in_the_middle_of_200_deliveries_loses_none(tmp_path: Path) -> No
     """Several times, each time a bit later; what arrives twice was under way in that moment."""
     port = free_port()
     kept = ("--database", str(tmp_path / "kept.sqlite3"))
-    told = ("--webhook-url", f"http://127.0.0.1:{port}/hook")
+    webhooks = ("--webhook-url", f"http://127.0.0.1:{port}/hook")
     with shop_at(port) as shop:
         for kill in range(KILLS + 1):
-            with serving(*kept, *told, logs=tmp_path) as server:
+            with serving(*kept, *webhooks, logs=tmp_path) as server:
                 if kill > 0:  # what the program before was killed over
                     wait_for(server.process, lambda server=server: has_delivered(server))
                     assert statuses(server) == {"succeeded": EVENTS}
-                    assert set(shop.told) == events(server)
-                    again = {name for name, count in shop.told.items() if count > 1}
+                    assert set(shop.received) == events(server)
+                    again = {name for name, count in shop.received.items() if count > 1}
                     assert len(again) <= MAX_CONCURRENT_ATTEMPTS
                     server.request("POST", "/_emulator/reset")
-                    shop.told.clear()
+                    shop.received.clear()
                 create(server, EVENTS)
                 shop.wait_for((kill + 1) * (EVENTS - MAX_CONCURRENT_ATTEMPTS) // (KILLS + 1))
                 server.kill()
 
 
-def test_what_was_under_way_at_the_end_is_sent_by_the_next_program(tmp_path: Path) -> None:
+def test_attempts_in_progress_at_the_end_are_repeated_by_the_next_program(tmp_path: Path) -> None:
     port = free_port()
     kept = ("--database", str(tmp_path / "kept.sqlite3"))
-    told = ("--webhook-url", f"http://127.0.0.1:{port}/hook")
+    webhooks = ("--webhook-url", f"http://127.0.0.1:{port}/hook")
     with shop_at(port) as shop:
-        with serving(*kept, *told, logs=tmp_path) as server:
+        with serving(*kept, *webhooks, logs=tmp_path) as server:
             create(server, EVENTS)
             shop.wait_for(1)
             assert server.stop() == 0
-        with serving(*kept, *told, logs=tmp_path) as server:
+        with serving(*kept, *webhooks, logs=tmp_path) as server:
             wait_for(server.process, lambda: has_delivered(server))
-            assert set(shop.told) == events(server)
+            assert set(shop.received) == events(server)
 
 
-def test_a_receiver_that_comes_late_is_told_all_the_same(tmp_path: Path) -> None:
+def test_a_receiver_that_starts_late_receives_all_events(tmp_path: Path) -> None:
     port = free_port()
-    told = ("--webhook-url", f"http://127.0.0.1:{port}/hook", "--clock", "frozen")
-    with serving(*told, logs=tmp_path) as server:
+    webhooks = ("--webhook-url", f"http://127.0.0.1:{port}/hook", "--clock", "frozen")
+    with serving(*webhooks, logs=tmp_path) as server:
         create(server, 20)
         wait_for(server.process, lambda: attempts(server) == [1] * 20)
         with shop_at(port) as shop:
             advanced = server.request("POST", "/_emulator/clock/advance", {"seconds": 1}).json
             assert len(advanced["effects"]) == 20
-            assert set(shop.told) == events(server)
-            assert set(shop.told.values()) == {1}
+            assert set(shop.received) == events(server)
+            assert set(shop.received.values()) == {1}

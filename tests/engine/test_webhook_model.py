@@ -1,4 +1,4 @@
-"""Whatever happens and however a receiver answers, what was promised of deliveries holds."""
+"""The guarantees of deliveries, for arbitrary actions and responses."""
 
 from datetime import datetime
 from itertools import pairwise
@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.depth import usually
-from tests.engine.telling import Told, telling
-from tests.webhooks.receiver import HANG_UP, Received, Reply, Said
+from tests.engine.webhook_world import WebhookWorld, webhook_world
+from tests.webhooks.receiver import HANG_UP, Received, Reply, Response
 
 DELAYS_MS = [0, 1_000, 5_000, 15_000, 60_000]
 STEPS = st.lists(
@@ -27,39 +27,41 @@ REPLIES = st.lists(st.sampled_from([200, 204, 301, 404, 500, 0]), min_size=1, ma
 
 @settings(max_examples=usually(8, deep=25))
 @given(steps=STEPS, statuses=REPLIES)
-async def test_every_event_is_delivered_or_given_up_in_order_and_in_time(
+async def test_every_event_is_delivered_or_failed_in_order_and_in_time(
     steps: list[tuple[str, Any]], statuses: list[int]
 ) -> None:
     count = 0
 
-    def answer(_: Received) -> Said:
+    def answer(_: Received) -> Response:
         nonlocal count
         count += 1
         status = statuses[count % len(statuses)]
         return Reply(status=status) if status else HANG_UP
 
-    async with telling(answer) as told:
+    async with webhook_world(answer) as hooks:
         payments: list[dict[str, Any]] = []
         for step, argument in steps:
-            await take(told, payments, step, argument)
-        await told.advance(4_000)
-        events = (await told.emulator.control("GET", "/events")).json()["data"][::-1]
-        deliveries = await told.deliveries("?limit=1000")
+            await take(hooks, payments, step, argument)
+        await hooks.advance(4_000)
+        events = (await hooks.emulator.control("GET", "/events")).json()["data"][::-1]
+        deliveries = await hooks.deliveries("?limit=1000")
         assert [delivery["event"] for delivery in deliveries] == [event["id"] for event in events]
         assert {delivery["status"] for delivery in deliveries} <= {"succeeded", "failed"}
-        assert len(told.receiver.received) == sum(
+        assert len(hooks.receiver.received) == sum(
             len(delivery["attempts"]) for delivery in deliveries
         )
         check_attempts(deliveries)
-        check_order(told, events)
+        check_order(hooks, events)
 
 
-async def take(told: Told, payments: list[dict[str, Any]], step: str, argument: Any) -> None:
-    emulator = told.emulator
+async def take(
+    hooks: WebhookWorld, payments: list[dict[str, Any]], step: str, argument: Any
+) -> None:
+    emulator = hooks.emulator
     if step == "create":
         payments.append(await emulator.create(expires_in=argument))
     elif step == "advance":
-        await told.advance(argument / 1_000)
+        await hooks.advance(argument / 1_000)
     elif step == "next":
         await emulator.control("POST", "/clock/advance", {"to": "next"})
     elif payments and step == "pay":
@@ -83,9 +85,9 @@ def check_attempts(deliveries: list[dict[str, Any]]) -> None:
         assert arrived[-1] or len(arrived) == len(DELAYS_MS)
 
 
-def check_order(told: Told, events: list[dict[str, Any]]) -> None:
+def check_order(hooks: WebhookWorld, events: list[dict[str, Any]]) -> None:
     """Of each payment, what was received for the first time came in the order of its events."""
-    first_seen = list(dict.fromkeys(told.ids))
+    first_seen = list(dict.fromkeys(hooks.ids))
     for payment in {event["data"]["id"] for event in events}:
         mine = [event["id"] for event in events if event["data"]["id"] == payment]
         assert [name for name in first_seen if name in mine] == mine

@@ -1,4 +1,4 @@
-"""The shop at work, with an account of its own at the payments emulator."""
+"""The running shop, with its own account at the payments emulator."""
 
 import socket
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 
 @pytest.fixture
 def shop(payments_account: PaymentsAccount) -> Iterator[httpx.Client]:
-    """A visitor's browser, so to say, in the shop."""
+    """A client of the shop, in place of a visitor's browser."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         webhooks = payments_account.deliver_to(f"{url}/webhooks")
@@ -26,7 +26,7 @@ def shop(payments_account: PaymentsAccount) -> Iterator[httpx.Client]:
 
 @contextmanager
 def serving(app: Starlette, listener: socket.socket) -> Iterator[None]:
-    """Serve on a thread; whoever connects before it is ready just waits a moment."""
+    """Serve on a thread; connections wait until it is ready."""
     server = uvicorn.Server(uvicorn.Config(app, ws="none", log_level="warning"))
     thread = Thread(target=server.run, args=([listener],))
     thread.start()

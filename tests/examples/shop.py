@@ -1,6 +1,6 @@
-"""A small shop, as a merchant has one: how it takes payments is what the tests beside it are about.
+"""A small shop of a merchant, whose payments the tests beside it examine.
 
-An order is open until its payment has completed or failed. What is paid is shipped, once.
+An order is open until its payment has completed or failed. A paid order is shipped once.
 """
 
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ class Shop:
         self._payments_key = payments_key
         self._webhook = Webhook(secret)
         self._payments: httpx.AsyncClient
-        # In a real shop these are tables, and what a webhook changes is one transaction.
+        # In a real shop these are tables, and a webhook is one transaction.
         self._orders: dict[str, Order] = {}
         self._known_webhooks: set[str] = set()
         self.app = Starlette(
@@ -46,7 +46,7 @@ class Shop:
         )
 
     async def place_order(self, request: Request) -> Response:
-        """Send the customer to pay for what they have chosen."""
+        """Redirect the customer to the checkout page of a new payment."""
         basket = await request.json()
         order = Order(number=str(len(self._orders) + 1), amount=basket["amount"])
         self._orders[order.number] = order
@@ -63,7 +63,7 @@ class Shop:
             event = self._webhook.verify(body, dict(request.headers))
         except WebhookVerificationError:
             return Response(status_code=400)
-        # Webhooks may come late: the payment itself says how it is now.
+        # Webhooks may be late, so the present state of the payment is retrieved.
         payment = await self._retrieve_payment(event["data"]["id"])
         webhook_id = request.headers["webhook-id"]
         if webhook_id not in self._known_webhooks:
@@ -80,31 +80,31 @@ class Shop:
             order.parcels += 1
 
     async def _create_payment(self, order: Order) -> dict[str, Any]:
-        wanted = {
+        body = {
             "amount": order.amount,
             "currency": "ETB",
             "methods": ["telebirr", "mpesa"],
             "success_url": f"{self._url}/orders/{order.number}",
             "cancel_url": f"{self._url}/orders/{order.number}",
             "metadata": {"order": order.number},
-            # With the same key it is the same payment, however often it is asked for.
+            # With the same key a repeated request creates no second payment.
             "idempotency_key": f"order-{order.number}",
         }
         for _ in range(MAX_TRIES):
             try:
-                answer = await self._payments.post("/v1/payments", json=wanted)
+                response = await self._payments.post("/v1/payments", json=body)
             except httpx.TransportError:
-                continue  # No answer is not a no.
-            if not answer.is_server_error:
-                return self._payment_in(answer)
+                continue  # The payment may exist without its response.
+            if not response.is_server_error:
+                return self._payment_in(response)
         raise ConnectionError("the payments service does not answer")
 
     async def _retrieve_payment(self, payment_id: str) -> dict[str, Any]:
         return self._payment_in(await self._payments.get(f"/v1/payments/{payment_id}"))
 
     @staticmethod
-    def _payment_in(answer: httpx.Response) -> dict[str, Any]:
-        payment: dict[str, Any] = answer.raise_for_status().json()
+    def _payment_in(response: httpx.Response) -> dict[str, Any]:
+        payment: dict[str, Any] = response.raise_for_status().json()
         return payment
 
     @asynccontextmanager

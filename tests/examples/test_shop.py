@@ -1,4 +1,4 @@
-"""What the shop does with what happens to every shop: two webhooks, no answer, no customer."""
+"""The shop with duplicate webhooks, lost responses and customers who do not answer."""
 
 import httpx
 import pytest
@@ -9,9 +9,7 @@ def order_something(shop: httpx.Client) -> None:
     assert shop.post("/orders", json={"amount": 15_000}).status_code == 303
 
 
-def test_an_order_that_is_paid_is_shipped(
-    shop: httpx.Client, payments_account: PaymentsAccount
-) -> None:
+def test_a_paid_order_is_shipped(shop: httpx.Client, payments_account: PaymentsAccount) -> None:
     order_something(shop)
     [payment] = payments_account.payments
 
@@ -20,7 +18,7 @@ def test_an_order_that_is_paid_is_shipped(
     assert shop.get(payment["success_url"]).text == "Order 1: paid, 1 shipped"
 
 
-def test_a_webhook_that_comes_twice_ships_nothing_twice(
+def test_a_duplicate_webhook_ships_nothing_twice(
     shop: httpx.Client, payments_account: PaymentsAccount
 ) -> None:
     payments_account.use_scenario("duplicate-webhooks")
@@ -29,16 +27,16 @@ def test_a_webhook_that_comes_twice_ships_nothing_twice(
 
     payments_account.pay(payment["id"], phone="0900000001")
 
-    told = [delivery["type"] for delivery in payments_account.deliveries]
-    assert told[-2:] == ["payment.completed", "payment.completed"]
+    types = [delivery["type"] for delivery in payments_account.deliveries]
+    assert types[-2:] == ["payment.completed", "payment.completed"]
     assert shop.get("/orders/1").text == "Order 1: paid, 1 shipped"
 
 
-@pytest.mark.parametrize("answer", [{"drop": True}, {"status": 500}], ids=["cut", "500"])
-def test_an_answer_that_is_lost_makes_no_second_payment(
-    shop: httpx.Client, payments_account: PaymentsAccount, answer: dict[str, object]
+@pytest.mark.parametrize("fault", [{"drop": True}, {"status": 500}], ids=["lost", "500"])
+def test_a_lost_response_creates_no_second_payment(
+    shop: httpx.Client, payments_account: PaymentsAccount, fault: dict[str, object]
 ) -> None:
-    payments_account.fault("create_payment", point="after_commit", **answer)
+    payments_account.fault("create_payment", point="after_commit", **fault)
 
     order_something(shop)
 
@@ -47,7 +45,7 @@ def test_an_answer_that_is_lost_makes_no_second_payment(
     assert len(payments_account.payments) == 1
 
 
-def test_an_order_whose_customer_does_not_answer_has_failed_after_half_a_minute(
+def test_an_order_fails_after_half_a_minute_without_an_answer(
     shop: httpx.Client, payments_account: PaymentsAccount
 ) -> None:
     order_something(shop)

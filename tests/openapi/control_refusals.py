@@ -10,7 +10,7 @@ from emulator.domain.webhooks import MAX_ENDPOINTS
 from emulator.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
 from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS
 from emulator.openapi.examples import ANY_OPERATION
-from emulator.scenarios.vocabulary import MAX_SCRIPT_STEPS
+from emulator.scenarios.script import MAX_SCRIPT_STEPS
 from tests.openapi.recorder import ExampleRecorder
 from tests.world import World, world
 

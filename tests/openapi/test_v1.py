@@ -11,7 +11,7 @@ from emulator.domain.faults import ApiRequest
 from emulator.domain.payment import EVENT_TYPES
 from emulator.openapi.examples import load_records
 from emulator.webhooks import messages
-from tests.api.asking import CODES, PARAMS, post
+from tests.api.calls import CODES, PARAMS, post
 from tests.openapi.navigation import Json, objects, operations, resolved, self_contained
 from tests.world import World, order
 

@@ -1,4 +1,4 @@
-"""The requests that a merchant's code would make of `/v1`."""
+"""Requests of a merchant's code to `/v1`."""
 
 from http.client import HTTPConnection
 from typing import Any
@@ -11,7 +11,7 @@ from tests.world import order
 
 
 def request(account: PaymentsAccount, method: str, path: str, body: Any = None) -> Answer:
-    """One request on a connection of its own, with the account's test key."""
+    """One request with the account's test key."""
     netloc = urlsplit(account.base_url).netloc
     connection = HTTPConnection(netloc, timeout=HANGS_AFTER_S)
     try:

@@ -1,4 +1,4 @@
-"""Runs of pytest in a merchant's repository, each a process of its own."""
+"""Runs pytest in a merchant's repository, in its own process."""
 
 import subprocess
 import sys
@@ -8,10 +8,10 @@ from pathlib import Path
 from tests.cli.processes import HANGS_AFTER_S, environment
 
 PLUGIN = "etb_payments_emulator_pytest"
-# What every merchant has who uses this plugin; what else is installed here is not theirs.
+# Without the other plugins that are installed here.
 PYTEST = (sys.executable, "-W", "error", "-m", "pytest", "-p", "no:cacheprovider", "-p", PLUGIN)
 
-# The whole of a merchant's code, as far as tests of tests need it.
+# The merchant's code.
 KIOSK = """\
 import json
 from urllib.request import Request, urlopen
@@ -41,7 +41,7 @@ def write(directory: Path, files: Mapping[str, str]) -> None:
 
 
 def variables(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Without what this run of pytest, or xdist, has told its own processes."""
+    """The environment without the variables of this run of pytest and xdist."""
     ours = {name: value for name, value in environment().items() if not name.startswith("PYTEST_")}
     return {**ours, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **(more or {})}
 

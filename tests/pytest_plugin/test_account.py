@@ -1,4 +1,4 @@
-"""`payments_account`: what a test can do to it, and what it sees of it."""
+"""`payments_account`: its operations and its lists."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ from tests.world import START, order
 START_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def test_an_account_is_empty_and_its_clock_stands(payments_account: PaymentsAccount) -> None:
+def test_a_new_account_is_empty_and_its_clock_is_frozen(payments_account: PaymentsAccount) -> None:
     assert request(payments_account, "GET", "/v1/payments").json["data"] == []
     assert payments_account.payments == []
     assert payments_account.events == []
@@ -32,12 +32,12 @@ def test_an_account_is_empty_and_its_clock_stands(payments_account: PaymentsAcco
 
 
 @pytest.mark.parametrize("turn", [1, 2])
-def test_every_test_has_an_account_of_its_own(payments_account: PaymentsAccount, turn: int) -> None:
+def test_every_test_has_its_own_account(payments_account: PaymentsAccount, turn: int) -> None:
     create(payments_account)
     assert len(request(payments_account, "GET", "/v1/payments").json["data"]) == 1, turn
 
 
-def test_an_account_is_gone_after_its_test(payments_emulator: PaymentsEmulator) -> None:
+def test_an_account_is_deleted_after_its_test(payments_emulator: PaymentsEmulator) -> None:
     with payments_emulator.account() as account:
         assert request(account, "GET", "/v1/payments").status == 200
     assert request(account, "GET", "/v1/payments").status == 401
@@ -46,13 +46,13 @@ def test_an_account_is_gone_after_its_test(payments_emulator: PaymentsEmulator) 
 def test_an_account_with_a_name_has_the_same_ids_in_every_run(
     payments_emulator: PaymentsEmulator,
 ) -> None:
-    def told() -> list[Any]:
+    def values() -> list[Any]:
         with payments_emulator.account("of this test") as account:
             endpoint = account.deliver_to("http://127.0.0.1:9/hook", events=["payment.refunded"])
             create(account)
             return [account.test_key, account.live_key, endpoint, account.events[0]["id"]]
 
-    assert told() == told()
+    assert values() == values()
 
 
 def test_accounts_with_different_names_have_nothing_in_common(
@@ -65,7 +65,7 @@ def test_accounts_with_different_names_have_nothing_in_common(
         )
 
 
-def test_a_name_that_another_run_has_taken_is_no_reason_to_fail(
+def test_an_account_with_the_name_of_another_run_has_another_key(
     payments_emulator: PaymentsEmulator,
 ) -> None:
     with payments_emulator.account("taken") as one, payments_emulator.account("taken") as two:
@@ -75,14 +75,14 @@ def test_a_name_that_another_run_has_taken_is_no_reason_to_fail(
         assert one.events == []
 
 
-def test_an_account_may_have_another_clock(payments_emulator: PaymentsEmulator) -> None:
+def test_an_account_can_have_another_clock(payments_emulator: PaymentsEmulator) -> None:
     with payments_emulator.account(clock="frozen@2027-03-04T05:06:07Z") as account:
         assert account.now == datetime(2027, 3, 4, 5, 6, 7, tzinfo=UTC)
     with payments_emulator.account(clock="real") as account:
         assert account.control("GET", "/clock")["frozen"] is False
 
 
-def test_an_account_that_a_test_has_removed_is_not_missed(
+def test_a_test_can_delete_its_account(
     payments_emulator: PaymentsEmulator,
 ) -> None:
     with payments_emulator.account() as account:
@@ -100,7 +100,7 @@ def test_an_account_that_a_test_has_removed_is_not_missed(
         (timedelta(minutes=2), 120),
     ],
 )
-def test_time_passes_by_any_span(
+def test_time_passes_by_any_duration(
     payments_account: PaymentsAccount, by: str | float | timedelta, seconds: float
 ) -> None:
     payments_account.advance(by)
@@ -115,14 +115,14 @@ def test_time_passes_until_an_instant(
     assert payments_account.now == START_TIME + timedelta(minutes=10)
 
 
-def test_an_advance_tells_what_has_happened(payments_account: PaymentsAccount) -> None:
+def test_an_advance_returns_its_effects(payments_account: PaymentsAccount) -> None:
     payment_id = create(payments_account)
     [effect] = payments_account.advance("30m")
     assert effect["type"] == "payment.expired"
     assert effect["payment"] == payment_id
 
 
-def test_next_is_the_next_thing_that_happens_to_a_payment(
+def test_next_is_the_next_change_of_a_payment(
     payments_account: PaymentsAccount,
 ) -> None:
     payment_id = create(payments_account)
@@ -134,12 +134,14 @@ def test_next_is_the_next_thing_that_happens_to_a_payment(
 
 
 @pytest.mark.parametrize("wrong", ["thirty seconds", "30", "-1s"])
-def test_what_is_no_span_of_time_is_refused(payments_account: PaymentsAccount, wrong: str) -> None:
+def test_a_text_that_is_not_a_duration_is_refused(
+    payments_account: PaymentsAccount, wrong: str
+) -> None:
     with pytest.raises(ValueError, match="is not a number and one of ms, s, m, h, d"):
         payments_account.advance(wrong)
 
 
-def test_an_advance_goes_one_way(payments_account: PaymentsAccount) -> None:
+def test_an_advance_takes_one_argument(payments_account: PaymentsAccount) -> None:
     for arguments in ({}, {"by": "1s", "until": START}, {"by": "next", "until": START}):
         with pytest.raises(TypeError, match="either a span of time or until="):
             payments_account.advance(**arguments)  # type: ignore[arg-type]
@@ -163,7 +165,7 @@ def test_a_customer_pays_by_phone(
     assert payments_account.history(payment_id)["reason"] == reason
 
 
-def test_a_customer_who_just_pays_has_a_number_that_pays(payments_account: PaymentsAccount) -> None:
+def test_the_default_phone_pays(payments_account: PaymentsAccount) -> None:
     assert payments_account.pay(create(payments_account))["status"] == "completed"
 
 
@@ -198,7 +200,7 @@ def test_a_method_can_be_named(payments_account: PaymentsAccount) -> None:
         ({"method": ""}, "invalid_method: "),
     ],
 )
-def test_all_that_a_customer_submits_is_sent_and_judged_by_the_emulator(
+def test_contradictory_arguments_are_refused_by_the_emulator(
     payments_account: PaymentsAccount, submitted: dict[str, str], refusal: str
 ) -> None:
     payment_id = create(payments_account)
@@ -226,7 +228,7 @@ def test_all_that_a_customer_submits_is_sent_and_judged_by_the_emulator(
     ],
     ids=["cancelled", "expired", "processing", "refunded"],
 )
-def test_a_payment_is_changed_by_hand(
+def test_a_status_can_be_set(
     payments_account: PaymentsAccount,
     do: Callable[[PaymentsAccount, str], dict[str, Any]],
     status: str,
@@ -236,27 +238,29 @@ def test_a_payment_is_changed_by_hand(
     assert payments_account.payment(payment_id)["status"] == status
 
 
-def test_a_look_at_a_payment_is_no_request_of_the_merchant(
+def test_reading_a_payment_is_not_a_request_of_the_merchant(
     payments_account: PaymentsAccount,
 ) -> None:
     payment_id = create(payments_account)
     assert payments_account.payment(payment_id) == retrieve(payments_account, payment_id)
-    asked = [(one["method"], one["path"], one["status"]) for one in payments_account.requests]
-    assert asked == [
+    journal = [(one["method"], one["path"], one["status"]) for one in payments_account.requests]
+    assert journal == [
         ("POST", "/v1/payments", 201),
         ("GET", f"/v1/payments/{payment_id}", 200),
     ]
 
 
-def test_payments_are_told_in_order_and_as_they_are_now(payments_account: PaymentsAccount) -> None:
+def test_payments_are_listed_in_order_and_in_their_present_state(
+    payments_account: PaymentsAccount,
+) -> None:
     first, second = create(payments_account), create(payments_account, metadata={"order": "2"})
     payments_account.pay(first)
-    told = payments_account.payments
-    assert told == [retrieve(payments_account, payment_id) for payment_id in (first, second)]
-    assert [payment["status"] for payment in told] == ["completed", "pending"]
+    listed = payments_account.payments
+    assert listed == [retrieve(payments_account, payment_id) for payment_id in (first, second)]
+    assert [payment["status"] for payment in listed] == ["completed", "pending"]
 
 
-def test_a_fault_strikes_once_unless_said_otherwise(payments_account: PaymentsAccount) -> None:
+def test_a_fault_applies_once_by_default(payments_account: PaymentsAccount) -> None:
     payments_account.fault("list_payments", status=429, retry_after=7)
     statuses = [request(payments_account, "GET", "/v1/payments").status for _ in range(2)]
     assert statuses == [429, 200]
@@ -265,22 +269,24 @@ def test_a_fault_strikes_once_unless_said_otherwise(payments_account: PaymentsAc
     assert statuses == [500, 500, 500]
 
 
-def test_an_answer_is_lost_and_the_payment_exists(payments_account: PaymentsAccount) -> None:
+def test_a_response_can_be_lost_after_the_payment_is_created(
+    payments_account: PaymentsAccount,
+) -> None:
     payments_account.fault("create_payment", drop=True, point="after_commit")
     with pytest.raises(RemoteDisconnected):
         request(payments_account, "POST", "/v1/payments", order())
     assert [event["type"] for event in payments_account.events] == ["payment.created"]
-    [asked] = payments_account.requests
-    assert asked["fault"]["instead_of"] == 201
+    [request_] = payments_account.requests
+    assert request_["fault"]["instead_of"] == 201
 
 
-def test_a_fault_counts_as_it_is_told_to(payments_account: PaymentsAccount) -> None:
+def test_a_fault_can_count_requests(payments_account: PaymentsAccount) -> None:
     payments_account.fault("list_payments", when={"every": 2}, times=None, status=500)
     statuses = [request(payments_account, "GET", "/v1/payments").status for _ in range(4)]
     assert statuses == [200, 500, 200, 500]
 
 
-def test_the_request_that_fails_is_named_once(payments_account: PaymentsAccount) -> None:
+def test_the_request_of_a_fault_is_given_once(payments_account: PaymentsAccount) -> None:
     payments_account.fault(when={"request": "list_payments"}, status=500)
     with pytest.raises(TypeError, match="either by its name or in when="):
         payments_account.fault("create_payment", when={"request": "list_payments"}, status=500)
@@ -298,7 +304,7 @@ outcomes:
 """
 
 
-def test_a_scenario_is_switched_on_put_from_a_file_or_written_in_the_test(
+def test_a_scenario_is_a_name_a_file_or_an_object(
     payments_account: PaymentsAccount, tmp_path: Path
 ) -> None:
     assert payments_account.use_scenario("refund")["enabled"] is True
@@ -311,7 +317,7 @@ def test_a_scenario_is_switched_on_put_from_a_file_or_written_in_the_test(
     assert payments_account.pay(create(payments_account))["status"] == "failed"
 
 
-def test_a_wrong_scenario_is_told_with_its_line(
+def test_a_wrong_scenario_is_refused_with_its_line(
     payments_account: PaymentsAccount, tmp_path: Path
 ) -> None:
     file = tmp_path / "nobody-answers.yaml"
@@ -320,14 +326,16 @@ def test_a_wrong_scenario_is_told_with_its_line(
         payments_account.use_scenario(file)
 
 
-def test_a_refusal_says_what_the_control_api_says(payments_account: PaymentsAccount) -> None:
+def test_a_refusal_has_the_message_of_the_control_api(payments_account: PaymentsAccount) -> None:
     with pytest.raises(PaymentsEmulatorError) as refused:
-        payments_account.pay("pay_of_somebody_else")
+        payments_account.pay("pay_unknown")
     assert str(refused.value).startswith("payment_not_found: ")
     assert (refused.value.status, refused.value.code) == (404, "payment_not_found")
 
 
-def test_a_reset_account_is_as_it_was_and_still_hears(payments_account: PaymentsAccount) -> None:
+def test_a_reset_restores_the_account_and_keeps_receiving_webhooks(
+    payments_account: PaymentsAccount,
+) -> None:
     payments_account.advance("1h")
     payments_account.fault(status=500)
     payments_account.reset()
@@ -337,12 +345,12 @@ def test_a_reset_account_is_as_it_was_and_still_hears(payments_account: Payments
     assert [webhook.is_verified for webhook in payments_account.webhooks] == [True]
 
 
-def test_a_failed_payment_is_told_with_its_reason(payments_account: PaymentsAccount) -> None:
+def test_a_failed_payment_is_reported_with_its_reason(payments_account: PaymentsAccount) -> None:
     payments_account.pay(create(payments_account), phone="0900000002")
     assert failure_report(payments_account).splitlines()[-1].endswith(", insufficient_balance")
 
 
-def test_what_is_no_argument_is_told_before_anything_is_asked(
+def test_wrong_arguments_are_refused_before_any_call(
     payments_account: PaymentsAccount,
 ) -> None:
     wrong: Any = {"id": "pay_1"}

@@ -1,4 +1,4 @@
-"""The plugin in runs of pytest other than this one: in repositories as merchants have them."""
+"""The plugin in other runs of pytest, in repositories like those of merchants."""
 
 import socket
 import subprocess
@@ -24,7 +24,7 @@ Run = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def run_here(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run the tests of a repository in this process, which takes half the time of one more."""
+    """Run the tests of a repository in this process, in half the time of another process."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
     def run_here(files: Mapping[str, str], *options: str) -> tuple[int, str]:
@@ -35,12 +35,12 @@ def run_here(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
     return run_here
 
 
-def test_pytest_finds_the_plugin_by_itself(request: pytest.FixtureRequest) -> None:
+def test_pytest_finds_the_plugin(request: pytest.FixtureRequest) -> None:
     [found] = [point for point in entry_points(group="pytest11") if point.value == PLUGIN]
     assert request.config.pluginmanager.has_plugin(found.name)
 
 
-def test_what_is_installed_is_what_is_written_here() -> None:
+def test_the_installed_plugin_is_up_to_date() -> None:
     module = sys.modules[PLUGIN]
     assert module.__file__ is not None
     installed = Path(module.__file__).read_text(encoding="utf-8")
@@ -49,8 +49,8 @@ def test_what_is_installed_is_what_is_written_here() -> None:
     )
 
 
-def test_the_plugin_brings_nothing_but_itself_into_a_run_that_does_not_use_it() -> None:
-    told = subprocess.run(
+def test_an_unused_plugin_imports_only_itself() -> None:
+    ended_ = subprocess.run(
         [
             sys.executable,
             "-c",
@@ -63,7 +63,7 @@ def test_the_plugin_brings_nothing_but_itself_into_a_run_that_does_not_use_it() 
         encoding="utf-8",
         check=True,
     )
-    assert told.stdout.split() == [PLUGIN]
+    assert ended_.stdout.split() == [PLUGIN]
 
 
 MERCHANT_OF_AN_EMULATOR = {
@@ -98,7 +98,7 @@ def test_whose_it_is():
 }
 
 
-def test_a_merchant_may_have_an_emulator_of_their_own(tmp_path: Path) -> None:
+def test_a_merchant_may_have_a_package_named_emulator(tmp_path: Path) -> None:
     write(tmp_path, MERCHANT_OF_AN_EMULATOR)
     ran = run(tmp_path, more={"PYTHONPATH": str(tmp_path)})
     assert "2 passed" in ran.stdout, ran.stdout + ran.stderr
@@ -121,7 +121,7 @@ def test_many(number, payments_emulator, payments_account):
 """
 
 
-def test_all_workers_share_one_server_and_leave_none_behind(tmp_path: Path) -> None:
+def test_all_workers_share_one_server_that_ends_with_them(tmp_path: Path) -> None:
     write(tmp_path, {"test_many.py": MANY_TESTS})
     ran = run(tmp_path, "-p", "xdist", "-n", "4")
     assert "12 passed" in ran.stdout, ran.stdout + ran.stderr
@@ -133,7 +133,7 @@ def test_all_workers_share_one_server_and_leave_none_behind(tmp_path: Path) -> N
     assert not listens(port)
 
 
-A_TEST_THAT_WAITS = """\
+WAITING_TEST = """\
 import sys
 
 
@@ -144,8 +144,8 @@ def test_waits(payments_emulator):
 """
 
 
-def test_a_run_that_is_killed_leaves_no_server_behind(tmp_path: Path) -> None:
-    write(tmp_path, {"test_waits.py": A_TEST_THAT_WAITS})
+def test_the_server_of_a_killed_run_ends(tmp_path: Path) -> None:
+    write(tmp_path, {"test_waits.py": WAITING_TEST})
     process = subprocess.Popen(
         [*PYTEST, "-q", "-s"],
         cwd=tmp_path,
@@ -163,11 +163,11 @@ def test_a_run_that_is_killed_leaves_no_server_behind(tmp_path: Path) -> None:
         address = (url.hostname, url.port)
         with socket.create_connection(address, timeout=HANGS_AFTER_S) as connection:
             process.kill()
-            assert connection.recv(1) == b"", "which is how one sees the server's end"
+            assert connection.recv(1) == b"", "the server has ended"
         process.stdin.close()
 
 
-TESTS_OF_AN_EMULATOR_ELSEWHERE = """\
+TESTS_WITH_AN_EXTERNAL_EMULATOR = """\
 from kiosk import create_payment
 
 
@@ -182,29 +182,29 @@ def test_a_payment(payments_account):
 """
 
 
-def test_an_emulator_that_runs_elsewhere_is_used_and_a_failure_tells_what_it_was_asked(
+def test_a_failure_with_an_external_emulator_has_a_report(
     run_here: Run, payments_emulator: PaymentsEmulator
 ) -> None:
     _, printed = run_here(
-        {"test_kiosk.py": TESTS_OF_AN_EMULATOR_ELSEWHERE},
+        {"test_kiosk.py": TESTS_WITH_AN_EXTERNAL_EMULATOR},
         "--payments-emulator-url",
         f"{payments_emulator.base_url}/",
     )
     assert "HTTP Error 500" in printed
     assert f"\n{payments_emulator.base_url}\n" in printed
-    told = printed.partition("- payments emulator -")[2].splitlines()
-    assert told[1:3] == [
+    report = printed.partition("- payments emulator -")[2].splitlines()
+    assert report[1:3] == [
         "asked     POST /v1/payments  201",
         "          POST /v1/payments  500 internal_error, by a fault",
     ]
-    assert told[3].startswith("happened  payment.created  pay_")
-    assert told[6] == "told      payment.completed to http://127.0.0.1:9/hook  connection refused"
+    assert report[3].startswith("happened  payment.created  pay_")
+    assert report[6] == "told      payment.completed to http://127.0.0.1:9/hook  connection refused"
 
 
 A_TEST = "def test_one(payments_account): pass\n"
 
 
-def test_an_emulator_that_is_not_there_is_told_in_a_sentence(run_here: Run) -> None:
+def test_a_missing_external_emulator_is_explained_in_a_sentence(run_here: Run) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     code, printed = run_here({"test_kiosk.py": A_TEST}, "--payments-emulator-url", url)
     assert code == pytest.ExitCode.TESTS_FAILED
@@ -219,12 +219,12 @@ def test_an_emulator_that_is_not_there_is_told_in_a_sentence(run_here: Run) -> N
 
 
 @pytest.mark.parametrize("url", ["localhost:8080", "ftp://localhost", "http://", "http://a:b"])
-def test_what_is_no_url_is_no_option(url: str, pytestconfig: pytest.Config) -> None:
+def test_the_option_must_be_a_url(url: str, pytestconfig: pytest.Config) -> None:
     with pytest.raises(pytest.UsageError, match=f"found '{url}', expected an absolute http"):
         pytestconfig._parser.parse_known_args(["--payments-emulator-url", url])
 
 
-def test_a_password_is_no_part_of_the_option(pytestconfig: pytest.Config) -> None:
+def test_the_option_must_not_contain_a_password(pytestconfig: pytest.Config) -> None:
     with pytest.raises(pytest.UsageError, match="a user and a password cannot be sent"):
         pytestconfig._parser.parse_known_args(["--payments-emulator-url", "http://a:b@localhost"])
 
@@ -260,14 +260,14 @@ outcomes:
 """
 
 
-def test_the_server_has_the_options_of_the_configuration(run_here: Run) -> None:
+def test_the_server_has_the_configured_options(run_here: Run) -> None:
     files = {"pytest.ini": INI, "cases/nobody-answers.yaml": SCENARIO}
     files |= {"tests/test_kiosk.py": TESTS_OF_OPTIONS, "conftest.py": ""}
     code, printed = run_here(files, "tests")
     assert code == pytest.ExitCode.OK, printed
 
 
-def test_a_wrong_option_is_told_in_the_words_of_the_command(run_here: Run) -> None:
+def test_a_wrong_option_is_explained_as_by_the_command(run_here: Run) -> None:
     options = ("-o", "payments_emulator_options=--strictly")
     code, printed = run_here({"test_kiosk.py": A_TEST}, *options)
     assert code == pytest.ExitCode.TESTS_FAILED

@@ -1,4 +1,4 @@
-"""The YAML file of `--config`: how it is written, and each mistake with its place."""
+"""The YAML file of `--config`, and its error messages with positions."""
 
 import subprocess
 import sys
@@ -142,7 +142,7 @@ def test_nesting_up_to_the_limit_is_yaml(text: str) -> None:
     assert compose(text) is not None
 
 
-def test_a_refused_key_of_an_account_is_not_told_in_full(tmp_path: Path) -> None:
+def test_a_message_masks_a_refused_key(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as refusal:
         settings_of(tmp_path, b"test-key: [test_very_secret_key]")
     assert "very_secret" not in str(refusal.value)
@@ -151,7 +151,7 @@ def test_a_refused_key_of_an_account_is_not_told_in_full(tmp_path: Path) -> None
     assert "very_secret" not in str(refusal.value)
 
 
-def test_a_file_that_is_not_there_is_told_with_who_named_it(tmp_path: Path) -> None:
+def test_the_message_for_a_missing_file_names_its_source(tmp_path: Path) -> None:
     path = str(tmp_path / "none.yaml")
     with pytest.raises(SettingsError, match=r"^flag --config: cannot read '.*none.yaml': No such"):
         resolve({"config": path}, {})
@@ -164,7 +164,7 @@ def test_a_directory_is_no_configuration_file(tmp_path: Path) -> None:
         resolve({"config": str(tmp_path)}, {})
 
 
-def test_a_message_is_one_line_whatever_the_file_is_called(tmp_path: Path) -> None:
+def test_a_message_is_one_line_for_any_file_name(tmp_path: Path) -> None:
     path = tmp_path / "two\nlines.yaml"
     path.write_text("port: true")
     with pytest.raises(SettingsError) as refusal:

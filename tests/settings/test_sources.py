@@ -1,4 +1,4 @@
-"""Where a setting may come from, which source wins, and how each is told when it is wrong."""
+"""The sources of settings, their precedence, and their error messages."""
 
 from pathlib import Path
 
@@ -133,7 +133,7 @@ def test_flags_may_be_typed_values_too() -> None:
 
 
 @pytest.mark.parametrize("nothing", [None, ()])
-def test_a_flag_of_none_or_of_no_entries_is_not_given(nothing: object) -> None:
+def test_a_flag_with_none_or_no_entries_counts_as_absent(nothing: object) -> None:
     assert resolve({"methods": nothing}, {"EMULATOR_METHODS": "cash"}).methods == ("cash",)
 
 
@@ -216,7 +216,7 @@ def test_variables_of_others_are_ignored() -> None:
         ),
     ],
 )
-def test_a_mistake_is_told_with_its_source_what_was_found_and_what_was_expected(
+def test_a_message_has_the_source_the_value_and_the_expected_values(
     flags: dict[str, object], variables: dict[str, str], message: str
 ) -> None:
     with pytest.raises(SettingsError) as refusal:
@@ -232,7 +232,7 @@ def test_a_mistake_is_told_with_its_source_what_was_found_and_what_was_expected(
         ("webhook-secret", "whsec_very_secret_indeed"),
     ],
 )
-def test_a_refused_secret_is_not_told_in_full(name: str, value: str) -> None:
+def test_a_message_masks_a_refused_secret(name: str, value: str) -> None:
     with pytest.raises(SettingsError) as refusal:
         resolve({name: value}, {})
     assert "very_secret" not in str(refusal.value)

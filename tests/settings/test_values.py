@@ -1,4 +1,4 @@
-"""Which texts each option reads, and what follows from the values."""
+"""The values that each option accepts, and values derived from settings."""
 
 import base64
 import dataclasses
@@ -138,7 +138,7 @@ def test_a_configured_checkout_url_beats_host_and_port() -> None:
 
 
 @pytest.mark.parametrize("name", ["templates", "scenarios"])
-def test_the_data_of_a_checkout_lies_at_its_top(name: str) -> None:
+def test_the_data_directory_of_a_repository_is_at_its_top(name: str) -> None:
     directory = data_directory(name)
     assert directory.name == name
     assert (directory.parent / "pyproject.toml").is_file()
@@ -151,7 +151,7 @@ def test_every_setting_has_one_option_and_every_option_one_setting() -> None:
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
-def test_every_option_says_what_it_is_for(option: Option) -> None:
+def test_every_option_has_a_help_text(option: Option) -> None:
     assert option.help.endswith(".")
     assert option.type.expected
     assert (option.type.metavar is None) == option.is_switch

@@ -1,1 +1,1 @@
-"""What the program keeps, and how it survives."""
+"""Tests of the database."""

@@ -1,4 +1,4 @@
-"""Units of work: together in one transaction, and yet each on its own."""
+"""Units of work share a transaction and fail independently."""
 
 import asyncio
 import sqlite3
@@ -204,7 +204,7 @@ async def test_a_read_does_not_wait_for_a_lock_of_another_program(
     other.execute("ROLLBACK")
 
 
-async def test_work_that_nobody_waits_for_any_more_is_done_all_the_same(
+async def test_work_of_a_cancelled_caller_is_executed(
     database: Database,
 ) -> None:
     abandoned = asyncio.create_task(database.write(partial(add, note="a")))

@@ -1,4 +1,4 @@
-"""What was acknowledged survives `kill -9`, and what was scheduled happens once."""
+"""Acknowledged writes survive `kill -9`, and scheduled changes occur once."""
 
 import http.client
 import sqlite3

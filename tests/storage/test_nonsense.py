@@ -1,4 +1,4 @@
-"""A database with a row that makes no sense: a clean start, or one clear line."""
+"""A database with an invalid row: the start succeeds, or fails with one clear line."""
 
 import asyncio
 import sqlite3
@@ -13,7 +13,7 @@ from emulator.settings import Settings
 from emulator.storage.migrations import UnusableDatabase
 from tests.cli.processes import FREE_PORTS, run
 from tests.depth import usually
-from tests.engine.telling import register
+from tests.engine.webhook_world import register
 from tests.world import World, world
 
 NONSENSE: dict[str, tuple[object, ...]] = {
@@ -118,7 +118,7 @@ async def test_any_value_in_any_column_is_a_clean_start_or_one_line(
     filled: Path, tmp_path: Path
 ) -> None:
     wrong: list[tuple[str, str, object, object]] = []
-    told: dict[str, set[str]] = {}
+    hooks: dict[str, set[str]] = {}
     tried = 0
     for table, column, kind in columns(filled):
         if VALUES is not None and table not in READ:
@@ -136,11 +136,11 @@ async def test_any_value_in_any_column_is_a_clean_start_or_one_line(
                 if len(line.splitlines()) > 1:
                     wrong.append((table, column, value, line))
                 if line:
-                    told.setdefault(table, set()).add(column)
+                    hooks.setdefault(table, set()).add(column)
     assert wrong == []
     assert tried > 100
-    assert {"accounts", "endpoints", "timers", "deliveries"} <= set(told)
-    assert {"seed", "test_stream", "initial_clock", "frozen_at", "offset_ms"} <= told["accounts"]
+    assert {"accounts", "endpoints", "timers", "deliveries"} <= set(hooks)
+    assert {"seed", "test_stream", "initial_clock", "frozen_at", "offset_ms"} <= hooks["accounts"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A page costs the same at a hundred thousand payments as at a thousand, whatever is filtered."""
+"""A page costs the same at a hundred thousand payments as at a thousand, with any filter."""
 
 import json
 import sqlite3
@@ -196,6 +196,6 @@ def test_a_filter_that_nothing_matches_costs_no_more(many: Table) -> None:
 
 
 @pytest.mark.parametrize("cursor", ["pay_unheard_of", "pay_5_500", ""])
-def test_a_cursor_of_nobody_or_of_another_owner_is_unknown(cursor: str, few: Table) -> None:
+def test_a_cursor_without_a_payment_or_of_another_owner_is_unknown(cursor: str, few: Table) -> None:
     with pytest.raises(payments.UnknownCursor):
         payments.page(few.transaction, OWNER, PageQuery(limit=LIMIT, after=cursor))

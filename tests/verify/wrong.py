@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from emulator.verify.answers import Answer, Request
-from tests.api import bare
+from tests.api import raw_requests
 from tests.world import API_PORT, World
 
 PAYMENTS = "/v1/payments"
@@ -206,9 +206,9 @@ class WrongServer:
 
     async def _serve(self, asked: Asked) -> Reply:
         """The true answer."""
-        answered = await bare.ask(
+        answered = await raw_requests.send_raw(
             self._emulator,
-            bare.Asked(
+            raw_requests.RawRequest(
                 method=asked.method,
                 path=asked.path,
                 query=urlencode(asked.query).encode(),

@@ -1,4 +1,4 @@
-"""A merchant's server for the tests: real HTTP on a port of this machine, answering as told."""
+"""A merchant's server for the tests: real HTTP, with configurable responses."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ PATH = "/hook"
 
 @dataclass(frozen=True, kw_only=True)
 class Received:
-    """One request as it came; the names of `headers` are in lower case, `head` is verbatim."""
+    """One request; the names of `headers` are in lower case, `head` is verbatim."""
 
     method: str
     path: str
@@ -45,13 +45,13 @@ class Reply:
 
 @dataclass(frozen=True, kw_only=True)
 class Verbatim:
-    """Bytes that are sent as they are, then the connection is closed: what no Reply can say."""
+    """Bytes that are sent verbatim before the connection is closed."""
 
     parts: AsyncIterator[bytes]
 
 
 class Silence(Enum):
-    """How a receiver may fail to answer."""
+    """The ways not to respond."""
 
     NEVER = "never"
     """The request is read and the connection held, until one side closes it."""
@@ -62,26 +62,26 @@ class Silence(Enum):
 NEVER = Silence.NEVER
 HANG_UP = Silence.HANG_UP
 
-Said = Reply | Verbatim | Silence
-Answer = Callable[[Received], Said | Awaitable[Said]]
+Response = Reply | Verbatim | Silence
+Answer = Callable[[Received], Response | Awaitable[Response]]
 
 
 def accept(_received: Received) -> Reply:
     return Reply()
 
 
-def replies(*said: Said) -> Answer:
-    """Answers in turn; the last one again and again."""
-    left = list(said)
+def replies(*outcomes: Response) -> Answer:
+    """Each outcome once, in this order; the last one for all later requests."""
+    remaining = list(outcomes)
 
-    def answer(_received: Received) -> Said:
-        return left.pop(0) if len(left) > 1 else left[0]
+    def answer(_received: Received) -> Response:
+        return remaining.pop(0) if len(remaining) > 1 else remaining[0]
 
     return answer
 
 
 class Receiver:
-    """What came in, and how it is answered; `answer` may be replaced at any time."""
+    """Stores requests and responds to them; `answer` may be replaced at any time."""
 
     def __init__(self, answer: Answer) -> None:
         self.url = ""
@@ -91,7 +91,7 @@ class Receiver:
         self._connections: dict[asyncio.StreamWriter, asyncio.Task[None]] = {}
 
     async def wait_for(self, count: int) -> list[Received]:
-        """All that was received, as soon as it is `count` requests."""
+        """Return all requests, as soon as there are `count`."""
         async with asyncio.timeout(MAX_WAIT_S):
             while len(self.received) < count:
                 self._arrived.clear()
@@ -107,10 +107,10 @@ class Receiver:
         self._connections[writer] = asyncio.create_task(self._converse(reader, writer))
 
     async def close(self) -> None:
-        """Drop every connection; raises what an answer raised."""
+        """Close all connections; raises the error of an answer."""
         for writer, connection in self._connections.items():
             connection.cancel()
-            # Not a close: a client that reads no more would hold it up.
+            # Not a close, which would wait for a client that no longer reads.
             writer.transport.abort()
         for ended in await asyncio.gather(*self._connections.values(), return_exceptions=True):
             if isinstance(ended, Exception):
@@ -120,19 +120,19 @@ class Receiver:
         try:
             with suppress(ConnectionError, asyncio.IncompleteReadError):
                 begin = await reader.readexactly(1)
-                # As servers do who are greeted in TLS and speak only HTTP.
-                said: Said = Reply(status=400)
+                # HTTP servers respond so to a TLS handshake.
+                outcome: Response = Reply(status=400)
                 if begin.isalpha():
                     received = await _read(begin, reader)
                     self.received.append(received)
                     self._arrived.set()
-                    answered = self.answer(received)
-                    said = await answered if isawaitable(answered) else answered
-                await _say(said, reader, writer)
+                    answer = self.answer(received)
+                    outcome = await answer if isawaitable(answer) else answer
+                await _respond(outcome, reader, writer)
                 writer.close()
                 await writer.wait_closed()
         finally:
-            # An answer that raises is told by close(), and must not leave the client waiting.
+            # close() raises the error of an answer; the client must not wait for it.
             writer.transport.abort()
 
 
@@ -150,18 +150,20 @@ async def _read(begin: bytes, reader: asyncio.StreamReader) -> Received:
     return Received(method=method, path=path, headers=headers, body=body, head=head)
 
 
-async def _say(said: Said, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    if said is HANG_UP:
+async def _respond(
+    outcome: Response, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    if outcome is HANG_UP:
         return
-    if said is NEVER:
+    if outcome is NEVER:
         await reader.read()
         return
-    if isinstance(said, Reply):
-        writer.write(_encoded(said))
+    if isinstance(outcome, Reply):
+        writer.write(_encoded(outcome))
         await writer.drain()
         return
-    assert isinstance(said, Verbatim)
-    async for part in said.parts:
+    assert isinstance(outcome, Verbatim)
+    async for part in outcome.parts:
         writer.write(part)
         await writer.drain()
 
@@ -182,7 +184,7 @@ def _phrase(status: int) -> str:
 
 
 def self_signed() -> ssl.SSLContext:
-    """How a server speaks TLS with a certificate for `localhost` that nobody has signed."""
+    """The TLS configuration of a server with a self-signed certificate for `localhost`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(SELF_SIGNED)
     return context
@@ -192,7 +194,7 @@ def self_signed() -> ssl.SSLContext:
 async def receiving(
     answer: Answer | None = None, *, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[Receiver]:
-    """A receiver that listens on 127.0.0.1 until the block ends; by default it says 200.
+    """A receiver that listens on 127.0.0.1 until the block ends; its default status is 200.
 
     With `tls` it speaks HTTPS, and its URL names `localhost`.
     """

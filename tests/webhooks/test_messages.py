@@ -1,4 +1,4 @@
-"""Webhooks as a merchant's library sees them: those that verify, and those that must not."""
+"""Webhooks that a merchant's library verifies, and those that it must refuse."""
 
 import json
 from base64 import b64encode
@@ -15,7 +15,7 @@ from emulator.webhooks.messages import TAMPERED_AGE_S, Message, request
 URL = "https://shop.example/hook"
 SECRET = "whsec_" + b64encode(bytes(range(24))).decode()
 OLD_SECRET = "whsec_" + b64encode(bytes(range(64))).decode()
-STRANGE_SECRET = "whsec_" + b64encode(bytes(range(1, 33))).decode()
+OTHER_SECRET = "whsec_" + b64encode(bytes(range(1, 33))).decode()
 EVENT = {
     "id": "evt_1",
     "object": "event",
@@ -27,7 +27,7 @@ OTHER_BODY = BODY.replace(b"15000", b"15")
 
 
 def now_s() -> int:
-    """The real time, which the library compares with."""
+    """The real time, which the library compares timestamps with."""
     return RealClock().now_ms() // 1000
 
 
@@ -41,7 +41,7 @@ def verified(sent: WebhookRequest, secret: str = SECRET) -> Any:
 
 @pytest.mark.clause("6.5")
 @pytest.mark.parametrize("body", [BODY, b"{}", '{"a":"\\u0000 ኢትዮጵያ 😀"}'.encode()])
-def test_a_webhook_verifies_and_is_the_event_to_the_byte(body: bytes) -> None:
+def test_a_webhook_verifies_and_has_exactly_the_bytes_of_the_event(body: bytes) -> None:
     sent = request(message(body), url=URL, secrets=[SECRET])
     assert sent.body == body
     assert sent.url == URL
@@ -54,7 +54,7 @@ def test_during_a_rotation_a_webhook_verifies_with_both_secrets(secret: str) -> 
     assert verified(sent, secret) == EVENT
 
 
-def test_of_two_signatures_that_of_the_newest_secret_comes_first() -> None:
+def test_the_signature_of_the_newest_secret_comes_first() -> None:
     both, new, old = (
         dict(request(message(), url=URL, secrets=secrets).headers)["webhook-signature"]
         for secrets in ([SECRET, OLD_SECRET], [SECRET], [OLD_SECRET])
@@ -62,10 +62,10 @@ def test_of_two_signatures_that_of_the_newest_secret_comes_first() -> None:
     assert both == f"{new} {old}"
 
 
-def test_a_webhook_does_not_verify_with_a_strange_secret() -> None:
+def test_a_webhook_does_not_verify_with_another_secret() -> None:
     sent = request(message(), url=URL, secrets=[SECRET, OLD_SECRET])
     with pytest.raises(WebhookVerificationError, match="No matching signature"):
-        verified(sent, STRANGE_SECRET)
+        verified(sent, OTHER_SECRET)
 
 
 def test_a_webhook_has_these_headers_and_no_other() -> None:
@@ -92,7 +92,7 @@ def test_the_same_message_is_the_same_request(tamper: Tamper | None) -> None:
 
 @pytest.mark.parametrize("secret", [SECRET, OLD_SECRET])
 @pytest.mark.parametrize("tamper", Tamper)
-def test_what_was_tampered_with_verifies_with_no_secret(tamper: Tamper, secret: str) -> None:
+def test_a_tampered_webhook_verifies_with_no_secret(tamper: Tamper, secret: str) -> None:
     sent = request(
         message(),
         url=URL,
@@ -104,14 +104,14 @@ def test_what_was_tampered_with_verifies_with_no_secret(tamper: Tamper, secret: 
         verified(sent, secret)
 
 
-def test_another_body_is_sent_than_was_signed() -> None:
+def test_a_tampered_body_has_the_headers_of_the_signed_one() -> None:
     signed = message()
     sent = request(signed, url=URL, secrets=[SECRET], tamper=Tamper.BODY, other_body=OTHER_BODY)
     assert sent.body == OTHER_BODY
     assert sent.headers == request(signed, url=URL, secrets=[SECRET]).headers
 
 
-def test_a_foreign_signature_is_as_well_formed_as_a_right_one() -> None:
+def test_a_tampered_signature_is_well_formed() -> None:
     signed = message()
     right, foreign = (
         request(signed, url=URL, secrets=[SECRET, OLD_SECRET], tamper=tamper)
@@ -125,13 +125,13 @@ def test_a_foreign_signature_is_as_well_formed_as_a_right_one() -> None:
     assert set(foreign_signatures).isdisjoint(right_signatures)
 
 
-def test_a_false_timestamp_is_too_old_and_not_the_signed_one() -> None:
+def test_a_tampered_timestamp_is_too_old_and_not_the_signed_one() -> None:
     signed = message()
     sent = request(signed, url=URL, secrets=[SECRET], tamper=Tamper.TIMESTAMP)
     headers = dict(sent.headers)
     assert int(headers["webhook-timestamp"]) == signed.timestamp_s - TAMPERED_AGE_S
     with pytest.raises(WebhookVerificationError, match="too old"):
         verified(sent)
-    # Nor does it help a receiver that it knows no tolerance.
+    # A receiver that ignores the age notices it, too: another timestamp was signed.
     aged = Message(event_id="evt_1", timestamp_s=signed.timestamp_s - TAMPERED_AGE_S, body=BODY)
     assert dict(request(aged, url=URL, secrets=[SECRET]).headers) != headers

@@ -1,4 +1,4 @@
-"""When an attempt is followed by another one, to the millisecond."""
+"""The delay of the next attempt, to the millisecond."""
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,7 @@ H = 3_600_000
 UNREACHABLE = AttemptResult(response=None, error="connection refused")
 
 
-def answered(
+def response(
     status: int, retry_after: str | None = None, name: str = "retry-after"
 ) -> AttemptResult:
     headers = () if retry_after is None else (("date", "x"), (name, retry_after))
@@ -40,21 +40,14 @@ def delay_ms(
         ),
     ],
 )
-def test_each_attempt_of_a_profile_comes_so_long_after_the_one_before(
-    profile: Profile, delays_ms: list[int]
-) -> None:
-    found = [delay_ms(UNREACHABLE, attempts, profile) for attempts in range(len(delays_ms) + 1)]
-    assert found == [*delays_ms, None]
-
-
-@pytest.mark.parametrize("profile", Profile)
-def test_after_more_attempts_than_the_profile_has_there_is_none_either(profile: Profile) -> None:
-    assert delay_ms(UNREACHABLE, 11, profile) is None
+def test_each_profile_has_its_delays(profile: Profile, delays_ms: list[int]) -> None:
+    found = [delay_ms(UNREACHABLE, attempts, profile) for attempts in range(12)]
+    assert found == delays_ms + [None] * (12 - len(delays_ms))
 
 
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize(
-    ("asked", "delay"),
+    ("retry_after", "delay"),
     [
         ("30", 30 * S),
         ("030", 30 * S),
@@ -65,18 +58,18 @@ def test_after_more_attempts_than_the_profile_has_there_is_none_either(profile: 
         ("Wed Oct 21 07:28:30 2026", 30 * S - 250),
     ],
 )
-def test_an_endpoint_may_ask_for_a_longer_delay(status: int, asked: str, delay: int) -> None:
-    assert delay_ms(answered(status, asked)) == delay
-    assert delay_ms(answered(status, asked, name="Retry-After")) == delay
+def test_retry_after_makes_the_delay_longer(status: int, retry_after: str, delay: int) -> None:
+    assert delay_ms(response(status, retry_after)) == delay
+    assert delay_ms(response(status, retry_after, name="Retry-After")) == delay
 
 
-@pytest.mark.parametrize("asked", ["0", "1", "Wed, 21 Oct 2026 07:28:01 GMT"])
-def test_an_endpoint_cannot_ask_for_a_shorter_delay(asked: str) -> None:
-    assert delay_ms(answered(503, asked), attempts=2) == 5 * S
+@pytest.mark.parametrize("retry_after", ["0", "1", "Wed, 21 Oct 2026 07:28:01 GMT"])
+def test_retry_after_does_not_make_the_delay_shorter(retry_after: str) -> None:
+    assert delay_ms(response(503, retry_after), attempts=2) == 5 * S
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "retry_after",
     [
         "",
         "-30",
@@ -93,34 +86,36 @@ def test_an_endpoint_cannot_ask_for_a_shorter_delay(asked: str) -> None:
         "2026-10-21T07:30:00Z",
     ],
 )
-def test_what_is_no_time_to_come_is_ignored(asked: str) -> None:
-    assert delay_ms(answered(503, asked)) == 1 * S
+def test_a_retry_after_that_is_invalid_or_past_is_ignored(retry_after: str) -> None:
+    assert delay_ms(response(503, retry_after)) == 1 * S
 
 
-@pytest.mark.parametrize("asked", ["86401", "999999999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"])
-def test_an_endpoint_may_ask_for_a_day_at_most(asked: str) -> None:
-    assert delay_ms(answered(429, asked)) == MAX_RETRY_AFTER_MS == 24 * H
+@pytest.mark.parametrize(
+    "retry_after", ["86401", "999999999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"]
+)
+def test_retry_after_is_limited_to_one_day(retry_after: str) -> None:
+    assert delay_ms(response(429, retry_after)) == MAX_RETRY_AFTER_MS == 24 * H
 
 
 @pytest.mark.parametrize("status", [301, 400, 404, 500, 502, 504])
-def test_only_too_many_requests_and_unavailability_ask_for_patience(status: int) -> None:
-    assert delay_ms(answered(status, "30")) == 1 * S
+def test_retry_after_counts_only_with_429_and_503(status: int) -> None:
+    assert delay_ms(response(status, "30")) == 1 * S
 
 
-def test_patience_is_no_further_attempt() -> None:
-    assert delay_ms(answered(503, "30"), attempts=5) is None
+def test_retry_after_adds_no_attempt() -> None:
+    assert delay_ms(response(503, "30"), attempts=5) is None
 
 
 @given(st.text() | st.text(alphabet="0123456789 ,:+-.WedOctGMT"))
-def test_whatever_an_endpoint_asks_for_there_is_a_delay(asked: str) -> None:
-    delay = delay_ms(answered(503, asked))
+def test_any_retry_after_results_in_a_delay(retry_after: str) -> None:
+    delay = delay_ms(response(503, retry_after))
     assert delay is not None
     assert 1 * S <= delay <= MAX_RETRY_AFTER_MS
 
 
 @pytest.mark.parametrize(
     ("result", "gone"),
-    [(answered(410), True), (answered(404), False), (answered(200), False), (UNREACHABLE, False)],
+    [(response(410), True), (response(404), False), (response(200), False), (UNREACHABLE, False)],
 )
-def test_only_410_means_gone(result: AttemptResult, gone: bool) -> None:
+def test_only_status_410_means_gone(result: AttemptResult, gone: bool) -> None:
     assert is_gone(result) is gone

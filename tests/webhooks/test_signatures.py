@@ -1,4 +1,4 @@
-"""Signatures as Standard Webhooks 1.0 has them."""
+"""Signatures of Standard Webhooks 1.0."""
 
 from base64 import b64encode
 
@@ -7,8 +7,8 @@ import pytest
 from emulator.domain.webhooks import is_webhook_secret
 from emulator.webhooks.signatures import foreign_secret, sign
 
-# The example that the libraries of Standard Webhooks are tested with.
-SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # noqa: S105 - known to all the world
+# The example in the tests of the Standard Webhooks libraries.
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # noqa: S105 - published
 EXAMPLE = {
     "message_id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
     "timestamp_s": 1_614_265_330,
@@ -17,7 +17,7 @@ EXAMPLE = {
 
 
 @pytest.mark.clause("6.5")
-def test_the_example_of_standard_webhooks_is_signed_as_there() -> None:
+def test_the_example_of_standard_webhooks_has_its_signature() -> None:
     signature = sign(SECRET, **EXAMPLE)
     assert signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
@@ -28,7 +28,7 @@ def test_each_part_of_a_message_is_signed() -> None:
     assert len(signatures | {sign(SECRET, **EXAMPLE)}) == 4
 
 
-def test_a_foreign_secret_is_well_formed_another_one_and_always_the_same() -> None:
+def test_a_foreign_secret_is_well_formed_and_always_the_same() -> None:
     foreign = foreign_secret(SECRET)
     assert is_webhook_secret(foreign)
     assert foreign != SECRET

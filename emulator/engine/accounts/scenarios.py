@@ -72,8 +72,8 @@ class Scenarios:
         scenarios.delete(tx, account.number, name)
         self._reset_counts(tx, account, name)
         switches = {other: is_on for other, is_on in overrides.switches.items() if other != name}
-        left = tuple(other for other in overrides.scenarios if other.name != name)
-        _override(tx, account, scenarios=left, switches=switches)
+        remaining = tuple(other for other in overrides.scenarios if other.name != name)
+        _override(tx, account, scenarios=remaining, switches=switches)
 
     @staticmethod
     def _reset_counts(tx: Transaction, account: Account, source: str) -> None:
@@ -177,8 +177,8 @@ def _remove_faults(tx: Transaction, account: Account, removed: list[PostedFault]
     for fault in removed:
         scenarios.delete_fault(tx, account.number, fault.id)
         scenarios.reset_counts(tx, account.number, _owners(account), fault.id)
-    left = tuple(fault for fault in account.rules.overrides.faults if fault not in removed)
-    _override(tx, account, faults=left)
+    remaining = tuple(fault for fault in account.rules.overrides.faults if fault not in removed)
+    _override(tx, account, faults=remaining)
 
 
 def _owners(account: Account) -> tuple[int, int]:

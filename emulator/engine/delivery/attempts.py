@@ -106,7 +106,7 @@ class Attempts:
     async def make(self, job: DeliveryJob, endpoint: Endpoint, trigger: Trigger) -> None:
         """Make one attempt and record it.
 
-        Raises NotReady when the program stops first; the attempt will be made again.
+        Raises NotReady when the program stops first; the attempt is repeated later.
         """
         account = job.owner.account
         at = account.clock.now()
@@ -121,7 +121,7 @@ class Attempts:
             other_body=job.tampered_body,
         )
         result = await self._sender.send(sent)
-        made = _Made(
+        attempt = _CompletedAttempt(
             job=job,
             endpoint=endpoint,
             at=at,
@@ -130,22 +130,22 @@ class Attempts:
             request=sent,
             result=result,
         )
-        await self._record(made)
+        await self._record(attempt)
         if not result.has_succeeded:
-            logger.warning("webhook %s to %s failed: %s", *_failure(made))
+            logger.warning("webhook %s to %s failed: %s", *_failure(attempt))
 
-    async def _record(self, made: "_Made") -> None:
+    async def _record(self, attempt: "_CompletedAttempt") -> None:
         while True:
             try:
-                return await self._database.write(partial(self._write, made=made))
+                return await self._database.write(partial(self._write, attempt=attempt))
             except sqlite3.Error:
                 # An attempt without a record would be repeated without end; and a full disk may
                 # have free space again later.
                 logger.exception("an attempt could not be written down")
                 await pause(self._wall, PAUSE_AFTER_FAILURE_MS)
 
-    def _write(self, tx: Transaction, *, made: "_Made") -> None:
-        job, result = made.job, made.result
+    def _write(self, tx: Transaction, *, attempt: "_CompletedAttempt") -> None:
+        job, result = attempt.job, attempt.result
         owner, sent = job.owner, job.delivery
         stored = deliveries.get(tx, sent.position)
         account = owner.account
@@ -154,34 +154,38 @@ class Attempts:
         number = deliveries.add_attempt(
             tx,
             stored.position,
-            at=made.at,
-            trigger=made.trigger,
-            tamper=made.tamper,
-            request=made.request,
+            at=attempt.at,
+            trigger=attempt.trigger,
+            tamper=attempt.tamper,
+            request=attempt.request,
             result=result,
         )
         endpoint = owner.endpoints.get(stored.endpoint)
-        is_removed = endpoint is not None and endpoint.url == made.endpoint.url and is_gone(result)
-        after = self._state_after(stored, None if is_removed else endpoint, made)
+        is_removed = (
+            endpoint is not None and endpoint.url == attempt.endpoint.url and is_gone(result)
+        )
+        after = self._state_after(stored, None if is_removed else endpoint, attempt)
         deliveries.update(tx, after)
         if endpoint is not None and is_removed:
             put_endpoint(tx, owner, endpoint.disabled())
         effects = account.effects_of_attempts
-        if effects is not None and made.trigger is Trigger.SCHEDULE:
-            effect = _effect(made, number, after.state)
+        if effects is not None and attempt.trigger is Trigger.SCHEDULE:
+            effect = _effect(attempt, number, after.state)
             tx.after_commit.append(partial(effects.add_attempt, deliveries.due_key(sent), effect))
 
-    def _state_after(self, stored: Delivery, endpoint: Endpoint | None, made: "_Made") -> Delivery:
+    def _state_after(
+        self, stored: Delivery, endpoint: Endpoint | None, attempt: "_CompletedAttempt"
+    ) -> Delivery:
         """A delivery after an attempt, which may not have been a scheduled one.
 
         `endpoint` is None where it was deleted or responded that it is gone.
         """
-        result = made.result
-        if made.trigger is Trigger.SCHEDULE:
+        result = attempt.result
+        if attempt.trigger is Trigger.SCHEDULE:
             stored = stored._replace(attempts=stored.attempts + 1, is_held=False)
         if result.has_succeeded:
             return stored._replace(state=DeliveryState.SUCCEEDED, due_at=None, is_held=False)
-        if made.trigger is not Trigger.SCHEDULE or stored.state is not DeliveryState.PENDING:
+        if attempt.trigger is not Trigger.SCHEDULE or stored.state is not DeliveryState.PENDING:
             return stored
         delay_ms = None
         if endpoint is not None:
@@ -190,7 +194,7 @@ class Attempts:
             )
         if delay_ms is None:
             return stored._replace(state=DeliveryState.FAILED, due_at=None)
-        now = made.job.owner.account.clock.now()
+        now = attempt.job.owner.account.clock.now()
         return stored._replace(due_at=now + delay_ms)
 
     @staticmethod
@@ -222,7 +226,7 @@ class Attempts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Made:
+class _CompletedAttempt:
     """A completed attempt; `at` is when it began, by the account's clock."""
 
     job: DeliveryJob
@@ -234,25 +238,25 @@ class _Made:
     result: AttemptResult
 
 
-def _failure(made: _Made) -> tuple[str, str, str]:
+def _failure(attempt: _CompletedAttempt) -> tuple[str, str, str]:
     """The event type, the host and the reason, for the log; the rest of the URL may be secret."""
-    result = made.result
+    result = attempt.result
     status = "" if result.response is None else f"status {result.response.status}"
     reason = ". ".join(filter(None, (status, result.error, result.cause)))
-    return made.job.event_type, host_and_port(made.request.url), reason
+    return attempt.job.event_type, host_and_port(attempt.request.url), reason
 
 
-def _effect(made: _Made, number: int, state: DeliveryState) -> str:
-    job, result = made.job, made.result
+def _effect(attempt: _CompletedAttempt, number: int, state: DeliveryState) -> str:
+    job, result = attempt.job, attempt.result
     effect = {
-        "at": format_instant(made.at),
+        "at": format_instant(attempt.at),
         "type": "webhook.attempt",
         "payment": job.payment_id,
         "kind": ATTEMPT,
         "event": job.event_id,
         "event_type": job.event_type,
         "delivery": delivery_id(job.owner, job.delivery),
-        "endpoint": made.endpoint.id,
+        "endpoint": attempt.endpoint.id,
         "number": number,
         "response_status": None if result.response is None else result.response.status,
         "error": result.error,

@@ -309,7 +309,7 @@ def _next_jobs(
     # A first attempt of theirs is in progress: another first attempt waits for it.
     busy = {delivery.payment for delivery in in_progress.values() if delivery.attempts == 0}
     upcoming = deliveries.upcoming(
-        tx, queue.endpoint, besides=in_progress, busy_payments=busy, limit=free + 1
+        tx, queue.endpoint, exclude=in_progress, busy_payments=busy, limit=free + 1
     )
     horizon = _horizon(queue.owner.account)
     jobs: list[DeliveryJob] = []

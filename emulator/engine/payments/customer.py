@@ -1,10 +1,17 @@
-"""The customer's actions (pay, answer, cancel), and status changes by the control API."""
+"""Performs the customer's actions and the control API's status changes.
+
+Each action is stored with what a recording needs to reproduce it.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from typing import ClassVar
 
+import msgspec
+
+from emulator.domain.durations import parse_duration_ms
 from emulator.domain.errors import (
     IllegalTransition,
     InvalidField,
@@ -13,7 +20,7 @@ from emulator.domain.errors import (
     UnknownPayment,
 )
 from emulator.domain.instants import Instant
-from emulator.domain.outcomes import Outcome, Scripted, answer_due_at
+from emulator.domain.outcomes import Handset, Outcome, Scripted, Step, answer_due_at
 from emulator.domain.payment import Payment, Reason, Status
 from emulator.domain.payment_methods import (
     BANK_TRANSFER,
@@ -25,21 +32,101 @@ from emulator.domain.payment_methods import (
 from emulator.domain.received_values import not_accepted, received
 from emulator.domain.timers import Timer, TimerKind, is_asked
 from emulator.domain.transitions import Change, not_offered
-from emulator.engine.payments.actions import (
-    Answered,
-    Cancelled,
-    Paid,
-    PaymentAction,
-    Transitioned,
-    stored_action,
-    stored_outcome,
-)
 from emulator.engine.payments.context import EngineContext
 from emulator.engine.state.account import Account, Owner
 from emulator.engine.state.rule_choice import outcome_of
 from emulator.storage import actions, events, payments, timers
 from emulator.storage.actions import Action
 from emulator.storage.batch import Transaction
+
+_HANDSET = "handset"
+
+
+class _StoredStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A step of an outcome, as in scenario files."""
+
+    after: str = "0ms"
+    status: Status
+    reason: Reason | None = None
+    unusual: bool = False
+
+
+class Paid(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A method was submitted; `phone` is normalised; the outcome is the one that follows."""
+
+    name: ClassVar[str] = "pay"
+    method: str
+    phone: str | None = None
+    bank: str | None = None
+    stored_outcome: str | list[_StoredStep] = msgspec.field(name="outcome")
+
+    @property
+    def outcome(self) -> Outcome:
+        if isinstance(self.stored_outcome, str):
+            return Handset()
+        return Scripted(
+            steps=tuple(
+                Step(
+                    status=step.status,
+                    after_ms=parse_duration_ms(step.after),
+                    reason=step.reason,
+                    unusual=step.unusual,
+                )
+                for step in self.stored_outcome
+            )
+        )
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """A person answered on the phone or at the bank."""
+
+    name: ClassVar[str] = "answer"
+    answer: str
+
+
+class Cancelled(msgspec.Struct, frozen=True):
+    """The page's cancel button was pressed."""
+
+    name: ClassVar[str] = "cancel"
+
+
+class Transitioned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A status was changed through the control API; what is None was not in the request."""
+
+    name: ClassVar[str] = "transition"
+    status: Status
+    method: str | None = None
+    reason: Reason | None = None
+    unusual: bool = False
+
+
+PaymentAction = Paid | Answered | Cancelled | Transitioned
+
+_ACTIONS: dict[str, type[PaymentAction]] = {
+    kind.name: kind for kind in (Paid, Answered, Cancelled, Transitioned)
+}
+
+
+def stored_outcome(outcome: Outcome) -> str | list[_StoredStep]:
+    """An outcome, as it is stored with the submit that it follows."""
+    if not isinstance(outcome, Scripted):
+        return _HANDSET
+    return [
+        _StoredStep(
+            after=f"{step.after_ms}ms", status=step.status, reason=step.reason, unusual=step.unusual
+        )
+        for step in outcome.steps
+    ]
+
+
+def stored_action(action: PaymentAction) -> str:
+    """The JSON of an action, as it is stored."""
+    return msgspec.json.encode(action).decode()
+
+
+def payment_action(action: Action) -> PaymentAction:
+    return msgspec.json.decode(action.detail_json, type=_ACTIONS[action.verb])
+
 
 _Done = tuple[Payment, PaymentAction]
 

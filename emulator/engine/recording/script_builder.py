@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from emulator.domain.instants import MAX_DURATION_MS, Instant
+from emulator.domain.durations import MAX_DURATION_MS
+from emulator.domain.instants import Instant
 from emulator.domain.outcomes import Outcome, Scripted, answer_due_at
 from emulator.domain.payment import (
     DEFAULT_EXPIRES_IN_S,
@@ -22,7 +23,7 @@ from emulator.domain.payment import (
 )
 from emulator.domain.payment_methods import DEFAULT_METHODS, local_phone
 from emulator.domain.transitions import TRANSITIONS, Edge
-from emulator.engine.payments.actions import (
+from emulator.engine.payments.customer import (
     Answered,
     Cancelled,
     Paid,
@@ -94,7 +95,7 @@ class _PaymentSteps:
             return None
         self.scheduled.clear()
         if isinstance(action, Answered) and awaited_answer:
-            return steps.Answer(place=_NOWHERE, payment=self.name, answer=action.answer)
+            return steps.CustomerAnswer(place=_NOWHERE, payment=self.name, answer=action.answer)
         if isinstance(action, Transitioned):
             return steps.Transition(
                 place=_NOWHERE,

@@ -144,7 +144,7 @@ class Rules:
     def has_webhook_rules(self) -> bool:
         return any(scenario.webhooks for scenario in self.scenarios)
 
-    def beside(self, applied: "Scenario | None") -> "tuple[Scenario, ...]":
+    def with_applied(self, applied: "Scenario | None") -> "tuple[Scenario, ...]":
         """The scenarios of a payment: the one that was applied to it alone, then all others."""
         return self.scenarios if applied is None else (applied, *self.scenarios)
 
@@ -155,7 +155,7 @@ class Rules:
         if numbers is None:
             from emulator.scenarios.numbers import NamedNumbers
 
-            numbers = self._named_numbers[name] = NamedNumbers(self.beside(applied))
+            numbers = self._named_numbers[name] = NamedNumbers(self.with_applied(applied))
         return numbers
 
 
@@ -185,7 +185,7 @@ def _read_scenarios(sources: list[tuple[str, str]]) -> "Iterator[Scenario]":
 
 
 def _read_faults(faults: list[tuple[int, str, str]]) -> Iterator[PostedFault]:
-    from emulator.scenarios.faults import read_fault_rule_text
+    from emulator.scenarios.loader import read_fault_rule_text
     from emulator.scenarios.problems import ScenarioError
 
     for number, fault_id, source in faults:

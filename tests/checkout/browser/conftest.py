@@ -42,7 +42,7 @@ async def shop() -> AsyncIterator[Shop]:
 
 @pytest_asyncio.fixture(scope="package", loop_scope="package")
 async def server(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Emulator]:
-    async with running_emulator(shop, tmp_path_factory.mktemp("emulator") / "log") as server:
+    async with running_emulator(shop, tmp_path_factory.mktemp("emulator")) as server:
         yield server
 
 

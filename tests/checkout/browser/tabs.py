@@ -1,4 +1,4 @@
-"""A customer's browser: how it is opened, what is done in it, and that it kept quiet."""
+"""Opens tabs of a browser at a checkout, and records their requests and errors."""
 
 import json
 import re
@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import (
     Browser,
-    BrowserContext,
     ConsoleMessage,
     Error,
     Page,
@@ -36,7 +35,7 @@ CATALOGUES: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Device:
-    """What a customer holds in their hands, and how it is set up."""
+    """The screen and the settings of a customer's browser."""
 
     width: int
     height: int
@@ -61,62 +60,51 @@ DESKTOP = Device(width=1280, height=900)
 
 @dataclass(kw_only=True)
 class Record:
-    """What tabs asked for, and what they complained about."""
+    """The requests and the logged errors of tabs."""
 
-    pages: list[Page] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
     responses: list[Response] = field(default_factory=list)
-    complaints: list[tuple[str, str]] = field(default_factory=list)
+    errors: list[tuple[str, str]] = field(default_factory=list)
     excused: list[str] = field(default_factory=list)
 
     def follow(self, page: Page) -> None:
-        self.pages.append(page)
-        page.on("request", self._ask)
-        page.on("response", self._receive)
-        page.on("console", self._hear)
-        page.on("pageerror", self._fail)
-
-    def forget(self, page: Page) -> None:
-        page.remove_listener("request", self._ask)
-        page.remove_listener("response", self._receive)
-        page.remove_listener("console", self._hear)
-        page.remove_listener("pageerror", self._fail)
+        page.on("request", self._on_request)
+        page.on("response", self._on_response)
+        page.on("console", self._on_console)
+        page.on("pageerror", self._on_error)
 
     # Playwright takes no bound methods of built-in types, such as `requests.append`.
-    def _ask(self, request: Request) -> None:
+    def _on_request(self, request: Request) -> None:
         self.requests.append(request)
 
-    def _receive(self, response: Response) -> None:
+    def _on_response(self, response: Response) -> None:
         self.responses.append(response)
 
-    def _hear(self, message: ConsoleMessage) -> None:
-        self.complaints.append((message.text, message.location["url"]))
+    def _on_console(self, message: ConsoleMessage) -> None:
+        self.errors.append((message.text, message.location["url"]))
 
-    def _fail(self, error: Error) -> None:
-        self.complaints.append((str(error), ""))
+    def _on_error(self, error: Error) -> None:
+        self.errors.append((str(error), ""))
 
     def unexpected(self) -> list[str]:
-        """Every complaint, but for those of pages that come with an error status themselves.
-
-        What a test makes fail by itself is `excused`, by a part of its address.
-        """
+        """The errors, except those of pages with an error status, and of `excused` addresses."""
         refused = {answer.url for answer in self.responses if _is_refused_page(answer)}
         return [
             text
-            for text, url in self.complaints
+            for text, url in self.errors
             if url not in refused and not any(part in url for part in self.excused)
         ]
 
     def strangers(self, *known: str) -> list[str]:
-        """What was asked of anybody but the known hosts."""
+        """The requests to other hosts than the known ones."""
         return [r.url for r in self.requests if not r.url.startswith(known)]
 
     def opened(self) -> list[str]:
-        """The addresses that pages were asked for at, in order."""
+        """The addresses of the opened pages, in order."""
         return [request.url for request in self.requests if request.is_navigation_request()]
 
 
-def _asks_for_news(request: Request) -> bool:
+def _requests_status(request: Request) -> bool:
     return urlsplit(request.url).path.endswith("/status")
 
 
@@ -134,17 +122,17 @@ class Tab:
     record: Record
 
     def says(self, key: str, **values: str) -> str:
-        """What a text of the catalogue is in the language of this customer."""
+        """A text of the catalogue in the language of this customer."""
         return CATALOGUES[self.device.language][key].format_map(values)
 
     async def open(self, payment: dict[str, Any], rest: str = "") -> int:
-        """Open the checkout of a payment, `rest` is what follows in the address: the status."""
+        """Open the checkout of a payment and return the status; `rest` is added to the address."""
         response = await self.page.goto(payment["checkout_url"] + rest)
         assert response is not None
         return response.status
 
     async def come_to_front(self) -> None:
-        """A tab that is behind another one is drawn but once a second."""
+        """Browsers draw a hidden tab only once a second."""
         await self.page.bring_to_front()
 
     async def click(self, *testids: str) -> None:
@@ -176,18 +164,15 @@ class Tab:
 
     @asynccontextmanager
     async def asks(self) -> AsyncIterator[None]:
-        """Meanwhile the page asks for news."""
-        async with self.page.expect_request(_asks_for_news):
+        """The page requests the status during the block."""
+        async with self.page.expect_request(_requests_status):
             yield
 
     @asynccontextmanager
     async def hears(self) -> AsyncIterator[None]:
-        """What happens meanwhile answers a question that the page asked before: it is told at once.
-
-        A page that asks from time to time would ask again first.
-        """
-        asked = [request for request in self.record.requests if _asks_for_news(request)]
-        async with self.page.expect_response(lambda it: _asks_for_news(it.request)) as news:
+        """The change in the block answers a request that the page has sent before it."""
+        asked = [request for request in self.record.requests if _requests_status(request)]
+        async with self.page.expect_response(lambda it: _requests_status(it.request)) as news:
             yield
         assert (await news.value).request in asked
 
@@ -209,76 +194,27 @@ OpenTab = Callable[..., AbstractAsyncContextManager[Tab]]
 
 
 class Windows:
-    """The browser's windows, one for each kind of device, each with a tab that is used again.
-
-    A tab of its own for every test would cost as much as three pages do, and a window twice that.
-    The pages keep nothing in the browser but the files that never change. A test for which they
-    matter, or which changes the tab itself, asks for a `cold` one.
-    """
+    """The browser's windows: each tab has one of its own, with an empty cache."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
-        self._contexts: dict[Device, BrowserContext] = {}
-        self._idle: dict[Device, Page] = {}
 
     @asynccontextmanager
-    async def tab(
-        self, merchant: Merchant, device: Device = PHONE, *, is_cold: bool = False
-    ) -> AsyncIterator[Tab]:
-        """A quiet tab; by its end it must not have complained, nor gone anywhere else."""
+    async def tab(self, merchant: Merchant, device: Device = PHONE) -> AsyncIterator[Tab]:
+        """Checks at the end that no page has logged an error or called another host."""
         record = Record()
-        page = await (self._cold(device) if is_cold else self._kept(device))
-        record.follow(page)
-        known = (merchant.checkout, merchant.shop.base)
-        has_ended_well = False
-        try:
-            yield Tab(page=page, merchant=merchant, device=device, record=record)
-            has_ended_well = record.strangers(*known) == []
-        finally:
-            for other in record.pages[1:]:
-                await other.close()
-            if is_cold:
-                await page.context.close()
-            elif (
-                has_ended_well
-                and device not in self._idle
-                and await self._rest(page, merchant, record)
-            ):
-                self._idle[device] = page
-            else:
-                await page.close()
-        assert record.strangers(*known) == []
-        assert record.unexpected() == []
-
-    async def _rest(self, page: Page, merchant: Merchant, record: Record) -> bool:
-        """Leave the checkout for a page that does nothing; whether it is there.
-
-        It is not where the page was just about to leave by itself for somewhere else.
-        """
-        await page.unroute_all()
-        try:
-            if not page.url.startswith(merchant.shop.base):
-                await page.goto(merchant.shop.base)
-        except Error:
-            return False
-        record.forget(page)
-        return True
-
-    async def _kept(self, device: Device) -> Page:
-        if device in self._idle:
-            return self._idle.pop(device)
-        if device not in self._contexts:
-            self._contexts[device] = await self._open(device)
-        return await self._contexts[device].new_page()
-
-    async def _cold(self, device: Device) -> Page:
-        return await (await self._open(device)).new_page()
-
-    async def _open(self, device: Device) -> BrowserContext:
-        return await self._browser.new_context(
+        context = await self._browser.new_context(
             java_script_enabled=device.has_script,
             viewport={"width": device.width, "height": device.height},
             device_scale_factor=device.scale,
             reduced_motion="reduce",
             locale=device.language,
         )
+        try:
+            page = await context.new_page()
+            record.follow(page)
+            yield Tab(page=page, merchant=merchant, device=device, record=record)
+        finally:
+            await context.close()
+        assert record.strangers(merchant.checkout, merchant.shop.base) == []
+        assert record.unexpected() == []

@@ -1,4 +1,4 @@
-"""The keyboard alone pays, and whoever uses it always sees where they are."""
+"""The checkout pages with the keyboard alone: every focused element is visible."""
 
 import pytest
 from playwright.async_api import expect
@@ -37,7 +37,7 @@ FOCUSABLE = """() => [...document.querySelectorAll("a[href], button, input:not([
 
 
 async def assert_focus_is_seen(customer: Tab) -> str | None:
-    """Returns the test id of what has the focus."""
+    """Returns the test id of the focused element."""
     focused = await customer.page.evaluate(FOCUSED)
     assert focused["isOutlined"], focused
     assert focused["isOnScreen"], focused
@@ -46,7 +46,7 @@ async def assert_focus_is_seen(customer: Tab) -> str | None:
 
 
 async def tab_to(customer: Tab, testid: str) -> None:
-    """Press the tabulator until it is there, and see every stop on the way."""
+    """Press Tab until an element has the focus; check each element on the way."""
     for _ in range(MAX_STOPS):
         await customer.press("Tab")
         if await assert_focus_is_seen(customer) == testid:
@@ -54,72 +54,73 @@ async def tab_to(customer: Tab, testid: str) -> None:
     raise AssertionError(f"the keyboard does not reach {testid}")
 
 
-async def choose(customer: Tab, testid: str, page: str) -> None:
-    await tab_to(customer, testid)
-    await customer.press("Enter")
-    await customer.is_on(page)
+# What the customer does with the keyboard: goes to an element and presses a key there, types, or
+# checks that an element is shown.
+Walk = tuple[tuple[str, str], ...]
+WALKS: dict[str, tuple[dict[str, str], Walk, str]] = {
+    "by phone": (
+        {},
+        (
+            ("method-telebirr", "Enter"),
+            *(("phone", "0911223344"), ("phone", "Enter")),
+            ("answer-approve", "Enter"),
+        ),
+        "success_url",
+    ),
+    "with a test number": (
+        {},
+        (
+            ("method-mpesa", "Enter"),
+            ("number-0700000001", "Enter"),
+            # The number is filled in, and the button has the focus.
+            ("pay", "Enter"),
+        ),
+        "success_url",
+    ),
+    "at a bank": (
+        {},
+        (
+            ("method-bank_transfer", "Enter"),
+            ("bank-semien_test", "Enter"),
+            *(("leave-bank", "Enter"), ("open-bank", "Enter")),
+            ("answer-approve", "Space"),
+        ),
+        "success_url",
+    ),
+    "after ignoring the phone": (
+        {"method": "telebirr", "phone": "0911223344"},
+        (
+            *(("answer-ignore", "Enter"), ("show-menu", "Enter")),
+            *(("answer-wrong_pin", "Enter"), ("back", "Enter")),
+        ),
+        "cancel_url",
+    ),
+    "in another language": ({}, (("language-am", "Enter"), ("cancel", "Enter")), "cancel_url"),
+}
 
 
-async def test_the_keyboard_pays_by_phone(customer: Tab) -> None:
-    await customer.open(await customer.merchant.create())
-    await choose(customer, "method-telebirr", "method-form")
-    await tab_to(customer, "phone")
-    await customer.page.keyboard.type("0911223344")
-    await customer.press("Enter")
-    await customer.is_on("waiting")
-    await tab_to(customer, "answer-approve")
-    await customer.press("Enter")
-    await customer.leaves_for(customer.merchant.shop.success_url)
-
-
-async def test_the_keyboard_pays_with_a_test_number(customer: Tab) -> None:
-    await customer.open(await customer.merchant.create(methods=["mpesa"]))
-    await tab_to(customer, "number-0700000001")
-    await customer.press("Enter")
-    # The number is filled in: only the button is left.
-    await expect(customer.page.get_by_test_id("pay")).to_be_focused()
-    await assert_focus_is_seen(customer)
-    await customer.press("Enter")
-    await customer.leaves_for(customer.merchant.shop.success_url)
-
-
-async def test_the_keyboard_pays_at_a_bank(customer: Tab) -> None:
-    await customer.open(await customer.merchant.create())
-    await choose(customer, "method-bank_transfer", "bank-choice")
-    await choose(customer, "bank-semien_test", "bank")
-    await choose(customer, "leave-bank", "waiting")
-    await choose(customer, "open-bank", "bank")
-    await tab_to(customer, "answer-approve")
-    await customer.press("Space")
-    await customer.leaves_for(customer.merchant.shop.success_url)
-
-
-async def test_the_keyboard_ignores_and_asks_again(customer: Tab) -> None:
+@pytest.mark.parametrize(("paid_by", "walk", "leaves_for"), WALKS.values(), ids=WALKS)
+async def test_the_keyboard_alone_is_enough(
+    customer: Tab, paid_by: dict[str, str], walk: Walk, leaves_for: str
+) -> None:
     payment = await customer.merchant.create()
-    await customer.merchant.pay(payment, method="telebirr", phone="0911223344")
+    if paid_by:
+        await customer.merchant.pay(payment, **paid_by)
     await customer.open(payment)
-    await tab_to(customer, "answer-ignore")
-    await customer.press("Enter")
-    await expect(customer.page.get_by_test_id("show-menu")).to_be_visible()
-    await tab_to(customer, "show-menu")
-    await customer.press("Enter")
-    await expect(customer.page.get_by_test_id("answer-ignore")).to_be_visible()
-    await tab_to(customer, "answer-wrong_pin")
-    await customer.press("Enter")
-    await customer.reads("not_completed", "wrong_pin")
-    await tab_to(customer, "back")
-    await customer.press("Enter")
-    await customer.leaves_for(customer.merchant.shop.cancel_url)
-
-
-async def test_the_keyboard_changes_the_language_and_cancels(customer: Tab) -> None:
-    await customer.open(await customer.merchant.create())
-    await tab_to(customer, "language-am")
-    await customer.press("Enter")
-    await expect(customer.page.locator("html")).to_have_attribute("lang", "am")
-    await tab_to(customer, "cancel")
-    await customer.press("Enter")
-    await customer.leaves_for(customer.merchant.shop.cancel_url)
+    for testid, key in walk:
+        element = customer.page.get_by_test_id(testid)
+        await expect(element).to_be_visible()
+        if key.isdigit():
+            await tab_to(customer, testid)
+            await customer.page.keyboard.type(key)
+        elif testid in {"phone", "pay"}:
+            await expect(element).to_be_focused()
+            await assert_focus_is_seen(customer)
+            await customer.press(key)
+        else:
+            await tab_to(customer, testid)
+            await customer.press(key)
+    await customer.leaves_for(getattr(customer.merchant.shop, leaves_for))
 
 
 @pytest.mark.parametrize(

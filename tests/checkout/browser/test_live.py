@@ -125,7 +125,7 @@ async def test_the_news_never_overtakes_the_form_that_made_it(customer: Tab) -> 
 @pytest.mark.slow
 async def test_without_scripts_a_page_refreshes_itself(server: Emulator, open_tab: OpenTab) -> None:
     async def waits(change: Change, paid_by: dict[str, str], rest: str, url: str) -> None:
-        async with open_tab(PHONE.without_script(), is_cold=True) as customer:
+        async with open_tab(PHONE.without_script()) as customer:
             payment = await customer.merchant.create()
             await customer.merchant.pay(payment, **paid_by)
             await customer.open(payment, rest)
@@ -133,7 +133,7 @@ async def test_without_scripts_a_page_refreshes_itself(server: Emulator, open_ta
             await customer.leaves_for(getattr(customer.merchant.shop, url))
 
     async def counts_down() -> None:
-        async with open_tab(PHONE.without_script(), is_cold=True) as customer:
+        async with open_tab(PHONE.without_script()) as customer:
             merchant = await server.merchant("Another")
             payment = await merchant.create()
             await merchant.pay(payment, **SCRIPTED)

@@ -38,7 +38,7 @@ AT_BANK = {"method": "bank_transfer", "bank": "walia_test"}
 async def test_an_amharic_page_is_light_with_all_its_letters(
     open_tab: OpenTab, paid_by: dict[str, str], rest: str
 ) -> None:
-    async with open_tab(PHONE.speaking("am"), is_cold=True) as customer:
+    async with open_tab(PHONE.speaking("am")) as customer:
         payment = await customer.merchant.create()
         if paid_by:
             await customer.merchant.pay(payment, **paid_by)
@@ -93,13 +93,8 @@ async def test_the_browser_s_language_is_spoken_until_another_is_chosen(
         await expect(customer.page.locator("html")).to_have_attribute("lang", other)
 
 
-async def test_the_language_can_be_asked_for_in_the_address(customer: Tab) -> None:
-    await customer.open(await customer.merchant.create(), "?lang=am")
-    await expect(customer.page.locator("html")).to_have_attribute("lang", "am")
-
-
 async def test_waiting_moves_only_for_those_who_like_it(open_tab: OpenTab) -> None:
-    async with open_tab(is_cold=True) as customer:
+    async with open_tab() as customer:
         payment = await customer.merchant.create()
         await customer.merchant.pay(payment, **ON_PHONE)
         await customer.open(payment)
@@ -111,7 +106,7 @@ async def test_waiting_moves_only_for_those_who_like_it(open_tab: OpenTab) -> No
 
 async def test_the_dark_is_dark(open_tab: OpenTab) -> None:
     grounds = []
-    async with open_tab(is_cold=True) as customer:
+    async with open_tab() as customer:
         await customer.open(await customer.merchant.create())
         for scheme in SCHEMES:
             await customer.page.emulate_media(color_scheme=scheme)

@@ -1,6 +1,6 @@
-"""A page that cannot reach its server says so, and finds its way back by itself."""
+"""A page that cannot reach its server shows a notice until it can."""
 
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -8,7 +8,8 @@ from playwright.async_api import expect
 
 from emulator.checkout.pages import WATCH_MS
 from tests.checkout.browser.tabs import OpenTab, Windows
-from tests.checkout.browsing import Emulator, Shop, free_ports, running_emulator
+from tests.checkout.browsing import Shop, running_emulator
+from tests.cli.processes import free_port
 
 pytestmark = pytest.mark.slow
 
@@ -35,14 +36,10 @@ async def test_a_page_without_a_network_says_so_and_recovers(open_tab: OpenTab) 
 async def test_a_page_outlives_a_restart_of_the_emulator(
     windows: Windows, shop: Shop, tmp_path: Path
 ) -> None:
-    database, log = str(tmp_path / "payments.db"), tmp_path / "log"
-    ports = free_ports(2)
-
-    def running() -> AbstractAsyncContextManager[Emulator]:
-        return running_emulator(shop, log, "--database", database, ports=ports)
-
+    ports = ("--port", str(free_port()), "--checkout-port", str(free_port()))
+    options = (*ports, "--database", str(tmp_path / "payments.db"))
     async with AsyncExitStack() as stack:
-        async with running() as first:
+        async with running_emulator(shop, tmp_path, *options) as first:
             customer = await stack.enter_async_context(windows.tab(first.demo))
             customer.record.excused.append(WATCHED)
             payment = await first.demo.create()
@@ -51,10 +48,10 @@ async def test_a_page_outlives_a_restart_of_the_emulator(
             await customer.is_on("waiting")
         notice = customer.page.get_by_test_id("offline")
         await expect(notice).to_be_visible()
-        async with running() as second:
-            # It does not take another change until the page knows that all is well.
+        async with running_emulator(shop, tmp_path, *options) as second:
+            # It disappears without another change of the payment.
             await expect(notice).to_be_hidden(timeout=RECOVERY_MS)
-            # The form of before the restart is taken, too.
+            # The form of before the restart is accepted.
             await customer.click("answer-approve")
             await customer.leaves_for(shop.success_url)
             assert await second.demo.status(payment) == "completed"

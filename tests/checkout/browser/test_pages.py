@@ -84,9 +84,7 @@ async def customers(windows: Windows, server: Emulator) -> AsyncIterator[list[Ta
     """A customer for each language, who goes from state to state, and turns and resizes a tab."""
     merchant = await server.merchant("Abeba Coffee")
     async with AsyncExitStack() as stack:
-        tabs = [
-            windows.tab(merchant, PHONE.speaking(language), is_cold=True) for language in LANGUAGES
-        ]
+        tabs = [windows.tab(merchant, PHONE.speaking(language)) for language in LANGUAGES]
         yield [await stack.enter_async_context(tab) for tab in tabs]
 
 

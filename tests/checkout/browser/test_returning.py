@@ -28,38 +28,6 @@ async def test_the_other_tab_moves_on_by_itself(customer: Tab) -> None:
     assert await customer.merchant.timeline(payment) == PAID
 
 
-async def test_a_second_submit_shows_the_present_state(open_tab: OpenTab) -> None:
-    async with open_tab(PHONE.without_script()) as customer:
-        payment = await customer.merchant.create()
-        other = await customer.another()
-        await other.open(payment, "?method=bank_transfer")
-        await customer.come_to_front()
-        await customer.open(payment, "?method=telebirr")
-        await customer.type_phone("0911223344")
-        await customer.click("pay")
-        await customer.is_on("waiting")
-        await other.come_to_front()
-        await other.click("bank-walia_test")
-        await other.is_on("waiting")
-        await expect(other.page.get_by_test_id("asked")).to_contain_text("+251 9•• ••• •44")
-        assert await customer.merchant.timeline(payment) == ["pending", "processing"]
-
-
-async def test_a_second_answer_shows_the_present_state(open_tab: OpenTab) -> None:
-    async with open_tab(PHONE.without_script()) as customer:
-        payment = await customer.merchant.create()
-        await customer.merchant.pay(payment, method="telebirr", phone="0911223344")
-        other = await customer.another()
-        await other.open(payment, "/wait")
-        await customer.come_to_front()
-        await customer.open(payment, "/wait")
-        await customer.click("answer-wrong_pin")
-        await customer.reads("not_completed", "wrong_pin")
-        await other.come_to_front()
-        await other.click("answer-approve")
-        await other.reads("not_completed", "wrong_pin")
-
-
 @pytest.mark.parametrize("device", DEVICES, ids=str)
 async def test_the_way_back_to_a_paid_checkout_does_not_leave_again(
     open_tab: OpenTab, device: Device

@@ -23,7 +23,7 @@ async def test_the_news_does_not_overtake_a_form_where_a_browser_tells_of_no_lea
     open_tab: OpenTab,
 ) -> None:
     """As on iOS, where `beforeunload` never fires."""
-    async with open_tab(is_cold=True) as customer:
+    async with open_tab() as customer:
         await customer.page.add_init_script(NO_BEFOREUNLOAD)
         for _ in range(5):
             payment = await customer.merchant.create(methods=["telebirr"])
@@ -34,7 +34,7 @@ async def test_the_news_does_not_overtake_a_form_where_a_browser_tells_of_no_lea
 
 
 async def test_a_submit_that_is_stopped_leaves_the_page_alive(open_tab: OpenTab) -> None:
-    async with open_tab(is_cold=True) as customer:
+    async with open_tab() as customer:
         await customer.page.clock.install()
         payment = await customer.merchant.create(methods=["telebirr"])
         await customer.open(payment)

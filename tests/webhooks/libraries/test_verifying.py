@@ -1,4 +1,4 @@
-"""Every webhook of a running emulator, verified as a merchant would: in Python and in Node.js."""
+"""Every webhook of a running emulator, verified by libraries for Python and Node.js."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ from tests.webhooks.receiver import Received, receiving
 
 SECRET = "whsec_" + b64encode(bytes(range(24))).decode()
 NEXT_SECRET = "whsec_" + b64encode(bytes(range(64))).decode()
-STRANGE_SECRET = "whsec_" + b64encode(bytes(range(1, 33))).decode()
+OTHER_SECRET = "whsec_" + b64encode(bytes(range(1, 33))).decode()
 METADATA = {"ደንበኛ": "አበበ በቂላ", "note": "☕ \\u0041 \u2028 é 𐌰", 'a "key"': "</script>"}
 APPROVES, HAS_TOO_LITTLE = "0900000001", "0900000002"
 HALF_AN_HOUR_S = 1_800
@@ -46,13 +46,13 @@ async def _sent(logs: Path) -> Sent:
     async with receiving() as receiver:
         options = (f"--webhook-url={receiver.url}", f"--webhook-secret={SECRET}", "--clock=frozen")
         with serving(*options, logs=logs) as server:
-            await asyncio.to_thread(_let_all_happen, server)
+            await asyncio.to_thread(_cause_all_events, server)
             usual = list(receiver.received)
             await asyncio.to_thread(_rotate, server)
             return Sent(usual=usual, in_rotation=receiver.received[len(usual) :])
 
 
-def _let_all_happen(server: Server) -> None:
+def _cause_all_events(server: Server) -> None:
     """Every type of event, and a ping."""
     for phone in (APPROVES, HAS_TOO_LITTLE):
         payment = server.create(metadata=METADATA)
@@ -140,8 +140,8 @@ def test_nothing_else_verifies(verify: Verify, sent: Sent) -> None:
     changed = [replace(one, body=one.body.replace(b"evt_", b"evt-")) for one in sent.usual]
     spoilt = [
         *((SECRET, received) for received in changed),
-        *((STRANGE_SECRET, received) for received in sent.usual),
+        *((OTHER_SECRET, received) for received in sent.usual),
         *((NEXT_SECRET, received) for received in sent.usual),
-        *((STRANGE_SECRET, received) for received in sent.in_rotation),
+        *((OTHER_SECRET, received) for received in sent.in_rotation),
     ]
     assert verify(spoilt) == [None] * len(spoilt)

@@ -1,0 +1,38 @@
+"""Parses durations.
+
+It imports no other module of this package, because the pytest plugin loads it in another one.
+"""
+
+import re
+from decimal import Decimal
+
+UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+MAX_DURATION_MS = 3_650 * UNIT_MS["d"]
+
+_DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h|d)", re.ASCII)
+
+
+def parse_duration_ms(text: str) -> int:
+    """Read `30s` or `1.5h` as milliseconds.
+
+    Raises ValueError for another format, fractions of a millisecond, and over ten years.
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a number and one of ms, s, m, h, d, such as 30s")
+    exact_ms = Decimal(match[1]) * UNIT_MS[match[2]]
+    if exact_ms != exact_ms.to_integral_value():
+        raise ValueError(f"{text!r} is finer than a millisecond")
+    if exact_ms > MAX_DURATION_MS:
+        raise ValueError(f"{text!r} is longer than ten years")
+    return int(exact_ms)
+
+
+def duration_text(span_ms: int) -> str:
+    """A span of time in the largest unit that leaves no fraction, `30s`, or else in seconds."""
+    seconds, rest_ms = divmod(span_ms, UNIT_MS["s"])
+    if seconds and rest_ms:
+        return f"{seconds}.{rest_ms:03}".rstrip("0") + "s"
+    units = [unit for unit, unit_ms in UNIT_MS.items() if span_ms % unit_ms == 0]
+    unit = units[-1] if span_ms else "s"
+    return f"{span_ms // UNIT_MS[unit]}{unit}"

@@ -1,0 +1,84 @@
+"""A client that sends any bytes, past the checks of HTTP libraries."""
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from tests.api.calls import CODES
+from tests.world import API_PORT, TEST_KEY, World
+
+Headers = list[tuple[bytes, bytes]]
+
+KEY: Headers = [(b"authorization", b"Bearer " + TEST_KEY.encode())]
+TYPE: Headers = [(b"content-type", b"application/json")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawRequest:
+    """A request, part by part."""
+
+    method: str = "GET"
+    path: str = "/v1/payments"
+    query: bytes = b""
+    headers: Headers = field(default_factory=lambda: KEY + TYPE)
+    chunks: tuple[bytes, ...] = (b"",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawResponse:
+    """The whole answer; status 0 when there was none."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+
+async def send_raw(emulator: World, request: RawRequest) -> RawResponse:
+    """Send a request straight to the program, past every check of a client or a server."""
+    messages = [
+        {"type": "http.request", "body": chunk, "more_body": index < len(request.chunks)}
+        for index, chunk in enumerate(request.chunks, start=1)
+    ]
+    sent: list[dict[str, object]] = []
+
+    async def receive() -> dict[str, object]:
+        return messages.pop(0) if messages else {"type": "http.disconnect"}
+
+    async def send(message: dict[str, object]) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": request.method,
+        "path": request.path,
+        "raw_path": request.path.encode(),
+        "query_string": request.query,
+        "headers": request.headers,
+        "server": ("127.0.0.1", API_PORT),
+    }
+    await emulator.running.gateway(scope, receive, send)
+    if not sent:
+        return RawResponse(status=0, headers=[], body=b"")
+    start, *bodies = sent
+    return RawResponse(
+        status=start["status"],  # type: ignore[arg-type]
+        headers=start["headers"],  # type: ignore[arg-type]
+        body=b"".join(message["body"] for message in bodies),  # type: ignore[misc]
+    )
+
+
+def assert_sound(response: RawResponse) -> None:
+    """Well-formed headers, valid JSON, and of an error the contract's shape and a known code."""
+    names = [name for name, _ in response.headers]
+    for name in (b"request-id", b"cache-control", b"content-type", b"content-length"):
+        assert names.count(name) == 1, names
+    for name, value in response.headers:
+        assert name == name.lower()
+        assert value.isascii()
+        assert value.decode("ascii").isprintable()
+    content = msgspec.json.decode(response.body)
+    assert response.status < 500, response.body
+    if response.status >= 400:
+        error = content["error"]
+        assert CODES[error["code"]] == response.status
+        assert error["message"]

@@ -1,0 +1,67 @@
+"""A world whose clock records each wait and its end."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+
+from emulator.app.composition import compose
+from emulator.domain.instants import Instant
+from emulator.settings import Settings
+from tests.world import API_PORT, CHECKOUT_PORT, TEST_KEY, ManualClock, World
+
+
+class ObservedWall(ManualClock):
+    """Each wait is put in `waits`, as the instant that it lasts to; None is for ever."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: asyncio.Queue[Instant | None] = asyncio.Queue()
+
+    async def wait(self, event: asyncio.Event, *, until: Instant | None) -> None:
+        self.waits.put_nowait(until)
+        await super().wait(event, until=until)
+
+    async def waited_until(self, until: Instant | None) -> None:
+        """Return when somebody waits until this instant."""
+        async with asyncio.timeout(60):
+            while await self.waits.get() != until:
+                pass
+
+
+@asynccontextmanager
+async def observed(settings: Settings | None = None) -> AsyncIterator[tuple[World, ObservedWall]]:
+    """A world whose clocks flow with a wall that is moved by hand, by default."""
+    wall = ObservedWall()
+    log: list[str] = []
+    async with compose(
+        settings or Settings(seed=1),
+        wall=wall,
+        api_port=API_PORT,
+        checkout_port=CHECKOUT_PORT,
+        write_log=log.append,
+    ) as running:
+        running.gateway.is_ready = True
+        transport = httpx.ASGITransport(app=running.gateway)
+        async with httpx.AsyncClient(
+            transport=transport, base_url=f"http://127.0.0.1:{API_PORT}"
+        ) as api:
+            yield World(running=running, wall=wall, api=api, pages=api, log=log), wall
+
+
+async def run_pending(emulator: World) -> None:
+    """Let the others come to rest, without any time passing.
+
+    A long read goes to the storage thread and back, behind whatever was already on its way.
+    """
+    for _ in range(5):
+        await emulator.control("GET", "/events")
+
+
+async def timeline(emulator: World, payment: dict[str, Any], key: str = TEST_KEY) -> Any:
+    """What happened to a payment: status and instant, oldest first."""
+    response = await emulator.control("GET", f"/payments/{payment['id']}", key=key)
+    assert response.status_code == 200, response.text
+    return [(event["status"], event["at"]) for event in response.json()["timeline"]]

@@ -1,0 +1,148 @@
+"""Plays a recording in another world, independently of `replay`."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from emulator.domain.durations import parse_duration_ms
+from emulator.domain.instants import parse_clock, parse_instant
+from emulator.domain.payment_methods import DEFAULT_METHODS
+from emulator.scenarios.loader import parse_scenario
+from emulator.settings import Settings
+from tests.world import TEST_KEY, World, headers, world
+
+# Later than any history begins: only how far things are apart may count.
+ANOTHER_START = "frozen@2031-07-01T12:34:56Z"
+
+
+async def recorded(emulator: World, key: str = TEST_KEY) -> str:
+    response = await emulator.control("GET", "/recording", key=key)
+    assert response.status_code == 200, response.text
+    return response.text
+
+
+async def act(
+    emulator: World, payment: dict[str, Any], action: str, key: str = TEST_KEY, **body: Any
+) -> None:
+    path = f"/payments/{payment['id']}/{action}"
+    response = await emulator.control("POST", path, body or None, key)
+    assert response.status_code == 200, response.text
+
+
+@asynccontextmanager
+async def replayed(
+    text: str, directory: Path, methods: tuple[str, ...] = DEFAULT_METHODS
+) -> AsyncIterator[World]:
+    """A world in which a recording was played, each of its expectations held against it."""
+    document = yaml.safe_load(text)
+    script = document.pop("script")
+    rules = directory / "rules.yaml"
+    rules.write_text(json.dumps(document), encoding="utf-8")
+    settings = Settings(
+        clock=parse_clock(ANOTHER_START), seed=2, scenarios=(str(rules),), methods=methods
+    )
+    async with world(settings) as emulator:
+        player = Player(emulator)
+        for step in script:
+            ((verb, said),) = step.items()
+            await getattr(player, verb)(said)
+        yield emulator
+
+
+class Player:
+    """Does the steps of a script through the control API."""
+
+    def __init__(self, emulator: World) -> None:
+        self._emulator = emulator
+        self._ids: dict[str, str] = {}
+
+    async def create(self, said: dict[str, Any]) -> None:
+        name = said.pop("as")
+        self._ids[name] = (await self._emulator.create(**said))["id"]
+
+    async def advance(self, said: str) -> None:
+        await self._emulator.advance(parse_duration_ms(said) / 1000)
+
+    async def pay(self, said: dict[str, Any]) -> None:
+        await self._call("pay", said)
+
+    async def answer(self, said: dict[str, Any]) -> None:
+        await self._call("answer", said)
+
+    async def transition(self, said: dict[str, Any]) -> None:
+        await self._call("transition", said)
+
+    async def cancel(self, said: dict[str, Any] | str) -> None:
+        await self._call("cancel", {"payment": said} if isinstance(said, str) else said)
+
+    async def _call(self, verb: str, said: dict[str, Any]) -> None:
+        payment = f"/payments/{self._ids[said.pop('payment')]}"
+        response = await self._emulator.control("POST", f"{payment}/{verb}", said)
+        assert response.status_code == 200, response.text
+
+    async def expect(self, said: dict[str, Any]) -> None:
+        if "payment" not in said:
+            assert said == {"events": [kind for _, kind, *_ in await history(self._emulator)]}
+            return
+        detail = await self._emulator.control("GET", f"/payments/{self._ids[said.pop('payment')]}")
+        seen = detail.json()
+        seen = {
+            **seen["payment"],
+            "reason": seen["reason"],
+            "events": [event["type"] for event in seen["timeline"]],
+        }
+        assert said == {key: seen[key] for key in said}
+
+
+async def history(emulator: World, key: str = TEST_KEY) -> list[tuple[Any, ...]]:
+    """All that can be seen of what happened: whose, what, how long after the first, how, why."""
+    events = (await emulator.control("GET", "/events?limit=1000", key=key)).json()["data"][::-1]
+    numbers: dict[str, int] = {}
+    details: dict[str, list[dict[str, Any]]] = {}
+    seen = []
+    for event in events:
+        payment_id = event["data"]["id"]
+        if payment_id not in numbers:
+            numbers[payment_id] = len(numbers)
+            detail = await emulator.control("GET", f"/payments/{payment_id}", key=key)
+            details[payment_id] = detail.json()["timeline"]
+        entry = details[payment_id].pop(0)
+        assert entry["type"] == event["type"]
+        after_ms = parse_instant(entry["at"]) - parse_instant(events[0]["timestamp"])
+        seen.append(
+            (numbers[payment_id], event["type"], after_ms, entry["method"], entry["reason"])
+        )
+    assert not any(details.values())
+    return seen
+
+
+async def payments(emulator: World, key: str = TEST_KEY) -> list[dict[str, Any]]:
+    """What the merchant sees of each payment, but for ids, addresses and instants."""
+    response = await emulator.api.get("/v1/payments?limit=100", headers=headers(key))
+    return [
+        {name: payment[name] for name in ("amount", "status", "method", "metadata")}
+        | {"open_ms": parse_instant(payment["expires_at"]) - parse_instant(payment["created_at"])}
+        for payment in response.json()["data"]
+    ]
+
+
+def parts(text: str) -> dict[str, Any]:
+    """What a recording makes happen: all but what it says of where it is from."""
+    document = yaml.safe_load(text)
+    del document["description"]
+    return dict(document)
+
+
+async def check_that_it_happens_again(emulator: World, directory: Path, key: str = TEST_KEY) -> str:
+    """Returns what was recorded."""
+    text = await recorded(emulator, key)
+    parse_scenario(text, "recording.yaml")
+    async with replayed(text, directory) as again:
+        assert await history(again) == await history(emulator, key)
+        assert await payments(again) == await payments(emulator, key)
+        assert parts(await recorded(again)) == parts(text)
+    return text
