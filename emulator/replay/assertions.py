@@ -27,7 +27,9 @@ class Assertions:
     It sends requests only to the control API: faults count the requests to `/v1`.
     """
 
-    def __init__(self, client: HttpClient, names: NamedPayments, inbox: WebhookInbox | None) -> None:
+    def __init__(
+        self, client: HttpClient, names: NamedPayments, inbox: WebhookInbox | None
+    ) -> None:
         self._client = client
         self._names = names
         self._inbox = inbox

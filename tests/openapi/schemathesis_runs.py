@@ -1,4 +1,4 @@
-"""Schemathesis over a document that a running emulator serves, as anybody would run it."""
+"""Runs Schemathesis as a command over a document that an emulator serves."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.processes import REPOSITORY, Server, ended, environment, start
-from tests.openapi.reading import Json
+from tests.openapi.navigation import Json
 from tests.world import OTHER_TEST_KEY, START, TEST_KEY
 
 HANGS_AFTER_S = 600
@@ -32,13 +32,13 @@ peers = ["demo", "other"]
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What came of it: the report as data, and as people read it."""
+    """The report of a run, as data and as text."""
 
     report: dict[str, Any]
     output: str
 
-    def assert_nothing_is_found(self, *phases: str) -> None:
-        """In all of these phases, which must have had something to do, and for every operation."""
+    def assert_no_findings(self, *phases: str) -> None:
+        """Asserts that these phases ran for every operation and found nothing."""
         report = self.report
         assert report["exit_code"] == 0, self.output
         assert [report["failures"], report["errors"]] == [[], []], self.output
@@ -56,8 +56,8 @@ class Run:
 
 
 @contextmanager
-def asked_for_long(directory: Path) -> Iterator[Server]:
-    """A server that nobody takes for hanging, however long it is asked."""
+def patient_server(directory: Path) -> Iterator[Server]:
+    """A server without a time limit."""
     stderr_path = directory / "stderr"
     with stderr_path.open("w") as stderr:
         options = ("--seed=1", f"--clock=frozen@{START}")
@@ -68,21 +68,21 @@ def asked_for_long(directory: Path) -> Iterator[Server]:
         yield server
 
 
-def ask_all(
+def run_schemathesis(
     server: Server, document: str, *options: str, directory: Path, changed: Json | None = None
 ) -> Run:
-    """Ask all that comes to Schemathesis' mind over a document that is served, or changed."""
+    """Runs Schemathesis over a document as it is served, or over a changed one."""
     _configure(directory, CONFIG + PEERS if document == "v1" else CONFIG)
     base_url = f"http://127.0.0.1:{server.api_port}"
     source = f"{base_url}/_emulator/openapi/{document}.json"
     if changed is not None:
         source = "changed.json"
         (directory / source).write_text(json.dumps(changed), encoding="utf-8")
-    ended = subprocess.run(
+    completed = subprocess.run(
         [
             *(str(Path(sys.executable).parent / "st"), "--config-file=schemathesis.toml", "run"),
             *(source, f"--url={base_url}", "--continue-on-failure", "--no-color"),
-            # How fast this machine is, is not the question.
+            # Slow machines are no finding.
             *("--generation-database=none", "--suppress-health-check=too_slow"),
             *("--report=json", "--report-json-path=report.json", *options),
         ],
@@ -93,7 +93,7 @@ def ask_all(
         timeout=HANGS_AFTER_S,
     )
     report = directory / "report.json"
-    output = ended.stdout + ended.stderr
+    output = completed.stdout + completed.stderr
     assert report.exists(), output
     return Run(report=json.loads(report.read_text(encoding="utf-8")), output=output)
 

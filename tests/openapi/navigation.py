@@ -1,18 +1,18 @@
-"""How the tests find their way in an OpenAPI document."""
+"""Finds operations, references and examples in an OpenAPI document."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 Json = dict[str, Any]
-VERBS = ("get", "post", "put", "patch", "delete", "options", "trace")
+HTTP_METHODS = ("get", "post", "put", "patch", "delete", "options", "trace")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
     """One call: `path` with its parameters in braces."""
 
-    verb: str
+    method: str
     path: str
     definition: Json
 
@@ -23,10 +23,10 @@ class Operation:
 
 def operations(document: Json) -> list[Operation]:
     return [
-        Operation(verb=verb, path=path, definition=item[verb])
+        Operation(method=method, path=path, definition=item[method])
         for path, item in document["paths"].items()
-        for verb in VERBS
-        if verb in item
+        for method in HTTP_METHODS
+        if method in item
     ]
 
 
@@ -51,7 +51,7 @@ def resolved(document: Json, value: Json) -> Json:
     return value
 
 
-def standing_alone(document: Json, schema: Json) -> Json:
+def self_contained(document: Json, schema: Json) -> Json:
     """A schema with what it refers to."""
     return {**schema, "components": document["components"]}
 

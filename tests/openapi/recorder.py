@@ -1,6 +1,6 @@
-"""Real answers of the program, as the documents show them: kept as data in the package.
+"""Records requests and responses, which the documents show as examples.
 
-`python -m tests.openapi` writes the two files anew; a test makes them again and compares.
+`python -m tests.openapi` writes the two files; a test records again and compares.
 """
 
 import json
@@ -12,17 +12,17 @@ from tests.world import TEST_KEY, World
 
 Example = dict[str, Any]
 
-# What every answer has in common, or what the transport adds.
+# Headers that every response has, or that the transport adds.
 _LEFT_OUT = {"content-type", "content-length", "cache-control"}
 
 
-class Answers:
-    """What the program was asked in the course of some worlds, and answered, each by a name."""
+class ExampleRecorder:
+    """Requests and responses by name."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, Example] = {}
 
-    async def ask(
+    async def record(
         self,
         emulator: World,
         name: str,
@@ -32,7 +32,7 @@ class Answers:
         authorization: str | None = f"Bearer {TEST_KEY}",
         **more: str,
     ) -> httpx.Response:
-        """Ask (`GET /v1/payments`) and keep the answer under a name, which must be a new one.
+        """Sends a request (`GET /v1/payments`) and records the response under a new name.
 
         A body of bytes or text is sent as it is, any other as JSON; `more` are further headers.
         """
@@ -42,11 +42,11 @@ class Answers:
             response = await emulator.api.request(method, path, content=body, headers=sent)
         else:
             response = await emulator.api.request(method, path, json=body, headers=sent)
-        self.keep(name, _request(line, body, more), response)
+        self.add(name, _request(line, body, more), response)
         return response
 
-    def keep(self, name: str, request: Example, response: httpx.Response) -> None:
-        """Keep an answer that was had in another way."""
+    def add(self, name: str, request: Example, response: httpx.Response) -> None:
+        """Adds a response to a request that was sent in another way."""
         assert name not in self.by_name, f"two examples have the name {name}"
         self.by_name[name] = {
             "request": request,

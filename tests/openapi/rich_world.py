@@ -1,4 +1,4 @@
-"""A world in which all has happened that an answer of the control API can tell of."""
+"""An emulator in which every member of the responses of the control API has a value."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -40,7 +40,7 @@ FAULTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class RichWorld:
-    """The world, and what there is in it: by a parameter of a path, all values to ask with."""
+    """The emulator, and the existing values of each path parameter."""
 
     emulator: World
     values: dict[str, list[str]] = field(default_factory=dict)

@@ -1,6 +1,6 @@
-"""What there is in the emulator that Schemathesis asks, so that it does not ask about nothing.
+"""Creates resources in the emulator, so that Schemathesis requests existing ones.
 
-All of it is of the first account's test mode, which a call means that says no other.
+They belong to the test mode of the first account, the default of a call.
 """
 
 from collections.abc import Callable
@@ -26,8 +26,8 @@ LIVES: tuple[tuple[dict[str, Any], ...], ...] = (
 NEVER_STRIKES = {"when": {"mode": "live", "nth": 1_000_000}, "then": {"status": 500}}
 
 
-class Places:
-    """The identifiers of what there is, by the parameters that name it."""
+class Targets:
+    """The identifiers of existing resources, by the parameters that take them."""
 
     def __init__(self, base_url: str) -> None:
         # A connection for each request: one that is kept for long may just be closing.
@@ -35,10 +35,10 @@ class Places:
         self._client = httpx.Client(base_url=base_url, limits=limits)
         self.own_url = f"{base_url}/_emulator/health"
         self.known: dict[str, list[str]] = {}
-        self.look()
+        self.refresh()
 
-    def look(self) -> None:
-        """See what there is, and make what there is not any more."""
+    def refresh(self) -> None:
+        """Lists the resources and creates missing ones."""
         accounts = self._all("accounts", lambda: self._post("accounts"))
         endpoints = self._all("webhook_endpoints", self._make_endpoint)
         payments = [event["data"] for event in self._all("events", self._make_payments)]
@@ -60,7 +60,7 @@ class Places:
         }
 
     def payment(self, *deeds: dict[str, Any]) -> str:
-        """A new payment to which this has been done."""
+        """A new payment after these actions."""
         payment_id = str(self._ask("POST", "/v1/payments", order(expires_in=TEN_YEARS_S))["id"])
         for deed in deeds:
             verb = "transition" if "status" in deed else "pay"
@@ -79,7 +79,7 @@ class Places:
     def _all(
         self, what: str, make: Callable[[], object] | None = None, **having: str
     ) -> list[dict[str, Any]]:
-        """All that there are of a kind, and have this; made where there are none."""
+        """The resources of a kind with these members; `make` creates them if there are none."""
         found = [
             one
             for one in self._ask("GET", f"/_emulator/{what}")["data"]
@@ -115,5 +115,5 @@ def _ids(found: list[dict[str, Any]]) -> list[str]:
 
 
 @cache
-def places_of(base_url: str) -> Places:
-    return Places(base_url)
+def targets_of(base_url: str) -> Targets:
+    return Targets(base_url)
