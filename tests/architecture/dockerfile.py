@@ -1,6 +1,5 @@
-"""Dockerfile taken apart: its stages, and their instructions with the lines joined."""
+"""Parses the Dockerfile into stages and instructions, with continued lines joined."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,12 +16,6 @@ _COMMENT = re.compile(r"^[ \t]*#.*\n", re.MULTILINE)
 class Instruction:
     name: str
     text: str
-
-    @property
-    def command(self) -> list[str]:
-        """What is run without a shell. Raises ValueError where there is one."""
-        _, _, command = self.text.rpartition("CMD ")
-        return list(json.loads(command))
 
 
 def stages() -> list[list[Instruction]]:
