@@ -29,6 +29,7 @@ from tests.cli.processes import (
     start,
     wait_for,
 )
+from tests.depth import usually
 from tests.world import TEST_KEY
 
 # The only speed that tests assert: it is a promise to the user (design, section 2). An idle
@@ -195,8 +196,14 @@ def signalled_at(module: str, number: signal.Signals) -> tuple[str, ...]:
     return sys.executable, "-c", SIGNALLED_AT.format(module=module, number=int(number))
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("module", ["click", "emulator.settings", "uvicorn", "aiosqlite"])
+MODULES = ("click", "emulator.settings", "uvicorn", "aiosqlite")
+EVERY_SIGNAL = [(module, number) for module in MODULES for number in SIGNALS]
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize(
+    ("module", "number"), usually(list(zip(MODULES, SIGNALS * 2, strict=True)), deep=EVERY_SIGNAL)
+)
 def test_a_signal_ends_it_before_it_listens(module: str, number: signal.Signals) -> None:
     stopped = run("serve", *FREE_PORTS, command=signalled_at(module, number))
     assert (stopped.returncode, stopped.stdout, stopped.stderr) == (0, "", "")
