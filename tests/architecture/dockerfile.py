@@ -1,5 +1,6 @@
 """Parses the Dockerfile into stages and instructions, with continued lines joined."""
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,12 @@ _COMMENT = re.compile(r"^[ \t]*#.*\n", re.MULTILINE)
 class Instruction:
     name: str
     text: str
+
+    @property
+    def command(self) -> list[str]:
+        """The command of an instruction without a shell. Raises ValueError where it has one."""
+        _, _, command = self.text.rpartition("CMD ")
+        return list(json.loads(command))
 
 
 def stages() -> list[list[Instruction]]:
