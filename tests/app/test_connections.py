@@ -61,7 +61,7 @@ def test_64_clients_at_once_are_all_served(server: Server) -> None:
 
 
 def test_64_clients_with_one_idempotency_key_get_one_payment(server: Server) -> None:
-    body = order(idempotency_key="everybody's")
+    body = order(idempotency_key="shared")
     with ThreadPoolExecutor(CLIENTS) as clients:
         answers = list(
             clients.map(lambda _: server.request("POST", "/v1/payments", body), range(CLIENTS))

@@ -16,25 +16,22 @@ NEEDS_09 = "telebirr needs a number that starts with 09"
 NEEDS_07 = "M-Pesa needs a number that starts with 07"
 
 
-@pytest.mark.clause("1.7")
-@pytest.mark.parametrize(
-    ("method", "phone"),
-    [
-        ("telebirr", "0900000001"),
-        ("telebirr", "900000001"),
-        ("telebirr", "+251 900 000 001"),
-        ("telebirr", "00251-900-000-001"),
-        ("mpesa", "0700000001"),
-    ],
+ACCEPTED_NUMBERS = (
+    *("0900000001", "900000001", "+251 900 000 001", "00251-900-000-001"),
+    "0700000001",
 )
-async def test_an_approved_payment_takes_the_customer_to_the_success_url(
-    emulator: World, method: str, phone: str
-) -> None:
-    visitor = await customer(emulator)
-    page = await visitor.pay(method, phone=phone)
-    assert (page.heading, page.refresh) == ("Payment successful", f"0;url={SUCCESS_URL}")
-    payment = (await visitor.detail()).payment
-    assert (payment.status, payment.method) == (Status.COMPLETED, method)
+
+
+@pytest.mark.clause("1.7")
+async def test_an_approved_payment_takes_the_customer_to_the_success_url(emulator: World) -> None:
+    for phone in ACCEPTED_NUMBERS:
+        method = "mpesa" if phone.startswith("07") else "telebirr"
+        visitor = await customer(emulator)
+        page = await visitor.pay(method, phone=phone)
+        assert page.heading == "Payment successful", phone
+        assert page.refresh == f"0;url={SUCCESS_URL}", phone
+        payment = (await visitor.detail()).payment
+        assert (payment.status, payment.method) == (Status.COMPLETED, method)
 
 
 @pytest.mark.clause("1.8")

@@ -146,7 +146,7 @@ async def test_every_page_is_a_simulation_without_secrets_and_inline_scripts(
         for element in page.elements:
             assert "style" not in element.attributes
             assert not any(name.startswith("on") for name in element.attributes)
-        # None asks for a PIN.
+        # No page has a field for a PIN.
         assert {field.attributes["type"] for field in page.all("input")} <= {"hidden", "tel"}
         robots = [m.attributes for m in page.all("meta") if m.attributes.get("name") == "robots"]
         assert [meta["content"] for meta in robots] == ["noindex"]

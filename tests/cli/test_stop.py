@@ -134,8 +134,8 @@ def test_an_open_request_does_not_delay_the_end(
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_the_first_webhook_does_not_delay_the_end(number: signal.Signals, tmp_path: Path) -> None:
-    nobody = f"http://127.0.0.1:{free_port()}/hook"
-    with serving("--webhook-url", nobody, logs=tmp_path) as server:
+    closed = f"http://127.0.0.1:{free_port()}/hook"
+    with serving("--webhook-url", closed, logs=tmp_path) as server:
         server.create()
         end_soon(server, number)
         assert "Traceback" not in server.stderr
