@@ -31,6 +31,7 @@ WEBHOOKS = "docs/guides/webhooks.md"
 WARNINGS = "docs/reference/warnings.md"
 CONTROL_API = "docs/reference/control-api.md"
 FIDELITY = "docs/reference/fidelity.md"
+ARCHITECTURE = "docs/explanation/architecture.md"
 MAX_CHAPTER_LINES = 400
 LONG = "a" * 3_000
 # A request for each warning; a string is the query of a list call.
@@ -215,12 +216,19 @@ def test_every_row_of_the_fidelity_table_has_its_basis() -> None:
         assert re.match(r"stated|assumed", row[3]), row
 
 
-def test_every_package_is_listed() -> None:
-    listed = {row[0].strip("`") for row in rows(text_of("CONTRIBUTING.md"))}
+def test_every_package_is_in_the_table_of_layers() -> None:
+    cells = " ".join(row[1] for row in rows(part(ARCHITECTURE, "Layers")))
     package = REPOSITORY / "emulator"
     packages = {file.parent.name for file in package.glob("*/__init__.py")}
     packages |= {file.stem for file in package.glob("[!_]*.py")}
-    assert listed == packages
+    subpackages = {file.parent.name for file in package.glob("engine/*/__init__.py")}
+    assert set(re.findall(r"`(\w+)`", cells)) == packages | subpackages
+
+
+def test_every_file_that_the_architecture_page_names_exists() -> None:
+    paths = re.findall(r"`((?:emulator|templates)/[^`]+)`", text_of(ARCHITECTURE))
+    assert len(paths) > 20
+    assert [path for path in paths if not (REPOSITORY / path).exists()] == []
 
 
 def test_every_link_has_a_target() -> None:
