@@ -63,7 +63,7 @@ def packets_of(sent: bytes) -> dict[str, list[bytes]]:
     return {
         "together": [sent],
         "head and body": [sent[:head_end], sent[head_end:]],
-        "byte by byte": [sent[at : at + 1] for at in range(len(sent))],
+        "in pieces": [sent[at : at + 3] for at in range(0, len(sent), 3)],
     }
 
 
