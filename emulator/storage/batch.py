@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from typing import Any
 
@@ -56,6 +56,11 @@ class Transaction:
         self.after_commit: list[Callable[[], None]] = []
         self.undo: list[Callable[[], None]] = []
         self._ordinals = ordinals
+
+    def set(self, target: object, name: str, value: object) -> None:
+        """Set an attribute; it is reverted if the transaction fails."""
+        self.undo.append(partial(setattr, target, name, getattr(target, name)))
+        setattr(target, name, value)
 
     def insert(self, head: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert rows of equal width, many in one statement."""

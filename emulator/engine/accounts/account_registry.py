@@ -25,6 +25,7 @@ from emulator.engine.state.account import Account, Owner
 from emulator.engine.state.rules import Rules, stored_overrides
 from emulator.storage import accounts, scenarios, snapshots
 from emulator.storage.batch import Transaction
+from emulator.storage.database import writes
 from emulator.storage.invalid_rows import InvalidRow, reading
 from emulator.storage.migrations import UnusableDatabase
 
@@ -80,7 +81,7 @@ class AccountRegistry:
 
         Raises InvalidRow, UnusableDatabase.
         """
-        for account in await self._database.write(self._open):
+        for account in await self._open():
             self._add(account)
         await self._webhooks.open(self.all(), self.first)
 
@@ -113,7 +114,7 @@ class AccountRegistry:
 
     async def create(self, request: NewAccount) -> Account:
         """Create an account. Raises InvalidField for a key that is taken or not well-formed."""
-        account = await self._database.write(partial(self._create, request=request))
+        account = await self._create(request)
         self._add(account)
         self._scheduler.reschedule(account)
         return account
@@ -126,14 +127,14 @@ class AccountRegistry:
         async with account.advancing:
             if account.is_closed:
                 raise UnknownAccount(account_id)
-            await self._database.write(partial(self._close, account=account), is_long=True)
+            await self._close(account)
             self._discard(account)
 
     async def reset(self, account: Account) -> None:
         """Reset an account to its state at start, clock included. Raises InvalidApiKey."""
         async with account.advancing:
             account.check_open()
-            await self._database.write(partial(self._reset, account=account), is_long=True)
+            await self._reset(account)
         self._scheduler.reschedule(account)
 
     async def reset_all(self) -> None:
@@ -145,7 +146,7 @@ class AccountRegistry:
                     await self.delete(account.profile.id)
                 else:
                     await self.reset(account)
-        second = await self._database.write(self._restore_second)
+        second = await self._restore_second()
         if second is not None:
             self._add(second)
         # Counted from the start again, after accounts that were created meanwhile.
@@ -161,6 +162,7 @@ class AccountRegistry:
         for owner in account.owners:
             self._by_key.pop(account.profile.key(owner.mode), None)
 
+    @writes()
     def _open(self, tx: Transaction) -> list[Account]:
         rows = accounts.load_all(tx)
         config = self._config
@@ -206,7 +208,8 @@ class AccountRegistry:
                     overrides = stored_overrides(tx, account.number)
                 account.rules = account.rules.with_overrides(overrides)
 
-    def _create(self, tx: Transaction, *, request: NewAccount) -> Account:
+    @writes()
+    def _create(self, tx: Transaction, request: NewAccount) -> Account:
         number = self._last_number + 1
         profile = self._account_factory.profile(number, request)
         for param, key in (("test_key", profile.test_key), ("live_key", profile.live_key)):
@@ -234,14 +237,14 @@ class AccountRegistry:
         # After the commit, because other work of the same transaction fills the cache then.
         tx.after_commit += [self._payment_cache.clear, self._change_notifier.all_changed]
 
-    def _close(self, tx: Transaction, *, account: Account) -> None:
+    @writes(is_long=True)
+    def _close(self, tx: Transaction, account: Account) -> None:
         self._remove(tx, account)
-        tx.undo.append(partial(setattr, account, "is_closed", False))
-        account.is_closed = True
+        tx.set(account, "is_closed", True)
         for owner in account.owners:
-            tx.undo.append(partial(setattr, owner, "endpoints", owner.endpoints))
-            owner.endpoints = {}
+            tx.set(owner, "endpoints", {})
 
+    @writes()
     def _restore_second(self, tx: Transaction) -> Account | None:
         """Create the second account again, unless it exists or its keys are taken."""
         keys = (SECOND_ACCOUNT.test_key, SECOND_ACCOUNT.live_key)
@@ -252,7 +255,8 @@ class AccountRegistry:
         accounts.insert(tx, account_row(second))
         return second
 
-    def _reset(self, tx: Transaction, *, account: Account) -> None:
+    @writes(is_long=True)
+    def _reset(self, tx: Transaction, account: Account) -> None:
         self._remove(tx, account)
         initial = self._account_factory.new(
             account.number, account.profile, clock=account.initial_clock, seed=account.seed

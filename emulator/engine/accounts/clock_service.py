@@ -12,6 +12,7 @@ from emulator.engine.state.account import Account
 from emulator.engine.state.effects import Effects
 from emulator.storage import accounts, timers
 from emulator.storage.batch import Transaction
+from emulator.storage.database import reads, writes
 
 MAX_EFFECTS = 100_000
 MAX_ADVANCE_MS = 60_000
@@ -68,16 +69,17 @@ class ClockService:
 
     async def read(self, account: Account) -> ClockState:
         await self._scheduler.fire_due(account)
-        return await self._database.read(partial(self._read, account=account))
+        return await self._read(account)
 
-    def _read(self, tx: Transaction, *, account: Account) -> ClockState:
+    @reads()
+    def _read(self, tx: Transaction, account: Account) -> ClockState:
         return ClockState(
             now=account.clock.now(),
             is_frozen=account.clock.is_frozen,
-            next=self._next_due(tx, account=account),
+            next=self._next_due(tx, account),
         )
 
-    def _next_due(self, tx: Transaction, *, account: Account) -> Due | None:
+    def _next_due(self, tx: Transaction, account: Account) -> Due | None:
         """The next timer or attempt; the one that was created first at equal instants."""
         candidates = []
         timer = timers.next_of_account(tx, account.number)
@@ -104,12 +106,13 @@ class ClockService:
         if frozen is not None and is_settled:
             async with account.advancing:
                 account.check_open()
-                await self._database.write(partial(self._freeze, account=account, frozen=frozen))
+                await self._freeze(account, frozen=frozen)
             self._webhooks.wake(account)
         self._scheduler.reschedule(account)
         return replace(await self.read(account), is_settled=is_settled)
 
-    def _freeze(self, tx: Transaction, *, account: Account, frozen: bool) -> None:
+    @writes()
+    def _freeze(self, tx: Transaction, account: Account, *, frozen: bool) -> None:
         clock = account.clock
         if frozen == clock.is_frozen:
             return
@@ -145,7 +148,7 @@ class ClockService:
                     waits=target.waits,
                 )
                 effects = account.collector = account.unsettled or Effects()
-                await self._database.write(partial(self._begin, account=account, plan=plan))
+                await self._begin(account, plan)
                 if plan.waits:
                     account.unsettled = effects
                 is_settled = await self._advance(account, plan)
@@ -186,8 +189,8 @@ class ClockService:
             )
         return until
 
-    @staticmethod
-    def _begin(tx: Transaction, *, account: Account, plan: "_AdvancePlan") -> None:
+    @writes()
+    def _begin(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> None:
         """Stop the clock, and separate what is due now from what will be due."""
         if account.collector is None:
             return  # The caller was cancelled.
@@ -199,9 +202,8 @@ class ClockService:
     async def _advance(self, account: Account, plan: "_AdvancePlan") -> bool:
         """Repeat steps; returns whether the target was reached before a limit."""
         is_late = plan.waits and not await self._wait_for_attempts(account, plan)
-        step = partial(self._step, account=account, plan=plan)
         while not is_late:
-            reached = await self._database.write(step, is_long=True)
+            reached = await self._step(account, plan)
             if reached is _Reached.END:
                 return True
             is_late = self._has_reached_limit(account, plan) or (
@@ -209,7 +211,7 @@ class ClockService:
             )
         if plan.waits:
             # The attempts in progress become effects of the next advance.
-            await self._database.write(partial(self._begin, account=account, plan=plan))
+            await self._begin(account, plan)
         return False
 
     def _has_reached_limit(self, account: Account, plan: "_AdvancePlan") -> bool:
@@ -221,7 +223,8 @@ class ClockService:
     async def _wait_for_attempts(self, account: Account, plan: "_AdvancePlan") -> bool:
         return await self._webhooks.wait_for_due(account, plan.deadline_ms)
 
-    def _step(self, tx: Transaction, *, account: Account, plan: "_AdvancePlan") -> "_Reached":
+    @writes(is_long=True)
+    def _step(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> "_Reached":
         """Fire a chunk of timers, or allow the attempts of one instant, with the clock there."""
         clock, effects = account.clock, account.collector
         if effects is None:

@@ -25,7 +25,7 @@ from emulator.engine.state.events import event_body, event_id
 from emulator.http.addresses import host_and_port
 from emulator.storage import deliveries, events, payments
 from emulator.storage.batch import LAST_ORDINAL, Transaction
-from emulator.storage.database import Database
+from emulator.storage.database import Database, writes
 from emulator.storage.deliveries import Delivery
 from emulator.webhooks.messages import Message, request
 from emulator.webhooks.retry_schedule import delay_ms_after, is_gone
@@ -137,14 +137,15 @@ class Attempts:
     async def _record(self, attempt: "_CompletedAttempt") -> None:
         while True:
             try:
-                return await self._database.write(partial(self._write, attempt=attempt))
+                return await self._write(attempt)
             except sqlite3.Error:
                 # An attempt without a record would be repeated without end; and a full disk may
                 # have free space again later.
                 logger.exception("an attempt could not be written down")
                 await pause(self._wall, PAUSE_AFTER_FAILURE_MS)
 
-    def _write(self, tx: Transaction, *, attempt: "_CompletedAttempt") -> None:
+    @writes()
+    def _write(self, tx: Transaction, attempt: "_CompletedAttempt") -> None:
         job, result = attempt.job, attempt.result
         owner, sent = job.owner, job.delivery
         stored = deliveries.get(tx, sent.position)

@@ -104,7 +104,7 @@ class Webhooks:
             # An invalid row would make the dispatcher fail again and again.
             with reading("deliveries"):
                 for owner in owners.values():
-                    await self._database.read(partial(self._dispatcher.check, owner=owner))
+                    await self._dispatcher.check(owner)
         if self._config.endpoint is not None:
             self._initial_endpoints = await self.endpoints.ensure(first, self._config.endpoint)
         if stored:

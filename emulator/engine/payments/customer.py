@@ -17,7 +17,6 @@ from emulator.domain.errors import (
     InvalidField,
     MissingParameter,
     PaymentNotPayable,
-    UnknownPayment,
 )
 from emulator.domain.instants import Instant
 from emulator.domain.outcomes import Handset, Outcome, Scripted, Step, answer_due_at
@@ -38,6 +37,7 @@ from emulator.engine.state.rule_choice import outcome_of
 from emulator.storage import actions, events, payments, timers
 from emulator.storage.actions import Action
 from emulator.storage.batch import Transaction
+from emulator.storage.database import writes
 
 _HANDSET = "handset"
 
@@ -203,19 +203,16 @@ class Customer:
         self, owner: Owner, payment_id: str, perform: Callable[..., _Done]
     ) -> Payment:
         await self._scheduler.fire_due(owner.account)
-        payment = await self._database.write(
-            partial(self._decide, owner=owner, payment_id=payment_id, perform=perform)
-        )
+        payment = await self._decide(owner, payment_id, perform)
         self._scheduler.reschedule(owner.account)
         return payment
 
+    @writes()
     def _decide(
-        self, tx: Transaction, *, owner: Owner, payment_id: str, perform: Callable[..., _Done]
+        self, tx: Transaction, owner: Owner, payment_id: str, perform: Callable[..., _Done]
     ) -> Payment:
         now = self._status_writer.fire_due(tx, owner.account)
         payment = payments.find(tx, owner.number, payment_id)
-        if payment is None:
-            raise UnknownPayment(payment_id)
         event = events.next_position(tx, owner.number)
         after, action = perform(tx, owner, payment, now)
         stored = Action(now, action.name, payment.position, event, stored_action(action))

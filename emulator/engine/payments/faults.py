@@ -1,7 +1,6 @@
 """Chooses the fault of a request to the contract's API, and counts its uses."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from emulator import ids
@@ -9,7 +8,7 @@ from emulator.engine.state.account import Owner
 from emulator.engine.state.rules import FaultCandidate
 from emulator.storage import scenarios
 from emulator.storage.batch import Transaction
-from emulator.storage.database import Database
+from emulator.storage.database import Database, writes
 
 if TYPE_CHECKING:
     from emulator.scenarios.values import FaultWhen
@@ -38,10 +37,11 @@ class Faults:
         ]
         if not any(map(_is_counted, candidates)):
             return candidates[0] if candidates else None
-        return await self._database.write(partial(self._choose, owner=owner, candidates=candidates))
+        return await self._choose(owner, candidates)
 
+    @writes()
     def _choose(
-        self, tx: Transaction, *, owner: Owner, candidates: Sequence[FaultCandidate]
+        self, tx: Transaction, owner: Owner, candidates: Sequence[FaultCandidate]
     ) -> FaultCandidate | None:
         owner.account.check_open()
         # Each rule counts all requests of its kind, even if a stronger rule applies to them:
@@ -59,11 +59,11 @@ class Faults:
         """
         if chosen.rule.times is None:
             return True
-        work = partial(self._spend, owner=owner, chosen=chosen, generation=generation)
-        return await self._database.write(work)
+        return await self._spend(owner, chosen, generation)
 
+    @writes()
     def _spend(
-        self, tx: Transaction, *, owner: Owner, chosen: FaultCandidate, generation: int
+        self, tx: Transaction, owner: Owner, chosen: FaultCandidate, generation: int
     ) -> bool:
         account = owner.account
         if account.is_closed or account.generation != generation or not _is_left(tx, owner, chosen):

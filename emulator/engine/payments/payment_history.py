@@ -1,9 +1,7 @@
 """Reads the events and the scheduled changes of payments, and waits for a status."""
 
 from dataclasses import dataclass
-from functools import partial
 
-from emulator.domain.errors import UnknownPayment
 from emulator.domain.payment import Event, Payment, Status
 from emulator.domain.timers import ComingAttempt, Timer
 from emulator.engine.payments.context import EngineContext
@@ -11,6 +9,7 @@ from emulator.engine.state.account import Owner
 from emulator.engine.state.events import event_body
 from emulator.storage import events, payments, timers
 from emulator.storage.batch import Transaction
+from emulator.storage.database import reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +34,11 @@ class PaymentHistory:
     async def detail(self, owner: Owner, payment_id: str) -> PaymentDetail:
         """Raises UnknownPayment."""
         await self._scheduler.fire_due(owner.account)
-        return await self._database.read(partial(self._detail, owner=owner, payment_id=payment_id))
+        return await self._detail(owner, payment_id)
 
-    def _detail(self, tx: Transaction, *, owner: Owner, payment_id: str) -> PaymentDetail:
+    @reads()
+    def _detail(self, tx: Transaction, owner: Owner, payment_id: str) -> PaymentDetail:
         payment = payments.find(tx, owner.number, payment_id)
-        if payment is None:
-            raise UnknownPayment(payment_id)
         scheduled: list[Timer | ComingAttempt] = [
             *timers.of_payment(tx, owner.account.number, payment),
             *self._webhooks.coming(tx, owner, payment),
@@ -73,11 +71,10 @@ class PaymentHistory:
     async def events(self, owner: Owner, *, limit: int) -> list[str]:
         """The bodies of the newest events, newest first, as they are sent."""
         await self._scheduler.fire_due(owner.account)
-        work = partial(self._events, owner=owner, limit=limit)
-        return await self._database.read(work, is_long=True)
+        return await self._events(owner, limit)
 
-    @staticmethod
-    def _events(tx: Transaction, *, owner: Owner, limit: int) -> list[str]:
+    @reads(is_long=True)
+    def _events(self, tx: Transaction, owner: Owner, limit: int) -> list[str]:
         return [
             event_body(owner, event, payments.get(tx, event.payment))
             for event in events.newest(tx, owner.number, limit)

@@ -14,7 +14,6 @@ from emulator.domain.errors import (
     IdempotencyKeyReused,
     InvalidField,
     Refusal,
-    UnknownPayment,
 )
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment, Status
@@ -24,6 +23,7 @@ from emulator.engine.state.account import Owner
 from emulator.engine.state.rule_choice import expiry_ms
 from emulator.storage import payments
 from emulator.storage.batch import LAST_ORDINAL, Transaction
+from emulator.storage.database import reads
 from emulator.storage.payments import PageQuery, UnknownCursor, UsedKey
 
 KEY_RETENTION_MS = 24 * 3_600_000
@@ -261,22 +261,19 @@ class Payments:
             if body is not None:
                 return body
         await self._scheduler.fire_due(account)
-        return await self._database.read(
-            partial(self._retrieve, owner=owner, payment_id=payment_id)
-        )
+        return await self._retrieve(owner, payment_id)
 
-    def _retrieve(self, tx: Transaction, *, owner: Owner, payment_id: str) -> bytes:
-        payment = payments.find(tx, owner.number, payment_id)
-        if payment is None:
-            raise UnknownPayment(payment_id)
-        return self._render(payment)
+    @reads()
+    def _retrieve(self, tx: Transaction, owner: Owner, payment_id: str) -> bytes:
+        return self._render(payments.find(tx, owner.number, payment_id))
 
     async def page(self, owner: Owner, query: PageQuery) -> Page:
         """A page of payments, newest first. Raises InvalidField for the cursor (contract, 4.3)."""
         await self._scheduler.fire_due(owner.account)
-        return await self._database.read(partial(self._page, owner=owner, query=query))
+        return await self._page(owner, query)
 
-    def _page(self, tx: Transaction, *, owner: Owner, query: PageQuery) -> Page:
+    @reads()
+    def _page(self, tx: Transaction, owner: Owner, query: PageQuery) -> Page:
         try:
             positions = payments.page(tx, owner.number, query)
         except UnknownCursor:

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Iterable
-from functools import partial
 from typing import Protocol
 
 from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock
@@ -13,7 +12,7 @@ from emulator.domain.timers import LAST_SEQUENCE
 from emulator.engine.payments.status_writer import StatusWriter
 from emulator.engine.state.account import FAR_OFF, NEVER, Account
 from emulator.storage.batch import Transaction
-from emulator.storage.database import Database, DatabaseLost
+from emulator.storage.database import Database, DatabaseLost, writes
 
 logger = logging.getLogger(__name__)
 
@@ -39,9 +38,10 @@ class Scheduler:
     async def fire_due(self, account: Account) -> None:
         """Fire the due timers of an account, so that a read returns the present state."""
         while account.due_at <= account.clock.now():
-            await self._database.write(partial(self._fire, account=account), is_long=True)
+            await self._fire(account)
 
-    def _fire(self, tx: Transaction, *, account: Account) -> None:
+    @writes(is_long=True)
+    def _fire(self, tx: Transaction, account: Account) -> None:
         self._status_writer.fire(tx, account, until=(account.clock.now(), LAST_SEQUENCE))
 
     def reschedule(self, account: Account) -> None:

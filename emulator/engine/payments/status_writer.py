@@ -127,7 +127,5 @@ class StatusWriter:
             effects.add_ordered([effect_json(timer, payment) for timer, payment in due])
 
     def _update_due_at(self, tx: Transaction, account: Account) -> None:
-        before = account.due_at
         next_due_at = timers.next_due_at(tx, account.number)
-        account.due_at = NEVER if next_due_at is None else next_due_at
-        tx.undo.append(partial(setattr, account, "due_at", before))
+        tx.set(account, "due_at", NEVER if next_due_at is None else next_due_at)
