@@ -48,9 +48,9 @@ from emulator.domain.errors import (
     UnsupportedContentType,
 )
 from emulator.engine.accounts.account_registry import AccountRegistry
-from emulator.engine.payments.faults import Faults
 from emulator.engine.payments.payments import Payments
 from emulator.engine.state.account import Owner
+from emulator.engine.state.rule_choice import Faults
 from emulator.storage.database import DatabaseLost
 from emulator.storage.payments import PageQuery
 

@@ -15,7 +15,7 @@ from emulator.app.gateway import Gateway, Lazily, RequestLog
 from emulator.clock import SystemClock
 from emulator.engine.engine import Engine, open_engine
 from emulator.engine.payments.payments import CheckoutAddress
-from emulator.engine.state.config import ConfiguredEndpoint, EngineConfig
+from emulator.engine.state.account import ConfiguredEndpoint, EngineConfig
 from emulator.engine.state.rules import Origin
 from emulator.settings import Settings, data_directory
 

@@ -7,8 +7,7 @@ from emulator.control.calls import Calls
 from emulator.control.replies import no_content, reply
 from emulator.domain.accounts import mask_key
 from emulator.domain.instants import format_clock
-from emulator.engine.accounts.account_factory import NewAccount
-from emulator.engine.accounts.account_registry import AccountRegistry
+from emulator.engine.accounts.account_registry import AccountRegistry, NewAccount
 from emulator.engine.state.account import Account
 
 

@@ -6,7 +6,7 @@ from starlette.responses import Response
 from emulator.control.calls import Calls
 from emulator.control.pages import limit_of
 from emulator.control.replies import reply, written
-from emulator.engine.payments.payment_history import PaymentHistory
+from emulator.engine.payments.payments import PaymentHistory
 
 
 class EventCalls:

@@ -18,9 +18,8 @@ from emulator.domain.transitions import Change
 from emulator.domain.wire import payment_json
 from emulator.engine.accounts.scenarios import Scenarios
 from emulator.engine.payments.customer import Customer, PhoneAnswer, Submission
-from emulator.engine.payments.payment_history import PaymentDetail, PaymentHistory
+from emulator.engine.payments.payments import PaymentDetail, PaymentHistory
 from emulator.engine.state.account import Owner
-from emulator.engine.state.events import event_id
 
 DEFAULT_TIMEOUT_S = "30"
 MAX_TIMEOUT_MS = 300_000
@@ -121,7 +120,7 @@ def _shown(owner: Owner, detail: PaymentDetail) -> dict[str, object]:
 
 def _event(owner: Owner, event: Event) -> dict[str, object]:
     return {
-        "id": event_id(owner, event),
+        "id": owner.event_id(event),
         "at": format_instant(event.at),
         "type": event.type,
         "status": event.status,

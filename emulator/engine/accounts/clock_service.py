@@ -8,8 +8,7 @@ from emulator.domain.errors import InvalidField
 from emulator.domain.instants import LAST_INSTANT, Instant, format_instant
 from emulator.domain.timers import LAST_SEQUENCE, Due
 from emulator.engine.payments.context import EngineContext
-from emulator.engine.state.account import Account
-from emulator.engine.state.effects import Effects
+from emulator.engine.state.account import Account, Effects
 from emulator.storage import accounts, timers
 from emulator.storage.batch import Transaction
 from emulator.storage.database import reads, writes

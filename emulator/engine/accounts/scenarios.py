@@ -11,8 +11,8 @@ from emulator.domain.errors import (
     UnknownScenario,
 )
 from emulator.domain.payment import Payment
-from emulator.engine.payments.faults import FAULTS
 from emulator.engine.state.account import Account, Owner
+from emulator.engine.state.rule_choice import FAULTS
 from emulator.engine.state.rules import Listed, Origin, PostedFault
 from emulator.storage import payments, scenarios
 from emulator.storage.batch import Transaction

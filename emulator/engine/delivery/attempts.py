@@ -21,7 +21,6 @@ from emulator.domain.webhooks import (
 from emulator.domain.wire import PING, ping_json
 from emulator.engine.delivery.endpoints import put_endpoint
 from emulator.engine.state.account import Account, Owner
-from emulator.engine.state.events import event_body, event_id
 from emulator.http.addresses import host_and_port
 from emulator.storage import deliveries, events, payments
 from emulator.storage.batch import LAST_ORDINAL, Transaction
@@ -76,15 +75,15 @@ def delivery_job(tx: Transaction, owner: Owner, delivery: Delivery) -> DeliveryJ
         )
     event = events.get(tx, delivery.event)
     payment = payments.get(tx, delivery.payment)
-    body = tampered_body = event_body(owner, event, payment)
+    body = tampered_body = owner.event_body(event, payment)
     if delivery.tamper is Tamper.BODY:
         changed = payment._replace(amount_minor=payment.amount_minor + 1)
-        tampered_body = event_body(owner, event, changed)
+        tampered_body = owner.event_body(event, changed)
     return DeliveryJob(
         owner=owner,
         generation=owner.account.generation,
         delivery=delivery,
-        event_id=event_id(owner, event),
+        event_id=owner.event_id(event),
         event_type=event.type,
         payment_id=payment.id,
         body=body.encode(),

@@ -12,8 +12,7 @@ from emulator.domain.webhooks import (
     Endpoint,
     Profile,
 )
-from emulator.engine.state.account import Account, Owner
-from emulator.engine.state.config import ConfiguredEndpoint
+from emulator.engine.state.account import Account, ConfiguredEndpoint, Owner
 from emulator.storage import deliveries, endpoints
 from emulator.storage.batch import LAST_ORDINAL, Transaction
 from emulator.storage.database import Database, writes

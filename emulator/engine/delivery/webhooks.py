@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from emulator.clock import SystemClock
 from emulator.domain.payment import Payment
 from emulator.domain.timers import ComingAttempt, Due, DueKey
-from emulator.engine.state.account import Account, Owner
-from emulator.engine.state.config import EngineConfig
+from emulator.engine.state.account import Account, EngineConfig, Owner
 from emulator.storage import endpoints
 from emulator.storage.batch import ORDINAL_BITS, Transaction
 from emulator.storage.database import Database
