@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from emulator.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS
-from tests.engine.webhook_world import TIMES_OUT, pay, register, webhook_world
+from tests.engine.webhook_world import TIMES_OUT, pay, register, reply_after, webhook_world
 from tests.webhooks.receiver import HANG_UP, NEVER, Received, Reply, receiving
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, world
 
@@ -223,12 +223,7 @@ async def test_an_account_can_be_deleted_during_an_attempt(emulator: World) -> N
 
 async def test_an_endpoint_that_is_disabled_during_an_attempt_gets_no_other() -> None:
     answered = asyncio.Event()
-
-    async def answer(_: Received) -> Reply:
-        await answered.wait()
-        return Reply(status=500)
-
-    async with webhook_world(answer) as hooks:
+    async with webhook_world(reply_after(answered, 500)) as hooks:
         payment = await hooks.emulator.create()
         await hooks.pay(payment)
         await hooks.receiver.wait_for(1)
@@ -288,12 +283,8 @@ async def test_a_ping_of_a_deleted_account_does_not_affect_the_next_account(
 ) -> None:
     """Without others the next account has the same number, and its rows the same places."""
     answered = asyncio.Event()
-
-    async def answer(_: Received) -> Reply:
-        await answered.wait()
-        return Reply()
-
-    async with receiving(answer) as slow, receiving(lambda _: Reply(status=500)) as receiver:
+    refusing = receiving(lambda _: Reply(status=500))
+    async with receiving(reply_after(answered)) as slow, refusing as receiver:
         old = (await emulator.control("POST", "/accounts", {"seed": 1})).json()["test_key"]
         endpoint = await register(emulator, slow.url, old)
         path = f"/webhook_endpoints/{endpoint['id']}/ping"

@@ -10,7 +10,14 @@ from emulator.settings import Settings
 from tests.depth import usually
 from tests.engine.observed_world import observed, run_pending
 from tests.engine.snapshot_calls import connection
-from tests.engine.webhook_world import TIMES_OUT, WebhookWorld, attempts_in, register, webhook_world
+from tests.engine.webhook_world import (
+    TIMES_OUT,
+    WebhookWorld,
+    attempts_in,
+    register,
+    reply_after,
+    webhook_world,
+)
 from tests.webhooks.receiver import NEVER, Received, Reply, receiving, replies
 from tests.world import START, START_MS, World, world
 
@@ -236,12 +243,7 @@ async def test_expiries_without_a_delivery_are_effects_too() -> None:
 
 async def test_in_the_background_an_advance_does_not_wait() -> None:
     answered = asyncio.Event()
-
-    async def answer(_: Received) -> Reply:
-        await answered.wait()
-        return Reply()
-
-    async with webhook_world(answer) as hooks:
+    async with webhook_world(reply_after(answered)) as hooks:
         await hooks.emulator.create(expires_in=60)
         body = {"seconds": 60, "webhooks": "background"}
         response = await hooks.emulator.control("POST", "/clock/advance", body)
@@ -365,12 +367,7 @@ async def test_a_handler_that_calls_back_does_not_change_the_order_of_effects() 
 
 async def test_a_410_of_an_address_that_was_left_disables_nothing() -> None:
     answered = asyncio.Event()
-
-    async def leave(_: Received) -> Reply:
-        await answered.wait()
-        return Reply(status=410)
-
-    async with webhook_world(leave) as hooks, receiving() as moved:
+    async with webhook_world(reply_after(answered, 410)) as hooks, receiving() as moved:
         await hooks.emulator.create()
         await hooks.receiver.wait_for(1)
         path = f"/webhook_endpoints/{hooks.endpoint['id']}"

@@ -37,17 +37,8 @@ async def seen_to_become(
     return seen
 
 
-async def test_an_unpaid_payment_expires_at_its_instant_without_a_read() -> None:
+async def test_an_unpaid_payment_expires_at_its_millisecond_without_a_read() -> None:
     """2.1: `expires_at` is when the checkout URL expires."""
-    async with observed() as (emulator, wall):
-        payment = await emulator.create()
-        await wall.waited_until(START_MS + HALF_AN_HOUR_MS)
-        seen = await seen_to_become(emulator, wall, payment, Status.EXPIRED, HALF_AN_HOUR_MS)
-        assert seen.status is Status.EXPIRED
-
-
-async def test_one_millisecond_earlier_it_does_not() -> None:
-    """2.1: until then it is open."""
     async with observed() as (emulator, wall):
         payment = await emulator.create()
         await wall.waited_until(START_MS + HALF_AN_HOUR_MS)
@@ -55,6 +46,7 @@ async def test_one_millisecond_earlier_it_does_not() -> None:
         await run_pending(emulator)
         assert wall.waits.empty()
         assert await timeline(emulator, payment) == [("pending", "2026-01-01T00:00:00.000Z")]
+        await seen_to_become(emulator, wall, payment, Status.EXPIRED, 1)
 
 
 async def test_an_outcome_happens_when_its_time_comes() -> None:

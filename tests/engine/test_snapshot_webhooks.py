@@ -4,8 +4,8 @@ import asyncio
 
 from tests.engine.observed_world import observed, run_pending
 from tests.engine.snapshot_calls import clock, restore, save
-from tests.engine.webhook_world import register, webhook_world
-from tests.webhooks.receiver import Received, Reply, receiving, replies
+from tests.engine.webhook_world import register, reply_after, webhook_world
+from tests.webhooks.receiver import Reply, receiving, replies
 from tests.world import LIVE_KEY, START_MS, world
 
 
@@ -46,20 +46,15 @@ async def test_what_was_to_be_delivered_later_is_delivered_as_time_flows() -> No
 
 
 async def test_an_attempt_in_progress_is_discarded_and_repeated_after_a_restore() -> None:
-    said = asyncio.Event()
-
-    async def answer(_: Received) -> Reply:
-        await said.wait()
-        return Reply(status=410)
-
-    async with webhook_world(answer) as hooks:
+    answered = asyncio.Event()
+    async with webhook_world(reply_after(answered, 410)) as hooks:
         await hooks.emulator.create()
         await hooks.receiver.wait_for(1)
         await save(hooks.emulator)
         hooks.receiver.answer = replies(Reply())
         await restore(hooks.emulator)
         await hooks.receiver.wait_for(2)
-        said.set()
+        answered.set()
         await hooks.settle()
         [delivery] = await hooks.deliveries()
         assert [attempt["status"] for attempt in delivery["attempts"]] == [200]
@@ -67,22 +62,17 @@ async def test_an_attempt_in_progress_is_discarded_and_repeated_after_a_restore(
 
 
 async def test_a_resend_in_progress_is_not_recorded_after_a_restore() -> None:
-    said = asyncio.Event()
+    answered = asyncio.Event()
     async with webhook_world() as hooks:
         await hooks.create()
         await save(hooks.emulator)
         [delivery] = await hooks.deliveries()
-
-        async def answer(_: Received) -> Reply:
-            await said.wait()
-            return Reply()
-
-        hooks.receiver.answer = answer
+        hooks.receiver.answer = reply_after(answered)
         path = f"/deliveries/{delivery['id']}/resend"
         resending = asyncio.create_task(hooks.emulator.control("POST", path))
         await hooks.receiver.wait_for(2)
         await restore(hooks.emulator)
-        said.set()
+        answered.set()
         assert (await resending).json()["error"]["code"] == "delivery_not_found"
         assert await hooks.deliveries() == [delivery]
 

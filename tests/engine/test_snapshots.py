@@ -11,8 +11,8 @@ from emulator.engine.payments.payments import CreatedPayment, Order
 from emulator.settings import Settings
 from tests.engine.observed_world import observed, run_pending, timeline
 from tests.engine.snapshot_calls import clock, connection, kept, listed, posted, restore, rows, save
-from tests.engine.webhook_world import webhook_world
-from tests.webhooks.receiver import NEVER, Received, Reply, replies
+from tests.engine.webhook_world import reply_after, webhook_world
+from tests.webhooks.receiver import NEVER, Reply, replies
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, START_MS, TEST_KEY, World, headers, world
 
 ORDER = Order(
@@ -229,13 +229,8 @@ async def test_the_scheduler_fires_what_is_restored() -> None:
 
 
 async def test_it_waits_for_an_advance_that_goes_on() -> None:
-    said = asyncio.Event()
-
-    async def answer(_: Received) -> Reply:
-        await said.wait()
-        return Reply()
-
-    async with webhook_world(answer) as hooks:
+    answered = asyncio.Event()
+    async with webhook_world(reply_after(answered)) as hooks:
         emulator = hooks.emulator
         await save(emulator)
         payment = await emulator.create(expires_in=60)
@@ -244,7 +239,7 @@ async def test_it_waits_for_an_advance_that_goes_on() -> None:
         restoring = asyncio.create_task(restore(emulator))
         await run_pending(emulator)
         assert not restoring.done()
-        said.set()
+        answered.set()
         assert (await advancing)["now"] == "2026-01-01T00:01:30.000Z"
         await restoring
         assert (await clock(emulator))["now"] == "2026-01-01T00:00:00.000Z"

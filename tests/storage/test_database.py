@@ -26,27 +26,16 @@ def make_table(tx: Transaction) -> None:
 
 
 def add(tx: Transaction, note: str) -> str:
+    """Inserts a note; raises after the insertion of `bad`."""
     tx.execute("INSERT INTO notes VALUES (?)", (note,))
+    if note == "bad":
+        raise Refused(note)
     return note
 
 
-def add_and_fail(tx: Transaction, note: str) -> str:
-    add(tx, note)
-    raise Refused(note)
-
-
 def add_all(tx: Transaction, notes: Sequence[str]) -> list[str | Exception]:
-    """Refuses what begins with `no`, and raises for what begins with `bad`."""
-    results: list[str | Exception] = []
-    for note in notes:
-        if note.startswith("no"):
-            results.append(Refused(note))
-        else:
-            add(tx, note)
-            if note.startswith("bad"):
-                raise Refused(note)
-            results.append(note)
-    return results
+    """Inserts notes; returns an exception for `no`, and raises for `bad`."""
+    return [Refused(note) if note == "no" else add(tx, note) for note in notes]
 
 
 def read_all(tx: Transaction) -> list[str]:
@@ -79,61 +68,34 @@ def other(kept: Database, path: Path) -> Iterator[sqlite3.Connection]:  # noqa: 
         yield connection
 
 
-async def test_a_unit_of_work_that_fails_takes_no_neighbour_along(database: Database) -> None:
+FAILURES = {
+    "one of three writes raises": ([], ["a", "bad", "c"], [str, Refused, str]),
+    "one of three writes breaks a constraint": (
+        *([], ["a", "a", "b"], [str, sqlite3.IntegrityError, str]),
+    ),
+    "the only write raises": ([], ["bad"], [Refused]),
+    "one of three items is refused": (["a", "no", "b"], [], [str, Refused, str]),
+    "one item raises in its bulk": (
+        *(["a", "bad", "no", "b"], ["c"], [str, Refused, Refused, str, str]),
+    ),
+    "the only item raises": (["bad"], [], [Refused]),
+}
+
+
+@pytest.mark.parametrize(("items", "notes", "types"), FAILURES.values(), ids=FAILURES)
+async def test_a_failing_unit_of_work_does_not_affect_the_others(
+    items: list[str], notes: list[str], types: list[type], database: Database
+) -> None:
     results = await asyncio.gather(
-        database.write(partial(add, note="a")),
-        database.write(partial(add_and_fail, note="b")),
-        database.write(partial(add, note="c")),
+        *(database.write_bulk(add_all, item) for item in items),
+        *(database.write(partial(add, note=note)) for note in notes),
         return_exceptions=True,
     )
-    assert results[0] == "a"
-    assert isinstance(results[1], Refused)
-    assert results[2] == "c"
-    assert await database.read(read_all) == ["a", "c"]
-
-
-async def test_a_unit_of_work_that_breaks_a_constraint_fails_alone(database: Database) -> None:
-    results = await asyncio.gather(
-        *(database.write(partial(add, note=note)) for note in ("a", "a", "b")),
-        return_exceptions=True,
-    )
-    assert [type(result) for result in results] == [str, sqlite3.IntegrityError, str]
-    assert await database.read(read_all) == ["a", "b"]
-
-
-async def test_a_unit_of_work_alone_that_fails_leaves_nothing(database: Database) -> None:
-    with pytest.raises(Refused):
-        await database.write(partial(add_and_fail, note="a"))
-    assert await database.read(read_all) == []
-    assert await database.write(partial(add, note="a")) == "a"
-
-
-async def test_items_of_a_bulk_are_answered_each_with_its_own(database: Database) -> None:
-    results = await asyncio.gather(
-        *(database.write_bulk(add_all, note) for note in ("a", "no", "b")),
-        return_exceptions=True,
-    )
-    assert results[0] == "a"
-    assert isinstance(results[1], Refused)
-    assert results[2] == "b"
-    assert await database.read(read_all) == ["a", "b"]
-
-
-async def test_an_item_that_breaks_its_bulk_fails_alone(database: Database) -> None:
-    results = await asyncio.gather(
-        *(database.write_bulk(add_all, note) for note in ("a", "bad", "no", "b")),
-        database.write(partial(add, note="c")),
-        return_exceptions=True,
-    )
-    assert [str(result) for result in results] == ["a", "bad", "no", "b", "c"]
-    assert [type(result) for result in results] == [str, Refused, Refused, str, str]
-    assert await database.read(read_all) == ["a", "b", "c"]
-
-
-async def test_an_item_alone_that_fails_leaves_nothing(database: Database) -> None:
-    with pytest.raises(Refused):
-        await database.write_bulk(add_all, "bad")
-    assert await database.read(read_all) == []
+    assert [type(result) for result in results] == types
+    stored = [note for note, kind in zip([*items, *notes], types, strict=True) if kind is str]
+    assert [result for result in results if isinstance(result, str)] == stored
+    assert await database.read(read_all) == stored
+    assert await database.write(partial(add, note="later")) == "later"
 
 
 async def test_a_read_sees_the_writes_that_came_with_it_and_none_that_failed(
@@ -141,7 +103,7 @@ async def test_a_read_sees_the_writes_that_came_with_it_and_none_that_failed(
 ) -> None:
     _, _, notes = await asyncio.gather(
         database.write(partial(add, note="a")),
-        database.write(partial(add_and_fail, note="b")),
+        database.write(partial(add, note="bad")),
         database.read(read_all),
         return_exceptions=True,
     )
