@@ -49,7 +49,10 @@ async def replayed(
         player = Player(emulator)
         for step in script:
             ((verb, said),) = step.items()
-            await getattr(player, verb)(said)
+            if verb in ("pay", "answer", "transition"):
+                await player.call(verb, said)
+            else:
+                await getattr(player, verb)(said)
         yield emulator
 
 
@@ -67,19 +70,10 @@ class Player:
     async def advance(self, said: str) -> None:
         await self._emulator.advance(parse_duration_ms(said) / 1000)
 
-    async def pay(self, said: dict[str, Any]) -> None:
-        await self._call("pay", said)
-
-    async def answer(self, said: dict[str, Any]) -> None:
-        await self._call("answer", said)
-
-    async def transition(self, said: dict[str, Any]) -> None:
-        await self._call("transition", said)
-
     async def cancel(self, said: dict[str, Any] | str) -> None:
-        await self._call("cancel", {"payment": said} if isinstance(said, str) else said)
+        await self.call("cancel", {"payment": said} if isinstance(said, str) else said)
 
-    async def _call(self, verb: str, said: dict[str, Any]) -> None:
+    async def call(self, verb: str, said: dict[str, Any]) -> None:
         payment = f"/payments/{self._ids[said.pop('payment')]}"
         response = await self._emulator.control("POST", f"{payment}/{verb}", said)
         assert response.status_code == 200, response.text

@@ -132,37 +132,6 @@ async def test_an_account_settles_both_of_its_modes_and_no_other_account(emulato
     assert (await emulator.retrieve(other, OTHER_TEST_KEY))["status"] == "pending"
 
 
-async def test_a_manual_change_cancels_what_was_scheduled(emulator: World) -> None:
-    """Design 5: `answer` and `transition` cancel the steps that a scenario had scheduled."""
-    for verb, body in (
-        ("transition", {"status": "completed"}),
-        ("answer", {"answer": "approve"}),
-    ):
-        payment_id = (await emulator.create())["id"]
-        phone = "0900000003" if verb == "transition" else "0911111111"
-        paying = {"method": "telebirr", "phone": phone}
-        await emulator.control("POST", f"/payments/{payment_id}/pay", paying)
-        changed = await emulator.control("POST", f"/payments/{payment_id}/{verb}", body)
-        assert changed.json()["status"] == "completed"
-        assert (await emulator.advance(7200))["effects"] == []
-        assert (await emulator.retrieve(payment_id))["status"] == "completed"
-
-
-async def test_a_payment_in_processing_is_let_finish_after_it_would_have_expired(
-    emulator: World,
-) -> None:
-    """Design 5: a payment in `processing` at `expires_at` is let finish."""
-    payment_id = (await emulator.create(expires_in=60))["id"]
-    await emulator.advance(59.999)
-    paying = {"method": "telebirr", "phone": "0911111111"}
-    await emulator.control("POST", f"/payments/{payment_id}/pay", paying)
-    await emulator.advance(20)
-    assert (await emulator.retrieve(payment_id))["status"] == "processing"
-    await emulator.control("POST", f"/payments/{payment_id}/answer", {"answer": "approve"})
-    payment = await emulator.retrieve(payment_id)
-    assert (payment["status"], payment["completed_at"]) == ("completed", "2026-01-01T00:01:19.999Z")
-
-
 @pytest.mark.parametrize(("expires_in", "waits_s"), [(1800, 1790), (60, 50), (20, 30), (40, 30)])
 async def test_a_bank_waits_until_the_checkout_expires_or_for_thirty_seconds(
     emulator: World, expires_in: int, waits_s: int

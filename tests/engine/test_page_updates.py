@@ -222,12 +222,6 @@ async def test_a_page_with_a_timeout_of_zero_gets_the_present_at_once(frozen: Ob
     assert checkout.moment == seen
 
 
-async def test_an_unknown_checkout_is_refused_at_once(frozen: Observed) -> None:
-    emulator, _ = frozen
-    with pytest.raises(UnknownCheckout):
-        await emulator.running.engine.checkouts.changed("nothing", "", timeout_ms=TIMEOUT_MS)
-
-
 @pytest.mark.parametrize("is_deleted", [False, True])
 async def test_a_page_is_woken_when_its_account_is_reset_or_deleted(
     frozen: Observed, is_deleted: bool

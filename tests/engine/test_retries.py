@@ -409,22 +409,6 @@ async def test_a_clock_that_is_let_flow_takes_up_what_is_due() -> None:
         await hooks.receiver.wait_for(2)
 
 
-async def test_many_events_reach_a_receiver_that_refuses_each_at_first() -> None:
-    refused: set[str] = set()
-
-    def answer(received: Received) -> Reply:
-        name = received.headers["webhook-id"]
-        refused.symmetric_difference_update({name})
-        return Reply(status=500 if name in refused else 200)
-
-    async with webhook_world(answer) as hooks:
-        await tell(hooks, 200)
-        await hooks.advance(1)
-        assert len(hooks.receiver.received) == 400
-        states = {delivery["status"] for delivery in await hooks.deliveries("?limit=1000")}
-        assert states == {"succeeded"}
-
-
 @pytest.mark.deep
 async def test_many_events_reach_a_receiver_that_fails_every_second_request() -> None:
     """Half of those that are left fail at each instant: one is left after ten attempts."""

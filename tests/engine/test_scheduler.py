@@ -14,7 +14,6 @@ from tests.world import OTHER_TEST_KEY, START_MS, World
 
 HALF_AN_HOUR_MS = 1_800_000
 HANDSET = {"method": "telebirr", "phone": "0911111111"}
-TIMES_OUT = {"method": "telebirr", "phone": "0900000003"}
 
 
 def first_owner(emulator: World) -> Owner:
@@ -47,16 +46,6 @@ async def test_an_unpaid_payment_expires_at_its_millisecond_without_a_read() -> 
         assert wall.waits.empty()
         assert await timeline(emulator, payment) == [("pending", "2026-01-01T00:00:00.000Z")]
         await seen_to_become(emulator, wall, payment, Status.EXPIRED, 1)
-
-
-async def test_an_outcome_happens_when_its_time_comes() -> None:
-    """4.4: the payment times out after 30 seconds."""
-    async with observed() as (emulator, wall):
-        payment = await emulator.create()
-        await emulator.control("POST", f"/payments/{payment['id']}/pay", TIMES_OUT)
-        await wall.waited_until(START_MS + 30_000)
-        seen = await seen_to_become(emulator, wall, payment, Status.FAILED, 30_000)
-        assert seen.reason == "timeout"
 
 
 async def test_what_is_late_is_stamped_with_the_instant_that_it_was_due() -> None:

@@ -89,18 +89,6 @@ async def test_it_survives_a_restart(tmp_path: Path) -> None:
         assert len(await listed(emulator)) == 10
 
 
-async def test_a_clock_that_flows_on_does_so_in_the_next_program(tmp_path: Path) -> None:
-    settings = Settings(seed=1, database=str(tmp_path / "state.db"))
-    async with world(settings) as emulator:
-        await emulator.advance(100)
-        await save(emulator)
-        await emulator.advance(1_000)
-        await restore(emulator)
-    async with world(settings) as emulator:
-        now = {"now": "2026-01-01T00:01:40.000Z", "frozen": False, "next": None}
-        assert await clock(emulator) == now
-
-
 async def test_a_rate_limit_that_is_another_one_now_is_full(tmp_path: Path) -> None:
     database = str(tmp_path / "state.db")
 
