@@ -111,7 +111,7 @@ class Modelled:
 
 
 class Model:
-    """Payments as the design tells of them, one after the other, in memory."""
+    """The states of payments by the design, in memory."""
 
     def __init__(self) -> None:
         self.now = START_MS
@@ -182,8 +182,8 @@ class LifeOfPayments(RuleBasedStateMachine):
         self.model = Model()
         self.emulator: World
 
-    def run(self, asked: Coroutine[Any, Any, Any]) -> Any:
-        return self.runner.run(asked)
+    def run(self, call: Coroutine[Any, Any, Any]) -> Any:
+        return self.runner.run(call)
 
     @initialize()
     def open(self) -> None:

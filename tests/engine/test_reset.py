@@ -20,7 +20,7 @@ async def data(emulator: World, key: str = TEST_KEY) -> list[str]:
     return [payment["id"] for payment in response.json()["data"]]
 
 
-async def test_it_takes_away_all_that_is_the_accounts_in_both_modes(emulator: World) -> None:
+async def test_a_reset_deletes_the_rows_of_both_modes(emulator: World) -> None:
     for key in (TEST_KEY, LIVE_KEY):
         await emulator.create(key, **KEY)
     other = await emulator.create(OTHER_TEST_KEY)
@@ -51,7 +51,7 @@ async def test_after_a_reset_the_same_requests_get_the_same_bytes(emulator: Worl
     assert await day() == first
 
 
-async def test_a_payment_from_before_it_is_not_found_again(emulator: World) -> None:
+async def test_a_payment_from_before_a_reset_is_not_found(emulator: World) -> None:
     """4.2: nothing is remembered, rendered payments included."""
     first, second = await emulator.create(), await emulator.create()
     await emulator.retrieve(second["id"])
@@ -61,14 +61,14 @@ async def test_a_payment_from_before_it_is_not_found_again(emulator: World) -> N
     assert gone.json()["error"]["code"] == "payment_not_found"
 
 
-async def test_what_was_scheduled_before_it_never_happens(emulator: World) -> None:
+async def test_a_reset_cancels_scheduled_changes(emulator: World) -> None:
     """Design 6: timers belong to what they were set for."""
     await emulator.create()
     await reset(emulator)
     assert (await emulator.advance(7200))["effects"] == []
 
 
-async def test_the_scheduler_forgets_too() -> None:
+async def test_the_scheduler_fires_only_timers_after_a_reset() -> None:
     """Design 6: and fires what is scheduled afterwards."""
     async with observed() as (emulator, wall):
         await emulator.create(expires_in=60)
@@ -83,7 +83,7 @@ async def test_the_scheduler_forgets_too() -> None:
         assert (await emulator.retrieve(payment["id"]))["status"] == "expired"
 
 
-async def test_everything_is_reset_at_once(emulator: World) -> None:
+async def test_a_reset_of_everything_leaves_the_first_two_accounts(emulator: World) -> None:
     """Design 10: `{all}`: the first two accounts as at start, and no other."""
     created = await emulator.control("POST", "/accounts", {"name": "X"})
     key = created.json()["test_key"]
@@ -100,7 +100,7 @@ async def test_everything_is_reset_at_once(emulator: World) -> None:
 
 
 @pytest.mark.parametrize("everything", [False, True])
-async def test_it_holds_after_a_restart(tmp_path: Path, everything: bool) -> None:
+async def test_a_reset_survives_a_restart(tmp_path: Path, everything: bool) -> None:
     """Design 15: an acknowledged write survives."""
     database = str(tmp_path / "state.db")
     async with world(database=database) as emulator:

@@ -59,7 +59,7 @@ async def test_the_steps_of_an_outcome_happen_at_their_instants(
 @pytest.mark.parametrize(
     ("amount", "status"), [(499_999, "processing"), (500_000, "failed"), (10**9, "failed")]
 )
-async def test_a_rule_may_ask_for_a_range_of_amounts(
+async def test_a_rule_may_match_a_range_of_amounts(
     tmp_path: Path, amount: int, status: str
 ) -> None:
     async with scenario_world(tmp_path, shop=SHOP_CASES) as emulator:
@@ -77,7 +77,7 @@ async def test_a_rule_with_times_applies_so_often_in_each_account(tmp_path: Path
 
 
 @pytest.mark.clause("2.1.13")
-async def test_an_expiry_rule_beats_expires_in_and_is_seen_in_expires_at(tmp_path: Path) -> None:
+async def test_an_expiry_rule_overrides_expires_in_and_sets_expires_at(tmp_path: Path) -> None:
     async with scenario_world(tmp_path, shop=SHOP_CASES) as emulator:
         payment = await emulator.create(metadata={"case": "short"}, expires_in=3_600)
         assert payment["expires_at"] == "2026-01-01T00:00:05.000Z"
@@ -87,7 +87,7 @@ async def test_an_expiry_rule_beats_expires_in_and_is_seen_in_expires_at(tmp_pat
         assert (await emulator.retrieve(payment["id"]))["status"] == "expired"
 
 
-async def test_an_expiry_rule_with_times_retires_too(tmp_path: Path) -> None:
+async def test_an_expiry_rule_with_times_applies_so_often(tmp_path: Path) -> None:
     async with scenario_world(tmp_path, shop=SHOP_CASES) as emulator:
         case = {"case": "once"}
         of_test_mode = await emulator.create(metadata=case)
@@ -99,7 +99,7 @@ async def test_an_expiry_rule_with_times_retires_too(tmp_path: Path) -> None:
         ]
 
 
-async def test_a_file_given_later_beats_one_given_before_and_both_beat_ours(
+async def test_a_later_file_precedes_an_earlier_one_and_both_precede_the_shipped_ones(
     tmp_path: Path,
 ) -> None:
     rule = 'outcomes: [{{when: {{phone: "0900000001"}}, then: [{{status: failed, reason: {}}}]}}]\n'
@@ -109,7 +109,7 @@ async def test_a_file_given_later_beats_one_given_before_and_both_beat_ours(
         assert await seen(emulator, payment) == ("failed", "bank_declined")
 
 
-async def test_a_file_that_is_not_enabled_decides_nothing(tmp_path: Path) -> None:
+async def test_a_disabled_file_has_no_effect(tmp_path: Path) -> None:
     text = "enabled: false\noutcomes: [{when: {}, then: [{status: completed}]}]\n"
     async with scenario_world(tmp_path, idle=text) as emulator:
         assert (await pay(emulator))["status"] == "processing"

@@ -48,7 +48,7 @@ async def test_an_unpaid_payment_expires_at_its_millisecond_without_a_read() -> 
         await seen_to_become(emulator, wall, payment, Status.EXPIRED, 1)
 
 
-async def test_what_is_late_is_stamped_with_the_instant_that_it_was_due() -> None:
+async def test_a_late_change_has_the_instant_at_which_it_was_due() -> None:
     """Design 6: each at its own instant, however late the scheduler wakes."""
     async with observed() as (emulator, wall):
         payment = await emulator.create()
@@ -63,7 +63,7 @@ async def test_what_is_late_is_stamped_with_the_instant_that_it_was_due() -> Non
 class TestSleep:
     """Design 6: the scheduler sleeps until something is due."""
 
-    async def test_when_nothing_is_due_it_sleeps_for_ever(self) -> None:
+    async def test_without_timers_the_scheduler_never_wakes(self) -> None:
         async with observed() as (emulator, wall):
             await wall.waited_until(None)
             for _ in range(10):
@@ -71,7 +71,7 @@ class TestSleep:
                 await run_pending(emulator)
             assert wall.waits.empty()
 
-    async def test_reading_does_not_wake_it(self) -> None:
+    async def test_reads_do_not_wake_the_scheduler(self) -> None:
         async with observed() as (emulator, wall):
             payment = await emulator.create()
             await wall.waited_until(START_MS + HALF_AN_HOUR_MS)
@@ -81,7 +81,7 @@ class TestSleep:
                 await emulator.control("GET", "/clock")
             assert wall.waits.empty()
 
-    async def test_what_is_due_later_does_not_wake_it(self) -> None:
+    async def test_later_timers_do_not_wake_the_scheduler(self) -> None:
         async with observed() as (emulator, wall):
             await emulator.create()
             await wall.waited_until(START_MS + HALF_AN_HOUR_MS)
@@ -91,7 +91,7 @@ class TestSleep:
             await run_pending(emulator)
             assert wall.waits.empty()
 
-    async def test_what_is_due_earlier_shortens_it(self) -> None:
+    async def test_an_earlier_timer_shortens_the_sleep(self) -> None:
         async with observed() as (emulator, wall):
             await emulator.create()
             await wall.waited_until(START_MS + HALF_AN_HOUR_MS)
@@ -106,7 +106,7 @@ class TestSleep:
             await run_pending(emulator)
             assert wall.waits.empty()
 
-    async def test_it_wakes_once_for_each_instant_that_something_is_due(self) -> None:
+    async def test_the_scheduler_wakes_once_for_each_due_instant(self) -> None:
         async with observed() as (emulator, wall):
             for expires_in in (60, 120, 180):
                 for _ in range(3):
@@ -118,7 +118,7 @@ class TestSleep:
             await run_pending(emulator)
             assert wall.waits.empty()
 
-    async def test_a_frozen_clock_is_none_of_its_business(self) -> None:
+    async def test_timers_of_a_frozen_clock_do_not_wake_the_scheduler(self) -> None:
         async with observed() as (emulator, wall):
             await wall.waited_until(None)
             await emulator.control("PUT", "/clock", {"frozen": True})
@@ -128,7 +128,7 @@ class TestSleep:
             assert wall.waits.empty()
             assert (await emulator.retrieve(payment["id"]))["status"] == "pending"
 
-    async def test_a_clock_that_flows_again_is(self) -> None:
+    async def test_timers_of_an_unfrozen_clock_fire(self) -> None:
         async with observed() as (emulator, wall):
             await emulator.control("PUT", "/clock", {"frozen": True})
             payment = await emulator.create(expires_in=60)
@@ -138,7 +138,7 @@ class TestSleep:
             seen = await seen_to_become(emulator, wall, payment, Status.EXPIRED, 60_000)
             assert seen.status is Status.EXPIRED
 
-    async def test_a_clock_that_is_ahead_is_due_sooner(self) -> None:
+    async def test_timers_of_a_clock_that_is_ahead_fire_sooner(self) -> None:
         async with observed() as (emulator, wall):
             await emulator.create()
             await wall.waited_until(START_MS + HALF_AN_HOUR_MS)
@@ -158,7 +158,7 @@ async def test_accounts_that_are_created_while_it_fires_timers_are_included() ->
         await wall.waited_until(START_MS + 60_000 + 90_000)
 
 
-async def test_a_database_that_is_held_up_for_a_while_does_not_stop_it(tmp_path: Path) -> None:
+async def test_the_scheduler_continues_after_a_locked_database(tmp_path: Path) -> None:
     """Design 6: timers live in the database; who could not fire them tries again."""
     database = str(tmp_path / "state.db")
     async with observed(Settings(seed=1, database=database)) as (emulator, wall):

@@ -20,7 +20,7 @@ Others = Callable[[World], Awaitable[Any]]
 
 
 async def nothing(emulator: World) -> None:
-    """Nobody else is there."""
+    """There are no other clients."""
 
 
 async def busy_others(emulator: World) -> None:
@@ -63,15 +63,15 @@ async def test_two_runs_give_the_same_bytes() -> None:
         assert await run(one, nothing) == await run(other, nothing)
 
 
-async def test_what_others_do_makes_no_difference() -> None:
-    """Design 3: whatever else runs. (The calls of our own are numbered whosoever they are.)"""
+async def test_requests_of_others_do_not_change_the_bytes() -> None:
+    """Calls of the control API are excluded: all accounts share their Request-Ids."""
     settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1, auto_provision=True)
     async with world(settings) as alone, world(settings) as crowded:
         ours, theirs = await run(alone, nothing), await run(crowded, busy_others)
     assert [*ours[:3], *ours[5:]] == [*theirs[:3], *theirs[5:]]
 
 
-async def test_it_makes_no_difference_when_an_account_came() -> None:
+async def test_earlier_accounts_do_not_change_the_bytes_of_a_new_one() -> None:
     """Design 3: tests that run in parallel each take a fresh account."""
     settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1, auto_provision=True)
     seen = []
@@ -113,7 +113,7 @@ async def test_two_accounts_never_collide() -> None:
     assert len(seen) == count
 
 
-async def test_an_accounts_own_seed_beats_the_programs() -> None:
+async def test_the_seed_of_an_account_overrides_the_programs_seed() -> None:
     """Design 10: `POST /accounts` takes a seed."""
     seen = []
     for seed in (1, 2):

@@ -137,7 +137,7 @@ class Client:
         """A request whose answer is to be the same the second time, to the last byte."""
         response = await self.emulator.api.request(method, path, json=body, headers=headers(key))
         sent = response.headers.raw
-        if not path.startswith("/v1"):  # Calls of ours are counted together, whoever's they are.
+        if not path.startswith("/v1"):  # All accounts share these ids.
             sent = [pair for pair in sent if pair[0] != b"request-id"]
         self.answers.append((method, path, response.status_code, sent, response.content))
         return response
@@ -199,7 +199,7 @@ class Client:
 
 @settings(max_examples=usually(4, deep=12))
 @given(before=STEPS, after=STEPS)
-async def test_restored_all_is_as_it_was_and_goes_the_same_way(
+async def test_a_restored_account_has_the_same_state_and_the_same_future(
     before: list[tuple[Any, ...]], after: list[tuple[Any, ...]]
 ) -> None:
     async with world() as emulator, receiving(answer) as receiver:

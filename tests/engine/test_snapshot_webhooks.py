@@ -9,7 +9,7 @@ from tests.webhooks.receiver import Reply, receiving, replies
 from tests.world import LIVE_KEY, START_MS, world
 
 
-async def test_what_was_still_to_be_delivered_is_delivered_again() -> None:
+async def test_a_pending_delivery_is_pending_again_after_a_restore() -> None:
     async with webhook_world(replies(Reply(status=500), Reply(status=200))) as hooks:
         await hooks.create()
         await save(hooks.emulator)
@@ -27,7 +27,7 @@ async def test_what_was_still_to_be_delivered_is_delivered_again() -> None:
         assert len(hooks.ids) == 3
 
 
-async def test_what_was_to_be_delivered_later_is_delivered_as_time_flows() -> None:
+async def test_a_restored_delivery_is_sent_as_time_flows() -> None:
     async with observed() as (emulator, wall), receiving() as receiver:
         receiver.answer = replies(Reply(status=500), Reply())
         await register(emulator, receiver.url)
@@ -77,7 +77,7 @@ async def test_a_resend_in_progress_is_not_recorded_after_a_restore() -> None:
         assert await hooks.deliveries() == [delivery]
 
 
-async def test_endpoints_are_those_that_there_were() -> None:
+async def test_a_restore_restores_the_endpoints() -> None:
     async with world() as emulator, receiving() as kept, receiving() as dropped:
         deleted = await register(emulator, dropped.url)
         await emulator.control("DELETE", f"/webhook_endpoints/{deleted['id']}")

@@ -65,7 +65,7 @@ async def test_the_offered_numbers_are(
         assert phones(await offered(await visitor(emulator, key), method)) == expected
 
 
-async def test_a_scenarios_own_number_comes_before_ours(tmp_path: Path) -> None:
+async def test_the_number_of_a_scenario_precedes_the_designated_ones(tmp_path: Path) -> None:
     text = """
 outcomes:
   - when: {phone: "0955555555"}
@@ -95,7 +95,7 @@ outcomes:
 """
 
 
-async def test_a_number_that_retires_does_what_the_next_rule_says_and_then_nothing(
+async def test_a_number_with_times_gets_the_outcome_of_the_next_rule(
     tmp_path: Path,
 ) -> None:
     async with scenario_world(tmp_path, counted=COUNTED) as emulator:
@@ -118,13 +118,13 @@ async def test_a_number_that_retires_does_what_the_next_rule_says_and_then_nothi
     assert done == ["wrong_pin", "wrong_pin", "completed", "processing"]
 
 
-async def test_asking_counts_no_use(tmp_path: Path) -> None:
+async def test_reading_the_numbers_counts_no_use(tmp_path: Path) -> None:
     async with scenario_world(tmp_path, counted=COUNTED) as emulator:
         shopper = await visitor(emulator)
-        asked = [
+        offers = [
             [(number.phone, number.outcome) for number in await offered(shopper)] for _ in range(5)
         ]
-        assert asked.count(asked[0]) == 5
+        assert offers.count(offers[0]) == 5
         await shopper.pay("0955555555")
         assert (await shopper.open()).payment.reason == "wrong_pin"
 

@@ -110,13 +110,13 @@ async def test_a_read_sees_the_writes_that_came_with_it_and_none_that_failed(
     assert notes == ["a"]
 
 
-async def test_what_follows_a_commit_follows_only_a_commit(database: Database) -> None:
-    told: list[str] = []
+async def test_after_commit_is_called_only_after_a_commit(database: Database) -> None:
+    called: list[str] = []
 
     def work(tx: Transaction, *, note: str, fails: bool) -> None:
         add(tx, note)
-        tx.after_commit.append(partial(told.append, f"{note} committed"))
-        tx.undo.append(partial(told.append, f"{note} undone"))
+        tx.after_commit.append(partial(called.append, f"{note} committed"))
+        tx.undo.append(partial(called.append, f"{note} undone"))
         if fails:
             raise Refused
 
@@ -125,7 +125,7 @@ async def test_what_follows_a_commit_follows_only_a_commit(database: Database) -
         database.write(partial(work, note="b", fails=True)),
         return_exceptions=True,
     )
-    assert told == ["b undone", "a committed"]
+    assert called == ["b undone", "a committed"]
 
 
 async def test_another_program_sees_only_what_is_committed(
@@ -146,7 +146,7 @@ async def test_another_program_sees_only_what_is_committed(
 
 
 @pytest.mark.parametrize("is_long", [False, True])
-async def test_a_lock_of_another_program_is_waited_for(
+async def test_a_write_waits_for_the_lock_of_another_program(
     kept: Database, other: sqlite3.Connection, *, is_long: bool
 ) -> None:
     other.execute("BEGIN IMMEDIATE")
@@ -189,13 +189,13 @@ async def test_many_units_of_work_share_one_transaction(database: Database) -> N
     assert len(await database.read(read_all)) == 100
 
 
-async def test_a_file_has_one_emulator(kept: Database, path: Path) -> None:  # noqa: ARG001
+async def test_a_file_is_used_by_one_emulator_only(kept: Database, path: Path) -> None:  # noqa: ARG001
     with pytest.raises(UnusableDatabase, match="in use by another emulator"):
         async with Database(str(path)):
             pass
 
 
-async def test_a_closed_file_may_be_opened_again(path: Path) -> None:
+async def test_a_closed_database_can_be_opened_again(path: Path) -> None:
     async with Database(str(path)) as database:
         await database.write(make_table)
         await database.write(partial(add, note="a"))
@@ -203,7 +203,7 @@ async def test_a_closed_file_may_be_opened_again(path: Path) -> None:
         assert await database.read(read_all) == ["a"]
 
 
-async def test_a_closed_database_takes_no_work(path: Path) -> None:
+async def test_a_closed_database_refuses_work(path: Path) -> None:
     async with Database(str(path)) as database:
         pass
     with pytest.raises(NotReady):
