@@ -32,10 +32,6 @@ def first_position(owner: int) -> int:
     return owner << ORDINAL_BITS
 
 
-def last_position(owner: int) -> int:
-    return owner << ORDINAL_BITS | LAST_ORDINAL
-
-
 def positions_of(owner: int) -> tuple[int, int]:
     """The first and the last position of an owner's rows."""
     first = owner << ORDINAL_BITS

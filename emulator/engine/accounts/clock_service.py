@@ -174,19 +174,14 @@ class ClockService:
             # For what is due already the clock does not have to move.
             until = now if due is None else max(now, due.at)
         if until < now:
-            raise InvalidField(
-                param,
-                f"The clock stands at {format_instant(now)}; it cannot be moved back to"
-                f" {format_instant(until)}.",
-                kind="clock",
-            )
-        if until >= LAST_INSTANT:
-            raise InvalidField(
-                param,
-                f"The clock stands at {format_instant(now)}; it cannot pass the year 9988.",
-                kind="clock",
-            )
-        return until
+            reason = f"be moved back to {format_instant(until)}"
+        elif until >= LAST_INSTANT:
+            reason = "pass the year 9988"
+        else:
+            return until
+        raise InvalidField(
+            param, f"The clock stands at {format_instant(now)}; it cannot {reason}.", kind="clock"
+        )
 
     @writes()
     def _begin(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> None:
@@ -200,13 +195,14 @@ class ClockService:
 
     async def _advance(self, account: Account, plan: "_AdvancePlan") -> bool:
         """Repeat steps; returns whether the target was reached before a limit."""
-        is_late = plan.waits and not await self._wait_for_attempts(account, plan)
+        wait_for_attempts = partial(self._webhooks.wait_for_due, account, plan.deadline_ms)
+        is_late = plan.waits and not await wait_for_attempts()
         while not is_late:
             reached = await self._step(account, plan)
             if reached is _Reached.END:
                 return True
             is_late = self._has_reached_limit(account, plan) or (
-                reached is _Reached.ATTEMPTS and not await self._wait_for_attempts(account, plan)
+                reached is _Reached.ATTEMPTS and not await wait_for_attempts()
             )
         if plan.waits:
             # The attempts in progress become effects of the next advance.
@@ -219,15 +215,12 @@ class ClockService:
             effects is not None and effects.count >= self._max_effects
         )
 
-    async def _wait_for_attempts(self, account: Account, plan: "_AdvancePlan") -> bool:
-        return await self._webhooks.wait_for_due(account, plan.deadline_ms)
-
     @writes(is_long=True)
     def _step(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> "_Reached":
         """Fire a chunk of timers, or allow the attempts of one instant, with the clock there."""
         clock, effects = account.clock, account.collector
         if effects is None:
-            return _Reached.END  # Whoever asked for it was cancelled.
+            return _Reached.END  # The caller was cancelled.
         tx.undo.append(partial(clock.restore, clock.state()))
         attempt = self._webhooks.next_due(tx, account) if plan.waits else None
         limit = (plan.until, LAST_SEQUENCE)

@@ -43,14 +43,14 @@ class Scenarios:
         """
         account.check_open()
         overrides, name = account.rules.overrides, scenario.name
-        others = tuple(other for other in overrides.scenarios if other.name != name)
-        if len(others) >= MAX_SCENARIOS:
+        others = overrides.without(name)
+        if len(others.scenarios) >= MAX_SCENARIOS:
             raise TooManyScenarios(MAX_SCENARIOS)
         scenarios.put(tx, account.number, name, source)
         self._reset_counts(tx, account, name)
-        switches = {other: is_on for other, is_on in overrides.switches.items() if other != name}
-        _override(tx, account, scenarios=(scenario, *others), switches=switches)
-        return len(others) == len(overrides.scenarios), _listed(account, name)
+        own = (scenario, *others.scenarios)
+        _override(tx, account, scenarios=own, switches=others.switches)
+        return len(own) > len(overrides.scenarios), _listed(account, name)
 
     @writes()
     def remove(self, tx: Transaction, account: Account, name: str) -> None:
@@ -61,12 +61,10 @@ class Scenarios:
         account.check_open()
         if _listed(account, name).origin is not Origin.CONTROL:
             raise ScenarioIsPermanent(name)
-        overrides = account.rules.overrides
         scenarios.delete(tx, account.number, name)
         self._reset_counts(tx, account, name)
-        switches = {other: is_on for other, is_on in overrides.switches.items() if other != name}
-        remaining = tuple(other for other in overrides.scenarios if other.name != name)
-        _override(tx, account, scenarios=remaining, switches=switches)
+        others = account.rules.overrides.without(name)
+        _override(tx, account, scenarios=others.scenarios, switches=others.switches)
 
     @staticmethod
     def _reset_counts(tx: Transaction, account: Account, source: str) -> None:

@@ -60,32 +60,26 @@ def delivery_id(owner: Owner, delivery: Delivery) -> str:
 
 def delivery_job(tx: Transaction, owner: Owner, delivery: Delivery) -> DeliveryJob:
     """The delivery with its event, which shows the payment as it was at the event."""
+    payment_id = None
     if delivery.event is None or delivery.payment is None:
-        ping_id = ids.ping_id(owner.stream, delivery.position & LAST_ORDINAL)
-        ping = ping_json(event_id=ping_id, at=delivery.created_at, mode=owner.mode).encode()
-        return DeliveryJob(
-            owner=owner,
-            generation=owner.account.generation,
-            delivery=delivery,
-            event_id=ping_id,
-            event_type=PING,
-            payment_id=None,
-            body=ping,
-            tampered_body=ping,
-        )
-    event = events.get(tx, delivery.event)
-    payment = payments.get(tx, delivery.payment)
-    body = tampered_body = owner.event_body(event, payment)
-    if delivery.tamper is Tamper.BODY:
-        changed = payment._replace(amount_minor=payment.amount_minor + 1)
-        tampered_body = owner.event_body(event, changed)
+        event_type = PING
+        event_id = ids.ping_id(owner.stream, delivery.position & LAST_ORDINAL)
+        body = tampered_body = ping_json(event_id=event_id, at=delivery.created_at, mode=owner.mode)
+    else:
+        event = events.get(tx, delivery.event)
+        payment = payments.get(tx, delivery.payment)
+        event_type, event_id, payment_id = event.type, owner.event_id(event), payment.id
+        body = tampered_body = owner.event_body(event, payment)
+        if delivery.tamper is Tamper.BODY:
+            changed = payment._replace(amount_minor=payment.amount_minor + 1)
+            tampered_body = owner.event_body(event, changed)
     return DeliveryJob(
         owner=owner,
         generation=owner.account.generation,
         delivery=delivery,
-        event_id=owner.event_id(event),
-        event_type=event.type,
-        payment_id=payment.id,
+        event_id=event_id,
+        event_type=event_type,
+        payment_id=payment_id,
         body=body.encode(),
         tampered_body=tampered_body.encode(),
     )

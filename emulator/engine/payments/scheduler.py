@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from typing import Protocol
 
@@ -10,7 +10,7 @@ from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment
-from emulator.domain.timers import LAST_SEQUENCE, DueKey, Timer
+from emulator.domain.timers import LAST_SEQUENCE, DueKey, Timer, TimerKind
 from emulator.domain.transitions import Change, decide
 from emulator.domain.wire import effect_json
 from emulator.engine.delivery.webhooks import Webhooks
@@ -53,10 +53,21 @@ class StatusWriter:
         self._payment_cache.evict(after.keys())
         tx.after_commit.append(partial(self._change_notifier.changed, after))
 
-    def schedule(self, tx: Transaction, scheduled: Sequence[tuple[Account, Timer]]) -> None:
-        timers.insert(tx, [(account.number, timer) for account, timer in scheduled])
-        for account, timer in scheduled:
-            self.expect(account, timer.due_at)
+    def schedule(
+        self,
+        tx: Transaction,
+        account: Account,
+        payment: Payment,
+        kind: TimerKind,
+        change: Change,
+        *,
+        due_at: Instant,
+    ) -> None:
+        """Schedule a change of a payment."""
+        timers.insert(
+            tx, account.number, Timer(due_at, tx.next_timer(), payment.position, kind, change)
+        )
+        self.expect(account, due_at)
 
     @staticmethod
     def expect(account: Account, due_at: Instant) -> None:

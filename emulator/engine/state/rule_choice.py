@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from emulator import ids
 from emulator.domain.outcomes import Outcome
 from emulator.domain.payment import Payment
+from emulator.domain.transitions import Change
 from emulator.engine.state.account import Owner
 from emulator.engine.state.rules import FaultCandidate
 from emulator.storage import scenarios
@@ -45,15 +46,7 @@ def expiry_ms(
     return chosen.after_ms
 
 
-def outcome_of(
-    tx: Transaction,
-    owner: Owner,
-    payment: Payment,
-    *,
-    method: str,
-    phone: str | None,
-    bank: str | None,
-) -> Outcome:
+def outcome_of(tx: Transaction, owner: Owner, payment: Payment, submit: Change) -> Outcome:
     """What the phone or the bank will do after a submit."""
     from emulator.scenarios.rules import Subject, choose_outcome
 
@@ -61,9 +54,9 @@ def outcome_of(
         mode=owner.mode,
         methods=payment.methods,
         amount_minor=payment.amount_minor,
-        method=method,
-        phone=phone,
-        bank=bank,
+        method=submit.method,
+        phone=submit.phone,
+        bank=submit.bank,
         metadata=payment.terms.metadata,
     )
     account = owner.account
