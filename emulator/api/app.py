@@ -6,12 +6,7 @@ take half of the time of a request.
 
 from emulator import ids
 from emulator.api.bodies import ClientDisconnected, check_content_type, decode_object
-from emulator.api.errors import (
-    INTERNAL_ERROR_BODY,
-    error_body,
-    error_headers,
-    status_of,
-)
+from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
 from emulator.api.exchange import (
     Connection,
     CutReply,
@@ -33,13 +28,12 @@ from emulator.api.request_warnings import (
     RequestWarning,
     duplicate_parameters,
     first_strict_error,
-    frequent_polling,
-    idempotency_key_header,
     warning_header,
 )
 from emulator.clock import SystemClock
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import (
+    IdempotencyKeyHeader,
     InvalidField,
     NotReady,
     RateLimitExceeded,
@@ -157,7 +151,9 @@ class PaymentsApi:
     async def _reply(self, exchange: Exchange, owner: Owner) -> Reply:
         _check_rate(owner)
         if b"idempotency-key" in exchange.headers:
-            exchange.warnings.append(idempotency_key_header())
+            exchange.warnings.append(
+                RequestWarning("idempotency-key-header", IdempotencyKeyHeader())
+            )
         operation = _operation(exchange.scope)
         if owner.account.rules.faults:
             return await self._reply_or_fail(exchange, owner, operation)
@@ -290,4 +286,4 @@ def _count_read(owner: Owner, payment_id: str, warnings: list[RequestWarning]) -
         del owner.reads[next(iter(owner.reads))]
     owner.reads[payment_id] = reads
     if reads > USUAL_READS:
-        warnings.append(frequent_polling())
+        warnings.append(RequestWarning("frequent-polling", None))

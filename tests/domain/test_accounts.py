@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.domain.accounts import (
-    MAX_KEY_LENGTH,
     AccountProfile,
     Mode,
     is_well_formed_key,
@@ -22,7 +21,6 @@ def test_a_prefix_and_a_word_is_a_key(key: str) -> None:
     assert is_well_formed_key(key, Mode(key[:4]))
     other = Mode.LIVE if key.startswith("test") else Mode.TEST
     assert not is_well_formed_key(key, other)
-    assert len(key) <= MAX_KEY_LENGTH
 
 
 @pytest.mark.parametrize(
