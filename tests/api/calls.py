@@ -11,8 +11,17 @@ from tests.world import TEST_KEY, World, headers, order
 PAYMENTS = "/v1/payments"
 JSON = "application/json"
 
+CREATE_PARAMS = (
+    *("amount", "currency", "methods", "success_url", "cancel_url"),
+    *("metadata", "idempotency_key", "expires_in"),
+)
+QUERY_PARAMS = ("limit", "after", "status", "method", "created_gte", "created_lte")
+PARAMS = {*CREATE_PARAMS, *QUERY_PARAMS}
 # The codes of `/v1`, and the status of each.
 CODES = {
+    **{f"invalid_{param}": 400 for param in CREATE_PARAMS},
+    **{f"invalid_{param}": 400 for param in QUERY_PARAMS if param != "after"},
+    "invalid_cursor": 400,
     "invalid_json": 400,
     "invalid_request_body": 400,
     "unsupported_content_type": 400,
@@ -20,21 +29,7 @@ CODES = {
     "missing_parameter": 400,
     "unknown_parameter": 400,
     "duplicate_parameter": 400,
-    "invalid_amount": 400,
-    "invalid_currency": 400,
-    "invalid_methods": 400,
-    "invalid_success_url": 400,
-    "invalid_cancel_url": 400,
-    "invalid_metadata": 400,
-    "invalid_idempotency_key": 400,
     "idempotency_key_header": 400,
-    "invalid_expires_in": 400,
-    "invalid_limit": 400,
-    "invalid_cursor": 400,
-    "invalid_status": 400,
-    "invalid_method": 400,
-    "invalid_created_gte": 400,
-    "invalid_created_lte": 400,
     "missing_api_key": 401,
     "invalid_api_key": 401,
     "payment_not_found": 404,
@@ -43,22 +38,6 @@ CODES = {
     "idempotency_key_in_use": 409,
     "rate_limit_exceeded": 429,
     "internal_error": 500,
-}
-PARAMS = {
-    "amount",
-    "currency",
-    "methods",
-    "success_url",
-    "cancel_url",
-    "metadata",
-    "idempotency_key",
-    "expires_in",
-    "limit",
-    "after",
-    "status",
-    "method",
-    "created_gte",
-    "created_lte",
 }
 WARNING = "emulator-warning"
 REPLAYED = "idempotent-replayed"
