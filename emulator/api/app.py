@@ -8,7 +8,7 @@ from emulator import ids
 from emulator.api.bodies import ClientDisconnected, check_content_type, decode_object
 from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
 from emulator.api.exchange import (
-    Connection,
+    ClientConnection,
     CutReply,
     Exchange,
     Header,
@@ -93,7 +93,7 @@ class PaymentsApi:
         receive: Receive,
         send: Send,
         *,
-        connection: Connection | None = None,
+        connection: ClientConnection | None = None,
         started_ms: float = 0.0,
     ) -> int:
         """Respond to a request; returns the status, 0 without a response."""

@@ -33,7 +33,7 @@ _NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE}
 logger = logging.getLogger(__name__)
 
 
-class Connection(Protocol):
+class ClientConnection(Protocol):
     """The client connection of a request."""
 
     # Why the rest of the body cannot be read, although the client is still connected.
@@ -170,7 +170,7 @@ class Exchange:
             await self.read()
 
 
-async def send_reply(reply: Reply, send: Send, connection: Connection | None) -> None:
+async def send_reply(reply: Reply, send: Send, connection: ClientConnection | None) -> None:
     """Respond, or cut the connection; without a connection that raises ConnectionResetError."""
     cut_at = reply.cut_at if isinstance(reply, CutReply) else len(reply.body)
     if connection is None:

@@ -30,7 +30,7 @@ INVALID = (401, "invalid_api_key", None)
                 *(b"demo_key", b"TEST_demo_key", b"Test_Demo_Key", b"sk_demo_key"),
                 *(b"test_", b"test_abc", b"test_" + b"a" * 129, b"test_" + b"a" * 100_000),
                 *(b"test_demo-key", b"test_demo_key extra", b'"test_demo_key"', b"test_demo_key,"),
-                *(b"test_d\xc3\xa9mo_key", b"\xff\xfe", b"\x00", b"test_nobody", b"live_nobody"),
+                *(b"test_d\xc3\xa9mo_key", b"\xff\xfe", b"\x00", b"test_unknown", b"live_unknown"),
             )
         ),
     ],
@@ -81,7 +81,7 @@ async def test_authentication_is_the_first_check(
 async def test_an_unauthenticated_request_does_not_count_towards_a_rate_limit() -> None:
     async with world(rate_limit=RateLimit(requests=1, period_ms=1000)) as emulator:
         for _ in range(5):
-            assert refusal(await get(emulator, PAYMENTS, "test_nobody")) == INVALID
+            assert refusal(await get(emulator, PAYMENTS, "test_unknown")) == INVALID
         assert (await get(emulator, PAYMENTS)).status_code == 200
 
 

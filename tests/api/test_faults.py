@@ -101,7 +101,7 @@ async def test_after_the_commit_a_fault_applies_only_to_a_success(
 
 async def test_a_fault_applies_after_key_and_route_and_before_other_checks(emulator: World) -> None:
     await fail(emulator, {}, {"status": 429})
-    assert refusal(await get(emulator, "/v1/payments", "test_nobody"))[1] == "invalid_api_key"
+    assert refusal(await get(emulator, "/v1/payments", "test_unknown"))[1] == "invalid_api_key"
     assert refusal(await get(emulator, "/v1/nothing"))[1] == "route_not_found"
     malformed = await post(emulator, b"{", **{"Content-Type": "text/plain"})
     assert refusal(malformed)[1] == "rate_limit_exceeded"
