@@ -8,6 +8,7 @@ from emulator import ids
 from emulator.api.bodies import ClientDisconnected, check_content_type, decode_object
 from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
 from emulator.api.exchange import (
+    NO_STATUS,
     ClientConnection,
     CutReply,
     Exchange,
@@ -55,8 +56,6 @@ MAX_COUNTED_PAYMENTS = 10_000
 _ITEM = COLLECTION + "/"
 # The values of `domain.faults.ApiRequest`, which is not imported at start.
 _CREATE, _RETRIEVE, _LIST = "create_payment", "retrieve_payment", "list_payments"
-# The client disconnected before the response.
-NO_STATUS = 0
 _JSON: Header = (b"content-type", b"application/json")
 _NO_STORE: Header = (b"cache-control", b"no-store")
 _REPLAYED: Header = (b"idempotent-replayed", b"true")
