@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -48,8 +49,8 @@ _REQUEST_ID = re.compile(r"req_[A-Za-z0-9]+")
 async def post(
     emulator: World, body: Any, key: str = TEST_KEY, *, query: str = "", **more: str
 ) -> httpx.Response:
-    """A create call with this body: bytes as they are, anything else as JSON."""
-    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    """A create call with this body: bytes or chunks as they are, anything else as JSON."""
+    content = body if isinstance(body, bytes | AsyncIterator) else json.dumps(body).encode()
     sent = {**headers(key), "Content-Type": JSON, **more}
     return await emulator.api.post(PAYMENTS + query, content=content, headers=sent)
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.api.calls import JSON, PAYMENTS, WARNING, post, refusal, refused
+from tests.api.calls import PAYMENTS, WARNING, post, refusal, refused
 from tests.world import World, headers, order
 
 LARGEST = 256 * 1024
@@ -74,18 +74,15 @@ class TestMediaType:
 
 
 class TestSize:
-    """8 names no limit of size; 256 KiB is ours, so that a test machine stays up."""
+    """Section 8 has no limit of size; the emulator's is 256 KiB."""
 
     @pytest.mark.clause("4.0.2")
     @pytest.mark.parametrize("is_chunked", [False, True])
     async def test_a_body_over_the_limit_is_too_large(
         self, emulator: World, is_chunked: bool
     ) -> None:
-        sent = {**headers(), "Content-Type": JSON}
         largest, too_large = [
-            await emulator.api.post(
-                PAYMENTS, content=in_chunks(body) if is_chunked else body, headers=sent
-            )
+            await post(emulator, in_chunks(body) if is_chunked else body)
             for body in (padded(LARGEST), padded(LARGEST + 1))
         ]
         assert largest.status_code == 201
@@ -96,21 +93,14 @@ class TestSize:
             for chunk in (b"", WHOLE[:5], b"", WHOLE[5:], b""):
                 yield chunk
 
-        response = await emulator.api.post(
-            PAYMENTS, content=chunks(), headers={**headers(), "Content-Type": JSON}
-        )
-        assert response.status_code == 201
+        assert (await post(emulator, chunks())).status_code == 201
 
     async def test_a_body_with_a_large_content_length_is_not_read(self, emulator: World) -> None:
         async def never() -> AsyncIterator[bytes]:
             raise AssertionError("the body was read")
             yield b""
 
-        response = await emulator.api.post(
-            PAYMENTS,
-            content=never(),
-            headers={**headers(), "Content-Type": JSON, "Content-Length": "9" * 30},
-        )
+        response = await post(emulator, never(), **{"Content-Length": "9" * 30})
         assert refusal(response) == (400, "request_too_large", None)
 
 
