@@ -165,12 +165,12 @@ class PaymentsApi:
             return await self._operations[operation](exchange, owner)
         from emulator.api.fault_injection import inject_after, inject_before, is_late
 
-        fault = chosen.rule.then
-        if not is_late(fault):
+        effect = chosen.rule.then.effect
+        if not is_late(effect):
             exchange.fault = chosen
             if operation == _CREATE:
                 await exchange.read_for_journal()
-            faulty_reply = await inject_before(fault, self._wall)
+            faulty_reply = await inject_before(effect, self._wall)
             if faulty_reply is None and exchange.is_outdated:
                 # The account was reset while the fault delayed the request.
                 return CutReply(500, b"", [], cut_at=None)
@@ -179,7 +179,7 @@ class PaymentsApi:
         reply = await self._operations[operation](exchange, owner)
         if await self._faults.spend(owner, chosen, generation=exchange.generation):
             exchange.fault, exchange.instead_of = chosen, reply.status
-            reply = await inject_after(fault, self._wall, reply)
+            reply = await inject_after(effect, self._wall, reply)
         return reply
 
     async def _create(self, exchange: Exchange, owner: Owner) -> Reply:

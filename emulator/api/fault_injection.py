@@ -1,10 +1,10 @@
-"""How a scripted fault spoils an answer (`faults` of a scenario)."""
+"""Executes the effect of a scripted fault on a request (`faults` of a scenario)."""
 
 from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, error_object
 from emulator.api.exchange import CutReply, Header, Reply
 from emulator.clock import SystemClock, pause
 from emulator.domain.errors import RateLimitExceeded
-from emulator.domain.faults import Fault, Point
+from emulator.domain.faults import Cut, Point, RequestEffect
 
 _INTERNAL_ERROR = 500
 _TOO_MANY_REQUESTS = 429
@@ -25,46 +25,46 @@ _HEADERS: dict[int, Header] = {
 }
 
 
-def is_late(fault: Fault) -> bool:
-    """Whether it strikes when all is done; before the commit otherwise."""
-    return fault.point is Point.AFTER_COMMIT
+def is_late(effect: RequestEffect) -> bool:
+    """Whether it applies after the commit; before it otherwise."""
+    return effect.point is Point.AFTER_COMMIT
 
 
-async def inject_before(fault: Fault, wall: SystemClock) -> Reply | None:
-    """What is answered before anything is done; None where the true answer only comes later."""
-    await _keep_waiting(fault, wall)
-    if fault.status is None and not (fault.drop or fault.truncate):
+async def inject_before(effect: RequestEffect, wall: SystemClock) -> Reply | None:
+    """The response instead of the request's work; None where the work follows a delay."""
+    await _delay(effect, wall)
+    if effect.status is None and effect.cut is None:
         return None
-    return _cut(fault, _scripted(fault))
+    return _cut(effect, _scripted(effect))
 
 
-async def inject_after(fault: Fault, wall: SystemClock, reply: Reply) -> Reply:
-    """What becomes of a true answer whose work is done."""
-    await _keep_waiting(fault, wall)
-    return _cut(fault, reply if fault.status is None else _scripted(fault))
+async def inject_after(effect: RequestEffect, wall: SystemClock, reply: Reply) -> Reply:
+    """The response after the request's work is done."""
+    await _delay(effect, wall)
+    return _cut(effect, reply if effect.status is None else _scripted(effect))
 
 
-async def _keep_waiting(fault: Fault, wall: SystemClock) -> None:
-    # Wire time: the client's own time-out is what a latency tests.
-    if fault.latency_ms:
-        await pause(wall, fault.latency_ms)
+async def _delay(effect: RequestEffect, wall: SystemClock) -> None:
+    # Wire time: a latency tests the client's own time-out.
+    if effect.delay_ms:
+        await pause(wall, effect.delay_ms)
 
 
-def _cut(fault: Fault, reply: Reply) -> Reply:
-    if not (fault.drop or fault.truncate):
+def _cut(effect: RequestEffect, reply: Reply) -> Reply:
+    if effect.cut is None:
         return reply
-    cut_at = None if fault.drop else len(reply.body) // 2
+    cut_at = None if effect.cut is Cut.BEFORE_RESPONSE else len(reply.body) // 2
     return CutReply(reply.status, reply.body, reply.headers, cut_at=cut_at)
 
 
-def _scripted(fault: Fault) -> Reply:
-    """The contract's error of the fault's status, 500 where it names none."""
-    status = fault.status or _INTERNAL_ERROR
+def _scripted(effect: RequestEffect) -> Reply:
+    """The contract's error of the status, by default 500."""
+    status = effect.status or _INTERNAL_ERROR
     if status == _TOO_MANY_REQUESTS:
-        limited = RateLimitExceeded(retry_after_s=fault.retry_after_s or 1, clock_is_frozen=False)
+        limited = RateLimitExceeded(retry_after_s=effect.retry_after_s or 1, clock_is_frozen=False)
         return Reply(status, error_body(limited), error_headers(limited))
     headers = dict([_HEADERS[status]] if status in _HEADERS else [])
-    if fault.retry_after_s is not None:
-        headers[b"retry-after"] = b"%d" % fault.retry_after_s
+    if effect.retry_after_s is not None:
+        headers[b"retry-after"] = b"%d" % effect.retry_after_s
     body = INTERNAL_ERROR_BODY if status >= _INTERNAL_ERROR else _BODIES.get(status, _BAD_REQUEST)
     return Reply(status, body, list(headers.items()))

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from emulator import __version__
 from emulator.app.composition import Running
 from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY, mask_key
+from emulator.domain.durations import duration_text
 from emulator.domain.instants import format_instant
 from emulator.engine.state.account import Account
-from emulator.scenarios.designated_numbers import designated_numbers, duration_text
+from emulator.scenarios.numbers import designated_numbers
 from emulator.scenarios.values import Scenario
 from emulator.settings import IN_MEMORY, Settings
 

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from emulator import __version__
 from emulator.domain.payment_methods import BANK_TRANSFER
-from emulator.scenarios.designated_numbers import designated_numbers
+from emulator.scenarios.numbers import designated_numbers
 from emulator.scenarios.values import Scenario
 
 ICON = "/favicon.ico"

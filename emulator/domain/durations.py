@@ -26,3 +26,13 @@ def parse_duration_ms(text: str) -> int:
     if exact_ms > MAX_DURATION_MS:
         raise ValueError(f"{text!r} is longer than ten years")
     return int(exact_ms)
+
+
+def duration_text(span_ms: int) -> str:
+    """A span of time in the largest unit that leaves no fraction, `30s`, or else in seconds."""
+    seconds, rest_ms = divmod(span_ms, UNIT_MS["s"])
+    if seconds and rest_ms:
+        return f"{seconds}.{rest_ms:03}".rstrip("0") + "s"
+    units = [unit for unit, unit_ms in UNIT_MS.items() if span_ms % unit_ms == 0]
+    unit = units[-1] if span_ms else "s"
+    return f"{span_ms // UNIT_MS[unit]}{unit}"

@@ -1,4 +1,4 @@
-"""What can go wrong with a request of the contract, as a scenario scripts it."""
+"""Holds what happens to a request of the contract that goes wrong."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,24 +16,29 @@ class ApiRequest(StrEnum):
 
 
 class Point(StrEnum):
-    """Where a fault strikes: before anything is done, or when all is done and only told not."""
+    """When a fault applies: before anything is done, or after everything is done."""
 
     BEFORE_COMMIT = "before_commit"
     AFTER_COMMIT = "after_commit"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """What goes wrong with one request.
+class Cut(StrEnum):
+    """Where the connection is closed."""
 
-    `status` is answered in place of the true answer, with a `Retry-After` of `retry_after_s`.
-    `latency_ms` is wire time that the client waits first. `drop` cuts the connection; `truncate`
-    cuts it in the middle of the body. A latency alone spoils nothing: the true answer follows.
+    BEFORE_RESPONSE = "before_response"
+    IN_BODY = "in_body"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestEffect:
+    """What happens to one request; the default is nothing.
+
+    `delay_ms` is wire time, and comes first. `status` replaces the normal response by an error,
+    with a `Retry-After` of `retry_after_s`. `cut` ends the response early.
     """
 
+    delay_ms: int = 0
     status: int | None = None
     retry_after_s: int | None = None
-    latency_ms: int = 0
-    drop: bool = False
-    truncate: bool = False
+    cut: Cut | None = None
     point: Point = Point.BEFORE_COMMIT

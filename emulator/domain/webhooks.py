@@ -36,8 +36,8 @@ class Tamper(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryFault:
-    """A fault of the deliveries of an event; the default is no fault.
+class DeliveryEffect:
+    """The effect of a fault on the deliveries of an event; the default is none.
 
     There are `copies` deliveries, `delay_ms` later. `drop`: none is attempted. `hold`: after the
     payment's next event. `before_response`: before the response of the create call.

@@ -1,14 +1,12 @@
 """What a run has exercised of all that payments, requests and webhooks can go through."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from emulator.domain.faults import Point
 from emulator.domain.payment import EVENT_TYPES, Reason, Status
 from emulator.domain.transitions import TRANSITIONS
-from emulator.domain.webhooks import Tamper
 from emulator.replay.results import Trace
-from emulator.scenarios.steps import Json
+from emulator.scenarios import faults, webhook_faults
 
 NONE = "(none)"
 
@@ -61,37 +59,34 @@ TRANSITION_NAMES = (
     *(edge(since, to) for since, to in TRANSITIONS),
 )
 REASON_NAMES = tuple(Reason)
-_FAULTS = ("status", "latency", "drop", "truncate")
-FAULT_NAMES = tuple(f"{name} {point}" for name in _FAULTS for point in Point)
-DELIVERY_FAULT_NAMES = (
-    "copies",
-    "delay",
-    "drop",
-    "hold",
-    "before_response",
-    *(f"tamper {tamper}" for tamper in Tamper),
-)
+FAULT_NAMES = faults.COVERAGE_NAMES
+DELIVERY_FAULT_NAMES = webhook_faults.COVERAGE_NAMES
 
 
 def coverage_of(traces: Iterable[Trace]) -> Coverage:
     """What these cases have exercised together."""
     edges: set[str] = set()
     reasons: set[str] = set()
-    faults: set[str] = set()
-    oddities: set[str] = set()
+    request_faults: set[str] = set()
+    delivery_faults: set[str] = set()
     for trace in traces:
         edges.update(_edges(trace))
         reasons.update(event.reason for event in trace.events if event.reason)
         for request in trace.requests:
-            faults.update(_fault_names((request.fault or {}).get("then") or {}))
-        for oddity in trace.oddities:
-            oddities.update(_delivery_fault_names(oddity))
+            then = (request.fault or {}).get("then") or {}
+            request_faults.update(faults.coverage_names_of(then))
+        for then in trace.oddities:
+            delivery_faults.update(webhook_faults.coverage_names_of(then))
     return Coverage(
         groups=(
             Group(title="Transitions", names=TRANSITION_NAMES, exercised=frozenset(edges)),
             Group(title="Reasons", names=REASON_NAMES, exercised=frozenset(reasons)),
-            Group(title="Faults", names=FAULT_NAMES, exercised=frozenset(faults)),
-            Group(title="Webhooks", names=DELIVERY_FAULT_NAMES, exercised=frozenset(oddities)),
+            Group(title="Faults", names=FAULT_NAMES, exercised=frozenset(request_faults)),
+            Group(
+                title="Webhooks",
+                names=DELIVERY_FAULT_NAMES,
+                exercised=frozenset(delivery_faults),
+            ),
         )
     )
 
@@ -103,18 +98,3 @@ def _edges(trace: Trace) -> Iterator[str]:
         if status is not None:
             yield edge(latest.get(event.payment), status)
             latest[event.payment] = status
-
-
-def _fault_names(then: Mapping[str, Json]) -> Iterator[str]:
-    # Half of a true answer needs the true answer; so a rule need not say it.
-    halves_the_truth = then.get("truncate") and not then.get("status")
-    usual_point = Point.AFTER_COMMIT if halves_the_truth else Point.BEFORE_COMMIT
-    for name in _FAULTS:
-        if then.get(name):
-            yield f"{name} {then.get('point') or usual_point}"
-
-
-def _delivery_fault_names(oddity: Mapping[str, Json]) -> Iterator[str]:
-    for name, value in oddity.items():
-        if value:
-            yield f"{name} {value}" if name == "tamper" else name

@@ -1,154 +1,102 @@
-"""What a rule asks for and how often it applies: read alike in every section."""
+"""Declares the condition of a rule about payments, and the keys that all rules have."""
 
-from collections.abc import Callable, Collection, Mapping
-from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from emulator.domain.accounts import Mode
-from emulator.domain.payment import MAX_AMOUNT_MINOR
-from emulator.domain.payment_methods import (
-    BANK_TRANSFER,
-    BANKS,
-    DEFAULT_METHODS,
-    PHONE_METHODS,
-    method_of_phone,
-    normalise_phone,
-)
-from emulator.scenarios.entries import (
-    Entry,
-    Members,
-    listed,
-    read_items,
-    read_listed,
-    read_members,
-    read_pairs,
-    read_text,
-    read_whole_number,
-    read_word,
-    whole_number,
-)
+from emulator.scenarios.entries import Entry, whole_number
+from emulator.scenarios.kinds import JsonSchema, Kind, ListOf, TextPairs, WholeNumber
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
 from emulator.scenarios.nodes import MapNode
-from emulator.scenarios.problems import hint_nearest
+from emulator.scenarios.payment_kinds import AMOUNT_MINOR, BANK, METHOD, MODE, PHONE, payer_rule
+from emulator.scenarios.steps import Json
 from emulator.scenarios.values import AmountRange, When
-from emulator.scenarios.vocabulary import AMOUNT_KEYS, MAX_TIMES, METHOD_PATTERN, WHEN_KEYS
 
-WHEN_ADVICE = "what must match; {} matches everything"
+MAX_TIMES = 1_000_000
 
-Rule = TypeVar("Rule")
-
-read_mode = partial(read_word, words=Mode)
-read_times = partial(read_whole_number, at_most=MAX_TIMES)
-read_bank = partial(read_listed, words=BANKS)
-_read_amount_minor = partial(read_whole_number, at_most=MAX_AMOUNT_MINOR)
+R = TypeVar("R")
 
 
-def read_rules(
-    section: Entry, label: str, read: Callable[[Entry], Rule | None]
-) -> tuple[Rule, ...]:
-    """The rules of a section, each as `read` understands it; `label` is what messages call one."""
-    entries = read_items(section, "a list of rules", label) or []
-    return tuple(rule for entry in entries if (rule := read(entry)) is not None)
-
-
-def read_when(entry: Entry) -> When | None:
-    members = read_members(entry, WHEN_KEYS)
-    if members is None:
-        return None
-    when = When(
-        mode=members.get("mode", read_mode),
-        method=members.get("method", read_method),
-        phone=members.get("phone", read_phone),
-        bank=members.get("bank", read_bank),
-        amount=members.get("amount", _read_amount),
-        metadata=members.get("metadata", _read_metadata) or (),
-    )
-    # A rule that can never match is a mistake that nobody would notice otherwise.
-    note_misfits(
-        members,
-        method=when.method,
-        phone=when.phone,
-        bank=when.bank,
-        so=", so this never matches",
-    )
-    return when
-
-
-def note_misfits(
-    members: Members, *, method: str | None, phone: str | None, bank: str | None, so: str = ""
-) -> None:
-    """Note where method, phone and bank cannot be those of one payment; `so` is what follows."""
-    if phone is not None:
-        owner = method_of_phone(phone)
-        if method in PHONE_METHODS - {owner}:
-            members.known["phone"].note(
-                f"{phone} is a number of {owner}, so it never pays by {method}"
-            )
-        elif method == BANK_TRANSFER:
-            members.known["phone"].note(f"a {BANK_TRANSFER} has a bank and no phone{so}")
-    if bank is not None:
-        if method in PHONE_METHODS:
-            members.known["bank"].note(f"{method} has a phone and no bank{so}")
-        elif phone is not None:
-            members.known["bank"].note(f"no payment has both a phone and a bank{so}")
-
-
-def note_exclusions(
-    said: Mapping[str, Entry], on: Collection[str], exclusions: Mapping[str, Mapping[str, str]]
-) -> None:
-    """Note each key that makes no sense beside another, once; `on` are the keys that are true."""
-    for key, member in said.items():
-        for other, excluded in exclusions.items():
-            if other in on and key in excluded:
-                member.note(f"'{key}' makes no sense beside '{other}: true': {excluded[key]}")
-                break
-
-
-def read_method(entry: Entry) -> str | None:
-    method = read_text(entry)
-    if method is None or METHOD_PATTERN.fullmatch(method):
-        return method
-    known = f"a word such as {listed(DEFAULT_METHODS, 'or')}"
-    entry.refuse(known, hint_nearest(method, DEFAULT_METHODS))
-    return None
-
-
-def read_phone(entry: Entry) -> str | None:
-    text = read_text(entry)
-    if text is None:
-        return None
-    try:
-        return normalise_phone(text)
-    except ValueError as error:
-        entry.note(str(error))
-        return None
-
-
-def _read_amount(entry: Entry) -> AmountRange | None:
-    if isinstance(entry.node, MapNode):
-        return _read_amount_range(entry)
-    # A list or a text gets told of both forms; a number out of bounds, of the bounds.
-    if whole_number(entry.node) is None:
-        entry.refuse("an amount in ETB cents, or {gte: …, lte: …}")
-        return None
-    amount_minor = _read_amount_minor(entry)
-    return None if amount_minor is None else AmountRange(gte=amount_minor, lte=amount_minor)
-
-
-def _read_amount_range(entry: Entry) -> AmountRange | None:
-    members = read_members(entry, AMOUNT_KEYS)
-    if members is None:
-        return None
+def _check_range(members: Members) -> None:
     if not members.known:
-        entry.note("amount must have 'gte' or 'lte' or both")
-    gte = members.get("gte", _read_amount_minor)
-    lte = members.get("lte", _read_amount_minor)
+        members.entry.note("amount must have 'gte' or 'lte' or both")
+    gte, lte = members.values["gte"], members.values["lte"]
     if gte is not None and lte is not None and gte > lte:
-        entry.note(f"gte must not be above lte: no amount is from {gte} to {lte}")
-    return AmountRange(gte=gte, lte=lte)
+        members.entry.note(f"gte must not be above lte: no amount is from {gte} to {lte}")
 
 
-def _read_metadata(entry: Entry) -> tuple[tuple[str, str], ...]:
-    pairs = read_pairs(entry) or {}
-    return tuple(
-        (key, text) for key, (_, value) in pairs.items() if (text := read_text(value)) is not None
-    )
+AMOUNT_RANGE = MappingOf(
+    AmountRange,
+    {
+        "gte": Key(AMOUNT_MINOR, "The smallest amount that matches."),
+        "lte": Key(AMOUNT_MINOR, "The largest amount that matches."),
+    },
+    KeyRule(check=_check_range, schema={"minProperties": 1}),
+)
+
+
+class _Amount(Kind[AmountRange]):
+    """An amount, or a range of amounts."""
+
+    def read(self, entry: Entry) -> AmountRange | None:
+        if isinstance(entry.node, MapNode):
+            return AMOUNT_RANGE.read(entry)
+        # The message for a list or a text has both forms; that for a number has the limits.
+        if whole_number(entry.node) is None:
+            entry.refuse("an amount in ETB cents, or {gte: …, lte: …}")
+            return None
+        amount_minor = AMOUNT_MINOR.read(entry)
+        return None if amount_minor is None else AmountRange(gte=amount_minor, lte=amount_minor)
+
+    def schema(self) -> JsonSchema:
+        return {"anyOf": [AMOUNT_MINOR.schema(), AMOUNT_RANGE.schema()]}
+
+    def write(self, value: AmountRange) -> Json:
+        return value.gte if value.gte == value.lte else AMOUNT_RANGE.write(value)
+
+
+def mode_key(description: str) -> Key:
+    return Key(MODE, description, default_text="both modes")
+
+
+WHEN = MappingOf(
+    When,
+    {
+        "mode": mode_key("The mode of the payment."),
+        "method": Key(
+            METHOD, "The submitted method; in `expiry`, one of the methods that the payment offers."
+        ),
+        "phone": Key(PHONE, "The submitted phone number, in any form; never matches in `expiry`."),
+        "bank": Key(BANK, "The chosen bank; never matches in `expiry`."),
+        "amount": Key(
+            _Amount(), "The amount, or a range of amounts. A range has `gte`, `lte` or both."
+        ),
+        "metadata": Key(
+            TextPairs(),
+            "Metadata with these values. Other keys of the metadata are ignored.",
+            default=(),
+        ),
+    },
+    # A rule that can never match is a mistake that has no other sign.
+    payer_rule(", so this never matches"),
+)
+
+
+def rule_keys(when: Kind[Any], **effect: Key) -> dict[str, Key]:
+    """The keys of a rule: its condition, its effect, and how often it applies."""
+    return {
+        "when": Key(
+            when,
+            "The condition. All keys must match; `{}` matches everything.",
+            required="what must match; {} matches everything",
+        ),
+        **effect,
+        "times": Key(
+            WholeNumber(at_most=MAX_TIMES),
+            "After this number of uses, the rule is inactive and the next matching rule applies.",
+            default_text="unlimited",
+        ),
+    }
+
+
+def list_of_rules(rule: Kind[R], label: str) -> ListOf[R]:
+    """A section; `label` is what messages call one of its rules."""
+    return ListOf(rule, "a list of rules", label)

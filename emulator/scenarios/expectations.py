@@ -1,108 +1,175 @@
-"""The step `expect`: what can be checked, of a payment or of the last answer, and how."""
+"""Declares the step `expect`: what can be checked, of a payment or of the last response."""
 
-from collections.abc import Callable
-from functools import partial
+from typing import Any
 
 from emulator.domain.payment import Reason, Status
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
-from emulator.scenarios.entries import (
-    Entry,
-    is_empty,
-    note_unknown_key,
-    read_boolean,
-    read_items,
-    read_listed,
-    read_pairs,
-    read_text,
-    read_whole_number,
+from emulator.scenarios.entries import Entry, note_unknown_key, read_items
+from emulator.scenarios.faults.status import MAX_RETRY_AFTER_S
+from emulator.scenarios.kinds import (
+    Boolean,
+    JsonSchema,
+    JsonValue,
+    Kind,
+    OrNull,
+    Text,
+    WholeNumber,
+    Word,
 )
-from emulator.scenarios.json_values import read_json
-from emulator.scenarios.names import Names
-from emulator.scenarios.nodes import MapNode
-from emulator.scenarios.steps import Expect, FieldCheck, Json, Place
-from emulator.scenarios.vocabulary import (
-    ANSWER_CHECKS,
-    EXPECT_KEYS,
-    MAX_HTTP_STATUS,
-    MAX_RETRY_AFTER_S,
-    MIN_HTTP_STATUS,
-)
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
+from emulator.scenarios.payment_kinds import PAYMENT_NAME
+from emulator.scenarios.steps import FieldCheck, Json, Place
 
+MIN_HTTP_STATUS = 100
+MAX_HTTP_STATUS = 599
 SAME_AS = "same_as"
 
-
-def read_expect(entry: Entry, place: Place, names: Names) -> Expect | None:
-    pairs = read_pairs(entry)
-    if pairs is None:
-        return None
-    payment = pairs.pop("payment", None)
-    name = None if payment is None else names.use(payment[1])
-    checks = [
-        _read_check(key, key_entry, value, names)
-        for key, (key_entry, value) in pairs.items()
-        if _makes_sense(entry, key, key_entry, is_of_payment=payment is not None)
-    ]
-    if not pairs and not _has_more_keys(entry, than=0 if payment is None else 1):
-        entry.note("expect must have something to check, such as 'status'")
-    return Expect(place=place, payment=name, checks=tuple(checks))
+_TEXT_OR_NULL = OrNull(Text())
 
 
-def _has_more_keys(entry: Entry, *, than: int) -> bool:
-    """Whether there are keys that were wrong, and so noted already."""
-    return isinstance(entry.node, MapNode) and len(entry.node.pairs) > than
+class _AllOf(Kind[Json]):
+    """A list whose wrong entries are kept as None."""
+
+    def __init__(self, kind: Kind[str], expected: str, item_label: str) -> None:
+        self._kind = kind
+        self._expected = expected
+        self._item_label = item_label
+
+    def read(self, entry: Entry) -> Json:
+        items = read_items(entry, self._expected, self._item_label.format(entry.label)) or []
+        return [self._kind.read(item) for item in items]
+
+    def schema(self) -> JsonSchema:
+        return {"type": "array", "items": self._kind.schema()}
 
 
-def _makes_sense(entry: Entry, key: str, key_entry: Entry, *, is_of_payment: bool) -> bool:
-    if key not in EXPECT_KEYS:
-        senseless = ANSWER_CHECKS if is_of_payment else {SAME_AS}
-        offered = [known for known in EXPECT_KEYS if known not in senseless]
-        note_unknown_key(entry, key_entry, key, EXPECT_KEYS, offered=offered)
-        return False
-    if is_of_payment and key in ANSWER_CHECKS:
-        key_entry.note(f"'{key}' is of the last answer, so it cannot stand beside 'payment'")
-    if not is_of_payment and key == SAME_AS:
-        key_entry.note(f"'{key}' compares with a payment, so it needs 'payment' beside it")
-    return True
+_EVENTS = _AllOf(Word(EVENT_TYPES_IN_ORDER), "a list of event types", "an entry of {}")
+_PAYMENTS = _AllOf(PAYMENT_NAME, "a list of payments, by their names", "a payment")
 
 
-def _read_check(key: str, key_entry: Entry, value: Entry, names: Names) -> FieldCheck:
-    place = Place(line=key_entry.node.line, column=key_entry.node.column)
-    expected: Json
-    if key == SAME_AS:
-        expected = names.use(value)
-    elif key == "payments":
-        items = read_items(value, "a list of payments, by their names", "a payment") or []
-        expected = [names.use(item) for item in items]
-    else:
-        expected = _READERS.get(key, read_json)(value)
-    return FieldCheck(place=place, key=key, expected=expected)
+def _field(description: str, kind: Kind[Any] | None = None) -> Key:
+    """A field of a payment. With `payment` a key has one meaning, without it the second one."""
+    return _of_both(description, "This member of the last response.", kind or JsonValue())
 
 
-def _read_events(entry: Entry) -> list[str | None]:
-    items = read_items(entry, "a list of event types", f"an entry of {entry.label}") or []
-    return [read_listed(item, EVENT_TYPES_IN_ORDER) for item in items]
+def _of_both(description: str, otherwise: str, kind: Kind[Any]) -> Key:
+    return Key(kind, f"{description} Without `payment`: {otherwise}")
 
 
-def _or_null(read: Callable[[Entry], Json]) -> Callable[[Entry], Json]:
-    def read_or_null(entry: Entry) -> Json:
-        return None if is_empty(entry) else read(entry)
-
-    return read_or_null
-
-
-# All others may be anything that JSON can say.
-_READERS: dict[str, Callable[[Entry], Json]] = {
-    "status": partial(read_listed, words=[status.value for status in Status]),
-    "method": _or_null(read_text),
-    "reason": _or_null(partial(read_listed, words=[reason.value for reason in Reason])),
-    "events": _read_events,
-    "webhooks": _read_events,
-    "forged": _read_events,
-    "http_status": partial(read_whole_number, at_least=MIN_HTTP_STATUS, at_most=MAX_HTTP_STATUS),
-    "code": _or_null(read_text),
-    "param": _or_null(read_text),
-    "retry_after": _or_null(partial(read_whole_number, at_least=0, at_most=MAX_RETRY_AFTER_S)),
-    "replayed": read_boolean,
-    "lost": read_boolean,
-    "has_more": read_boolean,
+PAYMENT_FIELDS = {
+    "id": _field("The id."),
+    "object": _field("Always `payment`."),
+    "amount": _field("The amount in ETB cents."),
+    "currency": _field("The currency."),
+    "status": _field("The status.", Word([status.value for status in Status])),
+    "method": _field("The payment method.", _TEXT_OR_NULL),
+    "checkout_url": _field("The address of the checkout page."),
+    "success_url": _field("The redirect URL after success."),
+    "cancel_url": _field("The redirect URL after a cancellation."),
+    "metadata": _field("The complete metadata of the payment."),
+    "created_at": _field("The time of creation."),
+    "expires_at": _field("The time at which the checkout expires."),
+    "completed_at": _field("The time of completion, or `null`."),
 }
+# Checks of the last response, so not permitted with `payment`.
+RESPONSE_CHECKS = {
+    "http_status": Key(
+        WholeNumber(at_least=MIN_HTTP_STATUS, at_most=MAX_HTTP_STATUS),
+        "The HTTP status of the last response.",
+    ),
+    "code": Key(_TEXT_OR_NULL, "The code of the error in the last response."),
+    "param": Key(_TEXT_OR_NULL, "The field that the error in the last response names."),
+    "retry_after": Key(
+        OrNull(WholeNumber(at_least=0, at_most=MAX_RETRY_AFTER_S)),
+        "The seconds of the header `Retry-After` of the last response.",
+    ),
+    "replayed": Key(
+        Boolean(), "Whether the last response is an idempotent replay of an earlier one."
+    ),
+    "lost": Key(Boolean(), "Whether no complete response arrived."),
+    "payments": Key(_PAYMENTS, "The payments of the last list, by name, in order."),
+    "has_more": Key(Boolean(), "Whether the last list has a further page."),
+}
+_FOR_ALL = "The same, for all payments."
+_ORDERED = "in the order of arrival."
+
+
+def _check_together(members: Members) -> None:
+    is_of_payment = "payment" in members.known
+    for key, key_entry in members.keys.items():
+        if is_of_payment and key in RESPONSE_CHECKS:
+            key_entry.note(f"'{key}' is of the last answer, so it cannot stand beside 'payment'")
+        if not is_of_payment and key == SAME_AS:
+            key_entry.note(f"'{key}' compares with a payment, so it needs 'payment' beside it")
+    if not members.known.keys() - {"payment"} and not members.has_stray_keys:
+        members.entry.note("expect must have something to check, such as 'status'")
+
+
+class _Expect(MappingOf[dict[str, Any]]):
+    """The keys in the order of the file, each with its place."""
+
+    def note_unknown(self, members: Members, key_entry: Entry, name: str) -> None:
+        is_of_payment = members.entry.child("payment") is not members.entry
+        senseless = RESPONSE_CHECKS if is_of_payment else {SAME_AS}
+        offered = [known for known in self.keys if known not in senseless]
+        note_unknown_key(members.entry, key_entry, name, self.keys, offered=offered)
+
+    def build(self, members: Members) -> dict[str, Any]:
+        checks = tuple(
+            FieldCheck(
+                place=Place(line=key_entry.node.line, column=key_entry.node.column),
+                key=key,
+                expected=members.values[key],
+            )
+            for key, key_entry in members.keys.items()
+            if key != "payment"
+        )
+        return {"payment": members.values["payment"], "checks": checks}
+
+    def write(self, value: Any) -> Json:
+        checks = {check.key: check.expected for check in value.checks}
+        return checks if value.payment is None else {"payment": value.payment, **checks}
+
+
+EXPECT = _Expect(
+    dict,
+    {
+        "payment": _of_both(
+            "The name that `create` gave the payment with `as`.",
+            "The last response and the account are checked.",
+            PAYMENT_NAME,
+        ),
+        **PAYMENT_FIELDS,
+        "reason": _of_both(
+            "Why the payment failed.",
+            "The same, for the payment in the last response.",
+            OrNull(Word([reason.value for reason in Reason])),
+        ),
+        "events": _of_both(
+            "The types of the payment's events, oldest first.",
+            "The types of the newest 1,000 events of the account and mode, oldest first.",
+            _EVENTS,
+        ),
+        "webhooks": _of_both(
+            f"The types of the webhooks that arrived with a valid signature, {_ORDERED}",
+            _FOR_ALL,
+            _EVENTS,
+        ),
+        "forged": _of_both(
+            f"The types of the webhooks that arrived with an invalid signature, {_ORDERED}",
+            _FOR_ALL,
+            _EVENTS,
+        ),
+        **RESPONSE_CHECKS,
+        SAME_AS: Key(PAYMENT_NAME, "The name of another payment that must have the same id."),
+    },
+    KeyRule(
+        check=_check_together,
+        schema={
+            "minProperties": 1,
+            "if": {"required": ["payment"]},
+            "then": {"minProperties": 2, "properties": dict.fromkeys(RESPONSE_CHECKS, False)},
+            "else": {"properties": {SAME_AS: False}},
+        },
+    ),
+)

@@ -1,34 +1,53 @@
-"""The expiry section: how long a checkout stays open, written in either of two ways."""
+"""Declares the section `expiry`: how long a checkout stays open, in either of two forms."""
 
-from emulator.scenarios.conditions import WHEN_ADVICE, read_rules, read_times, read_when
-from emulator.scenarios.entries import Entry, read_members, read_positive_duration_ms
+from dataclasses import replace
+
+from emulator.scenarios.conditions import WHEN, list_of_rules, rule_keys
+from emulator.scenarios.kinds import Duration
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
 from emulator.scenarios.values import ExpiryRule
-from emulator.scenarios.vocabulary import EXPIRY_RULE_KEYS, EXPIRY_THEN_KEYS
+
+_ADVICE = "a duration such as 5s"
+_AFTER = Key(
+    Duration(is_positive=True),
+    "The time from the creation of the payment to the expiry of its checkout.",
+    field="after_ms",
+)
 
 
-def read_expiry_rules(section: Entry) -> tuple[ExpiryRule, ...]:
-    return read_rules(section, "an expiry rule", _read_expiry_rule)
+def _after_ms(after_ms: int) -> int:
+    return after_ms
 
 
-def _read_expiry_rule(entry: Entry) -> ExpiryRule | None:
-    rule = read_members(entry, EXPIRY_RULE_KEYS)
-    if rule is None:
-        return None
-    when = rule.need("when", read_when, WHEN_ADVICE)
-    if "then" in rule.known and "after" in rule.known:
-        rule.known["then"].note("'after' must be given once: beside 'when', or inside 'then'")
-    if "then" in rule.known:
-        after_ms = rule.get("then", _read_expiry_then)
-    else:
-        after_ms = rule.need("after", read_positive_duration_ms, "a duration such as 5s")
-    times = rule.get("times", read_times)
-    if when is None or after_ms is None:
-        return None
-    return ExpiryRule(when=when, after_ms=after_ms, times=times)
+def _check_forms(members: Members) -> None:
+    known = members.known
+    if not known.keys() & {"after", "then"}:
+        members.entry.note(f"{members.entry.label} must have 'after': {_ADVICE}")
+    if known.keys() >= {"after", "then"}:
+        known["then"].note("'after' must be given once: beside 'when', or inside 'then'")
+        del known["after"]
 
 
-def _read_expiry_then(entry: Entry) -> int | None:
-    then = read_members(entry, EXPIRY_THEN_KEYS)
-    if then is None:
-        return None
-    return then.need("after", read_positive_duration_ms, "a duration such as 5s")
+def _use_form(members: Members) -> None:
+    if "then" in members.known:
+        members.values["after"] = members.values["then"]
+
+
+EXPIRY_RULE = MappingOf(
+    ExpiryRule,
+    rule_keys(
+        WHEN,
+        after=_AFTER,
+        then=Key(
+            MappingOf(_after_ms, {"after": replace(_AFTER, required=_ADVICE)}),
+            "The same as `after`, in another form: `then: {after: 5s}`.",
+            field=None,
+        ),
+    ),
+    KeyRule(
+        check_keys=_check_forms,
+        check=_use_form,
+        schema={"oneOf": [{"required": ["after"]}, {"required": ["then"]}]},
+    ),
+)
+EXPIRY = list_of_rules(EXPIRY_RULE, "an expiry rule")

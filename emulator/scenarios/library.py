@@ -1,4 +1,4 @@
-"""Which files a path stands for, and whose name wins; reads all before complaining about any."""
+"""Reads all scenario files of files and directories, and reports all their problems together."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,15 +23,15 @@ def load_paths(paths: Sequence[Path]) -> tuple[Scenario, ...]:
 
 
 def check_paths(paths: Sequence[Path]) -> tuple[list[Problem], int]:
-    """Every problem of the files and directories, and how many files were looked into."""
+    """Every problem of the files and directories, and the number of files."""
     _, problems, files_count = _read_paths(paths)
     return problems, files_count
 
 
 def in_force(given: Sequence[Scenario], shipped: Sequence[Scenario]) -> tuple[Scenario, ...]:
-    """The given scenarios, then those of the shipped that none of them replaces by its name.
+    """The given scenarios, then the shipped ones whose names they do not have.
 
-    One that is given switched off replaces, too: so a shipped one is switched off.
+    A given scenario that is disabled replaces a shipped one too, which disables it.
     """
     taken = {scenario.name for scenario in given}
     return (*given, *(scenario for scenario in shipped if scenario.name not in taken))
@@ -58,7 +58,7 @@ def _read_paths(paths: Sequence[Path]) -> tuple[list[Scenario], list[Problem], i
 
 
 def _files(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Path]:
-    """The files that the paths stand for; one that is given twice comes once."""
+    """The files of the paths, each once."""
     seen = set()
     for path in paths:
         for file in _files_of(path, problems):
@@ -86,13 +86,13 @@ def _read_file(file: Path) -> Reading:
     source = str(file)
     try:
         with open_regular(file) as opened:
-            # One byte more than allowed is enough to see that it is too large.
+            # One byte more than the limit shows that the file is too large.
             content = opened.read(MAX_FILE_BYTES + 1)
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         if len(content) <= MAX_FILE_BYTES:
             return Reading(scenario=None, problems=(_not_utf_8(source, content, error.start),))
-        text = content.decode("utf-8", "replace")  # cut in the midst of a character
+        text = content.decode("utf-8", "replace")  # cut within a character
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
         return Reading(scenario=None, problems=(_unreadable(file, error),))
     return read_scenario(text, source)

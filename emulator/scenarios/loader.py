@@ -1,43 +1,19 @@
-"""What makes up a scenario file, from its first line to its sections."""
+"""Reads the texts of scenario files and of lone fault rules."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
-from emulator.scenarios.entries import (
-    Entry,
-    Members,
-    read_boolean,
-    read_members,
-    read_text,
-    whole_number,
-)
-from emulator.scenarios.expiry import read_expiry_rules
-from emulator.scenarios.faults import read_fault_rules
-from emulator.scenarios.nodes import problems_in, read_tree
-from emulator.scenarios.outcomes import read_outcome_rules
-from emulator.scenarios.problems import Notes, Problem, ScenarioError
-from emulator.scenarios.script import read_script
-from emulator.scenarios.values import Scenario
-from emulator.scenarios.vocabulary import FILE_KEYS, NAME_PATTERN, VERSION
-from emulator.scenarios.webhooks import read_webhook_rules
-
-# A section's name in the file is its field in Scenario.
-SECTIONS: dict[str, Callable[[Entry], tuple[object, ...]]] = {
-    "outcomes": read_outcome_rules,
-    "expiry": read_expiry_rules,
-    "faults": read_fault_rules,
-    "webhooks": read_webhook_rules,
-    "script": read_script,
-}
-
-_NAME = "1 to 64 small letters, digits, - and _, a letter or digit first"
+from emulator.scenarios.entries import Entry, FileContext, is_empty
+from emulator.scenarios.faults import LONE_FAULT_RULE
+from emulator.scenarios.nodes import MapNode, problems_in
+from emulator.scenarios.problems import Problem, ScenarioError
+from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, SCENARIO, named_scenario
+from emulator.scenarios.values import FaultRule, Scenario
+from emulator.scenarios.yaml_tree import read_tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What became of one file: a scenario, or problems. `line`, `column`: where its name is."""
+    """The result of reading one file: a scenario, or problems. `line`, `column`: of its name."""
 
     scenario: Scenario | None
     problems: tuple[Problem, ...]
@@ -58,65 +34,42 @@ def parse_scenario(text: str, source: str, *, name: str | None = None) -> Scenar
 
 
 def read_scenario(text: str, source: str, *, name: str | None = None) -> Reading:
-    """As `parse_scenario`, for who reads several files before complaining."""
-    notes = Notes(source)
-    tree = read_tree(text, notes)
+    """As `parse_scenario`, for callers that collect the problems of several files."""
+    context = FileContext(source)
+    tree = read_tree(text, context)
     if tree is None:
-        return Reading(scenario=None, problems=notes.problems)
-    members = read_members(Entry(node=tree, label="a scenario", notes=notes), FILE_KEYS)
+        return Reading(scenario=None, problems=context.problems)
+    entry = Entry(node=tree, label="a scenario", context=context)
+    mapping = SCENARIO if name is None else named_scenario(name)
+    members = mapping.members(entry)
     if members is None:
-        return Reading(scenario=None, problems=problems_in(tree, notes))
-    scenario = _read_members(members, name)
-    place = members.known.get("name", members.entry).node
+        return Reading(scenario=None, problems=problems_in(tree, context))
+    if name is not None and not NAME_PATTERN.fullmatch(name):
+        entry.note(f"the name in the address must be {NAME_FORM}, not {name!r}")
+    scenario = mapping.build(members)
+    place = members.known.get("name", entry).node
     return Reading(
-        scenario=None if notes.problems else scenario,
-        problems=problems_in(tree, notes),
+        scenario=None if context.problems else scenario,
+        problems=problems_in(tree, context),
         line=place.line,
         column=place.column,
     )
 
 
-def _read_members(members: Members, address_name: str | None) -> Scenario:
-    name: str | None
-    if address_name is None:
-        members.need("version", _read_version, f"version: {VERSION}")
-        name = members.need("name", _read_name, "what the scenario is called")
-    else:
-        members.get("version", _read_version)
-        members.get("name", partial(_read_repeated_name, name=address_name))
-        name = address_name
-        if not NAME_PATTERN.fullmatch(name):
-            members.entry.note(f"the name in the address must be {_NAME}, not {name!r}")
-    description = members.get("description", read_text)
-    enabled = members.get("enabled", read_boolean)
-    sections: dict[str, Any] = {
-        section: members.get(section, read) or () for section, read in SECTIONS.items()
-    }
-    return Scenario(
-        name=name or "",
-        description=description or "",
-        enabled=enabled is not False,
-        **sections,
-    )
+def read_fault_rule_text(text: str, source: str) -> FaultRule:
+    """Read a rule that stands alone; a member that is null is as good as absent.
 
-
-def _read_version(entry: Entry) -> int | None:
-    version = whole_number(entry.node)
-    if version == VERSION:
-        return version
-    entry.refuse(f"{VERSION}")
-    return None
-
-
-def _read_name(entry: Entry) -> str | None:
-    name = read_text(entry)
-    if name is None or NAME_PATTERN.fullmatch(name):
-        return name
-    entry.refuse(_NAME)
-    return None
-
-
-def _read_repeated_name(entry: Entry, *, name: str) -> None:
-    found = read_text(entry)
-    if found not in (None, name):
-        entry.note(f"name must be {name!r}, as in the address, not {found!r}")
+    Raises ScenarioError with every problem of the text, which `source` is the name of.
+    """
+    context = FileContext(source)
+    tree = read_tree(text, context, holds="a fault rule")
+    if tree is None:
+        raise ScenarioError(context.problems)
+    entry = Entry(node=tree, label="a fault rule", context=context)
+    if isinstance(tree, MapNode):
+        given = [pair for pair in tree.pairs if not is_empty(entry._replace(node=pair[1]))]
+        entry = entry._replace(node=tree._replace(pairs=tuple(given)))
+    rule = LONE_FAULT_RULE.read(entry)
+    if rule is None or context.problems:
+        raise ScenarioError(problems_in(entry.node, context))
+    return rule

@@ -1,48 +1,38 @@
-"""The names that a script has given its payments, up to the step that is being read."""
+"""Stores the names that a script has given its payments, up to the step that is being read."""
 
-from emulator.scenarios.entries import Entry, read_text
 from emulator.scenarios.nodes import MapNode, Node, ScalarNode
 from emulator.scenarios.problems import hint_nearest
-from emulator.scenarios.vocabulary import PAYMENT_NAME_PATTERN
 
-# In one script; each takes as long as a thousand look-ups, and a script may be one long mistake.
+# In one script. Each comparison takes as long as a thousand look-ups, and a script may consist of
+# mistakes only.
 _MAX_COMPARISONS = 2_000
 
 
-class Names:
-    """Which payments there are to be used; a later one of a name takes the place of the earlier."""
+class PaymentNames:
+    """The names that steps can use; a later payment of a name replaces the earlier one."""
 
     def __init__(self) -> None:
-        self._given: set[str] = set()
+        self._names: set[str] = set()
         self._comparisons_left = _MAX_COMPARISONS
 
-    def give(self, entry: Entry) -> str | None:
-        name = read_text(entry)
-        if name is None:
-            return None
-        # Even a wrong one, since who uses it should not be told that it is missing.
-        self._given.add(name)
-        if PAYMENT_NAME_PATTERN.fullmatch(name):
-            return name
-        entry.refuse("1 to 64 small letters, digits, - and _, a letter first")
-        return None
+    def add(self, name: str) -> None:
+        self._names.add(name)
 
-    def give_in(self, node: Node) -> None:
-        """Take notice of what a step that cannot be read would have given a name."""
+    def add_from(self, node: Node) -> None:
+        """Add the names that a step would have given if it could be read."""
         for key, value in node.pairs if isinstance(node, MapNode) else ():
             if isinstance(key, ScalarNode) and key.text == "as" and isinstance(value, ScalarNode):
-                self._given.add(value.text)
+                self.add(value.text)
 
-    def use(self, entry: Entry) -> str | None:
-        name = read_text(entry)
-        if name is None or name in self._given:
-            return name
-        hint = "; 'create: {as: …}' gives a name" if not self._given else self._nearest(name)
-        entry.note(f"no payment is called {name!r} up to here{hint}")
-        return None
+    def problem_with(self, name: str) -> str | None:
+        """Why no payment has this name, or None where one has it."""
+        if name in self._names:
+            return None
+        hint = self._nearest(name) if self._names else "; 'create: {as: …}' gives a name"
+        return f"no payment is called {name!r} up to here{hint}"
 
     def _nearest(self, name: str) -> str:
-        if self._comparisons_left < len(self._given):
+        if self._comparisons_left < len(self._names):
             return ""
-        self._comparisons_left -= len(self._given)
-        return hint_nearest(name, sorted(self._given))
+        self._comparisons_left -= len(self._names)
+        return hint_nearest(name, sorted(self._names))

@@ -1,29 +1,30 @@
-"""Which phone numbers scenarios name, and what each of them would do to a payment."""
+"""Decides what the phone numbers that scenarios name do to a payment."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 
 from emulator.domain.accounts import Mode
-from emulator.domain.outcomes import Outcome
+from emulator.domain.durations import duration_text
+from emulator.domain.outcomes import Handset, Outcome, Step
 from emulator.domain.payment import Payment
 from emulator.domain.payment_methods import PHONE_METHODS, method_of_phone
-from emulator.scenarios.rules import RuleKey, Subject, Uses, choose_outcome
+from emulator.scenarios.rules import PaymentFacts, RuleKey, Uses, choose_outcome
 from emulator.scenarios.values import Scenario, When
 
 MAX_NUMBERS = 8
-# Of a method, in the order of their rules; each is decided before it is known to be one to offer.
+# For each method, in the order of the rules; whether to offer a number is known after its decision.
 MAX_DECIDED_NUMBERS = 100
 MAX_CACHED = 256
 
 Numbers = tuple[tuple[str, Outcome], ...]
-"""Phones, each with what happens after it is submitted."""
+"""Phone numbers, each with its outcome."""
 
 
 class NamedNumbers:
     """The numbers that scenarios name, decided for a payment as its submit would be.
 
-    Of a payment only that is looked at which the rules ask for, so that payments that are alike
-    in it are decided once.
+    Only the facts that the rules match are read from a payment, so that payments with the same
+    facts are decided once.
     """
 
     def __init__(self, scenarios: tuple[Scenario, ...]) -> None:
@@ -31,23 +32,23 @@ class NamedNumbers:
         whens = [rule.when for rule in rules]
         self._scenarios = scenarios
         self._phones = {method: _phones(whens, method) for method in PHONE_METHODS}
-        self._asks_amount = any(when.amount is not None for when in whens)
+        self._needs_amount = any(when.amount is not None for when in whens)
         self._metadata_keys = tuple(dict(pair for when in whens for pair in when.metadata))
         self._uncounted = lru_cache(MAX_CACHED)(partial(self._decide, _never_used))
         self.is_counted = any(rule.times is not None for rule in rules)
 
     def of(self, mode: Mode, payment: Payment, method: str, uses: Uses | None = None) -> Numbers:
-        """What is to be offered where a payment's method takes a phone.
+        """The numbers to offer for a method that takes a phone.
 
-        `uses` is needed where rules are counted. A number that is decided by the default, or by a
-        rule that asks for no phone, is none to offer.
+        `uses` is required where rules are counted. A number that the default decides, or a rule
+        without a phone, is not offered.
         """
-        amount_minor = payment.amount_minor if self._asks_amount else 0
+        amount_minor = payment.amount_minor if self._needs_amount else 0
         metadata = payment.terms.metadata if self._metadata_keys else {}
-        asked = tuple((key, metadata[key]) for key in self._metadata_keys if key in metadata)
+        relevant = tuple((key, metadata[key]) for key in self._metadata_keys if key in metadata)
         if uses is None:
-            return self._uncounted(mode, method, amount_minor, asked)
-        return self._decide(uses, mode, method, amount_minor, asked)
+            return self._uncounted(mode, method, amount_minor, relevant)
+        return self._decide(uses, mode, method, amount_minor, relevant)
 
     def _decide(
         self,
@@ -59,7 +60,7 @@ class NamedNumbers:
     ) -> Numbers:
         numbers: list[tuple[str, Outcome]] = []
         for phone in self._phones.get(method, ()):
-            subject = Subject(
+            facts = PaymentFacts(
                 mode=mode,
                 methods=(method,),
                 amount_minor=amount_minor,
@@ -67,7 +68,7 @@ class NamedNumbers:
                 phone=phone,
                 metadata=dict(metadata),
             )
-            chosen = choose_outcome(self._scenarios, subject, uses)
+            chosen = choose_outcome(self._scenarios, facts, uses)
             if chosen.when.phone is not None:
                 numbers.append((phone, chosen.outcome))
             if len(numbers) == MAX_NUMBERS:
@@ -82,3 +83,35 @@ def _phones(whens: Iterable[When], method: str) -> tuple[str, ...]:
 
 def _never_used(_: RuleKey) -> int:
     return 0
+
+
+def designated_numbers(
+    scenarios: Iterable[Scenario], methods: Sequence[str]
+) -> dict[str, dict[str, str]]:
+    """By outcome, then by method: the first number of test mode that leads to it (contract, 4.4).
+
+    Scenarios that are off, and methods other than these, are left out.
+    """
+    by_method: dict[str, dict[str, str]] = {}
+    for scenario in scenarios:
+        for rule in scenario.outcomes if scenario.enabled else ():
+            when = rule.when
+            if when.mode is Mode.TEST and when.method and when.phone:
+                by_method.setdefault(when.method, {}).setdefault(_text(rule.then), when.phone)
+    numbers: dict[str, dict[str, str]] = {}
+    for method in methods:
+        for outcome, phone in by_method.get(method, {}).items():
+            numbers.setdefault(outcome, {})[method] = phone
+    return numbers
+
+
+def _text(outcome: Outcome) -> str:
+    if isinstance(outcome, Handset):
+        return "the handset asks"
+    return ", then ".join(map(_step, outcome.steps)) or "stays in processing"
+
+
+def _step(step: Step) -> str:
+    reason = f": {step.reason}" if step.reason else ""
+    after = f" after {duration_text(step.after_ms)}" if step.after_ms else ""
+    return f"{step.status}{after}{reason}"

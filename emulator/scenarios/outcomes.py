@@ -1,60 +1,100 @@
-"""The outcomes section: what happens after the submit, step by step, each of them legal."""
-
-from functools import partial
+"""Declares the section `outcomes`: what happens after the submit, in steps that are all legal."""
 
 from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
-from emulator.domain.payment import Reason, Status
+from emulator.domain.payment import Status
 from emulator.domain.transitions import TRANSITIONS, Edge
-from emulator.scenarios.conditions import WHEN_ADVICE, read_rules, read_times, read_when
-from emulator.scenarios.entries import (
-    Entry,
-    Members,
-    listed,
-    read_boolean,
-    read_duration_ms,
-    read_items,
-    read_listed,
-    read_members,
-    read_word,
-)
+from emulator.scenarios.conditions import WHEN, list_of_rules, rule_keys
+from emulator.scenarios.entries import Entry, listed, read_items
+from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, Word
+from emulator.scenarios.mappings import Key, MappingOf, Members
 from emulator.scenarios.nodes import ScalarNode
+from emulator.scenarios.payment_kinds import REASON, REASON_RULE
+from emulator.scenarios.steps import Json
 from emulator.scenarios.values import OutcomeRule
-from emulator.scenarios.vocabulary import (
-    HANDSET,
-    MAX_STEPS,
-    OUTCOME_RULE_KEYS,
-    STEP_KEYS,
-    followers,
-    statuses_after_submit,
+
+HANDSET = "handset"
+MAX_STEPS = 100
+
+_EXPECTED = f"a list of steps, or {HANDSET}"
+
+
+def followers(status: Status) -> list[Status]:
+    """The statuses that can come next, in the order of the table of transitions."""
+    return [to for (since, to) in TRANSITIONS if since is status]
+
+
+def statuses_after_submit() -> list[Status]:
+    """Every status that steps can lead to, nearest first: steps begin in processing."""
+    reached = [Status.PROCESSING]
+    for status in reached:
+        reached += [to for to in followers(status) if to not in reached]
+    return reached[1:]
+
+
+REASON_KEY = Key(
+    REASON, "Why the payment failed; only with `status: failed`.", default_text="`provider_error`"
+)
+STEP = MappingOf(
+    Step,
+    {
+        "after": Key(
+            Duration(),
+            "The time since the submit, not less than in the step before.",
+            default=0,
+            default_text="`0s`",
+            field="after_ms",
+        ),
+        "status": Key(
+            Word(Status, offered=statuses_after_submit()),
+            "The new status. The status before must permit this change.",
+            required="what the payment becomes",
+        ),
+        "reason": REASON_KEY,
+        "unusual": Key(Boolean(), "Required for `completed` after `failed`.", default=False),
+    },
+    REASON_RULE,
 )
 
 
-def read_outcome_rules(section: Entry) -> tuple[OutcomeRule, ...]:
-    return read_rules(section, "an outcome rule", _read_outcome_rule)
+class _Outcome(Kind[Outcome]):
+    """A list of steps, or the word that leaves the answer to the customer or a test."""
+
+    def read(self, entry: Entry) -> Outcome | None:
+        if isinstance(entry.node, ScalarNode) and entry.node.text == HANDSET:
+            return Handset()
+        entries = read_items(entry, _EXPECTED, "a step")
+        if entries is None:
+            return None
+        if len(entries) > MAX_STEPS:
+            entry.note(f"then must not have more than {MAX_STEPS} steps, but has {len(entries)}")
+            return None
+        return Scripted(steps=_read_steps(entries))
+
+    def schema(self) -> JsonSchema:
+        steps = {"type": "array", "items": STEP.schema(), "maxItems": MAX_STEPS}
+        return {"anyOf": [{"const": HANDSET}, steps]}
+
+    def write(self, value: Outcome) -> Json:
+        match value:
+            case Handset():
+                return HANDSET
+            case Scripted(steps=steps):
+                return [STEP.write(step) for step in steps]
 
 
-def _read_outcome_rule(entry: Entry) -> OutcomeRule | None:
-    rule = read_members(entry, OUTCOME_RULE_KEYS)
-    if rule is None:
-        return None
-    when = rule.need("when", read_when, WHEN_ADVICE)
-    then = rule.need("then", _read_outcome, f"a list of steps, or {HANDSET}")
-    times = rule.get("times", read_times)
-    if when is None or then is None:
-        return None
-    return OutcomeRule(when=when, then=then, times=times)
-
-
-def _read_outcome(entry: Entry) -> Outcome | None:
-    if isinstance(entry.node, ScalarNode) and entry.node.text == HANDSET:
-        return Handset()
-    entries = read_items(entry, f"a list of steps, or {HANDSET}", "a step")
-    if entries is None:
-        return None
-    if len(entries) > MAX_STEPS:
-        entry.note(f"then must not have more than {MAX_STEPS} steps, but has {len(entries)}")
-        return None
-    return Scripted(steps=_read_steps(entries))
+OUTCOME = _Outcome()
+OUTCOME_RULE = MappingOf(
+    OutcomeRule,
+    rule_keys(
+        WHEN,
+        then=Key(
+            OUTCOME,
+            f"A list of steps, or `{HANDSET}`: the customer or a test answers.",
+            required=_EXPECTED,
+        ),
+    ),
+)
+OUTCOMES = list_of_rules(OUTCOME_RULE, "an outcome rule")
 
 
 def _read_steps(entries: list[Entry]) -> tuple[Step, ...]:
@@ -62,11 +102,11 @@ def _read_steps(entries: list[Entry]) -> tuple[Step, ...]:
     steps: list[Step] = []
     since: Status | None = Status.PROCESSING
     for entry in entries:
-        members = read_members(entry, STEP_KEYS)
+        members = STEP.members(entry)
         earlier_ms = steps[-1].after_ms if steps else 0
         step = None if members is None else _read_step(members, earlier_ms)
         if members is None or step is None:
-            since = None  # what may follow a step that cannot be read, nobody knows
+            since = None  # what may follow a step that cannot be read is unknown
             continue
         if since is not None:
             since = _follow(since, step, members)
@@ -75,31 +115,18 @@ def _read_steps(entries: list[Entry]) -> tuple[Step, ...]:
 
 
 def _read_step(members: Members, earlier_ms: int) -> Step | None:
-    after_ms = members.get("after", read_duration_ms) if "after" in members.known else 0
-    status = members.need("status", _read_status, "what the payment becomes")
-    reason = members.get("reason", partial(read_word, words=Reason))
-    unusual = members.get("unusual", read_boolean)
+    after_ms = members.values["after"]
     if after_ms is not None and after_ms < earlier_ms:
         members.known.get("after", members.entry).note(
             "after counts from the submit, so it must not be less than in the step above"
         )
         after_ms = None
-    if status is None:
-        return None
-    if "reason" in members.known and status is not Status.FAILED:
-        members.known["reason"].note(f"reason belongs to 'status: {Status.FAILED}' alone")
-    return Step(
-        status=status,
-        # Neither a wrong time nor a wrong word is to be complained about twice.
-        after_ms=earlier_ms if after_ms is None else after_ms,
-        unusual="unusual" in members.known if unusual is None else unusual,
-        reason=reason,
-    )
-
-
-def _read_status(entry: Entry) -> Status | None:
-    found = read_listed(entry, list(Status), offered=statuses_after_submit())
-    return None if found is None else Status(found)
+    # Neither a wrong time nor a wrong word is to be noted twice.
+    if after_ms is None:
+        members.values["after"] = earlier_ms
+    if members.values["unusual"] is None:
+        members.values["unusual"] = True
+    return STEP.build(members)
 
 
 def _follow(since: Status, step: Step, members: Members) -> Status | None:

@@ -1,4 +1,4 @@
-"""What is wrong with a scenario file, where, and in words that tell how to put it right."""
+"""Collects the problems of a scenario file, with their positions."""
 
 import difflib
 from collections.abc import Iterable
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 _MAX_MESSAGE_CHARACTERS = 300
 _MAX_COMPARED_CHARACTERS = 64
-# To look for the nearest word takes as long as reading a hundred lines.
+# The search for the nearest word takes as long as reading a hundred lines.
 MAX_WITH_HINTS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One mistake; line and column count from 1.
+    """One problem; line and column count from 1.
 
-    `key` is the key of the outermost mapping whose value it is in; None at the top itself.
+    `key` is the key of the outermost mapping whose value has the problem; None at the top itself.
     """
 
     source: str
@@ -28,7 +28,7 @@ class Problem:
 
 
 class ScenarioError(Exception):
-    """One or several scenario files cannot be used; `problems` holds every mistake found."""
+    """One or several scenario files are invalid; `problems` has every problem."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -36,7 +36,7 @@ class ScenarioError(Exception):
 
 
 class Notes:
-    """The mistakes found so far in one file, in the order of the file when asked for."""
+    """The problems of one file so far; `problems` has them in the order of the file."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -44,7 +44,7 @@ class Notes:
 
     @property
     def are_many(self) -> bool:
-        """Whether there are so many that nobody will look for hints in further ones."""
+        """Whether there are so many that further ones need no hints."""
         return len(self._problems) >= MAX_WITH_HINTS
 
     def add(self, line: int, column: int, message: str) -> None:
@@ -60,6 +60,6 @@ class Notes:
 
 
 def hint_nearest(word: str, known: Iterable[str]) -> str:
-    """The end of a message that asks whether the nearest known word was meant, or nothing."""
+    """The end of a message with the nearest known word, or nothing."""
     nearest = difflib.get_close_matches(word[:_MAX_COMPARED_CHARACTERS].lower(), list(known), n=1)
     return f"; did you mean '{nearest[0]}'?" if nearest else ""

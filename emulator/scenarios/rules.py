@@ -1,4 +1,4 @@
-"""Which rule applies to a payment or an event: by precedence of scenarios, then top to bottom."""
+"""Chooses the rule for a payment or an event: by precedence of scenarios, then top to bottom."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -6,21 +6,22 @@ from typing import TypeVar
 
 from emulator.domain.accounts import Mode
 from emulator.domain.outcomes import Handset, Outcome
-from emulator.domain.webhooks import DeliveryFault
+from emulator.domain.webhooks import DeliveryEffect
 from emulator.scenarios.values import (
     AmountRange,
     ExpiryRule,
+    Fault,
     OutcomeRule,
+    RuleSection,
     Scenario,
-    Section,
     WebhookRule,
     When,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """What rules can ask about a payment: at creation, or as a method is submitted.
+class PaymentFacts:
+    """The facts about a payment that conditions match: at creation, or at the submit.
 
     At creation `method`, `phone` and `bank` are None, since the customer has chosen nothing.
     `phone` is normalised.
@@ -37,19 +38,16 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleKey:
-    """The place of a rule: what its uses are counted by."""
+    """The place of a rule, by which its uses are counted."""
 
     scenario: str
-    section: Section
+    section: RuleSection
     index: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The outcome, the rule that gave it (None: the default), and whether to count the use.
-
-    `when` is what that rule asks for.
-    """
+    """The outcome, its rule (None: the default) and condition, and whether to count the use."""
 
     outcome: Outcome
     key: RuleKey | None = None
@@ -59,7 +57,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenExpiry:
-    """How long the checkout stays open, the rule that says so, and whether to count the use."""
+    """How long the checkout stays open, the rule, and whether to count the use."""
 
     after_ms: int
     key: RuleKey
@@ -68,40 +66,40 @@ class ChosenExpiry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenWebhook:
-    """What goes wrong with an event's deliveries, the rule that says so, and whether to count."""
+    """The fault of an event's deliveries, its rule, and whether to count the use."""
 
-    oddity: DeliveryFault
+    fault: Fault[DeliveryEffect]
     key: RuleKey
     counts: bool
 
 
 Uses = Callable[[RuleKey], int]
-"""How often a rule was used so far; asked only of rules that match and can retire."""
+"""How often a rule was used so far; called only for rules that match and have a limit."""
 
 _Rule = TypeVar("_Rule", OutcomeRule, ExpiryRule, WebhookRule)
 
 
-def matches(when: When, subject: Subject) -> bool:
-    """Whether everything that `when` asks for is true; `When()` matches everything."""
+def matches(when: When, facts: PaymentFacts) -> bool:
+    """Whether a condition matches; `When()` matches everything."""
     return (
-        when.mode in (None, subject.mode)
-        and _matches_method(when.method, subject)
-        and when.phone in (None, subject.phone)
-        and when.bank in (None, subject.bank)
-        and (when.amount is None or _contains(when.amount, subject.amount_minor))
-        and all(subject.metadata.get(key) == value for key, value in when.metadata)
+        when.mode in (None, facts.mode)
+        and _matches_method(when.method, facts)
+        and when.phone in (None, facts.phone)
+        and when.bank in (None, facts.bank)
+        and (when.amount is None or _contains(when.amount, facts.amount_minor))
+        and all(facts.metadata.get(key) == value for key, value in when.metadata)
     )
 
 
-def choose_outcome(scenarios: Iterable[Scenario], subject: Subject, uses: Uses) -> Chosen:
+def choose_outcome(scenarios: Iterable[Scenario], facts: PaymentFacts, uses: Uses) -> Chosen:
     """What happens after the submit. `scenarios` are those in force, the strongest first.
 
-    Without a matching rule a person answers, at the handset.
+    Without a matching rule the customer answers, at the handset.
     """
     first = _first(
         ((scenario.name, scenario.outcomes) for scenario in scenarios),
-        Section.OUTCOMES,
-        lambda rule: matches(rule.when, subject),
+        RuleSection.OUTCOMES,
+        lambda rule: matches(rule.when, facts),
         uses,
     )
     if first is None:
@@ -111,13 +109,13 @@ def choose_outcome(scenarios: Iterable[Scenario], subject: Subject, uses: Uses) 
 
 
 def choose_expiry(
-    scenarios: Iterable[Scenario], subject: Subject, uses: Uses
+    scenarios: Iterable[Scenario], facts: PaymentFacts, uses: Uses
 ) -> ChosenExpiry | None:
     """How long a new checkout stays open; None leaves it to `expires_in`."""
     first = _first(
         ((scenario.name, scenario.expiry) for scenario in scenarios),
-        Section.EXPIRY,
-        lambda rule: matches(rule.when, subject),
+        RuleSection.EXPIRY,
+        lambda rule: matches(rule.when, facts),
         uses,
     )
     if first is None:
@@ -129,28 +127,28 @@ def choose_expiry(
 def choose_webhook(
     scenarios: Iterable[Scenario], *, mode: Mode, event: str, uses: Uses
 ) -> ChosenWebhook | None:
-    """What goes wrong with the deliveries of an event of type `event`; None: nothing does."""
+    """The fault of the deliveries of an event of this type, if a rule matches."""
     first = _first(
         ((scenario.name, scenario.webhooks) for scenario in scenarios),
-        Section.WEBHOOKS,
+        RuleSection.WEBHOOKS,
         lambda rule: rule.when.mode in (None, mode) and rule.when.event in (None, event),
         uses,
     )
     if first is None:
         return None
     key, rule = first
-    return ChosenWebhook(oddity=rule.then, key=key, counts=rule.times is not None)
+    return ChosenWebhook(fault=rule.then, key=key, counts=rule.times is not None)
 
 
 def _first(
     named: Iterable[tuple[str, tuple[_Rule, ...]]],
-    section: Section,
+    section: RuleSection,
     applies: Callable[[_Rule], bool],
     uses: Uses,
 ) -> tuple[RuleKey, _Rule] | None:
-    """The first rule that applies and has not retired, with its place.
+    """The first rule that applies and is still active, with its place.
 
-    `named` are the rules of this section, under the names of their scenarios.
+    `named` are the rules of this section, with the names of their scenarios.
     """
     for scenario, rules in named:
         for index, rule in enumerate(rules):
@@ -161,10 +159,10 @@ def _first(
     return None
 
 
-def _matches_method(method: str | None, subject: Subject) -> bool:
-    if subject.method is None:
-        return method is None or method in subject.methods
-    return method in (None, subject.method)
+def _matches_method(method: str | None, facts: PaymentFacts) -> bool:
+    if facts.method is None:
+        return method is None or method in facts.methods
+    return method in (None, facts.method)
 
 
 def _contains(amount: AmountRange, amount_minor: int) -> bool:

@@ -1,97 +1,39 @@
-"""The script section: a list of steps, each of them a mapping of its name to what it says."""
+"""Declares the section `script`: a list of steps, each a mapping of its name to its value."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from typing import Any
 
-from emulator.scenarios.actions import (
-    read_advance,
-    read_answer,
-    read_cancel,
-    read_fault,
-    read_pay,
-    read_transition,
-)
-from emulator.scenarios.entries import (
-    Entry,
-    listed,
-    read_items,
-    read_members,
-    read_pairs,
-    read_whole_number,
-)
-from emulator.scenarios.expectations import read_expect
-from emulator.scenarios.names import Names
+from emulator.scenarios.action_steps import ACTION_STEPS
+from emulator.scenarios.entries import Entry, Pairs, listed, read_items, read_pairs
+from emulator.scenarios.expectations import EXPECT
+from emulator.scenarios.kinds import JsonSchema, Kind, WholeNumber
+from emulator.scenarios.mappings import Key, MappingOf
 from emulator.scenarios.nodes import MapNode
 from emulator.scenarios.problems import hint_nearest
-from emulator.scenarios.requests import read_create, read_list, read_retrieve
-from emulator.scenarios.steps import Place, Repeat, Step
-from emulator.scenarios.vocabulary import (
-    MAX_EXECUTED_STEPS,
-    MAX_REPEAT_DEPTH,
-    MAX_REPEATS,
-    MAX_SCRIPT_STEPS,
-    REPEAT_KEYS,
-    SCRIPT_STEPS,
-)
+from emulator.scenarios.request_steps import REQUEST_STEPS
+from emulator.scenarios.step_types import StepType
+from emulator.scenarios.steps import Expect, Json, Place, Repeat, Step
 
-_REPEAT = "repeat"
-_READERS: dict[str, Callable[[Entry, Place, Names], Step | None]] = {
-    "create": read_create,
-    "retrieve": read_retrieve,
-    "list": read_list,
-    "pay": read_pay,
-    "answer": read_answer,
-    "cancel": read_cancel,
-    "transition": read_transition,
-    "advance": read_advance,
-    "fault": read_fault,
-    "expect": read_expect,
-}
-_read_times = partial(read_whole_number, at_most=MAX_REPEATS)
+MAX_SCRIPT_STEPS = 1_000
+MAX_EXECUTED_STEPS = 100_000
+MAX_REPEATS = 10_000
+MAX_REPEAT_DEPTH = 3
+# The name of the schema of one step, since steps can contain steps.
+STEP = "script_step"
 
 
-def read_script(section: Entry) -> tuple[Step, ...]:
-    reader = _Reader()
-    steps: list[Step] = []
-    played = 0
-    for entry in read_items(section, "a list of steps", "a step") or []:
-        step = reader.read(entry)
-        if step is None:
-            continue
-        steps.append(step)
-        before, played = played, played + steps_played([step])
-        if before <= MAX_EXECUTED_STEPS < played:
-            entry.note(
-                f"a script must not play more than {MAX_EXECUTED_STEPS:,} steps, "
-                f"but up to here it plays {played:,}"
-            )
-    return tuple(steps)
-
-
-def steps_played(steps: Sequence[Step]) -> int:
-    """How many steps there are when what is to be repeated is counted each time again."""
-    return sum(
-        step.times * steps_played(step.steps) if isinstance(step, Repeat) else 1 for step in steps
-    )
-
-
-class _Reader:
-    """Reads the steps in their order, since each may use the names that those before it gave."""
-
-    def __init__(self) -> None:
-        self._names = Names()
-        self._written = 0
-        self._depth = 0
+class _ScriptStep(Kind[Step]):
+    """One step; the names that it uses must have been given by the steps before it."""
 
     def read(self, entry: Entry) -> Step | None:
-        """The step, or None after noting why there is none."""
-        self._written += 1
-        if self._written == MAX_SCRIPT_STEPS + 1:
+        context = entry.context
+        context.steps_count += 1
+        if context.steps_count == MAX_SCRIPT_STEPS + 1:
             entry.note(
                 f"a script must not have more than {MAX_SCRIPT_STEPS:,} steps, "
                 "those inside 'repeat' counted too"
             )
-        if self._written > MAX_SCRIPT_STEPS:
+        if context.steps_count > MAX_SCRIPT_STEPS:
             return None
         if not isinstance(entry.node, MapNode):
             entry.refuse("a mapping of its name to what it says, such as 'advance: 30s'")
@@ -100,60 +42,152 @@ class _Reader:
         if not entry.node.pairs:
             entry.note(f"a step must have a name: {listed(SCRIPT_STEPS, 'or')}")
         if len(pairs) > 1:
-            self._read_several(entry, pairs)
+            _read_several(entry, pairs)
             return None
-        return next((self._read_named(entry, *pair) for pair in pairs.items()), None)
+        return next((_read_named(entry, name, *pair) for name, pair in pairs.items()), None)
 
-    def _read_named(self, entry: Entry, name: str, said: tuple[Entry, Entry]) -> Step | None:
-        key_entry, value = said
+    def schema(self) -> JsonSchema:
+        return {"$ref": f"#/$defs/{STEP}"}
+
+    def write(self, value: Step) -> dict[str, Json]:
+        """A mapping of the step's name to its value."""
+        name = next(name for name, each in SCRIPT_STEPS.items() if each.make is type(value))
+        return {name: SCRIPT_STEPS[name].kind.write(value)}
+
+
+def _read_named(entry: Entry, name: str, key_entry: Entry, value: Entry) -> Step | None:
+    if name in SCRIPT_STEPS:
+        step_type = SCRIPT_STEPS[name]
+        fields = step_type.kind.read(value)
         place = Place(line=entry.node.line, column=entry.node.column)
-        if name == _REPEAT:
-            return self._read_repeat(value, place)
-        if name in _READERS:
-            return _READERS[name](value, place, self._names)
-        hint = hint_nearest(name, SCRIPT_STEPS) or f"; there are {listed(SCRIPT_STEPS, 'and')}"
-        key_entry.note(f"there is no step {name!r}{hint}")
-        self._names.give_in(value.node)
-        return None
+        return None if fields is None else step_type.make(place=place, **fields)
+    hint = hint_nearest(name, SCRIPT_STEPS) or f"; there are {listed(SCRIPT_STEPS, 'and')}"
+    key_entry.note(f"there is no step {name!r}{hint}")
+    entry.context.names.add_from(value.node)
+    return None
 
-    def _read_several(self, entry: Entry, pairs: dict[str, tuple[Entry, Entry]]) -> None:
-        """Note what is too much in a step: the next one, or what should be inside the first."""
-        first, second, *_ = pairs
-        stray = next((name for name in pairs if name not in SCRIPT_STEPS), None)
-        if stray is None:
-            pairs[second][0].note(
-                f"a step must have one name, so '{second}' must begin a step of its own"
-            )
-            for pair in pairs.items():
-                self._read_named(entry, *pair)
-            return
-        if stray == first:
-            self._read_named(entry, first, pairs[first])
-        else:
-            pairs[stray][0].note(
-                f"a step must have one name; if {stray!r} belongs to '{first}', indent it deeper"
-            )
-        for node in (entry.node, *(value.node for _, value in pairs.values())):
-            self._names.give_in(node)
 
-    def _read_repeat(self, entry: Entry, place: Place) -> Repeat | None:
-        if self._depth == MAX_REPEAT_DEPTH:
-            entry.note(f"'repeat' must not be nested deeper than {MAX_REPEAT_DEPTH} levels")
-        members = read_members(entry, REPEAT_KEYS)
-        if members is None:
-            return None
-        times = members.need("times", _read_times, "how often, such as 3")
-        self._depth += 1
-        steps = members.need("steps", self._read_steps, "a list of steps")
-        self._depth -= 1
-        if times is None or steps is None:
-            return None
-        return Repeat(place=place, times=times, steps=steps)
+def _read_several(entry: Entry, pairs: Pairs) -> None:
+    """Note what is too much in a step: the next one, or what should be inside the first."""
+    first, second, *_ = pairs
+    stray = next((name for name in pairs if name not in SCRIPT_STEPS), None)
+    if stray is None:
+        pairs[second][0].note(
+            f"a step must have one name, so '{second}' must begin a step of its own"
+        )
+        for name, pair in pairs.items():
+            _read_named(entry, name, *pair)
+        return
+    if stray == first:
+        _read_named(entry, first, *pairs[first])
+    else:
+        pairs[stray][0].note(
+            f"a step must have one name; if {stray!r} belongs to '{first}', indent it deeper"
+        )
+    for node in (entry.node, *(value.node for _, value in pairs.values())):
+        entry.context.names.add_from(node)
 
-    def _read_steps(self, entry: Entry) -> tuple[Step, ...] | None:
+
+SCRIPT_STEP = _ScriptStep()
+
+
+class _Steps(Kind[tuple[Step, ...]]):
+    """The steps of the script."""
+
+    def read(self, entry: Entry) -> tuple[Step, ...] | None:
+        steps: list[Step] = []
+        executed = 0
+        for item in read_items(entry, "a list of steps", "a step") or []:
+            step = SCRIPT_STEP.read(item)
+            if step is None:
+                continue
+            steps.append(step)
+            before, executed = executed, executed + steps_played([step])
+            if before <= MAX_EXECUTED_STEPS < executed:
+                item.note(
+                    f"a script must not play more than {MAX_EXECUTED_STEPS:,} steps, "
+                    f"but up to here it plays {executed:,}"
+                )
+        return tuple(steps)
+
+    def schema(self) -> JsonSchema:
+        return {"type": "array", "items": SCRIPT_STEP.schema(), "maxItems": MAX_SCRIPT_STEPS}
+
+    def write(self, value: tuple[Step, ...]) -> Json:
+        return [SCRIPT_STEP.write(step) for step in value]
+
+
+def steps_played(steps: Sequence[Step]) -> int:
+    """The number of executed steps: repeated ones count as often as they are repeated."""
+    return sum(
+        step.times * steps_played(step.steps) if isinstance(step, Repeat) else 1 for step in steps
+    )
+
+
+class _RepeatedSteps(_Steps):
+    def read(self, entry: Entry) -> tuple[Step, ...] | None:
         entries = read_items(entry, "a list of steps", "a step")
         if entries is None:
             return None
         if not entries:
             entry.note("steps must have at least one step")
-        return tuple(step for one in entries if (step := self.read(one)) is not None)
+        entry.context.repeat_depth += 1
+        steps = [SCRIPT_STEP.read(item) for item in entries]
+        entry.context.repeat_depth -= 1
+        return tuple(step for step in steps if step is not None)
+
+    def schema(self) -> JsonSchema:
+        return {"type": "array", "items": SCRIPT_STEP.schema(), "minItems": 1}
+
+
+class _Repeat(MappingOf[dict[str, Any]]):
+    def read(self, entry: Entry) -> dict[str, Any] | None:
+        if entry.context.repeat_depth == MAX_REPEAT_DEPTH:
+            entry.note(f"'repeat' must not be nested deeper than {MAX_REPEAT_DEPTH} levels")
+        return super().read(entry)
+
+
+SCRIPT = _Steps()
+SCRIPT_STEPS = {
+    **REQUEST_STEPS,
+    **ACTION_STEPS,
+    "expect": StepType(
+        Expect,
+        EXPECT,
+        "Checks what must be true at this point.",
+        {"payment": "order", "status": "refunded"},
+    ),
+    "repeat": StepType(
+        Repeat,
+        _Repeat(
+            dict,
+            {
+                "times": Key(
+                    WholeNumber(at_most=MAX_REPEATS),
+                    "The number of runs.",
+                    required="how often, such as 3",
+                ),
+                "steps": Key(
+                    _RepeatedSteps(),
+                    "The steps to repeat, at least one. "
+                    f"`repeat` nests up to {MAX_REPEAT_DEPTH} levels.",
+                    required="a list of steps",
+                ),
+            },
+        ),
+        "Runs steps several times.",
+        {"times": 3, "steps": [{"retrieve": "order"}, {"advance": "1s"}]},
+    ),
+}
+
+
+def step_schema() -> JsonSchema:
+    """One step, for the definition STEP."""
+    return {
+        "type": "object",
+        "properties": {name: step_type.schema() for name, step_type in SCRIPT_STEPS.items()},
+        "required": [],
+        "additionalProperties": False,
+        "minProperties": 1,
+        "maxProperties": 1,
+    }

@@ -1,7 +1,7 @@
-"""The steps of a script: what each says once it is known to be valid.
+"""Holds the values of the steps of a script, once they are known to be valid.
 
-A script is a list of steps. A step that sends a request leaves its answer behind, for the `expect`
-after it; a payment is known by the name that `create` gave it with `as`.
+The `expect` after a step that sends a request checks its response. A payment has the name that
+`create` gave it with `as`.
 """
 
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from emulator.domain.payment import Reason, Status
 from emulator.scenarios.values import FaultRule
 
 Json = Any
-"""What YAML and JSON have in common: null, booleans, numbers, texts, lists and mappings."""
+"""A value that YAML and JSON share: null, a Boolean, a number, a text, a list or a mapping."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where something stands in its file; both count from 1."""
+    """A position in a file; both numbers count from 1."""
 
     line: int
     column: int
@@ -25,9 +25,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Create:
-    """Create a payment. `members` replace or add to a usual body, whatever their values.
+    """Creates a payment. `members` replace members of a default body, or are added to it.
 
-    `name` is what later steps call the payment.
+    `name` is the name of the payment in later steps.
     """
 
     place: Place
@@ -37,7 +37,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieve:
-    """Retrieve a payment, by its name in the script or by an id that stands there."""
+    """Retrieves a payment, by its name in the script or by an id."""
 
     place: Place
     payment: str | None = None
@@ -46,7 +46,7 @@ class Retrieve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class List:
-    """List payments, with these query parameters; `after` is the name of a payment."""
+    """Lists payments, with these query parameters; `after` is the name of a payment."""
 
     place: Place
     query: tuple[tuple[str, str], ...] = ()
@@ -55,7 +55,7 @@ class List:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pay:
-    """What the customer submits on the page."""
+    """Submits a method, as the customer does on the page."""
 
     place: Place
     payment: str
@@ -65,8 +65,8 @@ class Pay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a person answers on the phone or at the bank."""
+class CustomerAnswer:
+    """The answer of a customer on the phone or at the bank."""
 
     place: Place
     payment: str
@@ -75,7 +75,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancel:
-    """Press the page's cancel button."""
+    """Presses the cancel button of the page."""
 
     place: Place
     payment: str
@@ -83,7 +83,7 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transition:
-    """Change a status by hand, along any legal edge."""
+    """Changes the status directly, along any legal edge."""
 
     place: Place
     payment: str
@@ -95,7 +95,7 @@ class Transition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advance:
-    """Move the clock, by milliseconds of business time or (None) to the next thing that is due."""
+    """Moves the clock by milliseconds of business time, or (None) to the next due item."""
 
     place: Place
     by_ms: int | None
@@ -103,7 +103,7 @@ class Advance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddFault:
-    """Let requests go wrong from here on."""
+    """Adds a fault rule, from this step on."""
 
     place: Place
     rule: FaultRule
@@ -111,7 +111,7 @@ class AddFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldCheck:
-    """One thing that is expected: a key of `expect`, its value, and where it stands."""
+    """A key of `expect` with its value and its position."""
 
     place: Place
     key: str
@@ -120,7 +120,7 @@ class FieldCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expect:
-    """What must be true here: of a payment, or without one of the last answer and the account."""
+    """Checks a payment, or without one the last response and the account."""
 
     place: Place
     payment: str | None = None
@@ -129,7 +129,7 @@ class Expect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeat:
-    """Play some steps several times."""
+    """Runs steps several times."""
 
     place: Place
     times: int
@@ -141,7 +141,7 @@ Step = (
     | Retrieve
     | List
     | Pay
-    | Answer
+    | CustomerAnswer
     | Cancel
     | Transition
     | Advance

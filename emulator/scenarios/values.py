@@ -1,25 +1,36 @@
-"""What a scenario says once it is known to be valid."""
+"""Holds the values of a scenario, once they are known to be valid."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from emulator.domain.accounts import Mode
-from emulator.domain.faults import ApiRequest, Fault
+from emulator.domain.faults import ApiRequest, RequestEffect
 from emulator.domain.outcomes import Outcome
-from emulator.domain.webhooks import DeliveryFault
+from emulator.domain.webhooks import DeliveryEffect
 
 if TYPE_CHECKING:
     from emulator.scenarios.steps import Step
 
 
-class Section(StrEnum):
-    """The parts of a scenario that hold rules; also the name of each in a file."""
+E = TypeVar("E")
+
+
+class RuleSection(StrEnum):
+    """The sections of a scenario that hold rules; the values are their keys in a file."""
 
     OUTCOMES = "outcomes"
     EXPIRY = "expiry"
     FAULTS = "faults"
     WEBHOOKS = "webhooks"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault(Generic[E]):
+    """What goes wrong with a request or a delivery, and the keys and values that declare it."""
+
+    effect: E
+    settings: tuple[tuple[str, Any], ...] = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +43,9 @@ class AmountRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """What must all be true of a payment for a rule to apply; None asks for nothing.
+    """The condition on a payment; None matches everything.
 
-    `phone` is normalised. `metadata` are pairs that the payment's metadata must hold.
+    `phone` is normalised. `metadata` are pairs that the payment's metadata must contain.
     """
 
     mode: Mode | None = None
@@ -47,7 +58,7 @@ class When:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeRule:
-    """What the phone or bank does after the submit; `times` uses retire the rule."""
+    """What the phone or bank does after the submit; after `times` uses the rule is inactive."""
 
     when: When = field(default_factory=When)
     then: Outcome
@@ -65,11 +76,10 @@ class ExpiryRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultWhen:
-    """Which requests a fault strikes; None asks for nothing.
+    """The condition on a request; None matches everything.
 
-    `nth`, `every` and `chance` count the requests that the rest of it matches, from 1 on, per
-    account, mode and rule: just the nth, each that is a multiple of `every`, each with a chance
-    of 0 to 1.
+    `nth`, `every` and `chance` count the requests that the other keys match, from 1 on, per
+    account, mode and rule: only the nth, each multiple of `every`, each with this probability.
     """
 
     mode: Mode | None = None
@@ -80,22 +90,22 @@ class FaultWhen:
 
     @property
     def is_counted(self) -> bool:
-        """Whether it has to be known how many requests there were."""
+        """Whether the condition needs the number of requests."""
         return not (self.nth is None and self.every is None and self.chance is None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultRule:
-    """What goes wrong with requests of the contract."""
+    """A fault of requests of the contract."""
 
     when: FaultWhen = field(default_factory=FaultWhen)
-    then: Fault
+    then: Fault[RequestEffect]
     times: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookWhen:
-    """What must all be true of an event for a rule to apply; None asks for nothing."""
+    """The condition on an event; None matches everything."""
 
     mode: Mode | None = None
     event: str | None = None
@@ -103,16 +113,16 @@ class WebhookWhen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookRule:
-    """What goes wrong with the deliveries of an event."""
+    """A fault of the deliveries of an event."""
 
     when: WebhookWhen = field(default_factory=WebhookWhen)
-    then: DeliveryFault
+    then: Fault[DeliveryEffect]
     times: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One scenario file. `enabled` is how it starts; an account may switch it later."""
+    """One scenario file. `enabled` is its state at start; an account can switch it later."""
 
     name: str
     description: str = ""

@@ -7,14 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from emulator.scenarios.vocabulary import (
-    EXPECT_KEYS,
-    FAULT_THEN_KEYS,
-    FAULT_WHEN_KEYS,
-    SCRIPT_STEPS,
-    WEBHOOK_THEN_KEYS,
-    WHEN_KEYS,
-)
+from emulator.scenarios.conditions import WHEN
+from emulator.scenarios.expectations import EXPECT
+from emulator.scenarios.faults import FAULT_THEN, FAULT_WHEN
+from emulator.scenarios.script import SCRIPT_STEPS
+from emulator.scenarios.webhook_faults import WEBHOOK_THEN
 from tests.cli.processes import Server, run, serving
 from tests.world import OTHER_TEST_KEY, TEST_KEY
 
@@ -34,7 +31,7 @@ def test_every_case_is_played_as_it_is_written() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [SCRIPT_STEPS, EXPECT_KEYS, WHEN_KEYS, FAULT_WHEN_KEYS, FAULT_THEN_KEYS, WEBHOOK_THEN_KEYS],
+    [SCRIPT_STEPS, *(each.keys for each in (EXPECT, WHEN, FAULT_WHEN, FAULT_THEN, WEBHOOK_THEN))],
     ids=["steps", "expectations", "when", "faults: when", "faults: then", "webhooks: then"],
 )
 def test_no_word_of_the_format_is_left_out(words: Any) -> None:

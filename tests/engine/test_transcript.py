@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.engine.recording.yaml_writer import WIDEST_LINE, yaml_text
-from emulator.scenarios.nodes import Kind, MapNode, ScalarNode, read_tree
+from emulator.scenarios.nodes import MapNode, ScalarKind, ScalarNode
 from emulator.scenarios.problems import Notes
+from emulator.scenarios.yaml_tree import read_tree
 from tests.depth import usually
 from tests.engine.hostile_texts import TEXTS
 
@@ -42,7 +43,7 @@ def test_a_text_is_a_text_to_the_scenario_reader_too(text: str) -> None:
     assert isinstance(tree, MapNode)
     ((_, value),) = tree.pairs
     assert isinstance(value, ScalarNode)
-    assert (value.kind, value.text) == (Kind.TEXT, text)
+    assert (value.kind, value.text) == (ScalarKind.TEXT, text)
 
 
 @pytest.mark.parametrize(

@@ -7,18 +7,22 @@ from typing import Any
 from hypothesis import strategies as st
 
 from emulator.domain.accounts import Mode
-from emulator.domain.faults import ApiRequest, Fault, Point
+from emulator.domain.faults import ApiRequest, Point, RequestEffect
 from emulator.domain.outcomes import Handset, Outcome, Scripted
 from emulator.domain.outcomes import Step as OutcomeStep
 from emulator.domain.payment import Reason, Status
 from emulator.domain.payment_methods import BANKS
-from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryFault, Tamper
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryEffect, Tamper
+from emulator.scenarios.action_steps import ANSWERS
+from emulator.scenarios.expectations import PAYMENT_FIELDS
+from emulator.scenarios.faults import FAULT_THEN
+from emulator.scenarios.request_steps import CREATE_MEMBERS, LIST
 from emulator.scenarios.steps import (
     AddFault,
     Advance,
-    Answer,
     Cancel,
     Create,
+    CustomerAnswer,
     Expect,
     FieldCheck,
     List,
@@ -32,6 +36,7 @@ from emulator.scenarios.steps import (
 from emulator.scenarios.values import (
     AmountRange,
     ExpiryRule,
+    Fault,
     FaultRule,
     FaultWhen,
     OutcomeRule,
@@ -39,7 +44,7 @@ from emulator.scenarios.values import (
     WebhookWhen,
     When,
 )
-from emulator.scenarios.vocabulary import ANSWERS, CREATE_MEMBERS, LIST_KEYS, PAYMENT_FIELDS
+from emulator.scenarios.webhook_faults import WEBHOOK_THEN
 
 NOWHERE = Place(line=1, column=1)
 GIVEN = ("order", "other-1", "o_2")
@@ -128,34 +133,30 @@ OUTCOMES: st.SearchStrategy[Outcome] = st.just(Handset()) | st.one_of(
 OUTCOME_RULES = st.builds(OutcomeRule, when=WHENS, then=OUTCOMES, times=TIMES)
 EXPIRY_RULES = st.builds(ExpiryRule, when=WHENS, after_ms=SPANS_MS, times=TIMES)
 
+
+def request_fault(**settings: Any) -> Fault[RequestEffect]:
+    return FAULT_THEN.fault({key: value for key, value in settings.items() if value})
+
+
+def delivery_fault(**settings: Any) -> Fault[DeliveryEffect]:
+    return WEBHOOK_THEN.fault({key: value for key, value in settings.items() if value})
+
+
 _LATENCIES_MS = st.integers(1, 300_000)
 _LATENCIES_OR_NONE_MS = st.just(0) | _LATENCIES_MS
 _POINTS = st.sampled_from(Point)
 _RETRY_AFTERS_S = st.integers(1, 86_400)
+_CUT: dict[str, Any] = {"latency": _LATENCIES_OR_NONE_MS}
+_ERROR: dict[str, Any] = {**_CUT, "truncate": st.booleans(), "point": _POINTS}
 FAULTS = st.one_of(
-    st.builds(Fault, latency_ms=_LATENCIES_MS, point=_POINTS),
-    st.builds(Fault, drop=st.just(True), latency_ms=_LATENCIES_OR_NONE_MS, point=_POINTS),
+    st.builds(request_fault, latency=_LATENCIES_MS, point=_POINTS),
+    st.builds(request_fault, drop=st.just(True), **_CUT, point=_POINTS),
+    st.builds(request_fault, truncate=st.just(True), **_CUT, point=st.just(Point.AFTER_COMMIT)),
     st.builds(
-        Fault,
-        truncate=st.just(True),
-        latency_ms=_LATENCIES_OR_NONE_MS,
-        point=st.just(Point.AFTER_COMMIT),
-    ),
-    st.builds(
-        Fault,
-        status=st.integers(400, 599).filter(lambda status: status != 429),
-        retry_after_s=st.none() | _RETRY_AFTERS_S,
-        latency_ms=_LATENCIES_OR_NONE_MS,
-        truncate=st.booleans(),
-        point=_POINTS,
-    ),
-    st.builds(
-        Fault,
-        status=st.just(429),
-        retry_after_s=_RETRY_AFTERS_S,
-        latency_ms=_LATENCIES_OR_NONE_MS,
-        truncate=st.booleans(),
-        point=_POINTS,
+        request_fault,
+        status=st.integers(400, 599) | st.just(429),
+        retry_after=st.none() | _RETRY_AFTERS_S,
+        **_ERROR,
     ),
 )
 _COUNTS = st.one_of(
@@ -178,21 +179,21 @@ FAULT_RULES = st.builds(
 
 _COPIES = st.integers(1, 100)
 _TAMPERS = st.none() | st.sampled_from(Tamper)
-ODDITIES = st.one_of(
-    st.just(DeliveryFault(drop=True)),
-    st.builds(DeliveryFault, copies=_COPIES, tamper=_TAMPERS, delay_ms=_AFTER_MS),
-    st.builds(DeliveryFault, copies=_COPIES, tamper=_TAMPERS, hold=st.just(True)),
+DELIVERY_FAULTS = st.one_of(
+    st.just(delivery_fault(drop=True)),
+    st.builds(delivery_fault, copies=_COPIES, tamper=_TAMPERS, delay=_AFTER_MS),
+    st.builds(delivery_fault, copies=_COPIES, tamper=_TAMPERS, hold=st.just(True)),
 )
 _EVENTS = st.sampled_from(EVENT_TYPES_IN_ORDER)
 WEBHOOK_RULES = st.builds(
     WebhookRule,
     when=st.builds(WebhookWhen, mode=MODES, event=st.none() | _EVENTS),
-    then=ODDITIES,
+    then=DELIVERY_FAULTS,
     times=TIMES,
 ) | st.builds(
     WebhookRule,
     when=st.sampled_from([WebhookWhen(), WebhookWhen(event="payment.created")]),
-    then=st.builds(DeliveryFault, copies=_COPIES, tamper=_TAMPERS, before_response=st.just(True)),
+    then=st.builds(delivery_fault, copies=_COPIES, tamper=_TAMPERS, before_response=st.just(True)),
     times=TIMES,
 )
 
@@ -226,7 +227,7 @@ _LISTS = st.builds(
     List,
     place=_NOWHERE,
     query=st.dictionaries(
-        st.sampled_from([key for key in LIST_KEYS if key != "after"]), TEXTS, max_size=5
+        st.sampled_from([key for key in LIST.keys if key != "after"]), TEXTS, max_size=5
     ).map(lambda query: tuple(query.items())),
     after=st.none() | _NAMES,
 )
@@ -247,7 +248,9 @@ _PAYS: st.SearchStrategy[Pay] = st.one_of(
     ),
     st.builds(Pay, place=_NOWHERE, payment=_NAMES, method=st.just("cbe_birr")),
 )
-_ANSWERS = st.builds(Answer, place=_NOWHERE, payment=_NAMES, answer=st.sampled_from(ANSWERS))
+_ANSWERS = st.builds(
+    CustomerAnswer, place=_NOWHERE, payment=_NAMES, answer=st.sampled_from(ANSWERS)
+)
 _CANCELS = st.builds(Cancel, place=_NOWHERE, payment=_NAMES)
 _TRANSITIONS = st.builds(
     Transition,

@@ -17,39 +17,17 @@ from emulator.domain.faults import ApiRequest, Point
 from emulator.domain.outcomes import Handset, Scripted
 from emulator.domain.payment import Reason, Status
 from emulator.domain.payment_methods import BANKS
-from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryFault, Tamper
-from emulator.scenarios.faults import read_fault_rule_text
-from emulator.scenarios.loader import parse_scenario
-from emulator.scenarios.nodes import Loader, read_tree
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Tamper
+from emulator.scenarios.action_steps import ANSWERS
+from emulator.scenarios.faults import FAULT_RULE
+from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
 from emulator.scenarios.problems import Notes, ScenarioError
 from emulator.scenarios.schema import scenario_schema
+from emulator.scenarios.script import SCRIPT_STEPS
 from emulator.scenarios.values import Scenario
-from emulator.scenarios.vocabulary import (
-    AMOUNT_KEYS,
-    ANSWER_KEYS,
-    ANSWERS,
-    CREATE_KEYS,
-    EXPECT_KEYS,
-    EXPIRY_RULE_KEYS,
-    FAULT_RULE_KEYS,
-    FAULT_THEN_KEYS,
-    FAULT_WHEN_KEYS,
-    FILE_KEYS,
-    LIST_KEYS,
-    OUTCOME_RULE_KEYS,
-    PAY_KEYS,
-    REPEAT_KEYS,
-    RETRIEVE_KEYS,
-    SCRIPT_STEPS,
-    STEP_KEYS,
-    TRANSITION_KEYS,
-    WEBHOOK_RULE_KEYS,
-    WEBHOOK_THEN_KEYS,
-    WEBHOOK_WHEN_KEYS,
-    WHEN_KEYS,
-)
 from emulator.scenarios.writing import fault_rule_json, step_json
-from tests.scenarios.drawn import FAULT_RULES, GIVEN, nowhere
+from emulator.scenarios.yaml_tree import Loader, read_tree
+from tests.scenarios.drawn import FAULT_RULES, GIVEN, delivery_fault, nowhere
 from tests.scenarios.drawn import STEPS as SCRIPT_STEP_VALUES
 
 VALIDATOR = Draft202012Validator(scenario_schema())
@@ -78,15 +56,16 @@ def read(text: str) -> Scenario | None:
     return None
 
 
-KEYS = sorted(
-    {*FILE_KEYS, *WHEN_KEYS, *AMOUNT_KEYS, *OUTCOME_RULE_KEYS, *STEP_KEYS}
-    | {*FAULT_RULE_KEYS, *FAULT_WHEN_KEYS, *FAULT_THEN_KEYS}
-    | {*EXPIRY_RULE_KEYS, *WEBHOOK_RULE_KEYS, *WEBHOOK_WHEN_KEYS, *WEBHOOK_THEN_KEYS, "<<", "tes"}
-)
-STEP_MEMBERS = sorted(
-    {*CREATE_KEYS, *RETRIEVE_KEYS, *LIST_KEYS, *PAY_KEYS, *ANSWER_KEYS, *TRANSITION_KEYS}
-    | {*FAULT_RULE_KEYS, *EXPECT_KEYS, *REPEAT_KEYS}
-)
+def keys_in(schema: Any) -> set[str]:
+    """Every key that a schema describes."""
+    parts = list(schema.values()) if isinstance(schema, dict) else schema
+    inner = [keys_in(part) for part in parts if isinstance(part, dict | list)]
+    own = schema.get("properties", {}) if isinstance(schema, dict) else {}
+    return {*own, *(key for keys in inner for key in keys)}
+
+
+STEP_MEMBERS = sorted(keys_in(scenario_schema()["$defs"]) - SCRIPT_STEPS.keys())
+KEYS = sorted(keys_in(scenario_schema()["properties"]) | {"<<", "tes"})
 WORDS = [
     *Mode, *Status, *Reason, *BANKS, *EVENT_TYPES_IN_ORDER, *Tamper, "telebirr", "mpesa", "handset",
     *ApiRequest, "any", *Point, *ANSWERS, "next", "order", "1e5", "0700",
@@ -152,7 +131,7 @@ def test_arbitrary_values_in_a_script_are_refused_in_words_or_read(steps: Any) -
         VALIDATOR.validate(yaml.safe_load(text))
 
 
-@given(VALUES | st.dictionaries(st.sampled_from(sorted(FAULT_RULE_KEYS)), VALUES))
+@given(VALUES | st.dictionaries(st.sampled_from(sorted(FAULT_RULE.keys)), VALUES))
 def test_an_arbitrary_fault_is_refused_in_words_or_read(value: Any) -> None:
     text = yaml.safe_dump(value)
     with suppress(ScenarioError):
@@ -183,7 +162,7 @@ WEBHOOK_THENS = st.fixed_dictionaries(
         }
     )
 )
-def test_loader_and_schema_agree_on_which_webhook_oddities_go_together(rule: Any) -> None:
+def test_loader_and_schema_agree_on_which_webhook_faults_go_together(rule: Any) -> None:
     document = {"version": 1, "name": "fuzz", "webhooks": [rule]}
     is_read = read(yaml.safe_dump(document)) is not None
     assert VALIDATOR.is_valid(document) is is_read
@@ -338,7 +317,7 @@ MULTIPLIED = {
     "tamper": st.sampled_from(list(Tamper)).map(str),
 }
 DELAYED = {"delay": st.integers(1, 10_000).map(lambda span_ms: f"{span_ms}ms")}
-ODDITIES = st.one_of(
+DELIVERY_FAULTS = st.one_of(
     st.just({"drop": True}),
     st.fixed_dictionaries(DELAYED, optional=MULTIPLIED),
     st.fixed_dictionaries({"hold": st.just(True)}, optional=MULTIPLIED),
@@ -353,7 +332,7 @@ WEBHOOK_RULES = st.fixed_dictionaries(
                 "event": st.sampled_from(EVENT_TYPES_IN_ORDER),
             },
         ),
-        "then": st.builds(lambda off, oddity: {**off, **oddity}, OFF, ODDITIES),
+        "then": st.builds(lambda off, fault: {**off, **fault}, OFF, DELIVERY_FAULTS),
     },
     optional={"times": st.integers(1, 99)},
 ) | st.fixed_dictionaries(
@@ -405,9 +384,9 @@ def test_every_well_formed_scenario_is_read_as_it_was_written(document: dict[str
         assert webhook.times == written.get("times")
         assert webhook.when.mode == written["when"].get("mode")
         assert webhook.when.event == written["when"].get("event")
-        oddity = dict(written["then"])
-        delay_ms = int(oddity.pop("delay", "0ms").removesuffix("ms"))
-        assert webhook.then == DeliveryFault(delay_ms=delay_ms, **oddity)
+        settings = dict(written["then"])
+        delay_ms = int(settings.pop("delay", "0ms").removesuffix("ms"))
+        assert webhook.then == delivery_fault(delay=delay_ms, **settings)
     assert [fault_rule_json(fault) for fault in scenario.faults] == document.get("faults", [])
     assert [step_json(step) for step in scenario.script] == document.get("script", [])
 

@@ -6,11 +6,10 @@ import pytest
 from emulator.domain.accounts import Mode
 from emulator.domain.outcomes import Handset, Scripted, Step
 from emulator.domain.payment import Status
-from emulator.domain.webhooks import DeliveryFault
 from emulator.scenarios.rules import (
     ChosenWebhook,
+    PaymentFacts,
     RuleKey,
-    Subject,
     choose_expiry,
     choose_outcome,
     choose_webhook,
@@ -20,14 +19,15 @@ from emulator.scenarios.values import (
     AmountRange,
     ExpiryRule,
     OutcomeRule,
+    RuleSection,
     Scenario,
-    Section,
     WebhookRule,
     WebhookWhen,
     When,
 )
+from tests.scenarios.drawn import delivery_fault
 
-SUBMITTED = Subject(
+SUBMITTED = PaymentFacts(
     mode=Mode.TEST,
     methods=("telebirr", "mpesa"),
     amount_minor=15_000,
@@ -35,8 +35,8 @@ SUBMITTED = Subject(
     phone="+251900000001",
     metadata={"order": "7", "case": "short"},
 )
-CREATED = Subject(mode=Mode.TEST, methods=("telebirr", "mpesa"), amount_minor=15_000)
-AT_BANK = Subject(
+CREATED = PaymentFacts(mode=Mode.TEST, methods=("telebirr", "mpesa"), amount_minor=15_000)
+AT_BANK = PaymentFacts(
     mode=Mode.LIVE,
     methods=("bank_transfer",),
     amount_minor=100,
@@ -47,8 +47,8 @@ AT_BANK = Subject(
 COMPLETES = Scripted(steps=(Step(status=Status.COMPLETED),))
 FAILS = Scripted(steps=(Step(status=Status.FAILED),))
 
-TWICE = DeliveryFault(copies=2)
-DROPPED = DeliveryFault(drop=True)
+TWICE = delivery_fault(copies=2)
+DROPPED = delivery_fault(drop=True)
 
 
 def never_used(_: RuleKey) -> int:
@@ -89,7 +89,7 @@ def must_not_ask(key: RuleKey) -> int:
     ],
 )
 def test_a_rule_matches_when_everything_it_asks_for_is_true(
-    when: When, subject: Subject, expected: bool
+    when: When, subject: PaymentFacts, expected: bool
 ) -> None:
     assert matches(when, subject) is expected
 
@@ -114,7 +114,7 @@ def test_inside_a_file_the_first_rule_that_matches_wins() -> None:
     )
     chosen = choose_outcome([scenario], SUBMITTED, must_not_ask)
     assert chosen.outcome == COMPLETES
-    assert chosen.key == RuleKey(scenario="s", section=Section.OUTCOMES, index=1)
+    assert chosen.key == RuleKey(scenario="s", section=RuleSection.OUTCOMES, index=1)
     assert not chosen.counts
 
 
@@ -127,7 +127,7 @@ def test_the_first_scenario_that_matches_beats_later_ones() -> None:
         Scenario(name="weak", outcomes=(OutcomeRule(then=FAILS),)),
     ]
     chosen = choose_outcome(scenarios, SUBMITTED, must_not_ask)
-    assert chosen.key == RuleKey(scenario="strong", section=Section.OUTCOMES, index=0)
+    assert chosen.key == RuleKey(scenario="strong", section=RuleSection.OUTCOMES, index=0)
 
 
 def test_a_rule_that_was_used_as_often_as_it_says_makes_room_for_the_next() -> None:
@@ -174,7 +174,7 @@ def test_an_expiry_rule_matches_a_method_that_is_offered() -> None:
     first = choose_expiry([scenario], CREATED, never_used)
     assert first is not None
     assert (first.after_ms, first.counts) == (5_000, True)
-    assert first.key == RuleKey(scenario="s", section=Section.EXPIRY, index=2)
+    assert first.key == RuleKey(scenario="s", section=RuleSection.EXPIRY, index=2)
     second = choose_expiry([scenario], CREATED, lambda _: 1)
     assert second is not None
     assert (second.after_ms, second.counts) == (6_000, False)
@@ -203,8 +203,8 @@ def test_a_webhook_rule_matches_on_mode_and_event(when: WebhookWhen, expected: b
     chosen = choose_webhook(
         [scenario], mode=Mode.TEST, event="payment.completed", uses=must_not_ask
     )
-    key = RuleKey(scenario="s", section=Section.WEBHOOKS, index=0)
-    assert chosen == (ChosenWebhook(oddity=TWICE, key=key, counts=False) if expected else None)
+    key = RuleKey(scenario="s", section=RuleSection.WEBHOOKS, index=0)
+    assert chosen == (ChosenWebhook(fault=TWICE, key=key, counts=False) if expected else None)
 
 
 def test_without_a_webhook_rule_nothing_goes_wrong() -> None:
@@ -234,7 +234,7 @@ def test_the_first_webhook_rule_of_the_first_scenario_that_matches_wins() -> Non
     ]
     chosen = choose_webhook(scenarios, mode=Mode.TEST, event="payment.created", uses=must_not_ask)
     assert chosen is not None
-    assert chosen.key == RuleKey(scenario="strong", section=Section.WEBHOOKS, index=1)
+    assert chosen.key == RuleKey(scenario="strong", section=RuleSection.WEBHOOKS, index=1)
 
 
 def test_a_webhook_rule_retires_and_makes_room_for_the_next_and_then_for_none() -> None:
@@ -248,7 +248,7 @@ def test_a_webhook_rule_retires_and_makes_room_for_the_next_and_then_for_none() 
         Scenario(name="then-twice", webhooks=(WebhookRule(then=TWICE, times=1),)),
     ]
     uses: dict[RuleKey, int] = {}
-    oddities = []
+    faults = []
     for _ in range(5):
         chosen = choose_webhook(
             scenarios,
@@ -256,11 +256,11 @@ def test_a_webhook_rule_retires_and_makes_room_for_the_next_and_then_for_none() 
             event="payment.completed",
             uses=lambda key: uses.get(key, 0),
         )
-        oddities.append(chosen and chosen.oddity)
+        faults.append(chosen and chosen.fault)
         if chosen is not None:
             assert chosen.counts
             uses[chosen.key] = uses.get(chosen.key, 0) + 1
-    assert oddities == [DROPPED, DROPPED, TWICE, None, None]
+    assert faults == [DROPPED, DROPPED, TWICE, None, None]
 
 
 def test_uses_are_asked_only_of_a_webhook_rule_that_matches() -> None:

@@ -6,15 +6,16 @@ from pathlib import Path
 import pytest
 
 from emulator.domain.accounts import Mode
-from emulator.domain.faults import ApiRequest, Fault, Point
+from emulator.domain.faults import ApiRequest, Point
 from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
 from emulator.domain.payment import Reason, Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
-from emulator.domain.webhooks import DeliveryFault, Tamper
+from emulator.domain.webhooks import DeliveryEffect, Tamper
 from emulator.scenarios.library import in_force, load_paths
-from emulator.scenarios.rules import Subject, choose_outcome
-from emulator.scenarios.values import FaultRule, FaultWhen, OutcomeRule, Scenario
+from emulator.scenarios.rules import PaymentFacts, choose_outcome
+from emulator.scenarios.values import Fault, FaultRule, FaultWhen, OutcomeRule, Scenario
 from tests.cli.processes import run
+from tests.scenarios.drawn import delivery_fault, request_fault
 from tests.world import World
 
 DIRECTORY = Path(__file__).parents[2] / "scenarios"
@@ -23,38 +24,42 @@ CREATE = FaultWhen(request=ApiRequest.CREATE_PAYMENT)
 RETRIEVE = FaultWhen(request=ApiRequest.RETRIEVE_PAYMENT)
 
 # The files that are off at start: each shows one thing that goes wrong, with the events...
-WEBHOOKS: dict[str, dict[str | None, DeliveryFault]] = {
-    "delayed-webhooks": {"payment.completed": DeliveryFault(delay_ms=10_000)},
-    "duplicate-webhooks": {"payment.completed": DeliveryFault(copies=2)},
-    "early-webhooks": {"payment.created": DeliveryFault(before_response=True)},
+WEBHOOKS: dict[str, dict[str | None, Fault[DeliveryEffect]]] = {
+    "delayed-webhooks": {"payment.completed": delivery_fault(delay=10_000)},
+    "duplicate-webhooks": {"payment.completed": delivery_fault(copies=2)},
+    "early-webhooks": {"payment.created": delivery_fault(before_response=True)},
     "forged-webhooks": {
-        "payment.processing": DeliveryFault(tamper=Tamper.BODY),
-        "payment.completed": DeliveryFault(tamper=Tamper.SIGNATURE),
-        "payment.failed": DeliveryFault(tamper=Tamper.TIMESTAMP),
+        "payment.processing": delivery_fault(tamper=Tamper.BODY),
+        "payment.completed": delivery_fault(tamper=Tamper.SIGNATURE),
+        "payment.failed": delivery_fault(tamper=Tamper.TIMESTAMP),
     },
-    "lost-webhooks": {"payment.completed": DeliveryFault(drop=True)},
-    "out-of-order-webhooks": {"payment.processing": DeliveryFault(hold=True)},
+    "lost-webhooks": {"payment.completed": delivery_fault(drop=True)},
+    "out-of-order-webhooks": {"payment.processing": delivery_fault(hold=True)},
 }
 # ... or with requests ...
 FAULTS: dict[str, set[FaultRule]] = {
-    "error-before-commit": {FaultRule(when=CREATE, then=Fault(status=500), times=1)},
+    "error-before-commit": {FaultRule(when=CREATE, then=request_fault(status=500), times=1)},
     "error-after-commit": {
-        FaultRule(when=CREATE, then=Fault(status=500, point=Point.AFTER_COMMIT), times=1)
+        FaultRule(when=CREATE, then=request_fault(status=500, point=Point.AFTER_COMMIT), times=1)
     },
-    "too-many-requests": {FaultRule(when=CREATE, then=Fault(status=429, retry_after_s=3), times=2)},
+    "too-many-requests": {
+        FaultRule(when=CREATE, then=request_fault(status=429, retry_after=3), times=2)
+    },
     "lost-answer": {
-        FaultRule(when=CREATE, then=Fault(drop=True, point=Point.AFTER_COMMIT), times=1),
-        FaultRule(when=replace(CREATE, nth=3), then=Fault(drop=True)),
+        FaultRule(when=CREATE, then=request_fault(drop=True, point=Point.AFTER_COMMIT), times=1),
+        FaultRule(when=replace(CREATE, nth=3), then=request_fault(drop=True)),
     },
     "half-an-answer": {
-        FaultRule(when=CREATE, then=Fault(truncate=True, point=Point.AFTER_COMMIT), times=1),
-        FaultRule(when=replace(RETRIEVE, every=2), then=Fault(status=500, truncate=True)),
+        FaultRule(
+            when=CREATE, then=request_fault(truncate=True, point=Point.AFTER_COMMIT), times=1
+        ),
+        FaultRule(when=replace(RETRIEVE, every=2), then=request_fault(status=500, truncate=True)),
     },
     "slow-answer": {
-        FaultRule(when=CREATE, then=Fault(latency_ms=10_000), times=1),
+        FaultRule(when=CREATE, then=request_fault(latency=10_000), times=1),
         FaultRule(
             when=replace(RETRIEVE, every=3),
-            then=Fault(latency_ms=10_000, point=Point.AFTER_COMMIT),
+            then=request_fault(latency=10_000, point=Point.AFTER_COMMIT),
         ),
     },
 }
@@ -95,7 +100,7 @@ def outcome(
     phone: str | None = None,
     bank: str | None = None,
 ) -> Outcome:
-    subject = Subject(
+    subject = PaymentFacts(
         mode=mode,
         methods=DEFAULT_METHODS,
         amount_minor=100,

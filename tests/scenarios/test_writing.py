@@ -11,21 +11,20 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from emulator.domain.accounts import Mode
-from emulator.domain.durations import MAX_DURATION_MS, parse_duration_ms
-from emulator.domain.faults import ApiRequest, Fault, Point
+from emulator.domain.durations import MAX_DURATION_MS, duration_text, parse_duration_ms
+from emulator.domain.faults import ApiRequest, Point
 from emulator.domain.outcomes import Handset, Outcome, Scripted
 from emulator.domain.outcomes import Step as OutcomeStep
 from emulator.domain.payment import Reason, Status
-from emulator.domain.webhooks import DeliveryFault, Tamper
-from emulator.scenarios.faults import read_fault_rule_text
-from emulator.scenarios.loader import parse_scenario
+from emulator.domain.webhooks import DeliveryEffect, Tamper
+from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
 from emulator.scenarios.schema import scenario_schema
 from emulator.scenarios.steps import (
     AddFault,
     Advance,
-    Answer,
     Cancel,
     Create,
+    CustomerAnswer,
     Expect,
     FieldCheck,
     List,
@@ -38,6 +37,7 @@ from emulator.scenarios.steps import (
 from emulator.scenarios.values import (
     AmountRange,
     ExpiryRule,
+    Fault,
     FaultRule,
     FaultWhen,
     OutcomeRule,
@@ -48,7 +48,6 @@ from emulator.scenarios.values import (
 )
 from emulator.scenarios.writing import (
     delivery_fault_json,
-    duration_text,
     expiry_rule_json,
     fault_rule_json,
     outcome_json,
@@ -57,16 +56,18 @@ from emulator.scenarios.writing import (
     webhook_rule_json,
 )
 from tests.scenarios.drawn import (
+    DELIVERY_FAULTS,
     EXPIRY_RULES,
     FAULT_RULES,
     GIVEN,
     NOWHERE,
-    ODDITIES,
     OUTCOME_RULES,
     OUTCOMES,
     STEPS,
     WEBHOOK_RULES,
+    delivery_fault,
     nowhere,
+    request_fault,
 )
 
 VALIDATOR = Draft202012Validator(scenario_schema())
@@ -147,10 +148,12 @@ def test_a_webhook_rule_is_read_as_it_was_written(rule: WebhookRule, write: Writ
     assert read_back("webhooks", [webhook_rule_json(rule)], write).webhooks == (rule,)
 
 
-@given(ODDITIES, WRITERS)
-def test_an_oddity_is_read_as_it_was_written(oddity: DeliveryFault, write: Writer) -> None:
-    written = {"when": {}, "then": delivery_fault_json(oddity)}
-    assert read_back("webhooks", [written], write).webhooks == (WebhookRule(then=oddity),)
+@given(DELIVERY_FAULTS, WRITERS)
+def test_a_delivery_fault_is_read_as_it_was_written(
+    fault: Fault[DeliveryEffect], write: Writer
+) -> None:
+    written = {"when": {}, "then": delivery_fault_json(fault)}
+    assert read_back("webhooks", [written], write).webhooks == (WebhookRule(then=fault),)
 
 
 @given(st.lists(STEPS, max_size=3), WRITERS)
@@ -165,16 +168,19 @@ def test_what_goes_without_saying_is_not_written() -> None:
     assert outcome_json(Scripted(steps=())) == []
     assert outcome_rule_json(OutcomeRule(then=Handset())) == {"when": {}, "then": "handset"}
     assert expiry_rule_json(ExpiryRule(after_ms=5_000)) == {"when": {}, "after": "5s"}
-    assert fault_rule_json(FaultRule(then=Fault(drop=True))) == {"when": {}, "then": {"drop": True}}
-    assert webhook_rule_json(WebhookRule(then=DeliveryFault(hold=True))) == {
+    assert fault_rule_json(FaultRule(then=request_fault(drop=True))) == {
+        "when": {},
+        "then": {"drop": True},
+    }
+    assert webhook_rule_json(WebhookRule(then=delivery_fault(hold=True))) == {
         "when": {},
         "then": {"hold": True},
     }
-    assert delivery_fault_json(DeliveryFault()) == {"copies": 1}
+    assert delivery_fault_json(delivery_fault(copies=1)) == {"copies": 1}
     assert step_json(Create(place=NOWHERE)) == {"create": {}}
-    too_many = FaultRule(then=Fault(status=429, retry_after_s=1))
+    too_many = FaultRule(then=request_fault(status=429, retry_after=1))
     assert fault_rule_json(too_many)["then"] == {"status": 429}
-    half = FaultRule(then=Fault(truncate=True, point=Point.AFTER_COMMIT))
+    half = FaultRule(then=request_fault(truncate=True, point=Point.AFTER_COMMIT))
     assert fault_rule_json(half)["then"] == {"truncate": True}
 
 
@@ -209,10 +215,10 @@ def test_everything_else_is_written_in_the_order_of_the_manual() -> None:
     )
     fault = FaultRule(
         when=FaultWhen(mode=Mode.LIVE, request=ApiRequest.LIST_PAYMENTS, every=3),
-        then=Fault(
+        then=request_fault(
             status=503,
-            retry_after_s=30,
-            latency_ms=1_500,
+            retry_after=30,
+            latency=1_500,
             truncate=True,
             point=Point.AFTER_COMMIT,
         ),
@@ -233,7 +239,7 @@ def test_everything_else_is_written_in_the_order_of_the_manual() -> None:
     )
     webhook = WebhookRule(
         when=WebhookWhen(event="payment.failed"),
-        then=DeliveryFault(copies=2, delay_ms=10_000, tamper=Tamper.BODY),
+        then=delivery_fault(copies=2, delay=10_000, tamper=Tamper.BODY),
     )
     assert as_json(webhook_rule_json(webhook)) == as_json(
         {
@@ -264,7 +270,7 @@ ORDER = {"place": NOWHERE, "payment": "order"}
             {"pay": {"payment": "order", "method": "mpesa", "phone": "+251700000001"}},
         ),
         (
-            Answer(**ORDER, answer="approve"),
+            CustomerAnswer(**ORDER, answer="approve"),
             {"answer": {"payment": "order", "answer": "approve"}},
         ),
         (Cancel(**ORDER), {"cancel": "order"}),
@@ -282,7 +288,7 @@ ORDER = {"place": NOWHERE, "payment": "order"}
         (Advance(place=NOWHERE, by_ms=0), {"advance": "0s"}),
         (Advance(place=NOWHERE, by_ms=None), {"advance": "next"}),
         (
-            AddFault(place=NOWHERE, rule=FaultRule(then=Fault(drop=True), times=1)),
+            AddFault(place=NOWHERE, rule=FaultRule(then=request_fault(drop=True), times=1)),
             {"fault": {"when": {}, "then": {"drop": True}, "times": 1}},
         ),
         (

@@ -7,16 +7,17 @@ from typing import NamedTuple
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import EVENT_TYPES, Payment, Status
-from emulator.domain.webhooks import MAX_HOLD_MS, DeliveryFault, DeliveryState, Endpoint
+from emulator.domain.webhooks import MAX_HOLD_MS, DeliveryEffect, DeliveryState, Endpoint
 from emulator.engine.delivery.dispatcher import Dispatcher
 from emulator.engine.state.account import Owner
 from emulator.engine.state.rule_choice import delivery_fault, may_have_delivery_faults
+from emulator.scenarios.values import Fault
 from emulator.scenarios.writing import delivery_fault_json
 from emulator.storage import deliveries
 from emulator.storage.batch import Transaction
 from emulator.storage.deliveries import Delivery
 
-_NO_FAULT = DeliveryFault()
+_NO_EFFECT = DeliveryEffect()
 
 
 class _NewEvent(NamedTuple):
@@ -69,7 +70,7 @@ class Outbox:
             new_event = _NewEvent(event, payment.position, payment.status, payment.created_at)
             new = list(self._rows(tx, owner, new_event))
             rows += [row for row, _ in new]
-            awaited = [row.position for row, fault in new if fault.before_response]
+            awaited = [row.position for row, effect in new if effect.before_response]
             if awaited:
                 tx.after_commit.append(
                     partial(self._dispatcher.give_head_start, owner, payment.id, awaited)
@@ -88,7 +89,7 @@ class Outbox:
 
     def _rows(
         self, tx: Transaction, owner: Owner, new_event: _NewEvent
-    ) -> Iterable[tuple[Delivery, DeliveryFault]]:
+    ) -> Iterable[tuple[Delivery, DeliveryEffect]]:
         """The deliveries of one event, with the fault that a scenario adds to them."""
         event_type = EVENT_TYPES[new_event.status]
         subscribed = [
@@ -98,10 +99,11 @@ class Outbox:
         ]
         if not subscribed:
             return
-        fault = delivery_fault(tx, owner, new_event.payment, event_type) or _NO_FAULT
+        fault = delivery_fault(tx, owner, new_event.payment, event_type)
+        effect = _NO_EFFECT if fault is None else fault.effect
         for endpoint in subscribed:
-            for _ in range(1 if fault.drop else fault.copies):
-                yield _row(tx, owner, endpoint, new_event, fault), fault
+            for _ in range(1 if effect.drop else effect.copies):
+                yield _row(tx, owner, endpoint, new_event, fault), effect
 
 
 def _row(
@@ -109,22 +111,23 @@ def _row(
     owner: Owner,
     endpoint: Endpoint,
     new_event: _NewEvent,
-    fault: DeliveryFault,
+    fault: Fault[DeliveryEffect] | None,
 ) -> Delivery:
-    delay_ms = MAX_HOLD_MS if fault.hold else fault.delay_ms
+    effect = _NO_EFFECT if fault is None else fault.effect
+    delay_ms = MAX_HOLD_MS if effect.hold else effect.delay_ms
     return Delivery(
         position=tx.next_position("deliveries", owner.number),
         endpoint=endpoint.position,
         event=new_event.event,
         payment=new_event.payment,
         created_at=new_event.at,
-        state=DeliveryState.DROPPED if fault.drop else DeliveryState.PENDING,
+        state=DeliveryState.DROPPED if effect.drop else DeliveryState.PENDING,
         attempts=0,
-        due_at=None if fault.drop else new_event.at + delay_ms,
+        due_at=None if effect.drop else new_event.at + delay_ms,
         sequence=tx.next_timer(),
-        is_held=fault.hold,
-        tamper=fault.tamper,
-        oddity=None if fault is _NO_FAULT else json.dumps(delivery_fault_json(fault)),
+        is_held=effect.hold,
+        tamper=effect.tamper,
+        oddity=None if fault is None else json.dumps(delivery_fault_json(fault)),
     )
 
 

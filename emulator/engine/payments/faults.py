@@ -79,7 +79,7 @@ def _is_counted(candidate: FaultCandidate) -> bool:
 def _applies_after_commit(candidate: FaultCandidate) -> bool:
     from emulator.domain.faults import Point
 
-    return candidate.rule.then.point is Point.AFTER_COMMIT
+    return candidate.rule.then.effect.point is Point.AFTER_COMMIT
 
 
 def _matches(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> bool:

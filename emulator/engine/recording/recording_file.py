@@ -20,12 +20,10 @@ from emulator.engine.recording.script_builder import AccountHistory, script_of
 from emulator.engine.recording.yaml_writer import Json, yaml_text
 from emulator.files import MAX_FILE_BYTES, MAX_NODES
 from emulator.scenarios.library import load_paths
-from emulator.scenarios.rules import RuleKey, Subject, choose_expiry, choose_outcome
+from emulator.scenarios.rules import PaymentFacts, RuleKey, choose_expiry, choose_outcome
+from emulator.scenarios.scenario_file import VERSION
+from emulator.scenarios.script import MAX_SCRIPT_STEPS
 from emulator.scenarios.values import ExpiryRule, OutcomeRule, Scenario, When
-from emulator.scenarios.vocabulary import (
-    MAX_SCRIPT_STEPS,
-    VERSION,
-)
 from emulator.scenarios.writing import expiry_rule_json, outcome_rule_json, step_json
 from emulator.settings import data_directory
 
@@ -150,7 +148,7 @@ def _when(action: Paid) -> When:
 
 
 def _usual_outcome(payment: Payment, action: Paid) -> Outcome | None:
-    subject = Subject(
+    subject = PaymentFacts(
         mode=Mode.TEST,
         methods=payment.methods,
         amount_minor=payment.amount_minor,
@@ -177,7 +175,7 @@ def _is_expressible(payment: Payment) -> bool:
     lifetime_s, rest_ms = divmod(lifetime_ms, 1000)
     if rest_ms or not 1 <= lifetime_s <= MAX_EXPIRES_IN_S:
         return False
-    subject = Subject(
+    subject = PaymentFacts(
         mode=Mode.TEST,
         methods=payment.methods,
         amount_minor=payment.amount_minor,

@@ -95,7 +95,7 @@ class _PaymentSteps:
             return None
         self.scheduled.clear()
         if isinstance(action, Answered) and awaited_answer:
-            return steps.Answer(place=_NOWHERE, payment=self.name, answer=action.answer)
+            return steps.CustomerAnswer(place=_NOWHERE, payment=self.name, answer=action.answer)
         if isinstance(action, Transitioned):
             return steps.Transition(
                 place=_NOWHERE,

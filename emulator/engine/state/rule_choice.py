@@ -11,9 +11,10 @@ from emulator.storage import scenarios
 from emulator.storage.batch import Transaction
 
 if TYPE_CHECKING:
-    from emulator.domain.webhooks import DeliveryFault
+    from emulator.domain.webhooks import DeliveryEffect
     from emulator.scenarios.numbers import Numbers
     from emulator.scenarios.rules import RuleKey
+    from emulator.scenarios.values import Fault
 
 
 def expiry_ms(
@@ -25,12 +26,12 @@ def expiry_ms(
     metadata: Mapping[str, str],
 ) -> int | None:
     """How long a rule keeps the checkout of a new payment open, if one applies."""
-    from emulator.scenarios.rules import Subject, choose_expiry
+    from emulator.scenarios.rules import PaymentFacts, choose_expiry
 
-    subject = Subject(
+    facts = PaymentFacts(
         mode=owner.mode, methods=methods, amount_minor=amount_minor, metadata=metadata
     )
-    chosen = choose_expiry(owner.account.rules.with_expiry, subject, _uses(tx, owner))
+    chosen = choose_expiry(owner.account.rules.with_expiry, facts, _uses(tx, owner))
     if chosen is None:
         return None
     if chosen.counts:
@@ -48,9 +49,9 @@ def outcome_of(
     bank: str | None,
 ) -> Outcome:
     """What the phone or the bank will do after a submit."""
-    from emulator.scenarios.rules import Subject, choose_outcome
+    from emulator.scenarios.rules import PaymentFacts, choose_outcome
 
-    subject = Subject(
+    facts = PaymentFacts(
         mode=owner.mode,
         methods=payment.methods,
         amount_minor=payment.amount_minor,
@@ -61,7 +62,7 @@ def outcome_of(
     )
     account = owner.account
     candidates = account.rules.with_applied(account.scenario_of(payment.position))
-    chosen = choose_outcome(candidates, subject, _uses(tx, owner))
+    chosen = choose_outcome(candidates, facts, _uses(tx, owner))
     if chosen.counts and chosen.key is not None:
         _count_use(tx, owner, chosen.key)
     return chosen.outcome
@@ -73,7 +74,7 @@ def may_have_delivery_faults(owner: Owner) -> bool:
 
 def delivery_fault(
     tx: Transaction, owner: Owner, payment: int, event_type: str
-) -> "DeliveryFault | None":
+) -> "Fault[DeliveryEffect] | None":
     """The fault of the deliveries of a payment's event, if a rule applies."""
     if not may_have_delivery_faults(owner):
         return None
@@ -87,7 +88,7 @@ def delivery_fault(
         return None
     if chosen.counts:
         _count_use(tx, owner, chosen.key)
-    return chosen.oddity
+    return chosen.fault
 
 
 def uncounted_numbers(owner: Owner, payment: Payment, method: str) -> "Numbers | None":

@@ -185,7 +185,7 @@ def _read_scenarios(sources: list[tuple[str, str]]) -> "Iterator[Scenario]":
 
 
 def _read_faults(faults: list[tuple[int, str, str]]) -> Iterator[PostedFault]:
-    from emulator.scenarios.faults import read_fault_rule_text
+    from emulator.scenarios.loader import read_fault_rule_text
     from emulator.scenarios.problems import ScenarioError
 
     for number, fault_id, source in faults:

@@ -6,31 +6,35 @@ from typing import Any
 from emulator.domain.payment import MAX_AMOUNT_MINOR
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
-from emulator.scenarios import schema_parts as parts
-from emulator.scenarios.vocabulary import (
-    ANSWERS,
-    MAX_LATENCY_MS,
-    NAME_PATTERN,
-    PAYMENT_NAME_PATTERN,
-)
+from emulator.scenarios.action_steps import ANSWERS
+from emulator.scenarios.faults.latency import MAX_LATENCY_MS, Latency
+from emulator.scenarios.faults.status import RetryAfter
+from emulator.scenarios.kinds import Duration, Kind
+from emulator.scenarios.payment_kinds import BANK, METHOD, PAYMENT_NAME, PHONE, REASON
+from emulator.scenarios.scenario_file import FILE_KEYS
+
+
+def _pattern(kind: Kind[Any]) -> str:
+    return str(kind.schema()["pattern"])
+
 
 WORDS = {
     "method": (*DEFAULT_METHODS,),
-    "bank": (*parts.BANK["enum"],),
-    "reason": (*parts.REASON["enum"],),
+    "bank": (*BANK.offered,),
+    "reason": (*REASON.offered,),
     "event": (*EVENT_TYPES_IN_ORDER,),
 }
 _NAMES: dict[object, str] = {
     **{words: name for name, words in WORDS.items()},
     (*WORDS["reason"], None): "reason or `null`",
     ANSWERS: "one of the [answers](#steps)",
-    f"^{NAME_PATTERN.pattern}$": "name",
-    f"^{PAYMENT_NAME_PATTERN.pattern}$": "payment name",
-    parts.METHOD["pattern"]: "method",
-    parts.PHONE["pattern"]: "phone",
-    parts.DURATION["pattern"]: "duration",
-    parts.LATENCY["pattern"]: f"duration above 0, up to {MAX_LATENCY_MS // 60_000}m",
-    parts.WHOLE_SECONDS["pattern"]: "duration in whole seconds, up to `1d`",
+    _pattern(FILE_KEYS["name"].kind): "name",
+    _pattern(PAYMENT_NAME): "payment name",
+    _pattern(METHOD): "method",
+    _pattern(PHONE): "phone",
+    _pattern(Duration()): "duration",
+    _pattern(Latency()): f"duration above 0, up to {MAX_LATENCY_MS // 60_000}m",
+    RetryAfter().schema()["anyOf"][1]["pattern"]: "duration in whole seconds, up to `1d`",
     MAX_AMOUNT_MINOR: "amount",
     "string": "text",
     "integer": "whole number",

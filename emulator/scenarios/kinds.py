@@ -1,0 +1,257 @@
+"""Declares what a key of the scenario format can hold: how it is read, described and written.
+
+A kind reads an entry as a value, or notes a problem and returns None. Its JSON Schema and the text
+of the value in a file come from the same declaration.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable
+from typing import Any, Generic, TypeVar
+
+from emulator.domain.durations import duration_text, parse_duration_ms
+from emulator.scenarios.entries import (
+    Entry,
+    boolean,
+    decimal_number,
+    is_empty,
+    listed,
+    read_items,
+    read_pairs,
+    read_text,
+    text_of,
+    whole_number,
+)
+from emulator.scenarios.nodes import ListNode, MapNode, ScalarKind, ScalarNode
+from emulator.scenarios.problems import hint_nearest
+from emulator.scenarios.steps import Json
+
+JsonSchema = dict[str, Any]
+
+MAX_DIGITS = 100
+
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)", re.ASCII)
+_DURATION: JsonSchema = {
+    "type": "string",
+    # Of a number of milliseconds or seconds, nothing finer than a millisecond.
+    "pattern": r"^[0-9]{1,15}((\.0{1,15})?ms|(\.[0-9]{1,3}0{0,12})?s|(\.[0-9]{1,15})?(m|h|d))$",
+    "examples": ["500ms", "30s", "5m"],
+}
+NO_TIME: JsonSchema = {"pattern": r"^[0.]+(ms|s|m|h|d)$"}
+# What else than text may have been meant.
+_JSON_HINTS = {
+    ScalarKind.INTEGER: ", or write it in decimal digits",
+    ScalarKind.FLOAT: ", or write it in decimal digits",
+    ScalarKind.BOOLEAN: ", or write true or false",
+}
+
+T = TypeVar("T")
+W = TypeVar("W", bound=str)
+
+
+class Kind(ABC, Generic[T]):
+    """The values that a key can hold."""
+
+    @abstractmethod
+    def read(self, entry: Entry) -> T | None:
+        """The value, or None after noting what is wrong."""
+
+    @abstractmethod
+    def schema(self) -> JsonSchema:
+        """The JSON Schema of the values, as an editor checks them."""
+
+    def write(self, value: T) -> Json:
+        """The value as JSON, which reads as the same value."""
+        return value
+
+
+class Text(Kind[str]):
+    """Any text, or text of a pattern; `expected` describes the pattern in messages."""
+
+    def __init__(
+        self,
+        pattern: re.Pattern[str] | None = None,
+        *,
+        expected: str = "",
+        examples: Collection[str] = (),
+    ) -> None:
+        self._pattern = pattern
+        self._expected = expected
+        self._examples = examples
+
+    def read(self, entry: Entry) -> str | None:
+        text = read_text(entry)
+        if text is None or self._pattern is None or self._pattern.fullmatch(text):
+            return text
+        entry.refuse(self._expected, hint_nearest(text, self._examples))
+        return None
+
+    def schema(self) -> JsonSchema:
+        schema: JsonSchema = {"type": "string"}
+        if self._pattern is not None:
+            schema["pattern"] = f"^{self._pattern.pattern}$"
+        return {**schema, "examples": list(self._examples)} if self._examples else schema
+
+
+class Boolean(Kind[bool]):
+    def read(self, entry: Entry) -> bool | None:
+        value = boolean(entry.node)
+        if value is None:
+            entry.refuse("true or false")
+        return value
+
+    def schema(self) -> JsonSchema:
+        return {"type": "boolean"}
+
+
+class WholeNumber(Kind[int]):
+    def __init__(self, *, at_least: int = 1, at_most: int) -> None:
+        self.at_least = at_least
+        self.at_most = at_most
+
+    def read(self, entry: Entry) -> int | None:
+        number = whole_number(entry.node)
+        if number is not None and self.at_least <= number <= self.at_most:
+            return number
+        entry.refuse(f"a whole number from {self.at_least:,} to {self.at_most:,}")
+        return None
+
+    def schema(self) -> JsonSchema:
+        return {"type": "integer", "minimum": self.at_least, "maximum": self.at_most}
+
+
+class Word(Kind[W]):
+    """One of a closed set of words; messages and the schema list `offered`, if given."""
+
+    def __init__(self, words: Iterable[W], *, offered: Iterable[W] = ()) -> None:
+        self._words = {str(word): word for word in words}
+        self.offered = [str(word) for word in offered] or list(self._words)
+
+    def read(self, entry: Entry) -> W | None:
+        text = text_of(entry)
+        word = None if text is None else self._words.get(text)
+        if word is None:
+            hint = "" if text is None else hint_nearest(text, self.offered)
+            entry.refuse(listed(self.offered, "or"), hint)
+        return word
+
+    def schema(self) -> JsonSchema:
+        return {"enum": self.offered}
+
+    def write(self, value: W) -> Json:
+        return str(value)
+
+
+class Duration(Kind[int]):
+    """A span of time in milliseconds."""
+
+    def __init__(self, *, is_positive: bool = False) -> None:
+        self._is_positive = is_positive
+
+    def read(self, entry: Entry) -> int | None:
+        text = text_of(entry)
+        if text is None:
+            entry.refuse("a duration such as 30s or 500ms")
+            return None
+        try:
+            duration_ms = parse_duration_ms(text)
+        except ValueError as error:
+            entry.note(f"{entry.label} must be a duration: {error}")
+            return None
+        if duration_ms == 0 and self._is_positive:
+            entry.note(f"{entry.label} must be longer than nothing")
+            return None
+        return duration_ms
+
+    def schema(self) -> JsonSchema:
+        return {**_DURATION, "not": NO_TIME} if self._is_positive else _DURATION
+
+    def write(self, value: int) -> Json:
+        return duration_text(value)
+
+
+class ListOf(Kind[tuple[T, ...]]):
+    """A list of values of one kind; `item_label` is what messages call one (`{}`: its key)."""
+
+    def __init__(self, kind: Kind[T], expected: str, item_label: str) -> None:
+        self._kind = kind
+        self._expected = expected
+        self._item_label = item_label
+
+    def read(self, entry: Entry) -> tuple[T, ...] | None:
+        entries = read_items(entry, self._expected, self._item_label.format(entry.label))
+        if entries is None:
+            return None
+        values = [self._kind.read(item) for item in entries]
+        return tuple(value for value in values if value is not None)
+
+    def schema(self) -> JsonSchema:
+        return {"type": "array", "items": self._kind.schema()}
+
+    def write(self, value: tuple[T, ...]) -> Json:
+        return [self._kind.write(item) for item in value]
+
+
+class TextPairs(Kind[tuple[tuple[str, str], ...]]):
+    """A mapping of any texts to texts."""
+
+    def read(self, entry: Entry) -> tuple[tuple[str, str], ...]:
+        pairs = read_pairs(entry) or {}
+        texts = [(key, read_text(value)) for key, (_, value) in pairs.items()]
+        return tuple((key, text) for key, text in texts if text is not None)
+
+    def schema(self) -> JsonSchema:
+        return {"type": "object", "additionalProperties": {"type": "string"}}
+
+    def write(self, value: tuple[tuple[str, str], ...]) -> Json:
+        return dict(value)
+
+
+class OrNull(Kind[T]):
+    """A value of another kind, or null."""
+
+    def __init__(self, kind: Kind[T]) -> None:
+        self._kind = kind
+
+    def read(self, entry: Entry) -> T | None:
+        return None if is_empty(entry) else self._kind.read(entry)
+
+    def schema(self) -> JsonSchema:
+        schema = self._kind.schema()
+        if "enum" in schema:
+            return {"enum": [*schema["enum"], None]}
+        return {**schema, "type": [schema["type"], "null"]}
+
+
+class JsonValue(Kind[Json]):
+    """All that JSON can express, right or wrong."""
+
+    def read(self, entry: Entry) -> Json:
+        node = entry.node
+        if isinstance(node, MapNode):
+            pairs = read_pairs(entry) or {}
+            return {key: self.read(value) for key, (_, value) in pairs.items()}
+        if isinstance(node, ListNode):
+            items = read_items(entry, "", f"an entry of {entry.label}") or []
+            return [self.read(item) for item in items]
+        if node.kind is ScalarKind.TEXT:
+            return node.text
+        return None if node.kind is ScalarKind.NULL else _read_plain(entry, node)
+
+    def schema(self) -> JsonSchema:
+        return {}
+
+
+def _read_plain(entry: Entry, node: ScalarNode) -> bool | int | float | None:
+    """A scalar without quotes; YAML has notations that JSON and YAML 1.2 read otherwise."""
+    is_number = node.kind in (ScalarKind.INTEGER, ScalarKind.FLOAT)
+    if is_number and len(node.text) > MAX_DIGITS:
+        entry.note(f"{entry.label} must not have more than {MAX_DIGITS} digits")
+        return None
+    if node.kind is ScalarKind.INTEGER and _INTEGER.fullmatch(node.text):
+        return int(node.text)
+    value = boolean(node) if node.kind is ScalarKind.BOOLEAN else decimal_number(node)
+    if value is None:
+        expected = "text, a number, true, false, null, a list or a mapping"
+        entry.refuse(expected, f'; put it in quotes: "…"{_JSON_HINTS.get(node.kind, "")}')
+    return value

@@ -1,0 +1,189 @@
+"""Declares mappings: their keys, and the rules about keys that stand together."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+from emulator.scenarios.entries import Entry, Pairs, is_empty, note_unknown_key, read_pairs
+from emulator.scenarios.kinds import Boolean, JsonSchema, Kind
+from emulator.scenarios.nodes import MapNode
+from emulator.scenarios.steps import Json
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of a mapping.
+
+    `required` is the advice where a required key is missing. `default` is the value of an absent
+    key, and `default_text` describes it in the reference. `field` is the attribute of the value,
+    by default the name of the key; a key with None is read and not written.
+    """
+
+    kind: Kind[Any]
+    description: str
+    _: KW_ONLY
+    required: str | None = None
+    default: Any = None
+    default_text: str = ""
+    field: str | None = ""
+
+    def schema(self) -> JsonSchema:
+        default = f" Default: {self.default_text}." if self.default_text else ""
+        schema = {"description": f"{self.description}{default}", **self.kind.schema()}
+        if isinstance(self.kind, Boolean) and self.default is not None:
+            schema["default"] = self.default
+        return schema
+
+
+@dataclass(kw_only=True)
+class Members:
+    """The known keys of a mapping, in the order of the file; unknown keys are noted already."""
+
+    entry: Entry
+    keys: dict[str, Entry]
+    known: dict[str, Entry]
+    values: dict[str, Any]
+    """Of each key that is declared: the value, None where it is wrong, the default if absent."""
+
+    @property
+    def has_stray_keys(self) -> bool:
+        """Whether there are keys beside the known ones."""
+        node = self.entry.node
+        return isinstance(node, MapNode) and len(node.pairs) > len(self.known)
+
+    @cached_property
+    def given(self) -> dict[str, Entry]:
+        """The known keys without those that are false: `drop: false` is as good as no `drop`."""
+        return {key: entry for key, entry in self.known.items() if self.values[key] is not False}
+
+    def is_on(self, key: str) -> bool:
+        return self.values[key] is True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRule:
+    """A rule about several keys of a mapping: it notes what breaks it, and has a JSON Schema.
+
+    `check_keys` precedes the reading of the values, `check` follows it.
+    """
+
+    check_keys: Callable[[Members], None] | None = None
+    check: Callable[[Members], None] | None = None
+    schema: JsonSchema = field(default_factory=dict)
+
+
+class MappingOf(Kind[T]):
+    """A mapping of declared keys, from which `make` makes the value; or nothing, if optional."""
+
+    def __init__(
+        self,
+        make: Callable[..., T],
+        keys: Mapping[str, Key],
+        *rules: KeyRule,
+        is_optional: bool = False,
+    ) -> None:
+        self._make = make
+        self.keys = keys
+        self._rules = rules
+        self._key_checks = [rule.check_keys for rule in rules if rule.check_keys is not None]
+        self._checks = [rule.check for rule in rules if rule.check is not None]
+        self._is_optional = is_optional
+        self._required = {n: key.required for n, key in keys.items() if key.required is not None}
+        self._defaults = {name: key.default for name, key in keys.items()}
+        self._fields = {n: key.field or n for n, key in keys.items() if key.field is not None}
+
+    def read(self, entry: Entry) -> T | None:
+        members = self.members(entry)
+        return None if members is None else self.build(members)
+
+    def members(self, entry: Entry) -> Members | None:
+        """The members with their values, after all that is wrong with them is noted."""
+        pairs = {} if self._is_optional and is_empty(entry) else read_pairs(entry)
+        if pairs is None:
+            return None
+        members = self._known(entry, pairs)
+        known, values = members.known, members.values
+        for name, advice in self._required.items():
+            if name not in known:
+                entry.note(f"{entry.label} must have '{name}': {advice}")
+        for check in self._key_checks:
+            check(members)
+        for name, key in self.keys.items():
+            if name in known:
+                values[name] = key.kind.read(known[name])
+        for check in self._checks:
+            check(members)
+        return members
+
+    def _known(self, entry: Entry, pairs: Pairs) -> Members:
+        """The members without their values, after unknown keys are noted."""
+        members = Members(entry=entry, keys={}, known={}, values=dict(self._defaults))
+        for name, (key_entry, value) in pairs.items():
+            if name in self.keys:
+                members.keys[name] = key_entry
+                members.known[name] = value
+            else:
+                self.note_unknown(members, key_entry, name)
+        return members
+
+    def note_unknown(self, members: Members, key_entry: Entry, name: str) -> None:
+        note_unknown_key(members.entry, key_entry, name, self.keys)
+
+    def build(self, members: Members) -> T | None:
+        """The value, or None where a required key has none."""
+        values = members.values
+        if any(values[name] is None for name in self._required):
+            return None
+        fields = {}
+        for name, attribute in self._fields.items():
+            value = values[name]
+            fields[attribute] = self._defaults[name] if value is None else value
+        return self._make(**fields)
+
+    def schema(self) -> JsonSchema:
+        schema: JsonSchema = {
+            "type": ["object", "null"] if self._is_optional else "object",
+            "properties": {name: key.schema() for name, key in self.keys.items()},
+            "required": list(self._required),
+            "additionalProperties": False,
+        }
+        all_of = [part for rule in self._rules for part in rule.schema.get("allOf", ())]
+        for rule in self._rules:
+            schema.update(rule.schema)
+        schema.pop("allOf", None)
+        return {**schema, "allOf": all_of} if all_of else schema
+
+    def write(self, value: T) -> Json:
+        """The keys in the order of their declaration, without those that have the default."""
+        written = {}
+        for name, attribute in self._fields.items():
+            member = getattr(value, attribute)
+            if name in self._required or member != self._defaults[name]:
+                written[name] = self.keys[name].kind.write(member)
+        return written
+
+
+def is_on(key: str) -> JsonSchema:
+    """The JSON Schema of a mapping in which `key` is true."""
+    return {"type": "object", "properties": {key: {"const": True}}, "required": [key]}
+
+
+def exclusions(table: Mapping[str, Mapping[str, str]]) -> KeyRule:
+    """What makes no sense beside a key that is true, and why; each key is noted once."""
+
+    def check(members: Members) -> None:
+        on = [key for key in table if members.is_on(key)]
+        for key, entry in members.given.items() if on else ():
+            other = next((other for other in on if key in table[other]), None)
+            if other is not None:
+                entry.note(f"'{key}' makes no sense beside '{other}: true': {table[other][key]}")
+
+    # `false` is as good as absent, and what is no Boolean has to be absent.
+    parts = [
+        {"if": is_on(key), "then": {"properties": {other: {"const": False} for other in excluded}}}
+        for key, excluded in table.items()
+    ]
+    return KeyRule(check=check, schema={"allOf": parts})

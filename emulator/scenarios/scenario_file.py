@@ -1,0 +1,89 @@
+"""Declares scenario files: their sections, and the keys beside them."""
+
+import re
+from dataclasses import replace
+
+from emulator.scenarios.entries import Entry, read_text, whole_number
+from emulator.scenarios.expiry import EXPIRY
+from emulator.scenarios.faults import FAULTS
+from emulator.scenarios.kinds import Boolean, JsonSchema, Kind, Text
+from emulator.scenarios.mappings import Key, MappingOf
+from emulator.scenarios.outcomes import OUTCOMES
+from emulator.scenarios.script import SCRIPT
+from emulator.scenarios.values import Scenario
+from emulator.scenarios.webhook_faults import WEBHOOKS
+
+VERSION = 1
+NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
+
+NAME_FORM = "1 to 64 small letters, digits, - and _, a letter or digit first"
+
+
+class _Version(Kind[int]):
+    def read(self, entry: Entry) -> int | None:
+        version = whole_number(entry.node)
+        if version == VERSION:
+            return version
+        entry.refuse(f"{VERSION}")
+        return None
+
+    def schema(self) -> JsonSchema:
+        return {"const": VERSION}
+
+
+class _NameInAddress(Text):
+    """The name of a scenario that has its name from elsewhere; a file may repeat it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    def read(self, entry: Entry) -> str:
+        found = read_text(entry)
+        if found not in (None, self._name):
+            entry.note(f"name must be {self._name!r}, as in the address, not {found!r}")
+        return self._name
+
+
+SECTIONS = {
+    "outcomes": Key(
+        OUTCOMES,
+        "What happens after the customer submits a method.",
+        default=(),
+        default_text="empty",
+    ),
+    "expiry": Key(EXPIRY, "How long a checkout stays open.", default=(), default_text="empty"),
+    "faults": Key(FAULTS, "Which API requests fail, and how.", default=(), default_text="empty"),
+    "webhooks": Key(
+        WEBHOOKS, "Which webhook deliveries misbehave, and how.", default=(), default_text="empty"
+    ),
+    "script": Key(SCRIPT, "A complete case for `replay`.", default=(), default_text="empty"),
+}
+FILE_KEYS = {
+    "version": Key(
+        _Version(), "The version of this format.", required=f"version: {VERSION}", field=None
+    ),
+    "name": Key(
+        Text(NAME_PATTERN, expected=NAME_FORM),
+        "The name of the scenario, unique among the files that are loaded.",
+        required="what the scenario is called",
+    ),
+    "description": Key(Text(), "The purpose of the scenario.", default="", default_text="empty"),
+    "enabled": Key(
+        Boolean(),
+        "Whether the scenario is on at start. An account can switch it later.",
+        default=True,
+    ),
+    **SECTIONS,
+}
+SCENARIO = MappingOf(Scenario, FILE_KEYS)
+
+
+def named_scenario(name: str) -> MappingOf[Scenario]:
+    """A scenario that has its name from elsewhere, so that the file may leave out two keys."""
+    keys = {
+        **FILE_KEYS,
+        "version": replace(FILE_KEYS["version"], required=None),
+        "name": replace(FILE_KEYS["name"], kind=_NameInAddress(name), required=None, default=name),
+    }
+    return MappingOf(Scenario, keys)

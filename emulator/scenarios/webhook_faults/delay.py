@@ -1,0 +1,16 @@
+"""Webhook fault `delay`: the first attempt is made later, by the account's clock."""
+
+from emulator.domain.webhooks import DeliveryEffect
+from emulator.scenarios.fault_types import FaultType
+from emulator.scenarios.kinds import Duration
+from emulator.scenarios.mappings import Key
+
+DELAY: FaultType[DeliveryEffect] = FaultType(
+    keys={
+        "delay": Key(
+            Duration(is_positive=True),
+            "The first attempt is delayed by this time, on the account's clock.",
+        )
+    },
+    effect=lambda settings: {"delay_ms": settings["delay"]},
+)

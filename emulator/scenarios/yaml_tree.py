@@ -1,0 +1,212 @@
+"""Parses YAML to nodes; constructs no objects.
+
+The tree is built from the parser's events rather than by `yaml.compose`, so that nesting and
+aliases meet a limit before they cost anything, and nothing here recurses.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+import yaml
+from yaml.resolver import Resolver
+
+from emulator.files import MAX_FILE_BYTES, MAX_NESTING, MAX_NODES
+from emulator.scenarios.nodes import ListNode, MapNode, Node, ScalarKind, ScalarNode
+from emulator.scenarios.problems import Notes
+
+Loader = type[yaml.SafeLoader] | type[yaml.CSafeLoader]
+# The parser in C is ten times as fast; not every platform's wheel has it.
+LOADER: Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+# As YAML 1.1 defines printable. The parsers check this too, with different messages.
+_UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_LINE_BREAK = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
+_RESOLVER = Resolver()
+_EXPONENT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?[eE][-+]?[0-9]+", re.ASCII)
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+_KINDS = {kind.value: kind for kind in ScalarKind}
+
+
+def read_tree(
+    text: str, notes: Notes, *, holds: str = "a scenario", loader: Loader = LOADER
+) -> Node | None:
+    """The document of a text, or None after noting why there is none.
+
+    After smaller problems, such as a tag or a second document, reading goes on.
+    """
+    text = text.removeprefix("\ufeff")
+    # Characters first: counting the bytes of more of them than bytes are allowed is wasted.
+    if max(len(text), len(text.encode("utf-8", "replace"))) > MAX_FILE_BYTES:
+        notes.add(1, 1, f"the file must not be larger than {MAX_FILE_BYTES // 1024} KiB")
+        return None
+    unprintable = _UNPRINTABLE.search(text)
+    if unprintable is not None:
+        line, column = _place(text, unprintable.start())
+        notes.add(line, column, f"the character {unprintable[0]!a} must not stand in a file")
+        return None
+    builder = _Builder(text, notes)
+    try:
+        for event in _events(text, loader):
+            line, column = _start(event)
+            if isinstance(event, yaml.DocumentStartEvent) and builder.root is not None:
+                notes.add(line, column, "there must be one document in a file, not several")
+                break
+            builder.take(event, line, column)
+    except _Stop as stop:
+        notes.add(stop.line, stop.column, stop.message)
+        return None
+    if builder.root is None:
+        notes.add(1, 1, f"the file must hold {holds}, but it is empty")
+    return builder.root
+
+
+class _Stop(Exception):
+    def __init__(self, line: int, column: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+        self.message = message
+
+
+@dataclass(slots=True, kw_only=True)
+class _Open:
+    """A collection before its end."""
+
+    line: int
+    column: int
+    is_map: bool
+    anchor: str | None
+    children: list[Node] = field(default_factory=list)
+    size: int = 1
+    height: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Anchored:
+    node: Node
+    size: int
+    height: int
+
+
+class _Builder:
+    """Builds nodes from events; `size` counts the nodes of an alias each time."""
+
+    def __init__(self, text: str, notes: Notes) -> None:
+        self._text = text
+        self._has_escapes = "\\" in text
+        self._notes = notes
+        self._open: list[_Open] = []
+        self._anchors: dict[str, _Anchored] = {}
+        self._size = 0
+        self.root: Node | None = None
+
+    def take(self, event: yaml.Event, line: int, column: int) -> None:
+        tag = getattr(event, "tag", None)
+        if tag:
+            self._notes.add(line, column, f"tags are not understood here: {tag!r}")
+        if isinstance(event, yaml.ScalarEvent):
+            self._size += 1
+            self._add(self._scalar(event, line, column), anchor=event.anchor)
+        elif isinstance(event, yaml.AliasEvent):
+            self._repeat(event.anchor or "", line, column)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            self._begin(event, line, column)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._end()
+
+    def _scalar(self, event: yaml.ScalarEvent, line: int, column: int) -> ScalarNode:
+        # Only the parser in Python accepts this escape, and no file or database would store it.
+        if self._has_escapes and _SURROGATE.search(event.value):
+            raise _Stop(line, column, "half a surrogate pair is not a character")
+        kind = ScalarKind.TEXT
+        if not event.style:  # neither quoted nor a block
+            plain = (True, False)
+            tag = _RESOLVER.resolve(yaml.ScalarNode, event.value, plain)  # type: ignore[no-untyped-call]
+            kind = _KINDS[tag]
+            if kind is ScalarKind.TEXT and _EXPONENT.fullmatch(event.value) and self._is_json:
+                kind = ScalarKind.FLOAT
+        return ScalarNode(line=line, column=column, text=event.value, kind=kind)
+
+    @cached_property
+    def _is_json(self) -> bool:
+        """Whether the text is JSON, where 1e5 is a number; to YAML 1.1 it is text."""
+        try:
+            json.loads(self._text, parse_int=str, parse_float=str)
+        except (ValueError, RecursionError):
+            return False
+        return True
+
+    def _begin(self, event: yaml.CollectionStartEvent, line: int, column: int) -> None:
+        self._check_depth(1, line, column)
+        self._size += 1
+        is_map = isinstance(event, yaml.MappingStartEvent)
+        self._open.append(_Open(line=line, column=column, is_map=is_map, anchor=event.anchor))
+
+    def _end(self) -> None:
+        done = self._open.pop()
+        node: Node
+        if done.is_map:
+            pairs = tuple(pairwise(done.children))[::2]
+            node = MapNode(line=done.line, column=done.column, pairs=pairs)
+        else:
+            node = ListNode(line=done.line, column=done.column, items=tuple(done.children))
+        self._add(node, anchor=done.anchor, size=done.size, height=done.height)
+
+    def _repeat(self, anchor: str, line: int, column: int) -> None:
+        anchored = self._anchors.get(anchor)
+        if anchored is None:
+            raise _Stop(line, column, f"no anchor '&{anchor}' stands before its alias")
+        self._check_depth(anchored.height, line, column)
+        self._size += anchored.size
+        self._add(anchored.node, anchor=None, size=anchored.size, height=anchored.height)
+
+    def _add(self, node: Node, *, anchor: str | None, size: int = 1, height: int = 0) -> None:
+        if anchor is not None:
+            self._anchors[anchor] = _Anchored(node=node, size=size, height=height)
+        if not self._open:
+            self.root = node
+            return
+        parent = self._open[-1]
+        parent.children.append(node)
+        parent.size += size
+        parent.height = max(parent.height, height + 1)
+        if self._size > MAX_NODES:
+            raise _Stop(
+                node.line, node.column, f"the file must not have more than {MAX_NODES:,} nodes"
+            )
+
+    def _check_depth(self, height: int, line: int, column: int) -> None:
+        if len(self._open) + height > MAX_NESTING:
+            raise _Stop(line, column, f"nesting must not go deeper than {MAX_NESTING} levels")
+
+
+def _events(text: str, loader: Loader) -> Iterator[yaml.Event]:
+    """The parser's events. Raises _Stop where the text is not YAML."""
+    try:
+        yield from yaml.parse(text, Loader=loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        message = " ".join(str(error.problem or error.context).split())
+        raise _Stop(line, column, f"the file must be YAML: {message}") from error
+    # ValueError: the parser in Python passes on what `int` and `chr` say of absurd escapes.
+    except (yaml.YAMLError, ValueError) as error:
+        raise _Stop(1, 1, "the file must be YAML, and cannot be read as such") from error
+
+
+def _start(event: yaml.Event) -> tuple[int, int]:
+    mark = event.start_mark
+    return (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
+
+
+def _place(text: str, position: int) -> tuple[int, int]:
+    line, start = 1, 0
+    for line_break in _LINE_BREAK.finditer(text, 0, position):
+        line, start = line + 1, line_break.end()
+    return line, position - start + 1
