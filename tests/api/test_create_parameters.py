@@ -125,7 +125,7 @@ async def test_an_escaped_letter_of_the_currency_is_a_letter(emulator: World) ->
 
 
 class TestMethods:
-    """4.1: methods to offer, at least one; 2.1 names three and says that it is not all."""
+    """4.1: methods to offer, at least one; 2.1 names three and states that there may be more."""
 
     @pytest.mark.clause("2.1.16", "4.1.5")
     @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ class TestUrls:
         ids=lambda text: ascii(text)[:40],
     )
     async def test_an_unusual_url_gets_a_warning(self, param: str, url: str, reason: str) -> None:
-        """The contract says no more than "an HTTPS URL"."""
+        """The contract states only "an HTTPS URL"."""
         async with world() as emulator:
             response = await post(emulator, order(**{param: url}))
             assert response.json()[param] == url

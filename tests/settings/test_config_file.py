@@ -122,9 +122,9 @@ def test_a_mistake_is_one_line_with_its_place(
 ) -> None:
     with pytest.raises(SettingsError) as refusal:
         settings_of(tmp_path, content)
-    told = str(refusal.value)
-    assert told.removeprefix(str(tmp_path / "emulator.yaml")).startswith(message)
-    assert len(told.splitlines()) == 1
+    text = str(refusal.value)
+    assert text.removeprefix(str(tmp_path / "emulator.yaml")).startswith(message)
+    assert len(text.splitlines()) == 1
 
 
 def test_a_limit_is_met_before_the_rest_of_the_file_is_read(tmp_path: Path) -> None:
