@@ -187,9 +187,9 @@ def _dashboard(settings: Settings, engine: Engine, checkout: CheckoutAddress) ->
 def _checkout(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
     from emulator.api.exchange import log_failure
     from emulator.app.guard import HostGuard
-    from emulator.checkout.app import build
+    from emulator.checkout.app import CheckoutApp
 
-    return build(
+    return CheckoutApp(
         checkouts=engine.checkouts,
         templates=data_directory("templates"),
         shows_handset=not settings.no_handset,
