@@ -69,8 +69,8 @@ class NamedNumbers:
                 metadata=dict(metadata),
             )
             chosen = choose_outcome(self._scenarios, facts, uses)
-            if chosen.when.phone is not None:
-                numbers.append((phone, chosen.outcome))
+            if chosen is not None and chosen.rule.when.phone is not None:
+                numbers.append((phone, chosen.rule.then))
             if len(numbers) == MAX_NUMBERS:
                 break
         return tuple(numbers)
