@@ -11,8 +11,8 @@ from emulator.replay.emulator_api import CONTROL, PAYMENTS, refusal_text
 from emulator.replay.results import latest_name
 from emulator.reporting import counted
 from emulator.scenarios import steps
+from emulator.scenarios.scenario_file import fault_rule_json
 from emulator.scenarios.steps import Json, Step
-from emulator.scenarios.writing import fault_rule_json
 
 DEFAULT_BODY: Mapping[str, Json] = {
     "amount": 10_000,

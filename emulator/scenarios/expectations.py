@@ -4,6 +4,7 @@ from typing import Any
 
 from emulator.domain.payment import Reason, Status
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
+from emulator.scenarios.conditions import PAYMENT_NAME
 from emulator.scenarios.entries import Entry, note_unknown_key, read_items
 from emulator.scenarios.faults.status import MAX_RETRY_AFTER_S
 from emulator.scenarios.kinds import (
@@ -17,7 +18,6 @@ from emulator.scenarios.kinds import (
     Word,
 )
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
-from emulator.scenarios.payment_kinds import PAYMENT_NAME
 from emulator.scenarios.steps import FieldCheck, Json, Place
 
 MIN_HTTP_STATUS = 100

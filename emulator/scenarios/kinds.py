@@ -12,6 +12,10 @@ from typing import Any, Generic, TypeVar
 from emulator.domain.durations import duration_text, parse_duration_ms
 from emulator.scenarios.entries import (
     Entry,
+    ListNode,
+    MapNode,
+    ScalarKind,
+    ScalarNode,
     boolean,
     decimal_number,
     is_empty,
@@ -22,7 +26,6 @@ from emulator.scenarios.entries import (
     text_of,
     whole_number,
 )
-from emulator.scenarios.nodes import ListNode, MapNode, ScalarKind, ScalarNode
 from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.steps import Json
 

@@ -5,9 +5,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
-from emulator.scenarios.entries import Entry, Pairs, is_empty, note_unknown_key, read_pairs
+from emulator.scenarios.entries import Entry, MapNode, Pairs, is_empty, note_unknown_key, read_pairs
 from emulator.scenarios.kinds import Boolean, JsonSchema, Kind
-from emulator.scenarios.nodes import MapNode
 from emulator.scenarios.steps import Json
 
 T = TypeVar("T")

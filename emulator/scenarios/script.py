@@ -3,15 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from emulator.scenarios.action_steps import ACTION_STEPS
-from emulator.scenarios.entries import Entry, Pairs, listed, read_items, read_pairs
+from emulator.scenarios.entries import Entry, MapNode, Pairs, listed, read_items, read_pairs
 from emulator.scenarios.expectations import EXPECT
 from emulator.scenarios.kinds import JsonSchema, Kind, WholeNumber
 from emulator.scenarios.mappings import Key, MappingOf
-from emulator.scenarios.nodes import MapNode
 from emulator.scenarios.problems import hint_nearest
-from emulator.scenarios.request_steps import REQUEST_STEPS
-from emulator.scenarios.step_types import StepType
+from emulator.scenarios.script_steps import ACTION_STEPS, REQUEST_STEPS, StepType
 from emulator.scenarios.steps import Expect, Json, Place, Repeat, Step
 
 MAX_SCRIPT_STEPS = 1_000

@@ -12,24 +12,21 @@ from functools import cached_property
 from itertools import pairwise
 
 import yaml
+from yaml.reader import Reader
 from yaml.resolver import Resolver
 
 from emulator.files import MAX_FILE_BYTES, MAX_NESTING, MAX_NODES
-from emulator.scenarios.nodes import ListNode, MapNode, Node, ScalarKind, ScalarNode
+from emulator.scenarios.entries import ListNode, MapNode, Node, ScalarKind, ScalarNode
 from emulator.scenarios.problems import Notes
 
 Loader = type[yaml.SafeLoader] | type[yaml.CSafeLoader]
 # The parser in C is ten times as fast; not every platform's wheel has it.
 LOADER: Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-# As YAML 1.1 defines printable. The parsers check this too, with different messages.
-_UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LINE_BREAK = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
 _RESOLVER = Resolver()
 _EXPONENT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?[eE][-+]?[0-9]+", re.ASCII)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-
-
 _KINDS = {kind.value: kind for kind in ScalarKind}
 
 
@@ -45,7 +42,8 @@ def read_tree(
     if max(len(text), len(text.encode("utf-8", "replace"))) > MAX_FILE_BYTES:
         notes.add(1, 1, f"the file must not be larger than {MAX_FILE_BYTES // 1024} KiB")
         return None
-    unprintable = _UNPRINTABLE.search(text)
+    # The parsers check this too, with different messages.
+    unprintable = Reader.NON_PRINTABLE.search(text)
     if unprintable is not None:
         line, column = _place(text, unprintable.start())
         notes.add(line, column, f"the character {unprintable[0]!a} must not stand in a file")

@@ -13,10 +13,9 @@ from emulator.domain.outcomes import Step as OutcomeStep
 from emulator.domain.payment import Reason, Status
 from emulator.domain.payment_methods import BANKS
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryEffect, Tamper
-from emulator.scenarios.action_steps import ANSWERS
 from emulator.scenarios.expectations import PAYMENT_FIELDS
 from emulator.scenarios.faults import FAULT_THEN
-from emulator.scenarios.request_steps import CREATE_MEMBERS, LIST
+from emulator.scenarios.script_steps import ANSWERS, CREATE_MEMBERS, LIST
 from emulator.scenarios.steps import (
     AddFault,
     Advance,

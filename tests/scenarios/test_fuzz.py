@@ -18,14 +18,13 @@ from emulator.domain.outcomes import Handset, Scripted
 from emulator.domain.payment import Reason, Status
 from emulator.domain.payment_methods import BANKS
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Tamper
-from emulator.scenarios.action_steps import ANSWERS
 from emulator.scenarios.faults import FAULT_RULE
 from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
 from emulator.scenarios.problems import Notes, ScenarioError
-from emulator.scenarios.schema import scenario_schema
+from emulator.scenarios.scenario_file import fault_rule_json, scenario_schema, step_json
 from emulator.scenarios.script import SCRIPT_STEPS
+from emulator.scenarios.script_steps import ANSWERS
 from emulator.scenarios.values import Scenario
-from emulator.scenarios.writing import fault_rule_json, step_json
 from emulator.scenarios.yaml_tree import Loader, read_tree
 from tests.scenarios.drawn import FAULT_RULES, GIVEN, delivery_fault, nowhere
 from tests.scenarios.drawn import STEPS as SCRIPT_STEP_VALUES

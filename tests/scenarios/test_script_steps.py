@@ -11,10 +11,9 @@ from emulator.domain.payment import Payment, Reason, Status
 from emulator.domain.payment_methods import BANKS
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
 from emulator.domain.wire import payment_json
-from emulator.scenarios.action_steps import ANSWERS
 from emulator.scenarios.expectations import PAYMENT_FIELDS, RESPONSE_CHECKS
 from emulator.scenarios.loader import parse_scenario
-from emulator.scenarios.request_steps import CREATE_MEMBERS, LIST
+from emulator.scenarios.script_steps import ANSWERS, CREATE_MEMBERS, LIST
 from emulator.scenarios.steps import (
     AddFault,
     Advance,

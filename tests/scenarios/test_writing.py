@@ -18,7 +18,16 @@ from emulator.domain.outcomes import Step as OutcomeStep
 from emulator.domain.payment import Reason, Status
 from emulator.domain.webhooks import DeliveryEffect, Tamper
 from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
-from emulator.scenarios.schema import scenario_schema
+from emulator.scenarios.scenario_file import (
+    delivery_fault_json,
+    expiry_rule_json,
+    fault_rule_json,
+    outcome_json,
+    outcome_rule_json,
+    scenario_schema,
+    step_json,
+    webhook_rule_json,
+)
 from emulator.scenarios.steps import (
     AddFault,
     Advance,
@@ -45,15 +54,6 @@ from emulator.scenarios.values import (
     WebhookRule,
     WebhookWhen,
     When,
-)
-from emulator.scenarios.writing import (
-    delivery_fault_json,
-    expiry_rule_json,
-    fault_rule_json,
-    outcome_json,
-    outcome_rule_json,
-    step_json,
-    webhook_rule_json,
 )
 from tests.scenarios.drawn import (
     DELIVERY_FAULTS,

@@ -19,7 +19,7 @@ from emulator.engine.payments.customer import Paid, payment_action
 from emulator.engine.recording.script_builder import AccountHistory, script_of
 from emulator.engine.recording.yaml_writer import Json, yaml_text
 from emulator.files import MAX_FILE_BYTES, MAX_NODES
-from emulator.scenarios.library import load_paths
+from emulator.scenarios.loader import load_paths
 from emulator.scenarios.rules import (
     DEFAULT_OUTCOME,
     PaymentFacts,
@@ -27,10 +27,9 @@ from emulator.scenarios.rules import (
     choose_expiry,
     choose_outcome,
 )
-from emulator.scenarios.scenario_file import VERSION
+from emulator.scenarios.scenario_file import VERSION, expiry_rule_json, outcome_rule_json, step_json
 from emulator.scenarios.script import MAX_SCRIPT_STEPS
 from emulator.scenarios.values import ExpiryRule, OutcomeRule, Scenario, When
-from emulator.scenarios.writing import expiry_rule_json, outcome_rule_json, step_json
 from emulator.settings import data_directory
 
 NAME = "recording"

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.scenarios.library import check_paths, in_force, load_paths
+from emulator.scenarios.loader import check_paths, in_force, load_paths
 from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.values import Scenario
 
