@@ -1,4 +1,4 @@
-"""What a run has exercised of all that payments, requests and webhooks can go through."""
+"""Computes which transitions, reasons and faults a run has exercised, of all that exist."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Coverage:
 
     @property
     def percent_text(self) -> str:
-        """With one decimal, and cut: what is not all must not be told as 100."""
+        """With one decimal, rounded down, so that 100 means all."""
         return f"{self.count * 1000 // self.total / 10:.1f} %"
 
 

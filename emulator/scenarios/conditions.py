@@ -17,8 +17,7 @@ from emulator.domain.payment_methods import (
 from emulator.scenarios.entries import Entry, MapNode, listed, read_text, whole_number
 from emulator.scenarios.kinds import JsonSchema, Kind, ListOf, Text, TextPairs, WholeNumber, Word
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
-from emulator.scenarios.steps import Json
-from emulator.scenarios.values import AmountRange, When
+from emulator.scenarios.values import AmountRange, Json, When
 
 # Any identifier: which methods exist is configuration, so an unknown one is no mistake here.
 METHOD_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)

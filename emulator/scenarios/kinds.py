@@ -27,7 +27,7 @@ from emulator.scenarios.entries import (
     whole_number,
 )
 from emulator.scenarios.problems import hint_nearest
-from emulator.scenarios.steps import Json
+from emulator.scenarios.values import Json
 
 JsonSchema = dict[str, Any]
 

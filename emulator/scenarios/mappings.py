@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from emulator.scenarios.entries import Entry, MapNode, Pairs, is_empty, note_unknown_key, read_pairs
 from emulator.scenarios.kinds import Boolean, JsonSchema, Kind
-from emulator.scenarios.steps import Json
+from emulator.scenarios.values import Json
 
 T = TypeVar("T")
 

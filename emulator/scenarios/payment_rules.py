@@ -9,8 +9,7 @@ from emulator.scenarios.conditions import REASON, REASON_RULE, WHEN, list_of_rul
 from emulator.scenarios.entries import Entry, ScalarNode, listed, read_items
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, Word
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
-from emulator.scenarios.steps import Json
-from emulator.scenarios.values import ExpiryRule, OutcomeRule
+from emulator.scenarios.values import ExpiryRule, Json, OutcomeRule
 
 HANDSET = "handset"
 MAX_STEPS = 100

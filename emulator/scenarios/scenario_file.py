@@ -10,7 +10,7 @@ from emulator.scenarios.entries import Entry, read_text, whole_number
 from emulator.scenarios.faults import FAULT_RULE, FAULTS
 from emulator.scenarios.kinds import Boolean, JsonSchema, Kind, Text
 from emulator.scenarios.mappings import Key, MappingOf
-from emulator.scenarios.payment_rules import EXPIRY, EXPIRY_RULE, OUTCOME, OUTCOME_RULE, OUTCOMES
+from emulator.scenarios.payment_rules import EXPIRY, EXPIRY_RULE, OUTCOME_RULE, OUTCOMES
 from emulator.scenarios.script import SCRIPT, SCRIPT_STEP, STEP, step_schema
 from emulator.scenarios.values import Scenario
 from emulator.scenarios.webhook_faults import WEBHOOK_RULE, WEBHOOK_THEN, WEBHOOKS
@@ -102,7 +102,6 @@ def scenario_schema() -> JsonSchema:
     }
 
 
-outcome_json = OUTCOME.write
 outcome_rule_json = OUTCOME_RULE.write
 expiry_rule_json = EXPIRY_RULE.write
 fault_rule_json = FAULT_RULE.write

@@ -6,7 +6,7 @@ from typing import Any
 
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS, method_of_phone
-from emulator.scenarios import steps
+from emulator.scenarios import values
 from emulator.scenarios.conditions import (
     BANK,
     METHOD,
@@ -31,7 +31,7 @@ from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, JsonValue, K
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
 from emulator.scenarios.payment_rules import REASON_KEY
 from emulator.scenarios.problems import hint_nearest
-from emulator.scenarios.steps import Json, Step
+from emulator.scenarios.values import Json, Step
 
 Fields = dict[str, Any]
 """The fields of a step, without its place."""
@@ -215,16 +215,16 @@ LIST = _List(
 
 REQUEST_STEPS = {
     "create": StepType(
-        steps.Create, CREATE, "Creates a payment.", {"as": "order", "amount": 15000}
+        values.Create, CREATE, "Creates a payment.", {"as": "order", "amount": 15000}
     ),
     "retrieve": StepType(
-        steps.Retrieve,
+        values.Retrieve,
         NameOrMapping(RETRIEVE, "the name of a payment, or {id: …}"),
         "Retrieves a payment. A name alone is the short form of `payment`.",
         "order",
     ),
     "list": StepType(
-        steps.List,
+        values.List,
         LIST,
         "Lists payments. `list:` alone lists the newest ten.",
         {"status": "pending", "limit": 2},
@@ -356,39 +356,39 @@ class _AddFault(Kind[Fields]):
 
 ACTION_STEPS = {
     "pay": StepType(
-        steps.Pay,
+        values.Pay,
         PAY,
         "Submits a method, as the customer does on the page.",
         {"payment": "order", "phone": "0711223344"},
     ),
     "answer": StepType(
-        steps.CustomerAnswer,
+        values.CustomerAnswer,
         ANSWER,
         "Answers on the handset or on the bank's page: "
         f"{', '.join(f'`{answer}`' for answer in ANSWERS)}.",
         {"payment": "order", "answer": "approve"},
     ),
     "cancel": StepType(
-        steps.Cancel,
+        values.Cancel,
         NameOrMapping(MappingOf(dict, {"payment": PAYMENT}), "the name of a payment"),
         "Presses the cancel button of the page. A name alone is the short form of `payment`.",
         "order",
     ),
     "transition": StepType(
-        steps.Transition,
+        values.Transition,
         TRANSITION,
         "Changes the status directly.",
         {"payment": "order", "status": "refunded"},
     ),
     "advance": StepType(
-        steps.Advance,
+        values.Advance,
         _Advance(),
         "Moves the clock by a duration and runs everything that becomes due; "
         f"`{NEXT}` moves the clock to the next due item.",
         "30s",
     ),
     "fault": StepType(
-        steps.AddFault,
+        values.AddFault,
         _AddFault(),
         "Adds a rule as in `faults`, from this step on.",
         {"then": {"status": 500}, "times": 1},

@@ -16,29 +16,27 @@ from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryEffect, Tampe
 from emulator.scenarios.expectations import PAYMENT_FIELDS
 from emulator.scenarios.faults import FAULT_THEN
 from emulator.scenarios.script_steps import ANSWERS, CREATE_MEMBERS, LIST
-from emulator.scenarios.steps import (
+from emulator.scenarios.values import (
     AddFault,
     Advance,
+    AmountRange,
     Cancel,
     Create,
     CustomerAnswer,
     Expect,
+    ExpiryRule,
+    Fault,
+    FaultRule,
+    FaultWhen,
     FieldCheck,
     List,
+    OutcomeRule,
     Pay,
     Place,
     Repeat,
     Retrieve,
     Step,
     Transition,
-)
-from emulator.scenarios.values import (
-    AmountRange,
-    ExpiryRule,
-    Fault,
-    FaultRule,
-    FaultWhen,
-    OutcomeRule,
     WebhookRule,
     WebhookWhen,
     When,

@@ -11,13 +11,15 @@ from emulator.domain.payment import Reason, Status
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
 from emulator.scenarios.scenario_file import FILE_KEYS, SECTIONS
-from emulator.scenarios.steps import Advance, Create, Place
 from emulator.scenarios.values import (
+    Advance,
     AmountRange,
+    Create,
     ExpiryRule,
     FaultRule,
     FaultWhen,
     OutcomeRule,
+    Place,
     RuleSection,
     Scenario,
     WebhookRule,

@@ -14,13 +14,14 @@ from emulator.domain.wire import payment_json
 from emulator.scenarios.expectations import PAYMENT_FIELDS, RESPONSE_CHECKS
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.script_steps import ANSWERS, CREATE_MEMBERS, LIST
-from emulator.scenarios.steps import (
+from emulator.scenarios.values import (
     AddFault,
     Advance,
     Cancel,
     Create,
     CustomerAnswer,
     Expect,
+    FaultRule,
     FieldCheck,
     List,
     Pay,
@@ -29,7 +30,6 @@ from emulator.scenarios.steps import (
     Step,
     Transition,
 )
-from emulator.scenarios.values import FaultRule
 from tests.scenarios.drawn import request_fault
 
 HEAD = "version: 1\nname: case\nscript:\n  - create: {as: order}\n  - create: {as: other}\n"

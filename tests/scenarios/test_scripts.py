@@ -9,13 +9,15 @@ from emulator.domain.payment import Reason, Status
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
 from emulator.scenarios.script import steps_played
-from emulator.scenarios.steps import (
+from emulator.scenarios.values import (
     AddFault,
     Advance,
     Cancel,
     Create,
     CustomerAnswer,
     Expect,
+    FaultRule,
+    FaultWhen,
     FieldCheck,
     List,
     Pay,
@@ -25,7 +27,6 @@ from emulator.scenarios.steps import (
     Step,
     Transition,
 )
-from emulator.scenarios.values import FaultRule, FaultWhen
 from tests.scenarios.drawn import request_fault
 
 HEAD = "version: 1\nname: case\nscript:\n"

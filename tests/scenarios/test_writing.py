@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from emulator.domain.accounts import Mode
 from emulator.domain.durations import MAX_DURATION_MS, duration_text, parse_duration_ms
 from emulator.domain.faults import ApiRequest, Point
-from emulator.domain.outcomes import Handset, Outcome, Scripted
+from emulator.domain.outcomes import Handset, Scripted
 from emulator.domain.outcomes import Step as OutcomeStep
 from emulator.domain.payment import Reason, Status
 from emulator.domain.webhooks import DeliveryEffect, Tamper
@@ -22,35 +22,32 @@ from emulator.scenarios.scenario_file import (
     delivery_fault_json,
     expiry_rule_json,
     fault_rule_json,
-    outcome_json,
     outcome_rule_json,
     scenario_schema,
     step_json,
     webhook_rule_json,
 )
-from emulator.scenarios.steps import (
+from emulator.scenarios.values import (
     AddFault,
     Advance,
+    AmountRange,
     Cancel,
     Create,
     CustomerAnswer,
     Expect,
-    FieldCheck,
-    List,
-    Pay,
-    Repeat,
-    Retrieve,
-    Step,
-    Transition,
-)
-from emulator.scenarios.values import (
-    AmountRange,
     ExpiryRule,
     Fault,
     FaultRule,
     FaultWhen,
+    FieldCheck,
+    List,
     OutcomeRule,
+    Pay,
+    Repeat,
+    Retrieve,
     Scenario,
+    Step,
+    Transition,
     WebhookRule,
     WebhookWhen,
     When,
@@ -62,7 +59,6 @@ from tests.scenarios.drawn import (
     GIVEN,
     NOWHERE,
     OUTCOME_RULES,
-    OUTCOMES,
     STEPS,
     WEBHOOK_RULES,
     delivery_fault,
@@ -125,12 +121,6 @@ def test_an_outcome_rule_is_read_as_it_was_written(rule: OutcomeRule, write: Wri
     assert read_back("outcomes", [outcome_rule_json(rule)], write).outcomes == (rule,)
 
 
-@given(OUTCOMES, WRITERS)
-def test_an_outcome_is_read_as_it_was_written(outcome: Outcome, write: Writer) -> None:
-    written = {"when": {}, "then": outcome_json(outcome)}
-    assert read_back("outcomes", [written], write).outcomes == (OutcomeRule(then=outcome),)
-
-
 @given(EXPIRY_RULES, WRITERS)
 def test_an_expiry_rule_is_read_as_it_was_written(rule: ExpiryRule, write: Writer) -> None:
     assert read_back("expiry", [expiry_rule_json(rule)], write).expiry == (rule,)
@@ -164,8 +154,7 @@ def test_a_script_is_read_as_it_was_written(steps: list[Step], write: Writer) ->
 
 
 def test_what_goes_without_saying_is_not_written() -> None:
-    assert outcome_json(Handset()) == "handset"
-    assert outcome_json(Scripted(steps=())) == []
+    assert outcome_rule_json(OutcomeRule(then=Scripted(steps=())))["then"] == []
     assert outcome_rule_json(OutcomeRule(then=Handset())) == {"when": {}, "then": "handset"}
     assert expiry_rule_json(ExpiryRule(after_ms=5_000)) == {"when": {}, "after": "5s"}
     assert fault_rule_json(FaultRule(then=request_fault(drop=True))) == {
