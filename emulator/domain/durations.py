@@ -29,7 +29,7 @@ def parse_duration_ms(text: str) -> int:
 
 
 def duration_text(span_ms: int) -> str:
-    """A span of time as `whole_duration_text`, or in seconds if that would be over 999 ms."""
+    """A span of time in the largest unit that leaves no fraction, `30s`, or else in seconds."""
     seconds, rest_ms = divmod(span_ms, UNIT_MS["s"])
     if seconds and rest_ms:
         return f"{seconds}.{rest_ms:03}".rstrip("0") + "s"
@@ -37,7 +37,7 @@ def duration_text(span_ms: int) -> str:
 
 
 def whole_duration_text(span_ms: int) -> str:
-    """A span of time in the largest unit that leaves no fraction, such as `30s` or `1500ms`."""
+    """As `duration_text`, without a fraction: `1500ms` instead of `1.5s`."""
     units = [unit for unit, unit_ms in UNIT_MS.items() if span_ms % unit_ms == 0]
     unit = units[-1] if span_ms else "s"
     return f"{span_ms // UNIT_MS[unit]}{unit}"
