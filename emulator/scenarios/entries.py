@@ -129,8 +129,9 @@ def read_pairs(entry: Entry) -> Pairs | None:
         entry.refuse("a mapping")
         return None
     pairs: Pairs = {}
+    key_label = f"a key of {entry.label}"
     for key_node, value_node in entry.node.pairs:
-        key_entry = Entry(node=key_node, label=f"a key of {entry.label}", context=entry.context)
+        key_entry = Entry(node=key_node, label=key_label, context=entry.context)
         if isinstance(key_node, ScalarNode) and key_node.kind is ScalarKind.MERGE:
             key_entry.note("merge keys (<<) are not understood here; write the keys out")
             continue

@@ -101,6 +101,8 @@ class _Builder:
         self._notes = notes
         self._open: list[_Open] = []
         self._anchors: dict[str, _Anchored] = {}
+        # The same keys and words are in every rule.
+        self._plain_kinds: dict[str, ScalarKind] = {}
         self._size = 0
         self.root: Node | None = None
 
@@ -122,14 +124,19 @@ class _Builder:
         # Only the parser in Python accepts this escape, and no file or database would store it.
         if self._has_escapes and _SURROGATE.search(event.value):
             raise _Stop(line, column, "half a surrogate pair is not a character")
-        kind = ScalarKind.TEXT
-        if not event.style:  # neither quoted nor a block
-            plain = (True, False)
-            tag = _RESOLVER.resolve(yaml.ScalarNode, event.value, plain)  # type: ignore[no-untyped-call]
-            kind = _KINDS[tag]
-            if kind is ScalarKind.TEXT and _EXPONENT.fullmatch(event.value) and self._is_json:
-                kind = ScalarKind.FLOAT
+        # A style means quotes or a block.
+        kind = ScalarKind.TEXT if event.style else self._plain_kind(event.value)
         return ScalarNode(line=line, column=column, text=event.value, kind=kind)
+
+    def _plain_kind(self, text: str) -> ScalarKind:
+        kind = self._plain_kinds.get(text)
+        if kind is None:
+            plain = (True, False)
+            kind = _KINDS[_RESOLVER.resolve(yaml.ScalarNode, text, plain)]  # type: ignore[no-untyped-call]
+            if kind is ScalarKind.TEXT and _EXPONENT.fullmatch(text) and self._is_json:
+                kind = ScalarKind.FLOAT
+            self._plain_kinds[text] = kind
+        return kind
 
     @cached_property
     def _is_json(self) -> bool:
