@@ -7,19 +7,17 @@ import pytest
 
 from emulator.api.parameters import KNOWN as KNOWN_PARAMETERS
 from emulator.api.queries import KNOWN as KNOWN_QUERY
-from emulator.domain.payment import Payment, Reason, Status
-from emulator.domain.payment_methods import BANKS
+from emulator.domain.payment import Payment
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
 from emulator.domain.wire import payment_json
 from emulator.scenarios.expectations import PAYMENT_FIELDS, RESPONSE_CHECKS
 from emulator.scenarios.loader import parse_scenario
-from emulator.scenarios.script_steps import ANSWERS, CREATE_MEMBERS, LIST
+from emulator.scenarios.script_steps import CREATE_MEMBERS, LIST
 from emulator.scenarios.values import (
     AddFault,
     Advance,
     Cancel,
     Create,
-    CustomerAnswer,
     Expect,
     FaultRule,
     FieldCheck,
@@ -28,7 +26,6 @@ from emulator.scenarios.values import (
     Place,
     Retrieve,
     Step,
-    Transition,
 )
 from tests.scenarios.drawn import request_fault
 
@@ -146,36 +143,9 @@ def test_pay_finds_out_the_method_that_is_meant(pay: str, expected: dict[str, st
     assert step == Pay(place=HERE, payment="order", **expected)
 
 
-@pytest.mark.parametrize("bank", BANKS)
-def test_every_bank_can_be_paid_by(bank: str) -> None:
-    assert step_of(f"pay: {{payment: order, bank: {bank}}}") == Pay(
-        place=HERE, payment="order", method="bank_transfer", bank=bank
-    )
-
-
-@pytest.mark.parametrize("answer", ANSWERS)
-def test_a_person_gives_one_of_five_answers(answer: str) -> None:
-    assert step_of(f"answer: {{payment: order, answer: {answer}}}") == CustomerAnswer(
-        place=HERE, payment="order", answer=answer
-    )
-
-
 def test_cancel_names_a_payment() -> None:
     assert step_of("cancel: order") == Cancel(place=HERE, payment="order")
     assert step_of("cancel: {payment: order}") == Cancel(place=HERE, payment="order")
-
-
-@pytest.mark.parametrize("status", [status for status in Status if status is not Status.PENDING])
-def test_a_transition_leads_to_every_status_but_the_first(status: Status) -> None:
-    assert step_of(f"transition: {{payment: order, status: {status}}}") == Transition(
-        place=HERE, payment="order", status=status
-    )
-
-
-@pytest.mark.parametrize("reason", Reason)
-def test_a_transition_may_have_every_reason(reason: Reason) -> None:
-    step = step_of(f"transition: {{payment: order, status: failed, reason: {reason}}}")
-    assert step == Transition(place=HERE, payment="order", status=Status.FAILED, reason=reason)
 
 
 # --- the clock, and faults

@@ -65,6 +65,7 @@ from tests.scenarios.drawn import (
     NOWHERE,
     OUTCOME_RULES,
     STEPS,
+    TEXTS,
     WEBHOOK_RULES,
     delivery_fault,
     nowhere,
@@ -123,26 +124,28 @@ def test_a_duration_with_a_fraction_of_a_second_is_in_seconds_or_in_milliseconds
     assert (duration_text(3_600_010), whole_duration_text(3_600_010)) == ("3600.01s", "3600010ms")
 
 
-@given(OUTCOME_RULES, WRITERS)
-def test_an_outcome_rule_is_read_as_it_was_written(rule: OutcomeRule, write: Writer) -> None:
-    assert read_back("outcomes", [outcome_rule_json(rule)], write).outcomes == (rule,)
+RULES: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], Any]]] = {
+    "outcomes": (OUTCOME_RULES, outcome_rule_json),
+    "expiry": (EXPIRY_RULES, expiry_rule_json),
+    "faults": (FAULT_RULES, fault_rule_json),
+    "webhooks": (WEBHOOK_RULES, webhook_rule_json),
+}
 
 
-@given(EXPIRY_RULES, WRITERS)
-def test_an_expiry_rule_is_read_as_it_was_written(rule: ExpiryRule, write: Writer) -> None:
-    assert read_back("expiry", [expiry_rule_json(rule)], write).expiry == (rule,)
+@pytest.mark.parametrize("section", RULES)
+@given(data=st.data(), write=WRITERS)
+def test_rules_are_read_as_they_were_written(
+    section: str, data: st.DataObject, write: Writer
+) -> None:
+    strategy, rule_json = RULES[section]
+    rules = data.draw(st.lists(strategy, min_size=1, max_size=3))
+    read = read_back(section, [rule_json(rule) for rule in rules], write)
+    assert getattr(read, section) == tuple(rules)
 
 
 @given(FAULT_RULES, WRITERS)
-def test_a_fault_rule_is_read_as_it_was_written(rule: FaultRule, write: Writer) -> None:
-    written = fault_rule_json(rule)
-    assert read_back("faults", [written], write).faults == (rule,)
-    assert read_fault_rule_text(write(written), "body") == rule
-
-
-@given(WEBHOOK_RULES, WRITERS)
-def test_a_webhook_rule_is_read_as_it_was_written(rule: WebhookRule, write: Writer) -> None:
-    assert read_back("webhooks", [webhook_rule_json(rule)], write).webhooks == (rule,)
+def test_a_lone_fault_rule_is_read_as_it_was_written(rule: FaultRule, write: Writer) -> None:
+    assert read_fault_rule_text(write(fault_rule_json(rule)), "body") == rule
 
 
 @given(DELIVERY_FAULTS, WRITERS)
@@ -160,7 +163,18 @@ def test_a_script_is_read_as_it_was_written(steps: list[Step], write: Writer) ->
     assert [nowhere(step) for step in read] == script
 
 
-def test_what_goes_without_saying_is_not_written() -> None:
+@given(st.from_regex("[a-z0-9][a-z0-9_-]{0,63}", fullmatch=True), TEXTS, st.booleans(), WRITERS)
+def test_the_head_of_a_file_is_read_as_it_was_written(
+    name: str, description: str, enabled: bool, write: Writer
+) -> None:
+    document = {"version": 1, "name": name, "description": description, "enabled": enabled}
+    VALIDATOR.validate(document)
+    assert parse_scenario(write(document), "case.yaml") == Scenario(
+        name=name, description=description, enabled=enabled
+    )
+
+
+def test_defaults_are_not_written() -> None:
     assert outcome_rule_json(OutcomeRule(then=Scripted(steps=())))["then"] == []
     assert outcome_rule_json(OutcomeRule(then=Handset())) == {"when": {}, "then": "handset"}
     assert expiry_rule_json(ExpiryRule(after_ms=5_000)) == {"when": {}, "after": "5s"}
@@ -180,7 +194,7 @@ def test_what_goes_without_saying_is_not_written() -> None:
     assert fault_rule_json(half)["then"] == {"truncate": True}
 
 
-def test_everything_else_is_written_in_the_order_of_the_manual() -> None:
+def test_keys_are_written_in_the_order_of_their_declaration() -> None:
     when = When(
         mode=Mode.TEST,
         method="telebirr",
