@@ -167,7 +167,6 @@ def test_each_section_is_a_field_of_the_scenario() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "message"),
     [
-        (f"{HEAD}outcomes: {'[' * 40}{']' * 40}\n", 3, 42, "nesting must not go deeper than 32"),
         (f"{HEAD}description: {'x' * 262_144}\n", 1, 1, "the file must not be larger than 256 KiB"),
         (f"{HEAD}description: {'ሀ' * 100_000}\n", 1, 1, "the file must not be larger than 256 KiB"),
         (f"{HEAD}outcomes: [{'a,' * 10_000}]\n", 3, 19_998, "the file must not have more than 10,"),
