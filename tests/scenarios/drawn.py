@@ -1,4 +1,4 @@
-"""Whatever a scenario can say, drawn by hypothesis; its steps all stand at one place."""
+"""Hypothesis strategies for the values of a scenario; all steps have one position."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -325,11 +325,11 @@ def _or_repeated(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[Step]:
 
 
 STEPS = _or_repeated(_or_repeated(_or_repeated(_SINGLE)))
-"""Steps that may follow `create`s which give the names GIVEN."""
+"""Steps that can follow `create` steps with the names GIVEN."""
 
 
 def nowhere(step: Step) -> Step:
-    """The step as if it had been drawn."""
+    """The step with the position of drawn steps."""
     if isinstance(step, Expect):
         checks = tuple(replace(check, place=NOWHERE) for check in step.checks)
         return replace(step, place=NOWHERE, checks=checks)
