@@ -32,6 +32,7 @@ WEBHOOKS = "docs/guides/webhooks.md"
 WARNINGS = "docs/reference/warnings.md"
 CONTROL_API = "docs/reference/control-api.md"
 FIDELITY = "docs/reference/fidelity.md"
+ARCHITECTURE = "docs/explanation/architecture.md"
 MAX_LINES_OF_A_CHAPTER = 400
 LONG = "a" * 3_000
 # A request for each thing that is merely odd; a string is the query of a list call.
@@ -212,12 +213,19 @@ def test_every_row_of_the_fidelity_table_says_what_it_stands_on() -> None:
         assert re.match(r"stated|assumed", row[3]), row
 
 
-def test_every_room_is_on_the_map() -> None:
-    listed = {row[0].strip("`") for row in rows(text_of("CONTRIBUTING.md"))}
+def test_every_package_is_in_the_table_of_layers() -> None:
+    cells = " ".join(row[1] for row in rows(part(ARCHITECTURE, "Layers")))
     package = REPOSITORY / "emulator"
-    rooms = {file.parent.name for file in package.glob("*/__init__.py")}
-    rooms |= {file.stem for file in package.glob("[!_]*.py")}
-    assert listed == rooms
+    packages = {file.parent.name for file in package.glob("*/__init__.py")}
+    packages |= {file.stem for file in package.glob("[!_]*.py")}
+    subpackages = {file.parent.name for file in package.glob("engine/*/__init__.py")}
+    assert set(re.findall(r"`(\w+)`", cells)) == packages | subpackages
+
+
+def test_every_file_that_the_architecture_page_names_exists() -> None:
+    paths = re.findall(r"`((?:emulator|templates)/[^`]+)`", text_of(ARCHITECTURE))
+    assert len(paths) > 20
+    assert [path for path in paths if not (REPOSITORY / path).exists()] == []
 
 
 @pytest.mark.parametrize("page", pages())
