@@ -1,4 +1,4 @@
-"""Reads YAML nodes as mappings, lists and scalars, and notes what is wrong with them.
+"""Reads YAML nodes as mappings, lists and scalars, and notes their problems.
 
 Each function notes what it expected and returns None where it finds something else, so that
 reading goes on and all mistakes of a file are found. A file with a note is refused in the end.

@@ -41,7 +41,7 @@ _DURATION: JsonSchema = {
     "examples": ["500ms", "30s", "5m"],
 }
 NO_TIME: JsonSchema = {"pattern": r"^[0.]+(ms|s|m|h|d)$"}
-# What else than text may have been meant.
+# How to write a value of this kind, if it should not be text.
 _JSON_HINTS = {
     ScalarKind.INTEGER: ", or write it in decimal digits",
     ScalarKind.FLOAT: ", or write it in decimal digits",

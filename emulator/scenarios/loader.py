@@ -1,4 +1,4 @@
-"""Reads scenario files, whole directories of them, and lone fault rules."""
+"""Reads the texts, files and directories of scenarios, and lone fault rules."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -56,7 +56,7 @@ STEP = MappingOf(
 
 
 class _Outcome(Kind[Outcome]):
-    """A list of steps, or the word that leaves the answer to the customer or a test."""
+    """A list of steps, or HANDSET: the customer or a test answers."""
 
     def read(self, entry: Entry) -> Outcome | None:
         if isinstance(entry.node, ScalarNode) and entry.node.text == HANDSET:
@@ -120,7 +120,7 @@ def _read_step(members: Members, earlier_ms: int) -> Step | None:
             "after counts from the submit, so it must not be less than in the step above"
         )
         after_ms = None
-    # Neither a wrong time nor a wrong word is to be noted twice.
+    # A wrong value has been noted already, so it causes no second problem.
     if after_ms is None:
         members.values["after"] = earlier_ms
     if members.values["unusual"] is None:

@@ -1,6 +1,9 @@
-"""Declares scenario files: their sections, and the keys beside them.
+"""Declares scenario files: their keys, their JSON Schema, and the JSON of their values.
 
-It builds their JSON Schema and writes their values.
+The JSON Schema is for completion in editors. The reader also checks what a schema cannot express:
+the order of steps, the phone against the method, duplicate keys, duplicate names, and the payment
+names that a script uses. A value that is written as JSON reads as the same value; keys that have
+their default are left out.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Declares the steps of a script, of which `script` adds `expect` and `repeat`."""
+"""Declares the steps that act: requests, the customer's actions, and changes from outside."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
