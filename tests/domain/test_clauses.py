@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from emulator.domain.clauses import CLAUSES, SECTIONS, Basis
-from emulator.scenarios.schema import scenario_schema
+from emulator.scenarios.scenario_file import scenario_schema
 from emulator.settings import OPTIONS
 from tests.api.calls import PARAMS
 from tests.clauses import MarkedTest, clause_tests, marked_tests

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.engine.recording.yaml_writer import WIDEST_LINE, yaml_text
-from emulator.scenarios.nodes import MapNode, ScalarKind, ScalarNode
+from emulator.scenarios.entries import MapNode, ScalarKind, ScalarNode
 from emulator.scenarios.problems import Notes
 from emulator.scenarios.yaml_tree import read_tree
 from tests.depth import usually

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from emulator import ids
 from emulator.domain.outcomes import Outcome
@@ -17,7 +17,7 @@ from emulator.storage.database import Database, writes
 if TYPE_CHECKING:
     from emulator.domain.webhooks import DeliveryEffect
     from emulator.scenarios.numbers import Numbers
-    from emulator.scenarios.rules import RuleKey
+    from emulator.scenarios.rules import Chosen, RuleKey
     from emulator.scenarios.values import Fault
 
 
@@ -42,14 +42,13 @@ def expiry_ms(
     chosen = choose_expiry(owner.account.rules.with_expiry, facts, _uses(tx, owner))
     if chosen is None:
         return None
-    if chosen.counts:
-        _count_use(tx, owner, chosen.key)
-    return chosen.after_ms
+    _count_use(tx, owner, chosen)
+    return chosen.rule.after_ms
 
 
 def outcome_of(tx: Transaction, owner: Owner, payment: Payment, submit: Change) -> Outcome:
     """What the phone or the bank will do after a submit."""
-    from emulator.scenarios.rules import PaymentFacts, choose_outcome
+    from emulator.scenarios.rules import DEFAULT_OUTCOME, PaymentFacts, choose_outcome
 
     facts = PaymentFacts(
         mode=owner.mode,
@@ -63,9 +62,10 @@ def outcome_of(tx: Transaction, owner: Owner, payment: Payment, submit: Change) 
     account = owner.account
     candidates = account.rules.with_applied(account.scenario_of(payment.position))
     chosen = choose_outcome(candidates, facts, _uses(tx, owner))
-    if chosen.counts and chosen.key is not None:
-        _count_use(tx, owner, chosen.key)
-    return chosen.outcome
+    if chosen is None:
+        return DEFAULT_OUTCOME
+    _count_use(tx, owner, chosen)
+    return chosen.rule.then
 
 
 def may_have_delivery_faults(owner: Owner) -> bool:
@@ -86,9 +86,8 @@ def delivery_fault(
     chosen = choose_webhook(candidates, mode=owner.mode, event=event_type, uses=uses)
     if chosen is None:
         return None
-    if chosen.counts:
-        _count_use(tx, owner, chosen.key)
-    return chosen.fault
+    _count_use(tx, owner, chosen)
+    return chosen.rule.then
 
 
 def uncounted_numbers(owner: Owner, payment: Payment, method: str) -> "Numbers | None":
@@ -113,8 +112,9 @@ def _use_count(tx: Transaction, account: int, key: "RuleKey") -> int:
     return scenarios.use_count(tx, account, _rule(key))
 
 
-def _count_use(tx: Transaction, owner: Owner, key: "RuleKey") -> None:
-    scenarios.count_use(tx, owner.account.number, _rule(key))
+def _count_use(tx: Transaction, owner: Owner, chosen: "Chosen[Any]") -> None:
+    if chosen.counts:
+        scenarios.count_use(tx, owner.account.number, _rule(chosen.key))
 
 
 def _rule(key: "RuleKey") -> tuple[str, str, int]:
