@@ -36,14 +36,12 @@ class HandlerRoutes:
 
 def handler_routes(network: LocalNetwork) -> HandlerRoutes:
     """Outside a container only bridges to containers, so that no other machine sees the port."""
+    interfaces = network.interfaces if network.is_in_container else network.bridges
+    listening = (LOOPBACK, *(interface.address for interface in interfaces))
     if network.is_in_container:
-        own = tuple(interface.address for interface in network.interfaces)
-        hosts = (LOOPBACK, *own)
-        return HandlerRoutes(listening=hosts, hosts=hosts, place="in this container")
-    own = tuple(interface.address for interface in network.bridges)
-    return HandlerRoutes(
-        listening=(LOOPBACK, *own), hosts=(LOOPBACK, DOCKER_HOST, PODMAN_HOST, *own)
-    )
+        return HandlerRoutes(listening=listening, hosts=listening, place="in this container")
+    hosts = (LOOPBACK, DOCKER_HOST, PODMAN_HOST, *listening[1:])
+    return HandlerRoutes(listening=listening, hosts=hosts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

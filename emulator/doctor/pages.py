@@ -67,10 +67,11 @@ class _Page:
         base_url = BaseUrl.parse(self.checkout_url)
         failure = await self._failure_at(base_url)
         if failure is None:
-            text = f"{self.checkout_url}/c/… opens, and is the page of a payment made for this"
-            if not self._has_payment:
-                text = f"{self.checkout_url}{self.path} opens, and is ours"
-            return [good(text), *await self._for_other_machines(base_url, reached)]
+            text = "/c/… opens, and is the page of a payment made for this"
+            if self.path == _NO_PAYMENT:
+                text = f"{_NO_PAYMENT} opens, and is ours"
+            findings = await self._for_other_machines(base_url, reached)
+            return [good(self.checkout_url + text), *findings]
         text = f"checkout_url begins with {self.checkout_url}, which does not open: {failure}"
         if failure.endswith(FORBIDDEN):
             return [problem(text, f"Start the emulator with --allowed-hosts {base_url.host}.")]
@@ -81,15 +82,11 @@ class _Page:
             return [note(f"{text} (in this container)", fix)]
         return [problem(text, fix)]
 
-    @property
-    def _has_payment(self) -> bool:
-        return self.path != _NO_PAYMENT
-
     async def _failure_at(self, base_url: BaseUrl) -> str | None:
         """Why an address is not that of the pages; None where it is."""
         response = await replace(self.control, base_url=base_url).request("GET", self.path)
         if _PAGE_MARKER in response.body:
-            if response.status == (200 if self._has_payment else 404):
+            if response.status == (404 if self.path == _NO_PAYMENT else 200):
                 return None
             if response.status == 404:
                 return "it shows the pages of another emulator"
