@@ -15,10 +15,10 @@ from emulator.http.addresses import with_host
 # The statuses with which handlers refuse a signature.
 _REFUSALS = {400, 401, 403}
 _SLOW = (
-    "Where nothing answers, a firewall may stand between, or the handler be busy: it should answer "
-    "first and work afterwards. The emulator waits for 15 s."
+    "A firewall may block the connection, or the handler may be busy: it should answer first and "
+    "work afterwards. The emulator waits for 15 s."
 )
-_FAILED = "The handler's own log may tell why; it has to answer with 2xx."
+_FAILED = "See the handler's own log; it must answer with 2xx."
 
 
 async def probe_handlers(
@@ -65,7 +65,7 @@ async def _probe_endpoint(account: TemporaryAccount, endpoint: dict[str, Any]) -
     url = str(endpoint.get("url"))
     if endpoint.get("enabled") is False:
         return problem(
-            f"{_without_password(url)} is disabled, and told of nothing",
+            f"{_without_password(url)} is disabled and receives no webhooks",
             f'PATCH {ENDPOINTS}/{endpoint.get("id")} {{"enabled": true}} enables it again.',
         )
     return await _probe_url(account, url, endpoint.get("secret"))

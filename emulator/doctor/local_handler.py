@@ -18,7 +18,7 @@ LOOPBACK = "127.0.0.1"
 _ADVICE = (
     f"An emulator in a container reaches this machine as {DOCKER_HOST} (Docker on Linux: start "
     f"it with {ADD_DOCKER_HOST}; Podman: {PODMAN_HOST}), and a handler "
-    "there has to listen on 0.0.0.0; a handler in a container goes by its service name."
+    "there must listen on 0.0.0.0; for a handler in a container use its service name."
 )
 
 

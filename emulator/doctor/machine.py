@@ -21,8 +21,10 @@ from emulator.domain.hosts import is_ip_literal
 FIRST_PAGE = "/v1/payments?limit=1"
 FORBIDDEN = "forbidden_origin"
 
-_NOT_FORWARDED = f"Let whatever stands between pass {{}}/… on as it passes {HEALTH}."
-_FAULTY = "Is there a fault, a scenario or --rate-limit that does that? The journal tells."
+_NOT_FORWARDED = (
+    f"Configure the proxy before the emulator to forward {{}}/… as it forwards {HEALTH}."
+)
+_FAULTY = "A fault, a scenario or --rate-limit may cause this: see the journal."
 _KEYS = (
     "`serve` prints those of the first account, POST /_emulator/accounts makes another one, and "
     "--auto-provision takes any test_ key."
@@ -71,7 +73,7 @@ async def _probe_control(
         return server, accounts, good(f"The control API takes calls for the host {host}")
     if response.error.get("code") != FORBIDDEN:
         finding = problem(
-            f"The control API gives no accounts: {describe(response)}",
+            f"The control API does not list the accounts: {describe(response)}",
             _NOT_FORWARDED.format(CONTROL),
         )
         return None, [], finding
@@ -101,8 +103,8 @@ async def _probe_key(
     if response.status == 401:
         if given is None:
             text = f"The demo key {masked} is not known here, so that no key was tried"
-            return True, note(text, "Name yours with --key.")
-        return False, problem(f"The key {masked} is nobody's: {describe(response)}", _KEYS)
+            return True, note(text, "Give your key with --key.")
+        return False, problem(f"The key {masked} is unknown: {describe(response)}", _KEYS)
     is_new = control is not None and await _remove_created(control, masked, accounts)
     has_account = given is None or not is_new
     if response.status != 200:
@@ -110,7 +112,7 @@ async def _probe_key(
         text = f"The key {masked} could not be tried by GET {FIRST_PAGE}: {describe(response)}"
         return has_account, problem(text, fix)
     if is_new:
-        text = f"The key {masked} is new, and becomes an account when it is used"
+        text = f"The key {masked} is new: its first use creates an account"
         return has_account, good(text)
     return has_account, good(f"The key {masked} works: GET {FIRST_PAGE} answers 200")
 

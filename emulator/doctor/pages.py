@@ -34,8 +34,8 @@ async def probe_pages(
     response = await control.request("GET", CHECKOUT_URL)
     url = response.member("url")
     if not isinstance(url, str):
-        text = f"The emulator does not say its checkout address: {describe(response)}"
-        return [problem(text, "Is it of this version?")]
+        text = f"The emulator does not return its checkout address: {describe(response)}"
+        return [problem(text, "Does it have the version of this program?")]
     page = _Page(control=control, checkout_url=url, path=await _create_page(account, url))
     return await page.findings(network, reached)
 
@@ -67,9 +67,9 @@ class _Page:
         base_url = BaseUrl.parse(self.checkout_url)
         failure = await self._failure_at(base_url)
         if failure is None:
-            text = "/c/… opens, and is the page of a payment made for this"
+            text = "/c/… opens: the page of a payment created for this test"
             if self.path == _NO_PAYMENT:
-                text = f"{_NO_PAYMENT} opens, and is ours"
+                text = f"{_NO_PAYMENT} opens: a page of this emulator"
             findings = await self._for_other_machines(base_url, reached)
             return [good(self.checkout_url + text), *findings]
         text = f"checkout_url begins with {self.checkout_url}, which does not open: {failure}"
@@ -94,7 +94,7 @@ class _Page:
             return "that is the API of an emulator, not its checkout pages"
         if response.failure is not None or response.error:
             return describe(response)
-        return f"something else answers ({describe(response)})"
+        return f"another program answers ({describe(response)})"
 
     async def _for_other_machines(
         self, base_url: BaseUrl, reached: Sequence[NetworkInterface]
@@ -116,7 +116,7 @@ class _Page:
             url, opens, meaning = str(alternative), f"{alternative} opens. ", ""
         return (
             f"{opens}Start the emulator with --checkout-url {url} (EMULATOR_CHECKOUT_URL){meaning},"
-            f" or tell it now: PUT {self.control.base_url}{CHECKOUT_URL} "
+            f" or set it now: PUT {self.control.base_url}{CHECKOUT_URL} "
             f'{{"url": "{url}"}}'
         )
 

@@ -19,7 +19,7 @@ _WRONG_ADDRESS = (
     "Give the address that `serve` prints as API: its port is not that of the checkout "
     "pages, and it does not end in /v1."
 )
-_OTHER_PROGRAM = "Another program has that port: name the emulator's with --url."
+_OTHER_PROGRAM = "Another program uses that port: give the emulator's with --url."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ def _identify(response: HttpResponse) -> tuple[bool, str, str | None]:
     detail = f"(GET {HEALTH}: {describe(response)})"
     if response.headers.get("request-id", "").startswith(_REQUEST_ID):
         return False, f"an emulator, but this is not its base URL {detail}", _WRONG_ADDRESS
-    return False, f"something else than the emulator {detail}", _OTHER_PROGRAM
+    return False, f"not an emulator {detail}", _OTHER_PROGRAM
 
 
 def advice(given: ProbeResult, network: LocalNetwork) -> str:
@@ -96,11 +96,11 @@ def advice(given: ProbeResult, network: LocalNetwork) -> str:
         return given.fix
     base_url = given.base_url
     if base_url.scheme == "https":
-        return "The emulator speaks http; https is only where something in front of it does."
+        return "The emulator speaks http; https needs a proxy in front of it."
     if not is_loopback(base_url.host):
         return (
-            "Is that its name and port, as known here? Does it listen on more than 127.0.0.1 "
-            "(--host), and is the port of a container published?"
+            "Are its name and port correct? Does it listen on more than 127.0.0.1 (--host), "
+            "and is the port of a container published?"
         )
     if network.is_in_container:
         return (
@@ -109,6 +109,6 @@ def advice(given: ProbeResult, network: LocalNetwork) -> str:
             f"--host 0.0.0.0 and this container with {ADD_DOCKER_HOST}."
         )
     return (
-        "Is it started (payments-emulator serve)? On another port, name it with --url; of a "
-        f"container the port is published by: docker run -p 127.0.0.1:{base_url.port}:8080"
+        "Is it started (payments-emulator serve)? Give another port with --url; a container "
+        f"publishes its port with: docker run -p 127.0.0.1:{base_url.port}:8080"
     )

@@ -85,7 +85,7 @@ class PaymentsAccount:
         instant. Webhooks that become due have been delivered when this returns.
         """
         if (by is None) == (until is None):
-            raise TypeError("advance() takes either a span of time or until=…")
+            raise TypeError("advance() takes either a duration or until=…")
         if by == "next":
             # Webhooks that are being sent are due now, and would be the next thing.
             self._settle()
@@ -103,8 +103,8 @@ class PaymentsAccount:
         advanced = self.control("POST", "/clock/advance", target)
         if not advanced["settled"]:
             raise PaymentsEmulatorError(
-                f"the clock was stopped on its way, at {advanced['now']}: in one go it lets 100,000"
-                " things happen, and waits a minute for those who take webhooks"
+                f"the clock stopped early, at {advanced['now']}: one call makes at most 100,000"
+                " changes and waits at most a minute for the receivers of webhooks"
             )
         return [effect for effect in advanced["effects"] if not self._subscription.is_own(effect)]
 
@@ -197,7 +197,7 @@ class PaymentsAccount:
             return self._put(scenario.stem, text)
         if isinstance(scenario, Mapping):
             if not isinstance(scenario.get("name"), str):
-                raise TypeError("use_scenario() takes an object that has its name")
+                raise TypeError("use_scenario() takes an object with a name")
             return self._put(scenario["name"], dict(scenario))
         switch = f"/scenarios/{quote(scenario, safe='')}/enabled"
         return dict(self.control("PUT", switch, {"enabled": True}))

@@ -114,7 +114,7 @@ class WebhookSubscription:
         if ping["status"] == "succeeded":
             return None
         last = ping["attempts"][-1]
-        return str(last["cause"] or last["error"] or f"{self._url} answered otherwise")
+        return str(last["cause"] or last["error"] or f"{self._url} answered with an error")
 
     def give_up(self, reason: str) -> None:
         """Delete the endpoint, so that the emulator does not try to reach it."""

@@ -36,7 +36,7 @@ def test_an_emulator_without_problems_is_exit_code_0(url: str) -> None:
         "From a container",
         "From a browser",
         "To a webhook, tried by the emulator itself",
-        "No problem was found. What is marked -- is as its line says.",
+        "No problem was found. Lines marked -- are notes.",
     ]
     assert all(len(line) < 200 for line in ended.stdout.splitlines())
 

@@ -61,7 +61,7 @@ async def test_a_report_without_problems_names_what_was_tried(url: str) -> None:
     assert control == "The control API takes calls for the host 127.0.0.1"
     assert key == "The key test_de…key works: GET /v1/payments?limit=1 answers 200"
     assert texts(report, BROWSER, OK) == [
-        f"{await checkout_url(url)}/c/… opens, and is the page of a payment made for this"
+        f"{await checkout_url(url)}/c/… opens: the page of a payment created for this test"
     ]
     assert texts(report, WEBHOOK, NOTE) == [
         "No endpoint is registered for the first account, in test mode"
@@ -89,8 +89,8 @@ async def test_a_closed_port_is_explained_with_the_command_to_start() -> None:
     [
         (
             (404, b"<h1>Shop</h1>"),
-            "something else than the emulator (GET /_emulator/health: 404, Server: other, text/x)",
-            "Another program has that port: name the emulator's with --url.",
+            "not an emulator (GET /_emulator/health: 404, Server: other, text/x)",
+            "Another program uses that port: give the emulator's with --url.",
         ),
         (
             (503, b'{"status":"unavailable","version":"0"}'),
@@ -109,8 +109,8 @@ async def test_another_response_than_health_is_explained(
 @pytest.mark.parametrize(
     ("url", "advice"),
     [
-        ("https://127.0.0.1:1", "The emulator speaks http; https is only where something in"),
-        ("http://no-such-host.invalid:1", "Is that its name and port, as known here? Does it"),
+        ("https://127.0.0.1:1", "The emulator speaks http; https needs a proxy in front of it."),
+        ("http://no-such-host.invalid:1", "Are its name and port correct? Does it"),
     ],
 )
 async def test_advice_depends_on_the_address(url: str, advice: str) -> None:
@@ -159,7 +159,7 @@ async def test_without_a_control_api_probes_are_skipped() -> None:
     async with responding({"/_emulator/health": HEALTHY, "*": (404, b"{}")}) as url:
         report = await examine(url)
     control, key = texts(report, MACHINE, PROBLEM)
-    assert control.startswith("The control API gives no accounts: 404")
+    assert control.startswith("The control API does not list the accounts: 404")
     assert key.startswith("The key test_de…key could not be tried by GET /v1/payments?limit=1: 404")
     for perspective in (BROWSER, WEBHOOK):
         assert texts(report, perspective, NOTE) == ["Not tried: the control API is closed"]
@@ -167,7 +167,7 @@ async def test_without_a_control_api_probes_are_skipped() -> None:
 
 async def test_an_unknown_key_is_a_problem(url: str) -> None:
     report = await examine(url, key="test_of_nobody_at_all")
-    unknown = "The key test_of…all is nobody's: 401 invalid_api_key"
+    unknown = "The key test_of…all is unknown: 401 invalid_api_key"
     assert texts(report, MACHINE, PROBLEM) == [unknown]
     assert "--auto-provision" in fixes(report, MACHINE)
     assert texts(report, WEBHOOK, NOTE) == ["The key has no account yet, and so no endpoints"]
@@ -185,7 +185,7 @@ async def test_the_account_of_a_new_key_is_removed(other_url: str) -> None:
     before = await call(other_url, "GET", "/_emulator/accounts")
     report = await examine(other_url, key="test_of_a_new_job_17")
     assert await call(other_url, "GET", "/_emulator/accounts") == before
-    assert "is new, and becomes an account when it is used" in texts(report, MACHINE, OK)[-1]
+    assert "is new: its first use creates an account" in texts(report, MACHINE, OK)[-1]
 
 
 async def test_a_fault_is_reported_with_the_key(url: str) -> None:
@@ -216,7 +216,8 @@ async def test_containers_cannot_reach_an_emulator_on_loopback(url: str) -> None
     port = BaseUrl.parse(url).port
     closed, names = texts(report, CONTAINER, NOTE)
     assert closed == (
-        f"It answers at 127.0.0.1 only (port {port} of 127.0.0.2 (docker0): connection refused)"
+        "The emulator answers at 127.0.0.1 only"
+        f" (port {port} of 127.0.0.2 (docker0): connection refused)"
     )
     assert names.startswith(f"http://host.docker.internal:{port} and, in Compose, http://emulator:")
     assert "--host 127.0.0.2 (for this machine alone) or --host 0.0.0.0" in fixes(report, CONTAINER)
@@ -245,7 +246,7 @@ async def test_in_a_container_all_tried_addresses_are_listed() -> None:
     port = free_port()
     found = await failed(f"http://127.0.0.1:{port}", in_container("127.0.0.2", "127.0.0.3"))
     assert found.lines[1] == (
-        "nor elsewhere around this machine:"
+        "nor at the other addresses:"
         f" http://127.0.0.2:{port}: connection refused;"
         f" http://127.0.0.3:{port}: connection refused"
     )
@@ -264,13 +265,13 @@ async def test_in_the_emulators_container_the_advice_is_for_other_containers() -
         is_in_container=True, interfaces=BRIDGE.interfaces, outside=("127.0.0.3",)
     )
     [closed] = await container_findings(f"http://127.0.0.1:{free_port()}", network)
-    assert closed.text.startswith("It answers at 127.0.0.1 only")
+    assert closed.text.startswith("The emulator answers at 127.0.0.1 only")
     assert closed.fix == "For other containers start it with --host 0.0.0.0 (EMULATOR_HOST)."
 
 
 async def test_without_interfaces_nothing_is_tried() -> None:
     first, _ = await container_findings("http://127.0.0.1:1", NO_NETWORK)
-    assert first.text == "This machine has no address but its loopback ones to be tried at"
+    assert first.text == "This machine has only loopback addresses, so nothing was tried"
 
 
 async def test_addresses_of_other_machines_are_not_tried() -> None:
@@ -313,7 +314,7 @@ async def test_a_closed_checkout_url_is_a_problem_with_the_right_url() -> None:
     right = f"http://127.0.0.1:{next_port}"
     assert fixes(report, BROWSER) == (
         f"{right} opens. Start the emulator with --checkout-url {right} (EMULATOR_CHECKOUT_URL),"
-        f' or tell it now: PUT {url}/_emulator/checkout_url {{"url": "{right}"}}'
+        f' or set it now: PUT {url}/_emulator/checkout_url {{"url": "{right}"}}'
     )
 
 
@@ -343,7 +344,7 @@ async def test_the_pages_of_another_emulator_are_recognised(url: str, other_url:
     [
         (
             (200, b"<h1>Shop</h1>"),
-            "something else answers (200, Server: other, application/json)",
+            "another program answers (200, Server: other, application/json)",
             "Start the emulator with --checkout-url URL ",
         ),
         (
@@ -364,7 +365,7 @@ async def test_another_response_at_the_checkout_url_is_explained(
 
 async def test_without_a_payment_the_pages_are_still_recognised(other_url: str) -> None:
     [text] = texts(await examine(other_url), BROWSER, OK)
-    assert text.endswith("/c/x opens, and is ours")
+    assert text.endswith("/c/x opens: a page of this emulator")
 
 
 async def test_in_a_container_a_checkout_url_of_the_host_is_only_a_note(url: str) -> None:

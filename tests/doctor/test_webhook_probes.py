@@ -78,7 +78,7 @@ async def test_closed_ports_and_disabled_endpoints_are_problems(url: str) -> Non
         report = await examine(url, key=key, webhook_url=closed)
         assert handler.received == []
     disabled, refused = texts(report, WEBHOOK, PROBLEM)
-    assert disabled == f"{handler.url} is disabled, and told of nothing"
+    assert disabled == f"{handler.url} is disabled and receives no webhooks"
     assert f'PATCH {path} {{"enabled": true}}' in fixes(report, WEBHOOK)
     assert refused.startswith(f"{closed} takes no ping: connection refused in ")
 
@@ -235,7 +235,7 @@ async def test_without_a_temporary_account_probes_are_skipped() -> None:
         report = await examine(url)
     for perspective in (BROWSER, WEBHOOK):
         assert texts(report, perspective, NOTE) == [
-            "Not tried: it needs an account of its own, and got none: 409 too_many_accounts"
+            "Not tried: no temporary account could be created: 409 too_many_accounts"
         ]
 
 

@@ -143,7 +143,7 @@ def test_a_text_that_is_not_a_duration_is_refused(
 
 def test_an_advance_takes_one_argument(payments_account: PaymentsAccount) -> None:
     for arguments in ({}, {"by": "1s", "until": START}, {"by": "next", "until": START}):
-        with pytest.raises(TypeError, match="either a span of time or until="):
+        with pytest.raises(TypeError, match="either a duration or until="):
             payments_account.advance(**arguments)  # type: ignore[arg-type]
 
 
@@ -359,7 +359,7 @@ def test_wrong_arguments_are_refused_before_any_call(
         lambda: payments_account.use_scenario(wrong),
         payments_account.advance,
     ):
-        with pytest.raises(TypeError, match=r"expected the id|has its name|takes either"):
+        with pytest.raises(TypeError, match=r"expected the id|object with a name|takes either"):
             call()
     with pytest.raises(ValueError, match="expected a path such as /clock"):
         payments_account.control("GET", "clock")

@@ -194,11 +194,11 @@ def test_a_failure_with_an_external_emulator_has_a_report(
     assert f"\n{payments_emulator.base_url}\n" in printed
     report = printed.partition("- payments emulator -")[2].splitlines()
     assert report[1:3] == [
-        "asked     POST /v1/payments  201",
+        "requests  POST /v1/payments  201",
         "          POST /v1/payments  500 internal_error, by a fault",
     ]
-    assert report[3].startswith("happened  payment.created  pay_")
-    assert report[6] == "told      payment.completed to http://127.0.0.1:9/hook  connection refused"
+    assert report[3].startswith("events    payment.created  pay_")
+    assert report[6] == "webhooks  payment.completed to http://127.0.0.1:9/hook  connection refused"
 
 
 A_TEST = "def test_one(payments_account): pass\n"
