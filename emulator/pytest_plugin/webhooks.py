@@ -85,16 +85,15 @@ class WebhookSubscription:
 
     @property
     def webhooks(self) -> list[Webhook]:
-        self.check()
+        self._check()
         return list(self._webhooks)
 
     @property
     def secret(self) -> str:
-        self.check()
+        self._check()
         return self._secret
 
-    def check(self) -> None:
-        """Raise PaymentsEmulatorError when no webhook can arrive."""
+    def _check(self) -> None:
         if self._unusable_reason is not None:
             raise PaymentsEmulatorError(self._unusable_reason)
 
