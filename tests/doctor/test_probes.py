@@ -8,7 +8,7 @@ import pytest
 from emulator import __version__
 from emulator.doctor.containers import probe_containers
 from emulator.doctor.network import LocalNetwork, NetworkInterface, default_gateway, read_network
-from emulator.doctor.report import DoctorFinding, DoctorReport, good
+from emulator.doctor.report import DoctorReport, Level, good
 from emulator.doctor.requests import Timeouts
 from emulator.doctor.runner import NoEmulator
 from emulator.http.addresses import BaseUrl
@@ -110,7 +110,7 @@ async def test_another_response_than_health_is_explained(
     ("url", "advice"),
     [
         ("https://127.0.0.1:1", "The emulator speaks http; https needs a proxy in front of it."),
-        ("http://no-such-host.invalid:1", "Are its name and port correct? Does it"),
+        ("http://no-such-host.invalid:1", "Are its name and port correct? Does it listen on "),
     ],
 )
 async def test_advice_depends_on_the_address(url: str, advice: str) -> None:
@@ -155,14 +155,45 @@ async def test_a_foreign_host_name_is_a_problem_that_the_other_probes_avoid(url:
     assert texts(report, WEBHOOK, OK)
 
 
-async def test_without_a_control_api_probes_are_skipped() -> None:
-    async with responding({"/_emulator/health": HEALTHY, "*": (404, b"{}")}) as url:
+@pytest.mark.parametrize(
+    ("paths", "level", "machine", "skipped"),
+    [
+        (
+            {"*": (404, b"{}")},
+            PROBLEM,
+            [
+                "The control API does not list the accounts: 404, Server: other, application/json",
+                "The key test_de…key could not be tried by GET /v1/payments?limit=1:"
+                " 404, Server: other, application/json",
+            ],
+            "the control API is closed",
+        ),
+        (
+            {"*": (401, b'{"error":{"code":"invalid_api_key"}}')},
+            NOTE,
+            ["The demo key test_de…key is not known here, so that no key was tried"],
+            "the control API is closed",
+        ),
+        (
+            {
+                "GET /_emulator/accounts": (200, b'{"data":[]}'),
+                "*": (409, b'{"error":{"code":"too_many_accounts"}}'),
+            },
+            OK,
+            ["The control API takes calls for the host 127.0.0.1"],
+            "no temporary account could be created: 409 too_many_accounts",
+        ),
+    ],
+    ids=["no control API", "unknown demo key", "no temporary account"],
+)
+async def test_without_a_control_api_or_an_account_probes_are_skipped(
+    paths: dict[str, Response], level: Level, machine: list[str], skipped: str
+) -> None:
+    async with responding({"/_emulator/health": HEALTHY, **paths}) as url:
         report = await examine(url)
-    control, key = texts(report, MACHINE, PROBLEM)
-    assert control.startswith("The control API does not list the accounts: 404")
-    assert key.startswith("The key test_de…key could not be tried by GET /v1/payments?limit=1: 404")
+    assert texts(report, MACHINE, level)[-len(machine) :] == machine
     for perspective in (BROWSER, WEBHOOK):
-        assert texts(report, perspective, NOTE) == ["Not tried: the control API is closed"]
+        assert texts(report, perspective, NOTE) == [f"Not tried: {skipped}"]
 
 
 async def test_an_unknown_key_is_a_problem(url: str) -> None:
@@ -171,14 +202,6 @@ async def test_an_unknown_key_is_a_problem(url: str) -> None:
     assert texts(report, MACHINE, PROBLEM) == [unknown]
     assert "--auto-provision" in fixes(report, MACHINE)
     assert texts(report, WEBHOOK, NOTE) == ["The key has no account yet, and so no endpoints"]
-
-
-async def test_an_unknown_demo_key_is_a_note() -> None:
-    paths = {"/_emulator/health": HEALTHY, "*": (401, b'{"error":{"code":"invalid_api_key"}}')}
-    async with responding(paths) as url:
-        report = await examine(url)
-    unknown = "The demo key test_de…key is not known here, so that no key was tried"
-    assert texts(report, MACHINE, NOTE) == [unknown]
 
 
 async def test_the_account_of_a_new_key_is_removed(other_url: str) -> None:
@@ -254,34 +277,45 @@ async def test_in_a_container_all_tried_addresses_are_listed() -> None:
     assert list(found.report.sections) == [MACHINE, CONTAINER]
 
 
-async def container_findings(url: str, network: LocalNetwork) -> list[DoctorFinding]:
+@pytest.mark.parametrize(
+    ("url", "network", "text", "fix"),
+    [
+        (
+            "http://127.0.0.1:1",
+            LocalNetwork(is_in_container=True, interfaces=BRIDGE.interfaces),
+            "The emulator answers at 127.0.0.1 only (port 1 of ",
+            "For other containers start it with --host 0.0.0.0 (EMULATOR_HOST).",
+        ),
+        (
+            "http://127.0.0.1:1",
+            NO_NETWORK,
+            "This machine has only loopback addresses, so nothing was tried",
+            None,
+        ),
+        # Reserved for documentation: a connection to it would time out.
+        (
+            "http://192.0.2.77:8080",
+            BRIDGE,
+            "http://192.0.2.77:8080 is not an address of this machine, so that nothing was tried",
+            "In the container: curl http://192.0.2.77:8080/_emulator/health",
+        ),
+        (
+            "http://192.0.2.77:8080",
+            in_container("127.0.0.2"),
+            "http://192.0.2.77:8080 answers in this container",
+            None,
+        ),
+    ],
+    ids=["in a container", "no interfaces", "another machine", "another container"],
+)
+async def test_addresses_for_containers_depend_on_the_network(
+    url: str, network: LocalNetwork, text: str, fix: str | None
+) -> None:
     findings, reached = await probe_containers(BaseUrl.parse(url), [], network, TIMEOUTS)
     assert reached == []
-    return findings
-
-
-async def test_in_the_emulators_container_the_advice_is_for_other_containers() -> None:
-    network = LocalNetwork(
-        is_in_container=True, interfaces=BRIDGE.interfaces, outside=("127.0.0.3",)
-    )
-    [closed] = await container_findings(f"http://127.0.0.1:{free_port()}", network)
-    assert closed.text.startswith("The emulator answers at 127.0.0.1 only")
-    assert closed.fix == "For other containers start it with --host 0.0.0.0 (EMULATOR_HOST)."
-
-
-async def test_without_interfaces_nothing_is_tried() -> None:
-    first, _ = await container_findings("http://127.0.0.1:1", NO_NETWORK)
-    assert first.text == "This machine has only loopback addresses, so nothing was tried"
-
-
-async def test_addresses_of_other_machines_are_not_tried() -> None:
-    """The address is reserved for documentation: a connection to it would time out."""
-    first, _ = await container_findings("http://192.0.2.77:8080", BRIDGE)
-    assert first.text == (
-        "http://192.0.2.77:8080 is not an address of this machine, so that nothing was tried"
-    )
-    [only] = await container_findings("http://192.0.2.77:8080", in_container("127.0.0.2"))
-    assert only.text == "http://192.0.2.77:8080 answers in this container"
+    assert findings[0].text.startswith(text)
+    assert findings[0].fix == fix
+    assert len(findings) == (1 if network.is_in_container else 2)
 
 
 def test_the_gateway_of_a_container_is_in_its_routing_table() -> None:
@@ -328,15 +362,16 @@ async def at_wrong_checkout_url(url: str, wrong: str) -> tuple[DoctorReport, str
     return report, text.removeprefix(expected)
 
 
-async def test_the_api_is_not_mistaken_for_the_pages(url: str) -> None:
-    report, reason = await at_wrong_checkout_url(url, url)
-    assert reason == "that is the API of an emulator, not its checkout pages"
-    assert fixes(report, BROWSER).startswith("Start the emulator with --checkout-url URL ")
-
-
-async def test_the_pages_of_another_emulator_are_recognised(url: str, other_url: str) -> None:
-    _, reason = await at_wrong_checkout_url(url, await checkout_url(other_url))
-    assert reason == "it shows the pages of another emulator"
+async def test_other_addresses_of_emulators_are_not_mistaken_for_the_pages(
+    url: str, other_url: str
+) -> None:
+    for wrong, expected in (
+        (url, "that is the API of an emulator, not its checkout pages"),
+        (await checkout_url(other_url), "it shows the pages of another emulator"),
+    ):
+        report, reason = await at_wrong_checkout_url(url, wrong)
+        assert reason == expected
+        assert fixes(report, BROWSER).startswith("Start the emulator with --checkout-url URL ")
 
 
 @pytest.mark.parametrize(
@@ -353,6 +388,7 @@ async def test_the_pages_of_another_emulator_are_recognised(url: str, other_url:
             "Start the emulator with --allowed-hosts 127.0.0.1.",
         ),
     ],
+    ids=["another program", "forbidden host"],
 )
 async def test_another_response_at_the_checkout_url_is_explained(
     url: str, response: Response, expected: str, fix: str
