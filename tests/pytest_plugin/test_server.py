@@ -71,7 +71,7 @@ def test_a_server_ends_when_its_last_connection_closes() -> None:
         assert holder.recv(2) == server_process.WELCOME
 
 
-def test_another_server_and_a_closed_port_are_told_apart() -> None:
+def test_another_server_and_a_closed_port_have_different_messages() -> None:
     with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
         control = ControlClient(base_url=f"http://127.0.0.1:{server.server_port}")
         thread = Thread(target=server.handle_request)
