@@ -160,13 +160,13 @@ def _control(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> A
     from emulator.app.documents import documents
     from emulator.app.guard import Guard, HostGuard
     from emulator.control.app import build
-    from emulator.control.calls import Calls
+    from emulator.control.calls import RequestReaders, Services
 
     app = build(
-        engine=engine,
-        calls=Calls(engine.accounts, bearer_key, read_optional_object, read_source),
-        checkout=checkout,
-        documents=documents(settings.methods),
+        Services(engine=engine, checkout=checkout, documents=documents(settings.methods)),
+        RequestReaders(
+            bearer_key=bearer_key, read_object=read_optional_object, read_source=read_source
+        ),
     )
     return Guard(app, HostGuard(settings, checkout))
 

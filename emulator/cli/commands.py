@@ -11,7 +11,7 @@ import click
 
 from emulator import __version__
 from emulator.cli.event_loop import loop_factory
-from emulator.cli.output import USUAL_URL, CliError, stop_printing, write
+from emulator.cli.output import DEFAULT_URL, CliError, stop_printing, write
 from emulator.domain.control_characters import LINE_BREAK, escape_controls
 from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
 
@@ -199,4 +199,4 @@ def openapi(*, is_control: bool) -> None:
     from emulator.domain.payment_methods import DEFAULT_METHODS
 
     build = documents(DEFAULT_METHODS)["control" if is_control else "v1"]
-    write(f"{json.dumps(build(USUAL_URL), indent=2, ensure_ascii=False)}\n")
+    write(f"{json.dumps(build(DEFAULT_URL), indent=2, ensure_ascii=False)}\n")

@@ -7,12 +7,11 @@ import click
 
 from emulator.cli.event_loop import run_loop
 from emulator.cli.output import (
-    USUAL_URL,
+    DEFAULT_URL,
     base_url,
     check_key,
     cli_error,
-    has_colours,
-    own_mark,
+    console_paint,
     write,
 )
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option(
-    "--url", metavar="URL", default=USUAL_URL, show_default=True, help="URL of the emulator."
+    "--url", metavar="URL", default=DEFAULT_URL, show_default=True, help="URL of the emulator."
 )
 @click.option(
     "--key",
@@ -70,9 +69,8 @@ def run_doctor(options: "DoctorOptions", *, is_json: bool) -> int:
     from emulator.doctor.requests import Timeouts
     from emulator.doctor.runner import NoEmulator, run_probes
     from emulator.http.client import import_httpx
-    from emulator.replay.console import Paint
 
-    paint = Paint(is_on=has_colours(), mark=own_mark())
+    paint = console_paint()
 
     def print_section(perspective: "Perspective", findings: "Iterable[DoctorFinding]") -> None:
         if not is_json:

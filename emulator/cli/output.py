@@ -1,4 +1,4 @@
-"""How commands speak to their user: mistakes, what is printed, what is written to files."""
+"""Output of commands: error messages, text on a terminal, files."""
 
 import errno
 import os
@@ -6,17 +6,19 @@ import re
 import sys
 from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from emulator.domain.control_characters import LINE_BREAK, escape_controls
 
+if TYPE_CHECKING:
+    from emulator.reporting import Paint
+
 FILE = click.Path(dir_okay=False, path_type=Path)
-# A pipe whose other end was closed; to Windows it is an invalid argument.
-_NOBODY_READS = {errno.EPIPE, errno.EINVAL}
-# What most commands ask, unless they are told otherwise.
-USUAL_URL = "http://127.0.0.1:8080"
+# A pipe whose reader has closed it; on Windows the error is EINVAL.
+_READER_CLOSED = {errno.EPIPE, errno.EINVAL}
+DEFAULT_URL = "http://127.0.0.1:8080"
 
 
 class CliError(click.ClickException):
@@ -34,15 +36,15 @@ def cli_error(*lines: str) -> NoReturn:
     raise CliError(*lines) from None
 
 
-# Colours, and the erasing of a line: all that the program tells a terminal.
+# Colours, and the erasing of a line: all escape sequences of this program.
 _OWN_SEQUENCE = re.compile(r"\r?\x1b\[[0-9]*[mK]")
 
 
 @cache
 def own_mark() -> str:
-    """What stands before each escape sequence of the program's own.
+    """The mark before each escape sequence that this program adds.
 
-    It is random, so that text from outside, which `write` escapes, cannot have it.
+    It is random, so that text from outside, which `write` escapes, cannot contain it.
     """
     from emulator import ids
 
@@ -50,7 +52,7 @@ def own_mark() -> str:
 
 
 def terminal_text(text: str) -> str:
-    """The text with its own escape sequences, and without control characters from outside."""
+    """The text with marked escape sequences, and with all other control characters escaped."""
     first, *marked = text.split(own_mark())
     parts = [escape_controls(first, besides=LINE_BREAK)]
     for part in marked:
@@ -61,26 +63,26 @@ def terminal_text(text: str) -> str:
 
 
 def write(text: str) -> None:
-    """Print at once, with control characters from outside escaped.
+    """Print immediately, with control characters from outside escaped.
 
-    Where nobody reads any more (`… | head`) the command goes on, unheard. What cannot be printed
-    for another reason, a full disk say, is a cli_error.
+    If the reader has closed the pipe (`… | head`), the command continues without output. Raises
+    CliError if printing fails for another reason, such as a full disk.
     """
     try:
         click.echo(terminal_text(text), nl=False)
     except OSError as error:
         stop_printing()
-        if error.errno not in _NOBODY_READS:
+        if error.errno not in _READER_CLOSED:
             cli_error(unprinted(error))
 
 
 def unprinted(error: OSError) -> str:
-    """What to say where printing has failed."""
+    """The message for a failed print."""
     return f"cannot print: {error.strerror}"
 
 
 def stop_printing() -> None:
-    """Let what is printed from here on, or was already, go nowhere."""
+    """Discard all later output, buffered output included."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -98,17 +100,25 @@ def write_file(option: str, file: Path, content: bytes) -> None:
 
 
 def is_terminal(stream: object) -> bool:
-    """Whether somebody looks at it; None is a stream that was closed."""
+    """Whether a stream is a terminal; None is a closed stream."""
     return stream is not None and bool(stream.isatty())  # type: ignore[attr-defined]
 
 
-def has_colours() -> bool:
-    """Whether what is printed may be coloured."""
-    return is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
+def is_interactive(stream: object) -> bool:
+    """Whether a stream may show progress: a terminal, and not the log of a CI job."""
+    return is_terminal(stream) and not os.environ.get("CI")
+
+
+def console_paint() -> "Paint":
+    """Colours for standard output if it is a terminal and the user has not disabled them."""
+    from emulator.reporting import Paint
+
+    has_colours = is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
+    return Paint(is_on=has_colours, mark=own_mark())
 
 
 def base_url(option: str, text: str) -> str:
-    """A URL that others begin with, for requests with an API key. Raises CliError."""
+    """The validated base URL of a service that receives an API key. Raises CliError."""
     from emulator.settings import parse_checkout_url
 
     try:
@@ -119,7 +129,7 @@ def base_url(option: str, text: str) -> str:
         bare = ", without ? and #" if {"?", "#"} & set(text) else ""
         cli_error(f"flag {option}: found {text!r}, expected an absolute http or https URL{bare}")
     if "@" in url:
-        # Both belong into the one header that already holds the key.
+        # They would need the header that holds the key.
         cli_error(f"flag {option}: a user and a password cannot be sent beside an API key")
     return url
 

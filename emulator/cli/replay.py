@@ -1,6 +1,5 @@
-"""The commands that play scripts and make them; what they need is imported when they run."""
+"""The commands `replay`, which plays scripts, and `record`, which creates them."""
 
-import os
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -13,15 +12,14 @@ import click
 
 from emulator.cli.event_loop import run_loop
 from emulator.cli.output import (
+    DEFAULT_URL,
     FILE,
-    USUAL_URL,
     base_url,
     check_directory,
     check_key,
     cli_error,
-    has_colours,
-    is_terminal,
-    own_mark,
+    console_paint,
+    is_interactive,
     write,
     write_file,
 )
@@ -29,22 +27,21 @@ from emulator.domain.control_characters import escape_controls
 
 if TYPE_CHECKING:
     from emulator.clock import SystemClock
-    from emulator.replay.client import Address
-    from emulator.replay.results import Case, Result
+    from emulator.http.addresses import BaseUrl
+    from emulator.replay.results import Case, CaseResult
     from emulator.settings import Settings
 
-USUAL_CLOCK = "frozen@2026-01-01T00:00:00Z"
-USUAL_SEED = 0
-# Cases that wait, for a scripted latency say, leave the others the time; more would only queue.
-USUAL_CASES_AT_A_TIME = 4
+DEFAULT_CLOCK = "frozen@2026-01-01T00:00:00Z"
+DEFAULT_SEED = 0
+# Other cases continue while a case waits, for example for a latency; more cases would only queue.
+DEFAULT_CONCURRENT_CASES = 4
 MAX_CONCURRENT_CASES = 64
-# What every checkout_url of a private emulator begins with, whatever its real port.
+# The beginning of every checkout_url of a private emulator, whatever its real port.
 _CHECKOUT_URL = "http://127.0.0.1:8081"
-# The exit code of every user error.
 _USAGE_ERROR = 2
 
 
-def _no_nan(
+def _reject_nan(
     context: click.Context, parameter: click.Parameter, value: float | None
 ) -> float | None:
     if value is not None and isnan(value):
@@ -53,13 +50,13 @@ def _no_nan(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _ReplayOptions:
-    """What a run is asked for beside its cases; without an address it makes its own emulator."""
+class ReplayOptions:
+    """The options of a run; without a URL it starts a private emulator."""
 
-    address: "Address | None"
+    url: "BaseUrl | None"
     settings: "Settings"
     clock: str
-    at_a_time: int
+    max_concurrent: int
     is_verbose: bool
     junit: Path | None
     report: Path | None
@@ -76,10 +73,10 @@ class _ReplayOptions:
 @click.option(
     "-j",
     "--jobs",
-    "at_a_time",
+    "max_concurrent",
     metavar="N",
     type=click.IntRange(1, MAX_CONCURRENT_CASES),
-    default=USUAL_CASES_AT_A_TIME,
+    default=DEFAULT_CONCURRENT_CASES,
     show_default=True,
     help="Number of files to run at the same time; the output is the same.",
 )
@@ -89,11 +86,13 @@ class _ReplayOptions:
     "--fail-under",
     metavar="PERCENT",
     type=click.FloatRange(0, 100),
-    callback=_no_nan,
+    callback=_reject_nan,
     help="Exit with code 1 when the coverage is below this percentage.",
 )
-@click.option("--seed", metavar="INTEGER", help=f"Seed of each account.  [default: {USUAL_SEED}]")
-@click.option("--clock", metavar="CLOCK", help=f"Clock of each account.  [default: {USUAL_CLOCK}]")
+@click.option("--seed", metavar="INTEGER", help=f"Seed of each account.  [default: {DEFAULT_SEED}]")
+@click.option(
+    "--clock", metavar="CLOCK", help=f"Clock of each account.  [default: {DEFAULT_CLOCK}]"
+)
 @click.option(
     "--database",
     metavar="FILE",
@@ -106,7 +105,7 @@ def replay(
     seed: str | None,
     clock: str | None,
     database: str | None,
-    **wanted: object,
+    **others: object,
 ) -> int:
     """Run the scripts of scenario files and directories of scenario files.
 
@@ -114,13 +113,13 @@ def replay(
     expectation fails or the coverage is below --fail-under, 2 when a file or an option is wrong.
     """
     settings = _settings(url, seed, clock, database)
-    run = _ReplayOptions(
-        address=None if url is None else _address(url),
+    options = ReplayOptions(
+        url=None if url is None else _base_url(url),
         settings=settings,
-        clock=clock or USUAL_CLOCK,
-        **wanted,  # type: ignore[arg-type]  # click has seen to their types
+        clock=clock or DEFAULT_CLOCK,
+        **others,  # type: ignore[arg-type]  # click has validated their types
     )
-    for option, file in (("--junit", run.junit), ("--report", run.report)):
+    for option, file in (("--junit", options.junit), ("--report", options.report)):
         if file is not None:
             check_directory(option, file)
     from emulator.replay.cases import read_cases
@@ -128,15 +127,15 @@ def replay(
     found = read_cases([Path(path) for path in paths])
     if found.problems:
         for problem in found.problems:
-            # Without our name in front, so that an editor can jump to the place.
+            # Without the program's name, so that an editor can open the place.
             click.echo(escape_controls(str(problem)), err=True)
         return _USAGE_ERROR
-    return _Run(run, found.cases, skipped=found.skipped).run()
+    return ReplayRun(options, found.cases, skipped=found.skipped).run()
 
 
 @click.command()
 @click.option(
-    "--url", metavar="URL", default=USUAL_URL, show_default=True, help="URL of the emulator."
+    "--url", metavar="URL", default=DEFAULT_URL, show_default=True, help="URL of the emulator."
 )
 @click.option(
     "--key",
@@ -146,43 +145,42 @@ def replay(
 )
 def record(url: str, key: str | None) -> None:
     """Print an account's history as a scenario file with a script, for `replay`."""
-    from emulator.replay.client import Unreachable
-    from emulator.replay.recording import NoRecording, fetch_recording
+    from emulator.http.client import Unreachable
+    from emulator.replay.emulator_api import RecordingUnavailable, fetch_recording
 
     check_key("--key", key)
-    address = _address(url)
+    address = _base_url(url)
     try:
         text = run_loop(lambda: fetch_recording(address, key))
-    except (NoRecording, Unreachable) as error:
+    except (RecordingUnavailable, Unreachable) as error:
         cli_error(str(error))
     write(text)
 
 
-class _Run:
-    """One run of `replay`, from the first case to the exit code."""
+class ReplayRun:
+    """A run of `replay`, from the first case to the exit code."""
 
-    def __init__(self, wanted: _ReplayOptions, cases: "Sequence[Case]", *, skipped: int) -> None:
+    def __init__(self, options: ReplayOptions, cases: "Sequence[Case]", *, skipped: int) -> None:
         from emulator.clock import RealClock
-        from emulator.replay.console import Paint
-        from emulator.replay.printing import Printer
+        from emulator.replay.console import Printer
 
-        self._wanted = wanted
-        self._unprinted: click.ClickException | None = None
+        self._options = options
+        self._print_error: click.ClickException | None = None
         self._cases = cases
         self._skipped = skipped
         self._wall: SystemClock = RealClock()
-        self._paint = Paint(is_on=has_colours(), mark=own_mark())
+        self._paint = console_paint()
         self._printer = Printer(
             cases,
             self._print,
             self._paint,
-            shows_steps=wanted.is_verbose or len(cases) == 1,
-            width=_width() if is_terminal(sys.stdout) and not os.environ.get("CI") else None,
+            shows_steps=options.is_verbose or len(cases) == 1,
+            width=_width() if is_interactive(sys.stdout) else None,
         )
 
     def run(self) -> int:
         from emulator.app.server import NoListener, collect_rarely
-        from emulator.replay.client import Unreachable
+        from emulator.http.client import Unreachable
         from emulator.storage.migrations import UnusableDatabase
 
         collect_rarely()
@@ -192,48 +190,51 @@ class _Run:
         except (NoListener, Unreachable, UnusableDatabase) as error:
             cli_error(str(error))
         duration_ms = self._wall.monotonic_ms() - started_ms
-        code = self._conclude(results)
+        code = self._print_results(results)
         self._write_files(results, duration_ms)
-        if self._unprinted is not None:
-            raise self._unprinted
+        if self._print_error is not None:
+            raise self._print_error
         return code
 
     def _print(self, text: str) -> None:
-        """What cannot be printed is told in the end: the files may be all that is looked at."""
+        """Print, and keep an error until the files, which may be all the user needs, exist."""
         try:
             write(text)
-        except click.ClickException as cli_error:
-            self._unprinted = cli_error
+        except click.ClickException as error:
+            self._print_error = error
 
-    async def _play(self) -> "list[Result]":
-        from emulator.replay.client import Client
+    async def _play(self) -> "list[CaseResult]":
+        from emulator.http.client import HttpClient
+        from emulator.replay.case_runner import play_all
         from emulator.replay.run_context import RunContext
-        from emulator.replay.running import play_all
 
-        wanted = self._wanted
-        async with self._emulator() as address:
-            stage = RunContext(
-                client=Client(address),
-                is_private=wanted.address is None,
-                clock=wanted.clock,
-                seed=wanted.settings.seed or 0,
+        options = self._options
+        async with self._emulator() as url:
+            context = RunContext(
+                client=HttpClient(url),
+                is_private=options.url is None,
+                clock=options.clock,
+                seed=options.settings.seed or 0,
                 wall=self._wall,
             )
-            return await play_all(self._cases, stage, self._printer, at_a_time=wanted.at_a_time)
+            return await play_all(
+                self._cases, context, self._printer, max_concurrent=options.max_concurrent
+            )
 
     @asynccontextmanager
-    async def _emulator(self) -> "AsyncIterator[Address]":
-        """Where the emulator is that the cases are played in."""
-        if self._wanted.address is not None:
-            yield self._wanted.address
+    async def _emulator(self) -> "AsyncIterator[BaseUrl]":
+        """The URL of the given emulator, or of a private one that ends with the block."""
+        if self._options.url is not None:
+            yield self._options.url
             return
         from emulator.app.server import private_emulator
-        from emulator.replay.client import Address
+        from emulator.http.addresses import BaseUrl
 
-        async with private_emulator(self._wanted.settings) as url:
-            yield Address.of(url)
+        async with private_emulator(self._options.settings) as url:
+            yield BaseUrl.parse(url)
 
-    def _conclude(self, results: "Sequence[Result]") -> int:
+    def _print_results(self, results: "Sequence[CaseResult]") -> int:
+        """Return the exit code."""
         from emulator.replay.console import coverage_lines, note_lines, summary_line
         from emulator.replay.coverage import coverage_of
 
@@ -241,28 +242,29 @@ class _Run:
         coverage = coverage_of(result.trace for result in results)
         lines = ["", summary_line(results, self._skipped), *note_lines(results), ""]
         lines += coverage_lines(coverage, self._paint)
-        asked = self._wanted.fail_under
-        is_too_little = asked is not None and coverage.percent < asked
-        if is_too_little:
-            lines += ["", f"The coverage is under the {asked:g} % that --fail-under asks for."]
+        minimum = self._options.fail_under
+        is_too_low = minimum is not None and coverage.percent < minimum
+        if is_too_low:
+            lines += ["", f"The coverage is under the {minimum:g} % that --fail-under asks for."]
         self._print("".join(f"{line}\n" for line in lines))
-        return int(is_too_little or not all(result.has_passed for result in results))
+        return int(is_too_low or not all(result.has_passed for result in results))
 
-    def _write_files(self, results: "Sequence[Result]", duration_ms: float) -> None:
-        if self._wanted.junit is not None:
+    def _write_files(self, results: "Sequence[CaseResult]", duration_ms: float) -> None:
+        options = self._options
+        if options.junit is not None:
             from emulator.replay.junit import junit
 
-            write_file("--junit", self._wanted.junit, junit(results, duration_ms=duration_ms))
-        if self._wanted.report is not None:
+            write_file("--junit", options.junit, junit(results, duration_ms=duration_ms))
+        if options.report is not None:
             from emulator.replay.report import report
 
-            write_file("--report", self._wanted.report, report(results, skipped=self._skipped))
+            write_file("--report", options.report, report(results, skipped=self._skipped))
 
 
 def _settings(
     url: str | None, seed: str | None, clock: str | None, database: str | None
 ) -> "Settings":
-    """Of the private emulator: no variable and no file of the user's makes it another one."""
+    """The settings of the private emulator; variables and configuration files do not apply."""
     from emulator.settings import SettingsError, resolve
 
     if url is not None and database is not None:
@@ -273,8 +275,8 @@ def _settings(
         "port": 0,
         "checkout-port": 0,
         "checkout-url": _CHECKOUT_URL,
-        "seed": USUAL_SEED if seed is None else seed,
-        "clock": USUAL_CLOCK if clock is None else clock,
+        "seed": DEFAULT_SEED if seed is None else seed,
+        "clock": DEFAULT_CLOCK if clock is None else clock,
         "database": database,
     }
     try:
@@ -283,10 +285,10 @@ def _settings(
         cli_error(str(error))
 
 
-def _address(url: str) -> "Address":
-    from emulator.replay.client import Address
+def _base_url(url: str) -> "BaseUrl":
+    from emulator.http.addresses import BaseUrl
 
-    return Address.of(base_url("--url", url))
+    return BaseUrl.parse(base_url("--url", url))
 
 
 def _width() -> int:

@@ -1,6 +1,5 @@
-"""The command that compares a service with the contract; what it needs is imported when it runs."""
+"""The command `verify`, which compares a service with the contract."""
 
-import os
 import re
 import shutil
 import sys
@@ -17,30 +16,29 @@ from emulator.cli.output import (
     base_url,
     check_directory,
     cli_error,
-    has_colours,
+    console_paint,
+    is_interactive,
     is_terminal,
-    own_mark,
     write,
     write_file,
 )
 
 if TYPE_CHECKING:
     from emulator.clock import SystemClock
-    from emulator.verify.running import Comparison
+    from emulator.verify.comparison import Comparison
 
 _TEST = "test_"
 _LIVE = "live_"
 _STDOUT = Path("-")
-_DRIFTED = 1
-_NOT_COMPLETE = 2
-# The contract's paths begin with it: a base URL that ends so holds it already.
+_HAS_DRIFTED = 1
+_IS_INCOMPLETE = 2
+# The paths of the contract begin with it: a base URL that ends with it contains it twice.
 _VERSION = re.compile(r"/v1(?:/payments)?/*$", re.ASCII)
-_ERASE = "\r\x1b[K"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyOptions:
-    """What a run is asked for."""
+    """The options of a run."""
 
     base_url: str
     key: str
@@ -50,8 +48,8 @@ class VerifyOptions:
     report: Path | None
 
 
-class Progress:
-    """A line that changes: which check it is, or that a 429 is waited out."""
+class VerifyProgress:
+    """A line of a terminal that shows the current check, or that the command waits after a 429."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
         self._show = show
@@ -59,16 +57,20 @@ class Progress:
 
     def checked(self, done: int, total: int) -> None:
         self._check = f"check {done} of {total}" if done < total else ""
-        self._show(_ERASE + self._check)
+        self._show_line(self._check)
 
     def waiting(self, seconds: int) -> None:
-        """0 is the end of it."""
-        text = f"waiting {seconds} s: the service said 429"
-        self._show(_ERASE + (text if seconds else self._check))
+        """Show the length of a wait; 0 ends it."""
+        self._show_line(f"waiting {seconds} s: the service said 429" if seconds else self._check)
 
     def end(self) -> None:
-        """Leave an empty line to whatever is said next."""
-        self._show(_ERASE)
+        """Leave an empty line for the next output."""
+        self._show_line("")
+
+    def _show_line(self, text: str) -> None:
+        from emulator.reporting import ERASE_LINE
+
+        self._show(ERASE_LINE + text)
 
 
 @click.command()
@@ -105,9 +107,10 @@ def verify(
     Exit code 1 when a clause drifts; 2 when an option is wrong, when the server is not the service,
     or when the comparison is incomplete. After a 429 the command waits, at most a minute in total.
     """
-    for option, one in (("--key", key), ("--other-key", other_key)):
-        _check_key(option, one, knows=i_know)
-    wanted = VerifyOptions(
+    _check_service_key("--key", key, accepts_live=i_know)
+    if other_key is not None:
+        _check_service_key("--other-key", other_key, accepts_live=i_know)
+    options = VerifyOptions(
         base_url=base_url("--base-url", _VERSION.sub("", url)),
         key=key,
         other_key=other_key,
@@ -116,32 +119,36 @@ def verify(
     )
     if key == other_key:
         cli_error("flag --other-key: this is the key of --key; expected one of another account")
-    for option, file in (("--json", wanted.json), ("--report", wanted.report)):
+    for option, file in (("--json", options.json), ("--report", options.report)):
         if file not in (None, _STDOUT):
             check_directory(option, file)
-    if wanted.report is not None and wanted.report in (_STDOUT, wanted.json):
+    if options.report is not None and options.report in (_STDOUT, options.json):
         cli_error("flag --report: expected a file of its own")
     from emulator.clock import RealClock
 
-    comparison = compared(wanted, wall=RealClock(), progress=_progress())
-    _tell(wanted, comparison)
+    comparison = run_comparison(options, wall=RealClock(), progress=_progress())
+    _write_results(options, comparison)
     return _exit_code(comparison)
 
 
-def compared(wanted: VerifyOptions, *, wall: "SystemClock", progress: Progress) -> "Comparison":
-    """A run. Raises CliError when there is nothing to compare."""
-    from emulator.verify.client import Client, Unreachable
-    from emulator.verify.preflight import NotTheService
-    from emulator.verify.running import compare
-    from emulator.verify.session import Visit
-    from emulator.verify.transport import HttpWire
+def run_comparison(
+    options: VerifyOptions, *, wall: "SystemClock", progress: VerifyProgress
+) -> "Comparison":
+    """Run all checks. Raises CliError if the server cannot be compared."""
+    from emulator.http.client import Unreachable
+    from emulator.verify.client import HttpTransport, ServiceClient
+    from emulator.verify.comparison import NotTheService, compare
+    from emulator.verify.session import Session
 
     async def run() -> "Comparison":
-        async with HttpWire(wanted.base_url) as wire:
-            client = Client(wire, wall=wall, tell=progress.waiting)
-            visit = Visit(client, key=wanted.key, other_key=wanted.other_key)
+        async with HttpTransport(options.base_url) as transport:
+            client = ServiceClient(transport, wall=wall, report_wait=progress.waiting)
+            session = Session(client, key=options.key, other_key=options.other_key)
             return await compare(
-                visit, began_at=wall.now_ms(), accepted=wanted.accepted, tell=progress.checked
+                session,
+                began_at=wall.now_ms(),
+                accepted=options.accepted,
+                report_progress=progress.checked,
             )
 
     try:
@@ -152,58 +159,54 @@ def compared(wanted: VerifyOptions, *, wall: "SystemClock", progress: Progress) 
         progress.end()
 
 
-def _progress() -> Progress:
-    """For whoever waits at a terminal; on stderr, where no result goes."""
-    is_shown = is_terminal(sys.stderr) and not os.environ.get("CI")
+def _progress() -> VerifyProgress:
+    """Progress on standard error if it is a terminal; results go to standard output."""
+    is_shown = is_interactive(sys.stderr)
 
     def show(text: str) -> None:
         if is_shown:
             click.echo(text, nl=False, err=True)
 
-    return Progress(show)
+    return VerifyProgress(show)
 
 
 def _exit_code(comparison: "Comparison") -> int:
-    """Say on stderr, where it shows beside any result, that much was not looked at."""
+    """The exit code; an incomplete comparison is also reported on standard error."""
     from emulator.cli.commands import PROGRAM
     from emulator.verify.console import incompleteness
 
-    told = incompleteness(comparison)
-    if told is not None:
-        click.echo(f"{PROGRAM}: {told}", err=True)
+    message = incompleteness(comparison)
+    if message is not None:
+        click.echo(f"{PROGRAM}: {message}", err=True)
     if comparison.has_drifted:
-        return _DRIFTED
-    return 0 if told is None else _NOT_COMPLETE
+        return _HAS_DRIFTED
+    return 0 if message is None else _IS_INCOMPLETE
 
 
-def _tell(wanted: VerifyOptions, comparison: "Comparison") -> None:
-    from emulator.verify.report import report
-    from emulator.verify.writing import comparison_json
+def _write_results(options: VerifyOptions, comparison: "Comparison") -> None:
+    from emulator.verify.report import comparison_html, comparison_json
 
-    is_json_told = wanted.json == _STDOUT
-    write(comparison_json(comparison).decode() if is_json_told else _table(comparison))
-    if wanted.json is not None and not is_json_told:
-        write_file("--json", wanted.json, comparison_json(comparison))
-    if wanted.report is not None:
-        write_file("--report", wanted.report, report(comparison))
+    prints_json = options.json == _STDOUT
+    write(comparison_json(comparison).decode() if prints_json else _table(comparison))
+    if options.json is not None and not prints_json:
+        write_file("--json", options.json, comparison_json(comparison))
+    if options.report is not None:
+        write_file("--report", options.report, comparison_html(comparison))
 
 
 def _table(comparison: "Comparison") -> str:
-    from emulator.verify.console import USUAL_WIDTH, Paint, comparison_lines
+    from emulator.verify.console import DEFAULT_WIDTH, comparison_lines
 
-    width = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else USUAL_WIDTH
-    paint = Paint(is_on=has_colours(), mark=own_mark())
-    lines = comparison_lines(comparison, paint, width)
+    width = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else DEFAULT_WIDTH
+    lines = comparison_lines(comparison, console_paint(), width)
     return "".join(f"{line}\n" for line in lines)
 
 
-def _check_key(option: str, key: str | None, *, knows: bool) -> None:
-    """The service's keys need not be of the form of ours, but for how they begin."""
-    if key is None:
-        return
+def _check_service_key(option: str, key: str, *, accepts_live: bool) -> None:
+    """Raises CliError. A key of a service needs only our prefix, not our form."""
     if not key.isascii() or not key.isprintable() or " " in key:
         cli_error(f"flag {option}: a key has neither blanks nor characters beyond ASCII")
-    if key.startswith(_LIVE) and not knows:
+    if key.startswith(_LIVE) and not accepts_live:
         cli_error(
             f"flag {option}: a live_ key processes real payments; use a test_ key, or say --i-know"
         )

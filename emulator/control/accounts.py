@@ -1,78 +1,183 @@
-"""Accounts as they come and go, and the way back to how everything was at start."""
+"""The calls on accounts: creation, deletion and reset."""
 
-from starlette.requests import Request
-from starlette.responses import Response
+from typing import Annotated
 
-from emulator.control.calls import Calls
-from emulator.control.replies import no_content, reply
-from emulator.domain.accounts import mask_key
+from msgspec import Meta, Struct
+
+from emulator.control.calls import Call, operation
+from emulator.control.types import Body, ClockText, GivenClock, Name, Seed
+from emulator.domain import errors
+from emulator.domain.accounts import KEY_PATTERN, mask_key
 from emulator.domain.instants import format_clock
 from emulator.engine.accounts.account_factory import NewAccount
-from emulator.engine.accounts.account_registry import AccountRegistry
 from emulator.engine.state.account import Account
+from emulator.openapi.declarations import Resource, doc
+
+_KEY_AFTER_MODE = KEY_PATTERN.pattern.removeprefix("(test|live)")
+TestKey = Annotated[str, Meta(pattern=f"^test{_KEY_AFTER_MODE}$")]
+LiveKey = Annotated[str, Meta(pattern=f"^live{_KEY_AFTER_MODE}$")]
 
 
-class AccountCalls:
-    """`/accounts` and `/reset`."""
+class CreateAccount(Body, frozen=True):
+    """The properties of the account; an omitted member gets its default."""
 
-    def __init__(self, calls: Calls, accounts: AccountRegistry) -> None:
-        self._calls = calls
-        self._accounts = accounts
+    name: Annotated[Name | None, doc("The name of the merchant on pages.")] = None
+    test_key: Annotated[
+        TestKey | None,
+        doc("The key of its test mode; by default a new one. No other account may have it."),
+    ] = None
+    live_key: Annotated[
+        LiveKey | None,
+        doc("The key of its live mode; by default a new one. No other account may have it."),
+    ] = None
+    clock: Annotated[
+        GivenClock | None,
+        doc(
+            "`real`, `frozen` at the present instant, or `frozen@` and an instant, such as"
+            " `frozen@2026-01-01T00:00:00Z`. Other forms of ISO 8601 are accepted: a date, or"
+            " an instant without an offset (UTC). The default is that of `serve --clock`."
+        ),
+    ] = None
+    seed: Annotated[
+        Seed | None,
+        doc(
+            "Determines ids, tokens, secrets and random values; the default is that of `serve"
+            " --seed`."
+        ),
+    ] = None
 
-    async def create(self, request: Request) -> Response:
-        call = await self._calls.decode(
-            request, body=("name", "test_key", "live_key", "clock", "seed")
+
+class Reset(Body, frozen=True):
+    """What is reset."""
+
+    all: Annotated[bool | None, doc("Resets everything: the first two accounts remain.")] = None
+
+
+class AccountPath(Struct, frozen=True):
+    account_id: Annotated[str, Meta(min_length=1, description="The identifier of an account.")]
+
+
+class AccountJson(Struct, frozen=True):
+    """An account."""
+
+    id: Annotated[str, doc("Its identifier, with the prefix `acct_`.")]
+    name: Annotated[str, doc("The name of the merchant on pages.")]
+    test_key: Annotated[
+        str, doc("The key of its test mode, complete only in the response of the creation.")
+    ]
+    live_key: Annotated[
+        str, doc("The key of its live mode, complete only in the response of the creation.")
+    ]
+    clock: Annotated[ClockText, doc("The clock at its creation, which a reset restores.")]
+
+
+class AccountList(Struct, frozen=True):
+    """All accounts, newest first; keys are masked."""
+
+    data: list[AccountJson]
+
+
+async def create_account(call: Call, body: CreateAccount) -> AccountJson:
+    """Create an account.
+
+    Creates an account with its own keys, clock, seed, scenarios, faults, journal and webhook
+    endpoints. Only this response contains the complete keys. The body may be omitted.
+    """
+    account = await call.engine.accounts.create(
+        NewAccount(
+            name=body.name,
+            test_key=body.test_key,
+            live_key=body.live_key,
+            clock=body.clock,
+            seed=body.seed,
         )
-        fields = call.fields
-        account = await self._accounts.create(
-            NewAccount(
-                name=fields.name("name"),
-                test_key=fields.text("test_key"),
-                live_key=fields.text("live_key"),
-                clock=fields.clock("clock"),
-                seed=fields.seed("seed"),
-            )
-        )
-        profile = account.profile
-        # The only answer with whole keys: whoever asked for the account has to learn them.
-        return reply(_shown(account, profile.test_key, profile.live_key), status=201)
-
-    async def list(self, request: Request) -> Response:
-        await self._calls.decode(request)
-        newest_first = sorted(
-            self._accounts.all(), key=lambda account: account.number, reverse=True
-        )
-        return reply({"data": [_masked(account) for account in newest_first]})
-
-    async def get(self, request: Request) -> Response:
-        await self._calls.decode(request)
-        return reply(_masked(self._accounts.get(request.path_params["account_id"])))
-
-    async def delete(self, request: Request) -> Response:
-        await self._calls.decode(request, body=())
-        await self._accounts.delete(request.path_params["account_id"])
-        return no_content()
-
-    async def reset(self, request: Request) -> Response:
-        call = await self._calls.decode(request, body=("all",))
-        if call.fields.flag("all"):
-            await self._accounts.reset_all()
-        else:
-            await self._accounts.reset(call.account)
-        return no_content()
+    )
+    return _json(account, account.profile.test_key, account.profile.live_key)
 
 
-def _masked(account: Account) -> dict[str, str]:
+async def list_accounts(call: Call) -> AccountList:
+    """List accounts.
+
+    Lists all accounts, newest first, with masked keys.
+    """
+    accounts = sorted(call.engine.accounts.all(), key=lambda account: account.number)
+    return AccountList([_masked(account) for account in reversed(accounts)])
+
+
+async def get_account(call: Call, path: AccountPath) -> AccountJson:
+    """Retrieve an account.
+
+    Returns one account, with masked keys.
+    """
+    return _masked(call.engine.accounts.get(path.account_id))
+
+
+async def delete_account(call: Call, path: AccountPath) -> None:
+    """Delete an account.
+
+    Deletes an account and all of its data. The first account cannot be deleted (409).
+    """
+    await call.engine.accounts.delete(path.account_id)
+
+
+async def reset(call: Call, body: Reset) -> None:
+    """Reset an account or the whole emulator.
+
+    Resets the account to its state at the start: clock, payments, webhook endpoints, scenarios,
+    faults, journal and snapshots. `{"all": true}` resets everything and deletes all but the
+    first two accounts. A reset does not change the base of `checkout_url`.
+    """
+    if body.all:
+        await call.engine.accounts.reset_all()
+    else:
+        await call.engine.accounts.reset(call.account)
+
+
+def _masked(account: Account) -> AccountJson:
     profile = account.profile
-    return _shown(account, mask_key(profile.test_key), mask_key(profile.live_key))
+    return _json(account, mask_key(profile.test_key), mask_key(profile.live_key))
 
 
-def _shown(account: Account, test_key: str, live_key: str) -> dict[str, str]:
-    """An account; its clock is the one that it began with and that a reset goes back to."""
-    return {
-        "id": account.profile.id,
-        "name": account.profile.name,
-        "test_key": test_key,
-        "live_key": live_key,
-        "clock": format_clock(account.initial_clock),
-    }
+def _json(account: Account, test_key: str, live_key: str) -> AccountJson:
+    return AccountJson(
+        id=account.profile.id,
+        name=account.profile.name,
+        test_key=test_key,
+        live_key=live_key,
+        clock=format_clock(account.initial_clock),
+    )
+
+
+_ON_THE_NEW_ACCOUNT = {"query.account": "$response.body#/id"}
+
+ACCOUNTS = Resource(
+    tag="Accounts",
+    description="An account has a test key and a live key and isolates tests: it has its own"
+    " clock, seed, scenarios, faults, journal and webhook endpoints. Parallel tests use one"
+    " account each.",
+    operations=(
+        operation(
+            "POST /accounts",
+            create_account,
+            "The account.",
+            body="The properties of the account.",
+            status=201,
+            links={
+                "get_account": {"account_id": "$response.body#/id"},
+                "delete_account": {"account_id": "$response.body#/id"},
+                "get_clock": _ON_THE_NEW_ACCOUNT,
+                "create_webhook_endpoint": _ON_THE_NEW_ACCOUNT,
+            },
+        ),
+        operation("GET /accounts", list_accounts, "The accounts."),
+        operation("GET /accounts/{account_id}", get_account, "The account."),
+        operation(
+            "DELETE /accounts/{account_id}",
+            delete_account,
+            "Deleted.",
+            errors.AccountIsPermanent,
+            links={"get_account": {"account_id": "$request.path.account_id"}},
+        ),
+        operation("POST /reset", reset, "The reset is complete.", body="What is reset."),
+    ),
+)

@@ -1,90 +1,282 @@
-"""On which account and mode a call acts, and what it brings along: the decoding of every call."""
+"""Decodes the requests of declared operations, calls their handlers and encodes the results."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import partial
+from inspect import cleandoc
+from typing import Annotated, Any, Protocol, get_args
 from urllib.parse import parse_qsl
 
+import msgspec
+from msgspec import Struct
 from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive
 
-from emulator.control.bodies import ReadObject, ReadSource, Source, read_fields, unknown_parameter
-from emulator.control.fields import Fields, word_of
+from emulator.domain import errors
 from emulator.domain.accounts import Mode
-from emulator.domain.errors import DuplicateParameter
-from emulator.engine.accounts.account_registry import AccountRegistry
+from emulator.domain.errors import DuplicateParameter, Refusal, UnknownParameter
+from emulator.domain.received_values import WrittenNumber
+from emulator.engine.engine import Engine
+from emulator.engine.payments.payments import CheckoutAddress
 from emulator.engine.state.account import Account, Owner
+from emulator.openapi.declarations import (
+    JSON,
+    Links,
+    NoParameters,
+    Operation,
+    RequestBody,
+    SchemaSource,
+    SuccessResponse,
+    doc,
+)
+from emulator.openapi.members import decode, decode_one_of, members_of
 
-_SUBJECT = ("account", "mode")
+MAX_SHOWN_NAME_CHARACTERS = 64
 
-BearerKey = Callable[[bytes | None], str]
+BuildDocument = Callable[[str], dict[str, Any]]
+"""Builds an OpenAPI document for a base URL."""
+
+
+class Source(Protocol):
+    """A body that is parsed as YAML; for JSON also its members, and those that occur twice."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def members(self) -> Mapping[str, Any]: ...
+    @property
+    def repeated(self) -> list[str]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestReaders:
+    """What reads API keys and bodies.
+
+    `bearer_key` returns the key of an `Authorization` header, `read_object` the members of a
+    body and the names that occur twice, `read_source` a body of `(headers, receive, *,
+    takes_yaml)`.
+    """
+
+    bearer_key: Callable[[bytes | None], str]
+    read_object: Callable[
+        [Mapping[bytes, bytes], Receive], Awaitable[tuple[dict[str, Any], list[str]]]
+    ]
+    read_source: Callable[..., Awaitable[Source]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What the handlers call."""
+
+    engine: Engine
+    checkout: CheckoutAddress
+    documents: Mapping[str, BuildDocument]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A decoded call: whose it is, its query parameters, the members of its body."""
+    """A call on an account and mode."""
 
     owner: Owner
-    query: Mapping[str, str]
-    fields: Fields
+    engine: Engine
+    checkout: CheckoutAddress
 
     @property
     def account(self) -> Account:
         return self.owner.account
 
 
-class Calls:
-    """Decodes calls; every room of the control API begins with it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramCall:
+    """A call on no account: it needs no key and has no parameters."""
 
-    def __init__(
-        self,
-        accounts: AccountRegistry,
-        bearer_key: BearerKey,
-        read_object: ReadObject,
-        read_source: ReadSource,
-    ) -> None:
-        self._accounts = accounts
-        self._bearer_key = bearer_key
-        self._read_object = read_object
-        self._read_source = read_source
+    request: Request
+    documents: Mapping[str, BuildDocument]
 
-    async def decode(
-        self,
-        request: Request,
-        *,
-        query: tuple[str, ...] = (),
-        body: tuple[str, ...] | None = None,
-    ) -> Call:
-        """Decode a call with these query parameters and, where it is a write, these members.
 
-        A key decides before `?account=` and `?mode=` do. Raises Unauthenticated,
-        UnknownAccount, and InvalidRequest in one of its kinds.
-        """
+class AccountQuery(Struct, frozen=True):
+    """The query parameters of every call on an account."""
+
+    account: Annotated[
+        str | None,
+        doc(
+            "The identifier of the account that the call acts on; by default the first account."
+            " A key takes precedence."
+        ),
+    ] = None
+    mode: Annotated[Mode, doc("The mode that the call acts on. A key takes precedence.")] = (
+        Mode.TEST
+    )
+
+
+_REFUSALS_OF_ACCOUNTS: tuple[type[Refusal], ...] = (
+    errors.UnknownParameter,
+    errors.DuplicateParameter,
+    errors.UnknownAccount,
+    errors.MissingApiKey,
+    errors.InvalidApiKey,
+    errors.NotReady,
+)
+_REFUSALS_OF_BODIES: tuple[type[Refusal], ...] = (
+    errors.InvalidJson,
+    errors.UnsupportedContentType,
+    errors.RequestTooLarge,
+)
+
+
+def operation(
+    request_line: str,
+    handler: Callable[..., Awaitable[Any]],
+    responses: str | Mapping[int, SuccessResponse],
+    *refusals: type[Refusal],
+    status: int | None = None,
+    content: SchemaSource | None = None,
+    links: Links | None = None,
+    description: str | None = None,
+    body: str | RequestBody | None = None,
+) -> Operation:
+    """The declaration of a call: its method and path, its handler and its responses.
+
+    The name of the handler is the operation id, and its docstring the summary and, unless it is
+    given, the description. Its annotations are the types of `path`, `query` and `body`, of which
+    `body` may be a union, and of the result; the first entry of a tuple is the status.
+    For one response its description is enough; `status`, `content` and `links` belong to it.
+    """
+    method, path = request_line.split(" ")
+    types = handler.__annotations__
+    has_account = types["call"] is Call
+    result = (get_args(types["return"]) or [types["return"]])[-1]
+    if content is None and isinstance(result, type) and issubclass(result, Struct):
+        content = result
+    if isinstance(responses, str):
+        usual = 204 if result is None else 200
+        responses = {status or usual: SuccessResponse(responses, links=links or {})}
+    if isinstance(body, str):
+        body = _request_body(body, types["body"])
+    summary, _, text = cleandoc(handler.__doc__ or "").partition("\n\n")
+    return Operation(
+        method=method,
+        path=f"/_emulator{path}",
+        id=handler.__name__,
+        summary=summary.removesuffix("."),
+        description=description or " ".join(text.split()),
+        responses={
+            status: replace(response, content=response.content or content)
+            for status, response in responses.items()
+        },
+        path_type=types.get("path", NoParameters),
+        query_type=types.get("query", NoParameters),
+        shared_query_type=AccountQuery if has_account else NoParameters,
+        body=body,
+        refusals=(*refusals, *_common_refusals(method, has_account=has_account)),
+        accepts_key=has_account,
+        handler=handler,
+    )
+
+
+def _request_body(description: str, annotation: Any) -> RequestBody:
+    """A body of one struct; or of alternatives, with the name of their base class as schema."""
+    structs = get_args(annotation)
+    if not structs:
+        return RequestBody(description, annotation)
+    return RequestBody(description, structs[0].__base__.__name__, alternatives=structs)
+
+
+def _common_refusals(method: str, *, has_account: bool) -> Iterable[type[Refusal]]:
+    yield errors.ForbiddenOrigin
+    yield errors.InvalidRequestBody
+    if has_account:
+        yield from _REFUSALS_OF_ACCOUNTS
+    if method != "GET":
+        yield from _REFUSALS_OF_BODIES
+
+
+class OperationRouter:
+    """Answers the requests of operations."""
+
+    def __init__(self, services: Services, readers: RequestReaders) -> None:
+        self._services = services
+        self._readers = readers
+
+    def route(self, operation: Operation, path: str) -> Route:
+        return Route(path, partial(self._respond, operation), methods=[operation.method])
+
+    async def _respond(self, operation: Operation, request: Request) -> Response:
+        """Raises Unauthenticated, UnknownAccount, InvalidRequest and what the handler raises."""
+        if operation.handler is None:
+            raise errors.UnknownRoute(request.method, request.scope["path"])
+        if operation.accepts_key:
+            arguments = await self._arguments(operation, request)
+        else:
+            documents = self._services.documents
+            arguments = {"call": ProgramCall(request=request, documents=documents)}
+        if operation.path_type is not NoParameters:
+            path = decode(request.path_params, operation.path_type, max_length=None)
+            arguments["path"] = path
+        result = await operation.handler(**arguments)
+        status = next(iter(operation.responses))
+        if isinstance(result, tuple):
+            status, result = result
+        if isinstance(result, Response):
+            return result
+        if result is None:
+            return Response(status_code=status)
+        return Response(msgspec.json.encode(result), status_code=status, media_type=JSON)
+
+    async def _arguments(self, operation: Operation, request: Request) -> dict[str, Any]:
+        """The call, its query and its body. A key takes precedence over the query."""
+        services = self._services
         headers: dict[bytes, bytes] = dict(request.scope["headers"])
         authorization = headers.get(b"authorization")
         owner: Owner | None = None
         if authorization is not None:
-            owner = await self._accounts.owner_of(self._bearer_key(authorization))
-        values = _query(request, _SUBJECT + query)
-        # Looked at beside a key as well: a word that is none is a mistake wherever it is said.
-        mode = word_of(values.get("mode", Mode.TEST.value), Mode, "mode")
+            key = self._readers.bearer_key(authorization)
+            owner = await services.engine.accounts.owner_of(key)
+        values = _query_values(request, [AccountQuery, operation.query_type])
+        # Decoded beside a key as well: an unknown mode is a mistake in any request.
+        named = decode(values, AccountQuery, max_length=None)
         if owner is None:
-            owner = self._named(values.get("account")).owner(mode)
-        fields = Fields({})
-        if body is not None:
-            fields = await read_fields(request, body, self._read_object)
-        return Call(owner=owner, query=values, fields=fields)
+            accounts = services.engine.accounts
+            account = accounts.first if named.account is None else accounts.get(named.account)
+            owner = account.owner(named.mode)
+        call = Call(owner=owner, engine=services.engine, checkout=services.checkout)
+        arguments: dict[str, Any] = {"call": call}
+        if operation.method != "GET":
+            arguments |= await self._body(operation, headers, request.receive)
+        if operation.query_type is not NoParameters:
+            arguments["query"] = decode(values, operation.query_type, max_length=None)
+        return arguments
 
-    async def decode_source(self, request: Request, *, takes_yaml: bool) -> tuple[Call, Source]:
-        """As `decode`, of a write whose body is a text in JSON or, where it is taken, YAML."""
-        call = await self.decode(request)
-        headers = dict(request.scope["headers"])
-        return call, await self._read_source(headers, request.receive, takes_yaml=takes_yaml)
+    async def _body(
+        self, operation: Operation, headers: Mapping[bytes, bytes], receive: Receive
+    ) -> dict[str, Any]:
+        structs = operation.body_structs
+        if operation.body is not None and not structs:
+            takes_yaml = operation.body.media_types != (JSON,)
+            source = await self._readers.read_source(headers, receive, takes_yaml=takes_yaml)
+            return {"body": source}
+        known = {member.name: None for struct in structs for member in members_of(struct)}
+        members, repeated = await self._readers.read_object(headers, receive)
+        check_names(members, repeated, known)
+        values = {
+            name: value.exact() if isinstance(value, WrittenNumber) else value
+            for name, value in members.items()
+            if value is not None
+        }
+        match structs:
+            case ():
+                return {}
+            case (struct,):
+                return {"body": decode(values, struct)}
+        return {"body": decode_one_of(values, structs)}
 
-    def _named(self, account_id: str | None) -> Account:
-        return self._accounts.first if account_id is None else self._accounts.get(account_id)
 
-
-def _query(request: Request, known: tuple[str, ...]) -> dict[str, str]:
+def _query_values(request: Request, structs: Iterable[type[Struct]]) -> dict[str, str]:
     """The parameters of the query string; an empty value is a value."""
+    known = [member.name for struct in structs for member in members_of(struct)]
     text = request.scope["query_string"].decode("latin-1")
     values: dict[str, str] = {}
     for name, value in parse_qsl(text, keep_blank_values=True):
@@ -94,3 +286,19 @@ def _query(request: Request, known: tuple[str, ...]) -> dict[str, str]:
             raise DuplicateParameter(name)
         values[name] = value
     return values
+
+
+def check_names(members: Iterable[str], repeated: list[str], known: Iterable[str]) -> None:
+    """Raises DuplicateParameter, UnknownParameter."""
+    if repeated:
+        raise DuplicateParameter(repeated[0][:MAX_SHOWN_NAME_CHARACTERS])
+    for name in members:
+        if name not in known:
+            raise unknown_parameter(name, known)
+
+
+def unknown_parameter(name: str, known: Iterable[str]) -> UnknownParameter:
+    shown = name[:MAX_SHOWN_NAME_CHARACTERS]
+    nearest = get_close_matches(shown, known, n=1)
+    hint = f" Did you mean '{nearest[0]}'?" if nearest else ""
+    return UnknownParameter(f"There is no parameter '{shown}' here.{hint}", param=shown)

@@ -1,108 +1,297 @@
-"""An account's clock over HTTP: read, set, advanced."""
+"""The calls on the clock of an account."""
 
 from collections.abc import Iterator
+from typing import Annotated, Any
 
-from starlette.requests import Request
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.responses import Response, StreamingResponse
 
-from emulator.control.calls import Calls
-from emulator.control.fields import CLOCK, Fields
-from emulator.control.replies import MEDIA_TYPE, reply
-from emulator.domain.errors import InvalidField
-from emulator.domain.instants import format_instant
+from emulator.control.calls import Call, operation
+from emulator.control.types import (
+    CLOCK,
+    At,
+    Body,
+    ClockFlag,
+    Count,
+    EventType,
+    GivenInstant,
+    InstantText,
+    one_of,
+    span_ms,
+)
+from emulator.domain.instants import LAST_INSTANT, format_instant
+from emulator.domain.payment import Reason, Status
 from emulator.domain.received_values import not_accepted
-from emulator.engine.accounts.clock_service import Advanced, ClockService, ClockState, Target
+from emulator.domain.timers import ATTEMPT, TimerKind
+from emulator.domain.webhooks import DeliveryState
+from emulator.engine.accounts.clock_service import (
+    MAX_ADVANCE_MS,
+    MAX_EFFECTS,
+    Advanced,
+    ClockState,
+    Target,
+)
+from emulator.openapi.declarations import JsonObject, Resource, const, doc, parsed, ref, refers_to
 
-# A part of the answer costs the event loop well under a millisecond.
+# Writing so many effects blocks the event loop for well under a millisecond.
 EFFECTS_A_PART = 2_000
 
-WAYS = ("seconds", "until", "to")
-NEXT = "next"
-BACKGROUND = "background"
+_NEXT = "next"
+_BACKGROUND = "background"
 
 
-class ClockCalls:
-    """`/clock` and `/clock/advance`."""
-
-    def __init__(self, calls: Calls, clock_service: ClockService) -> None:
-        self._calls = calls
-        self._clock_service = clock_service
-
-    async def read(self, request: Request) -> Response:
-        call = await self._calls.decode(request)
-        return reply(_shown(await self._clock_service.read(call.account)))
-
-    async def set(self, request: Request) -> Response:
-        call = await self._calls.decode(request, body=("now", "frozen"))
-        reading = await self._clock_service.set(
-            call.account,
-            now=call.fields.instant("now"),
-            frozen=call.fields.flag("frozen", kind=CLOCK),
-        )
-        return reply(_shown(reading))
-
-    async def advance(self, request: Request) -> Response:
-        call = await self._calls.decode(request, body=(*WAYS, "webhooks"))
-        waits = _waits_for_webhooks(call.fields)
-        way = _only_way(call.fields)
-        target = _target(call.fields, way, waits=waits)
-        advanced = await self._clock_service.advance(call.account, target, param=way)
-        parts = _written(advanced)
-        if len(advanced.effects) <= EFFECTS_A_PART:
-            return Response(b"".join(parts), media_type=MEDIA_TYPE)
-        return StreamingResponse(parts, media_type=MEDIA_TYPE)
+def _background(name: str, value: str) -> str:
+    if value != _BACKGROUND:
+        advice = "Leave it out to wait for the attempts."
+        raise not_accepted(name, value, f'"{_BACKGROUND}"', advice=advice)
+    return value
 
 
-def _only_way(fields: Fields) -> str:
-    ways = [way for way in WAYS if fields.has(way)]
-    if len(ways) != 1:
-        raise InvalidField(
-            ways[-1] if ways else WAYS[0],
-            f"The body must have exactly one of: {', '.join(WAYS)}"
-            f" (got {', '.join(ways) or 'none'}).",
-            kind=CLOCK,
-        )
-    return ways[0]
+def _next(name: str, value: str) -> str:
+    if value != _NEXT:
+        raise not_accepted(name, value, f'"{_NEXT}"', kind=CLOCK)
+    return value
 
 
-def _target(fields: Fields, way: str, *, waits: bool) -> Target:
-    if way == "seconds":
-        return Target(by_ms=fields.span_ms(way), waits=waits)
-    if way == "until":
-        return Target(until=fields.instant(way), waits=waits)
-    to = fields.text(way, kind=CLOCK)
-    if to != NEXT:
-        raise not_accepted(way, to, f'"{NEXT}"', kind=CLOCK)
-    return Target(waits=waits)
+class SetClock(Body, frozen=True):
+    """The new state of the clock; an omitted member does not change."""
+
+    now: Annotated[
+        GivenInstant | None,
+        doc("Sets the clock forward and processes everything that becomes due."),
+    ] = None
+    frozen: Annotated[ClockFlag | None, doc("Freezes or unfreezes the clock.")] = None
 
 
-def _waits_for_webhooks(fields: Fields) -> bool:
-    webhooks = fields.text("webhooks")
-    if webhooks not in (None, BACKGROUND):
-        raise not_accepted(
-            "webhooks", webhooks, f'"{BACKGROUND}"', advice="Leave it out to wait for the attempts."
-        )
-    return not fields.has("webhooks")
+Webhooks = Annotated[str, refers_to("Background"), parsed(_background)] | None
 
 
-def _shown(reading: ClockState) -> dict[str, object]:
+class AdvanceClock(Body, frozen=True):
+    """Exactly one of `seconds`, `until` and `to`."""
+
+
+class AdvanceBySeconds(AdvanceClock, frozen=True):
+    """Advances by a span of time."""
+
+    seconds: Annotated[
+        Any,
+        Meta(
+            description="The seconds, with at most three decimals; 0 processes what is due now.",
+            extra_json_schema={"type": "number", "minimum": 0, "maximum": LAST_INSTANT // 1000},
+        ),
+        parsed(span_ms, kind=CLOCK),
+    ]
+    webhooks: Webhooks = None
+
+
+class AdvanceUntil(AdvanceClock, frozen=True):
+    """Advances until an instant."""
+
+    until: Annotated[GivenInstant, doc("The instant to stop at; not before the current instant.")]
+    webhooks: Webhooks = None
+
+
+class AdvanceToNext(AdvanceClock, frozen=True):
+    """Advances to the next scheduled change or attempt."""
+
+    to: Annotated[
+        str,
+        Meta(
+            description="To the next scheduled change or attempt; without one, the clock does not"
+            " change.",
+            extra_json_schema={"const": _NEXT},
+        ),
+        parsed(_next, kind=CLOCK),
+    ]
+    webhooks: Webhooks = None
+
+
+class DueJson(Struct, frozen=True):
+    """The next scheduled change or attempt."""
+
+    at: At
+    kind: Annotated[
+        str,
+        Meta(
+            description="The kind of the change.", extra_json_schema={"enum": [*TimerKind, ATTEMPT]}
+        ),
+    ]
+    payment: Annotated[str, doc("The identifier of the payment.")]
+
+
+class ClockJson(Struct, frozen=True):
+    """An account's clock and the next scheduled change or attempt."""
+
+    now: Annotated[InstantText, doc("The current instant of the clock.")]
+    frozen: Annotated[bool, doc("Whether the clock is frozen.")]
+    next: DueJson | None
+    settled: (
+        Annotated[
+            bool,
+            doc("Present only if a limit stopped the clock before the requested instant."),
+            const(False),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class PaymentEffect(Struct, frozen=True):
+    """The status of a payment changed."""
+
+    at: At
+    type: Annotated[EventType, doc("The type of the event.")]
+    payment: Annotated[str, doc("The identifier of the payment.")]
+    kind: Annotated[TimerKind, doc("The cause of the change.")]
+    status: Status
+    reason: Reason | UnsetType = UNSET
+
+
+class AttemptEffect(Struct, frozen=True):
+    """An attempt to send a webhook."""
+
+    at: At
+    # What the engine writes for an attempt where a change has the type of its event.
+    type: Annotated[str, const("webhook.attempt")]
+    payment: Annotated[str, doc("The identifier of the payment of the event.")]
+    kind: Annotated[str, const(ATTEMPT)]
+    event: Annotated[str, doc("The identifier of the event.")]
+    event_type: EventType
+    delivery: Annotated[str, doc("The identifier of the delivery.")]
+    endpoint: Annotated[str, doc("The identifier of the endpoint.")]
+    number: Annotated[Count, doc("The number of the attempt in its delivery, from 1.")]
+    response_status: Annotated[
+        int | None, doc("The status of the response; null without a response.")
+    ]
+    error: Annotated[str | None, doc("The error, if any.")]
+    delivery_status: Annotated[DeliveryState, doc("The status of the delivery after the attempt.")]
+
+
+class AdvancedJson(Struct, frozen=True):
+    """The clock after the advance, and the effects."""
+
+    now: Annotated[InstantText, doc("The current instant of the clock.")]
+    effects: Annotated[
+        list[Annotated[msgspec.Raw, refers_to("Effect")]],
+        doc("In order of due time and then of creation."),
+    ]
+    settled: Annotated[
+        bool,
+        doc(
+            f"False if a limit stopped the advance: {MAX_EFFECTS:,} effects, or"
+            f" {MAX_ADVANCE_MS // 1_000} s of real time. The next call continues."
+        ),
+    ]
+
+
+async def get_clock(call: Call) -> ClockJson:
+    """Retrieve the clock.
+
+    Returns the account's clock and the next scheduled change or webhook attempt.
+    """
+    return _json(await call.engine.clock_service.read(call.account))
+
+
+async def set_clock(call: Call, body: SetClock) -> ClockJson:
+    """Set, freeze or unfreeze the clock.
+
+    Sets the clock forward, freezes it or unfreezes it. The emulator processes everything that
+    becomes due, as in an advance. The clock never goes back, except by a reset or a restored
+    snapshot. The response contains `"settled": false` if a limit of the advance stopped the
+    clock early.
+    """
+    service = call.engine.clock_service
+    return _json(await service.set(call.account, now=body.now, frozen=body.frozen))
+
+
+async def advance_clock(
+    call: Call, body: AdvanceBySeconds | AdvanceUntil | AdvanceToNext
+) -> Response:
+    """Advance the clock.
+
+    Advances the clock by `seconds`, until the instant `until`, or, with `{"to": "next"}`, to
+    the next scheduled change or attempt. The emulator processes everything that becomes due,
+    each at its own instant, and waits for the webhooks. With `"webhooks": "background"` it does
+    not wait for them. `settled` is false if a limit stopped the advance early.
+    """
+    service = call.engine.clock_service
+    waits = body.webhooks is None
+    match body:
+        case AdvanceBySeconds(seconds=by_ms):
+            param, target = "seconds", Target(by_ms=by_ms, waits=waits)
+        case AdvanceUntil(until=until):
+            param, target = "until", Target(until=until, waits=waits)
+        case AdvanceToNext():
+            param, target = "to", Target(waits=waits)
+    advanced = await service.advance(call.account, target, param=param)
+    parts = _parts(advanced)
+    if len(advanced.effects) <= EFFECTS_A_PART:
+        return Response(b"".join(parts), media_type="application/json")
+    return StreamingResponse(parts, media_type="application/json")
+
+
+def _json(state: ClockState) -> ClockJson:
     following = None
-    if reading.next is not None:
-        at, kind, payment_id = reading.next
-        following = {"at": format_instant(at), "kind": kind, "payment": payment_id}
-    shown = {
-        "now": format_instant(reading.now),
-        "frozen": reading.is_frozen,
-        "next": following,
-    }
-    return shown if reading.is_settled else {**shown, "settled": False}
+    if state.next is not None:
+        at, kind, payment_id = state.next
+        following = DueJson(at=format_instant(at), kind=kind, payment=payment_id)
+    return ClockJson(
+        now=format_instant(state.now),
+        frozen=state.is_frozen,
+        next=following,
+        settled=UNSET if state.is_settled else False,
+    )
 
 
-def _written(advanced: Advanced) -> Iterator[bytes]:
-    """The answer in parts, so that a hundred thousand effects do not hold up other requests."""
+def _parts(advanced: Advanced) -> Iterator[bytes]:
+    """The response in parts, so that a hundred thousand effects do not delay other requests."""
     yield f'{{"now":"{format_instant(advanced.now)}","effects":['.encode()
     effects = advanced.effects
     for start in range(0, len(effects), EFFECTS_A_PART):
         comma = "," if start else ""
         yield (comma + ",".join(effects[start : start + EFFECTS_A_PART])).encode()
     yield b'],"settled":true}' if advanced.is_settled else b'],"settled":false}'
+
+
+def _schemas() -> dict[str, JsonObject]:
+    changes = dict.fromkeys((kind.value for kind in TimerKind), "PaymentEffect")
+    return {
+        "AdvanceClock": {
+            "description": AdvanceClock.__doc__,
+            "oneOf": [ref("AdvanceBySeconds"), ref("AdvanceUntil"), ref("AdvanceToNext")],
+        },
+        "Background": {
+            "type": "string",
+            "description": "Does not wait for webhooks; they are sent in the background.",
+            "enum": [_BACKGROUND],
+        },
+        "Effect": {
+            "description": "One effect of an advance.",
+            **one_of({**changes, ATTEMPT: "AttemptEffect"}),
+        },
+    }
+
+
+CLOCKS = Resource(
+    tag="Clock",
+    description="The account's clock determines timestamps, expiry, outcomes and retries. It runs"
+    " or is frozen, and can be set forward.",
+    operations=(
+        operation(
+            "GET /clock",
+            get_clock,
+            "The clock.",
+            links={"get_payment": {"payment_id": "$response.body#/next/payment"}},
+        ),
+        operation("PUT /clock", set_clock, "The clock.", body="The new state of the clock."),
+        operation(
+            "POST /clock/advance",
+            advance_clock,
+            "The clock and the effects.",
+            body="The distance.",
+            content=AdvancedJson,
+        ),
+    ),
+    types=(PaymentEffect, AttemptEffect),
+    schemas=_schemas,
+)

@@ -1,150 +1,294 @@
-"""What can be done to a payment and seen of it beyond the contract."""
+"""The calls on payments: the customer's actions, changes of the status, details and waiting."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable
 from decimal import Decimal
+from typing import Annotated
 
-from starlette.requests import Request
-from starlette.responses import Response
+from msgspec import Meta, Struct
 
-from emulator.control.calls import Calls
-from emulator.control.fields import required, word_of
-from emulator.control.replies import reply, written
-from emulator.domain.instants import format_instant
-from emulator.domain.payment import Event, Payment, Reason, Status
+from emulator.control.calls import Call, operation
+from emulator.control.payment_details import (
+    PaymentPath,
+    ScheduledAttempt,
+    ScheduledChange,
+    detail_schemas,
+    get_payment,
+    payment_text,
+)
+from emulator.control.types import Body, PaymentText, ShortText
+from emulator.domain import errors
+from emulator.domain.errors import Refusal
+from emulator.domain.payment import Reason, Status
+from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
 from emulator.domain.received_values import not_accepted
-from emulator.domain.timers import ATTEMPT, ComingAttempt, Timer
 from emulator.domain.transitions import Change
-from emulator.domain.wire import payment_json
-from emulator.engine.accounts.scenarios import Scenarios
-from emulator.engine.payments.customer import Customer, PhoneAnswer, Submission
-from emulator.engine.payments.payment_history import PaymentDetail, PaymentHistory
-from emulator.engine.state.account import Owner
-from emulator.engine.state.events import event_id
+from emulator.engine.payments.customer import PhoneAnswer, Submission
+from emulator.openapi.declarations import (
+    JsonObject,
+    Operation,
+    Resource,
+    doc,
+    parsed,
+    refers_to,
+)
+from emulator.scenarios.payment_kinds import METHOD, PHONE
 
-DEFAULT_TIMEOUT_S = "30"
 MAX_TIMEOUT_MS = 300_000
 
 # As JSON writes a number; leading zeros are allowed.
 _SECONDS = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,6})?", re.ASCII)
 
 
-class PaymentCalls:
-    """`/payments/{id}`: the customer's part, changes by hand, the timeline, waiting."""
-
-    def __init__(
-        self, calls: Calls, customer: Customer, history: PaymentHistory, scenarios: Scenarios
-    ) -> None:
-        self._calls = calls
-        self._customer = customer
-        self._history = history
-        self._scenarios = scenarios
-
-    async def pay(self, request: Request) -> Response:
-        call = await self._calls.decode(request, body=("method", "phone", "bank"))
-        submission = Submission(
-            method=required(call.fields.text("method"), "method"),
-            phone=call.fields.text("phone"),
-            bank=call.fields.text("bank"),
-        )
-        return _payment(await self._customer.pay(call.owner, _id(request), submission))
-
-    async def answer(self, request: Request) -> Response:
-        call = await self._calls.decode(request, body=("answer",))
-        answer = required(call.fields.word("answer", PhoneAnswer), "answer")
-        return _payment(await self._customer.answer(call.owner, _id(request), answer))
-
-    async def cancel(self, request: Request) -> Response:
-        call = await self._calls.decode(request, body=())
-        return _payment(await self._customer.cancel(call.owner, _id(request)))
-
-    async def transition(self, request: Request) -> Response:
-        call = await self._calls.decode(request, body=("status", "method", "reason", "unusual"))
-        change = Change(
-            to=required(call.fields.word("status", Status), "status"),
-            method=call.fields.text("method"),
-            reason=call.fields.word("reason", Reason),
-            unusual=call.fields.flag("unusual") or False,
-        )
-        return _payment(await self._customer.transition(call.owner, _id(request), change))
-
-    async def place(self, request: Request) -> Response:
-        call = await self._calls.decode(request, body=("name",))
-        name = required(call.fields.text("name"), "name")
-        return _payment(await self._scenarios.place(call.owner, _id(request), name))
-
-    async def get(self, request: Request) -> Response:
-        call = await self._calls.decode(request)
-        return reply(_shown(call.owner, await self._history.detail(call.owner, _id(request))))
-
-    async def wait(self, request: Request) -> Response:
-        call = await self._calls.decode(request, query=("status", "timeout"))
-        status = word_of(required(call.query.get("status"), "status"), Status, "status")
-        reached, payment = await self._history.wait(
-            call.owner, _id(request), status, timeout_ms=_timeout_ms(call.query)
-        )
-        return reply({"reached": reached, "payment": written(payment_json(payment))})
-
-
-def _id(request: Request) -> str:
-    return str(request.path_params["payment_id"])
-
-
-def _timeout_ms(query: Mapping[str, str]) -> int:
-    """A wait is real time: what is finer than a millisecond is dropped, not refused."""
-    value = query.get("timeout", DEFAULT_TIMEOUT_S)
+def _timeout_s(name: str, value: str) -> float:
+    """A wait is real time: fractions of a millisecond are ignored."""
     if _SECONDS.fullmatch(value):
         seconds = Decimal(value)
         if 0 <= seconds <= MAX_TIMEOUT_MS // 1000:
-            return int(seconds * 1000)
-    raise not_accepted("timeout", value, f"a number of seconds from 0 to {MAX_TIMEOUT_MS // 1000}")
+            return int(seconds * 1000) / 1000
+    raise not_accepted(name, value, f"a number of seconds from 0 to {MAX_TIMEOUT_MS // 1000}")
 
 
-def _payment(payment: Payment) -> Response:
-    return reply(written(payment_json(payment)))
+class PayPayment(Body, frozen=True):
+    """A method, with its phone or bank."""
+
+    method: Annotated[
+        str,
+        Meta(
+            description="A payment method that the payment offers.",
+            extra_json_schema=METHOD.schema(),
+        ),
+    ]
+    phone: Annotated[
+        Annotated[str, Meta(extra_json_schema=PHONE.schema())] | None,
+        doc(
+            "The customer's phone number, in any form that the checkout page accepts: 9… is"
+            " telebirr, 7… is M-Pesa."
+        ),
+    ] = None
+    bank: Annotated[Annotated[str, refers_to("Bank")] | None, doc("The customer's bank.")] = None
 
 
-def _shown(owner: Owner, detail: PaymentDetail) -> dict[str, object]:
-    scheduled = [_scheduled(one, detail.payment) for one in detail.scheduled]
+class AnswerPayment(Body, frozen=True):
+    """The answer of the customer."""
+
+    answer: PhoneAnswer
+
+
+class TransitionPayment(Body, frozen=True):
+    """The new status."""
+
+    status: Status
+    method: Annotated[
+        Annotated[str, Meta(extra_json_schema=METHOD.schema())] | None,
+        doc("The method of a payment without one; by default the first offered."),
+    ] = None
+    reason: Reason | None = None
+    unusual: Annotated[
+        bool | None, doc("Allows a change that is rare with mobile money, such as a late success.")
+    ] = None
+
+
+class PlaceScenario(Body, frozen=True):
+    """The name of the scenario."""
+
+    name: Annotated[ShortText, doc("The name of a scenario of the account.")]
+
+
+class WaitQuery(Struct, frozen=True):
+    status: Annotated[Status, doc("The status to wait for.")]
+    timeout: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=MAX_TIMEOUT_MS // 1_000,
+            description="The maximum wait in seconds of real time; 0 returns at once.",
+        ),
+        parsed(_timeout_s),
+    ] = 30
+
+
+class WaitedForPayment(Struct, frozen=True):
+    """The result of the wait."""
+
+    reached: Annotated[bool, doc("Whether the payment has or had the status.")]
+    payment: PaymentText
+
+
+async def pay_payment(call: Call, path: PaymentPath, body: PayPayment) -> object:
+    """Submit a payment method.
+
+    Submits a method with a phone or a bank, as the customer does on the checkout page. A
+    matching scenario decides the outcome. Without one, the payment waits for `answer`.
+    """
+    submission = Submission(method=body.method, phone=body.phone, bank=body.bank)
+    return payment_text(await call.engine.customer.pay(call.owner, path.payment_id, submission))
+
+
+async def answer_payment(call: Call, path: PaymentPath, body: AnswerPayment) -> object:
+    """Answer as the customer.
+
+    Answers the confirmation on the phone (`approve`, `wrong_pin`, `insufficient_balance`,
+    `cancel`) or on the page of the bank (`approve`, `decline`, `insufficient_balance`,
+    `cancel`). It returns 409 if no confirmation is pending, for example because a scenario
+    decides the outcome.
+    """
+    return payment_text(await call.engine.customer.answer(call.owner, path.payment_id, body.answer))
+
+
+async def cancel_payment(call: Call, path: PaymentPath) -> object:
+    """Cancel on the checkout page.
+
+    Does what the cancel button of the checkout page does: the page redirects the customer to
+    `cancel_url` and the payment stays `pending`. It returns 409 after a method was submitted.
+    """
+    return payment_text(await call.engine.customer.cancel(call.owner, path.payment_id))
+
+
+async def transition_payment(call: Call, path: PaymentPath, body: TransitionPayment) -> object:
+    """Change the status of a payment.
+
+    Makes any legal transition, including a refund and an early expiry. It cancels the changes
+    that a scenario had scheduled.
+    """
+    change = Change(
+        to=body.status, method=body.method, reason=body.reason, unusual=body.unusual or False
+    )
+    return payment_text(await call.engine.customer.transition(call.owner, path.payment_id, change))
+
+
+async def place_scenario(call: Call, path: PaymentPath, body: PlaceScenario) -> object:
+    """Apply a scenario to a payment.
+
+    Applies a scenario to this payment only, with the highest precedence, even if the scenario
+    is disabled.
+    """
+    return payment_text(await call.engine.scenarios.place(call.owner, path.payment_id, body.name))
+
+
+async def wait_for_payment(call: Call, path: PaymentPath, query: WaitQuery) -> WaitedForPayment:
+    """Wait for a status.
+
+    Returns as soon as the payment has reached `status`, now or earlier, or after `timeout`
+    seconds of real time. `reached` is false after a time-out.
+    """
+    reached, payment = await call.engine.history.wait(
+        call.owner, path.payment_id, query.status, timeout_ms=round(query.timeout * 1000)
+    )
+    return WaitedForPayment(reached, payment_text(payment))
+
+
+def _condition(**members: JsonObject) -> JsonObject:
+    """A condition on some members of a body, which may have others."""
+    return {"properties": members, "additionalProperties": True}
+
+
+def _schemas() -> dict[str, JsonObject]:
+    text, absent = {"type": "string"}, {"type": "null"}
     return {
-        "payment": written(payment_json(detail.payment)),
-        "reason": detail.payment.reason,
-        "mode": owner.mode,
-        "phone": detail.payment.phone,
-        "bank": detail.payment.bank,
-        "scenario": owner.account.scenario_name_of(detail.payment.position),
-        "timeline": [_event(owner, event) for event in detail.timeline],
-        "next": scheduled[0] if scheduled else None,
-        "scheduled": scheduled,
+        "Bank": {"type": "string", "description": "A fictional bank.", "enum": [*BANKS]},
+        "PayPayment": {
+            "allOf": [
+                {
+                    "if": _condition(method={"enum": sorted(PHONE_METHODS)}),
+                    "then": {**_condition(phone=text, bank=absent), "required": ["phone"]},
+                },
+                {
+                    "if": _condition(method={"const": BANK_TRANSFER}),
+                    "then": {**_condition(bank=text, phone=absent), "required": ["bank"]},
+                },
+            ]
+        },
+        "TransitionPayment": {
+            "if": {**_condition(reason=text), "required": ["reason"]},
+            "then": _condition(status={"const": Status.FAILED.value}),
+        },
+        **detail_schemas(),
     }
 
 
-def _event(owner: Owner, event: Event) -> dict[str, object]:
-    return {
-        "id": event_id(owner, event),
-        "at": format_instant(event.at),
-        "type": event.type,
-        "status": event.status,
-        "method": event.method,
-        "reason": event.reason,
-        "request": event.request_id,
-    }
+_SAME_PAYMENT = {"payment_id": "$request.path.payment_id"}
 
 
-def _scheduled(one: Timer | ComingAttempt, payment: Payment) -> dict[str, object]:
-    at = format_instant(one.due_at)
-    if isinstance(one, ComingAttempt):
-        return {
-            "at": at,
-            "kind": ATTEMPT,
-            "payment": payment.id,
-            "delivery": one.delivery_id,
-            "event_type": one.event_type,
-        }
-    return {
-        "at": at,
-        "kind": one.kind,
-        "payment": payment.id,
-        "status": one.change.to,
-        "reason": one.change.reason,
-    }
+def _change(
+    method: str,
+    action: str,
+    handler: Callable[..., Awaitable[object]],
+    refusal: type[Refusal],
+    *,
+    body: str | None = None,
+) -> Operation:
+    """The declaration of a call that changes a payment and returns it."""
+    return operation(
+        f"{method} /payments/{{payment_id}}/{action}",
+        handler,
+        "The payment.",
+        errors.UnknownPayment,
+        refusal,
+        content="Payment",
+        links={
+            "get_payment": _SAME_PAYMENT,
+            "wait_for_payment": {**_SAME_PAYMENT, "status": "$response.body#/status"},
+        },
+        body=body,
+    )
+
+
+PAYMENTS = Resource(
+    tag="Payments",
+    description="Actions of the customer, changes of the status, and details that `/v1` does not"
+    " return. Payments are created with `/v1`.",
+    operations=(
+        operation(
+            "GET /payments/{payment_id}",
+            get_payment,
+            "The payment with its details.",
+            errors.UnknownPayment,
+            links={
+                "pay_payment": _SAME_PAYMENT,
+                "answer_payment": _SAME_PAYMENT,
+                "cancel_payment": _SAME_PAYMENT,
+                "transition_payment": _SAME_PAYMENT,
+                "list_deliveries": {"query.payment": "$request.path.payment_id"},
+            },
+        ),
+        _change(
+            "POST",
+            "pay",
+            pay_payment,
+            errors.PaymentNotPayable,
+            body="The method, with a phone or a bank.",
+        ),
+        _change(
+            "POST",
+            "answer",
+            answer_payment,
+            errors.IllegalTransition,
+            body="The answer of the customer.",
+        ),
+        _change("POST", "cancel", cancel_payment, errors.IllegalTransition),
+        _change(
+            "POST",
+            "transition",
+            transition_payment,
+            errors.IllegalTransition,
+            body="The new status.",
+        ),
+        _change(
+            "PUT",
+            "scenario",
+            place_scenario,
+            errors.UnknownScenario,
+            body="The name of the scenario.",
+        ),
+        operation(
+            "GET /payments/{payment_id}/wait",
+            wait_for_payment,
+            "Whether the status was reached, and the payment.",
+            errors.UnknownPayment,
+            links={"get_payment": _SAME_PAYMENT},
+        ),
+    ),
+    types=(ScheduledChange, ScheduledAttempt),
+    schemas=_schemas,
+)

@@ -1,88 +1,172 @@
-"""The journal over HTTP: which requests the merchant made, and what became of each."""
+"""The calls on the journal of requests to `/v1`."""
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import islice
+from typing import Annotated
 from urllib.parse import unquote
 
 import msgspec
-from starlette.requests import Request
+from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.responses import Response
 
-from emulator.control.calls import Calls
-from emulator.control.pages import limit_of
-from emulator.control.replies import MEDIA_TYPE, reply
+from emulator.control.calls import Call, operation
+from emulator.control.types import DEFAULT_LIMIT, At, Count, DurationMs, Limit
 from emulator.domain.accounts import mask_key, mask_keys
+from emulator.domain.faults import MAX_FAULT_STATUS
 from emulator.domain.instants import format_instant
 from emulator.domain.received_values import not_accepted
-from emulator.engine.accounts.account_registry import AccountRegistry
 from emulator.engine.state.account import Owner
-from emulator.engine.state.journal import JournalEntry
+from emulator.engine.state.journal import (
+    MAX_ENTRIES,
+    MAX_JOURNAL_BYTES,
+    MAX_STORED_BODY_BYTES,
+    JournalEntry,
+)
 from emulator.engine.state.rules import FaultCandidate
+from emulator.openapi.declarations import JsonObject, Resource, doc, refers_to
 from emulator.scenarios.writing import fault_rule_json
 
-FILTERS = ("method", "path", "status")
-
 STATUS_PATTERN = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
-NOTHING = "none"
+NO_STATUS = "none"
+
+_STORED = f"up to {MAX_STORED_BODY_BYTES // 1024} KiB of it"
 
 
-class RequestCalls:
-    """`/requests` and `/requests/count`."""
-
-    def __init__(self, calls: Calls, accounts: AccountRegistry) -> None:
-        self._calls = calls
-        self._accounts = accounts
-
-    async def list(self, request: Request) -> Response:
-        call = await self._calls.decode(request, query=(*FILTERS, "limit", "before"))
-        limit = limit_of(call.query)
-        older = _older(call.owner, call.query.get("before"))
-        found = filter(_filter(call.query), older)
-        shown = [_shown(entry, call.owner) for entry in islice(found, limit)]
-        journal = {"data": shown, "overflowed": call.owner.journal.has_overflowed}
-        return Response(self._masked(msgspec.json.encode(journal)), media_type=MEDIA_TYPE)
-
-    async def count(self, request: Request) -> Response:
-        call = await self._calls.decode(request, query=FILTERS)
-        found = filter(_filter(call.query), call.owner.journal.newest_first())
-        return reply({"count": sum(1 for _ in found)})
-
-    def _masked(self, text: bytes) -> bytes:
-        return mask_keys(text.decode(), self._accounts.is_known).encode()
+class CountQuery(Struct, frozen=True):
+    method: Annotated[str | None, doc("Only requests with this method.")] = None
+    path: Annotated[
+        str | None, doc("Only requests with this path; a path that ends with a star is a prefix.")
+    ] = None
+    status: Annotated[
+        Annotated[str, Meta(pattern=f"^({STATUS_PATTERN.pattern}|{NO_STATUS})$")] | None,
+        Meta(
+            description="Only requests with this status: a status (`201`), a class (`4xx`), or"
+            f" `{NO_STATUS}` for requests without a response.",
+            extra={"kind": "status"},
+        ),
+    ] = None
 
 
-def _filter(query: Mapping[str, str]) -> Callable[[JournalEntry], bool]:
-    """Whether an entry is one that a query asks for. Raises InvalidField."""
-    method, path = query.get("method"), query.get("path")
-    has_status = _status_filter(query.get("status"))
+class RequestQuery(CountQuery, frozen=True):
+    before: Annotated[
+        str | None,
+        Meta(
+            description="Only requests older than this one: the identifier of an entry.",
+            extra={"kind": "before"},
+        ),
+    ] = None
+    limit: Limit = DEFAULT_LIMIT
 
-    def is_asked_for(entry: JournalEntry) -> bool:
+
+class LoggedError(Struct, frozen=True):
+    """The error that was returned, or would have been returned."""
+
+    code: Annotated[str, doc("Machine-readable.")]
+    message: Annotated[str, doc("Human-readable.")]
+    param: Annotated[str, doc("The field at fault.")] | UnsetType = UNSET
+
+
+class StruckFault(Struct, frozen=True, kw_only=True):
+    """The fault rule that was applied to a request."""
+
+    source: Annotated[str, doc("The name of the scenario, or the identifier of the posted fault.")]
+    rule: Annotated[Count, doc("The index of the rule in its source, from 0.")]
+    when: Annotated[JsonObject, refers_to("FaultWhen")]
+    then: Annotated[JsonObject, refers_to("FaultThen")]
+    times: Annotated[int, Meta(ge=1, description="The maximum number of uses.")] | UnsetType = UNSET
+    instead_of: Annotated[int | None, doc("The status of the response that the fault replaced.")]
+
+
+class LoggedRequest(Struct, frozen=True):
+    """A request of the merchant and its response."""
+
+    id: Annotated[str, doc("Its identifier: the header `Request-Id` of the response.")]
+    at: At
+    method: Annotated[str, doc("Its method.")]
+    path: Annotated[str, doc("Its path, as received.")]
+    query: Annotated[str, doc("Its query, as received, without the question mark.")]
+    status: Annotated[
+        Annotated[int, Meta(ge=100, le=MAX_FAULT_STATUS)] | None,
+        doc("The status of the response; null without a response."),
+    ]
+    key: Annotated[str, doc("Its key, masked.")]
+    request_body: Annotated[str, doc(f"Its body; {_STORED}.")]
+    response_body: Annotated[str, doc(f"The body of the response; {_STORED}.")]
+    cut: Annotated[bool, doc("Whether one of the bodies was truncated.")]
+    warnings: Annotated[tuple[str, ...], doc("The warnings, as in the header `Emulator-Warning`.")]
+    error: LoggedError | None
+    replayed: Annotated[bool, doc("Whether the response was replayed for an idempotency key.")]
+    fault: StruckFault | None
+    duration_ms: DurationMs
+
+
+class LoggedRequestList(Struct, frozen=True):
+    """A part of the journal."""
+
+    data: Annotated[list[LoggedRequest], doc("The requests, newest first.")]
+    overflowed: Annotated[bool, doc("Whether older requests were removed.")]
+
+
+class RequestCount(Struct, frozen=True):
+    """The number of requests."""
+
+    count: Annotated[Count, doc("The number of matching requests in the journal.")]
+
+
+async def list_requests(call: Call, query: RequestQuery) -> Response:
+    """List requests."""
+    older = _older(call.owner, query.before)
+    found = islice(filter(_filter(query), older), query.limit)
+    journal = LoggedRequestList(
+        data=[_json(entry, call.owner) for entry in found],
+        overflowed=call.owner.journal.has_overflowed,
+    )
+    text = mask_keys(msgspec.json.encode(journal).decode(), call.engine.accounts.is_known)
+    return Response(text, media_type="application/json")
+
+
+async def count_requests(call: Call, query: CountQuery) -> RequestCount:
+    """Count requests.
+
+    Returns the number of requests in the journal that match the filters.
+    """
+    found = filter(_filter(query), call.owner.journal.newest_first())
+    return RequestCount(sum(1 for _ in found))
+
+
+def _filter(query: CountQuery) -> Callable[[JournalEntry], bool]:
+    """Whether an entry matches the query. Raises InvalidField."""
+    method, path = query.method, query.path
+    has_status = _status_filter(query.status)
+
+    def matches(entry: JournalEntry) -> bool:
         return (
             (method is None or entry.method == method.upper())
             and (path is None or _has_path(entry, path))
             and has_status(entry.status)
         )
 
-    return is_asked_for
+    return matches
 
 
 def _has_path(entry: JournalEntry, path: str) -> bool:
-    """Whether it is the path, or begins like one that ends with a star; escaped or not."""
-    written = _text(entry.path)
-    shown = (written, unquote(written))
-    return any(one.startswith(path[:-1]) for one in shown) if path.endswith("*") else path in shown
+    """Whether the path is equal, or has the prefix before a star; escaped or not."""
+    escaped = _text(entry.path)
+    paths = (escaped, unquote(escaped))
+    if path.endswith("*"):
+        return any(each.startswith(path[:-1]) for each in paths)
+    return path in paths
 
 
 def _status_filter(text: str | None) -> Callable[[int], bool]:
     if text is None:
         return lambda _: True
-    if text == NOTHING:
+    if text == NO_STATUS:
         return lambda status: status == 0
     if not STATUS_PATTERN.fullmatch(text):
         raise not_accepted(
-            "status", text, f"a status such as 201, a class such as 4xx, or {NOTHING}"
+            "status", text, f"a status such as 201, a class such as 4xx, or {NO_STATUS}"
         )
     return lambda status: str(status).startswith(text.rstrip("x"))
 
@@ -98,37 +182,54 @@ def _older(owner: Owner, request_id: str | None) -> Iterator[JournalEntry]:
     raise not_accepted("before", request_id, "the id of a request that the journal still has")
 
 
-def _shown(entry: JournalEntry, owner: Owner) -> dict[str, object]:
-    return {
-        "id": entry.id.decode(),
-        "at": format_instant(entry.at),
-        "method": entry.method,
-        "path": _text(entry.path),
-        "query": _text(entry.query),
-        "status": entry.status or None,
-        "key": mask_key(owner.account.profile.key(owner.mode)),
-        "request_body": _text(entry.request_body),
-        "response_body": _text(entry.response_body),
-        "cut": entry.is_cut,
-        "warnings": entry.warnings,
-        "error": json.loads(entry.error)["error"] if entry.error else None,
-        "replayed": entry.is_replay,
-        "fault": _shown_fault(entry.fault, entry.instead_of),
-        "duration_ms": round(entry.duration_ms, 3),
-    }
+def _json(entry: JournalEntry, owner: Owner) -> LoggedRequest:
+    return LoggedRequest(
+        id=entry.id.decode(),
+        at=format_instant(entry.at),
+        method=entry.method,
+        path=_text(entry.path),
+        query=_text(entry.query),
+        status=entry.status or None,
+        key=mask_key(owner.account.profile.key(owner.mode)),
+        request_body=_text(entry.request_body),
+        response_body=_text(entry.response_body),
+        cut=entry.is_cut,
+        warnings=entry.warnings,
+        error=_error(entry.error) if entry.error else None,
+        replayed=entry.is_replay,
+        fault=None if entry.fault is None else _fault(entry.fault, entry.instead_of),
+        duration_ms=round(entry.duration_ms, 3),
+    )
 
 
-def _shown_fault(fault: FaultCandidate | None, instead_of: int | None) -> dict[str, object] | None:
-    """The rule that struck: where it stands, what it did, and the status that it spoiled."""
-    if fault is None:
-        return None
-    return {
-        "source": fault.source,
-        "rule": fault.index,
-        **fault_rule_json(fault.rule),
-        "instead_of": instead_of,
-    }
+def _error(body: bytes) -> LoggedError:
+    return msgspec.json.decode(body, type=dict[str, LoggedError])["error"]
+
+
+def _fault(fault: FaultCandidate, instead_of: int | None) -> StruckFault:
+    rule = fault_rule_json(fault.rule)
+    return StruckFault(source=fault.source, rule=fault.index, **rule, instead_of=instead_of)
 
 
 def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
+
+
+REQUESTS = Resource(
+    tag="Requests",
+    description="The journal: the requests of the merchant with their responses, errors, warnings"
+    " and applied faults.",
+    operations=(
+        operation(
+            "GET /requests",
+            list_requests,
+            "The requests.",
+            description="Lists the journal of requests to `/v1`, newest first, with masked keys."
+            f" The journal contains at most {MAX_ENTRIES:,} requests and"
+            f" {MAX_JOURNAL_BYTES // 1024**2} MiB.",
+            content=LoggedRequestList,
+            links={"list_requests": {"query.before": "$response.body#/data/0/id"}},
+        ),
+        operation("GET /requests/count", count_requests, "The number of requests."),
+    ),
+)

@@ -1,26 +1,28 @@
-"""An account's scenarios and faults over HTTP: seen, put, switched, removed."""
+"""The calls on the scenarios of an account."""
 
 from collections.abc import Iterable
+from typing import Annotated, Any
 
-from starlette.requests import Request
-from starlette.responses import Response
+from msgspec import Meta, Struct
 
-from emulator.control.bodies import MAX_SHOWN_NAME_CHARACTERS, Source, unknown_parameter
-from emulator.control.calls import Calls
-from emulator.control.fields import required
-from emulator.control.replies import no_content, reply
-from emulator.domain.errors import (
-    DuplicateParameter,
-    InvalidFault,
-    InvalidScenario,
-    MissingParameter,
-    UnknownScenario,
+from emulator.control.calls import Call, Source, operation
+from emulator.control.types import YAML, Body, Count
+from emulator.domain import errors
+from emulator.domain.errors import InvalidScenario, UnknownScenario
+from emulator.engine.accounts.scenarios import MAX_SCENARIOS
+from emulator.engine.state.rules import Listed, Origin
+from emulator.openapi.declarations import (
+    JSON,
+    JsonObject,
+    RequestBody,
+    Resource,
+    SuccessResponse,
+    doc,
+    ref,
 )
-from emulator.engine.accounts.scenarios import Scenarios
-from emulator.engine.state.rules import Listed, PostedFault
-from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
+from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
-from emulator.scenarios.values import RuleSection, Scenario
+from emulator.scenarios.scenario_file import NAME_PATTERN
 from emulator.scenarios.writing import (
     expiry_rule_json,
     fault_rule_json,
@@ -29,129 +31,199 @@ from emulator.scenarios.writing import (
     webhook_rule_json,
 )
 
-_FAULT_MEMBERS = ("when", "then", "times")
-_MAX_PROBLEMS_SHOWN = 10
+MAX_PROBLEMS_SHOWN = 10
 
 
-class ScenarioCalls:
-    """`/scenarios`: those of the account in the order of their precedence."""
+class SwitchScenario(Body, frozen=True):
+    """Whether the scenario is enabled."""
 
-    def __init__(self, calls: Calls, scenarios: Scenarios) -> None:
-        self._calls = calls
-        self._scenarios = scenarios
-
-    async def list(self, request: Request) -> Response:
-        call = await self._calls.decode(request)
-        return reply({"data": [_shown(listed) for listed in call.account.rules.listed]})
-
-    async def get(self, request: Request) -> Response:
-        call = await self._calls.decode(request)
-        listed = call.account.rules.named(_name(request))
-        if listed is None:
-            raise UnknownScenario(_name(request))
-        return reply({**_shown(listed), **_content(listed.scenario)})
-
-    async def put(self, request: Request) -> Response:
-        call, source = await self._calls.decode_source(request, takes_yaml=True)
-        try:
-            scenario = parse_scenario(source.text, "", name=_name(request))
-        except ScenarioError as error:
-            raise InvalidScenario(_told(error.problems), param=error.problems[0].key) from None
-        is_new, listed = await self._scenarios.put(call.account, scenario, source.text)
-        return reply(_shown(listed), status=201 if is_new else 200)
-
-    async def delete(self, request: Request) -> Response:
-        call = await self._calls.decode(request, body=())
-        await self._scenarios.remove(call.account, _name(request))
-        return no_content()
-
-    async def switch(self, request: Request) -> Response:
-        call = await self._calls.decode(request, body=("enabled",))
-        is_enabled = required(call.fields.flag("enabled"), "enabled")
-        listed = await self._scenarios.switch(call.account, _name(request), is_enabled=is_enabled)
-        return reply(_shown(listed))
+    enabled: Annotated[bool, doc("Whether the scenario is enabled.")]
 
 
-class FaultCalls:
-    """`/faults`: fault rules without a file, the newest and strongest first."""
-
-    def __init__(self, calls: Calls, scenarios: Scenarios) -> None:
-        self._calls = calls
-        self._scenarios = scenarios
-
-    async def list(self, request: Request) -> Response:
-        call = await self._calls.decode(request)
-        uses = await self._scenarios.uses_of_faults(call.account)
-        faults = call.account.rules.overrides.faults
-        return reply({"data": [_shown_fault(fault, uses.get(fault.id, 0)) for fault in faults]})
-
-    async def add(self, request: Request) -> Response:
-        call, source = await self._calls.decode_source(request, takes_yaml=False)
-        _check_fault_members(source)
-        try:
-            rule = read_fault_rule_text(source.text, "")
-        except ScenarioError as error:
-            told = (problem.message for problem in error.problems[:_MAX_PROBLEMS_SHOWN])
-            raise InvalidFault("; ".join(told), param=error.problems[0].key) from None
-        fault = await self._scenarios.add_fault(call.account, rule, source.text)
-        return reply(_shown_fault(fault, 0), status=201)
-
-    async def clear(self, request: Request) -> Response:
-        call = await self._calls.decode(request, body=())
-        await self._scenarios.remove_fault(call.account, None)
-        return no_content()
-
-    async def delete(self, request: Request) -> Response:
-        call = await self._calls.decode(request, body=())
-        await self._scenarios.remove_fault(call.account, request.path_params["fault_id"])
-        return no_content()
+class ScenarioPath(Struct, frozen=True):
+    name: Annotated[
+        str, Meta(pattern=f"^{NAME_PATTERN.pattern}$", description="The name of a scenario.")
+    ]
 
 
-def _name(request: Request) -> str:
-    return str(request.path_params["name"])
+class RuleCounts(Struct, frozen=True):
+    """The number of rules in each section."""
+
+    outcomes: Count
+    expiry: Count
+    faults: Count
+    webhooks: Count
 
 
-def _told(problems: Iterable[Problem]) -> str:
-    told = [f"line {one.line}, column {one.column}: {one.message}" for one in problems]
-    more = len(told) - _MAX_PROBLEMS_SHOWN
-    return "; ".join(told[:_MAX_PROBLEMS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+class ScenarioSummary(Struct, frozen=True):
+    """A scenario of the account."""
+
+    name: Annotated[str, doc("Its name.")]
+    description: Annotated[str, doc("Its description.")]
+    enabled: Annotated[bool, doc("Whether it is enabled in this account.")]
+    origin: Origin
+    rules: RuleCounts
+    has_script: Annotated[bool, doc("Whether it has a script, for `replay`.")]
 
 
-def _shown(listed: Listed) -> dict[str, object]:
+class ScenarioJson(ScenarioSummary, frozen=True):
+    """A scenario with its rules and its script."""
+
+    outcomes: Annotated[list[Any], Meta(extra_json_schema={"items": ref("OutcomeRule")})]
+    expiry: Annotated[list[Any], Meta(extra_json_schema={"items": ref("ExpiryRule")})]
+    faults: Annotated[list[Any], Meta(extra_json_schema={"items": ref("FaultRule")})]
+    webhooks: Annotated[list[Any], Meta(extra_json_schema={"items": ref("WebhookRule")})]
+    script: Annotated[list[Any], Meta(extra_json_schema={"items": ref("ScenarioStep")})]
+
+
+class ScenarioList(Struct, frozen=True):
+    """The scenarios, highest precedence first."""
+
+    data: list[ScenarioSummary]
+
+
+async def list_scenarios(call: Call) -> ScenarioList:
+    """List scenarios.
+
+    Lists the scenarios of the account, enabled and disabled, highest precedence first.
+    """
+    return ScenarioList([_summary(listed) for listed in call.account.rules.listed])
+
+
+async def get_scenario(call: Call, path: ScenarioPath) -> ScenarioJson:
+    """Retrieve a scenario.
+
+    Returns one scenario with its rules and its script, in the format of a scenario file.
+    """
+    listed = call.account.rules.named(path.name)
+    if listed is None:
+        raise UnknownScenario(path.name)
+    scenario = listed.scenario
+    return ScenarioJson(
+        **_members(listed),
+        outcomes=[outcome_rule_json(rule) for rule in scenario.outcomes],
+        expiry=[expiry_rule_json(rule) for rule in scenario.expiry],
+        faults=[fault_rule_json(rule) for rule in scenario.faults],
+        webhooks=[webhook_rule_json(rule) for rule in scenario.webhooks],
+        script=[step_json(step) for step in scenario.script],
+    )
+
+
+async def put_scenario(call: Call, path: ScenarioPath, body: Source) -> tuple[int, ScenarioSummary]:
+    """Create or replace a scenario."""
+    try:
+        scenario = parse_scenario(body.text, "", name=path.name)
+    except ScenarioError as error:
+        raise InvalidScenario(_message(error.problems), param=error.problems[0].key) from None
+    is_new, listed = await call.engine.scenarios.put(call.account, scenario, body.text)
+    return 201 if is_new else 200, _summary(listed)
+
+
+async def delete_scenario(call: Call, path: ScenarioPath) -> None:
+    """Delete a scenario.
+
+    Deletes a scenario that was stored by this API. A file with the same name applies again. A
+    scenario from a file cannot be deleted (409).
+    """
+    await call.engine.scenarios.remove(call.account, path.name)
+
+
+async def switch_scenario(call: Call, path: ScenarioPath, body: SwitchScenario) -> ScenarioSummary:
+    """Enable or disable a scenario.
+
+    Enables or disables a scenario for this account. Enabling resets the counters of its rules.
+    """
+    scenarios = call.engine.scenarios
+    return _summary(await scenarios.switch(call.account, path.name, is_enabled=body.enabled))
+
+
+def _message(problems: Iterable[Problem]) -> str:
+    messages = [f"line {each.line}, column {each.column}: {each.message}" for each in problems]
+    more = len(messages) - MAX_PROBLEMS_SHOWN
+    return "; ".join(messages[:MAX_PROBLEMS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _summary(listed: Listed) -> ScenarioSummary:
+    return ScenarioSummary(**_members(listed))
+
+
+def _members(listed: Listed) -> dict[str, Any]:
     scenario = listed.scenario
     return {
         "name": scenario.name,
         "description": scenario.description,
         "enabled": listed.is_enabled,
         "origin": listed.origin,
-        "rules": {section.value: len(getattr(scenario, section.value)) for section in RuleSection},
+        "rules": RuleCounts(
+            outcomes=len(scenario.outcomes),
+            expiry=len(scenario.expiry),
+            faults=len(scenario.faults),
+            webhooks=len(scenario.webhooks),
+        ),
         "has_script": bool(scenario.script),
     }
 
 
-def _content(scenario: Scenario) -> dict[str, object]:
-    """What a scenario says, as its file would."""
-    return {
-        "outcomes": [outcome_rule_json(rule) for rule in scenario.outcomes],
-        "expiry": [expiry_rule_json(rule) for rule in scenario.expiry],
-        "faults": [fault_rule_json(rule) for rule in scenario.faults],
-        "webhooks": [webhook_rule_json(rule) for rule in scenario.webhooks],
-        "script": [step_json(step) for step in scenario.script],
-    }
+def _schemas() -> dict[str, JsonObject]:
+    from emulator.control.scenario_schemas import scenario_schemas
+
+    return scenario_schemas()
 
 
-def _shown_fault(fault: PostedFault, uses: int) -> dict[str, object]:
-    """A fault rule; of one with `times`, how often it has struck."""
-    shown = {"id": fault.id, **fault_rule_json(fault.rule)}
-    return shown if fault.rule.times is None else {**shown, "used": uses}
+_SAME_SCENARIO = {"name": "$request.path.name"}
+_STRONGEST_SCENARIO = {"name": "$response.body#/data/0/name"}
 
-
-def _check_fault_members(source: Source) -> None:
-    """Raises UnknownParameter, DuplicateParameter, MissingParameter."""
-    for name in source.members:
-        if name not in _FAULT_MEMBERS:
-            raise unknown_parameter(name, _FAULT_MEMBERS)
-    if source.repeated:
-        raise DuplicateParameter(source.repeated[0][:MAX_SHOWN_NAME_CHARACTERS])
-    if source.members.get("then") is None:
-        raise MissingParameter("then")
+SCENARIOS = Resource(
+    tag="Scenarios",
+    description="Rules that determine the outcomes of payments. An account can enable and disable"
+    " the shipped scenarios and store its own.",
+    operations=(
+        operation(
+            "GET /scenarios",
+            list_scenarios,
+            "The scenarios.",
+            links={"get_scenario": _STRONGEST_SCENARIO, "switch_scenario": _STRONGEST_SCENARIO},
+        ),
+        operation("GET /scenarios/{name}", get_scenario, "The scenario.", errors.UnknownScenario),
+        operation(
+            "PUT /scenarios/{name}",
+            put_scenario,
+            {
+                200: SuccessResponse("The scenario, which replaced an earlier one."),
+                201: SuccessResponse(
+                    "The new scenario.",
+                    links={
+                        "get_scenario": _SAME_SCENARIO,
+                        "switch_scenario": _SAME_SCENARIO,
+                        "delete_scenario": _SAME_SCENARIO,
+                    },
+                ),
+            },
+            errors.InvalidScenario,
+            errors.TooManyScenarios,
+            description="Stores a scenario, in JSON or YAML, with the name in the path: 201, or"
+            " 200 if it replaces one that was stored by this call. The newest scenario has the"
+            " highest precedence. It is enabled unless it contains `enabled: false`. An error"
+            " lists the mistakes with their lines and columns. An account stores at most"
+            f" {MAX_SCENARIOS} scenarios.",
+            body=RequestBody(
+                "The scenario, in JSON or in YAML.", "PutScenario", media_types=(JSON, YAML)
+            ),
+        ),
+        operation(
+            "DELETE /scenarios/{name}",
+            delete_scenario,
+            "Deleted.",
+            errors.UnknownScenario,
+            errors.ScenarioIsPermanent,
+        ),
+        operation(
+            "PUT /scenarios/{name}/enabled",
+            switch_scenario,
+            "The scenario.",
+            errors.UnknownScenario,
+            body="Whether the scenario is enabled.",
+        ),
+    ),
+    schemas=_schemas,
+)

@@ -1,69 +1,173 @@
-"""Snapshots over HTTP: states of an account under names, saved and gone back to."""
+"""The calls on snapshots, and the recording of an account's history."""
 
 import re
+from typing import Annotated
 
-from starlette.requests import Request
+from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from emulator.control.calls import Calls
-from emulator.control.replies import no_content, reply
+from emulator.control.calls import Call, operation
+from emulator.control.types import YAML, Count, InstantText
+from emulator.domain import errors
 from emulator.domain.instants import format_instant
 from emulator.domain.received_values import not_accepted
-from emulator.engine.accounts.snapshots import Snapshots
+from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS, MAX_SNAPSHOTS_IN_MEMORY
+from emulator.openapi.declarations import Resource, SuccessResponse, doc, parsed
 from emulator.storage.snapshots import Snapshot
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
-class SnapshotCalls:
-    """`/snapshots`."""
-
-    def __init__(self, calls: Calls, snapshots: Snapshots) -> None:
-        self._calls = calls
-        self._snapshots = snapshots
-
-    async def save(self, request: Request) -> Response:
-        call = await self._calls.decode(request, body=())
-        snapshot, is_new = await self._snapshots.save(call.account, _name(request))
-        return reply(_shown(snapshot), status=201 if is_new else 200)
-
-    async def restore(self, request: Request) -> Response:
-        call = await self._calls.decode(request, body=())
-        return reply(_shown(await self._snapshots.restore(call.account, _name(request))))
-
-    async def list(self, request: Request) -> Response:
-        call = await self._calls.decode(request)
-        found = await self._snapshots.all(call.account)
-        return reply({"data": [_shown(snapshot) for snapshot in found]})
-
-    async def get(self, request: Request) -> Response:
-        call = await self._calls.decode(request)
-        return reply(_shown(await self._snapshots.get(call.account, _name(request))))
-
-    async def delete(self, request: Request) -> Response:
-        call = await self._calls.decode(request, body=())
-        await self._snapshots.delete(call.account, _name(request))
-        return no_content()
-
-
-def _name(request: Request) -> str:
-    """Raises InvalidField."""
-    name = str(request.path_params["name"])
-    if not NAME_PATTERN.fullmatch(name):
+def _snapshot_name(name: str, value: str) -> str:
+    if not NAME_PATTERN.fullmatch(value):
         raise not_accepted(
-            "name",
             name,
+            value,
             "1 to 64 letters, digits, dots, dashes and underscores, of which the first is a letter"
             " or a digit",
         )
-    return name
+    return value
 
 
-def _shown(snapshot: Snapshot) -> dict[str, object]:
+SnapshotName = Annotated[str, Meta(pattern=f"^{NAME_PATTERN.pattern}$")]
+
+
+class SnapshotPath(Struct, frozen=True):
+    name: Annotated[SnapshotName, doc("The name of a snapshot."), parsed(_snapshot_name)]
+
+
+class SavedClock(Struct, frozen=True):
+    """The clock after a restore."""
+
+    now: InstantText
+    frozen: bool
+
+
+class SavedPayments(Struct, frozen=True):
+    """The number of payments, by mode."""
+
+    test: Count
+    live: Count
+
+
+class SnapshotJson(Struct, frozen=True):
+    """A saved state of an account."""
+
+    name: Annotated[SnapshotName, doc("Its name.")]
+    created_at: Annotated[InstantText, doc("The instant of its creation, on the account's clock.")]
+    clock: SavedClock
+    payments: SavedPayments
+
+
+class SnapshotList(Struct, frozen=True):
+    """The snapshots, newest first."""
+
+    data: list[SnapshotJson]
+
+
+async def list_snapshots(call: Call) -> SnapshotList:
+    """List snapshots.
+
+    Lists the snapshots of the account, newest first.
+    """
+    found = await call.engine.snapshots.all(call.account)
+    return SnapshotList([_json(snapshot) for snapshot in found])
+
+
+async def save_snapshot(call: Call, path: SnapshotPath) -> tuple[int, SnapshotJson]:
+    """Save a snapshot."""
+    snapshot, is_new = await call.engine.snapshots.save(call.account, path.name)
+    return 201 if is_new else 200, _json(snapshot)
+
+
+async def get_snapshot(call: Call, path: SnapshotPath) -> SnapshotJson:
+    """Retrieve a snapshot.
+
+    Returns one snapshot.
+    """
+    return _json(await call.engine.snapshots.get(call.account, path.name))
+
+
+async def delete_snapshot(call: Call, path: SnapshotPath) -> None:
+    """Delete a snapshot.
+
+    Deletes a snapshot.
+    """
+    await call.engine.snapshots.delete(call.account, path.name)
+
+
+async def restore_snapshot(call: Call, path: SnapshotPath) -> SnapshotJson:
+    """Restore a snapshot.
+
+    Restores the account to the saved state, including its clock.
+    """
+    return _json(await call.engine.snapshots.restore(call.account, path.name))
+
+
+async def get_recording(call: Call) -> Response:
+    """Record the history.
+
+    Returns the history of the account and mode as a scenario file with a script for `replay`.
+    """
+    return Response(await call.engine.recording.record(call.owner), media_type=YAML)
+
+
+def _json(snapshot: Snapshot) -> SnapshotJson:
     created_at = format_instant(snapshot.created_at)
-    return {
-        "name": snapshot.name,
-        "created_at": created_at,
-        "clock": {"now": created_at, "frozen": snapshot.is_frozen},
-        "payments": {"test": snapshot.test_payments, "live": snapshot.live_payments},
-    }
+    return SnapshotJson(
+        name=snapshot.name,
+        created_at=created_at,
+        clock=SavedClock(now=created_at, frozen=snapshot.is_frozen),
+        payments=SavedPayments(test=snapshot.test_payments, live=snapshot.live_payments),
+    )
+
+
+_SAME_SNAPSHOT = {"name": "$request.path.name"}
+
+SNAPSHOTS = Resource(
+    tag="Snapshots and recordings",
+    description="Saved states of an account that can be restored, and its history as a scenario"
+    " file.",
+    operations=(
+        operation("GET /snapshots", list_snapshots, "The snapshots."),
+        operation(
+            "PUT /snapshots/{name}",
+            save_snapshot,
+            {
+                200: SuccessResponse("The snapshot, which replaced an earlier one."),
+                201: SuccessResponse(
+                    "The new snapshot.",
+                    links={
+                        "get_snapshot": _SAME_SNAPSHOT,
+                        "restore_snapshot": _SAME_SNAPSHOT,
+                        "delete_snapshot": _SAME_SNAPSHOT,
+                    },
+                ),
+            },
+            errors.TooManySnapshots,
+            description="Saves the whole state of the account, including its clock: 201, or 200 if"
+            f" it replaces a snapshot with this name. An account has at most {MAX_SNAPSHOTS}"
+            f" snapshots. The newest {MAX_SNAPSHOTS_IN_MEMORY} include the journal.",
+        ),
+        operation("GET /snapshots/{name}", get_snapshot, "The snapshot.", errors.UnknownSnapshot),
+        operation(
+            "DELETE /snapshots/{name}",
+            delete_snapshot,
+            "Deleted.",
+            errors.UnknownSnapshot,
+            links={"get_snapshot": _SAME_SNAPSHOT},
+        ),
+        operation(
+            "POST /snapshots/{name}/restore",
+            restore_snapshot,
+            "The snapshot.",
+            errors.UnknownSnapshot,
+        ),
+        operation(
+            "GET /recording",
+            get_recording,
+            {200: SuccessResponse("The file.", "ScenarioFile", media_type=YAML)},
+            errors.TooMuchToRecord,
+        ),
+    ),
+)

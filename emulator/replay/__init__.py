@@ -1,1 +1,1 @@
-"""Plays scripts against an emulator over HTTP, as a merchant would, and tells what came of it."""
+"""Plays the scripts of scenario files against an emulator, over HTTP, and reports the results."""

@@ -1,210 +1,245 @@
-"""How one case is played: in an account of its own, step after step, until one fails."""
+"""Plays cases, several at the same time, each in its own account until its first failure."""
 
+import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import Protocol
 
+from emulator.http.client import HttpClient, HttpResponse, Unreachable
+from emulator.http.receiver import WebhookReceiver
 from emulator.replay.assertions import REFUSAL_CHECKS, WEBHOOK_CHECKS, Assertions
-from emulator.replay.client import Answer, Connection
-from emulator.replay.names import Names, refusal_text
-from emulator.replay.receiver import Receiver
-from emulator.replay.results import Case, Failure, PlayedStep, Result
-from emulator.replay.run_context import NoAccount, RunContext, fresh_account
-from emulator.replay.step_executor import CONTROL, Done, Impossible, Performer
-from emulator.replay.step_text import name_of, step_text
+from emulator.replay.emulator_api import CONTROL, YAML, find_emulator, full_refusal_text, is_replay
+from emulator.replay.results import Case, CaseResult, Failure, PlayedStep
+from emulator.replay.run_context import AccountNotCreated, RunContext, case_account
+from emulator.replay.step_executor import (
+    ImpossibleStep,
+    NamedPayments,
+    StepExecutor,
+    StepOutcome,
+)
+from emulator.replay.step_text import step_name, step_text
 from emulator.replay.trace import collect_trace
-from emulator.replay.webhook_inbox import WebhookInbox
+from emulator.replay.webhook_inbox import EndpointRefused, WebhookInbox
 from emulator.scenarios import steps
 from emulator.scenarios.steps import Expect, Place, Repeat, Step
 
-_YAML = "application/yaml"
 _BEGIN = Place(line=1, column=1)
-# What makes the emulator send webhooks; an advance waits for them by itself.
-_TELLING_STEPS = (steps.Create, steps.Pay, steps.CustomerAnswer, steps.Transition)
-
-# What they are answered says nothing of a payment, and is remembered only when it is a refusal.
-_SILENT_STEPS = (steps.Advance, steps.AddFault)
-
-Tell = Callable[[PlayedStep], None]
+# Steps that cause webhooks; an advance waits for them itself.
+_WEBHOOK_STEPS = (steps.Create, steps.Pay, steps.CustomerAnswer, steps.Transition)
+# Steps whose response `expect` examines only if it is a refusal.
+_UNEXAMINED_STEPS = (steps.Advance, steps.AddFault)
 
 
-class _Ended(Exception):
-    """The case has ended before its script."""
+class RunListener(Protocol):
+    """Receives the progress of a run; the steps of concurrent cases alternate."""
+
+    def step_played(self, case: Case, step: PlayedStep) -> None:
+        """A step was played, with or without a failure."""
+
+    def case_ended(self, result: CaseResult) -> None:
+        """A case has ended."""
+
+
+async def play_all(
+    cases: Sequence[Case], context: RunContext, listener: RunListener, *, max_concurrent: int
+) -> list[CaseResult]:
+    """Play cases; the results have the order of the cases. Raises Unreachable."""
+    tasks: list[asyncio.Task[CaseResult]] = []
+    async with AsyncExitStack() as stack:
+        host = await find_emulator(context.client)
+        if any(expects_webhooks(case.scenario.script) for case in cases):
+            receiver = await stack.enter_async_context(WebhookReceiver())
+            await receiver.listen(host)
+            context = replace(context, receiver=receiver)
+        semaphore = asyncio.Semaphore(max_concurrent)
+
+        async def play_in_turn(case: Case) -> CaseResult:
+            async with semaphore:
+                result = await play(case, context, lambda step: listener.step_played(case, step))
+            listener.case_ended(result)
+            return result
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks += [group.create_task(play_in_turn(case)) for case in cases]
+        except* Unreachable as group_error:
+            raise group_error.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+def expects_webhooks(script: Sequence[Step]) -> bool:
+    """Whether a script needs a receiver of webhooks."""
+    return any(
+        expects_webhooks(step.steps)
+        if isinstance(step, Repeat)
+        else isinstance(step, Expect) and any(check.key in WEBHOOK_CHECKS for check in step.checks)
+        for step in script
+    )
+
+
+async def play(
+    case: Case, context: RunContext, report_step: Callable[[PlayedStep], None]
+) -> CaseResult:
+    """Play a case; `report_step` receives each step after it was played. Raises Unreachable."""
+    started_ms = context.wall.monotonic_ms()
+    try:
+        async with (
+            context.client.with_key(None) as client,
+            case_account(case, context, client) as account,
+        ):
+            run = _CaseRun(case, client, context.receiver, report_step, now=account.now)
+            failure = await run.play()
+            trace = await collect_trace(client, run.inbox)
+            account.is_kept = account.is_kept or failure is not None
+    except AccountNotCreated as refusal:
+        failure = _refusal_failure("the account of the case", refusal.response)
+        return CaseResult(case=case, steps=(), failure=failure)
+    return CaseResult(
+        case=case,
+        steps=tuple(run.played),
+        names=dict(run.names.ids),
+        began_at=account.now,
+        trace=trace,
+        kept_account=account.id if failure and not context.is_private else None,
+        duration_ms=context.wall.monotonic_ms() - started_ms,
+        failure=failure,
+    )
+
+
+def _refusal_failure(subject: str, response: HttpResponse) -> Failure:
+    return Failure(place=_BEGIN, message=f"{subject} was refused: {full_refusal_text(response)}")
+
+
+class _CaseFailed(Exception):
+    """The case ends before the end of its script."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
         self.failure = failure
 
 
-def expects_webhooks(script: Sequence[Step]) -> bool:
-    """Whether somebody has to be there to receive them."""
-    return any(
-        expects_webhooks(step.steps)
-        if isinstance(step, Repeat)
-        else isinstance(step, Expect) and any(one.key in WEBHOOK_CHECKS for one in step.checks)
-        for step in script
-    )
-
-
-async def play(case: Case, stage: RunContext, tell_step: Tell) -> Result:
-    """Play a case; `tell_step` is told of each step as soon as it is played.
-
-    Raises Unreachable.
-    """
-    started_ms = stage.wall.monotonic_ms()
-    try:
-        async with (
-            stage.client.connection() as connection,
-            fresh_account(case, stage, connection) as account,
-        ):
-            play = _Play(case, connection, stage.receiver, tell_step, now=account.now)
-            failure = await play.run()
-            trace = await collect_trace(connection, play.mailbox)
-            account.is_kept = account.is_kept or failure is not None
-    except NoAccount as refused:
-        failure = _failure_of("the account of the case", refused.answer)
-        return Result(case=case, steps=(), failure=failure)
-    return Result(
-        case=case,
-        steps=tuple(play.played),
-        names=dict(play.names.ids),
-        began_at=account.now,
-        trace=trace,
-        kept_account=account.id if failure and not stage.is_private else None,
-        duration_ms=stage.wall.monotonic_ms() - started_ms,
-        failure=failure,
-    )
-
-
-def _failure_of(what: str, answer: Answer) -> Failure:
-    return Failure(place=_BEGIN, message=f"{what} was refused: {_told_in_full(answer)}")
-
-
-class _Play:
-    """One case while it is played."""
+class _CaseRun:
+    """The state of one case while it is played."""
 
     def __init__(
         self,
         case: Case,
-        connection: Connection,
-        receiver: Receiver | None,
-        tell_step: Tell,
+        client: HttpClient,
+        receiver: WebhookReceiver | None,
+        report_step: Callable[[PlayedStep], None],
         *,
         now: str,
     ) -> None:
-        self.names = Names()
+        self.names = NamedPayments()
         self.played: list[PlayedStep] = []
-        self.mailbox: WebhookInbox | None = None
+        self.inbox: WebhookInbox | None = None
         self._case = case
-        self._connection = connection
+        self._client = client
         self._receiver = receiver
-        self._tell_step = tell_step
-        self._performer = Performer(connection, self.names, now=now)
-        self._witness = Assertions(connection, self.names, None)
+        self._report_step = report_step
+        self._executor = StepExecutor(client, self.names, now=now)
+        if receiver is not None and expects_webhooks(case.scenario.script):
+            self.inbox = WebhookInbox(client, self._executor)
+        self._assertions = Assertions(client, self.names, self.inbox)
         self._turns: tuple[int, ...] = ()
 
-    async def run(self) -> Failure | None:
-        """Play it; returns why it has failed. Raises Unreachable."""
+    async def play(self) -> Failure | None:
+        """Play the script; return why it failed. Raises Unreachable."""
         try:
             await self._prepare()
-            await self._play_all(self._case.scenario.script, following=None)
-        except _Ended as ended:
-            return ended.failure
+            await self._play_steps(self._case.scenario.script, following=None)
+        except _CaseFailed as failed:
+            return failed.failure
         return None
 
     async def _prepare(self) -> None:
-        """Put the rules of the file in force, and be there for webhooks if any are expected."""
+        """Enable the rules of the file and register the receiver. Raises _CaseFailed."""
         case = self._case
         if case.has_rules:
             path = f"{CONTROL}/scenarios/{case.name}"
             content = case.text.encode()
-            put = await self._connection.ask("PUT", path, content, media_type=_YAML)
-            if not put.is_refusal and not case.scenario.enabled:
-                on = {"enabled": True}
-                put = await self._connection.ask_json("PUT", f"{path}/enabled", on)
-            if put.is_refusal:
-                raise _Ended(_failure_of("the scenario", put))
-        if self._receiver is not None and expects_webhooks(case.scenario.script):
-            inbox = self._receiver.open_inbox()
-            mailbox = await WebhookInbox.register(self._connection, self._performer, inbox)
-            if isinstance(mailbox, str):
-                message = f"the endpoint for webhooks was refused: {mailbox}"
-                raise _Ended(Failure(place=_BEGIN, message=message))
-            self.mailbox = mailbox
-            self._witness = Assertions(self._connection, self.names, mailbox)
+            response = await self._client.request("PUT", path, content, media_type=YAML)
+            if not response.is_error and not case.scenario.enabled:
+                enabled = {"enabled": True}
+                response = await self._client.request_json("PUT", f"{path}/enabled", enabled)
+            if response.is_error:
+                raise _CaseFailed(_refusal_failure("the scenario", response))
+        if self.inbox is not None and self._receiver is not None:
+            try:
+                await self.inbox.register(self._receiver)
+            except EndpointRefused as refusal:
+                message = f"the endpoint for webhooks was refused: {refusal}"
+                raise _CaseFailed(Failure(place=_BEGIN, message=message)) from None
 
-    async def _play_all(self, script: Sequence[Step], *, following: Step | None) -> None:
-        """Play steps; `following` is the one after the last of them. Raises _Ended."""
-        for step, after in zip(script, (*script[1:], following), strict=True):
+    async def _play_steps(self, script: Sequence[Step], *, following: Step | None) -> None:
+        """Play steps; `following` is the step after the last one. Raises _CaseFailed."""
+        for step, next_step in zip(script, (*script[1:], following), strict=True):
             if isinstance(step, Repeat):
-                await self._repeat(step, after)
+                await self._repeat(step, next_step)
             elif isinstance(step, Expect):
-                self._note(step, failure=await self._witness.failure(step))
+                self._record(step, failure=await self._assertions.failure(step))
             else:
-                await self._perform(step, after)
+                await self._execute(step, next_step)
 
-    async def _repeat(self, step: Repeat, after: Step | None) -> None:
-        self._note(step)
+    async def _repeat(self, step: Repeat, next_step: Step | None) -> None:
+        self._record(step)
         outer = self._turns
         for turn in range(1, step.times + 1):
             self._turns = (*outer, turn)
-            following = after if turn == step.times else step.steps[0]
-            await self._play_all(step.steps, following=following)
+            following = next_step if turn == step.times else step.steps[0]
+            await self._play_steps(step.steps, following=following)
         self._turns = outer
 
-    async def _perform(self, step: Step, after: Step | None) -> None:
-        if self.mailbox is not None:
-            self.mailbox.at_step(len(self.played) + 1)
+    async def _execute(self, step: Step, next_step: Step | None) -> None:
+        if self.inbox is not None:
+            self.inbox.step = len(self.played) + 1
         try:
-            done = await self._performer.perform(step)
-            if self.mailbox is not None and isinstance(step, _TELLING_STEPS):
-                await self.mailbox.settle()
-        except Impossible as impossible:
-            message = f"{name_of(step)} is impossible: {impossible}"
-            self._note(step, failure=Failure(place=step.place, message=message))
+            outcome = await self._executor.execute(step)
+            if self.inbox is not None and isinstance(step, _WEBHOOK_STEPS):
+                await self.inbox.settle()
+        except ImpossibleStep as impossible:
+            message = f"{step_name(step)} is impossible: {impossible}"
+            self._record(step, failure=Failure(place=step.place, message=message))
             return
-        answer = done.answer
-        if answer.is_refusal or not isinstance(step, _SILENT_STEPS):
-            self._witness.last = answer
+        response = outcome.response
+        if response.is_error or not isinstance(step, _UNEXAMINED_STEPS):
+            self._assertions.last = response
         failure = None
-        if answer.is_refusal and not _speaks_of_refusal(after):
-            failure = Failure(place=step.place, message=_refused(step, answer))
-        self._note(step, done, failure)
+        if response.is_error and not _accepts_refusal(next_step):
+            failure = Failure(place=step.place, message=_refusal_message(step, response))
+        self._record(step, outcome, failure)
 
-    def _note(self, step: Step, done: Done | None = None, failure: Failure | None = None) -> None:
-        """Note a step that was played. Raises _Ended where it has failed."""
+    def _record(
+        self, step: Step, outcome: StepOutcome | None = None, failure: Failure | None = None
+    ) -> None:
+        """Record a step that was played. Raises _CaseFailed if it has failed."""
         played = PlayedStep(
             step=step,
             number=len(self.played) + 1,
             text=step_text(step),
-            outcome="" if done is None else done.outcome,
-            at=self._performer.now,
+            outcome="" if outcome is None else outcome.text,
+            at=self._executor.now,
             turns=self._turns,
-            payment=None if done is None else done.payment,
-            status=0 if done is None else done.answer.status,
-            is_refused=done is not None and done.answer.is_refusal,
-            is_replay=done is not None and done.answer.is_replay,
+            payment=None if outcome is None else outcome.payment,
+            status=0 if outcome is None else outcome.response.status,
+            is_refused=outcome is not None and outcome.response.is_error,
+            is_replay=outcome is not None and is_replay(outcome.response),
             failure=failure,
         )
         self.played.append(played)
-        self._tell_step(played)
+        self._report_step(played)
         if failure is not None:
-            raise _Ended(failure)
+            raise _CaseFailed(failure)
 
 
-def _speaks_of_refusal(step: Step | None) -> bool:
+def _accepts_refusal(step: Step | None) -> bool:
     while isinstance(step, Repeat):
         step = step.steps[0]
-    return isinstance(step, Expect) and any(one.key in REFUSAL_CHECKS for one in step.checks)
+    return isinstance(step, Expect) and any(check.key in REFUSAL_CHECKS for check in step.checks)
 
 
-def _refused(step: Step, answer: Answer) -> str:
-    if answer.lost is not None:
-        return f"{name_of(step)} got no answer: {answer.lost}"
-    return f"{name_of(step)} was refused: {_told_in_full(answer)}"
-
-
-def _told_in_full(answer: Answer) -> str:
-    if answer.lost is not None:
-        return f"no answer: {answer.lost}"
-    param, message = answer.error.get("param"), answer.error.get("message")
-    told = refusal_text(answer) + (f" ({param})" if param else "")
-    return f"{told}: {message}" if message else told
+def _refusal_message(step: Step, response: HttpResponse) -> str:
+    if response.failure is not None:
+        return f"{step_name(step)} got no answer: {response.failure}"
+    return f"{step_name(step)} was refused: {full_refusal_text(response)}"

@@ -1,4 +1,4 @@
-"""Which cases a run has: the files that hold a script, of those that the user named."""
+"""Reads the cases of a run: the scenario files with a script."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from emulator.scenarios.loader import Reading, read_scenario
 from emulator.scenarios.problems import Problem
 
 _SUFFIXES = frozenset({".yaml", ".yml"})
-# The loader says what is too large; no more than it takes to see that is read.
+# The loader reports larger files; one byte more is enough for that.
 _MAX_BYTES_READ = 256 * 1024 + 1
 _NOT_TEXT = "the file must be UTF-8"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cases:
-    """What was found: cases in the order given, mistakes, and how many files had no script."""
+    """The cases in the given order, the problems, and the number of files without a script."""
 
     cases: tuple[Case, ...]
     problems: tuple[Problem, ...]
@@ -25,15 +25,15 @@ class Cases:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _File:
+class _ScenarioFile:
     path: Path
     was_named: bool
 
 
 def read_cases(paths: Sequence[Path]) -> Cases:
-    """Read files, and directories as `check` does, before anything is played.
+    """Read files, and directories as `check` does.
 
-    A file that was named must have a script; one of a directory may do without.
+    A named file must have a script; a file of a directory need not.
     """
     problems: list[Problem] = []
     cases: dict[str, Case] = {}
@@ -71,20 +71,20 @@ def _add(case: Case, cases: dict[str, Case], problems: list[Problem], reading: R
 
 
 def account_word(name: str) -> str:
-    """What of a case's name can stand in a key; no two cases of a run may share it."""
+    """The form of a case's name that API keys may contain; unique within a run."""
     return name.replace("-", "_")
 
 
-def _files(paths: Sequence[Path], problems: list[Problem]) -> list[_File]:
-    """The files that the paths stand for; one that is given twice comes once, as named if it is."""
-    found: dict[Path, _File] = {}
+def _files(paths: Sequence[Path], problems: list[Problem]) -> list[_ScenarioFile]:
+    """The files of the paths, each once; named if one of the paths is the file itself."""
+    found: dict[Path, _ScenarioFile] = {}
     for path in paths:
         was_named = not path.is_dir()
         for file in [path] if was_named else _files_in(path, problems):
             before = found.get(file.absolute())
             named = was_named or (before is not None and before.was_named)
             shown = file if before is None else before.path
-            found[file.absolute()] = _File(path=shown, was_named=named)
+            found[file.absolute()] = _ScenarioFile(path=shown, was_named=named)
     return list(found.values())
 
 
@@ -111,7 +111,7 @@ def _text(file: Path, problems: list[Problem]) -> str | None:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         if len(content) == _MAX_BYTES_READ:
-            return content.decode("utf-8", "replace")  # cut in the midst of a character
+            return content.decode("utf-8", "replace")  # the limit cut a character
         line = content.count(b"\n", 0, error.start) + 1
         problems.append(Problem(source=str(file), line=line, message=_NOT_TEXT))
         return None

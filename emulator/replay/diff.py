@@ -1,4 +1,4 @@
-"""Whether what was seen is what was expected, and both side by side where it is not."""
+"""Compares an expected and an actual JSON value, side by side where they differ."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -9,21 +9,21 @@ from itertools import zip_longest
 
 from emulator.scenarios.steps import Json
 
-WIDEST_COLUMN = 48
-# Of a list, so many entries that agree are shown before and after one that does not.
+MAX_COLUMN_WIDTH = 48
+# The number of equal entries that are shown before and after a difference.
 _CONTEXT = 2
-# Of a long text, so much before its first difference.
+# The number of characters that are shown before the first difference of a long text.
 _LEAD = 16
 
 
-class Words(str):
-    """What was seen where there is no value to see: told in words, in brackets."""
+class Explanation(str):
+    """Why there is no value; shown in parentheses."""
 
     __slots__ = ()
 
 
-class Mark(StrEnum):
-    """How a line of the one side stands to that of the other, as `diff --side-by-side` says it."""
+class RowMark(StrEnum):
+    """The relation of the two sides of a row, in the notation of `diff --side-by-side`."""
 
     SAME = " "
     CHANGED = "|"
@@ -34,37 +34,37 @@ class Mark(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A line of what was expected and of what was seen; one of them may have none."""
+    """An expected and an actual line; one of them may be missing."""
 
-    mark: Mark
+    mark: RowMark
     expected: str = ""
     seen: str = ""
 
 
 def is_same(expected: Json, seen: Json) -> bool:
-    """Whether two values are the same as JSON: 1, 1.0 and true are three, members have no order."""
-    if isinstance(seen, Words):
+    """Whether two JSON values are equal: 1, 1.0 and true differ, members have no order."""
+    if isinstance(seen, Explanation):
         return False
     return _canonical(expected) == _canonical(seen)
 
 
 def side_by_side(expected: Json, seen: Json) -> tuple[Row, ...]:
-    """Two values that are not the same, one line for an entry of a list or a member."""
+    """The rows of two different values, one for each list entry or member."""
     left, right = _lines(expected), _lines(seen)
-    if not (left or right):  # an empty list is no empty object
+    if not (left or right):  # an empty list beside an empty object
         left, right = [text_of(expected)], [text_of(seen)]
     rows: list[Row] = []
     for kind, a, b, c, d in SequenceMatcher(a=left, b=right, autojunk=False).get_opcodes():
         if kind == "equal":
-            rows += [Row(mark=Mark.SAME, expected=line, seen=line) for line in left[a:b]]
+            rows += [Row(mark=RowMark.SAME, expected=line, seen=line) for line in left[a:b]]
         else:
             rows += _differing(left[a:b], right[c:d])
-    return tuple(_without_much_agreement(rows))
+    return tuple(_near_differences(rows))
 
 
 def text_of(value: Json) -> str:
-    """A value in one line: texts without quotes unless they would be taken for something else."""
-    if isinstance(value, Words):
+    """A value in one line; text has quotes only if it would be ambiguous without them."""
+    if isinstance(value, Explanation):
         return f"({value})"
     if isinstance(value, str) and not _is_ambiguous(value):
         return value
@@ -90,43 +90,43 @@ def _lines(value: Json) -> list[str]:
         return [text_of(entry) for entry in value]
     if isinstance(value, dict):
         return [f"{name}: {text_of(value[name])}" for name in sorted(value)]
-    if isinstance(value, Words):
-        return [Words(text_of(value))]
+    if isinstance(value, Explanation):
+        return [Explanation(text_of(value))]
     return [text_of(value)]
 
 
 def _differing(left: Sequence[str], right: Sequence[str]) -> Iterator[Row]:
     for expected, seen in zip_longest(left, right):
         if expected is None:
-            yield Row(mark=Mark.UNEXPECTED, seen=_from_difference(seen, ""))
+            yield Row(mark=RowMark.UNEXPECTED, seen=_from_difference(seen, ""))
         elif seen is None:
-            yield Row(mark=Mark.MISSING, expected=_from_difference(expected, ""))
+            yield Row(mark=RowMark.MISSING, expected=_from_difference(expected, ""))
         else:
             yield Row(
-                mark=Mark.CHANGED,
+                mark=RowMark.CHANGED,
                 expected=_from_difference(expected, seen),
                 seen=_from_difference(seen, expected),
             )
 
 
 def _from_difference(text: str, other: str) -> str:
-    """A value that is too wide, from shortly before where it differs from the other one."""
-    if len(text) <= WIDEST_COLUMN or isinstance(text, Words):
+    """The part of a wide value around its first difference from the other value."""
+    if len(text) <= MAX_COLUMN_WIDTH or isinstance(text, Explanation):
         return text
     same = next(
         (at for at, (one, two) in enumerate(zip(text, other, strict=False)) if one != two),
         min(len(text), len(other)),
     )
-    start = min(max(0, same - _LEAD), len(text) - WIDEST_COLUMN)
-    shown = text[start : start + WIDEST_COLUMN]
+    start = min(max(0, same - _LEAD), len(text) - MAX_COLUMN_WIDTH)
+    shown = text[start : start + MAX_COLUMN_WIDTH]
     if start:
         shown = f"…{shown[1:]}"
-    return shown if start + WIDEST_COLUMN >= len(text) else f"{shown[:-1]}…"
+    return shown if start + MAX_COLUMN_WIDTH >= len(text) else f"{shown[:-1]}…"
 
 
-def _without_much_agreement(rows: Sequence[Row]) -> Iterator[Row]:
-    """The rows that differ and those around them."""
-    differing = [at for at, row in enumerate(rows) if row.mark is not Mark.SAME]
+def _near_differences(rows: Sequence[Row]) -> Iterator[Row]:
+    """The rows that differ, and the rows near them."""
+    differing = [at for at, row in enumerate(rows) if row.mark is not RowMark.SAME]
     left_out = 0
     for at, row in enumerate(rows):
         if any(abs(at - other) <= _CONTEXT for other in differing):
@@ -141,5 +141,5 @@ def _without_much_agreement(rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def _left_out(count: int) -> Row:
-    told = f"… {count} more that {'agrees' if count == 1 else 'agree'}"
-    return Row(mark=Mark.LEFT_OUT, expected=told, seen=told)
+    text = f"… {count} more that {'agrees' if count == 1 else 'agree'}"
+    return Row(mark=RowMark.LEFT_OUT, expected=text, seen=text)

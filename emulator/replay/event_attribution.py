@@ -1,7 +1,7 @@
-"""When things happened, and during which step: what a timeline is drawn from.
+"""Determines during which step each event of a case occurred.
 
-The emulator tells at which instant a payment changed, not which of the steps of that instant
-changed it. But each kind of step brings about its own kinds of changes, in the order of both.
+The emulator returns the instant of an event, and several steps may be played at that instant. But
+each kind of step causes its own kinds of events, in the order of the steps.
 """
 
 from bisect import bisect_left
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from emulator.domain.payment import Status, event_type
-from emulator.replay.results import Event, PlayedStep, Result
+from emulator.replay.results import CaseResult, PlayedStep, TracedEvent
 from emulator.scenarios import steps
 
 _SUBMITTED = event_type(Status.PROCESSING)
@@ -19,15 +19,15 @@ _SERVER_ERROR = 500
 
 
 class Moment(NamedTuple):
-    """An instant during a step; moments are ordered as they were lived through."""
+    """An instant during a step; moments are in chronological order."""
 
     step: int
     at: str
 
 
-def moments_of(result: Result) -> list[tuple[Moment, Event]]:
+def moments_of(result: CaseResult) -> list[tuple[Moment, TracedEvent]]:
     """Each event of a case with its moment, in their order."""
-    causes = _Causes(result.steps)
+    causes = _Attribution(result.steps)
     found = []
     number = 1
     for event in result.trace.events:
@@ -36,38 +36,38 @@ def moments_of(result: Result) -> list[tuple[Moment, Event]]:
     return found
 
 
-class _Causes:
-    """Which step made a payment change; it is found without a look at all the others."""
+class _Attribution:
+    """Finds the step that caused an event, without a search of all steps."""
 
     def __init__(self, played: Sequence[PlayedStep]) -> None:
         # A clock never goes back, so the instants are in order, as the numbers are.
         self._instants = [step.at for step in played]
         self._of_payment: dict[str, list[PlayedStep]] = defaultdict(list)
-        self._lost: list[PlayedStep] = []
+        self._unanswered: list[PlayedStep] = []
         for step in played:
             if step.payment is not None and not step.is_refused:
                 self._of_payment[step.payment].append(step)
             elif _may_have_worked(step):
-                self._lost.append(step)
+                self._unanswered.append(step)
 
-    def find(self, event: Event, *, since: int) -> int:
-        """The number of the step, not before that of the event before."""
+    def find(self, event: TracedEvent, *, since: int) -> int:
+        """The number of the step, at least `since`, the number of the event before."""
         own = self._of_payment[event.payment]
-        searches: tuple[tuple[_BringsAbout, list[PlayedStep]], ...] = (
-            (_brings_about, own),
-            (_brings_about_at_once, own),
-            (_brings_about_unheard, self._lost),
+        searches: tuple[tuple[_Causes, list[PlayedStep]], ...] = (
+            (_causes, own),
+            (_causes_at_once, own),
+            (_causes_unanswered, self._unanswered),
         )
-        for brings_about, candidates in searches:
+        for causes, candidates in searches:
             for step in _at(event, candidates, since):
-                if brings_about(step, event):
+                if causes(step, event):
                     return step.number
-        # Nobody asked for it at this instant: the clock came by, on the way to where it arrived.
+        # No step at this instant caused it: it was due during an advance to a later instant.
         arrived = bisect_left(self._instants, event.at) + 1
         return max(since, min(arrived, len(self._instants)))
 
 
-def _at(event: Event, candidates: Sequence[PlayedStep], since: int) -> Iterable[PlayedStep]:
+def _at(event: TracedEvent, candidates: Sequence[PlayedStep], since: int) -> Iterable[PlayedStep]:
     first = bisect_left(candidates, since, key=lambda step: step.number)
     for step in candidates[first:]:
         if step.at > event.at:
@@ -76,10 +76,10 @@ def _at(event: Event, candidates: Sequence[PlayedStep], since: int) -> Iterable[
             yield step
 
 
-_BringsAbout = Callable[[PlayedStep, Event], bool]
+_Causes = Callable[[PlayedStep, TracedEvent], bool]
 
 
-def _brings_about(played: PlayedStep, event: Event) -> bool:
+def _causes(played: PlayedStep, event: TracedEvent) -> bool:
     match played.step:
         case steps.Create():
             return event.type == _CREATED and not played.is_replay
@@ -93,15 +93,15 @@ def _brings_about(played: PlayedStep, event: Event) -> bool:
             return False
 
 
-def _brings_about_at_once(played: PlayedStep, event: Event) -> bool:
-    """Whether it is the submit, where nothing that came later has decided how it went."""
+def _causes_at_once(played: PlayedStep, event: TracedEvent) -> bool:
+    """Whether it is a payment that the submit itself completed or failed."""
     return isinstance(played.step, steps.Pay) and event.type != _CREATED
 
 
-def _brings_about_unheard(played: PlayedStep, event: Event) -> bool:
+def _causes_unanswered(played: PlayedStep, event: TracedEvent) -> bool:
     return isinstance(played.step, steps.Create) and event.type == _CREATED
 
 
 def _may_have_worked(played: PlayedStep) -> bool:
-    """Whether it may have made a payment that it does not know of."""
+    """Whether it may have created a payment although the response was lost or an error."""
     return played.is_refused and (played.status == 0 or played.status >= _SERVER_ERROR)

@@ -1,43 +1,39 @@
-"""A run as one HTML file: everything in it, nothing from elsewhere, the same bytes every time."""
+"""Writes a run as one HTML file, which loads nothing and has equal bytes for equal runs."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import jinja2
-
-from emulator.replay.console import shown_steps, summary_line, time_text
+from emulator.replay.console import shown_steps, summary_line, turn_text
 from emulator.replay.coverage import Coverage, coverage_of
-from emulator.replay.diff import Mark
-from emulator.replay.results import PlayedStep, Request, Result
-from emulator.replay.timeline import STATUS_OF_TYPE, Drawing, draw
+from emulator.replay.diff import RowMark
+from emulator.replay.results import CaseResult, PlayedStep, TracedRequest
+from emulator.replay.timeline import STATUS_OF_TYPE, Timeline, build_timeline
+from emulator.reporting import report_template
 from emulator.scenarios.steps import Json
-from emulator.settings import data_directory
 
 MAX_SHOWN = 200
 MAX_BODY_CHARACTERS = 16_384
 
-_TEMPLATE = "report.html"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """A case as the template wants it; of everything the first so many."""
+class ReportedCase:
+    """A case in the form that the template needs."""
 
-    result: Result
-    drawing: Drawing | None
+    result: CaseResult
+    timeline: Timeline | None
     steps: Sequence[PlayedStep]
-    names: dict[str, str]
+    names: Mapping[str, str]
+    """The names of the payments by their ids."""
 
 
-def report(results: Sequence[Result], *, skipped: int) -> bytes:
-    """The file; there is no duration and no time of day in it."""
+def report(results: Sequence[CaseResult], *, skipped: int) -> bytes:
+    """The file; it contains no duration and no real time."""
     coverage = coverage_of(result.trace for result in results)
-    template = _environment(data_directory("templates")).get_template(_TEMPLATE)
+    template = report_template("replay", _FILTERS, most_shown=MAX_SHOWN, RowMark=RowMark)
     return template.render(
-        cases=[_shown(result) for result in results],
+        cases=[_reported(result) for result in results],
         summary=summary_line(results, skipped),
         failed=sum(not result.has_passed for result in results),
         coverage=coverage,
@@ -45,12 +41,12 @@ def report(results: Sequence[Result], *, skipped: int) -> bytes:
     ).encode()
 
 
-def _shown(result: Result) -> Shown:
-    return Shown(
+def _reported(result: CaseResult) -> ReportedCase:
+    return ReportedCase(
         result=result,
-        drawing=draw(result),
+        timeline=build_timeline(result),
         steps=shown_steps(result.steps),
-        names={payment: name for name, payment in result.names.items()},
+        names={payment_id: name for name, payment_id in result.names.items()},
     )
 
 
@@ -61,29 +57,8 @@ def _tables(coverage: Coverage) -> list[tuple[str, int, list[tuple[str, bool]]]]
     ]
 
 
-def _environment(templates: Path) -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([templates / "replay", templates / "reports"]),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {"most_shown": MAX_SHOWN, "Mark": Mark}
-    environment.filters |= {
-        "pretty": pretty,
-        "fault_text": fault_text,
-        "status_kind": status_kind,
-        "target": target,
-        "moment": moment,
-        "event_kind": event_kind,
-        "time_text": time_text,
-    }
-    return environment
-
-
 def pretty(body: str) -> str:
-    """A body with its members on lines of their own, if it is JSON, and not without end."""
+    """A body, indented if it is JSON, and cut to a maximum length."""
     try:
         text = json.dumps(json.loads(body), ensure_ascii=False, indent=2)
     except ValueError:
@@ -91,30 +66,41 @@ def pretty(body: str) -> str:
     return text if len(text) <= MAX_BODY_CHARACTERS else f"{text[:MAX_BODY_CHARACTERS]}\n… and more"
 
 
-def fault_text(fault: Json) -> str:
-    """What went wrong on purpose: `status 500, point after_commit`."""
+def _fault_text(fault: Json) -> str:
+    """The effect of a fault: `status 500, point after_commit`."""
     then: dict[str, Any] = (fault or {}).get("then") or {}
     return ", ".join(
         name if value is True else f"{name} {value}" for name, value in then.items() if value
     )
 
 
-def status_kind(status: int | None) -> str:
-    """The class of the look of a status."""
+def _status_kind(status: int | None) -> str:
+    """The CSS class of an HTTP status."""
     if status is None:
         return "lost"
     return "good" if status < 400 else "bad"
 
 
-def event_kind(event_type: str) -> str:
-    """The class of the look of the status that an event tells of."""
+def _event_kind(event_type: str) -> str:
+    """The CSS class of an event: the status of its payment."""
     return STATUS_OF_TYPE.get(event_type, "")
 
 
-def target(request: Request) -> str:
+def _target(request: TracedRequest) -> str:
     return f"{request.path}?{request.query}" if request.query else request.path
 
 
-def moment(instant: str) -> str:
-    """An instant as one reads it: without the `T`, and without milliseconds that are none."""
+def _moment(instant: str) -> str:
+    """An instant without `T`, `Z` and milliseconds of zero."""
     return instant.replace("T", " ").replace(".000Z", "").replace("Z", "")
+
+
+_FILTERS: Mapping[str, Callable[..., str]] = {
+    "pretty": pretty,
+    "fault_text": _fault_text,
+    "status_kind": _status_kind,
+    "target": _target,
+    "moment": _moment,
+    "event_kind": _event_kind,
+    "turn_text": turn_text,
+}

@@ -1,4 +1,4 @@
-"""What a replay has come to: step by step, what was wrong, and what the emulator remembers."""
+"""Results of a replay: the steps of each case, its failure, and what the emulator recorded."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from emulator.scenarios.values import Scenario
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A file with a script: `source` is what the user calls it, `text` what stands in it."""
+    """A file with a script: `source` is the path as the user gave it, `text` the content."""
 
     source: str
     path: Path
@@ -30,7 +30,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
-    """One thing that is not as expected, both sides beside each other; `note` may say why."""
+    """A difference between an expected and an actual value; `note` may explain it."""
 
     place: Place
     subject: str
@@ -49,12 +49,11 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayedStep:
-    """A step as it was played: `number` counts those of the case, `at` is when, virtually.
+    """A step that was played: `number` counts the steps of the case, `at` is virtual time.
 
-    `turns` tells, for each repeat that it stands in, from without to within, which time it was.
-    `payment` is the id of the payment that it is about; `outcome` tells in short what came of it,
-    `status` with which status it was answered, 0 where it was not, and `is_replay` whether that
-    repeated an earlier answer.
+    `turns` are the iterations of the `repeat` steps around it, the outermost first. `payment` is
+    the id of its payment, `outcome` a short description, `status` that of the response, 0 without
+    a response. `is_replay` is whether the response repeated an earlier one.
     """
 
     step: Step
@@ -69,10 +68,15 @@ class PlayedStep:
     is_replay: bool = False
     failure: Failure | None = None
 
+    @property
+    def is_first_turn(self) -> bool:
+        """Whether it is the first iteration of all `repeat` steps around it."""
+        return all(turn == 1 for turn in self.turns)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """A status that a payment took on."""
+class TracedEvent:
+    """A change of a payment's status."""
 
     id: str
     at: str
@@ -82,8 +86,8 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Webhook:
-    """A webhook that arrived, `at` the instant of its attempt, during the `step`-th step."""
+class TracedWebhook:
+    """A received webhook: `at` is when it was sent, `step` the number of the step at that time."""
 
     step: int
     at: str
@@ -97,8 +101,8 @@ class Webhook:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """A request as the journal has it; no status: the connection was cut."""
+class TracedRequest:
+    """A request from the journal; without a status the connection was cut."""
 
     id: str
     at: str
@@ -115,25 +119,26 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """What the emulator remembers of a case at its end, the oldest first.
+    """What the emulator recorded of a case, the oldest first.
 
-    `oddities` are what went wrong on purpose with deliveries, as the rules say it. `is_cut` says
-    that there was more than the emulator tells.
+    `oddities` are the webhook faults that deliveries had, in the form of the rules. `is_cut` is
+    whether the emulator recorded more than it returned.
     """
 
-    events: tuple[Event, ...] = ()
-    webhooks: tuple[Webhook, ...] = ()
-    requests: tuple[Request, ...] = ()
+    events: tuple[TracedEvent, ...] = ()
+    webhooks: tuple[TracedWebhook, ...] = ()
+    requests: tuple[TracedRequest, ...] = ()
     oddities: tuple[Mapping[str, Json], ...] = ()
     is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """A case that was played, to its end or to its first failure.
+class CaseResult:
+    """A case that was played to its end or to its first failure.
 
-    `kept_account` is the id of the account that was left for the user to look at. `duration_ms`
-    is wire time, and the only thing here that differs from run to run.
+    `names` are the payment ids by the names of the script. `kept_account` is the id of an account
+    that was kept for the user. `duration_ms` is real time, the only value that differs between
+    runs.
     """
 
     case: Case
@@ -148,3 +153,13 @@ class Result:
     @property
     def has_passed(self) -> bool:
         return self.failure is None
+
+    def name_of(self, payment_id: str) -> str | None:
+        """The latest name of a payment; None if it has none."""
+        return latest_name(self.names, payment_id)
+
+
+def latest_name(ids: Mapping[str, str], payment_id: str) -> str | None:
+    """The name that was bound last to a payment; `ids` are the payments by their names."""
+    names = [name for name, known_id in ids.items() if known_id == payment_id]
+    return names[-1] if names else None

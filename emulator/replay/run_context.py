@@ -1,4 +1,4 @@
-"""Where a case is played: in which emulator, and in an account that nobody else has."""
+"""Creates the account of each case in the emulator of a run, and deletes it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,80 +7,82 @@ from dataclasses import dataclass
 from emulator.clock import SystemClock
 from emulator.domain.accounts import is_well_formed_key
 from emulator.domain.instants import format_instant, parse_clock
+from emulator.http.client import HttpClient, HttpResponse
+from emulator.http.receiver import WebhookReceiver
 from emulator.replay.cases import account_word
-from emulator.replay.client import Answer, Client, Connection
-from emulator.replay.receiver import Receiver
+from emulator.replay.emulator_api import CONTROL
 from emulator.replay.results import Case
-from emulator.replay.step_executor import CONTROL
 
-# Somebody may have pressed Ctrl-C, and waits.
+# After Ctrl-C the user waits for the deletion of the account.
 MAX_CLEANUP_S = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext:
-    """An emulator, and how its accounts are to be.
+    """The emulator of a run, and the settings of the accounts.
 
-    In one that `is_private` keys are chosen by name: nobody else can have them, and so ids are the
-    same in every run. There accounts are left as they are, since they end with it.
+    In a private emulator (`is_private`) keys follow from the names of the cases, so that ids are
+    equal in every run, and accounts are not deleted.
     """
 
-    client: Client
+    client: HttpClient
     is_private: bool
     clock: str
     seed: int
     wall: SystemClock
-    receiver: Receiver | None = None
+    receiver: WebhookReceiver | None = None
 
 
 @dataclass(slots=True, kw_only=True)
-class Account:
-    """A fresh account; `now` is what its clock shows. One that is to be kept is not deleted."""
+class CaseAccount:
+    """The account of a case; `now` is its time at the beginning. Deleted unless `is_kept`."""
 
     id: str
-    test_key: str
     now: str
     is_kept: bool
 
 
-class NoAccount(Exception):
-    """The emulator made none; the answer tells why."""
+class AccountNotCreated(Exception):
+    """The emulator created no account; the response says why."""
 
-    def __init__(self, answer: Answer) -> None:
-        super().__init__(answer.lost or f"status {answer.status}")
-        self.answer = answer
+    def __init__(self, response: HttpResponse) -> None:
+        super().__init__(response.failure or f"status {response.status}")
+        self.response = response
 
 
 @asynccontextmanager
-async def fresh_account(
-    case: Case, stage: RunContext, connection: Connection
-) -> AsyncIterator[Account]:
-    """An account for a case, whose key the connection uses. Raises NoAccount, Unreachable."""
-    wanted: dict[str, object] = {"name": case.name, "clock": stage.clock, "seed": stage.seed}
-    if stage.is_private:
+async def case_account(
+    case: Case, context: RunContext, client: HttpClient
+) -> AsyncIterator[CaseAccount]:
+    """Create an account, whose key the client then uses. Raises AccountNotCreated, Unreachable."""
+    settings: dict[str, object] = {
+        "name": case.name,
+        "clock": context.clock,
+        "seed": context.seed,
+    }
+    if context.is_private:
         word = f"replay_{account_word(case.name)}"
-        wanted |= {"test_key": f"test_{word}", "live_key": f"live_{word}"}
-    answer = await connection.ask_json("POST", f"{CONTROL}/accounts", wanted)
-    test_key = str(answer.member("test_key"))
-    if answer.status != 201 or not is_well_formed_key(test_key):
-        raise NoAccount(answer)
-    connection.use_key(test_key)
-    account = Account(
-        id=str(answer.member("id")),
-        test_key=test_key,
-        now=await _now(connection, str(answer.member("clock"))),
-        is_kept=stage.is_private,
+        settings |= {"test_key": f"test_{word}", "live_key": f"live_{word}"}
+    response = await client.request_json("POST", f"{CONTROL}/accounts", settings)
+    test_key = str(response.member("test_key"))
+    if response.status != 201 or not is_well_formed_key(test_key):
+        raise AccountNotCreated(response)
+    client.use_key(test_key)
+    account = CaseAccount(
+        id=str(response.member("id")),
+        now=await _now(client, str(response.member("clock"))),
+        is_kept=context.is_private,
     )
     try:
         yield account
     finally:
         if not account.is_kept:
             path = f"{CONTROL}/accounts/{account.id}"
-            await connection.ask("DELETE", path, within_s=MAX_CLEANUP_S)
+            await client.request("DELETE", path, timeout_s=MAX_CLEANUP_S)
 
 
-async def _now(connection: Connection, clock: str) -> str:
+async def _now(client: HttpClient, clock: str) -> str:
     instant = parse_clock(clock).instant
     if instant is not None:
         return format_instant(instant)
-    return str((await connection.ask("GET", f"{CONTROL}/clock")).member("now"))
+    return str((await client.request("GET", f"{CONTROL}/clock")).member("now"))

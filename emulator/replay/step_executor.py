@@ -1,4 +1,4 @@
-"""What a step does to the emulator, and what it is answered."""
+"""Executes the steps of a script with requests to the emulator."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,131 +6,166 @@ from urllib.parse import quote, urlencode
 
 from emulator.domain.instants import parse_instant
 from emulator.domain.payment_methods import DEFAULT_METHODS
-from emulator.replay.client import Answer, Connection
-from emulator.replay.names import Names, Unknown, refusal_text
+from emulator.http.client import HttpClient, HttpResponse
+from emulator.replay.emulator_api import CONTROL, PAYMENTS, refusal_text
+from emulator.replay.results import latest_name
+from emulator.reporting import counted
 from emulator.scenarios import steps
 from emulator.scenarios.steps import Json, Step
 from emulator.scenarios.writing import fault_rule_json
 
-PAYMENTS = "/v1/payments"
-CONTROL = "/_emulator"
-# What a create says unless the script does.
-USUAL_BODY: Mapping[str, Json] = {
+DEFAULT_BODY: Mapping[str, Json] = {
     "amount": 10_000,
     "currency": "ETB",
     "methods": list(DEFAULT_METHODS),
     "success_url": "https://shop.example/success",
     "cancel_url": "https://shop.example/cancel",
 }
-# An advance that meets a limit of the emulator is taken up again so often.
+"""The members of a create call that the script may omit."""
+
+# The maximum number of calls for one advance that reaches a limit of the emulator.
 MAX_ADVANCES = 100
 
 _NEXT = b'{"to":"next"}'
 
-_Act = steps.Pay | steps.CustomerAnswer | steps.Cancel | steps.Transition
+_PaymentAction = steps.Pay | steps.CustomerAnswer | steps.Cancel | steps.Transition
 
 
-class Impossible(Exception):
-    """A step cannot be done at all; the message tells why."""
+class ImpossibleStep(Exception):
+    """A step cannot be executed; the message says why."""
+
+
+class UnknownPaymentName(ImpossibleStep):
+    """A name stands for no payment; the message says why."""
+
+
+class NamedPayments:
+    """The payments by the names of the `create` steps so far."""
+
+    def __init__(self) -> None:
+        self.ids: dict[str, str] = {}
+        self._why_unknown: dict[str, str] = {}
+
+    def bind(self, name: str, response: HttpResponse) -> None:
+        """Bind a name to the payment in the response to `create`.
+
+        After a lost response the name is unknown; after a refusal it keeps its payment.
+        """
+        payment_id = response.member("id")
+        if response.status == 201 and isinstance(payment_id, str):
+            self.ids[name] = payment_id
+        elif response.failure is not None:
+            self.ids.pop(name, None)
+            self._why_unknown[name] = (
+                f"create got no answer, so {name} is not known;"
+                " retry it with the same idempotency_key"
+            )
+        else:
+            self._why_unknown[name] = (
+                f"create was refused with {refusal_text(response)}, so {name} is not known"
+            )
+
+    def id_of(self, name: str) -> str:
+        """Raises UnknownPaymentName."""
+        payment_id = self.ids.get(name)
+        if payment_id is None:
+            message = self._why_unknown.get(name, f"no create before has named {name}")
+            raise UnknownPaymentName(message)
+        return payment_id
+
+    def name_of(self, payment_id: str) -> str:
+        """The latest name of a payment, or its id if it has none."""
+        return latest_name(self.ids, payment_id) or payment_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
-    """What came of a step, in short; the answer that it leaves behind for an `expect`.
+class StepOutcome:
+    """The outcome of a step in short, and the response that a following `expect` examines.
 
-    `payment` is the id of the payment that it is about.
+    `payment` is the id of the step's payment.
     """
 
-    outcome: str
-    answer: Answer
+    text: str
+    response: HttpResponse
     payment: str | None = None
 
 
-class Performer:
-    """Does what steps say, as the owner of one account; `now` is what its clock has shown last."""
+class StepExecutor:
+    """Executes steps with the key of one account; `now` is the latest known time of its clock."""
 
-    def __init__(self, connection: Connection, names: Names, *, now: str) -> None:
-        self._connection = connection
+    def __init__(self, client: HttpClient, names: NamedPayments, *, now: str) -> None:
+        self._client = client
         self._names = names
         self.now = now
 
-    async def perform(self, step: Step) -> Done:
-        """Do a step that asks the emulator for something. Raises Impossible, Unreachable."""
-        try:
-            return await self._perform(step)
-        except Unknown as unknown:
-            raise Impossible(str(unknown)) from None
-
-    async def _perform(self, step: Step) -> Done:
+    async def execute(self, step: Step) -> StepOutcome:
+        """Execute a step that sends requests. Raises ImpossibleStep, Unreachable."""
         match step:
             case steps.Create():
                 return await self._create(step)
             case steps.Retrieve():
                 payment_id = step.id if step.payment is None else self._names.id_of(step.payment)
                 path = f"{PAYMENTS}/{quote(payment_id or '', safe='')}"
-                return _done(await self._connection.ask("GET", path), payment_id)
+                return _outcome(await self._client.request("GET", path), payment_id)
             case steps.List():
                 return await self._list(step)
             case steps.Advance():
                 return await self.advance(step.by_ms)
             case steps.AddFault():
                 rule = fault_rule_json(step.rule)
-                answer = await self._connection.ask_json("POST", f"{CONTROL}/faults", rule)
-                return _done(answer, None)
+                return _outcome(await self._client.request_json("POST", f"{CONTROL}/faults", rule))
             case steps.Pay() | steps.CustomerAnswer() | steps.Cancel() | steps.Transition():
                 return await self._act(step)
             case steps.Expect() | steps.Repeat():
-                raise AssertionError("whoever plays the script does these")
+                raise AssertionError("the case runner executes these steps")
 
-    async def _create(self, step: steps.Create) -> Done:
-        body = {**USUAL_BODY, **dict(step.members)}
-        answer = await self._connection.ask_json("POST", PAYMENTS, body)
+    async def _create(self, step: steps.Create) -> StepOutcome:
+        body = {**DEFAULT_BODY, **dict(step.members)}
+        response = await self._client.request_json("POST", PAYMENTS, body)
         if step.name is not None:
-            self._names.bind(step.name, answer)
-        return _done(answer, answer.member("id") if answer.status == 201 else None)
+            self._names.bind(step.name, response)
+        return _outcome(response, response.member("id") if response.status == 201 else None)
 
-    async def _list(self, step: steps.List) -> Done:
+    async def _list(self, step: steps.List) -> StepOutcome:
         query = list(step.query)
         if step.after is not None:
             query.append(("after", self._names.id_of(step.after)))
         path = f"{PAYMENTS}?{urlencode(query)}" if query else PAYMENTS
-        answer = await self._connection.ask("GET", path)
-        data = answer.member("data")
-        if answer.is_refusal or not isinstance(data, list):
-            return _done(answer, None)
-        found = f"200 {len(data)} {'payment' if len(data) == 1 else 'payments'}"
-        return Done(outcome=found, answer=answer)
+        response = await self._client.request("GET", path)
+        data = response.member("data")
+        if response.is_error or not isinstance(data, list):
+            return _outcome(response)
+        return StepOutcome(text=f"200 {counted(len(data), 'payment')}", response=response)
 
-    async def _act(self, step: _Act) -> Done:
-        """Do to a payment what the contract has no request for."""
+    async def _act(self, step: _PaymentAction) -> StepOutcome:
+        """Change a payment by a call of the control API; the contract has none for it."""
         payment_id = self._names.id_of(step.payment)
-        verb, members = _call(step)
-        said = {name: value for name, value in members.items() if value is not None}
-        path = f"{CONTROL}/payments/{payment_id}/{verb}"
-        if not said:
-            return _done(await self._connection.ask("POST", path), payment_id)
-        return _done(await self._connection.ask_json("POST", path, said), payment_id)
+        name, members = _control_call(step)
+        body = {member: value for member, value in members.items() if value is not None}
+        path = f"{CONTROL}/payments/{payment_id}/{name}"
+        if not body:
+            return _outcome(await self._client.request("POST", path), payment_id)
+        return _outcome(await self._client.request_json("POST", path, body), payment_id)
 
-    async def advance(self, by_ms: int | None) -> Done:
-        """Move the clock, and wait for all that happens on the way. Raises Impossible."""
+    async def advance(self, by_ms: int | None) -> StepOutcome:
+        """Move the clock and wait for all effects. Raises ImpossibleStep, Unreachable."""
         effects = 0
         for _ in range(MAX_ADVANCES):
             body = _NEXT if by_ms is None else _seconds(by_ms)
-            answer = await self._connection.ask("POST", f"{CONTROL}/clock/advance", body)
-            if answer.is_refusal:
-                return Done(outcome=_outcome(answer), answer=answer)
-            effects += len(answer.member("effects") or ())
-            before, self.now = self.now, str(answer.member("now"))
-            if answer.member("settled") is not False:
-                told = f"{effects} {'effect' if effects == 1 else 'effects'}"
-                return Done(outcome=told, answer=answer)
+            response = await self._client.request("POST", f"{CONTROL}/clock/advance", body)
+            if response.is_error:
+                return _outcome(response)
+            effects += len(response.member("effects") or ())
+            before, self.now = self.now, str(response.member("now"))
+            if response.member("settled") is not False:
+                return StepOutcome(text=counted(effects, "effect"), response=response)
             passed_ms = parse_instant(self.now) - parse_instant(before)
             by_ms = max(0, (by_ms or passed_ms) - passed_ms)
-        raise Impossible(f"it has not settled after {MAX_ADVANCES} advances")
+        raise ImpossibleStep(f"it has not settled after {MAX_ADVANCES} advances")
 
 
-def _call(step: _Act) -> tuple[str, Mapping[str, Json]]:
-    """The last word of a call's path, and what is said in it; None is not said."""
+def _control_call(step: _PaymentAction) -> tuple[str, Mapping[str, Json]]:
+    """The last segment of the path and the members of the body; None is an absent member."""
     match step:
         case steps.Pay():
             return "pay", {"method": step.method, "phone": step.phone, "bank": step.bank}
@@ -148,18 +183,18 @@ def _call(step: _Act) -> tuple[str, Mapping[str, Json]]:
 
 
 def _seconds(by_ms: int) -> bytes:
-    # Written out, since a float might not be the exact millisecond.
+    # Not a float, which might not be the exact millisecond.
     return b'{"seconds":%d.%03d}' % divmod(by_ms, 1_000)
 
 
-def _done(answer: Answer, payment_id: str | None) -> Done:
-    return Done(outcome=_outcome(answer), answer=answer, payment=payment_id)
+def _outcome(response: HttpResponse, payment_id: str | None = None) -> StepOutcome:
+    return StepOutcome(text=_outcome_text(response), response=response, payment=payment_id)
 
 
-def _outcome(answer: Answer) -> str:
-    if answer.lost is not None:
+def _outcome_text(response: HttpResponse) -> str:
+    if response.failure is not None:
         return "no answer"
-    if answer.is_refusal:
-        return refusal_text(answer)
-    status = answer.member("status")
-    return f"{answer.status} {status}" if isinstance(status, str) else str(answer.status)
+    status = response.member("status")
+    if response.is_error or not isinstance(status, str):
+        return refusal_text(response)
+    return f"{response.status} {status}"

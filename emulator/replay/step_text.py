@@ -1,4 +1,4 @@
-"""A step of a script in one line, much as it stands in its file."""
+"""Formats a step of a script in one line, in the form of a file."""
 
 import json
 import re
@@ -8,26 +8,26 @@ from emulator.scenarios.writing import step_json
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./:@?=&%+-]*(?<!:)|[0-9.]+(?:ms|s|m|h|d)", re.ASCII)
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
-# What YAML takes for a boolean or for nothing.
-_WORDS_OF_YAML = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+# YAML parses these as a Boolean or as null.
+_YAML_KEYWORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
 def step_text(step: Step) -> str:
-    [(name, said)] = step_json(step).items()
+    [(name, content)] = step_json(step).items()
     if isinstance(step, Repeat):
-        said = {"times": step.times}
+        content = {"times": step.times}
     elif isinstance(step, List):
-        said = {key: _as_number(value) for key, value in said.items()}
-    return f"{name}: {_flow(said)}"
+        content = {key: _unquoted_number(value) for key, value in content.items()}
+    return f"{name}: {_flow(content)}"
 
 
-def _as_number(value: str) -> str | int:
-    """What a query says is all text; nobody writes a number in quotes there."""
+def _unquoted_number(value: str) -> str | int:
+    """A value of a query is always text; users write numbers there without quotes."""
     return int(value) if _NUMBER.fullmatch(value) else value
 
 
-def name_of(step: Step) -> str:
-    """What a step is called in a file."""
+def step_name(step: Step) -> str:
+    """The key of a step in a file."""
     [name] = step_json(step)
     return name
 
@@ -35,10 +35,11 @@ def name_of(step: Step) -> str:
 def _flow(value: Json) -> str:
     match value:
         case dict():
-            return f"{{{', '.join(f'{_flow(key)}: {_flow(one)}' for key, one in value.items())}}}"
+            members = ", ".join(f"{_flow(key)}: {_flow(item)}" for key, item in value.items())
+            return f"{{{members}}}"
         case list() | tuple():
             return f"[{', '.join(map(_flow, value))}]"
-        case str() if _PLAIN.fullmatch(value) and value.lower() not in _WORDS_OF_YAML:
+        case str() if _PLAIN.fullmatch(value) and value.lower() not in _YAML_KEYWORDS:
             return value
         case _:
             return json.dumps(value, ensure_ascii=False)

@@ -1,7 +1,7 @@
-"""A case as a picture: what happened from left to right, who did it from top to bottom.
+"""Lays out the timeline of a case: time from left to right, participants from top to bottom.
 
-Time is not to scale. Each instant at which something happened has a column, however long nothing
-happened in between, and in a column what came later stands further right.
+Time is not to scale. Each instant with an event has a column; within a column, later events are
+further right.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from emulator.domain.durations import duration_text
 from emulator.domain.instants import parse_instant
 from emulator.domain.payment import EVENT_TYPES
 from emulator.replay.event_attribution import Moment, moments_of
-from emulator.replay.results import Event, PlayedStep, Result, Webhook
+from emulator.replay.results import CaseResult, PlayedStep, TracedEvent, TracedWebhook
 from emulator.scenarios import steps
 
 SLOT_WIDTH = 82
@@ -27,19 +27,19 @@ MAX_WEBHOOKS_PER_SLOT = 6
 
 MERCHANT = "Merchant"
 CUSTOMER = "Customer"
-BY_HAND = "By hand"
+CONTROL_API = "By hand"
 CLOCK = "Clock"
 WEBHOOKS = "Webhooks"
 
-_LANES: dict[type, str] = {
+_ROWS: dict[type, str] = {
     steps.Create: MERCHANT,
     steps.Retrieve: MERCHANT,
     steps.List: MERCHANT,
     steps.Pay: CUSTOMER,
     steps.CustomerAnswer: CUSTOMER,
     steps.Cancel: CUSTOMER,
-    steps.Transition: BY_HAND,
-    steps.AddFault: BY_HAND,
+    steps.Transition: CONTROL_API,
+    steps.AddFault: CONTROL_API,
     steps.Advance: CLOCK,
 }
 STATUS_OF_TYPE = {event_type: status.value for status, event_type in EVENT_TYPES.items()}
@@ -47,7 +47,7 @@ STATUS_OF_TYPE = {event_type: status.value for status, event_type in EVENT_TYPES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """An instant: how long after the beginning, and which."""
+    """The events of an instant; `since` is the time since the beginning."""
 
     x: int
     width: int
@@ -57,7 +57,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """A label in a box, from `x` on; `kind` is the class of its look, `title` tells it in full."""
+    """A box with a label, at `x`; `kind` is its CSS class, `title` the full description."""
 
     x: int
     width: int
@@ -67,8 +67,8 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lane:
-    """A row of the picture; its middle is at `y`. Of its shapes some are arrows: the clock's."""
+class TimelineRow:
+    """The shapes of a participant or a payment; `y` is the middle. The clock has arrows."""
 
     title: str
     y: int
@@ -76,19 +76,19 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
-    """All of it, in units of a pixel; `left_out` tells, in words, what there was no room for."""
+class Timeline:
+    """The layout in pixels; `left_out` describes what exceeds the limits."""
 
     width: int
     height: int
     columns: tuple[Column, ...]
-    lanes: tuple[Lane, ...]
+    rows: tuple[TimelineRow, ...]
     left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Slots:
-    """Where each moment stands: its left edge and how much room it has."""
+    """The left edge and the width of each moment."""
 
     edges: Mapping[Moment, int]
     widths: Mapping[Moment, int]
@@ -99,54 +99,61 @@ class _Slots:
         return max((column.x + column.width for column in self.columns), default=MARGIN)
 
 
-def draw(result: Result) -> Drawing | None:
-    """The picture of a case; None where nothing happened in it."""
+def build_timeline(result: CaseResult) -> Timeline | None:
+    """The timeline of a case; None if it has no events."""
     events = moments_of(result)
-    acts = [step for step in result.steps if type(step.step) in _LANES]
+    actions = [step for step in result.steps if type(step.step) in _ROWS]
     moments = sorted(
-        {Moment(step.number, step.at) for step in acts}
+        {Moment(step.number, step.at) for step in actions}
         | {moment for moment, _ in events}
         | {Moment(webhook.step, webhook.at) for webhook in result.trace.webhooks}
     )
     if not moments:
         return None
-    slots = _lay_out(moments[:MAX_SLOTS], _demands(events, result.trace.webhooks), result.began_at)
+    slots = _lay_out(
+        moments[:MAX_SLOTS], _shape_counts(events, result.trace.webhooks), result.began_at
+    )
     shown = dict.fromkeys(event.payment for moment, event in events if moment in slots.edges)
-    rows = [
-        *((title, _acts(acts, title, slots)) for title in (MERCHANT, CUSTOMER, BY_HAND)),
-        (CLOCK, _advances(result, slots)),
+    titled_shapes = [
         *(
-            (_payment_title(result, payment), _life(payment, events, slots))
+            (title, _action_shapes(actions, title, slots))
+            for title in (MERCHANT, CUSTOMER, CONTROL_API)
+        ),
+        (CLOCK, _advance_shapes(result, slots)),
+        *(
+            (result.name_of(payment) or f"{payment[:12]}…", _status_shapes(payment, events, slots))
             for payment in list(shown)[:MAX_PAYMENTS]
         ),
-        (WEBHOOKS, _webhooks(result.trace.webhooks, slots)),
+        (WEBHOOKS, _webhook_shapes(result.trace.webhooks, slots)),
     ]
-    lanes = _stacked((title, shapes) for title, shapes in rows if shapes)
-    return Drawing(
+    rows = _placed((title, shapes) for title, shapes in titled_shapes if shapes)
+    return Timeline(
         width=slots.end + MARGIN,
-        height=HEAD_HEIGHT + ROW_HEIGHT * len(lanes) + MARGIN,
+        height=HEAD_HEIGHT + ROW_HEIGHT * len(rows) + MARGIN,
         columns=slots.columns,
-        lanes=lanes,
+        rows=rows,
         left_out=_left_out(len(moments), len(shown)),
     )
 
 
-def _demands(
-    events: Iterable[tuple[Moment, Event]], webhooks: Iterable[Webhook]
+def _shape_counts(
+    events: Iterable[tuple[Moment, TracedEvent]], webhooks: Iterable[TracedWebhook]
 ) -> dict[Moment, int]:
-    """How many shapes have to stand beside each other at a moment."""
+    """The maximum number of shapes in a row, by moment."""
     changes = Counter((moment, event.payment) for moment, event in events)
     arrivals = Counter(Moment(webhook.step, webhook.at) for webhook in webhooks)
-    demands: dict[Moment, int] = {}
+    shape_counts: dict[Moment, int] = {}
     for moment, count in [
         *((moment, count) for (moment, _), count in changes.items()),
         *((moment, min(count, MAX_WEBHOOKS_PER_SLOT + 1)) for moment, count in arrivals.items()),
     ]:
-        demands[moment] = max(demands.get(moment, 1), count)
-    return demands
+        shape_counts[moment] = max(shape_counts.get(moment, 1), count)
+    return shape_counts
 
 
-def _lay_out(moments: Sequence[Moment], demands: Mapping[Moment, int], began_at: str) -> _Slots:
+def _lay_out(
+    moments: Sequence[Moment], shape_counts: Mapping[Moment, int], began_at: str
+) -> _Slots:
     edges: dict[Moment, int] = {}
     widths: dict[Moment, int] = {}
     columns = []
@@ -154,7 +161,7 @@ def _lay_out(moments: Sequence[Moment], demands: Mapping[Moment, int], began_at:
     for at, group in groupby(moments, key=lambda moment: moment.at):
         begin = x
         for moment in group:
-            edges[moment], widths[moment] = x, SLOT_WIDTH * demands.get(moment, 1)
+            edges[moment], widths[moment] = x, SLOT_WIDTH * shape_counts.get(moment, 1)
             x += widths[moment]
         columns.append(Column(x=begin, width=x - begin, since=_since(began_at, at), at=at))
         x += COLUMN_GAP
@@ -168,21 +175,21 @@ def _since(began_at: str, at: str) -> str:
         return at
 
 
-def _acts(acts: Iterable[PlayedStep], title: str, slots: _Slots) -> list[Shape]:
+def _action_shapes(actions: Iterable[PlayedStep], row_title: str, slots: _Slots) -> list[Shape]:
     shapes = []
-    for step in acts:
+    for step in actions:
         x = slots.edges.get(Moment(step.number, step.at))
-        if x is None or _LANES[type(step.step)] != title:
+        if x is None or _ROWS[type(step.step)] != row_title:
             continue
         kind = "failed" if step.failure else "refused" if step.is_refused else "act"
-        told = f"{step.text} → {step.outcome}" if step.outcome else step.text
+        title = f"{step.text} → {step.outcome}" if step.outcome else step.text
         label = step.text.partition(":")[0]
-        shapes.append(Shape(x=x, width=SLOT_WIDTH, kind=kind, label=label, title=told))
+        shapes.append(Shape(x=x, width=SLOT_WIDTH, kind=kind, label=label, title=title))
     return shapes
 
 
-def _advances(result: Result, slots: _Slots) -> list[Shape]:
-    """From the end of the column that the clock left to the column in which it arrived."""
+def _advance_shapes(result: CaseResult, slots: _Slots) -> list[Shape]:
+    """Arrows from the column before an advance to the column after it."""
     ends = {column.at: column.x + column.width for column in slots.columns}
     shapes = []
     before = result.began_at
@@ -199,9 +206,11 @@ def _advances(result: Result, slots: _Slots) -> list[Shape]:
     return shapes
 
 
-def _life(payment: str, events: Iterable[tuple[Moment, Event]], slots: _Slots) -> list[Shape]:
-    """The statuses of a payment, each as long as it had it."""
-    begins: list[tuple[int, Event]] = []
+def _status_shapes(
+    payment: str, events: Iterable[tuple[Moment, TracedEvent]], slots: _Slots
+) -> list[Shape]:
+    """The statuses of a payment, each until the next one."""
+    begins: list[tuple[int, TracedEvent]] = []
     latest, turn = None, 0
     for moment, event in events:
         if event.payment != payment or moment not in slots.edges:
@@ -222,7 +231,7 @@ def _life(payment: str, events: Iterable[tuple[Moment, Event]], slots: _Slots) -
     ]
 
 
-def _webhooks(webhooks: Iterable[Webhook], slots: _Slots) -> list[Shape]:
+def _webhook_shapes(webhooks: Iterable[TracedWebhook], slots: _Slots) -> list[Shape]:
     shapes = []
     for moment, group in groupby(webhooks, key=lambda webhook: Moment(webhook.step, webhook.at)):
         arrived = list(group)
@@ -232,39 +241,34 @@ def _webhooks(webhooks: Iterable[Webhook], slots: _Slots) -> list[Shape]:
                 break
             left_out = len(arrived) - MAX_WEBHOOKS_PER_SLOT
             is_rest = turn == MAX_WEBHOOKS_PER_SLOT
-            told = f"{webhook.type}, signature {'right' if webhook.is_genuine else 'wrong'}"
+            title = f"{webhook.type}, signature {'right' if webhook.is_genuine else 'wrong'}"
             shapes.append(
                 Shape(
                     x=x + turn * SLOT_WIDTH,
                     width=SLOT_WIDTH,
                     kind="webhook" if webhook.is_genuine or is_rest else "forged",
                     label=f"+{left_out} more" if is_rest else webhook.type.removeprefix("payment."),
-                    title=f"{left_out} more" if is_rest else told,
+                    title=f"{left_out} more" if is_rest else title,
                 )
             )
     return shapes
 
 
-def _stacked(rows: Iterable[tuple[str, Sequence[Shape]]]) -> tuple[Lane, ...]:
+def _placed(titled_shapes: Iterable[tuple[str, Sequence[Shape]]]) -> tuple[TimelineRow, ...]:
     return tuple(
-        Lane(
+        TimelineRow(
             title=title,
             y=HEAD_HEIGHT + ROW_HEIGHT * position + ROW_HEIGHT // 2,
             shapes=tuple(shapes),
         )
-        for position, (title, shapes) in enumerate(rows)
+        for position, (title, shapes) in enumerate(titled_shapes)
     )
 
 
-def _payment_title(result: Result, payment: str) -> str:
-    names = [name for name, known in result.names.items() if known == payment]
-    return names[-1] if names else f"{payment[:12]}…"
-
-
 def _left_out(moments: int, payments: int) -> tuple[str, ...]:
-    told = []
+    sentences = []
     if moments > MAX_SLOTS:
-        told.append(f"The first {MAX_SLOTS} of {moments} moments are drawn.")
+        sentences.append(f"The first {MAX_SLOTS} of {moments} moments are drawn.")
     if payments > MAX_PAYMENTS:
-        told.append(f"The first {MAX_PAYMENTS} of {payments} payments are drawn.")
-    return tuple(told)
+        sentences.append(f"The first {MAX_PAYMENTS} of {payments} payments are drawn.")
+    return tuple(sentences)

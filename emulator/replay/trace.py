@@ -1,54 +1,53 @@
-"""What the emulator remembers of a case that has ended: its events, requests and deliveries."""
+"""Collects what the emulator recorded of a case: its events, requests and deliveries."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from emulator.domain.payment import Status, event_type
-from emulator.replay.client import Connection
-from emulator.replay.results import Event, Request, Trace, Webhook
-from emulator.replay.step_executor import CONTROL
+from emulator.http.client import HttpClient
+from emulator.replay.emulator_api import CONTROL, MAX_ENTRIES
+from emulator.replay.results import Trace, TracedEvent, TracedRequest, TracedWebhook
 from emulator.replay.webhook_inbox import WebhookInbox
 
-MOST = 1_000
 _FAILED = event_type(Status.FAILED)
 
 
-async def collect_trace(connection: Connection, mailbox: WebhookInbox | None) -> Trace:
-    """All of it, as far as the emulator tells. Raises Unreachable."""
-    webhooks: list[Webhook] = []
+async def collect_trace(client: HttpClient, inbox: WebhookInbox | None) -> Trace:
+    """The latest events, requests and webhooks. Raises Unreachable."""
+    webhooks: list[TracedWebhook] = []
     deliveries: Sequence[Mapping[str, Any]] = ()
-    if mailbox is not None:
-        webhooks = await mailbox.webhooks()
-        deliveries = mailbox.deliveries
-    events = await _oldest_first(connection, "events")
-    requests = await _oldest_first(connection, "requests")
+    if inbox is not None:
+        webhooks = await inbox.webhooks()
+        deliveries = inbox.deliveries
+    events = await _oldest_first(client, "events")
+    requests = await _oldest_first(client, "requests")
     return Trace(
-        events=tuple(await _with_reasons(connection, events)),
+        events=tuple(await _with_reasons(client, events)),
         webhooks=tuple(webhooks),
         requests=tuple(map(_request, requests)),
-        oddities=tuple(one["oddity"] for one in deliveries if one.get("oddity")),
-        is_cut=any(len(found) >= MOST for found in (events, requests, deliveries)),
+        oddities=tuple(delivery["oddity"] for delivery in deliveries if delivery.get("oddity")),
+        is_cut=any(len(entries) >= MAX_ENTRIES for entries in (events, requests, deliveries)),
     )
 
 
-async def _oldest_first(connection: Connection, collection: str) -> list[Mapping[str, Any]]:
-    answer = await connection.ask("GET", f"{CONTROL}/{collection}?limit={MOST}")
-    found = answer.member("data")
-    return found[::-1] if isinstance(found, list) else []
+async def _oldest_first(client: HttpClient, collection: str) -> list[Mapping[str, Any]]:
+    response = await client.request("GET", f"{CONTROL}/{collection}?limit={MAX_ENTRIES}")
+    entries = response.member("data")
+    return entries[::-1] if isinstance(entries, list) else []
 
 
 async def _with_reasons(
-    connection: Connection, events: Sequence[Mapping[str, Any]]
-) -> Sequence[Event]:
-    """The events; only the timeline of a payment tells why it failed."""
+    client: HttpClient, events: Sequence[Mapping[str, Any]]
+) -> Sequence[TracedEvent]:
+    """The events with the reasons of failures, which only the timeline of a payment contains."""
     failed = dict.fromkeys(event["data"]["id"] for event in events if event["type"] == _FAILED)
     reasons: dict[str, str | None] = {}
     for payment_id in failed:
-        answer = await connection.ask("GET", f"{CONTROL}/payments/{payment_id}")
-        for entry in answer.member("timeline") or ():
+        response = await client.request("GET", f"{CONTROL}/payments/{payment_id}")
+        for entry in response.member("timeline") or ():
             reasons[entry["id"]] = entry["reason"]
     return [
-        Event(
+        TracedEvent(
             id=event["id"],
             at=event["timestamp"],
             type=event["type"],
@@ -59,8 +58,8 @@ async def _with_reasons(
     ]
 
 
-def _request(entry: Mapping[str, Any]) -> Request:
-    return Request(
+def _request(entry: Mapping[str, Any]) -> TracedRequest:
+    return TracedRequest(
         id=entry["id"],
         at=entry["at"],
         method=entry["method"],

@@ -1,90 +1,107 @@
-"""A case's webhooks in an order that is the same in every run."""
+"""Receives the webhooks of one case and sorts them into an order that is equal in every run."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from emulator.replay.client import Connection
-from emulator.replay.receiver import Arrival, Inbox
-from emulator.replay.results import Webhook
-from emulator.replay.step_executor import CONTROL, Performer
+from emulator.http.client import HttpClient
+from emulator.http.receiver import ReceivedWebhook, WebhookReceiver
+from emulator.replay.emulator_api import CONTROL, MAX_ENTRIES
+from emulator.replay.results import TracedWebhook
+from emulator.replay.step_executor import StepExecutor
 from emulator.scenarios.steps import Json
 
-MAX_DELIVERIES = 1_000
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """A webhook, and the number of the step during which it arrived."""
+
+    step: int
+    webhook: ReceivedWebhook
+
+
+class EndpointRefused(Exception):
+    """The emulator refused the endpoint for webhooks; the message is its reason."""
 
 
 class WebhookInbox:
-    """What has arrived for one case, once all that is due has been sent."""
+    """The webhooks of one case; `step` is the number of the current step."""
 
-    def __init__(self, connection: Connection, performer: Performer, inbox: Inbox) -> None:
-        self._connection = connection
-        self._performer = performer
-        self._inbox = inbox
+    def __init__(self, client: HttpClient, executor: StepExecutor) -> None:
+        self.step = 0
         self.deliveries: Sequence[Mapping[str, Json]] = ()
+        self._client = client
+        self._executor = executor
+        self._secret = ""
+        self._arrivals: list[Arrival] = []
 
-    @classmethod
-    async def register(
-        cls, connection: Connection, performer: Performer, inbox: Inbox
-    ) -> "WebhookInbox | str":
-        """A mailbox that the emulator knows as an endpoint, or why it takes none."""
-        url = {"url": inbox.url}
-        answer = await connection.ask_json("POST", f"{CONTROL}/webhook_endpoints", url)
-        if answer.is_refusal:
-            return str(answer.error.get("message") or answer.lost)
-        inbox.secret = str(answer.member("secret"))
-        return cls(connection, performer, inbox)
+    async def register(self, receiver: WebhookReceiver) -> None:
+        """Create an endpoint for the webhooks. Raises EndpointRefused, Unreachable."""
+        url = {"url": receiver.base_url + receiver.register(self._receive)}
+        response = await self._client.request_json("POST", f"{CONTROL}/webhook_endpoints", url)
+        if response.is_error:
+            raise EndpointRefused(str(response.error.get("message") or response.failure))
+        self._secret = str(response.member("secret"))
+
+    def _receive(self, webhook: ReceivedWebhook) -> None:
+        self._arrivals.append(Arrival(step=self.step, webhook=webhook))
 
     async def settle(self) -> None:
-        """Wait for what is due now. Raises Impossible, Unreachable."""
-        await self._performer.advance(0)
+        """Wait for the deliveries that are due now. Raises ImpossibleStep, Unreachable."""
+        await self._executor.advance(0)
 
-    def at_step(self, number: int) -> None:
-        """What arrives from here on belongs to this step."""
-        self._inbox.step = number
+    async def webhooks(self) -> list[TracedWebhook]:
+        """The webhooks that were due so far, in the order of arrival.
 
-    async def webhooks(self) -> list[Webhook]:
-        """What has arrived by now, in the order of arrival.
-
-        To one endpoint several attempts are under way at a time: those of different payments that
-        one step has made due at one instant arrive in any order, and here in that of the payments.
+        The emulator has several concurrent attempts. Webhooks of different payments that are due
+        at the same instant arrive in any order; they are sorted by payment.
         """
         await self.settle()
-        answer = await self._connection.ask("GET", f"{CONTROL}/deliveries?limit={MAX_DELIVERIES}")
-        self.deliveries = list(reversed(answer.member("data") or ()))
-        return in_order(self._inbox.arrivals, self.deliveries)
+        path = f"{CONTROL}/deliveries?limit={MAX_ENTRIES}"
+        response = await self._client.request("GET", path)
+        self.deliveries = list(reversed(response.member("data") or ()))
+        return in_order(self._arrivals, self.deliveries, self._secret)
 
-    def trouble(self) -> str | None:
-        """Why webhooks may be missing: what the emulator tells of an attempt that failed."""
+    def delivery_failure(self) -> str | None:
+        """The first failed attempt, which may explain missing webhooks."""
         for delivery in self.deliveries:
             for attempt in delivery["attempts"]:
                 if attempt["error"] is not None:
-                    told = ". ".join(filter(None, (attempt["error"], attempt["cause"])))
-                    return f"the emulator could not deliver {delivery['type']}: {told}"
+                    reason = ". ".join(filter(None, (attempt["error"], attempt["cause"])))
+                    return f"the emulator could not deliver {delivery['type']}: {reason}"
         return None
 
 
 def in_order(
-    arrivals: Sequence[Arrival], deliveries: Sequence[Mapping[str, Json]]
-) -> list[Webhook]:
-    """The arrivals of one inbox; of `deliveries`, the oldest first, come the instants."""
+    arrivals: Sequence[Arrival], deliveries: Sequence[Mapping[str, Json]], secret: str
+) -> list[TracedWebhook]:
+    """The arrivals in order; `deliveries`, the oldest first, contain the instants of attempts."""
     instants: dict[str, list[str]] = defaultdict(list)
     ranks: dict[str | None, int] = {}
     for delivery in deliveries:
         ranks.setdefault(delivery["payment"], len(ranks))
         instants[delivery["event"]] += [attempt["at"] for attempt in delivery["attempts"]]
-    left = {event: iter(sorted(ats)) for event, ats in instants.items()}
-    webhooks = [_webhook(arrival, next(left.get(arrival.id, iter(())), "")) for arrival in arrivals]
-    return sorted(webhooks, key=lambda one: (one.step, one.at, ranks.get(one.payment, len(ranks))))
+    remaining = {event: iter(sorted(ats)) for event, ats in instants.items()}
+    webhooks = [
+        _traced(arrival, next(remaining.get(arrival.webhook.id, iter(())), ""), secret)
+        for arrival in arrivals
+    ]
+    return sorted(
+        webhooks,
+        key=lambda webhook: (webhook.step, webhook.at, ranks.get(webhook.payment, len(ranks))),
+    )
 
 
-def _webhook(arrival: Arrival, at: str) -> Webhook:
-    return Webhook(
+def _traced(arrival: Arrival, at: str, secret: str) -> TracedWebhook:
+    webhook = arrival.webhook
+    return TracedWebhook(
         step=arrival.step,
         at=at,
-        type=arrival.type,
-        payment=arrival.payment_id,
-        id=arrival.id,
-        timestamp=arrival.timestamp,
-        signature=arrival.signature,
-        body=arrival.body.decode("utf-8", "replace"),
-        is_genuine=arrival.is_genuine,
+        type=webhook.type,
+        payment=webhook.payment,
+        id=webhook.id,
+        timestamp=webhook.headers.get("webhook-timestamp", ""),
+        signature=webhook.headers.get("webhook-signature", ""),
+        body=webhook.body.decode("utf-8", "replace"),
+        is_genuine=webhook.is_signed_with(secret),
     )

@@ -1,1 +1,1 @@
-"""The contract's clauses as black-box checks that any base URL can be put to."""
+"""Compares any base URL with the clauses of the contract, over HTTP."""

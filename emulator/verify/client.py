@@ -1,118 +1,216 @@
-"""How a service is asked: patiently, and neither too often nor without end."""
+"""HTTP client with retries, a limit on waiting after 429, and a limit on lost responses.
+
+    Unreachable     the service has no connection, or loses its responses again and again
+    CheckStopped    a request has no complete response: its check cannot continue
+      RateLimited   the service refuses requests with 429 for longer than the client waits
+
+A transport, which sends each request once, raises NoConnection and LostResponse instead.
+"""
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from math import ceil
+from typing import Protocol, Self
+from urllib.parse import urlencode
+
+import httpx
 
 from emulator.clock import SystemClock, pause
-from emulator.verify.answers import Answer, Request
-from emulator.verify.transport import NoAnswer, NoConnection, Wire
+from emulator.http.client import Unreachable, read_limited, tls_context
+from emulator.http.failures import explain_no_connection
+from emulator.verify.messages import ServiceRequest, ServiceResponse
 
+MAX_RESPONSE_S = 20
+MAX_CONNECT_S = 10
+MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 MAX_TOTAL_WAIT_S = 60
-# Of a 429 that does not say how long, or that says 0: so that waiting comes to an end.
-SHORTEST_WAIT_S = 1
+# The wait after a 429 that names no seconds, or 0: so that waiting ends.
+MIN_WAIT_S = 1
 MAX_LOST_RESPONSES = 3
 
 _TOO_MANY_REQUESTS = 429
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", re.ASCII)
 
 
-class Unreachable(Exception):
-    """The service is not there, or not there any more; the message is a line for the user."""
+class CheckStopped(Exception):
+    """A check cannot continue; the message is the reason, for the report."""
 
 
-class CannotSee(Exception):
-    """A check cannot go on; the message is its reason, for the report."""
+class RateLimited(CheckStopped):
+    """The service refuses requests with 429, and the maximum wait is used up."""
 
 
-class RateLimited(CannotSee):
-    """The service said 429, and there is no patience left to wait it out."""
+class NoConnection(Exception):
+    """No connection is possible; the message is the reason."""
 
 
-class Client:
-    """Asks one service; `answers` are all that it gave, the oldest first.
+class LostResponse(Exception):
+    """The connection returned no complete response; the message is the reason."""
 
-    A 429 is waited out for as long as `Retry-After` says, but for a minute in all; a 5xx is asked
-    once more, as the contract wants it. `refusal` is why nothing is asked any more, if so.
-    `tell` hears how many seconds are waited now, and 0 when that is over.
+
+class Transport(Protocol):
+    """Sends requests to one service; tests have one without a network."""
+
+    base_url: str
+
+    async def send(self, request: ServiceRequest) -> ServiceResponse:
+        """Send a request once. Raises NoConnection, LostResponse."""
+
+
+class HttpTransport:
+    """Transport over HTTP, which follows no redirects and keeps no cookies.
+
+    A proxy of the environment is used only for https, where it cannot read the requests.
+    """
+
+    def __init__(self, base_url: str, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self.base_url = base_url
+        scheme = base_url.partition(":")[0]
+        self._http = httpx.AsyncClient(
+            transport=transport,
+            trust_env=scheme == "https",
+            verify=tls_context(scheme),
+            timeout=httpx.Timeout(MAX_RESPONSE_S, connect=MAX_CONNECT_S),
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._http.aclose()
+
+    async def send(self, request: ServiceRequest) -> ServiceResponse:
+        try:
+            # Limits the whole response; httpx limits each part of it.
+            async with asyncio.timeout(MAX_RESPONSE_S):
+                return await self._exchange(request)
+        except httpx.ConnectTimeout:
+            raise NoConnection(f"no connection within {MAX_CONNECT_S} s") from None
+        except (httpx.ConnectError, httpx.ProxyError) as error:
+            raise NoConnection(explain_no_connection(error)) from None
+        except (TimeoutError, httpx.TimeoutException):
+            raise LostResponse(f"no answer came within {MAX_RESPONSE_S} s") from None
+        except httpx.TransportError:
+            raise LostResponse("the connection was cut before the whole answer had come") from None
+
+    async def _exchange(self, request: ServiceRequest) -> ServiceResponse:
+        response = await self._http.send(
+            self._httpx_request(request), stream=True, auth=None, follow_redirects=False
+        )
+        try:
+            body = await read_limited(response.aiter_bytes(), MAX_RESPONSE_BYTES)
+        finally:
+            await response.aclose()
+        if body is None:
+            raise LostResponse(f"the answer is larger than {MAX_RESPONSE_BYTES:,} bytes")
+        return ServiceResponse(
+            request=request,
+            status=response.status_code,
+            headers=_headers(response.headers.raw),
+            body=body,
+        )
+
+    def _httpx_request(self, request: ServiceRequest) -> httpx.Request:
+        query = f"?{urlencode(request.query)}" if request.query else ""
+        url = _url(f"{self.base_url}{request.path}{query}")
+        return httpx.Request(request.method, url, headers=request.headers, content=request.body)
+
+
+@lru_cache(maxsize=64)
+def _url(text: str) -> httpx.URL:
+    """Parsing takes a third of the time of a request, and most requests have the same few URLs."""
+    return httpx.URL(text)
+
+
+def _headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): text.decode("latin-1") for name, text in raw}
+
+
+class ServiceClient:
+    """Sends requests to one service; `responses` are all responses, the oldest first.
+
+    After a 429 it waits as long as `Retry-After` says, a minute in total; a 5xx is retried once,
+    as the contract says. `refusal` is why no more requests are sent; None while they are.
+    `report_wait` receives the seconds of each wait, and 0 at its end.
     """
 
     def __init__(
-        self, wire: Wire, *, wall: SystemClock, tell: Callable[[int], None] | None = None
+        self,
+        transport: Transport,
+        *,
+        wall: SystemClock,
+        report_wait: Callable[[int], None] = lambda _: None,
     ) -> None:
-        self.base_url = wire.base_url
-        self.answers: list[Answer] = []
+        self.base_url = transport.base_url
+        self.responses: list[ServiceResponse] = []
         self.refusal: str | None = None
         self.lost_count = 0
-        self._wire = wire
+        self._transport = transport
         self._wall = wall
-        self._tell = tell
-        self._patience_s = MAX_TOTAL_WAIT_S
-        # Two who wait wait one after the other, so that no second is counted twice.
+        self._report_wait = report_wait
+        self._left_wait_s = MAX_TOTAL_WAIT_S
+        # Concurrent waits follow each other, so that each second counts once.
         self._waiting = asyncio.Lock()
 
-    async def ask(self, request: Request) -> Answer:
-        """Raises Unreachable; CannotSee where no whole answer comes, RateLimited among it."""
-        self._check_is_welcome()
+    async def send(self, request: ServiceRequest) -> ServiceResponse:
+        """Raises Unreachable and CheckStopped, RateLimited included."""
+        self._check_rate_limit()
         has_failed = False
-        # It ends: each 429 takes of the patience, and a 5xx is asked again but once.
+        # It ends: each 429 uses up some of the wait, and a 5xx is retried once.
         while True:
-            answer = await self._exchange(request)
-            self.answers.append(answer)
-            if answer.status == _TOO_MANY_REQUESTS:
-                await self._wait(answer)
-            elif answer.status >= 500 and not has_failed:
+            response = await self._send_once(request)
+            self.responses.append(response)
+            if response.status == _TOO_MANY_REQUESTS:
+                await self._wait(response)
+            elif response.status >= 500 and not has_failed:
                 has_failed = True
             else:
-                return answer
+                return response
 
-    def _check_is_welcome(self) -> None:
-        """From a refusal on nothing is asked, since it would only be refused."""
+    def _check_rate_limit(self) -> None:
+        """Raises RateLimited after a refusal: the service would refuse this request too."""
         if self.refusal is not None:
             raise RateLimited(self.refusal)
 
-    async def _wait(self, answer: Answer) -> None:
-        seconds = max(ceil(retry_after_s(answer) or 0), SHORTEST_WAIT_S)
+    async def _wait(self, response: ServiceResponse) -> None:
+        seconds = max(ceil(retry_after_s(response) or 0), MIN_WAIT_S)
         async with self._waiting:
-            self._check_is_welcome()
-            if seconds > self._patience_s:
-                self.refusal = _refusal(seconds, left_s=self._patience_s)
+            self._check_rate_limit()
+            if seconds > self._left_wait_s:
+                self.refusal = _refusal(seconds, left_s=self._left_wait_s)
                 raise RateLimited(self.refusal)
-            self._patience_s -= seconds
-            await self._pause(seconds)
+            self._left_wait_s -= seconds
+            self._report_wait(seconds)
+            try:
+                await pause(self._wall, 1_000 * seconds)
+            finally:
+                self._report_wait(0)
 
-    async def _pause(self, seconds: int) -> None:
-        tell = self._tell or (lambda _: None)
-        tell(seconds)
+    async def _send_once(self, request: ServiceRequest) -> ServiceResponse:
         try:
-            await pause(self._wall, 1_000 * seconds)
-        finally:
-            tell(0)
-
-    async def _exchange(self, request: Request) -> Answer:
-        try:
-            return await self._wire.send(request)
+            return await self._transport.send(request)
         except NoConnection as error:
             raise Unreachable(f"cannot reach {self.base_url}: {error}") from None
-        except NoAnswer as error:
+        except LostResponse as error:
             self.lost_count += 1
             if self.lost_count >= MAX_LOST_RESPONSES:
                 raise Unreachable(
                     f"{self.base_url} does not answer: {error}, {MAX_LOST_RESPONSES} times"
                 ) from None
-            raise CannotSee(str(error)) from None
+            raise CheckStopped(str(error)) from None
 
 
-def _refusal(asked_s: int, *, left_s: int) -> str:
-    """Why a 429 is not waited out."""
+def _refusal(requested_s: int, *, left_s: int) -> str:
+    """Why the client does not wait after a 429."""
     in_all = f"{MAX_TOTAL_WAIT_S} s in all"
     if left_s == 0:
         return f"429 came again after waiting for {in_all}"
-    return f"429 came and asked to wait {asked_s} s, and of {in_all} only {left_s} s were left"
+    return f"429 came and asked to wait {requested_s} s, and of {in_all} only {left_s} s were left"
 
 
-def retry_after_s(answer: Answer) -> float | None:
+def retry_after_s(response: ServiceResponse) -> float | None:
     """The number of seconds in `Retry-After` (contract, sections 7 and 8); None without one."""
-    text = answer.headers.get("retry-after", "")
+    text = response.headers.get("retry-after", "")
     return float(text) if _NUMBER.fullmatch(text) else None

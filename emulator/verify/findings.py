@@ -1,14 +1,14 @@
-"""What was seen of a clause, and which verdict that comes to."""
+"""Findings of checks, and the verdict on each clause that follows from them."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from emulator.domain.clauses import CLAUSES, Basis, Clause
-from emulator.verify.session import Visit
+from emulator.verify.session import Session
 
 MAX_OBSERVATIONS = 3
-"""Of the looks at one clause so many are told."""
+"""The maximum number of observations that are printed for a clause."""
 
 
 class Verdict(StrEnum):
@@ -18,9 +18,10 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One look at a clause. `basis` tells whether it is what the contract states, or what we
-    have assumed of it, that was looked at; `is_rate_limited`, that a 429 has ended the look."""
+class ClauseFinding:
+    """One observation about a clause. `basis` is STATED if the observation concerns what the
+    contract states, ASSUMED if it concerns our assumption about it. `is_rate_limited` means that
+    a 429 ended the check."""
 
     number: str
     verdict: Verdict
@@ -29,24 +30,24 @@ class Finding:
     is_rate_limited: bool = False
 
 
-Findings = list[Finding]
+Findings = list[ClauseFinding]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A look at a service. It finds something of each clause that it `states` or `assumes`, and
-    of no other; what it says nothing of, since it could not go on, is unseen."""
+    """A check of a service. It reports findings only about the clauses that it `states` or
+    `assumes`. A clause that it does not report on, because it could not continue, is unseen."""
 
-    look: Callable[[Visit], Awaitable[Findings]]
+    run: Callable[[Session], Awaitable[Findings]]
     states: tuple[str, ...] = ()
     assumes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """What all looks at a clause come to; of a drift, `basis` is that of what drifts.
+class ClauseResult:
+    """The verdict on a clause. Of a drift, `basis` is the basis of the findings that drift.
 
-    `is_rate_limited` tells that a 429 has ended one of the looks, whatever the others saw.
+    `is_rate_limited` means that a 429 ended one of the checks of the clause.
     """
 
     clause: Clause
@@ -58,75 +59,81 @@ class Result:
 
     @property
     def counts(self) -> bool:
-        """Whether it is a drift that nobody has accepted."""
+        """Whether it is a drift that the user has not accepted."""
         return self.verdict is Verdict.DRIFT and not self.is_accepted
 
     @property
     def was_left_out(self) -> bool:
-        """Whether nothing was seen of it, since the service refused with 429."""
+        """Whether it is unseen because the service refused requests with 429."""
         return self.verdict is Verdict.UNSEEN and self.is_rate_limited
 
 
-def judged(is_so: bool, seen: str, *numbers: str) -> Findings:
-    """What the contract states holds, or does not."""
-    return _judged(is_so, seen, numbers, Basis.STATED)
+def stated(is_so: bool, seen: str, *numbers: str) -> Findings:
+    """Findings about what the contract states."""
+    return _findings(is_so, seen, numbers, Basis.STATED)
 
 
-def judged_assumed(is_so: bool, seen: str, *numbers: str) -> Findings:
-    """What we have assumed holds, or does not."""
-    return _judged(is_so, seen, numbers, Basis.ASSUMED)
+def assumed(is_so: bool, seen: str, *numbers: str) -> Findings:
+    """Findings about what we have assumed."""
+    return _findings(is_so, seen, numbers, Basis.ASSUMED)
 
 
 def unseen(reason: str, *numbers: str, is_rate_limited: bool = False) -> Findings:
     return [
-        Finding(number=number, verdict=Verdict.UNSEEN, seen=reason, is_rate_limited=is_rate_limited)
+        ClauseFinding(
+            number=number, verdict=Verdict.UNSEEN, seen=reason, is_rate_limited=is_rate_limited
+        )
         for number in numbers
     ]
 
 
-def _judged(is_so: bool, seen: str, numbers: Iterable[str], basis: Basis) -> Findings:
+def _findings(is_so: bool, seen: str, numbers: Iterable[str], basis: Basis) -> Findings:
     verdict = Verdict.HOLDS if is_so else Verdict.DRIFT
-    return [Finding(number=number, verdict=verdict, seen=seen, basis=basis) for number in numbers]
+    return [
+        ClauseFinding(number=number, verdict=verdict, seen=seen, basis=basis) for number in numbers
+    ]
 
 
-def results(findings: Iterable[Finding], *, accepted: frozenset[str]) -> list[Result]:
+def results(findings: Iterable[ClauseFinding], *, accepted: frozenset[str]) -> list[ClauseResult]:
     """Every clause of the contract with its verdict, in order."""
-    of_clause: dict[str, list[Finding]] = {clause.number: [] for clause in CLAUSES}
+    of_clause: dict[str, Findings] = {clause.number: [] for clause in CLAUSES}
     for finding in findings:
         of_clause[finding.number].append(finding)
     return [_result(clause, of_clause[clause.number], accepted) for clause in CLAUSES]
 
 
-def _result(clause: Clause, findings: Sequence[Finding], accepted: frozenset[str]) -> Result:
-    """A drift is the verdict of all, what is stated first; a look that saw nothing counts last."""
-    for verdict, basis in (
-        (Verdict.DRIFT, Basis.STATED),
-        (Verdict.DRIFT, Basis.ASSUMED),
-        (Verdict.HOLDS, None),
-        (Verdict.UNSEEN, None),
-    ):
-        found = [
-            one
-            for one in findings
-            if one.verdict is verdict and (basis is None or one.basis is basis)
+# The first of these that a clause has is its verdict.
+_PRECEDENCE = (
+    (Verdict.DRIFT, Basis.STATED),
+    (Verdict.DRIFT, Basis.ASSUMED),
+    (Verdict.HOLDS, None),
+    (Verdict.UNSEEN, None),
+)
+
+
+def _result(
+    clause: Clause, findings: Sequence[ClauseFinding], accepted: frozenset[str]
+) -> ClauseResult:
+    for verdict, basis in _PRECEDENCE:
+        decisive = [
+            finding
+            for finding in findings
+            if finding.verdict is verdict and basis in (None, finding.basis)
         ]
-        if found:
-            return Result(
+        if decisive:
+            return ClauseResult(
                 clause=clause,
                 verdict=verdict,
-                seen=_together([one.seen for one in found]),
+                seen=_joined(finding.seen for finding in decisive),
                 basis=basis or clause.basis,
                 is_accepted=verdict is Verdict.DRIFT and clause.number in accepted,
-                is_rate_limited=any(one.is_rate_limited for one in findings),
+                is_rate_limited=any(finding.is_rate_limited for finding in findings),
             )
-    raise AssertionError(f"no check looks at {clause.number}")
+    raise AssertionError(f"no check covers {clause.number}")
 
 
-def _together(seen: Iterable[str]) -> str:
-    different = list(dict.fromkeys(seen))
-    more = (
-        f"; and {len(different) - MAX_OBSERVATIONS} more"
-        if len(different) > MAX_OBSERVATIONS
-        else ""
-    )
+def _joined(observations: Iterable[str]) -> str:
+    different = list(dict.fromkeys(observations))
+    rest = len(different) - MAX_OBSERVATIONS
+    more = f"; and {rest} more" if rest > 0 else ""
     return "; ".join(different[:MAX_OBSERVATIONS]) + more

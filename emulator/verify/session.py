@@ -1,4 +1,4 @@
-"""One run against a service: who asks, what it has made there, and what it was answered."""
+"""A run against one service: its keys, the payments that it created, its requests."""
 
 import json
 from base64 import b64encode
@@ -10,64 +10,69 @@ from urllib.parse import quote
 from emulator import ids
 from emulator.domain.accounts import mask_key
 from emulator.domain.payment_methods import DEFAULT_METHODS
-from emulator.verify.answers import JSON, Answer, Request
-from emulator.verify.client import CannotSee, Client, RateLimited
+from emulator.verify.client import CheckStopped, RateLimited, ServiceClient
+from emulator.verify.messages import JSON, ServiceRequest, ServiceResponse
 
 PAYMENTS = "/v1/payments"
 _ROOT = "/v1/"
 MIN_AMOUNT = 100
-# For a service that refuses the smallest amount that the contract has.
+# For a service that refuses the smallest amount of the contract.
 LARGER_AMOUNT = 1_000
 EXPIRES_IN_S = 600
-# For a service that takes no such short one; not the default, to be told from it.
+# For a service that refuses such a short expiry; different from the default.
 LONGER_EXPIRES_IN_S = 2_700
 METHODS = DEFAULT_METHODS
 MADE_BY = "payments-emulator verify"
 MAX_PAIRS = 20
-# What a service repeats of a key is masked from so many characters on.
-SHORTEST_MASKED = 10
+# A repeated beginning of a key is masked if it has at least this length.
+MIN_MASKED_CHARACTERS = 10
 
-# Addresses that nobody owns, and that say what has made the payment.
+# Addresses of a reserved domain, which name the program that created the payment.
 _SUCCESS_URL = "https://example.com/made-by-payments-emulator-verify?order=1&paid=yes"
 _CANCEL_URL = "https://example.com/made-by-payments-emulator-verify?order=1&paid=no"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Created:
-    """A payment as its create call was asked for and answered.
+class OwnPayment:
+    """A payment with the request that created it.
 
     `earlier_count` is how many payments had been created before the request was sent.
     """
 
     body: Mapping[str, Any]
-    answer: Answer
+    response: ServiceResponse
     earlier_count: int
 
     @property
     def payment(self) -> Mapping[str, Any]:
-        return self.answer.members
+        return self.response.members
 
     @property
     def id(self) -> str:
         return str(self.payment["id"])
 
 
-def as_basic(key: str) -> str:
-    """A key as the scheme Basic writes it."""
+def basic_credentials(key: str) -> str:
+    """A key as the credentials of the scheme Basic."""
     return b64encode(f"{key}:".encode()).decode("ascii")
 
 
-class Visit:
-    """Asks as the owner of a key, and of another account's where there is one.
+class Session:
+    """Sends requests with a key, and optionally with the key of another account.
 
-    `created` are the payments that were made, the oldest first. All of them are of the smallest
-    amount and stay pending: nothing here pays. `method`, `expires_in_s` and `amount` are what the
-    service takes, which is found out with the first payment. `has_bounds` is whether a list
-    between two instants has what it should; None before that is known.
+    `created` are the payments that this run created, the oldest first. They have the smallest
+    amount and stay pending: nothing here pays. `method`, `expires_in_s` and `amount` are values
+    that the service accepts; the first payment determines them. `has_bounds` is whether a list
+    between two instants is complete; None before that is known.
     """
 
     def __init__(
-        self, client: Client, *, key: str, other_key: str | None, stream: bytes | None = None
+        self,
+        client: ServiceClient,
+        *,
+        key: str,
+        other_key: str | None,
+        stream: bytes | None = None,
     ) -> None:
         self.client = client
         self.key = key
@@ -76,48 +81,58 @@ class Visit:
         self.expires_in_s = EXPIRES_IN_S
         self.amount = MIN_AMOUNT
         self.has_bounds: bool | None = None
-        self.created: list[Created] = []
-        self.others: list[Created] = []
+        self.created: list[OwnPayment] = []
+        self.created_by_other: list[OwnPayment] = []
         self._stream = stream or ids.stream_key(None)
-        self._mark = ids.checkout_token(self._stream, 0)
+        self._run_id = ids.checkout_token(self._stream, 0)
 
     @property
-    def answers(self) -> list[Answer]:
-        """All that came from the contract's root: outside of it the contract says nothing."""
-        return [one for one in self.client.answers if one.request.path.startswith(_ROOT)]
+    def responses(self) -> list[ServiceResponse]:
+        """All responses below `/v1/`, the root that the contract describes."""
+        return [
+            response
+            for response in self.client.responses
+            if response.request.path.startswith(_ROOT)
+        ]
 
     @property
     def may_have_created_more(self) -> bool:
-        """Whether a call got no answer, or 5xx: it may have created a payment all the same."""
-        return self.client.lost_count > 0 or any(one.status >= 500 for one in self.client.answers)
+        """Whether a request without a response, or with a 5xx, may have created a payment."""
+        return self.client.lost_count > 0 or any(
+            response.status >= 500 for response in self.client.responses
+        )
 
     @property
-    def all_created(self) -> list[Created]:
-        """What was created, if anything was. Raises CannotSee."""
+    def created_ids(self) -> set[str]:
+        return {payment.id for payment in self.created}
+
+    @property
+    def all_created(self) -> list[OwnPayment]:
+        """The created payments, at least one. Raises CheckStopped."""
         if not self.created:
             raise self.without_payments("no payment could be created")
         return self.created
 
-    def without_payments(self, reason: str) -> CannotSee:
-        """Why there are too few payments to look at: the reason, or a 429 that is behind it."""
+    def without_payments(self, reason: str) -> CheckStopped:
+        """The error for too few payments: the reason, or the 429 that caused it."""
         refusal = self.client.refusal
-        return CannotSee(reason) if refusal is None else RateLimited(refusal)
+        return CheckStopped(reason) if refusal is None else RateLimited(refusal)
 
     @property
-    def first(self) -> Created:
-        """The payment that everything was asked for, if it could be. Raises CannotSee."""
+    def first(self) -> OwnPayment:
+        """The payment that was created with all parameters. Raises CheckStopped."""
         return self.all_created[0]
 
     @property
     def other_accounts_key(self) -> str:
-        """Raises CannotSee."""
+        """Raises CheckStopped."""
         if self.other_key is None:
-            raise CannotSee("it takes the key of another account, --other-key")
+            raise CheckStopped("it takes the key of another account, --other-key")
         return self.other_key
 
     @property
     def unknown_key(self) -> str:
-        """A well-formed key that nobody has."""
+        """A well-formed key that belongs to no account."""
         return ids.api_key(self._stream, "test", 1)
 
     @property
@@ -126,11 +141,11 @@ class Visit:
         return ids.payment_id(ids.checkout_token(self._stream, 1))
 
     def idempotency_key(self, purpose: str) -> str:
-        """One that no other run uses."""
-        return f"payments-emulator-verify-{purpose}-{self._mark}"
+        """A key that is unique to this run."""
+        return f"payments-emulator-verify-{purpose}-{self._run_id}"
 
     def order(self, **changes: Any) -> dict[str, Any]:
-        """The body of a create call, with some members changed; one that is `...` is left out."""
+        """The body of a create call with some members changed; `...` removes a member."""
         body = {
             "amount": self.amount,
             "currency": "ETB",
@@ -144,21 +159,21 @@ class Visit:
         return {name: value for name, value in body.items() if value is not ...}
 
     def metadata(self, pairs: int) -> dict[str, str]:
-        marks = {"made_by": MADE_BY, "run": self._mark}
-        return marks | {f"pair_{number}": "ብር" for number in range(3, pairs + 1)}
+        origin = {"made_by": MADE_BY, "run": self._run_id}
+        return origin | {f"pair_{number}": "ብር" for number in range(3, pairs + 1)}
 
     def masked(self, text: str) -> str:
-        """What a service has said, without the keys if it has repeated them, or begun to."""
+        """Text from a service, with each key, and each long enough beginning of one, masked."""
         keys = sorted(filter(None, (self.key, self.other_key)), key=len, reverse=True)
         for key in keys:
-            for secret in (key, as_basic(key)):
-                for length in range(len(secret), SHORTEST_MASKED - 1, -1):
+            for secret in (key, basic_credentials(key)):
+                for length in range(len(secret), MIN_MASKED_CHARACTERS - 1, -1):
                     text = text.replace(secret[:length], mask_key(key))
         return text
 
     def is_of_this_run(self, payment: Mapping[str, Any]) -> bool:
         metadata = payment.get("metadata")
-        return isinstance(metadata, dict) and metadata.get("run") == self._mark
+        return isinstance(metadata, dict) and metadata.get("run") == self._run_id
 
     async def create(
         self,
@@ -167,34 +182,35 @@ class Visit:
         key: str | None = None,
         content: bytes | None = None,
         media_type: str = JSON,
-    ) -> Answer:
-        """A create call, whatever is in it; a payment that comes of it is remembered.
+    ) -> ServiceResponse:
+        """Send a create call and record the payment if a new one is returned.
 
-        With a `content` that is sent, in the place of the body.
+        `content` is sent instead of the body if it is given.
         """
-        written = json.dumps(body).encode() if content is None else content
-        made = self.created if key is None else self.others
-        earlier_count = len(made)
-        answer = await self.client.ask(
-            Request(
+        created = self.created if key is None else self.created_by_other
+        earlier_count = len(created)
+        response = await self.client.send(
+            ServiceRequest(
                 method="POST",
                 path=PAYMENTS,
-                body=written,
+                body=json.dumps(body).encode() if content is None else content,
                 media_type=media_type,
                 key=key or self.key,
             )
         )
-        payment_id = answer.members.get("id")
-        is_new = isinstance(payment_id, str) and payment_id not in {one.id for one in made}
-        if answer.is_success and is_new:
-            made.append(Created(body=body, answer=answer, earlier_count=earlier_count))
-        return answer
+        payment_id = response.members.get("id")
+        known_ids = {payment.id for payment in created}
+        if response.is_success and isinstance(payment_id, str) and payment_id not in known_ids:
+            created.append(OwnPayment(body=body, response=response, earlier_count=earlier_count))
+        return response
 
-    async def retrieve(self, payment_id: str, *, key: str | None = None) -> Answer:
+    async def retrieve(self, payment_id: str, *, key: str | None = None) -> ServiceResponse:
         path = f"{PAYMENTS}/{quote(payment_id, safe='')}"
-        return await self.client.ask(Request(path=path, key=key or self.key))
+        return await self.client.send(ServiceRequest(path=path, key=key or self.key))
 
-    async def page(self, *, of_key: str | None = None, **query: str | int) -> Answer:
-        """A list call."""
-        asked = {name: str(value) for name, value in query.items()}
-        return await self.client.ask(Request(path=PAYMENTS, query=asked, key=of_key or self.key))
+    async def page(self, *, of_key: str | None = None, **query: str | int) -> ServiceResponse:
+        """Send a list call."""
+        texts = {name: str(value) for name, value in query.items()}
+        return await self.client.send(
+            ServiceRequest(path=PAYMENTS, query=texts, key=of_key or self.key)
+        )

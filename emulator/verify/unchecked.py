@@ -1,4 +1,4 @@
-"""Which clauses no check looks at, and why: they cannot be seen from outside, or hold by then."""
+"""Lists the clauses that no check covers: they cannot be observed, or hold by then."""
 
 _CUSTOMER = "it takes a customer on the checkout page"
 _MONEY = "it takes a live key, and money"
@@ -34,10 +34,10 @@ HIDDEN = {
     "8.8": "it would take very many requests",
     "9.3": _SILENT,
 }
-"""Clauses that cannot be seen from outside, each with the reason in a line."""
+"""Clauses that cannot be observed from outside, each with the reason."""
 
 GRANTED = {
     "1.9": "the calls are answered there",
     "9.1": "the calls are answered under `/v1`",
 }
-"""Clauses that hold, or the run would have ended before its first check."""
+"""Clauses that hold if the first check is reached."""

@@ -11,7 +11,7 @@ from tests.cli.processes import COMMAND, FREE_PORTS, run, serving
 
 # Each costs more than it is worth before somebody asks for what needs it.
 NEVER = {"httpx", "jinja2", "rich", "pydantic", "starlette.routing", "starlette.applications"}
-NEVER |= {"emulator.domain.clauses", "emulator.api.document", "emulator.control.document"}
+NEVER |= {"emulator.domain.clauses", "emulator.api.document", "emulator.openapi"}
 # For the banner, which is printed when requests are already answered.
 LATER = {"yaml", "emulator.cli.banner", "emulator.scenarios.library"}
 # Before there is an endpoint nobody needs them.

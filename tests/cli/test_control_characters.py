@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from emulator.cli.output import own_mark, terminal_text, write
-from emulator.replay.console import Paint
+from emulator.reporting import Paint
 from tests.cli.processes import answers, run, serving, wait_for
 
 EVIL = "\x1b]0;owned\x07\x1b[31m\x9b2J\u202e\u2028\x7f\r"

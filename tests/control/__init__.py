@@ -1,4 +1,4 @@
-"""The control API, and who may reach it."""
+"""The control API."""
 
 import httpx
 

@@ -152,12 +152,6 @@ async def test_the_first_account_stays(emulator: World) -> None:
     assert refusal(response) == (409, "account_is_permanent", None)
 
 
-async def test_an_unknown_account_is_not_found(emulator: World) -> None:
-    for method in ("GET", "DELETE"):
-        response = await emulator.control(method, "/accounts/acct_nobody")
-        assert refusal(response) == (404, "account_not_found", None)
-
-
 async def test_of_concurrent_deletions_one_finds_the_account(emulator: World) -> None:
     account = await created(emulator)
     path = f"/accounts/{account['id']}"
@@ -261,9 +255,7 @@ async def test_concurrent_resets_of_all_do_not_trip_over_each_other(emulator: Wo
 
 
 @pytest.mark.parametrize("length", [101, 201])
-async def test_whoever_gives_too_long_a_name_is_told_the_limit(
-    emulator: World, length: int
-) -> None:
+async def test_the_refusal_of_a_long_name_states_the_limit(emulator: World, length: int) -> None:
     response = await emulator.control("POST", "/accounts", {"name": "x" * length})
     assert response.json()["error"]["message"] == (
         f'"name" must have at most 100 characters (got {length}).'

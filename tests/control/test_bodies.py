@@ -1,4 +1,4 @@
-"""What is taken as a body, and what is refused before any verb is called."""
+"""The bodies and parameters that the control API accepts, and the refusals of all others."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -78,12 +78,12 @@ async def test_a_write_without_a_body_needs_no_type(
         pytest.param(b'{"a":' * 40_000, id="deep object"),
     ],
 )
-async def test_what_is_not_json_is_refused(emulator: World, content: bytes) -> None:
+async def test_invalid_json_is_refused(emulator: World, content: bytes) -> None:
     assert refusal(await post(emulator, content)) == (400, "invalid_json", None)
 
 
 @pytest.mark.parametrize("content", [b"[]", b"null", b"1", b'"seconds"', b"true", b"1e999999999"])
-async def test_what_is_no_object_is_refused(emulator: World, content: bytes) -> None:
+async def test_json_that_is_no_object_is_refused(emulator: World, content: bytes) -> None:
     assert refusal(await post(emulator, content)) == (400, "invalid_request_body", None)
 
 
@@ -115,7 +115,7 @@ async def test_a_body_over_the_limit_is_refused(emulator: World) -> None:
     assert refusal(await post(emulator, largest + b" ")) == (400, "request_too_large", None)
 
 
-async def test_a_body_that_says_it_is_too_large_is_not_read(emulator: World) -> None:
+async def test_a_body_with_too_large_a_content_length_is_not_read(emulator: World) -> None:
     for length in ("300000", "9" * 5000):
         response = await emulator.api.post(
             ADVANCE, content=b"{}", headers={"Content-Type": JSON, "Content-Length": length}
@@ -143,103 +143,89 @@ async def test_null_counts_as_absent(emulator: World) -> None:
 
 
 LONG = "x" * 201
+PAY, TRANSITION = "POST /payments/pay_1/pay", "POST /payments/pay_1/transition"
+# By call and member: the wrong values. Their code is `invalid_` and the name of the member.
+WRONG_VALUES: dict[str, dict[str, list[Any]]] = {
+    "POST /accounts": {
+        "name": [1, "", "x" * 101, "a\nb", "a\0b", "a\x85b"],
+        "test_key": [1, "", "live_abcd", "test_a\0b", "test_abcd\n", LONG],
+        "live_key": ["test_abcd", []],
+        "seed": ["1", True, 1.0, 2**63, -(2**63) - 1, 10**4000],
+    },
+    "POST /reset": {"all": [1, "true"]},
+    PAY: {"method": [1, LONG], "phone": [900000001], "bank": [["walia_test"]]},
+    "POST /payments/pay_1/answer": {"answer": ["yes", True]},
+    TRANSITION: {"status": ["paid", 1], "reason": ["bad_luck"], "method": [{}], "unusual": [1]},
+    "POST /clock/advance": {"webhooks": ["later", "", 1, True]},
+}
+# What must be right for the other members to be checked.
+NEEDED = {PAY: {"method": "telebirr"}, TRANSITION: {"status": "failed"}}
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body", "expected"),
+    ("line", "member", "values"),
     [
-        ("POST", "/accounts", {"name": 1}, (400, "invalid_name", "name")),
-        ("POST", "/accounts", {"name": ""}, (400, "invalid_name", "name")),
-        ("POST", "/accounts", {"name": "x" * 101}, (400, "invalid_name", "name")),
-        ("POST", "/accounts", {"name": "a\nb"}, (400, "invalid_name", "name")),
-        ("POST", "/accounts", {"name": "a\0b"}, (400, "invalid_name", "name")),
-        ("POST", "/accounts", {"name": "a\x85b"}, (400, "invalid_name", "name")),
-        ("POST", "/accounts", {"test_key": 1}, (400, "invalid_test_key", "test_key")),
-        ("POST", "/accounts", {"test_key": ""}, (400, "invalid_test_key", "test_key")),
-        ("POST", "/accounts", {"test_key": "live_abcd"}, (400, "invalid_test_key", "test_key")),
-        ("POST", "/accounts", {"test_key": "test_a\0b"}, (400, "invalid_test_key", "test_key")),
-        ("POST", "/accounts", {"test_key": "test_abcd\n"}, (400, "invalid_test_key", "test_key")),
-        ("POST", "/accounts", {"test_key": LONG}, (400, "invalid_test_key", "test_key")),
-        ("POST", "/accounts", {"live_key": "test_abcd"}, (400, "invalid_live_key", "live_key")),
-        ("POST", "/accounts", {"live_key": []}, (400, "invalid_live_key", "live_key")),
-        ("POST", "/accounts", {"clock": 1}, (400, "invalid_clock", "clock")),
-        ("POST", "/accounts", {"clock": "stopped"}, (400, "invalid_clock", "clock")),
-        ("POST", "/accounts", {"clock": "frozen@"}, (400, "invalid_clock", "clock")),
-        ("POST", "/accounts", {"clock": "frozen@\0"}, (400, "invalid_clock", "clock")),
-        ("POST", "/accounts", {"clock": f"frozen@{LONG}"}, (400, "invalid_clock", "clock")),
-        ("POST", "/accounts", {"clock": "frozen@9999-01-01"}, (400, "invalid_clock", "clock")),
-        ("POST", "/accounts", {"seed": "1"}, (400, "invalid_seed", "seed")),
-        ("POST", "/accounts", {"seed": True}, (400, "invalid_seed", "seed")),
-        ("POST", "/accounts", {"seed": 1.0}, (400, "invalid_seed", "seed")),
-        ("POST", "/accounts", {"seed": 2**63}, (400, "invalid_seed", "seed")),
-        ("POST", "/accounts", {"seed": -(2**63) - 1}, (400, "invalid_seed", "seed")),
-        pytest.param(
-            *("POST", "/accounts", {"seed": 10**4000}, (400, "invalid_seed", "seed")),
-            id="a seed of many digits",
-        ),
-        ("POST", "/accounts", {"keys": {}}, (400, "unknown_parameter", "keys")),
-        ("DELETE", "/accounts/acct_other", {"all": True}, (400, "unknown_parameter", "all")),
-        ("POST", "/reset", {"all": 1}, (400, "invalid_all", "all")),
-        ("POST", "/reset", {"all": "true"}, (400, "invalid_all", "all")),
-        ("PUT", "/clock", {"now": 1}, (400, "invalid_clock", "now")),
-        ("PUT", "/clock", {"now": ""}, (400, "invalid_clock", "now")),
-        ("PUT", "/clock", {"now": "tomorrow"}, (400, "invalid_clock", "now")),
-        ("PUT", "/clock", {"now": "2025-12-31T23:59:59.999Z"}, (400, "invalid_clock", "now")),
-        ("PUT", "/clock", {"now": "9999-01-01T00:00:00Z"}, (400, "invalid_clock", "now")),
-        ("PUT", "/clock", {"frozen": "yes"}, (400, "invalid_clock", "frozen")),
-        ("PUT", "/clock", {"frozen": 0}, (400, "invalid_clock", "frozen")),
-        ("PUT", "/clock", {"seconds": 0}, (400, "unknown_parameter", "seconds")),
-        ("POST", "/payments/pay_1/pay", {}, (400, "missing_parameter", "method")),
-        ("POST", "/payments/pay_1/pay", {"method": 1}, (400, "invalid_method", "method")),
-        ("POST", "/payments/pay_1/pay", {"method": LONG}, (400, "invalid_method", "method")),
-        (
-            "POST",
-            "/payments/pay_1/pay",
-            {"method": "telebirr", "phone": 900000001},
-            (400, "invalid_phone", "phone"),
-        ),
-        (
-            "POST",
-            "/payments/pay_1/pay",
-            {"method": "bank_transfer", "bank": ["walia_test"]},
-            (400, "invalid_bank", "bank"),
-        ),
-        ("POST", "/payments/pay_1/answer", {}, (400, "missing_parameter", "answer")),
-        ("POST", "/payments/pay_1/answer", {"answer": "yes"}, (400, "invalid_answer", "answer")),
-        ("POST", "/payments/pay_1/answer", {"answer": True}, (400, "invalid_answer", "answer")),
-        ("POST", "/payments/pay_1/cancel", {"reason": "x"}, (400, "unknown_parameter", "reason")),
-        ("POST", "/payments/pay_1/transition", {}, (400, "missing_parameter", "status")),
-        (
-            "POST",
-            "/payments/pay_1/transition",
-            {"status": "paid"},
-            (400, "invalid_status", "status"),
-        ),
-        ("POST", "/payments/pay_1/transition", {"status": 1}, (400, "invalid_status", "status")),
-        (
-            "POST",
-            "/payments/pay_1/transition",
-            {"status": "failed", "reason": "bad_luck"},
-            (400, "invalid_reason", "reason"),
-        ),
-        (
-            "POST",
-            "/payments/pay_1/transition",
-            {"status": "failed", "method": {}},
-            (400, "invalid_method", "method"),
-        ),
-        (
-            "POST",
-            "/payments/pay_1/transition",
-            {"status": "failed", "unusual": 1},
-            (400, "invalid_unusual", "unusual"),
-        ),
+        (line, member, values)
+        for line, members in WRONG_VALUES.items()
+        for member, values in members.items()
+    ],
+    ids=str,
+)
+async def test_a_wrong_value_is_refused_by_the_name_of_its_member(
+    emulator: World, line: str, member: str, values: list[Any]
+) -> None:
+    method, path = line.split(" ")
+    for value in values:
+        response = await emulator.control(method, path, {**NEEDED.get(line, {}), member: value})
+        assert refusal(response) == (400, f"invalid_{member}", member), value
+
+
+@pytest.mark.parametrize(
+    ("line", "body", "code", "param"),
+    [
+        ("POST /accounts", {"keys": {}}, "unknown_parameter", "keys"),
+        ("DELETE /accounts/acct_other", {"all": True}, "unknown_parameter", "all"),
+        ("PUT /clock", {"seconds": 0}, "unknown_parameter", "seconds"),
+        ("POST /payments/pay_1/cancel", {"reason": "x"}, "unknown_parameter", "reason"),
+        (PAY, {}, "missing_parameter", "method"),
+        (PAY, {"phone": 1}, "missing_parameter", "method"),
+        ("POST /payments/pay_1/answer", {}, "missing_parameter", "answer"),
+        (TRANSITION, {}, "missing_parameter", "status"),
+        ("POST /webhook_endpoints", {}, "missing_parameter", "url"),
+        ("POST /webhook_endpoints", {"events": []}, "invalid_events", "events"),
+        ("POST /webhook_endpoints", {"events": [], "url": 1}, "invalid_url", "url"),
     ],
 )
-async def test_a_wrong_member_is_refused_by_its_name(
-    emulator: World, method: str, path: str, body: Any, expected: tuple[int, str, str]
+async def test_the_first_mistake_of_a_body_is_reported(
+    emulator: World, line: str, body: Any, code: str, param: str
 ) -> None:
-    assert refusal(await emulator.control(method, path, body)) == expected
+    method, path = line.split(" ")
+    assert refusal(await emulator.control(method, path, body)) == (400, code, param)
+
+
+@pytest.mark.parametrize(
+    ("line", "member", "values"),
+    [
+        (
+            "POST /accounts",
+            "clock",
+            [1, "stopped", "frozen@", "frozen@\0", f"frozen@{LONG}", "frozen@9999-01-01"],
+        ),
+        (
+            "PUT /clock",
+            "now",
+            [1, "", "tomorrow", "2025-12-31T23:59:59.999Z", "9999-01-01T00:00:00Z"],
+        ),
+        ("PUT /clock", "frozen", ["yes", 0]),
+    ],
+)
+async def test_a_wrong_clock_is_an_invalid_clock(
+    emulator: World, line: str, member: str, values: list[Any]
+) -> None:
+    method, path = line.split(" ")
+    for value in values:
+        response = await emulator.control(method, path, {member: value})
+        assert refusal(response) == (400, "invalid_clock", member), value
 
 
 @pytest.mark.parametrize(
@@ -281,59 +267,54 @@ async def test_a_wrong_member_is_refused_by_its_name(
         (b'{"to": ""}', "to"),
     ],
 )
-async def test_whatever_is_wrong_about_a_clock_is_an_invalid_clock(
+async def test_a_wrong_advance_is_an_invalid_clock(
     emulator: World, content: bytes, param: str
 ) -> None:
     assert refusal(await post(emulator, content)) == (400, "invalid_clock", param)
 
 
-@pytest.mark.parametrize("webhooks", ["later", "", 1, True])
-async def test_webhooks_are_waited_for_or_left_in_the_background(
-    emulator: World, webhooks: Any
-) -> None:
-    body = {"seconds": 0, "webhooks": webhooks}
-    response = await emulator.control("POST", "/clock/advance", body)
-    assert refusal(response) == (400, "invalid_webhooks", "webhooks")
+WAIT = "/payments/pay_1/wait"
 
 
 @pytest.mark.parametrize(
-    ("query", "code", "param"),
+    ("path", "query", "code", "param"),
     [
-        ("", "missing_parameter", "status"),
-        ("?status=", "invalid_status", "status"),
-        ("?status=paid", "invalid_status", "status"),
-        ("?status=failed&timeout=", "invalid_timeout", "timeout"),
-        ("?status=failed&timeout=-1", "invalid_timeout", "timeout"),
-        ("?status=failed&timeout=300.001", "invalid_timeout", "timeout"),
-        ("?status=failed&timeout=3.1e2", "invalid_timeout", "timeout"),
-        ("?status=failed&timeout=NaN", "invalid_timeout", "timeout"),
-        ("?status=failed&timeout=%D9%A1", "invalid_timeout", "timeout"),
-        pytest.param(
-            "?status=failed&timeout=" + "9" * 5000, "invalid_timeout", "timeout", id="many digits"
+        (WAIT, "", "missing_parameter", "status"),
+        (WAIT, "status=", "invalid_status", "status"),
+        (WAIT, "status=paid", "invalid_status", "status"),
+        *(
+            (WAIT, f"status=failed&timeout={timeout}", "invalid_timeout", "timeout")
+            for timeout in ("", "-1", "300.001", "3.1e2", "NaN", "%D9%A1", "9" * 5000)
         ),
-        ("?status=failed&limit=1", "unknown_parameter", "limit"),
+        (WAIT, "status=failed&limit=1", "unknown_parameter", "limit"),
+        *(
+            ("/events", f"limit={limit}", "invalid_limit", "limit")
+            for limit in ("0", "1001", "-1", "1.5", "", "ten", "%D9%A1", "0" * 5000 + "1")
+        ),
+        ("/deliveries", "limit=0", "invalid_limit", "limit"),
+        ("/deliveries", "status=done", "invalid_status", "status"),
+        ("/deliveries", "event=x", "unknown_parameter", "event"),
+        ("/requests", "status=2", "invalid_status", "status"),
+        ("/requests", "status=600", "invalid_status", "status"),
+        ("/requests", "limit=1001", "invalid_limit", "limit"),
+        ("/requests", "before=req_nope", "invalid_before", "before"),
+        # The limit is checked before the cursor, and that before the filters.
+        ("/requests", "status=2&before=req_nope&limit=0", "invalid_limit", "limit"),
+        ("/requests", "status=2&before=req_nope", "invalid_before", "before"),
+        ("/requests", "verb=GET", "unknown_parameter", "verb"),
+        ("/requests", "path=a&path=b", "duplicate_parameter", "path"),
+        ("/requests/count", "limit=1", "unknown_parameter", "limit"),
+        ("/scenarios", "limit=1", "unknown_parameter", "limit"),
     ],
+    ids=lambda value: value[:40],
 )
-async def test_a_wait_names_a_status_and_a_bounded_time(
-    emulator: World, query: str, code: str, param: str
+async def test_a_wrong_query_is_refused(
+    emulator: World, path: str, query: str, code: str, param: str
 ) -> None:
-    response = await emulator.control("GET", f"/payments/pay_1/wait{query}")
-    assert refusal(response) == (400, code, param)
+    assert refusal(await emulator.control("GET", f"{path}?{query}")) == (400, code, param)
 
 
-@pytest.mark.parametrize(
-    "limit",
-    [
-        *("0", "1001", "-1", "1.5", "", "ten", "%D9%A1"),
-        pytest.param("0" * 5000 + "1", id="many zeros"),
-    ],
-)
-async def test_events_are_limited_to_a_thousand(emulator: World, limit: str) -> None:
-    response = await emulator.control("GET", f"/events?limit={limit}")
-    assert refusal(response) == (400, "invalid_limit", "limit")
-
-
-async def test_a_client_that_hangs_up_in_its_body_is_no_failure_of_ours(
+async def test_a_client_that_disconnects_in_its_body_logs_no_failure(
     emulator: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     parts = iter(

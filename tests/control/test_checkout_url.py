@@ -1,4 +1,4 @@
-"""The public address of the checkout pages, told to a running emulator."""
+"""The base of `checkout_url` can be set while the emulator runs."""
 
 import pytest
 

@@ -38,7 +38,7 @@ async def pay(emulator: World, payment_id: str, phone: str = TIMES_OUT) -> None:
     assert response.status_code == 200, response.text
 
 
-async def test_a_clock_tells_what_is_due_next(emulator: World) -> None:
+async def test_a_clock_shows_the_next_due_change(emulator: World) -> None:
     assert await clock(emulator) == {"now": NOW, "frozen": True, "next": None}
     later = await emulator.create(expires_in=120)
     sooner = await emulator.create(LIVE_KEY, expires_in=60)

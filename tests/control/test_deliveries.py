@@ -49,7 +49,7 @@ async def test_a_delivery_shows_each_attempt_as_it_went_over_the_wire() -> None:
         assert [attempt["trigger"] for attempt in (first, second)] == ["schedule"] * 2
 
 
-async def test_an_endpoint_that_cannot_be_reached_tells_why(emulator: World) -> None:
+async def test_an_attempt_to_an_unreachable_endpoint_has_a_cause(emulator: World) -> None:
     endpoint = await register(emulator, "http://127.0.0.1:1/hook")
     ping = await emulator.control("POST", f"/webhook_endpoints/{endpoint['id']}/ping")
     [attempt] = ping.json()["attempts"]
@@ -63,7 +63,7 @@ async def test_an_endpoint_that_cannot_be_reached_tells_why(emulator: World) -> 
     ("status", "word"),
     [(401, "secret"), (404, "path"), (410, "PATCH"), (422, "JSON"), (500, "log"), (302, "answer")],
 )
-async def test_a_refusal_is_told_with_its_likely_cause(status: int, word: str) -> None:
+async def test_an_attempt_with_an_error_status_has_a_likely_cause(status: int, word: str) -> None:
     async with webhook_world(lambda _: Reply(status=status)) as hooks:
         path = f"/webhook_endpoints/{hooks.endpoint['id']}/ping"
         [attempt] = (await hooks.emulator.control("POST", path)).json()["attempts"]
@@ -110,18 +110,6 @@ async def test_a_query_for_what_is_not_there_is_not_found(
     assert refusal(await emulator.control("GET", f"/deliveries?{query}")) == (404, code, None)
 
 
-@pytest.mark.parametrize(
-    ("query", "code", "param"),
-    [
-        ("limit=0", "invalid_limit", "limit"),
-        ("status=done", "invalid_status", "status"),
-        ("event=x", "unknown_parameter", "event"),
-    ],
-)
-async def test_a_wrong_query_is_refused(emulator: World, query: str, code: str, param: str) -> None:
-    assert refusal(await emulator.control("GET", f"/deliveries?{query}")) == (400, code, param)
-
-
 async def test_a_resend_is_one_more_attempt_of_the_same_event() -> None:
     async with webhook_world(replies(Reply(status=500), Reply(status=500), Reply())) as hooks:
         await hooks.emulator.create()
@@ -152,7 +140,7 @@ async def test_what_has_arrived_can_be_sent_again() -> None:
         assert await hooks.advance(100) == []
 
 
-async def test_a_resend_tells_of_the_payment_as_it_was_then() -> None:
+async def test_a_resend_has_the_payment_of_the_original_event() -> None:
     async with webhook_world() as hooks:
         payment = await hooks.emulator.create()
         await hooks.settle()
@@ -162,7 +150,7 @@ async def test_a_resend_tells_of_the_payment_as_it_was_then() -> None:
         assert hooks.receiver.received[-1].body == hooks.receiver.received[0].body
 
 
-async def test_a_delivery_of_somebody_else_is_not_found() -> None:
+async def test_a_delivery_of_another_account_or_mode_is_not_found() -> None:
     async with webhook_world() as hooks:
         await hooks.emulator.create()
         await hooks.settle()

@@ -1,4 +1,4 @@
-"""Fault rules over HTTP, without a file: given, seen, taken away."""
+"""Fault rules without a scenario: added, listed and deleted."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import pytest
 
 from emulator.engine.accounts import scenarios as limits
 from emulator.storage.batch import Transaction
+from tests.control import refusal
 from tests.world import OTHER_TEST_KEY, TEST_KEY, World, headers
 
 
@@ -50,7 +51,7 @@ async def test_the_newest_is_the_strongest_and_stands_first(emulator: World) -> 
     assert [await status_of_a_list(emulator) for _ in range(2)] == [429, 500]
 
 
-async def test_one_with_times_tells_how_often_it_has_struck(emulator: World) -> None:
+async def test_a_fault_with_times_shows_its_uses(emulator: World) -> None:
     await add(emulator, {"then": {"status": 500}, "times": 2})
     await add(emulator, {"when": {"mode": "live"}, "then": {"status": 500}})
     for used in (0, 1, 2, 2):
@@ -59,7 +60,7 @@ async def test_one_with_times_tells_how_often_it_has_struck(emulator: World) -> 
         await status_of_a_list(emulator)
 
 
-async def test_one_is_taken_away_or_all_are(emulator: World) -> None:
+async def test_one_fault_or_all_can_be_deleted(emulator: World) -> None:
     first, second, third = [
         (await add(emulator, {"then": {"status": status}})).json() for status in (500, 501, 502)
     ]
@@ -70,7 +71,7 @@ async def test_one_is_taken_away_or_all_are(emulator: World) -> None:
     assert await status_of_a_list(emulator) == 200
 
 
-async def test_it_is_the_account_s_alone(emulator: World) -> None:
+async def test_a_fault_applies_to_its_account_only(emulator: World) -> None:
     await add(emulator, {"then": {"status": 500}}, OTHER_TEST_KEY)
     assert await faults(emulator) == []
     assert await status_of_a_list(emulator) == 200
@@ -78,7 +79,7 @@ async def test_it_is_the_account_s_alone(emulator: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "code", "param", "told"),
+    ("rule", "code", "param", "words"),
     [
         ({}, "missing_parameter", "then", "required"),
         ({"then": None}, "missing_parameter", "then", "required"),
@@ -103,13 +104,12 @@ async def test_it_is_the_account_s_alone(emulator: World) -> None:
         ([1], "invalid_request_body", None, "object"),
     ],
 )
-async def test_a_wrong_one_is_refused_in_words_and_changes_nothing(
-    emulator: World, rule: Any, code: str, param: str | None, told: str
+async def test_a_wrong_fault_is_refused_with_a_message(
+    emulator: World, rule: Any, code: str, param: str | None, words: str
 ) -> None:
     response = await add(emulator, rule)
-    error = response.json()["error"]
-    assert (response.status_code, error["code"], error.get("param")) == (400, code, param)
-    assert told in error["message"]
+    assert refusal(response) == (400, code, param)
+    assert words in response.json()["error"]["message"]
     assert await faults(emulator) == []
 
 
@@ -125,14 +125,13 @@ async def test_a_wrong_one_is_refused_in_words_and_changes_nothing(
         ('{"then":{"drop":true}', "invalid_json", None),
     ],
 )
-async def test_the_letter_of_a_body_counts(
+async def test_a_wrong_body_of_a_fault_is_refused(
     emulator: World, body: str, code: str, param: str | None
 ) -> None:
     response = await emulator.api.post(
         "/_emulator/faults", content=body, headers={**headers(), "Content-Type": "application/json"}
     )
-    error = response.json()["error"]
-    assert (response.status_code, error["code"], error.get("param")) == (400, code, param)
+    assert refusal(response) == (400, code, param)
     assert await faults(emulator) == []
 
 
@@ -142,7 +141,7 @@ async def test_a_member_that_is_null_is_absent(emulator: World) -> None:
     assert response.json()["when"] == {}
 
 
-async def test_no_id_is_given_twice(emulator: World) -> None:
+async def test_each_fault_has_a_new_id(emulator: World) -> None:
     given = []
     for _ in range(3):
         fault = (await add(emulator, {"then": {"status": 500}})).json()
@@ -151,7 +150,7 @@ async def test_no_id_is_given_twice(emulator: World) -> None:
     assert len(set(given)) == 3
 
 
-async def test_a_fault_that_was_taken_away_leaves_no_counts_behind(emulator: World) -> None:
+async def test_a_deleted_fault_leaves_no_counts(emulator: World) -> None:
     rule = {"when": {"nth": 1}, "then": {"status": 500}, "times": 1}
     await add(emulator, rule)
     await status_of_a_list(emulator)
@@ -165,29 +164,24 @@ async def test_a_fault_that_was_taken_away_leaves_no_counts_behind(emulator: Wor
     assert await emulator.running.engine.scenarios._database.read(counted) == [0, 0, 0]
 
 
-async def test_it_must_be_json(emulator: World) -> None:
+async def test_a_fault_must_be_json(emulator: World) -> None:
     response = await emulator.api.post(
         "/_emulator/faults",
         content=b"then: {drop: true}",
         headers={**headers(), "Content-Type": "application/yaml"},
     )
-    assert response.json()["error"]["code"] == "unsupported_content_type"
+    assert refusal(response) == (400, "unsupported_content_type", None)
 
 
-async def test_an_unknown_one_cannot_be_taken_away(emulator: World) -> None:
-    response = await emulator.control("DELETE", "/faults/flt_nope")
-    assert (response.status_code, response.json()["error"]["code"]) == (404, "fault_not_found")
-
-
-async def test_there_are_not_more_than_so_many(emulator: World) -> None:
+async def test_the_number_of_faults_is_limited(emulator: World) -> None:
     rule = {"when": {"mode": "live"}, "then": {"drop": True}}
     for _ in range(limits.MAX_FAULTS):
         assert (await add(emulator, rule)).status_code == 201
     response = await add(emulator, rule)
-    assert (response.status_code, response.json()["error"]["code"]) == (409, "too_many_faults")
+    assert refusal(response) == (409, "too_many_faults", None)
 
 
-async def test_those_that_have_retired_make_room(emulator: World) -> None:
+async def test_used_up_faults_do_not_count(emulator: World) -> None:
     await add(emulator, {"when": {"mode": "live"}, "then": {"drop": True}})
     for _ in range(limits.MAX_FAULTS - 1):
         assert (await add(emulator, {"then": {"status": 500}, "times": 1})).status_code == 201

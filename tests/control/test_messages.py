@@ -1,4 +1,4 @@
-"""The control API's messages say what was received and what is accepted, as those of `/v1` do."""
+"""The messages of the control API state what was received and what is accepted."""
 
 from typing import Any
 

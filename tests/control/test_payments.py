@@ -147,7 +147,7 @@ async def test_an_answer_that_does_not_fit_the_method_is_a_conflict(emulator: Wo
 
 
 @pytest.mark.parametrize("phone", [None, COMPLETES, TIMES_OUT])
-async def test_where_nobody_is_asked_an_answer_is_a_conflict(
+async def test_an_answer_without_a_pending_confirmation_is_a_conflict(
     emulator: World, phone: str | None
 ) -> None:
     payment = await emulator.create()

@@ -1,4 +1,4 @@
-"""A recording as it is asked for and answered."""
+"""The recording of an account and mode."""
 
 from tests.world import LIVE_KEY, World
 
@@ -20,20 +20,6 @@ async def test_it_is_of_the_account_and_mode_that_are_asked_for(emulator: World)
     for query in ("", "?account=acct_other&mode=live", "?mode=test"):
         response = await emulator.api.get(f"/_emulator/recording{query}")
         assert "as: order" not in response.text
-
-
-async def test_it_takes_no_parameters_of_its_own(emulator: World) -> None:
-    for path, status, code in (
-        ("/_emulator/recording?since=1", 400, "unknown_parameter"),
-        ("/_emulator/recording?account=acct_none", 404, "account_not_found"),
-        ("/_emulator/recording/1", 404, "route_not_found"),
-    ):
-        response = await emulator.api.get(path)
-        assert (response.status_code, response.json()["error"]["code"]) == (status, code)
-    response = await emulator.control("POST", "/recording")
-    assert response.status_code == 404
-    response = await emulator.control("GET", "/recording", key="test_nobody")
-    assert response.status_code == 401
 
 
 async def test_recording_changes_nothing(emulator: World) -> None:

@@ -1,4 +1,4 @@
-"""What there is under /_emulator, and what is not there."""
+"""The routes of `/_emulator`."""
 
 import pytest
 
@@ -13,35 +13,19 @@ from tests.world import World
         ("GET", "/nothing"),
         ("GET", "/accounts/"),
         ("GET", "/clock/"),
-        ("POST", "/clock"),
-        ("PATCH", "/clock"),
-        ("DELETE", "/accounts"),
-        ("GET", "/reset"),
-        ("GET", "/clock/advance"),
         ("OPTIONS", "/clock"),
         ("POST", "/health"),
-        ("GET", "/payments"),
-        ("POST", "/payments/pay_1"),
-        ("GET", "/payments/pay_1/pay"),
         ("POST", "/payments/pay_1/pay/"),
-        ("POST", "/payments/pay_1/scenario"),
-        ("PUT", "/webhook_endpoints"),
-        ("POST", "/webhook_endpoints/we_1"),
-        ("DELETE", "/deliveries/dlv_1"),
-        ("POST", "/scenarios"),
-        ("PUT", "/faults"),
-        ("POST", "/requests"),
         ("GET", "/stream"),
-        ("POST", "/events"),
     ],
 )
-async def test_an_unknown_route_or_verb_is_not_found(
+async def test_an_unknown_route_or_method_is_not_found(
     emulator: World, method: str, path: str
 ) -> None:
     assert refusal(await emulator.control(method, path)) == (404, "route_not_found", None)
 
 
-async def test_every_answer_has_a_request_id_and_is_not_stored(emulator: World) -> None:
+async def test_every_response_has_a_request_id_and_is_not_stored(emulator: World) -> None:
     for path in ("/clock", "/nothing", "/accounts"):
         response = await emulator.control("GET", path)
         assert response.headers["request-id"].startswith("req_")

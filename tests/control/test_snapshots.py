@@ -41,7 +41,7 @@ async def names(emulator: World, key: str = TEST_KEY) -> list[str]:
 
 
 def stored(emulator: World) -> int:
-    """How many snapshots there are in the database, whoever's they are."""
+    """The number of snapshots of all accounts in the database."""
     connection = emulator.running.engine.snapshots._database._raw
     return int(connection.execute("SELECT count(*) FROM snapshots").fetchone()[0])
 

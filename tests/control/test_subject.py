@@ -1,7 +1,10 @@
-"""On which account and mode a call acts."""
+"""The account and mode on which a call acts."""
+
+from collections import defaultdict
 
 import pytest
 
+from emulator.control.app import RESOURCES
 from tests.control import refusal
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, headers
 
@@ -38,37 +41,25 @@ async def test_without_either_it_is_the_first_accounts_test_mode(emulator: World
     assert await mode_of(emulator, payment["id"]) == "test"
 
 
-async def test_the_key_beats_the_query(emulator: World) -> None:
+async def test_the_key_takes_precedence_over_the_query(emulator: World) -> None:
     payment = await emulator.create()
     query = "?account=acct_other&mode=live"
     assert await mode_of(emulator, payment["id"], query, key="test_demo_key") == "test"
 
 
-async def test_a_mode_that_is_none_is_refused_beside_a_key_as_well(emulator: World) -> None:
+async def test_an_unknown_mode_is_refused_beside_a_key_as_well(emulator: World) -> None:
     response = await emulator.control("GET", "/clock?account=acct_other&mode=sandbox")
     assert refusal(response) == (400, "invalid_mode", "mode")
 
 
 CALLS = [
-    ("POST", "/accounts"),
-    ("GET", "/accounts"),
-    ("GET", "/accounts/acct_demo"),
-    ("DELETE", "/accounts/acct_other"),
-    ("POST", "/reset"),
-    ("GET", "/clock"),
-    ("PUT", "/clock"),
-    ("POST", "/clock/advance"),
-    ("GET", "/events"),
-    ("GET", "/payments/pay_1"),
-    ("GET", "/payments/pay_1/wait"),
-    ("POST", "/payments/pay_1/pay"),
-    ("POST", "/payments/pay_1/answer"),
-    ("POST", "/payments/pay_1/cancel"),
-    ("POST", "/payments/pay_1/transition"),
+    (operation.method, operation.path.format_map(defaultdict(lambda: "x_1")))
+    for resource in RESOURCES
+    for operation in resource.operations
+    if operation.accepts_key
 ]
 
 
-@pytest.mark.parametrize(("method", "path"), CALLS)
 @pytest.mark.parametrize(
     ("authorization", "code"),
     [
@@ -80,29 +71,32 @@ CALLS = [
         ("", "missing_api_key"),
     ],
 )
-async def test_every_call_refuses_a_key_that_is_sent_but_not_known(
-    emulator: World, method: str, path: str, authorization: str, code: str
+async def test_every_call_refuses_a_key_that_is_malformed_or_unknown(
+    emulator: World, authorization: str, code: str
 ) -> None:
-    response = await emulator.api.request(
-        method, f"/_emulator{path}", headers={"Authorization": authorization}
-    )
-    assert refusal(response) == (401, code, None)
+    for method, path in CALLS:
+        response = await emulator.api.request(
+            method, path, headers={"Authorization": authorization}
+        )
+        assert refusal(response) == (401, code, None), path
 
 
-@pytest.mark.parametrize(("method", "path"), CALLS)
-async def test_every_call_refuses_an_account_mode_or_parameter_that_there_is_not(
-    emulator: World, method: str, path: str
-) -> None:
-    url = f"/_emulator{path}"
-    for query, expected in (
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
         ("account=acct_nobody", (404, "account_not_found", None)),
         ("account=", (404, "account_not_found", None)),
         ("mode=sandbox", (400, "invalid_mode", "mode")),
         ("mode=", (400, "invalid_mode", "mode")),
         ("acount=acct_demo", (400, "unknown_parameter", "acount")),
         ("mode=test&mode=test", (400, "duplicate_parameter", "mode")),
-    ):
-        assert refusal(await emulator.api.request(method, f"{url}?{query}")) == expected
+    ],
+)
+async def test_every_call_refuses_an_unknown_account_mode_or_parameter(
+    emulator: World, query: str, expected: tuple[int, str, str | None]
+) -> None:
+    for method, path in CALLS:
+        assert refusal(await emulator.api.request(method, f"{path}?{query}")) == expected, path
 
 
 async def test_an_unknown_query_parameter_is_answered_with_the_nearest_known_one(
@@ -113,12 +107,12 @@ async def test_an_unknown_query_parameter_is_answered_with_the_nearest_known_one
 
 
 @pytest.mark.parametrize("query", ["%00=1", "%ff=%ff", "account=%00", "account=%ed%a0%80", "&&="])
-async def test_odd_bytes_in_the_query_are_no_failure_of_ours(emulator: World, query: str) -> None:
+async def test_invalid_bytes_in_the_query_are_refused(emulator: World, query: str) -> None:
     assert (await emulator.api.get(f"/_emulator/clock?{query}")).status_code in (400, 404)
 
 
 @pytest.mark.parametrize("payment_id", ["pay_%00", "%ff", "%ed%a0%80", "pay_" + "x" * 5000])
-async def test_odd_ids_of_payments_are_unknown(emulator: World, payment_id: str) -> None:
+async def test_malformed_payment_ids_are_unknown(emulator: World, payment_id: str) -> None:
     response = await emulator.api.get(f"/_emulator/payments/{payment_id}")
     assert refusal(response) == (404, "payment_not_found", None)
 

@@ -1,4 +1,4 @@
-"""Waiting for a payment to take on a status: real time, on a wall that the test moves."""
+"""Waiting for a status of a payment, in real time that the test advances."""
 
 import asyncio
 
@@ -91,7 +91,7 @@ async def test_a_wait_of_no_time_only_looks(emulator: World, seconds: str) -> No
     assert response.json() == {"reached": False, "payment": payment}
 
 
-async def test_nobody_waits_for_an_unknown_payment(emulator: World) -> None:
+async def test_a_wait_for_an_unknown_payment_is_refused(emulator: World) -> None:
     response = await wait(emulator, "pay_nothing", "status=completed")
     assert refusal(response) == (404, "payment_not_found", None)
 

@@ -123,7 +123,7 @@ async def test_an_unknown_endpoint_is_not_found(emulator: World, call: tuple[str
     assert await listed(emulator, OTHER_TEST_KEY) == [others]
 
 
-async def test_an_endpoint_that_is_deleted_is_told_nothing_more() -> None:
+async def test_a_deleted_endpoint_receives_no_more_events() -> None:
     async with webhook_world(lambda _: Reply(status=500)) as hooks:
         await hooks.emulator.create()
         await hooks.settle()
@@ -170,7 +170,7 @@ async def test_a_rotation_may_name_the_new_secret(emulator: World) -> None:
     assert (await listed(emulator))[0]["secret"] == SECRET
 
 
-async def test_a_ping_is_a_signed_event_that_tells_of_no_payment() -> None:
+async def test_a_ping_is_a_signed_event_without_a_payment() -> None:
     async with webhook_world() as hooks:
         path = f"{PATH}/{hooks.endpoint['id']}/ping"
         response = await hooks.emulator.control("POST", path)

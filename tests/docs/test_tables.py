@@ -7,8 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from emulator.app.gateway import HEALTH
-from emulator.control.app import build
+from emulator.control.app import RESOURCES
 from emulator.domain.durations import UNIT_MS
 from emulator.domain.transitions import TRANSITIONS
 from emulator.domain.webhooks import (
@@ -21,7 +20,6 @@ from emulator.domain.webhooks import (
 from emulator.domain.wire import PING
 from emulator.engine.accounts.clock_service import MAX_ADVANCE_MS
 from emulator.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS
-from emulator.engine.payments.payments import CheckoutAddress
 from emulator.webhooks.retry_schedule import DELAYS_MS, MAX_RETRY_AFTER_MS
 from emulator.webhooks.sender import MAX_BYTES_READ, MAX_STORED_BYTES, TIMEOUT_S
 from tests.docs.document import README, REPOSITORY, pages, part, rows, text_of
@@ -34,6 +32,7 @@ WEBHOOKS = "docs/guides/webhooks.md"
 WARNINGS = "docs/reference/warnings.md"
 CONTROL_API = "docs/reference/control-api.md"
 FIDELITY = "docs/reference/fidelity.md"
+ARCHITECTURE = "docs/explanation/architecture.md"
 MAX_LINES_OF_A_CHAPTER = 400
 LONG = "a" * 3_000
 # A request for each thing that is merely odd; a string is the query of a list call.
@@ -95,19 +94,14 @@ async def test_the_31st_read_of_a_live_payment_is_frequent_polling() -> None:
     assert {read.status_code for read in reads} == {200}
 
 
-async def test_every_call_of_the_control_api_is_listed(emulator: World) -> None:
+def test_every_call_of_the_control_api_is_listed() -> None:
     listed = [row[0].strip("`") for row in rows(text_of(CONTROL_API)) if "/_emulator" in row[0]]
-    calls: Any = None  # nobody calls
-    checkout = CheckoutAddress(base="")
-    router = build(engine=emulator.running.engine, calls=calls, checkout=checkout, documents={})
-    routes = {
-        f"{method} {route.path.removesuffix('/')}"
-        for route in router.routes  # type: ignore[attr-defined]
-        for method in getattr(route, "methods", None) or ()
-        if method != "HEAD"
-    }
-    assert len(listed) == len(set(listed))
-    assert set(listed) == routes | {f"GET {HEALTH}"}
+    declared = [
+        f"{operation.method} {operation.path}"
+        for resource in RESOURCES
+        for operation in resource.operations
+    ]
+    assert sorted(listed) == sorted(declared)
 
 
 @pytest.mark.parametrize(
@@ -165,8 +159,8 @@ async def test_what_arrives_is_what_is_shown() -> None:
 
 
 def test_every_type_of_event_is_listed() -> None:
-    hooks = part(WEBHOOKS, "What arrives").partition("**`type`** is")[2].partition("- **")[0]
-    assert re.findall(r"`([a-z._]+)`", hooks) == [*EVENT_TYPES_IN_ORDER, PING]
+    told = part(WEBHOOKS, "What arrives").partition("**`type`** is")[2].partition("- **")[0]
+    assert re.findall(r"`([a-z._]+)`", told) == [*EVENT_TYPES_IN_ORDER, PING]
 
 
 def test_every_retry_is_listed() -> None:
@@ -186,10 +180,10 @@ def test_the_example_of_an_advance_is_as_long_as_all_that_is_left() -> None:
 
 
 def test_every_state_of_a_delivery_is_listed() -> None:
-    hooks = (
+    told = (
         part(WEBHOOKS, "Looking at deliveries").partition("A delivery is")[2].partition("- **")[0]
     )
-    assert re.findall("`([a-z]+)`", hooks) == [state.value for state in DeliveryState]
+    assert re.findall("`([a-z]+)`", told) == [state.value for state in DeliveryState]
 
 
 @pytest.mark.parametrize(
@@ -219,12 +213,19 @@ def test_every_row_of_the_fidelity_table_says_what_it_stands_on() -> None:
         assert re.match(r"stated|assumed", row[3]), row
 
 
-def test_every_room_is_on_the_map() -> None:
-    listed = {row[0].strip("`") for row in rows(text_of("CONTRIBUTING.md"))}
+def test_every_package_is_in_the_table_of_layers() -> None:
+    cells = " ".join(row[1] for row in rows(part(ARCHITECTURE, "Layers")))
     package = REPOSITORY / "emulator"
-    rooms = {file.parent.name for file in package.glob("*/__init__.py")}
-    rooms |= {file.stem for file in package.glob("[!_]*.py")}
-    assert listed == rooms
+    packages = {file.parent.name for file in package.glob("*/__init__.py")}
+    packages |= {file.stem for file in package.glob("[!_]*.py")}
+    subpackages = {file.parent.name for file in package.glob("engine/*/__init__.py")}
+    assert set(re.findall(r"`(\w+)`", cells)) == packages | subpackages
+
+
+def test_every_file_that_the_architecture_page_names_exists() -> None:
+    paths = re.findall(r"`((?:emulator|templates)/[^`]+)`", text_of(ARCHITECTURE))
+    assert len(paths) > 20
+    assert [path for path in paths if not (REPOSITORY / path).exists()] == []
 
 
 @pytest.mark.parametrize("page", pages())

@@ -12,7 +12,7 @@ from emulator import __version__
 from emulator.cli.commands import CliError
 from emulator.cli.doctor import doctor, run_doctor
 from emulator.doctor.report import printable, problem, section_lines
-from emulator.replay.console import Paint
+from emulator.reporting import Paint
 from tests.cli.processes import (
     COMMAND,
     HANGS_AFTER_S,

@@ -15,7 +15,7 @@ import yaml
 from tests.cli.processes import REPOSITORY, run, serving
 from tests.interop.node import node_modules
 from tests.interop.prism import PACKAGE, Exchange, Part, Proxied, Request, proxied
-from tests.openapi.reading import Json, Operation, objects, operations, resolved
+from tests.openapi.navigation import Json, Operation, objects, operations, resolved
 
 PRINTED_BY = {"v1": ("openapi",), "control": ("openapi", "--control")}
 SCENARIOS = sorted((REPOSITORY / "scenarios").glob("*.yaml"))
@@ -72,7 +72,7 @@ def call_of(exchange: Exchange, documents: Mapping[str, Any]) -> tuple[Operation
     for operation in (one for document in documents.values() for one in operations(document)):
         template = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", operation.path)
         match = re.fullmatch(template, path)
-        if match and operation.verb == exchange.request.method.lower():
+        if match and operation.method == exchange.request.method.lower():
             found.append((operation, match.groupdict()))
     [one] = found
     return one

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.openapi.asked import PHASES, ask_all, asked_for_long
 from tests.openapi.conftest import printed
-from tests.openapi.reading import Json
+from tests.openapi.navigation import Json
+from tests.openapi.schemathesis_runs import PHASES, patient_server, run_schemathesis
 from tests.openapi.test_schemathesis_control import of_these_calls
 from tests.world import TEST_KEY
 
@@ -47,15 +47,15 @@ PLANS = {
 def test_nothing_is_found(plan: Plan, tmp_path: Path) -> None:
     changed = of_these_calls(json.loads(printed("control")), plan.calls) if plan.calls else None
     options = (*plan.options, f"--phases={','.join(plan.phases)}")
-    with asked_for_long(tmp_path) as server:
-        run = ask_all(server, plan.document, *options, directory=tmp_path, changed=changed)
-    run.assert_nothing_is_found(*plan.phases)
+    with patient_server(tmp_path) as server:
+        run = run_schemathesis(server, plan.document, *options, directory=tmp_path, changed=changed)
+    run.assert_no_findings(*plan.phases)
 
 
 def test_nothing_is_found_by_following_links(tmp_path: Path) -> None:
-    with asked_for_long(tmp_path) as server:
+    with patient_server(tmp_path) as server:
         options = (*CONTROL, "--phases=stateful", "--max-examples=100", "--max-time=30")
-        run = ask_all(server, "control", *options, directory=tmp_path)
+        run = run_schemathesis(server, "control", *options, directory=tmp_path)
     assert [run.report["failures"], run.report["errors"]] == [[], []], run.output
     assert run.report["exit_code"] == 0, run.output
 
@@ -94,9 +94,9 @@ def _omit_a_status(document: Json) -> None:
 def test_a_mistake_in_the_document_is_found(
     tmp_path: Path, change: Callable[[Json], None], finding: str
 ) -> None:
-    with asked_for_long(tmp_path) as server:
+    with patient_server(tmp_path) as server:
         document = json.loads(server.request("GET", "/_emulator/openapi/v1.json").body)
         change(document)
         options = ("--phases=examples,coverage,fuzzing", "--max-examples=10", "--seed=1")
-        run = ask_all(server, "v1", *options, directory=tmp_path, changed=document)
+        run = run_schemathesis(server, "v1", *options, directory=tmp_path, changed=document)
     assert finding in {failure["type"] for failure in run.report["failures"]}, run.output

@@ -7,11 +7,10 @@ import pytest
 
 from emulator.clock import RealClock
 from emulator.domain.accounts import DEMO_TEST_KEY, OTHER_TEST_KEY
-from emulator.verify.client import Client
+from emulator.verify.client import HttpTransport, ServiceClient
+from emulator.verify.comparison import Comparison, compare
 from emulator.verify.findings import Verdict
-from emulator.verify.running import Comparison, compare
-from emulator.verify.session import Visit
-from emulator.verify.transport import HttpWire
+from emulator.verify.session import Session
 from emulator.verify.unchecked import HIDDEN
 from tests.cli.processes import FREE_PORTS, Server, free_port, serving
 from tests.interop.jitter import jitter
@@ -48,9 +47,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 async def compared(base_url: str) -> Comparison:
     wall = RealClock()
-    async with HttpWire(base_url) as wire:
-        visit = Visit(Client(wire, wall=wall), key=DEMO_TEST_KEY, other_key=OTHER_TEST_KEY)
-        return await compare(visit, began_at=wall.now_ms())
+    async with HttpTransport(base_url) as wire:
+        session = Session(
+            ServiceClient(wire, wall=wall), key=DEMO_TEST_KEY, other_key=OTHER_TEST_KEY
+        )
+        return await compare(session, began_at=wall.now_ms())
 
 
 def check_that_all_holds(comparison: Comparison) -> None:

@@ -1,1 +1,1 @@
-"""The two OpenAPI documents: true, valid, and held against the running program."""
+"""The two OpenAPI documents are valid and agree with the program."""

@@ -1,12 +1,13 @@
-"""The answers that the document of the control API shows, each named by its call: `call/name`."""
+"""Records the examples of the document of the control API, each named `operation/name`."""
 
 import asyncio
 import json
+from functools import partial
 from typing import Any
 
-from emulator.control.document.examples import ANY_CALL
+from emulator.openapi.examples import ANY_OPERATION
 from tests.openapi.control_refusals import refusals
-from tests.openapi.examples import Answers, Example
+from tests.openapi.recorder import Example, ExampleRecorder
 from tests.webhooks.receiver import Receiver, Reply, receiving, replies
 from tests.world import World, headers, world
 
@@ -38,17 +39,17 @@ FAULT = {
 }
 
 
-async def control_answers() -> dict[str, Example]:
+async def control_examples() -> dict[str, Example]:
     """Of every call, and of every code that it is refused with."""
-    answers = Answers()
+    recorder = ExampleRecorder()
     for ask in (_accounts, _life, _handset, _clock, _scenarios, _journal, _past, _program):
         async with world() as emulator:
-            await ask(answers, emulator)
+            await ask(recorder, emulator)
     async with world() as emulator, receiving() as receiver:
-        await _webhooks(answers, emulator, receiver)
-        answers.by_name = _elsewhere(answers.by_name, receiver)
-    await refusals(answers)
-    return answers.by_name
+        await _webhooks(recorder, emulator, receiver)
+        recorder.by_name = _elsewhere(recorder.by_name, receiver)
+    await refusals(recorder)
+    return recorder.by_name
 
 
 def _elsewhere(examples: dict[str, Example], receiver: Receiver) -> dict[str, Example]:
@@ -57,8 +58,9 @@ def _elsewhere(examples: dict[str, Example], receiver: Receiver) -> dict[str, Ex
     return moved
 
 
-async def _accounts(answers: Answers, emulator: World) -> None:
-    await answers.ask(emulator, "create_account/with_defaults", f"POST {AT}/accounts")
+async def _accounts(recorder: ExampleRecorder, emulator: World) -> None:
+    record = partial(recorder.record, emulator)
+    await record("create_account/with_defaults", f"POST {AT}/accounts")
     wanted = {
         "name": "Addis Books",
         "test_key": "test_addis_books",
@@ -66,205 +68,186 @@ async def _accounts(answers: Answers, emulator: World) -> None:
         "clock": "frozen@2026-01-01T00:00:00Z",
         "seed": 42,
     }
-    created = await answers.ask(emulator, "create_account/as_wanted", f"POST {AT}/accounts", wanted)
+    created = await record("create_account/as_wanted", f"POST {AT}/accounts", wanted)
     account = f"{AT}/accounts/{created.json()['id']}"
-    await answers.ask(emulator, "list_accounts/three_of_them", f"GET {AT}/accounts")
-    await answers.ask(emulator, "get_account/masked", f"GET {account}")
-    await answers.ask(emulator, "delete_account/gone", f"DELETE {account}")
-    await answers.ask(emulator, "reset/everything", f"POST {AT}/reset", {"all": True})
-    await answers.ask(
-        emulator,
+    await record("list_accounts/three_of_them", f"GET {AT}/accounts")
+    await record("get_account/masked", f"GET {account}")
+    await record("delete_account/gone", f"DELETE {account}")
+    await record("reset/everything", f"POST {AT}/reset", {"all": True})
+    await record(
         "get_clock/of_another_account",
         f"GET {AT}/clock?account=acct_other&mode=live",
         authorization=None,
     )
 
 
-async def _life(answers: Answers, emulator: World) -> None:
+async def _life(recorder: ExampleRecorder, emulator: World) -> None:
     """A payment by phone that is paid, and one by bank that is refunded."""
+    record = partial(recorder.record, emulator)
     payment = await emulator.create(metadata={"order": "1042"})
     at = f"{AT}/payments/{payment['id']}"
-    await answers.ask(emulator, "get_payment/pending", f"GET {at}")
-    await answers.ask(emulator, "cancel_payment/still_pending", f"POST {at}/cancel")
-    await answers.ask(emulator, "place_scenario/placed", f"PUT {at}/scenario", {"name": "banks"})
-    await answers.ask(
-        emulator,
-        "pay_payment/by_phone",
-        f"POST {at}/pay",
-        {"method": "telebirr", "phone": "0900000001"},
+    await record("get_payment/pending", f"GET {at}")
+    await record("cancel_payment/still_pending", f"POST {at}/cancel")
+    await record("place_scenario/placed", f"PUT {at}/scenario", {"name": "banks"})
+    await record(
+        "pay_payment/by_phone", f"POST {at}/pay", {"method": "telebirr", "phone": "0900000001"}
     )
-    await answers.ask(
-        emulator, "wait_for_payment/reached", f"GET {at}/wait?status=completed&timeout=5"
-    )
+    await record("wait_for_payment/reached", f"GET {at}/wait?status=completed&timeout=5")
     banked = await emulator.create()
     at = f"{AT}/payments/{banked['id']}"
-    await answers.ask(
-        emulator,
-        "pay_payment/by_bank",
-        f"POST {at}/pay",
-        {"method": "bank_transfer", "bank": "walia_test"},
+    await record(
+        "pay_payment/by_bank", f"POST {at}/pay", {"method": "bank_transfer", "bank": "walia_test"}
     )
     await emulator.control("POST", f"/payments/{banked['id']}/transition", {"status": "completed"})
-    await answers.ask(
-        emulator, "transition_payment/refunded", f"POST {at}/transition", {"status": "refunded"}
-    )
-    await answers.ask(emulator, "list_events/two_of_them", f"GET {AT}/events?limit=2")
+    await record("transition_payment/refunded", f"POST {at}/transition", {"status": "refunded"})
+    await record("list_events/two_of_them", f"GET {AT}/events?limit=2")
 
 
-async def _handset(answers: Answers, emulator: World) -> None:
-    """Payments that somebody is asked about: one is answered, one fails by hand."""
+async def _handset(recorder: ExampleRecorder, emulator: World) -> None:
+    """Payments with a pending confirmation: one is answered, one fails by a transition."""
+    record = partial(recorder.record, emulator)
     first, second, third = [await emulator.create() for _ in range(3)]
     submitted = {"method": "mpesa", "phone": "0711111111"}
     for payment in (first, second):
         await emulator.control("POST", f"/payments/{payment['id']}/pay", submitted)
     at = f"{AT}/payments/{first['id']}"
-    await answers.ask(emulator, "get_payment/asked", f"GET {at}")
-    await answers.ask(
-        emulator, "answer_payment/approved", f"POST {at}/answer", {"answer": "approve"}
-    )
-    await answers.ask(
-        emulator,
+    await record("get_payment/asked", f"GET {at}")
+    await record("answer_payment/approved", f"POST {at}/answer", {"answer": "approve"})
+    await record(
         "transition_payment/failed",
         f"POST {AT}/payments/{second['id']}/transition",
         {"status": "failed", "reason": "limit_exceeded"},
     )
-    await answers.ask(emulator, "get_payment/failed", f"GET {AT}/payments/{second['id']}")
-    await answers.ask(
-        emulator,
+    await record("get_payment/failed", f"GET {AT}/payments/{second['id']}")
+    await record(
         "wait_for_payment/not_reached",
         f"GET {AT}/payments/{third['id']}/wait?status=completed&timeout=0",
     )
 
 
-async def _clock(answers: Answers, emulator: World) -> None:
+async def _clock(recorder: ExampleRecorder, emulator: World) -> None:
+    record = partial(recorder.record, emulator)
     await emulator.create()
-    await answers.ask(emulator, "get_clock/expiry_is_next", f"GET {AT}/clock")
+    await record("get_clock/expiry_is_next", f"GET {AT}/clock")
     advance = f"POST {AT}/clock/advance"
-    await answers.ask(emulator, "advance_clock/by_seconds", advance, {"seconds": 1800})
+    await record("advance_clock/by_seconds", advance, {"seconds": 1800})
     later = {"until": "2026-01-01T12:00:00Z", "webhooks": "background"}
-    await answers.ask(emulator, "advance_clock/until", advance, later)
-    await answers.ask(emulator, "advance_clock/to_next", advance, {"to": "next"})
+    await record("advance_clock/until", advance, later)
+    await record("advance_clock/to_next", advance, {"to": "next"})
     flowing = {"now": "2026-01-02T00:00:00Z", "frozen": False}
-    await answers.ask(emulator, "set_clock/flowing", f"PUT {AT}/clock", flowing)
+    await record("set_clock/flowing", f"PUT {AT}/clock", flowing)
 
 
-async def _scenarios(answers: Answers, emulator: World) -> None:
+async def _scenarios(recorder: ExampleRecorder, emulator: World) -> None:
+    record = partial(recorder.record, emulator)
     at = f"{AT}/scenarios/double-success"
-    await answers.ask(emulator, "put_scenario/in_yaml", f"PUT {at}", SCENARIO, **YAML)
+    await record("put_scenario/in_yaml", f"PUT {at}", SCENARIO, **YAML)
     in_json = {"webhooks": [{"when": {}, "then": {"tamper": "signature"}}]}
-    await answers.ask(emulator, "put_scenario/in_json", f"PUT {at}", in_json)
+    await record("put_scenario/in_json", f"PUT {at}", in_json)
     await emulator.api.put(at, content=SCENARIO, headers={**headers(), **YAML})
-    await answers.ask(emulator, "get_scenario/with_rules", f"GET {at}")
-    await answers.ask(
-        emulator, "get_scenario/with_a_script", f"GET {AT}/scenarios/telebirr-test-numbers"
-    )
-    await answers.ask(emulator, "switch_scenario/off", f"PUT {at}/enabled", {"enabled": False})
-    await answers.ask(emulator, "list_scenarios/all", f"GET {AT}/scenarios")
-    await answers.ask(emulator, "delete_scenario/gone", f"DELETE {at}")
+    await record("get_scenario/with_rules", f"GET {at}")
+    await record("get_scenario/with_a_script", f"GET {AT}/scenarios/telebirr-test-numbers")
+    await record("switch_scenario/off", f"PUT {at}/enabled", {"enabled": False})
+    await record("list_scenarios/all", f"GET {AT}/scenarios")
+    await record("delete_scenario/gone", f"DELETE {at}")
 
 
-async def _journal(answers: Answers, emulator: World) -> None:
+async def _journal(recorder: ExampleRecorder, emulator: World) -> None:
     """Requests that succeed, are refused, warned about and struck; and the fault that strikes."""
+    record = partial(recorder.record, emulator)
     live = {"when": {"mode": "live"}, "then": {"drop": True}}
-    await answers.ask(emulator, "add_fault/in_live_mode", f"POST {AT}/faults", live)
-    added = await answers.ask(emulator, "add_fault/twice", f"POST {AT}/faults", FAULT)
+    await record("add_fault/in_live_mode", f"POST {AT}/faults", live)
+    added = await record("add_fault/twice", f"POST {AT}/faults", FAULT)
     await emulator.create(idempotency_key="order-1042", expires_in=30)
     await emulator.api.get("/v1/payments?limit=1", headers=headers())
     refused = await emulator.api.get("/v1/payments/pay_unknown", headers=headers())
-    await answers.ask(emulator, "list_faults/one_has_struck", f"GET {AT}/faults")
-    await answers.ask(
-        emulator,
+    await record("list_faults/one_has_struck", f"GET {AT}/faults")
+    await record(
         "list_requests/struck_by_a_fault",
         f"GET {AT}/requests?method=GET&path=/v1/*&status=4xx&limit=2"
         f"&before={refused.headers['request-id']}",
     )
-    await answers.ask(emulator, "list_requests/with_a_warning", f"GET {AT}/requests?status=201")
-    await answers.ask(
-        emulator, "count_requests/refused", f"GET {AT}/requests/count?method=GET&status=4xx"
-    )
+    await record("list_requests/with_a_warning", f"GET {AT}/requests?status=201")
+    await record("count_requests/refused", f"GET {AT}/requests/count?method=GET&status=4xx")
     fault = f"{AT}/faults/{added.json()['id']}"
-    await answers.ask(emulator, "delete_fault/gone", f"DELETE {fault}")
-    await answers.ask(emulator, "clear_faults/gone", f"DELETE {AT}/faults")
+    await record("delete_fault/gone", f"DELETE {fault}")
+    await record("clear_faults/gone", f"DELETE {AT}/faults")
 
 
-async def _past(answers: Answers, emulator: World) -> None:
+async def _past(recorder: ExampleRecorder, emulator: World) -> None:
+    record = partial(recorder.record, emulator)
     payment = await emulator.create()
     at = f"{AT}/snapshots/one-order"
-    await answers.ask(emulator, "save_snapshot/new", f"PUT {at}")
+    await record("save_snapshot/new", f"PUT {at}")
     paid = {"method": "telebirr", "phone": "0900000002"}
     await emulator.control("POST", f"/payments/{payment['id']}/pay", paid)
-    await answers.ask(emulator, "get_recording/of_one_payment", f"GET {AT}/recording")
-    await answers.ask(emulator, "get_snapshot/kept", f"GET {at}")
-    await answers.ask(emulator, "restore_snapshot/restored", f"POST {at}/restore")
-    await answers.ask(emulator, "save_snapshot/again", f"PUT {at}")
-    await answers.ask(emulator, "list_snapshots/one", f"GET {AT}/snapshots")
-    await answers.ask(emulator, "delete_snapshot/gone", f"DELETE {at}")
+    await record("get_recording/of_one_payment", f"GET {AT}/recording")
+    await record("get_snapshot/kept", f"GET {at}")
+    await record("restore_snapshot/restored", f"POST {at}/restore")
+    await record("save_snapshot/again", f"PUT {at}")
+    await record("list_snapshots/one", f"GET {AT}/snapshots")
+    await record("delete_snapshot/gone", f"DELETE {at}")
 
 
-async def _program(answers: Answers, emulator: World) -> None:
-    await answers.ask(emulator, "get_health/ready", f"GET {AT}/health", authorization=None)
+async def _program(recorder: ExampleRecorder, emulator: World) -> None:
+    record = partial(recorder.record, emulator)
+    await record("get_health/ready", f"GET {AT}/health", authorization=None)
     emulator.running.gateway.is_ready = False
-    await answers.ask(emulator, "get_health/stopping", f"GET {AT}/health", authorization=None)
+    await record("get_health/stopping", f"GET {AT}/health", authorization=None)
     emulator.running.gateway.is_ready = True
-    await answers.ask(emulator, "list_documents/both", f"GET {AT}/openapi", authorization=None)
+    await record("list_documents/both", f"GET {AT}/openapi", authorization=None)
     mapped = {"url": "http://localhost:49153"}
-    await answers.ask(emulator, "set_checkout_url/mapped", f"PUT {AT}/checkout_url", mapped)
-    await answers.ask(emulator, "get_checkout_url/mapped", f"GET {AT}/checkout_url")
+    await record("set_checkout_url/mapped", f"PUT {AT}/checkout_url", mapped)
+    await record("get_checkout_url/mapped", f"GET {AT}/checkout_url")
     payment = await emulator.create()
     line = f"GET {AT}/payments/{payment['id']}/wait?status=completed"
-    waiting = asyncio.create_task(answers.ask(emulator, f"{ANY_CALL}/not_ready", line))
+    waiting = asyncio.create_task(record(f"{ANY_OPERATION}/not_ready", line))
     emulator.running.engine.change_notifier.close()
     await waiting
 
 
-async def _webhooks(answers: Answers, emulator: World, receiver: Receiver) -> None:
+async def _webhooks(recorder: ExampleRecorder, emulator: World, receiver: Receiver) -> None:
+    record = partial(recorder.record, emulator)
     receiver.answer = replies(Reply(), Reply(status=503, body=b"busy"), Reply(body=b"ok"))
     at = f"{AT}/webhook_endpoints"
-    await answers.ask(
-        emulator, "create_webhook_endpoint/with_defaults", f"POST {at}", {"url": receiver.url}
-    )
+    await record("create_webhook_endpoint/with_defaults", f"POST {at}", {"url": receiver.url})
     wanted: dict[str, Any] = {
         "url": receiver.url,
         "events": ["payment.completed", "payment.failed"],
         "secret": "whsec_ZXRiLXBheW1lbnRzLWVtdWxhdG9yLXNlY3JldA==",
         "profile": "standard",
     }
-    created = await answers.ask(emulator, "create_webhook_endpoint/as_wanted", f"POST {at}", wanted)
+    created = await record("create_webhook_endpoint/as_wanted", f"POST {at}", wanted)
     endpoint = f"{at}/{created.json()['id']}"
-    await answers.ask(emulator, "list_webhook_endpoints/two_of_them", f"GET {at}")
-    await answers.ask(emulator, "get_webhook_endpoint/as_wanted", f"GET {endpoint}")
-    await answers.ask(emulator, "ping_webhook_endpoint/succeeded", f"POST {endpoint}/ping")
-    await answers.ask(
-        emulator, "update_webhook_endpoint/disabled", f"PATCH {endpoint}", {"enabled": False}
-    )
-    await answers.ask(emulator, "rotate_webhook_secret/new", f"POST {endpoint}/rotate")
+    await record("list_webhook_endpoints/two_of_them", f"GET {at}")
+    await record("get_webhook_endpoint/as_wanted", f"GET {endpoint}")
+    await record("ping_webhook_endpoint/succeeded", f"POST {endpoint}/ping")
+    await record("update_webhook_endpoint/disabled", f"PATCH {endpoint}", {"enabled": False})
+    await record("rotate_webhook_secret/new", f"POST {endpoint}/rotate")
     given = {"secret": "whsec_YW5vdGhlci1zZWNyZXQtb2YtdGhlLW1lcmNoYW50"}
-    await answers.ask(emulator, "rotate_webhook_secret/given", f"POST {endpoint}/rotate", given)
-    await answers.ask(emulator, "delete_webhook_endpoint/gone", f"DELETE {endpoint}")
-    await _deliveries(answers, emulator)
+    await record("rotate_webhook_secret/given", f"POST {endpoint}/rotate", given)
+    await record("delete_webhook_endpoint/gone", f"DELETE {endpoint}")
+    await _deliveries(recorder, emulator)
 
 
-async def _deliveries(answers: Answers, emulator: World) -> None:
+async def _deliveries(recorder: ExampleRecorder, emulator: World) -> None:
     """A payment whose event is refused, and sent again."""
+    record = partial(recorder.record, emulator)
     tampered = {"webhooks": [{"when": {}, "then": {"tamper": "timestamp"}}]}
     await emulator.control("PUT", "/scenarios/tampered", tampered)
     payment = await emulator.create()
     await emulator.advance(0)
-    await answers.ask(emulator, "get_payment/to_be_told_of", f"GET {AT}/payments/{payment['id']}")
-    found = await answers.ask(
-        emulator,
+    await record("get_payment/to_be_told_of", f"GET {AT}/payments/{payment['id']}")
+    found = await record(
         "list_deliveries/refused_and_waiting",
         f"GET {AT}/deliveries?payment={payment['id']}&status=pending",
     )
     [delivery] = found.json()["data"]
-    await answers.ask(
-        emulator,
+    await record(
         "list_deliveries/of_an_endpoint",
         f"GET {AT}/deliveries?endpoint={delivery['endpoint']}&limit=1",
     )
-    await answers.ask(
-        emulator, "advance_clock/webhooks", f"POST {AT}/clock/advance", {"seconds": 1.5}
-    )
+    await record("advance_clock/webhooks", f"POST {AT}/clock/advance", {"seconds": 1.5})
     at = f"{AT}/deliveries/{delivery['id']}"
-    await answers.ask(emulator, "get_delivery/succeeded", f"GET {at}")
-    await answers.ask(emulator, "resend_delivery/genuine", f"POST {at}/resend")
+    await record("get_delivery/succeeded", f"GET {at}")
+    await record("resend_delivery/genuine", f"POST {at}/resend")

@@ -1,4 +1,4 @@
-"""How Schemathesis asks the control API: about what there is, and so that it answers at once.
+"""Hooks of Schemathesis: requests to the control API name existing resources and are short.
 
 It loads this module as its hooks (`SCHEMATHESIS_HOOKS`). Only what is valid is ever changed: a
 value that no schema can tell from a right one is put in place of a random one, which would be
@@ -18,7 +18,7 @@ from schemathesis.core.parameters import ParameterLocation
 from schemathesis.generation.meta import TestPhase
 from schemathesis.openapi.checks import RejectedPositiveData, UnsupportedMethodResponse
 
-from tests.openapi.control_places import Places, places_of
+from tests.openapi.control_targets import Targets, targets_of
 
 Body = dict[str, Any]
 
@@ -74,17 +74,17 @@ _numbers = count()
 
 @schemathesis.hook
 def before_call(context: HookContext, case: Case, **_: Any) -> None:  # noqa: ARG001
-    places = places_of(case.operation.base_url)
+    targets = targets_of(case.operation.base_url)
     _make_short(case)
-    _name_what_there_is(case, places)
+    _name_what_there_is(case, targets)
     if isinstance(case.body, dict) and not _is_negative(case, ParameterLocation.BODY):
-        case.body = BODIES.get(_call(case), _as_it_is)(case.body, case, places)
+        case.body = BODIES.get(_call(case), _as_it_is)(case.body, case, targets)
 
 
 @schemathesis.hook
 def after_call(context: HookContext, case: Case, response: Response) -> None:  # noqa: ARG001
     if _call(case) in REMOVES and response.status_code < 300:
-        places_of(case.operation.base_url).look()
+        targets_of(case.operation.base_url).refresh()
 
 
 @schemathesis.hook
@@ -125,7 +125,7 @@ def _call(case: Case) -> str:
 
 
 def _make_short(case: Case) -> None:
-    """A wait is real time, and up to five minutes of it: whatever is valid becomes short."""
+    """Shortens valid waits, which take up to five minutes of real time."""
     if _call(case) == "wait_for_payment" and isinstance(case.query, dict):
         try:
             is_long = 0 <= float(case.query.get("timeout", 0)) <= 300
@@ -135,7 +135,7 @@ def _make_short(case: Case) -> None:
             case.query["timeout"] = _chosen(case.query.get("timeout"), SHORT_WAITS)
 
 
-def _name_what_there_is(case: Case, places: Places) -> None:
+def _name_what_there_is(case: Case, targets: Targets) -> None:
     """Put what exists in place of what does not, on the account that it is of.
 
     What a link has found is of another account, it may be, and stays.
@@ -148,9 +148,9 @@ def _name_what_there_is(case: Case, places: Places) -> None:
         if _is_negative(case, location) or not isinstance(values, dict):
             continue
         for name, value in values.items():
-            known = places.known.get(_kind(case, name), [])
+            known = targets.known.get(_kind(case, name), [])
             if known and not _is_of_a_link(case, value, known[0]):
-                made = [places.payment(*LIFE_BEFORE[_call(case)])] if _uses_up(case, name) else []
+                made = [targets.payment(*LIFE_BEFORE[_call(case)])] if _uses_up(case, name) else []
                 values[name] = _chosen(value, [*known, *made * len(known)])
                 is_found_here |= name not in ("account", "account_id")
     if is_found_here and not _is_negative(case, ParameterLocation.QUERY):
@@ -183,11 +183,11 @@ def _chosen(value: object, known: Sequence[Any]) -> Any:
     return known[crc32(repr(value).encode()) % len(known)]
 
 
-def _as_it_is(body: Body, case: Case, places: Places) -> Body:  # noqa: ARG001
+def _as_it_is(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
     return body
 
 
-def _create_account(body: Body, case: Case, places: Places) -> Body:  # noqa: ARG001
+def _create_account(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
     """No two accounts have one key."""
     for name, prefix in (("test_key", "test"), ("live_key", "live")):
         if body.get(name):
@@ -197,20 +197,20 @@ def _create_account(body: Body, case: Case, places: Places) -> Body:  # noqa: AR
     return body
 
 
-def _set_clock(body: Body, case: Case, places: Places) -> Body:
-    return {**body, "now": places.soon(case)} if body.get("now") else body
+def _set_clock(body: Body, case: Case, targets: Targets) -> Body:
+    return {**body, "now": targets.soon(case)} if body.get("now") else body
 
 
-def _advance_clock(body: Body, case: Case, places: Places) -> Body:
+def _advance_clock(body: Body, case: Case, targets: Targets) -> Body:
     """Some milliseconds, or what is scheduled in the calendar would all be past at once."""
     if body.get("until"):
-        return {**body, "until": places.soon(case)}
+        return {**body, "until": targets.soon(case)}
     if body.get("seconds"):
         return {**body, "seconds": round(body["seconds"] % 0.01, 3)}
     return body
 
 
-def _pay_payment(body: Body, case: Case, places: Places) -> Body:  # noqa: ARG001
+def _pay_payment(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
     """A phone is of one operator, and of a payment's methods there are three."""
     digits = f"{crc32(repr(body).encode()):010}"[-8:]
     return _chosen(
@@ -224,27 +224,27 @@ def _pay_payment(body: Body, case: Case, places: Places) -> Body:  # noqa: ARG00
     )
 
 
-def _transition_payment(body: Body, case: Case, places: Places) -> Body:  # noqa: ARG001
+def _transition_payment(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
     return {**body, "method": "mpesa"} if body.get("method") else body
 
 
-def _place_scenario(body: Body, case: Case, places: Places) -> Body:  # noqa: ARG001
+def _place_scenario(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
     return {"name": _chosen(body["name"], (body["name"], "banks", "late-success"))}
 
 
-def _put_scenario(body: Body, case: Case, places: Places) -> Body:  # noqa: ARG001
+def _put_scenario(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
     """It must have the name of its address."""
     return {**body, "name": case.path_parameters["name"]} if "name" in body else body
 
 
-def _to_nobody(body: Body, case: Case, places: Places) -> Body:  # noqa: ARG001
-    """Nothing may be sent to an address that somebody else has."""
+def _to_nobody(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
+    """Replaces URLs, so that nothing is sent to foreign addresses."""
     if not body.get("url"):
         return body
-    return {**body, "url": _chosen(body["url"], ("http://127.0.0.1:1/hook", places.own_url))}
+    return {**body, "url": _chosen(body["url"], ("http://127.0.0.1:1/hook", targets.own_url))}
 
 
-BODIES: Mapping[str, Callable[[Body, Case, Places], Body]] = {
+BODIES: Mapping[str, Callable[[Body, Case, Targets], Body]] = {
     "create_account": _create_account,
     "set_clock": _set_clock,
     "advance_clock": _advance_clock,

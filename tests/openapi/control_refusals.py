@@ -1,16 +1,17 @@
-"""What the control API refuses, of every code one answer: of its call, or of any that has it."""
+"""Records the refusals of the control API: an example for each code."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import httpx
 
-from emulator.control.document.examples import ANY_CALL
 from emulator.domain.webhooks import MAX_ENDPOINTS
 from emulator.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
 from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS
+from emulator.openapi.examples import ANY_OPERATION
 from emulator.scenarios.script import MAX_SCRIPT_STEPS
-from tests.openapi.examples import Answers
+from tests.openapi.recorder import ExampleRecorder
 from tests.world import World, world
 
 AT = "/_emulator"
@@ -41,10 +42,7 @@ OF_CALLS: dict[str, tuple[str, Any]] = {
         {"method": "bank_transfer", "bank": "national_bank"},
     ),
     "answer_payment/invalid_answer": ("POST {payment}/answer", {"answer": "yes"}),
-    "answer_payment/invalid_state_transition": (
-        "POST {payment}/answer",
-        {"answer": "approve"},
-    ),
+    "answer_payment/invalid_state_transition": ("POST {payment}/answer", {"answer": "approve"}),
     "transition_payment/invalid_method": (
         "POST {payment}/transition",
         {"status": "processing", "method": "cash"},
@@ -99,8 +97,8 @@ OF_ANY_CALL: dict[str, tuple[str, Any]] = {
 }
 
 
-async def refusals(answers: Answers) -> None:
-    """Add to the answers."""
+async def refusals(recorder: ExampleRecorder) -> None:
+    """Records one example of each refusal."""
     async with world() as emulator:
         payment, paid = [await emulator.create() for _ in range(2)]
         submitted = {"method": "telebirr", "phone": "0900000001"}
@@ -108,26 +106,27 @@ async def refusals(answers: Answers) -> None:
         endpoint = await emulator.control(
             "POST", "/webhook_endpoints", {"url": "http://127.0.0.1:3000/hook"}
         )
-        places = {
+        targets = {
             "payment": f"/payments/{payment['id']}",
             "paid": f"/payments/{paid['id']}",
             "endpoint": f"/webhook_endpoints/{endpoint.json()['id']}",
         }
-        of_any_call = {f"{ANY_CALL}/{code}": asked for code, asked in OF_ANY_CALL.items()}
+        of_any_call = {f"{ANY_OPERATION}/{code}": asked for code, asked in OF_ANY_CALL.items()}
         for name, (line, body) in {**OF_CALLS, **of_any_call}.items():
             method, path = line.split(" ")
-            path = path.format(**places)
-            await answers.ask(emulator, name, f"{method} {AT}{path}", body)
-        await _of_every_request(answers, emulator)
+            path = path.format(**targets)
+            await recorder.record(emulator, name, f"{method} {AT}{path}", body)
+        await _of_every_request(recorder, emulator)
     async with world() as emulator:
-        await _of_too_many(answers, emulator)
+        await _of_too_many(recorder, emulator)
 
 
-async def _of_every_request(answers: Answers, emulator: World) -> None:
+async def _of_every_request(recorder: ExampleRecorder, emulator: World) -> None:
     """What is wrong before it is known what the call is about."""
+    record = partial(recorder.record, emulator)
 
     async def ask(code: str, line: str, body: Any = None, **more: Any) -> httpx.Response:
-        return await answers.ask(emulator, f"{ANY_CALL}/{code}", line, body, **more)
+        return await record(f"{ANY_OPERATION}/{code}", line, body, **more)
 
     clock = f"GET {AT}/clock"
     advance = f"POST {AT}/clock/advance"
@@ -141,35 +140,33 @@ async def _of_every_request(answers: Answers, emulator: World) -> None:
     await ask("unsupported_content_type", advance, "seconds=1", **{"Content-Type": "text/plain"})
     large = await emulator.control("POST", "/clock/advance", {"until": "x" * 262_144})
     request = {"method": "POST", "path": f"{AT}/clock/advance"}
-    answers.keep(f"{ANY_CALL}/request_too_large", request, large)
+    recorder.add(f"{ANY_OPERATION}/request_too_large", request, large)
 
 
-async def _of_too_many(answers: Answers, emulator: World) -> None:
+async def _of_too_many(recorder: ExampleRecorder, emulator: World) -> None:
+    record = partial(recorder.record, emulator)
+
     async def fill(count: int, method: str, path: str, body: Any = None) -> None:
         asked = (emulator.control(method, path.format(number), body) for number in range(count))
         await asyncio.gather(*asked)
 
     endpoint = {"url": "http://127.0.0.1:3000/hook"}
     await fill(MAX_SNAPSHOTS, "PUT", "/snapshots/s{}")
-    await answers.ask(emulator, "save_snapshot/too_many_snapshots", f"PUT {AT}/snapshots/one-more")
+    await record("save_snapshot/too_many_snapshots", f"PUT {AT}/snapshots/one-more")
     await fill(MAX_ENDPOINTS, "POST", "/webhook_endpoints", endpoint)
-    await answers.ask(
-        emulator,
+    await record(
         "create_webhook_endpoint/too_many_webhook_endpoints",
         f"POST {AT}/webhook_endpoints",
         endpoint,
     )
     await fill(MAX_FAULTS, "POST", "/faults", {"when": {"mode": "live"}, "then": {"drop": True}})
     fault = {"then": {"drop": True}}
-    await answers.ask(emulator, "add_fault/too_many_faults", f"POST {AT}/faults", fault)
+    await record("add_fault/too_many_faults", f"POST {AT}/faults", fault)
     await fill(MAX_SCENARIOS, "PUT", "/scenarios/s{}", {})
-    await answers.ask(
-        emulator, "put_scenario/too_many_scenarios", f"PUT {AT}/scenarios/one-more", {}
-    )
+    await record("put_scenario/too_many_scenarios", f"PUT {AT}/scenarios/one-more", {})
     most_payments = MAX_SCRIPT_STEPS // 2
     await asyncio.gather(*(emulator.create("test_other_key") for _ in range(most_payments + 1)))
-    await answers.ask(
-        emulator,
+    await record(
         "get_recording/too_much_to_record",
         f"GET {AT}/recording",
         authorization="Bearer test_other_key",

@@ -1,6 +1,5 @@
-"""What the document of the control API says, against what the program does."""
+"""The document of the control API agrees with the program."""
 
-import ast
 import json
 from typing import Any
 
@@ -10,10 +9,9 @@ import yaml
 from jsonschema_rs import Draft202012Validator
 
 from emulator.api.errors import ANSWERS
-from tests.architecture.tools import PACKAGE, parsed
 from tests.openapi.conftest import printed
-from tests.openapi.reading import Json, Operation, examples, operations, resolved, standing_alone
-from tests.openapi.rich import rich_world
+from tests.openapi.navigation import Json, Operation, examples, operations, resolved, self_contained
+from tests.openapi.rich_world import rich_world
 from tests.world import World, headers
 
 # What only `/v1`, the pages or broken HTTP can be refused with.
@@ -50,7 +48,7 @@ def parameters(document: Json, operation: Operation, place: str) -> list[Json]:
 def body_schema(document: Json, operation: Operation) -> Json | None:
     """That of a body in JSON, with what it refers to."""
     content = operation.definition.get("requestBody", {}).get("content")
-    return content and standing_alone(document, content["application/json"]["schema"])
+    return content and self_contained(document, content["application/json"]["schema"])
 
 
 def members(document: Json, schema: Json) -> set[str]:
@@ -58,18 +56,6 @@ def members(document: Json, schema: Json) -> set[str]:
     schema = resolved(document, schema)
     ways = (members(document, way) for way in schema.get("oneOf", ()))
     return set(schema.get("properties", ())).union(*ways)
-
-
-def words_of_the_code() -> set[str]:
-    """What may be the names of parameters there: all the words that stand in tuples."""
-    tuples = (
-        node
-        for path in (PACKAGE / "control").glob("*.py")
-        for node in ast.walk(parsed(path))
-        if isinstance(node, ast.Tuple)
-    )
-    entries = (entry for found in tuples for entry in found.elts)
-    return {str(entry.value) for entry in entries if isinstance(entry, ast.Constant)}
 
 
 def closed(value: Any) -> Any:
@@ -102,7 +88,7 @@ async def test_a_call_takes_the_members_that_it_is_said_to_take_and_no_others(
         for operation in operations(control)
         if (schema := body_schema(control, operation)) and operation.name != "put_scenario"
     }
-    words = words_of_the_code().union(*taken.values())
+    words = set().union(*taken.values())
     for operation in operations(control):
         if operation.name not in taken:
             continue
@@ -116,7 +102,7 @@ async def test_a_call_takes_the_members_that_it_is_said_to_take_and_no_others(
 
 async def test_a_call_without_a_body_takes_none(emulator: World, control: Json) -> None:
     for operation in operations(control):
-        if operation.verb != "get" and "requestBody" not in operation.definition:
+        if operation.method != "get" and "requestBody" not in operation.definition:
             response = await ask(emulator, operation, {"enabled": True})
             assert code_of(response) == "unknown_parameter", operation.name
 
@@ -130,7 +116,7 @@ async def test_a_call_takes_the_query_that_it_is_said_to_take_and_no_other(
         # What is of no account does not look at it.
         if operation.definition.get("security") != []
     }
-    words = words_of_the_code().union(*taken.values())
+    words = set().union(*taken.values())
     for operation in operations(control):
         if operation.name not in taken:
             continue
@@ -147,7 +133,7 @@ async def ask(
 ) -> httpx.Response:
     """Without a key: the query decides, and of an account there is none called `%00`."""
     path = path_of(operation) + query
-    return await emulator.api.request(operation.verb.upper(), path, json=body)
+    return await emulator.api.request(operation.method.upper(), path, json=body)
 
 
 def code_of(response: httpx.Response) -> str | None:
@@ -160,11 +146,11 @@ async def test_every_answer_of_a_rich_world_is_as_described() -> None:
     called = set()
     async with rich_world() as asked:
         for operation in operations(document):
-            for path in asked.paths_of(operation.path) if operation.verb == "get" else ():
+            for path in asked.paths_of(operation.path) if operation.method == "get" else ():
                 response = await asked.emulator.api.get(path, headers=headers())
                 validate(document, operation, response)
                 called.add(operation.name)
-    assert called == {one.name for one in operations(document) if one.verb == "get"}
+    assert called == {one.name for one in operations(document) if one.method == "get"}
 
 
 def validate(document: Json, operation: Operation, response: httpx.Response) -> None:
@@ -172,7 +158,7 @@ def validate(document: Json, operation: Operation, response: httpx.Response) -> 
     [(media_type, content)] = described["content"].items()
     assert response.headers["content-type"] == media_type
     value = response.json() if media_type.endswith("json") else yaml.safe_load(response.text)
-    schema = standing_alone(document, content["schema"])
+    schema = self_contained(document, content["schema"])
     problems = Draft202012Validator(schema, validate_formats=True).iter_errors(value)
     assert [f"{response.url} {one.instance_path}: {one.message}" for one in problems] == []
 
@@ -180,7 +166,7 @@ def validate(document: Json, operation: Operation, response: httpx.Response) -> 
 def test_every_example_has_only_what_is_described() -> None:
     document = closed(json.loads(printed("control")))
     for name, schema, value in examples(document):
-        problems = Draft202012Validator(standing_alone(document, schema)).iter_errors(value)
+        problems = Draft202012Validator(self_contained(document, schema)).iter_errors(value)
         assert [(name, problem.message) for problem in problems] == []
 
 
@@ -238,7 +224,7 @@ async def test_what_is_not_there_is_refused_as_described(emulator: World, contro
             continue
         path = operation.path.replace(f"{{{names[0]}}}", "nothing")
         response = await emulator.api.request(
-            operation.verb.upper(),
+            operation.method.upper(),
             path + QUERY_NEEDED.get(operation.name, ""),
             json=BODY_NEEDED.get(operation.name),
             headers=headers(),

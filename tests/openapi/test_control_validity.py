@@ -9,7 +9,7 @@ import pytest
 from jsonschema_rs import Draft202012Validator
 
 from tests.openapi.conftest import printed
-from tests.openapi.reading import Json, Operation, operations, resolved, standing_alone
+from tests.openapi.navigation import Json, Operation, operations, resolved, self_contained
 from tests.world import World
 
 LONG_URL = "http://127.0.0.1/"
@@ -202,7 +202,7 @@ def operation_named(document: Json, name: str) -> Operation:
 
 
 def is_valid(document: Json, schema: Json, value: Any) -> bool:
-    whole = standing_alone(document, schema)
+    whole = self_contained(document, schema)
     return bool(Draft202012Validator(whole, validate_formats=True).is_valid(value))
 
 
@@ -222,7 +222,7 @@ async def test_a_body_is(emulator: World, control: Json, call: str) -> None:
     schema = operation.definition["requestBody"]["content"]["application/json"]["schema"]
     for body, is_right in [row[1:] for row in BODIES if row[0] == call]:
         path = await path_to_what_there_is(emulator, operation.path)
-        response = await emulator.control(operation.verb.upper(), path, body)
+        response = await emulator.control(operation.method.upper(), path, body)
         assert response.is_success or response.status_code == 400, response.text
         assert (is_valid(control, schema, body), response.is_success) == (is_right, is_right), body
 
@@ -242,7 +242,7 @@ async def test_a_query_is(emulator: World, control: Json, call: str) -> None:
 
 
 def read(schema: Json, text: str) -> Any:
-    """A value of a query as whoever reads the schema takes it."""
+    """The value of a query parameter as its schema describes it."""
     if schema.get("type") in ("integer", "number"):
         try:
             return json.loads(text)

@@ -1,4 +1,4 @@
-"""Both documents are OpenAPI 3.1, speak of what there is and of no more, and show what is true."""
+"""Both documents are valid OpenAPI 3.1 and describe exactly the existing operations."""
 
 import json
 import subprocess
@@ -14,17 +14,17 @@ from starlette.routing import Route, Router
 
 from emulator import __version__
 from tests.cli.processes import HANGS_AFTER_S, REPOSITORY
-from tests.openapi.examples import written
 from tests.openapi.files import FILES
-from tests.openapi.reading import (
-    VERBS,
+from tests.openapi.navigation import (
+    HTTP_METHODS,
     Json,
     examples,
     objects,
     operations,
     resolved,
-    standing_alone,
+    self_contained,
 )
+from tests.openapi.recorder import written
 from tests.world import World, headers, world
 
 SERVED = {"v1": "/_emulator/openapi/v1.json", "control": "/_emulator/openapi/control.json"}
@@ -32,7 +32,7 @@ SERVED = {"v1": "/_emulator/openapi/v1.json", "control": "/_emulator/openapi/con
 NOT_AT_START = """
 import sys
 import emulator.app.composition, emulator.cli.commands, emulator.control.app
-print([name for name in sys.modules if name.startswith("emulator.") and ".document" in name])
+print([name for name in sys.modules if name.startswith("emulator.") and name.endswith(".document")])
 """
 
 
@@ -76,7 +76,7 @@ def test_every_operation_has_a_name_of_its_own_and_every_link_leads_to_one(docum
     for link in links:
         target = named[link["operationId"]].definition
         parameters = {resolved(document, known)["name"] for known in target.get("parameters", ())}
-        # One of a name that is in two places may say in which it means it: `query.account`.
+        # One of a name that is in two targets may say in which it means it: `query.account`.
         assert {name.partition(".")[2] or name for name in link.get("parameters", {})} <= parameters
 
 
@@ -97,7 +97,7 @@ def test_every_response_says_what_it_carries(document: Json) -> None:
 def test_every_example_is_valid(document: Json) -> None:
     found = 0
     for name, schema, value in examples(document):
-        problems = Draft202012Validator(standing_alone(document, schema)).iter_errors(value)
+        problems = Draft202012Validator(self_contained(document, schema)).iter_errors(value)
         assert [(name, problem.message) for problem in problems] == []
         found += 1
     assert found >= len(operations(document))
@@ -110,7 +110,7 @@ def test_it_has_the_version_of_the_program(document: Json) -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.parent.name)
 async def test_the_examples_are_what_the_program_answers(file: Path) -> None:
-    """`python -m tests.openapi` writes them anew."""
+    """`python -m tests.openapi` writes them."""
     assert _text(file) == written(await FILES[file]())
 
 
@@ -142,7 +142,7 @@ async def test_what_is_served_knows_the_methods_of_the_settings(name: str) -> No
     assert '"cbebirr"' in text
     shown = json.loads(text)
     for example, schema, value in examples(shown):
-        problems = Draft202012Validator(standing_alone(shown, schema)).iter_errors(value)
+        problems = Draft202012Validator(self_contained(shown, schema)).iter_errors(value)
         assert [(example, problem.message) for problem in problems] == []
 
 
@@ -170,13 +170,13 @@ async def test_another_web_page_does_not_get_them(emulator: World) -> None:
 async def test_every_call_that_it_has_is_there_with_these_verbs_and_no_other(
     emulator: World, document: Json
 ) -> None:
-    there = {(operation.verb, operation.path) for operation in operations(document)}
+    there = {(operation.method, operation.path) for operation in operations(document)}
     for path in document["paths"]:
         asked = path.format_map(_Named())
-        for verb in VERBS:
-            response = await emulator.api.request(verb.upper(), asked, headers=headers())
+        for method in HTTP_METHODS:
+            response = await emulator.api.request(method.upper(), asked, headers=headers())
             is_there = not response.text.startswith('{"error":{"code":"route_not_found"')
-            assert is_there is ((verb, path) in there), (verb, path, response.text)
+            assert is_there is ((method, path) in there), (method, path, response.text)
 
 
 class _Named(dict[str, str]):
@@ -190,7 +190,7 @@ async def test_every_call_that_there_is_is_in_the_document_of_the_control_api(
     emulator: World,
 ) -> None:
     document = (await emulator.api.get(SERVED["control"])).json()
-    described = {(operation.verb, operation.path) for operation in operations(document)}
+    described = {(operation.method, operation.path) for operation in operations(document)}
     there = {
         (method.lower(), route.path.rstrip("/"))
         for route in _control_routes(emulator)

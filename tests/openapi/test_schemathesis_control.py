@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.openapi.asked import ask_all, asked_for_long
 from tests.openapi.conftest import printed
-from tests.openapi.reading import Json, objects
+from tests.openapi.navigation import Json, objects
+from tests.openapi.schemathesis_runs import patient_server, run_schemathesis
 
 PHASES = ("examples", "fuzzing", "stateful")
 # Made and removed, looked at and changed; by an identifier and by a name.
@@ -30,9 +30,9 @@ CALLS = {
 def test_nothing_is_found_wrong_with_a_call_of_each_kind(tmp_path: Path) -> None:
     document = of_these_calls(json.loads(printed("control")), CALLS)
     options = ("--max-examples=2", "--seed=1", f"--phases={','.join(PHASES)}")
-    with asked_for_long(tmp_path) as server:
-        run = ask_all(server, "control", *options, directory=tmp_path, changed=document)
-    run.assert_nothing_is_found(*PHASES)
+    with patient_server(tmp_path) as server:
+        run = run_schemathesis(server, "control", *options, directory=tmp_path, changed=document)
+    run.assert_no_findings(*PHASES)
 
 
 def of_these_calls(document: Json, calls: Collection[str]) -> Json:

@@ -1,22 +1,19 @@
-"""What the document of `/v1` says, against what the contract and the program do."""
+"""The document of `/v1` agrees with the contract and the program."""
 
-import json
 import re
-from typing import Any
 
 import pytest
 from jsonschema_rs import Draft202012Validator
 
 from emulator.api import parameters, queries
+from emulator.api.document import EXAMPLES
 from emulator.domain.faults import ApiRequest
 from emulator.domain.payment import EVENT_TYPES
+from emulator.openapi.examples import load_records
 from emulator.webhooks import messages
 from tests.api.calls import CODES, PARAMS, post
-from tests.architecture.tools import PACKAGE
-from tests.openapi.reading import Json, objects, operations, resolved, standing_alone
+from tests.openapi.navigation import Json, objects, operations, resolved, self_contained
 from tests.world import World, order
-
-EXAMPLES = PACKAGE / "api" / "examples.json"
 
 
 def shown_codes(responses: Json) -> dict[str, int]:
@@ -32,7 +29,7 @@ def shown_codes(responses: Json) -> dict[str, int]:
 def test_it_has_the_calls_of_the_contract(v1: Json) -> None:
     """4: there are three."""
     assert {
-        (operation.verb.upper(), operation.path): operation.name for operation in operations(v1)
+        (operation.method.upper(), operation.path): operation.name for operation in operations(v1)
     } == {
         ("POST", "/v1/payments"): ApiRequest.CREATE_PAYMENT,
         ("GET", "/v1/payments/{id}"): ApiRequest.RETRIEVE_PAYMENT,
@@ -56,7 +53,7 @@ def test_every_response_names_the_codes_that_it_shows(v1: Json) -> None:
                 examples = response["content"]["application/json"]["examples"]
                 assert named == list(examples)
                 for code, example in examples.items():
-                    assert example["value"]["error"]["code"] == code
+                    assert resolved(v1, example)["value"]["error"]["code"] == code
 
 
 def test_every_refusal_of_a_field_is_shown_where_the_field_is(v1: Json) -> None:
@@ -65,7 +62,8 @@ def test_every_refusal_of_a_field_is_shown_where_the_field_is(v1: Json) -> None:
         examples = operation.definition["responses"]["400"]["content"]["application/json"][
             "examples"
         ]
-        params = {example["value"]["error"].get("param") for example in examples.values()}
+        values = [resolved(v1, example)["value"] for example in examples.values()]
+        params = {value["error"].get("param") for value in values}
         assert set(known) <= params <= PARAMS | {None, "metdata"}
 
 
@@ -75,7 +73,7 @@ def test_every_header_of_an_example_is_described(v1: Json) -> None:
     for operation in operations(v1):
         for status, response in operation.definition["responses"].items():
             headers.setdefault(int(status), set()).update(map(str.lower, response["headers"]))
-    kept: dict[str, Any] = json.loads(EXAMPLES.read_text(encoding="utf-8"))
+    kept = load_records(EXAMPLES)
     for name, example in kept.items():
         sent = {header.lower() for header in example.get("headers", ())}
         assert sent <= headers.get(example.get("status", 0), set()), name
@@ -133,7 +131,7 @@ def test_it_has_every_event_with_the_headers_of_its_webhook(v1: Json) -> None:
 async def test_a_body_is_valid_to_the_document_just_where_it_is_to_the_program(
     emulator: World, v1: Json, changes: Json, is_valid: bool
 ) -> None:
-    schema = standing_alone(v1, {"$ref": "#/components/schemas/CreatePayment"})
+    schema = self_contained(v1, {"$ref": "#/components/schemas/CreatePayment"})
     body = order(**changes)
     assert Draft202012Validator(schema).is_valid(body) is is_valid
     assert (await post(emulator, body)).status_code == (201 if is_valid else 400)

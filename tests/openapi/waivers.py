@@ -33,7 +33,7 @@ def is_no_payment(_case: Case, code: str) -> bool:
 
 
 def is_a_float(case: Case, code: str) -> bool:
-    """To JSON Schema 100.0 is an integer; here it is a mistake of whoever wrote it."""
+    """To JSON Schema 100.0 is an integer; the contract does not accept it."""
     return code in INTEGERS and isinstance(_member(case, INTEGERS[code]), float)
 
 

@@ -1,13 +1,13 @@
-"""One private emulator for all the scripts of a module."""
+"""One private emulator for all scripts of a test process."""
 
 from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from tests.replay.stages import Plays, playing
+from tests.replay.player import Player, new_player
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def plays() -> AsyncIterator[Plays]:
-    async with playing() as plays:
-        yield plays
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def player() -> AsyncIterator[Player]:
+    async with new_player() as player:
+        yield player

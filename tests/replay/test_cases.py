@@ -1,15 +1,17 @@
-"""Which files make up a run, and what is said of those that cannot be played."""
+"""The cases of a run, and the problems of files that cannot be played."""
 
 from pathlib import Path
+
+import pytest
 
 from emulator.replay.cases import read_cases
 
 SCRIPT = "script:\n  - create: {as: order}\n"
 
 
-def write(directory: Path, name: str, text: str) -> Path:
+def write(directory: Path, name: str, content: str | bytes) -> Path:
     file = directory / name
-    file.write_text(text, encoding="utf-8")
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
     return file
 
 
@@ -21,7 +23,9 @@ def problems(*paths: Path) -> list[str]:
     return [str(problem) for problem in read_cases(paths).problems]
 
 
-def test_cases_come_in_the_order_given_and_of_a_directory_by_name(tmp_path: Path) -> None:
+def test_cases_have_the_given_order_and_those_of_a_directory_the_order_of_names(
+    tmp_path: Path,
+) -> None:
     directory = tmp_path / "more"
     directory.mkdir()
     write(directory, "b.yml", scenario("second"))
@@ -34,68 +38,59 @@ def test_cases_come_in_the_order_given_and_of_a_directory_by_name(tmp_path: Path
     assert found.cases[0].text == first.read_text(encoding="utf-8")
 
 
-def test_a_file_that_is_named_twice_is_played_once(tmp_path: Path) -> None:
+def test_a_file_that_is_given_twice_is_played_once(tmp_path: Path) -> None:
     file = write(tmp_path, "a.yaml", scenario("mine"))
     assert len(read_cases([file, tmp_path, file]).cases) == 1
 
 
-def test_in_a_directory_a_file_without_a_script_is_passed_over(tmp_path: Path) -> None:
+def test_only_a_named_file_must_have_a_script(tmp_path: Path) -> None:
     write(tmp_path, "a.yaml", scenario("mine"))
-    write(tmp_path, "b.yaml", scenario("rules", ""))
+    file = write(tmp_path, "b.yaml", scenario("rules", ""))
     found = read_cases([tmp_path])
     assert (len(found.cases), found.skipped, found.problems) == (1, 1, ())
-
-
-def test_a_file_that_is_named_must_have_a_script(tmp_path: Path) -> None:
-    file = write(tmp_path, "b.yaml", scenario("rules", ""))
-    write(tmp_path, "a.yaml", scenario("mine"))
     assert problems(tmp_path, file) == [f"{file}:1:1: it has no script to play"]
 
 
-def test_a_run_without_any_script_is_a_mistake(tmp_path: Path) -> None:
-    write(tmp_path, "b.yaml", scenario("rules", ""))
-    assert problems(tmp_path) == [f"{tmp_path}:1:1: no file has a script to play"]
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"b.yaml": scenario("rules", "")}, ["{0}:1:1: no file has a script to play"]),
+        ({}, ["{0}:1:1: the directory must hold scenario files: *.yaml or *.yml"]),
+        ({"a.yaml": b"version: 1\nname: \xff\n"}, ["{0}/a.yaml:2:1: the file must be UTF-8"]),
+        (
+            {"a.yaml": scenario("mine"), "b.yaml": scenario("mine")},
+            ["{0}/b.yaml:2:7: the name 'mine' is taken by {0}/a.yaml"],
+        ),
+        (
+            {"a.yaml": scenario("late-success"), "b.yaml": scenario("late_success")},
+            [
+                "{0}/b.yaml:2:7: the name 'late_success' is taken by {0}/a.yaml,"
+                " whose 'late-success' counts as the same"
+            ],
+        ),
+    ],
+    ids=["no script", "empty directory", "no text", "same name", "same key"],
+)
+def test_a_problem_is_reported(
+    tmp_path: Path, files: dict[str, str | bytes], expected: list[str]
+) -> None:
+    for name, content in files.items():
+        write(tmp_path, name, content)
+    assert problems(tmp_path) == [line.format(tmp_path) for line in expected]
 
 
-def test_the_mistakes_of_all_files_are_told_together(tmp_path: Path) -> None:
+def test_the_problems_of_all_files_are_reported_together(tmp_path: Path) -> None:
     one = write(tmp_path, "a.yaml", scenario("mine", "script:\n  - creat: {}\n"))
     other = write(tmp_path, "b.yaml", "version: 2\nname: Other\n" + SCRIPT)
     missing = tmp_path / "missing.yaml"
-    told = problems(one, other, missing)
-    assert len(told) == 4
-    assert told[0].startswith(f"{one}:4:5: ")
-    assert told[1].startswith(f"{other}:1:")
-    assert told[-1] == f"{missing}:1:1: cannot be read: No such file or directory"
+    lines = problems(one, other, missing, Path("a\0b"))
+    assert len(lines) == 5
+    assert lines[0].startswith(f"{one}:4:5: ")
+    assert lines[1].startswith(f"{other}:1:")
+    assert lines[3] == f"{missing}:1:1: cannot be read: No such file or directory"
+    assert "cannot be read" in lines[4]
 
 
-def test_two_cases_of_one_name_are_a_mistake(tmp_path: Path) -> None:
-    one = write(tmp_path, "a.yaml", scenario("mine"))
-    other = write(tmp_path, "b.yaml", scenario("mine"))
-    assert problems(tmp_path) == [f"{other}:2:7: the name 'mine' is taken by {one}"]
-
-
-def test_names_that_would_have_one_key_are_one_name(tmp_path: Path) -> None:
-    one = write(tmp_path, "a.yaml", scenario("late-success"))
-    other = write(tmp_path, "b.yaml", scenario("late_success"))
-    assert problems(tmp_path) == [
-        f"{other}:2:7: the name 'late_success' is taken by {one},"
-        " whose 'late-success' counts as the same"
-    ]
-
-
-def test_what_is_no_text_is_told_by_its_line(tmp_path: Path) -> None:
-    file = tmp_path / "a.yaml"
-    file.write_bytes(b"version: 1\nname: \xff\n")
-    assert problems(file) == [f"{file}:2:1: the file must be UTF-8"]
-
-
-def test_what_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None:
-    file = write(tmp_path, "a.yaml", "# " + "አ" * 200_000)
-    [told] = problems(file)
-    assert "larger than 256 KiB" in told
-
-
-def test_an_empty_directory_and_an_absurd_path_are_mistakes(tmp_path: Path) -> None:
-    told = problems(tmp_path, Path("a\0b"))
-    assert told[0].startswith(f"{tmp_path}:1:1: the directory must hold scenario files")
-    assert "cannot be read" in told[1]
+def test_a_file_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None:
+    [line] = problems(write(tmp_path, "a.yaml", "# " + "አ" * 200_000))
+    assert "larger than 256 KiB" in line

@@ -1,32 +1,31 @@
-"""`replay` and `record` as their users run them."""
+"""The commands `replay` and `record`."""
 
-import os
+import asyncio
 import re
 import signal
 import subprocess
-import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from click import ClickException
-from click.testing import CliRunner
 
-from emulator.cli.commands import CliError, cli
-from tests.cli.processes import (
-    COMMAND,
-    HEARS_CTRL_C,
-    REPOSITORY,
-    Server,
-    environment,
-    free_port,
-    run,
-    serving,
+from emulator.app.server import private_emulator
+from emulator.http.addresses import BaseUrl
+from emulator.http.client import HttpClient
+from emulator.settings import Settings
+from tests.cli.invocation import (
+    HEALTHY,
+    error_line,
+    imported_modules,
+    invoke,
+    other_server,
+    output,
+    run_on_terminal,
+    run_with_closed_pipe,
+    usage_error,
 )
+from tests.cli.processes import HEARS_CTRL_C, REPOSITORY, Server, environment, serving
 
 PASSES = """
 - create: {as: order, methods: [telebirr]}
@@ -39,11 +38,18 @@ FAILS = """
 - create: {as: order}
 - expect: {payment: order, status: completed}
 """
+SLOW = """
+- create: {as: order}
+- fault: {then: {latency: 5m}}
+- retrieve: order
+"""
 RULES = "outcomes:\n  - {when: {}, then: handset}\n"
+NO_EMULATOR = "http://127.0.0.1:1"
+REFUSED = f"cannot reach the emulator at {NO_EMULATOR}: Connection refused"
 
 
 def write(directory: Path, name: str, script: str | None, rules: str = "") -> str:
-    """A file; its path is what the command is given."""
+    """Write a file; return its path."""
     file = directory / f"{name}.yaml"
     section = "" if script is None else f"script:{script}"
     file.write_text(f"version: 1\nname: {name}\n{rules}{section}", encoding="utf-8")
@@ -52,7 +58,7 @@ def write(directory: Path, name: str, script: str | None, rules: str = "") -> st
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Somebody's running emulator, with a clock that flows."""
+    """A running emulator with a real clock."""
     with serving(logs=tmp_path_factory.mktemp("logs")) as server:
         yield server
 
@@ -61,32 +67,11 @@ def url(server: Server) -> str:
     return f"http://127.0.0.1:{server.api_port}"
 
 
-def replay(*arguments: str, variables: dict[str, str] | None = None) -> tuple[int, str]:
-    """The exit code and what is printed, in this process: a new one takes longer than the rest."""
-    ended = CliRunner().invoke(
-        cli, ["replay", *arguments], env=variables, standalone_mode=False, catch_exceptions=False
-    )
-    assert ended.stderr == ""
-    return ended.return_value, ended.stdout
-
-
-def complaint(*arguments: str) -> str:
-    """The one line of a command that cannot be run."""
-    ended = CliRunner().invoke(cli, arguments, standalone_mode=False)
-    assert isinstance(ended.exception, ClickException), ended.output
-    assert ended.exception.exit_code == 2
-    assert ended.stdout == ""
-    if isinstance(ended.exception, CliError):
-        [line] = ended.exception.lines
-        return line
-    return ended.exception.format_message()
-
-
-def test_a_single_file_is_told_step_by_step(tmp_path: Path) -> None:
+def test_a_single_file_has_a_line_for_each_step(tmp_path: Path) -> None:
     file = write(tmp_path, "mine", PASSES)
-    ended = run("replay", file)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    lines = ended.stdout.splitlines()
+    code, printed = output("replay", file)
+    assert code == 0
+    lines = printed.splitlines()
     assert lines[:9] == [
         f"mine  {file}",
         "  ok      create: {as: order, methods: [telebirr]}  → 201 pending",
@@ -108,9 +93,15 @@ def test_several_files_have_a_line_each_and_failures_their_steps(tmp_path: Path)
     write(tmp_path, "a-case", FAILS)
     write(tmp_path, "b-case", PASSES)
     write(tmp_path, "c-rules", None, RULES)
-    ended = run("replay", str(tmp_path))
-    assert (ended.returncode, ended.stderr) == (1, "")
-    assert ended.stdout.split("\nCoverage")[0] == (
+    results, report = tmp_path / "results.xml", tmp_path / "report.html"
+    seen = set()
+    for jobs in ("1", "4"):
+        code, printed = output("replay", str(tmp_path), "-j", jobs, "--report", str(report))
+        assert code == 1
+        seen.add((printed, report.read_bytes()))
+    [(printed, html)] = seen
+    assert html.startswith(b"<!doctype html>")
+    assert printed.split("\nCoverage")[0] == (
         "FAILED  a-case  2 steps\n"
         "ok      b-case  5 steps\n"
         "\n"
@@ -124,109 +115,82 @@ def test_several_files_have_a_line_each_and_failures_their_steps(tmp_path: Path)
         "\n"
         "2 cases: 1 passed, 1 failed, 7 steps (1 file without a script skipped)\n"
     )
-    assert "  ok      advance: 30s  → 2 effects\n" in replay("-v", str(tmp_path))[1]
-
-
-def test_what_is_printed_and_reported_is_the_same_in_every_run(tmp_path: Path) -> None:
-    write(tmp_path, "a-case", PASSES)
-    write(tmp_path, "b-case", FAILS)
-    write(tmp_path, "c-case", PASSES)
-    seen = set()
-    for jobs in ("1", "4"):
-        report = tmp_path / "report.html"
-        ended = run("replay", str(tmp_path), "-j", jobs, "--report", str(report))
-        seen.add((ended.stdout, report.read_bytes()))
-    assert len(seen) == 1
-
-
-def test_the_results_are_written_for_machines_and_for_people(tmp_path: Path) -> None:
-    file = write(tmp_path, "mine", FAILS)
-    report, results = tmp_path / "report.html", tmp_path / "results.xml"
-    assert replay(file, "--junit", str(results), "--report", str(report))[0] == 1
-    [[case]] = ElementTree.parse(results).getroot()  # noqa: S314 - it is ours
-    assert (case.attrib["name"], case.attrib["classname"]) == ("mine", file)
-    assert [told.tag for told in case] == ["failure"]
-    assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
+    _, verbose = output("replay", "-v", str(tmp_path), "--junit", str(results))
+    assert "  ok      advance: 30s  → 2 effects\n" in verbose
+    [[failed, passed]] = ElementTree.parse(results).getroot()  # noqa: S314 - our own file
+    assert [case.attrib["name"] for case in (failed, passed)] == ["a-case", "b-case"]
+    assert [element.tag for element in failed] == ["failure"]
 
 
 @pytest.mark.parametrize(("percent", "code"), [("3", 0), ("50", 1), ("100", 1)])
-def test_too_little_coverage_fails_the_run(tmp_path: Path, percent: str, code: int) -> None:
+def test_a_coverage_that_is_too_low_fails_the_run(tmp_path: Path, percent: str, code: int) -> None:
     file = write(tmp_path, "mine", "\n- create: {}\n")
-    ended, printed = replay(file, "--fail-under", percent)
-    assert ended == code
-    told = f"The coverage is under the {percent} % that --fail-under asks for.\n"
-    assert printed.endswith(told) is (code == 1)
+    actual, printed = output("replay", file, "--fail-under", percent)
+    message = f"The coverage is under the {percent} % that --fail-under asks for.\n"
+    assert (actual, printed.endswith(message)) == (code, code == 1)
 
 
-def test_the_clock_and_the_seed_of_a_case_can_be_chosen(tmp_path: Path) -> None:
-    script = '\n- create: {as: order}\n- expect: {created_at: "2027-05-01T00:00:00.000Z"}\n'
+def test_the_clock_and_the_seed_are_options_and_no_variables(tmp_path: Path) -> None:
+    script = (
+        '\n- create: {}\n- expect: {created_at: "2027-05-01T00:00:00.000Z"}'
+        "\n- list: {}\n- expect: {payments: []}\n"
+    )
     file = write(tmp_path, "mine", script)
-    assert replay(file)[0] == 1
-    assert replay(file, "--clock", "frozen@2027-05-01T00:00:00Z")[0] == 0
-    ids = write(tmp_path, "ids", "\n- create: {}\n- list: {}\n- expect: {payments: []}\n")
-    seen = [replay(ids, *seed) for seed in ([], ["--seed", "0"], ["--seed", "1"])]
-    assert seen[0] == seen[1] != seen[2]
-
-
-def test_no_variable_of_the_user_makes_it_another_run(tmp_path: Path) -> None:
-    file = write(tmp_path, "mine", PASSES)
     variables = {"EMULATOR_SEED": "5", "EMULATOR_METHODS": "mpesa", "EMULATOR_CLOCK": "real"}
-    assert replay(file, variables=variables) == replay(file)
+    default = output("replay", file)
+    assert "2026-01-01T00:00:00.000Z" in default[1]
+    assert output("replay", file, "--seed", "0", variables=variables) == default
+    clock = ("--clock", "frozen@2027-05-01T00:00:00Z")
+    assert output("replay", file, *clock)[1] != output("replay", file, *clock, "--seed", "1")[1]
+    assert "created_at is not as expected" not in output("replay", file, *clock)[1]
 
 
-def test_what_was_played_can_be_kept(tmp_path: Path) -> None:
+async def payments_in(database: Path, key: str) -> list[dict[str, object]]:
+    """The payments of an account in an emulator with this database."""
+    settings = Settings(port=0, checkout_port=0, database=str(database))
+    async with (
+        private_emulator(settings) as base_url,
+        HttpClient(BaseUrl.parse(base_url), key=key) as client,
+    ):
+        return list((await client.request("GET", "/v1/payments")).member("data"))
+
+
+def test_the_state_can_be_written_to_a_new_database(tmp_path: Path) -> None:
     file, database = write(tmp_path, "mine", PASSES), tmp_path / "kept.db"
-    assert replay(file, "--database", str(database))[0] == 0
-    with serving("--database", str(database), logs=tmp_path) as server:
-        answer = server.request("GET", "/v1/payments", key="test_replay_mine")
-        assert [payment["status"] for payment in answer.json["data"]] == ["failed"]
-    again = complaint("replay", file, "--database", str(database))
-    assert again == f"flag --database: '{database}' is there already; expected a new file"
+    assert output("replay", file, "--database", str(database))[0] == 0
+    payments = asyncio.run(payments_in(database, "test_replay_mine"))
+    assert [payment["status"] for payment in payments] == ["failed"]
+    assert usage_error("replay", file, "--database", str(database)) == (
+        f"flag --database: '{database}' is there already; expected a new file"
+    )
 
 
-def test_a_running_emulator_is_left_as_it_was(tmp_path: Path, server: Server) -> None:
-    before = server.request("GET", "/_emulator/accounts").json
-    code, printed = replay(write(tmp_path, "mine", PASSES), "--url", url(server))
-    assert code == 0, printed
-    assert server.request("GET", "/_emulator/accounts").json == before
-
-
-def test_in_a_running_emulator_the_account_of_a_failure_is_kept(
+def test_a_running_emulator_keeps_only_the_account_of_a_failure(
     tmp_path: Path, server: Server
 ) -> None:
-    ended = run("replay", write(tmp_path, "mine", FAILS), "--url", f"{url(server)}/")
-    assert ended.returncode == 1
-    [kept] = re.findall(
-        r"^The account (acct_\w+) of 'mine' was kept\.$", ended.stdout, re.MULTILINE
-    )
-    answer = server.request("GET", f"/_emulator/accounts/{kept}")
-    assert (answer.status, answer.json["name"]) == (200, "mine")
+    before = server.request("GET", "/_emulator/accounts").json
+    code, printed = output("replay", write(tmp_path, "mine", PASSES), "--url", url(server))
+    assert code == 0, printed
+    assert server.request("GET", "/_emulator/accounts").json == before
+    code, printed = output("replay", write(tmp_path, "bad", FAILS), "--url", f"{url(server)}/")
+    assert code == 1
+    [kept] = re.findall(r"^The account (acct_\w+) of 'bad' was kept\.$", printed, re.MULTILINE)
+    response = server.request("GET", f"/_emulator/accounts/{kept}")
+    assert (response.status, response.json["name"]) == (200, "bad")
     assert server.request("DELETE", f"/_emulator/accounts/{kept}").status == 204
 
 
-def test_nothing_is_played_where_a_file_is_wrong(tmp_path: Path) -> None:
+def test_nothing_is_played_if_a_file_is_wrong(tmp_path: Path) -> None:
     write(tmp_path, "a-case", PASSES)
     write(tmp_path, "b-case", "\n- creat: {}\n")
     write(tmp_path, "c-case", "\n- advance: soon\n")
-    ended = run("replay", str(tmp_path))
-    assert (ended.returncode, ended.stdout) == (2, "")
-    lines = ended.stderr.splitlines()
-    assert len(lines) == 2
-    assert lines[0].startswith(f"{tmp_path}/b-case.yaml:4:3: ")
-    assert lines[1].startswith(f"{tmp_path}/c-case.yaml:4:")
-
-
-def test_a_file_that_is_named_must_have_a_script(tmp_path: Path) -> None:
-    file = write(tmp_path, "rules", None, RULES)
-    ended = run("replay", file)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr == f"{file}:1:1: it has no script to play\n"
-
-
-def test_other_mistakes_are_told_by_the_program(tmp_path: Path) -> None:
-    ended = run("replay", write(tmp_path, "mine", PASSES), "--seed", "x")
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith("payments-emulator: flag --seed: ")
+    rules = write(tmp_path, "rules", None, RULES)
+    ended = invoke("replay", str(tmp_path), rules)
+    assert (ended.return_value, ended.stdout) == (2, "")
+    first, second, third = ended.stderr.splitlines()
+    assert first.startswith(f"{tmp_path}/b-case.yaml:4:3: ")
+    assert second.startswith(f"{tmp_path}/c-case.yaml:4:")
+    assert third == f"{rules}:1:1: it has no script to play"
 
 
 @pytest.mark.parametrize(
@@ -241,12 +205,9 @@ def test_other_mistakes_are_told_by_the_program(tmp_path: Path) -> None:
         (["FILE", "--url", "http://me:pw@host.test"], "flag --url: a user and a password cannot"),
         (["FILE", "--url", "localhost:8080"], "flag --url: found 'localhost:8080', expected an"),
         (["FILE", "--url", "http://ብር.et"], "flag --url: found 'http://ብር.et', expected an"),
+        (["FILE", "--url", NO_EMULATOR], REFUSED),
         (
-            ["FILE", "--url", "http://127.0.0.1:1"],
-            "cannot reach the emulator at http://127.0.0.1:1: Connection refused",
-        ),
-        (
-            ["FILE", "--url", "http://127.0.0.1:1", "--database", "x.db"],
+            ["FILE", "--url", NO_EMULATOR, "--database", "x.db"],
             "flag --database: the emulator at --url has a database of its own",
         ),
         (
@@ -257,121 +218,67 @@ def test_other_mistakes_are_told_by_the_program(tmp_path: Path) -> None:
         (["FILE", "--database", "/nowhere/at/all.db"], "cannot open the database /nowhere/at/all"),
     ],
 )
-def test_a_mistake_is_one_line(tmp_path: Path, options: list[str], expected: str) -> None:
+def test_a_usage_error_is_one_line(tmp_path: Path, options: list[str], expected: str) -> None:
     file = write(tmp_path, "mine", "\n- create: {}\n")
-    told = complaint("replay", *(file if option == "FILE" else option for option in options))
-    assert told.startswith(expected)
-
-
-def test_who_is_no_emulator_is_told_in_a_line(tmp_path: Path, server: Server) -> None:
-    pages = f"http://127.0.0.1:{server.checkout_port}"
-    file = write(tmp_path, "mine", PASSES)
-    assert complaint("replay", file, "--url", pages) == (
-        f"no emulator answers at {pages}: status 404 from /_emulator/health"
-    )
-
-
-@contextmanager
-def somebody_else(*answers: tuple[int, bytes]) -> Iterator[str]:
-    """The URL of another program, which has these answers in store and says the last for ever."""
-    left = list(answers)
-
-    class Handler(BaseHTTPRequestHandler):
-        def handle_one_request(self) -> None:
-            super().handle_one_request()
-            self.close_connection = True
-
-        def do_GET(self) -> None:
-            self.rfile.read(int(self.headers.get("content-length") or 0))
-            status, body = left.pop(0) if len(left) > 1 else left[0]
-            self.send_response(status)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        do_POST = do_GET  # noqa: N815 - as the library calls it
-
-        def log_message(self, *_: object) -> None: ...
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        serving_it = threading.Thread(target=server.serve_forever)
-        serving_it.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            serving_it.join()
-
-
-HEALTHY = (200, b'{"status":"ok","version":"0"}')
+    arguments = (file if option == "FILE" else option for option in options)
+    assert usage_error("replay", *arguments).startswith(expected)
 
 
 @pytest.mark.parametrize(
-    "body", [b'{"status":"ok"}', b"<html>", b"[" * 100_000, b"\xff", b'"ok"', b'{"status":"down"}']
+    ("status", "body"),
+    [
+        (404, b"{}"),
+        *((200, body) for body in (b'{"status":"ok"}', b"<html>", b"\xff", b'"ok"')),
+        (200, b"[" * 100_000),
+        (200, b'{"status":"down"}'),
+    ],
+    ids=["404", "no version", "HTML", "no text", "text", "nested", "down"],
 )
-def test_who_only_looks_healthy_is_no_emulator(tmp_path: Path, body: bytes) -> None:
+def test_a_server_that_is_no_emulator_is_rejected(tmp_path: Path, status: int, body: bytes) -> None:
     file = write(tmp_path, "mine", PASSES)
-    with somebody_else((200, body)) as other:
-        told = complaint("replay", file, "--url", other)
-    assert told == f"no emulator answers at {other}: status 200 from /_emulator/health"
+    with other_server((status, body)) as other:
+        expected = f"no emulator answers at {other}: status {status} from /_emulator/health"
+        assert usage_error("replay", file, "--url", other) == expected
+        assert usage_error("record", "--url", other) == expected
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("response", "summary"),
     [
         ((404, b'{"error":{"code":"route_not_found"}}'), "404 route_not_found"),
         ((201, '{"id":"acct_1","test_key":"ብር\\n"}'.encode()), "201"),
         ((201, b"[]"), "201"),
     ],
+    ids=["refusal", "malformed key", "no object"],
 )
-def test_who_makes_no_account_fails_the_case(
-    tmp_path: Path, answer: tuple[int, bytes], told: str
+def test_a_case_without_an_account_fails(
+    tmp_path: Path, response: tuple[int, bytes], summary: str
 ) -> None:
     file = write(tmp_path, "mine", PASSES)
-    with somebody_else(HEALTHY, answer) as other:
-        code, printed = replay(file, "--url", other)
+    with other_server(HEALTHY, response) as other:
+        code, printed = output("replay", file, "--url", other)
     assert code == 1
-    assert f"{file}:1:1: the account of the case was refused: {told}\n" in printed
+    assert f"{file}:1:1: the account of the case was refused: {summary}\n" in printed
 
 
-def test_what_was_played_is_told_also_where_a_file_cannot_be_written(tmp_path: Path) -> None:
-    write(tmp_path, "a-case", PASSES)
-    write(tmp_path, "b-case", FAILS)
-    results = tmp_path / "is-gone" / "results.xml"
+def test_the_results_are_printed_although_a_file_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "is-gone").symlink_to("/proc/self")
-    ended = run("replay", str(tmp_path), "--junit", str(results))
-    assert ended.returncode == 2
-    assert ended.stderr.startswith(f"payments-emulator: flag --junit: cannot write '{results}'")
+    results = tmp_path / "is-gone" / "results.xml"
+    ended = invoke("replay", write(tmp_path, "mine", FAILS), "--junit", str(results))
+    assert error_line(ended).startswith(f"flag --junit: cannot write '{results}'")
     assert "status of order is not as expected" in ended.stdout
-    assert "2 cases: 1 passed, 1 failed" in ended.stdout
+    assert "1 case: 0 passed, 1 failed" in ended.stdout
 
 
-def test_ctrl_c_ends_it_quietly(tmp_path: Path) -> None:
-    slow = "\n- create: {as: order}\n- fault: {then: {latency: 5m}}\n- retrieve: order\n"
-    with subprocess.Popen(
-        [*HEARS_CTRL_C, "replay", write(tmp_path, "mine", slow)],
-        cwd=REPOSITORY,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        for line in process.stdout:
-            if "fault" in line:
-                break
-        process.send_signal(signal.SIGINT)
-        told = process.stderr.read()
-    assert (process.returncode, told.strip()) == (130, "")
-
-
-def test_ctrl_c_twice_leaves_no_account_behind(tmp_path: Path, server: Server) -> None:
-    """As when the program that started it passes on what it has got itself."""
+@pytest.mark.parametrize("signals", [1, 3])
+def test_ctrl_c_ends_the_run_without_a_message_and_deletes_the_account(
+    tmp_path: Path, server: Server, signals: int
+) -> None:
+    """A program that starts the command may pass on its own signal, so that it gets several."""
     before = server.request("GET", "/_emulator/accounts").json
-    slow = "\n- create: {as: order}\n- fault: {then: {latency: 5m}}\n- retrieve: order\n"
+    target = ["--url", url(server)] if signals > 1 else []
     with subprocess.Popen(
-        [*HEARS_CTRL_C, "replay", write(tmp_path, "mine", slow), "--url", url(server)],
+        [*HEARS_CTRL_C, "replay", write(tmp_path, "mine", SLOW), *target],
         cwd=REPOSITORY,
         env=environment(),
         stdout=subprocess.PIPE,
@@ -383,136 +290,68 @@ def test_ctrl_c_twice_leaves_no_account_behind(tmp_path: Path, server: Server) -
         for line in process.stdout:
             if "fault" in line:
                 break
-        for _ in range(3):
+        for _ in range(signals):
             process.send_signal(signal.SIGINT)
-        told = process.stderr.read()
-    assert (process.returncode, told.strip()) == (130, "")
+        message = process.stderr.read()
+    assert (process.returncode, message.strip()) == (130, "")
     assert server.request("GET", "/_emulator/accounts").json == before
 
 
-def test_nobody_has_to_read_it_to_its_end(tmp_path: Path) -> None:
-    """As in `replay … | head -1`: it goes on, and the exit code is still that of the run."""
-    file = write(tmp_path, "mine", FAILS)
-    reading, writing = os.pipe()
-    os.close(reading)
+def test_a_closed_pipe_changes_neither_the_exit_code_nor_the_files(tmp_path: Path) -> None:
     results = tmp_path / "results.xml"
-    ended = subprocess.run(
-        [*COMMAND, "replay", file, "--junit", str(results)],
-        cwd=REPOSITORY,
-        env=environment(),
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-    )
-    os.close(writing)
+    file = write(tmp_path, "mine", FAILS)
+    ended = run_with_closed_pipe("replay", file, "--junit", str(results))
     assert (ended.returncode, ended.stderr) == (1, "")
     assert results.exists()
 
 
-def test_on_a_terminal_there_are_colours_unless_nobody_wants_them(tmp_path: Path) -> None:
+def test_on_a_terminal_there_are_colours_and_a_line_that_changes(tmp_path: Path) -> None:
     pytest.importorskip("pty")
-    file = write(tmp_path, "mine", FAILS)
-    assert "\x1b[31mFAILED\x1b[0m" in on_a_terminal("replay", file)
-    assert "\x1b" not in on_a_terminal("replay", file, variables={"NO_COLOR": "1"})
+    write(tmp_path, "one", FAILS)
+    write(tmp_path, "two", PASSES)
+    arguments = ("replay", str(tmp_path), "-j", "1")
+    written = run_on_terminal(*arguments)
+    assert "\x1b[31mFAILED\x1b[0m" in written
+    assert "\r\x1b[K        two  step 5 of 5" in written
+    assert "\x1b" not in run_on_terminal(*arguments, variables={"NO_COLOR": "1", "CI": "true"})
 
 
-def test_on_a_terminal_the_line_of_a_case_is_written_anew(tmp_path: Path) -> None:
-    pytest.importorskip("pty")
-    for name in ("one", "two"):
-        write(tmp_path, name, PASSES)
-    plain = {"NO_COLOR": "1"}
-    assert "\r\x1b[K        two  step 5 of 5" in on_a_terminal(
-        "replay", str(tmp_path), "-j", "1", variables=plain
-    )
-    told = on_a_terminal("replay", str(tmp_path), variables={**plain, "CI": "true"})
-    assert "\x1b" not in told
-
-
-def on_a_terminal(*arguments: str, variables: dict[str, str] | None = None) -> str:
-    """What a command writes to a terminal."""
-    import pty
-
-    leader, follower = pty.openpty()
-    usual = {name: value for name, value in environment().items() if name not in {"CI", "NO_COLOR"}}
-    process = subprocess.Popen(
-        [*COMMAND, *arguments],
-        cwd=REPOSITORY,
-        env={**usual, **(variables or {})},
-        stdin=subprocess.DEVNULL,
-        stdout=follower,
-        stderr=follower,
-    )
-    os.close(follower)
-    told = b""
-    while True:
-        try:
-            part = os.read(leader, 65_536)
-        except OSError:
-            break  # The last one who could write has gone.
-        if not part:
-            break
-        told += part
-    process.wait()
-    os.close(leader)
-    return told.decode()
-
-
-def test_a_history_is_recorded_and_played_again(tmp_path: Path, server: Server) -> None:
+def test_a_recorded_history_can_be_replayed(tmp_path: Path, server: Server) -> None:
     account = server.request("POST", "/_emulator/accounts", {"clock": "frozen"}).json
     key = account["test_key"]
     body = {"amount": 500, "currency": "ETB", "methods": ["mpesa"]}
     urls = {"success_url": "https://shop.example/ok", "cancel_url": "https://shop.example/no"}
     assert server.request("POST", "/v1/payments", body | urls, key=key).status == 201
-    ended = run("record", "--url", url(server), "--key", key)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert "script:" in ended.stdout
+    _, recording = output("record", "--url", url(server), "--key", key)
+    assert "script:" in recording
     file = tmp_path / "recorded.yaml"
-    file.write_text(ended.stdout, encoding="utf-8")
-    code, printed = replay(str(file))
+    file.write_text(recording, encoding="utf-8")
+    code, printed = output("replay", str(file))
     assert code == 0, printed
 
 
-def test_who_is_no_emulator_is_asked_for_no_recording(server: Server) -> None:
-    assert complaint("record", "--url", f"http://127.0.0.1:{server.checkout_port}") == (
-        f"no emulator answers at http://127.0.0.1:{server.checkout_port}: status 404 from"
-        " /_emulator/health"
-    )
+def test_a_missing_recording_is_explained_in_one_line(server: Server) -> None:
+    for options, expected in (
+        (
+            ("--url", url(server), "--key", "test_unknown_key"),
+            f"{url(server)} gives no recording: The API key is not known here.",
+        ),
+        (
+            ("--url", url(server), "--key", "nonsense"),
+            "flag --key: expected test_ or live_ and 4 to 128 letters, digits or _",
+        ),
+        (("--url", NO_EMULATOR), REFUSED),
+    ):
+        assert usage_error("record", *options) == expected
+    with other_server(HEALTHY, (200, b"<html>")) as other:
+        message = usage_error("record", "--url", other)
+    assert message == f"{other} gives no recording: what came is no YAML"
 
 
-def test_a_recording_that_cannot_be_had_is_told_in_a_line(server: Server) -> None:
-    assert complaint("record", "--url", url(server), "--key", "test_unknown_key") == (
-        f"{url(server)} gives no recording: The API key is not known here."
-    )
-    assert complaint("record", "--url", url(server), "--key", "nonsense") == (
-        "flag --key: expected test_ or live_ and 4 to 128 letters, digits or _"
-    )
-    with somebody_else(HEALTHY, (200, b"<html>")) as other:
-        told = complaint("record", "--url", other)
-    assert told == f"{other} gives no recording: what came is no YAML"
-    nobody = f"http://127.0.0.1:{free_port()}"
-    assert complaint("record", "--url", nobody) == (
-        f"cannot reach the emulator at {nobody}: Connection refused"
-    )
-
-
-def test_a_replay_loads_no_template_unless_there_is_a_report(tmp_path: Path) -> None:
-    file = write(tmp_path, "mine", "\n- create: {}\n")
-    command = (sys.executable, "-X", "importtime", "-m", "emulator")
-    imported = run("replay", file, command=command).stderr
-    assert "uvicorn" in imported
-    for heavy in ("jinja2", "xml.etree.ElementTree"):
-        assert not re.search(rf"\| +{re.escape(heavy)}$", imported, re.MULTILINE), heavy
-
-
-def test_a_mistake_in_a_file_is_told_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
-    file = write(tmp_path, "mine", "\n- creat: {}\n")
-    command = (sys.executable, "-X", "importtime", "-m", "emulator")
-    imported = run("replay", file, command=command).stderr
-    for heavy in ("uvicorn", "httpx", "httpcore"):
-        assert not re.search(rf"\| +{re.escape(heavy)}$", imported, re.MULTILINE), heavy
-
-
-def test_the_help_tells_of_every_option() -> None:
-    told = CliRunner().invoke(cli, ["replay", "--help"]).stdout
-    for option in ("--url", "--jobs", "--junit", "--report", "--fail-under", "--seed", "--clock"):
-        assert option in told
+def test_modules_are_imported_only_when_they_are_needed(tmp_path: Path) -> None:
+    modules = imported_modules("replay", write(tmp_path, "mine", "\n- create: {}\n"))
+    assert "uvicorn" in modules
+    assert not modules & {"jinja2", "xml.etree.ElementTree"}
+    modules = imported_modules("replay", write(tmp_path, "bad", "\n- creat: {}\n"))
+    assert "emulator.replay.cases" in modules
+    assert not modules & {"uvicorn", "httpx", "httpcore"}

@@ -1,7 +1,7 @@
 """What a run has exercised, counted over all its cases."""
 
 from emulator.domain.transitions import TRANSITIONS
-from emulator.replay.console import Paint, coverage_lines
+from emulator.replay.console import coverage_lines
 from emulator.replay.coverage import (
     DELIVERY_FAULT_NAMES,
     FAULT_NAMES,
@@ -11,7 +11,8 @@ from emulator.replay.coverage import (
     coverage_of,
 )
 from emulator.replay.results import Trace
-from tests.replay.made import OTHER, event, request
+from emulator.reporting import Paint
+from tests.replay.sample_results import OTHER, event, request
 
 
 def exercised(*traces: Trace) -> dict[str, frozenset[str]]:

@@ -1,4 +1,4 @@
-"""Two replays of one file are byte-identical, journal and webhooks included."""
+"""Two replays of a file have equal bytes, journal and webhooks included."""
 
 import asyncio
 import re
@@ -6,14 +6,13 @@ import re
 import pytest
 
 from emulator.replay.report import report
-from emulator.replay.results import Case, Result
+from emulator.replay.results import Case, CaseResult
 from tests.depth import usually
-from tests.replay.stages import case
-from tests.replay.thousand import hashes, loops, replayed
-from tests.replay.tracing import trace_of
+from tests.replay.player import case
+from tests.replay.thousand import event_loops, hashes, replay, result_bytes
 
-TIMES = usually(8, deep=30)
-# Several payments at once, so that chance would have a say in the order of their webhooks.
+TIMES = usually(4, deep=30)
+# Several payments at once, so that the order of their webhooks would depend on chance.
 RULES = """
 webhooks:
   - {when: {event: payment.created}, then: {copies: 2}}
@@ -40,37 +39,39 @@ ODD = case(SCRIPT, RULES, name="odd")
 PLAIN = case("- create: {as: order}\n- expect: {webhooks: [payment.created]}", name="plain")
 
 
-def results(*cases: Case, at_a_time: int = 1) -> list[Result]:
-    return asyncio.run(replayed(cases, at_a_time=at_a_time))
+def results(*cases: Case, max_concurrent: int = 1) -> list[CaseResult]:
+    return asyncio.run(replay(cases, max_concurrent=max_concurrent))
+
+
+@pytest.fixture(scope="module")
+def alone() -> CaseResult:
+    [odd] = results(ODD)
+    return odd
 
 
 @pytest.mark.deep
 def test_replays_are_byte_identical_on_each_event_loop() -> None:
-    run_on = loops()
-    seen = {run_on[time % len(run_on)](hashes((ODD,)))[0] for time in range(TIMES)}
+    loops = event_loops()
+    seen = {loops[time % len(loops)](hashes((ODD,)))[0] for time in range(TIMES)}
     assert len(seen) == 1
 
 
-def test_what_is_compared_is_all_that_there_is() -> None:
-    [odd] = results(ODD)
-    assert len(odd.trace.requests) == 10
-    assert {request.status for request in odd.trace.requests} == {200, 201, 500, 503}
-    # Of each payment, each event: two created twice, of those that were paid two more, ...
-    assert len(odd.trace.events) == 4 + 2 + 2 + 2
-    assert len(odd.trace.webhooks) == 4 * 2 + 2 + 2 + 2
-    assert {webhook.is_genuine for webhook in odd.trace.webhooks} == {True, False}
+def test_the_compared_result_contains_everything_that_happened(alone: CaseResult) -> None:
+    trace = alone.trace
+    assert len(trace.requests) == 10
+    assert {request.status for request in trace.requests} == {200, 201, 500, 503}
+    # The events of each payment: four created, two paid with two more events each, two expired.
+    assert len(trace.events) == 4 + 2 + 2 + 2
+    assert len(trace.webhooks) == 4 * 2 + 2 + 2 + 2
+    assert {webhook.is_genuine for webhook in trace.webhooks} == {True, False}
 
 
-def test_a_case_does_not_depend_on_what_else_is_played() -> None:
-    [alone] = results(ODD)
-    for at_a_time in (1, 4):
-        [_, beside] = results(PLAIN, ODD, at_a_time=at_a_time)
-        assert trace_of(beside) == trace_of(alone)
-
-
-def test_reports_are_byte_identical_and_no_port_is_in_them() -> None:
-    played = results(ODD, PLAIN)
-    written = report(played, skipped=0)
-    assert report(results(ODD, PLAIN, at_a_time=2), skipped=0) == written
-    for content in (written, *map(trace_of, played)):
+def test_a_result_does_not_depend_on_other_cases_and_contains_no_port(alone: CaseResult) -> None:
+    reports = set()
+    for max_concurrent in (1, 4):
+        played = results(PLAIN, ODD, max_concurrent=max_concurrent)
+        assert result_bytes(played[1]) == result_bytes(alone)
+        reports.add(report(played, skipped=0))
+    assert len(reports) == 1
+    for content in (*reports, *map(result_bytes, played)):
         assert set(re.findall(rb"127\.0\.0\.1:(\d+)", content)) == {b"8081"}

@@ -1,32 +1,32 @@
-"""What each kind of step does, played against a private emulator."""
+"""Every kind of step, played in a private emulator."""
 
 import json
 
 import pytest
 
-from emulator.replay.step_executor import USUAL_BODY
-from tests.replay.stages import Plays
+from emulator.replay.step_executor import DEFAULT_BODY
+from tests.replay.player import Player
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def outcomes(plays: Plays, script: str, rules: str = "") -> list[str]:
-    result = await plays.passes(script, rules)
+async def outcomes(player: Player, script: str, rules: str = "") -> list[str]:
+    result = await player.passes(script, rules)
     return [step.outcome for step in result.steps if step.outcome]
 
 
-async def test_a_create_fills_in_whatever_it_leaves_out(plays: Plays) -> None:
-    result = await plays.passes("- create: {as: order}")
+async def test_a_create_adds_the_default_members(player: Player) -> None:
+    result = await player.passes("- create: {as: order}")
     [request] = result.trace.requests
-    assert json.loads(request.request_body) == USUAL_BODY
-    assert list(json.loads(request.request_body)) == list(USUAL_BODY)
+    assert json.loads(request.request_body) == DEFAULT_BODY
+    assert list(json.loads(request.request_body)) == list(DEFAULT_BODY)
     assert result.names == {"order": json.loads(request.response_body)["id"]}
     assert result.steps[0].outcome == "201 pending"
     assert result.steps[0].payment == result.names["order"]
 
 
-async def test_a_create_sends_what_it_says_as_it_is(plays: Plays) -> None:
-    result = await plays.passes(
+async def test_a_create_sends_its_members_unchanged(player: Player) -> None:
+    result = await player.passes(
         """
         - create: {amount: 1.5, currency: null, metadata: {a: "1"}, unknown: {colour: [red]}}
         - expect: {http_status: 400, code: invalid_amount, param: amount}
@@ -35,17 +35,17 @@ async def test_a_create_sends_what_it_says_as_it_is(plays: Plays) -> None:
     body = json.loads(result.trace.requests[0].request_body)
     assert body["amount"] == 1.5
     assert body["currency"] is None
-    assert list(body) == [*USUAL_BODY, "metadata", "colour"]
+    assert list(body) == [*DEFAULT_BODY, "metadata", "colour"]
 
 
-async def test_the_usual_create_is_one_without_a_warning(plays: Plays) -> None:
-    result = await plays.passes("- create: {}")
+async def test_the_default_create_causes_no_warning(player: Player) -> None:
+    result = await player.passes("- create: {}")
     assert result.trace.requests[0].warnings == ()
 
 
-async def test_a_retrieve_names_a_payment_or_any_id(plays: Plays) -> None:
+async def test_a_retrieve_has_a_name_or_an_id(player: Player) -> None:
     assert await outcomes(
-        plays,
+        player,
         """
         - create: {as: order}
         - retrieve: order
@@ -56,9 +56,9 @@ async def test_a_retrieve_names_a_payment_or_any_id(plays: Plays) -> None:
     ) == ["201 pending", "200 pending", "404 payment_not_found"]
 
 
-async def test_a_list_has_its_query_and_its_cursor_by_name(plays: Plays) -> None:
+async def test_a_list_has_a_query_and_a_cursor_by_name(player: Player) -> None:
     assert await outcomes(
-        plays,
+        player,
         """
         - create: {as: one}
         - create: {as: two}
@@ -83,9 +83,9 @@ async def test_a_list_has_its_query_and_its_cursor_by_name(plays: Plays) -> None
     ]
 
 
-async def test_the_customer_pays_answers_and_cancels(plays: Plays) -> None:
+async def test_the_customer_pays_answers_and_cancels(player: Player) -> None:
     assert await outcomes(
-        plays,
+        player,
         """
         - create: {as: order}
         - cancel: order
@@ -111,8 +111,8 @@ async def test_the_customer_pays_answers_and_cancels(plays: Plays) -> None:
     ]
 
 
-async def test_a_status_is_changed_by_hand(plays: Plays) -> None:
-    await plays.passes(
+async def test_a_transition_changes_the_status(player: Player) -> None:
+    await player.passes(
         """
         - create: {as: order}
         - transition: {payment: order, status: processing, method: mpesa}
@@ -127,8 +127,8 @@ async def test_a_status_is_changed_by_hand(plays: Plays) -> None:
     )
 
 
-async def test_an_advance_moves_the_clock_to_the_millisecond(plays: Plays) -> None:
-    result = await plays.passes(
+async def test_an_advance_moves_the_clock_to_the_millisecond(player: Player) -> None:
+    result = await player.passes(
         """
         - create: {as: order, expires_in: 60}
         - advance: 59999ms
@@ -151,8 +151,8 @@ async def test_an_advance_moves_the_clock_to_the_millisecond(plays: Plays) -> No
     ]
 
 
-async def test_an_advance_to_next_goes_to_what_is_due(plays: Plays) -> None:
-    result = await plays.passes(
+async def test_an_advance_to_next_ends_at_the_next_effect(player: Player) -> None:
+    result = await player.passes(
         """
         - create: {as: order}
         - advance: next
@@ -164,8 +164,8 @@ async def test_an_advance_to_next_goes_to_what_is_due(plays: Plays) -> None:
     assert result.steps[-1].at == "2026-01-01T00:30:00.000Z"
 
 
-async def test_a_fault_strikes_from_its_step_on(plays: Plays) -> None:
-    result = await plays.passes(
+async def test_a_fault_applies_after_its_step(player: Player) -> None:
+    result = await player.passes(
         """
         - create: {}
         - fault: {when: {request: create_payment}, then: {status: 429, retry_after: 7}, times: 1}
@@ -178,8 +178,8 @@ async def test_a_fault_strikes_from_its_step_on(plays: Plays) -> None:
     assert [request.fault is None for request in result.trace.requests] == [True, False, True]
 
 
-async def test_a_repeat_plays_its_steps_again_and_again(plays: Plays) -> None:
-    result = await plays.passes(
+async def test_a_repeat_plays_its_steps_several_times(player: Player) -> None:
+    result = await player.passes(
         """
         - repeat:
             times: 2
@@ -198,8 +198,8 @@ async def test_a_repeat_plays_its_steps_again_and_again(plays: Plays) -> None:
     assert [step.number for step in result.steps] == list(range(1, 13))
 
 
-async def test_a_name_is_that_of_the_latest_payment(plays: Plays) -> None:
-    await plays.passes(
+async def test_a_name_stands_for_the_latest_payment(player: Player) -> None:
+    await player.passes(
         """
         - create: {as: order, amount: 500}
         - create: {as: order, amount: 700}
@@ -208,7 +208,7 @@ async def test_a_name_is_that_of_the_latest_payment(plays: Plays) -> None:
     )
 
 
-async def test_rules_of_the_file_are_in_force_even_if_it_is_switched_off(plays: Plays) -> None:
+async def test_the_rules_of_a_disabled_file_apply(player: Player) -> None:
     rules = """
         enabled: false
         outcomes:
@@ -218,7 +218,7 @@ async def test_rules_of_the_file_are_in_force_even_if_it_is_switched_off(plays: 
           - when: {metadata: {kind: short}}
             after: 5s
         """
-    await plays.passes(
+    await player.passes(
         """
         - create: {as: order}
         - pay: {payment: order, phone: "0900000001"}
@@ -231,9 +231,8 @@ async def test_rules_of_the_file_are_in_force_even_if_it_is_switched_off(plays: 
     )
 
 
-async def test_without_rules_nothing_is_put(plays: Plays) -> None:
-    """And the test numbers of the shipped files are what a phone is answered by."""
-    await plays.passes(
+async def test_without_rules_the_shipped_test_numbers_apply(player: Player) -> None:
+    await player.passes(
         """
         - create: {as: order}
         - pay: {payment: order, phone: "0900000001"}
@@ -261,18 +260,16 @@ async def test_without_rules_nothing_is_put(plays: Plays) -> None:
         ),
     ],
 )
-async def test_a_refusal_that_nobody_expects_fails_the_case(
-    plays: Plays, script: str, why: str
-) -> None:
-    assert (await plays.fails(f"{script}\n- advance: 1s")).startswith(why)
-    assert (await plays.fails(f"{script}\n- expect: {{events: []}}")).startswith(why)
-    assert (await plays.fails(script)).startswith(why)
+async def test_an_unexpected_refusal_fails_the_case(player: Player, script: str, why: str) -> None:
+    assert (await player.failure(f"{script}\n- advance: 1s")).startswith(why)
+    assert (await player.failure(f"{script}\n- expect: {{events: []}}")).startswith(why)
+    assert (await player.failure(script)).startswith(why)
 
 
-async def test_a_refusal_may_be_expected_at_the_begin_of_a_repeat_and_after_its_end(
-    plays: Plays,
+async def test_a_refusal_may_be_expected_at_the_beginning_of_a_repeat_and_after_its_end(
+    player: Player,
 ) -> None:
-    await plays.passes(
+    await player.passes(
         """
         - create: {amount: 1}
         - repeat:
@@ -285,8 +282,8 @@ async def test_a_refusal_may_be_expected_at_the_begin_of_a_repeat_and_after_its_
     )
 
 
-async def test_a_case_ends_with_its_first_failure(plays: Plays) -> None:
-    result = await plays.play("- create: {amount: 1}\n- create: {}")
+async def test_a_case_ends_with_its_first_failure(player: Player) -> None:
+    result = await player.play("- create: {amount: 1}\n- create: {}")
     assert [step.failure is None for step in result.steps] == [False]
     assert len(result.trace.requests) == 1
 
@@ -296,8 +293,8 @@ LOST = (
 )
 
 
-async def test_what_is_lost_can_be_fetched_with_the_same_key(plays: Plays) -> None:
-    await plays.passes(
+async def test_a_lost_payment_is_returned_to_a_retry_with_the_same_key(player: Player) -> None:
+    await player.passes(
         f"""
         {LOST}
         - create: {{as: order, idempotency_key: k}}
@@ -311,13 +308,13 @@ async def test_what_is_lost_can_be_fetched_with_the_same_key(plays: Plays) -> No
     )
 
 
-async def test_a_lost_answer_that_nobody_expects_fails_the_case(plays: Plays) -> None:
-    why = await plays.fails(f"{LOST}\n- create: {{as: order}}")
+async def test_an_unexpected_lost_response_fails_the_case(player: Player) -> None:
+    why = await player.failure(f"{LOST}\n- create: {{as: order}}")
     assert why == "create got no answer: the connection was cut before an answer came"
 
 
-async def test_half_an_answer_is_none(plays: Plays) -> None:
-    why = await plays.fails(
+async def test_a_truncated_response_is_lost(player: Player) -> None:
+    why = await player.failure(
         """
         - fault: {then: {truncate: true}}
         - create: {as: order}
@@ -329,19 +326,19 @@ async def test_half_an_answer_is_none(plays: Plays) -> None:
 NOT_KNOWN = "create got no answer, so order is not known; retry it with the same idempotency_key"
 
 
-async def test_a_payment_whose_create_was_lost_is_not_known(plays: Plays) -> None:
+async def test_the_name_of_a_lost_create_is_unknown(player: Player) -> None:
     before = f"{LOST}\n- create: {{as: order}}\n- expect: {{lost: true}}\n"
     for use in ("retrieve: order", "cancel: order", "list: {after: order}"):
-        why = await plays.fails(f"{before}- {use}")
+        why = await player.failure(f"{before}- {use}")
         name = use.partition(":")[0]
         assert why == f"{name} is impossible: {NOT_KNOWN}"
-    assert await plays.seen(f"{before}- expect: {{payment: order, status: pending}}") == {
+    assert await player.mismatches(f"{before}- expect: {{payment: order, status: pending}}") == {
         "status": [f"({NOT_KNOWN})"]
     }
 
 
-async def test_a_payment_whose_create_was_refused_is_not_known(plays: Plays) -> None:
-    why = await plays.fails(
+async def test_the_name_of_a_refused_create_is_unknown(player: Player) -> None:
+    why = await player.failure(
         """
         - create: {as: order, amount: 1}
         - expect: {http_status: 400}
@@ -353,8 +350,8 @@ async def test_a_payment_whose_create_was_refused_is_not_known(plays: Plays) -> 
     )
 
 
-async def test_a_refusal_leaves_a_name_as_it_was(plays: Plays) -> None:
-    await plays.passes(
+async def test_after_a_refusal_a_name_keeps_its_payment(player: Player) -> None:
+    await player.passes(
         """
         - create: {as: order, amount: 500}
         - create: {as: order, amount: 1}
@@ -364,28 +361,28 @@ async def test_a_refusal_leaves_a_name_as_it_was(plays: Plays) -> None:
     )
 
 
-async def test_the_clock_may_flow(plays: Plays) -> None:
+async def test_the_clock_may_be_real(player: Player) -> None:
     script = """
         - create: {as: order, expires_in: 3600}
         - advance: 1h
         - expect: {payment: order, status: expired}
         """
-    result = await plays.play(script, clock="real")
+    result = await player.play(script, clock="real")
     assert result.failure is None
     assert result.began_at > "2026-01-01T00:00:00.000Z"
 
 
-async def test_an_account_that_cannot_be_made_fails_the_case(plays: Plays) -> None:
-    result = await plays.play("- create: {}", seed=2**64)
+async def test_a_refused_account_fails_the_case(player: Player) -> None:
+    result = await player.play("- create: {}", seed=2**64)
     assert result.failure is not None
     assert result.failure.message.startswith("the account of the case was refused: 400 ")
 
 
-async def test_in_a_foreign_emulator_accounts_are_deleted_but_those_that_failed(
-    plays: Plays,
+async def test_in_a_running_emulator_only_accounts_of_failed_cases_are_kept(
+    player: Player,
 ) -> None:
-    passed = await plays.play("- create: {}", is_private=False)
-    failed = await plays.play("- create: {amount: 1}", is_private=False)
+    passed = await player.play("- create: {}", is_private=False)
+    failed = await player.play("- create: {amount: 1}", is_private=False)
     assert passed.kept_account is None
     assert failed.kept_account is not None
     assert failed.kept_account.startswith("acct_")

@@ -1,45 +1,73 @@
-"""Replays files a thousand times, each time in a new emulator, and compares what they leave.
+"""Replays files a thousand times, each time in a new emulator, and compares the results.
 
 python -m tests.replay.thousand FILE... [--times N]
 """
 
 import argparse
 import asyncio
+import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import asdict
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from emulator.replay.case_runner import play_all
 from emulator.replay.cases import read_cases
-from emulator.replay.results import Case, PlayedStep, Result
-from emulator.replay.running import play_all
-from tests.replay.stages import playing
-from tests.replay.tracing import hash_of
+from emulator.replay.results import Case, CaseResult, PlayedStep
+from emulator.scenarios.writing import step_json
+from tests.replay.player import new_player
 
-AT_A_TIME = 4
+MAX_CONCURRENT = 4
 
 
-class Nobody:
-    """Listens to nothing."""
+class SilentListener:
+    """Ignores the progress of a run."""
 
     def step_played(self, case: Case, step: PlayedStep) -> None: ...
 
-    def case_ended(self, result: Result) -> None: ...
+    def case_ended(self, result: CaseResult) -> None: ...
 
 
-async def replayed(cases: Sequence[Case], *, at_a_time: int) -> list[Result]:
-    """One replay, in an emulator of its own."""
-    async with playing() as plays:
-        return await play_all(cases, plays.stage, Nobody(), at_a_time=at_a_time)
+async def replay(cases: Sequence[Case], *, max_concurrent: int) -> list[CaseResult]:
+    """Play cases in a new emulator."""
+    async with new_player() as player:
+        return await play_all(
+            cases, player.context, SilentListener(), max_concurrent=max_concurrent
+        )
+
+
+def result_bytes(result: CaseResult) -> bytes:
+    """Everything that must be equal in every run: steps, journal, events and webhooks."""
+    return json.dumps(
+        {
+            "steps": [
+                {
+                    "step": step_json(step.step),
+                    "outcome": step.outcome,
+                    "at": step.at,
+                    "payment": step.payment,
+                    "failure": None if step.failure is None else asdict(step.failure),
+                }
+                for step in result.steps
+            ],
+            "names": dict(result.names),
+            "trace": asdict(result.trace),
+        },
+        ensure_ascii=False,
+        indent=1,
+    ).encode()
 
 
 async def hashes(cases: Sequence[Case]) -> list[str]:
-    return [hash_of(result) for result in await replayed(cases, at_a_time=AT_A_TIME)]
+    results = await replay(cases, max_concurrent=MAX_CONCURRENT)
+    return [sha256(result_bytes(result)).hexdigest() for result in results]
 
 
-def loops() -> list[Callable[[Coroutine[Any, Any, Any]], Any]]:
-    """Each event loop that the program may run on: where they differ, its results must not."""
+def event_loops() -> list[Callable[[Coroutine[Any, Any, Any]], Any]]:
+    """The `run` function of each event loop that the program may use."""
     found: list[Callable[[Coroutine[Any, Any, Any]], Any]] = [asyncio.run]
     try:
         import uvloop
@@ -52,21 +80,21 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.replay.thousand")
     parser.add_argument("paths", metavar="FILE", nargs="+", type=Path)
     parser.add_argument("--times", type=int, default=1_000)
-    asked = parser.parse_args(arguments)
-    found = read_cases(asked.paths)
+    options = parser.parse_args(arguments)
+    found = read_cases(options.paths)
     if found.problems:
         print(*found.problems, sep="\n", file=sys.stderr)  # noqa: T201 - it is a command
         return 2
-    seen = [Counter[str]() for _ in found.cases]
-    run_on = loops()
-    for time in range(asked.times):
-        run = run_on[time % len(run_on)]
-        for counter, one in zip(seen, run(hashes(found.cases)), strict=True):
-            counter[one] += 1
-    for case, counter in zip(found.cases, seen, strict=True):
-        told = ", ".join(f"{one[:16]} {count} times" for one, count in counter.most_common())
-        print(f"{case.name}: {told}")  # noqa: T201 - it is a command
-    return int(any(len(counter) > 1 for counter in seen))
+    counters = [Counter[str]() for _ in found.cases]
+    loops = event_loops()
+    for time in range(options.times):
+        run = loops[time % len(loops)]
+        for counter, digest in zip(counters, run(hashes(found.cases)), strict=True):
+            counter[digest] += 1
+    for case, counter in zip(found.cases, counters, strict=True):
+        counts = ", ".join(f"{hash_[:16]} {count} times" for hash_, count in counter.most_common())
+        print(f"{case.name}: {counts}")  # noqa: T201 - it is a command
+    return int(any(len(counter) > 1 for counter in counters))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""One emulator for all the runs of a module."""
+"""One emulator for all runs of a test process."""
 
 from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from tests.verify.runs import Runs, running
+from tests.verify.runs import Runs, new_runs
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def runs() -> AsyncIterator[Runs]:
-    async with running() as runs:
+    async with new_runs() as runs:
         yield runs

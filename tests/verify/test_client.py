@@ -1,165 +1,159 @@
-"""How a service is asked: what is waited for, and when it is given up."""
+"""The client waits after a 429, retries a 5xx once and gives up on lost responses."""
 
 import asyncio
 
 import pytest
 
-from emulator.verify.answers import Answer, Request
+from emulator.http.client import Unreachable
 from emulator.verify.client import (
     MAX_LOST_RESPONSES,
     MAX_TOTAL_WAIT_S,
-    CannotSee,
-    Client,
+    CheckStopped,
+    LostResponse,
+    NoConnection,
     RateLimited,
-    Unreachable,
+    ServiceClient,
 )
-from emulator.verify.transport import NoAnswer, NoConnection
-from tests.verify.runs import ImpatientWall
+from emulator.verify.messages import ServiceRequest, ServiceResponse
+from tests.verify.runs import ImpatientClock
 from tests.world import ManualClock
 
-ASKED = Request(key="test_key")
+REQUEST = ServiceRequest(key="test_key")
 
 
-class Service:
-    """A wire that answers in turn, the last answer again and again; an error is raised."""
+def response(status: int, retry_after: str | None = None) -> ServiceResponse:
+    headers = {} if retry_after is None else {"retry-after": retry_after}
+    return ServiceResponse(request=REQUEST, status=status, headers=headers, body=b"{}")
+
+
+OK = response(200)
+
+
+class FakeTransport:
+    """Returns or raises the outcomes in turn, the last one for ever."""
 
     base_url = "http://service.test"
 
-    def __init__(self, *answers: Answer | Exception) -> None:
-        self._answers = list(answers)
-        self.asked = 0
+    def __init__(self, *outcomes: ServiceResponse | Exception) -> None:
+        self._outcomes = list(outcomes)
+        self.request_count = 0
 
-    async def send(self, _: Request) -> Answer:
-        self.asked += 1
-        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
-class Asking:
-    """A client of a service, and how long it has waited."""
-
-    def __init__(self, *answers: Answer | Exception) -> None:
-        self.service = Service(*answers)
-        self.wall = ImpatientWall(ManualClock())
-        self.told: list[int] = []
-        self.client = Client(self.service, wall=self.wall, tell=self.told.append)
-
-    async def ask(self) -> int:
-        return (await self.client.ask(ASKED)).status
+    async def send(self, _: ServiceRequest) -> ServiceResponse:
+        self.request_count += 1
+        outcome = self._outcomes.pop(0) if len(self._outcomes) > 1 else self._outcomes[0]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
 
-def answered(status: int, **headers: str) -> Answer:
-    named = {name.replace("_", "-"): text for name, text in headers.items()}
-    return Answer(request=ASKED, status=status, headers=named, body=b"{}")
+class Requests:
+    """A client of a fake transport, with a record of its waits."""
+
+    def __init__(self, *outcomes: ServiceResponse | Exception) -> None:
+        self.transport = FakeTransport(*outcomes)
+        self.clock = ImpatientClock(ManualClock())
+        self.reported_s: list[int] = []
+        self.client = ServiceClient(
+            self.transport, wall=self.clock, report_wait=self.reported_s.append
+        )
+
+    async def send(self) -> int:
+        return (await self.client.send(REQUEST)).status
 
 
-OK = answered(200)
+async def test_a_429_is_retried_after_the_named_seconds_and_each_wait_is_reported() -> None:
+    requests = Requests(response(429, "3"), response(429, "1"), OK)
+    assert await requests.send() == 200
+    assert requests.clock.waits_ms == [3_000, 1_000]
+    assert requests.reported_s == [3, 0, 1, 0]
+    assert [each.status for each in requests.client.responses] == [429, 429, 200]
+    assert requests.client.refusal is None
 
 
-async def test_a_429_is_waited_out_as_long_as_it_says() -> None:
-    it = Asking(answered(429, retry_after="3"), answered(429, retry_after="1"), OK)
-    assert await it.ask() == 200
-    assert it.wall.waits_ms == [3_000, 1_000]
-    assert [one.status for one in it.client.answers] == [429, 429, 200]
-    assert it.client.refusal is None
-
-
-async def test_it_tells_that_it_waits_and_when_that_is_over() -> None:
-    it = Asking(answered(429, retry_after="12"), answered(429, retry_after="2"), OK)
-    await it.ask()
-    assert it.told == [12, 0, 2, 0]
-
-
-@pytest.mark.parametrize("text", [None, "", "0", "0.0", "soon", "-1", "1.", "²", "9" * 5_000])
-async def test_a_429_that_does_not_say_how_long_is_waited_out_for_a_second(
-    text: str | None,
+@pytest.mark.parametrize(
+    ("retry_after", "seconds"),
+    [
+        *((text, 1) for text in (None, "", "0", "0.0", "soon", "-1", "1.", "²", "9" * 5_000)),
+        *(("0.5", 1), ("1.5", 2), ("2.0", 2), ("2.001", 3)),
+    ],
+)
+async def test_a_wait_is_a_whole_number_of_seconds_and_at_least_one(
+    retry_after: str | None, seconds: int
 ) -> None:
-    it = Asking(answered(429) if text is None else answered(429, retry_after=text), OK)
-    assert await it.ask() == 200
-    assert it.wall.waits_ms == [1_000]
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("0.5", 1), ("1.5", 2), ("2.0", 2), ("2.001", 3)])
-async def test_a_fraction_of_a_second_is_rounded_up(text: str, seconds: int) -> None:
-    it = Asking(answered(429, retry_after=text), OK)
-    assert await it.ask() == 200
-    assert it.wall.waits_ms == [1_000 * seconds]
+    requests = Requests(response(429, retry_after), OK)
+    assert await requests.send() == 200
+    assert requests.clock.waits_ms == [1_000 * seconds]
 
 
 @pytest.mark.parametrize("retry_after", ["0", "1", "2", "20", "60"])
-async def test_a_minute_in_all_is_waited_and_then_it_is_given_up(retry_after: str) -> None:
-    it = Asking(answered(429, retry_after=retry_after))
+async def test_the_client_waits_a_minute_in_total(retry_after: str) -> None:
+    requests = Requests(response(429, retry_after))
     with pytest.raises(RateLimited) as raised:
-        await it.ask()
+        await requests.send()
     assert str(raised.value) == "429 came again after waiting for 60 s in all"
-    assert sum(it.wall.waits_ms) == 1_000 * MAX_TOTAL_WAIT_S
-    assert it.service.asked == len(it.wall.waits_ms) + 1
+    assert sum(requests.clock.waits_ms) == 1_000 * MAX_TOTAL_WAIT_S
+    assert requests.transport.request_count == len(requests.clock.waits_ms) + 1
 
 
-async def test_a_wait_that_is_longer_than_what_is_left_is_not_begun() -> None:
-    it = Asking(answered(429, retry_after="25"))
+@pytest.mark.parametrize(
+    ("retry_after", "waits_ms", "left_s"), [("25", [25_000, 25_000], 10), ("61", [], 60)]
+)
+async def test_a_wait_beyond_the_minute_is_not_begun(
+    retry_after: str, waits_ms: list[int], left_s: int
+) -> None:
+    requests = Requests(response(429, retry_after))
     with pytest.raises(RateLimited) as raised:
-        await it.ask()
-    assert (
-        str(raised.value)
-        == "429 came and asked to wait 25 s, and of 60 s in all only 10 s were left"
+        await requests.send()
+    assert str(raised.value) == (
+        f"429 came and asked to wait {retry_after} s, and of 60 s in all only {left_s} s were left"
     )
-    assert it.wall.waits_ms == [25_000, 25_000]
+    assert requests.clock.waits_ms == waits_ms
+    assert len(requests.reported_s) == 2 * len(waits_ms)
 
 
-async def test_a_wait_of_more_than_a_minute_is_not_begun() -> None:
-    it = Asking(answered(429, retry_after="61"))
-    with pytest.raises(RateLimited, match="asked to wait 61 s, and of 60 s in all only 60 s"):
-        await it.ask()
-    assert (it.wall.waits_ms, it.told) == ([], [])
-
-
-async def test_what_is_refused_is_not_asked_again_and_again() -> None:
-    it = Asking(answered(429, retry_after="61"), OK)
+async def test_after_a_refusal_no_request_is_sent() -> None:
+    requests = Requests(response(429, "61"), OK)
     for _ in range(2):
         with pytest.raises(RateLimited, match="asked to wait 61 s"):
-            await it.ask()
-    assert it.service.asked == 1
+            await requests.send()
+    assert requests.transport.request_count == 1
 
 
-async def test_two_who_are_refused_at_once_do_not_wait_the_same_second_twice() -> None:
-    """Else a minute in all would be over in less of it."""
-    it = Asking(*[answered(429, retry_after="20")] * 2, OK)
-    wall = ManualClock()
-    client = Client(it.service, wall=wall, tell=it.told.append)
-    both = asyncio.gather(client.ask(ASKED), client.ask(ASKED))
+async def test_concurrent_waits_follow_each_other() -> None:
+    """Otherwise a second of waiting would count twice."""
+    requests = Requests(*[response(429, "20")] * 2, OK)
+    clock = ManualClock()
+    client = ServiceClient(requests.transport, wall=clock, report_wait=requests.reported_s.append)
+    both = asyncio.gather(client.send(REQUEST), client.send(REQUEST))
     for _ in range(2):
-        await wall.waited_for()
-        assert it.told[-1] == 20
-        wall.move(20_000)
-    assert [one.status for one in await both] == [200, 200]
-    assert it.told == [20, 0, 20, 0]
+        await clock.waited_for()
+        assert requests.reported_s[-1] == 20
+        clock.move(20_000)
+    assert [each.status for each in await both] == [200, 200]
+    assert requests.reported_s == [20, 0, 20, 0]
 
 
-async def test_a_server_error_is_asked_once_more() -> None:
-    it = Asking(answered(503), OK)
-    assert await it.ask() == 200
-    it = Asking(answered(503))
-    assert await it.ask() == 503
-    assert it.service.asked == 2
+async def test_a_server_error_is_retried_once() -> None:
+    assert await Requests(response(503), OK).send() == 200
+    requests = Requests(response(503))
+    assert await requests.send() == 503
+    assert requests.transport.request_count == 2
 
 
-async def test_what_is_not_answered_cannot_be_seen_and_then_nobody_is_there() -> None:
-    it = Asking(NoAnswer("it was cut"))
+async def test_a_lost_response_stops_its_check_and_several_end_the_run() -> None:
+    requests = Requests(LostResponse("it was cut"))
     for _ in range(MAX_LOST_RESPONSES - 1):
-        with pytest.raises(CannotSee, match="it was cut"):
-            await it.ask()
+        with pytest.raises(CheckStopped, match="it was cut"):
+            await requests.send()
     with pytest.raises(Unreachable) as raised:
-        await it.ask()
+        await requests.send()
     assert str(raised.value) == "http://service.test does not answer: it was cut, 3 times"
-    assert it.client.answers == []
+    assert requests.client.responses == []
 
 
-async def test_where_nobody_listens_nobody_asks_again() -> None:
-    it = Asking(NoConnection("refused"))
+async def test_a_missing_connection_is_not_retried() -> None:
+    requests = Requests(NoConnection("refused"))
     with pytest.raises(Unreachable) as raised:
-        await it.ask()
+        await requests.send()
     assert str(raised.value) == "cannot reach http://service.test: refused"
-    assert it.service.asked == 1
+    assert requests.transport.request_count == 1

@@ -1,31 +1,34 @@
-"""`verify` as its users run it."""
+"""The command `verify`."""
 
 import json
-import os
-import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click import ClickException
-from click.testing import CliRunner, Result
 
-from emulator.cli.commands import CliError, cli
-from emulator.cli.verify import Progress, VerifyOptions, compared
+from emulator.cli.verify import VerifyOptions, VerifyProgress, run_comparison
 from emulator.domain.clauses import CLAUSES
-from tests.cli.processes import COMMAND, REPOSITORY, Server, environment, run, serving
-from tests.replay.test_command import on_a_terminal
-from tests.verify.runs import ImpatientWall
+from tests.cli.invocation import (
+    error_line,
+    imported_modules,
+    invoke,
+    output,
+    run_on_terminal,
+    run_with_closed_pipe,
+    usage_error,
+)
+from tests.cli.processes import Server, serving
+from tests.verify.runs import ImpatientClock
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, ManualClock
 
-NOBODY = "http://127.0.0.1:1"
+NO_SERVER = "http://127.0.0.1:1"
 KEYS = ("--key", TEST_KEY, "--other-key", OTHER_TEST_KEY)
+TOO_LONG = "429 came and asked to wait 61 s, and of 60 s in all only 60 s were left"
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """It drifts in one clause: what is unknown it refuses."""
+    """An emulator that drifts in one clause: it refuses unknown parameters."""
     with serving("--strict", logs=tmp_path_factory.mktemp("logs")) as server:
         yield server
 
@@ -34,32 +37,8 @@ def url(server: Server) -> str:
     return f"http://127.0.0.1:{server.api_port}"
 
 
-def invoked(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, ["verify", *arguments], standalone_mode=False)
-
-
-def verify(*arguments: str) -> tuple[int, str]:
-    """The exit code and what is printed."""
-    ended = invoked(*arguments)
-    assert ended.exception is None, ended.exception
-    assert ended.stderr == ""
-    return ended.return_value, ended.stdout
-
-
-def complaint(*arguments: str) -> str:
-    """The one line of a command that cannot be run."""
-    ended = CliRunner().invoke(cli, ["verify", *arguments], standalone_mode=False)
-    assert isinstance(ended.exception, ClickException), ended.output
-    assert ended.exception.exit_code == 2
-    assert ended.stdout == ""
-    if isinstance(ended.exception, CliError):
-        [line] = ended.exception.lines
-        return line
-    return ended.exception.format_message()
-
-
-def test_a_drift_is_told_and_is_exit_code_1(server: Server) -> None:
-    code, printed = verify("--base-url", url(server), *KEYS)
+def test_a_drift_is_printed_and_has_exit_code_1(server: Server) -> None:
+    code, printed = output("verify", "--base-url", url(server), *KEYS)
     assert code == 1
     lines = printed.splitlines()
     assert lines[0] == f"{url(server)} beside the contract, as test_de…key and test_ot…key"
@@ -74,50 +53,42 @@ def test_a_drift_is_told_and_is_exit_code_1(server: Server) -> None:
     assert max(map(len, lines)) <= 100
 
 
-def test_a_drift_that_is_known_can_be_accepted(server: Server) -> None:
-    code, printed = verify(
-        "--base-url", f"{url(server)}/v1/", *KEYS, "--accept", "4.1.14", "--accept", "4.1.3"
-    )
+def test_an_accepted_drift_has_exit_code_0(server: Server) -> None:
+    accepted = ("--accept", "4.1.14", "--accept", "4.1.3")
+    code, printed = output("verify", "--base-url", f"{url(server)}/v1/", *KEYS, *accepted)
     assert code == 0
     assert "  accepted  4.1.14" in printed
     assert " 1 drift (1 of what is assumed, 1 accepted), " in printed
 
 
-def test_the_result_is_written_for_machines_and_for_people(tmp_path: Path, server: Server) -> None:
-    written, report = tmp_path / "result.json", tmp_path / "report.html"
-    code, printed = verify(
-        *("--base-url", url(server), "--key", TEST_KEY),
-        *("--json", str(written), "--report", str(report)),
-    )
-    document = json.loads(written.read_bytes())
-    assert code == 1
-    assert document["has_drifted"] is True
-    assert document["base_url"] == url(server)
+def test_the_result_is_written_to_files(tmp_path: Path, server: Server) -> None:
+    result, report = tmp_path / "result.json", tmp_path / "report.html"
+    files = ("--json", str(result), "--report", str(report))
+    code, printed = output("verify", "--base-url", url(server), "--key", TEST_KEY, *files)
+    document = json.loads(result.read_bytes())
+    assert (code, document["has_drifted"], document["base_url"]) == (1, True, url(server))
     assert f"{document['counts']['requests']} requests" in printed
     assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_the_json_can_stand_in_the_place_of_the_table(server: Server) -> None:
-    code, printed = verify("--base-url", url(server), "--key", TEST_KEY, "--json", "-")
+def test_the_json_can_replace_the_table(server: Server) -> None:
+    code, printed = output("verify", "--base-url", url(server), "--key", TEST_KEY, "--json", "-")
     assert code == 1
-    [drift] = [one for one in json.loads(printed)["clauses"] if one["verdict"] == "drift"]
+    [drift] = [clause for clause in json.loads(printed)["clauses"] if clause["verdict"] == "drift"]
     assert drift["number"] == "4.1.14"
 
 
-def test_a_live_key_is_taken_only_from_who_knows(server: Server) -> None:
-    """In the emulator it costs nothing."""
-    told = complaint("--base-url", url(server), "--key", LIVE_KEY)
-    assert told == (
-        "flag --key: a live_ key processes real payments; use a test_ key, or say --i-know"
-    )
-    told = complaint("--base-url", url(server), "--key", TEST_KEY, "--other-key", LIVE_KEY)
-    assert told.startswith("flag --other-key: a live_ key processes real payments; ")
-    code, _ = verify("--base-url", url(server), "--key", LIVE_KEY, "--i-know")
-    assert code == 1
+def test_a_live_key_needs_an_option(server: Server) -> None:
+    message = "a live_ key processes real payments; use a test_ key, or say --i-know"
+    base_url = ("verify", "--base-url", url(server))
+    assert usage_error(*base_url, "--key", LIVE_KEY) == f"flag --key: {message}"
+    other = ("--key", TEST_KEY, "--other-key", LIVE_KEY)
+    assert usage_error(*base_url, *other) == f"flag --other-key: {message}"
+    assert output(*base_url, "--key", LIVE_KEY, "--i-know")[0] == 1
 
 
 def limited_key(server: Server, *, nth: int, retry_after_s: int) -> str:
-    """The key of an account whose nth request is refused with 429."""
+    """The key of a new account whose nth request is refused with 429."""
     account = server.request("POST", "/_emulator/accounts", {}).json
     fault = {"when": {"nth": nth}, "then": {"status": 429, "retry_after": retry_after_s}}
     key = str(account["test_key"])
@@ -125,50 +96,37 @@ def limited_key(server: Server, *, nth: int, retry_after_s: int) -> str:
     return key
 
 
-def test_what_was_not_asked_to_the_end_is_no_success(tmp_path: Path, server: Server) -> None:
-    written, report = tmp_path / "result.json", tmp_path / "report.html"
-    options = ("--json", str(written), "--report", str(report))
+def test_an_incomplete_comparison_has_exit_code_2(tmp_path: Path, server: Server) -> None:
+    result, report = tmp_path / "result.json", tmp_path / "report.html"
+    files = ("--json", str(result), "--report", str(report))
     key = limited_key(server, nth=9, retry_after_s=61)
-    ended = invoked("--base-url", url(server), "--key", key, "--accept", "4.1.14", *options)
-    document = json.loads(written.read_bytes())
+    arguments = ("--base-url", url(server), "--key", key, "--accept", "4.1.14", *files)
+    ended = invoke("verify", *arguments)
+    document = json.loads(result.read_bytes())
     left_out = document["counts"]["rate_limited"]
     assert left_out > 30
     assert ended.return_value == 2
     assert ended.stderr == (
         f"payments-emulator: the comparison is not complete: because of the rate limit {left_out}"
-        f" of {len(CLAUSES)} clauses were not looked at;"
-        " 429 came and asked to wait 61 s, and of 60 s in all only 60 s were left\n"
+        f" of {len(CLAUSES)} clauses were not looked at; {TOO_LONG}\n"
     )
-    assert (
-        f"({left_out} not looked at, since the service refused with 429: rate limit)"
-        in ended.stdout
-    )
+    summary = f"({left_out} not looked at, since the service refused with 429: rate limit)"
+    assert summary in ended.stdout
     assert document["is_complete"] is False
     assert "The comparison is not complete" in report.read_text(encoding="utf-8")
 
 
-def test_a_drift_counts_also_where_not_all_was_looked_at(server: Server) -> None:
+def test_a_drift_counts_also_in_an_incomplete_comparison(server: Server) -> None:
     key = limited_key(server, nth=30, retry_after_s=61)
-    ended = invoked("--base-url", url(server), "--key", key)
+    ended = invoke("verify", "--base-url", url(server), "--key", key)
     assert ended.return_value == 1
     assert "What drifts" in ended.stdout
     assert ended.stderr.startswith("payments-emulator: the comparison is not complete: ")
-    key = limited_key(server, nth=30, retry_after_s=61)
-    accepted = invoked("--base-url", url(server), "--key", key, "--accept", "4.1.14")
-    assert (accepted.return_value, accepted.stderr) == (2, ended.stderr)
 
 
-def test_who_is_refused_at_once_has_nothing_to_compare(server: Server) -> None:
-    key = limited_key(server, nth=1, retry_after_s=61)
-    told = complaint("--base-url", url(server), "--key", key)
-    assert told == (
-        f"{url(server)}: 429 came and asked to wait 61 s, and of 60 s in all only 60 s were left"
-    )
-
-
-def test_at_a_terminal_it_is_told_that_it_waits(server: Server) -> None:
-    told: list[str] = []
-    wanted = VerifyOptions(
+def test_the_progress_shows_checks_and_waits(server: Server) -> None:
+    written: list[str] = []
+    options = VerifyOptions(
         base_url=url(server),
         key=limited_key(server, nth=5, retry_after_s=12),
         other_key=None,
@@ -176,9 +134,10 @@ def test_at_a_terminal_it_is_told_that_it_waits(server: Server) -> None:
         json=None,
         report=None,
     )
-    it = compared(wanted, wall=ImpatientWall(ManualClock()), progress=Progress(told.append))
-    assert it.refusal is None
-    lines = [text.removeprefix("\r\x1b[K") for text in told]
+    clock = ImpatientClock(ManualClock())
+    comparison = run_comparison(options, wall=clock, progress=VerifyProgress(written.append))
+    assert comparison.refusal is None
+    lines = [text.removeprefix("\r\x1b[K") for text in written]
     place = lines.index("waiting 12 s: the service said 429")
     assert lines[place - 1].startswith("check ")
     assert lines[place + 1] == lines[place - 1]
@@ -186,113 +145,100 @@ def test_at_a_terminal_it_is_told_that_it_waits(server: Server) -> None:
 
 
 @pytest.mark.parametrize("key", ["sk_test_1234", "TEST_demo_key", "", "demo"])
-@pytest.mark.parametrize("knows", [[], ["--i-know"]])
-def test_a_key_of_neither_kind_is_not_sent_anywhere(key: str, knows: list[str]) -> None:
-    told = complaint("--base-url", NOBODY, "--key", key, *knows)
-    assert told == "flag --key: expected a key that begins with test_"
+@pytest.mark.parametrize("options", [[], ["--i-know"]])
+def test_a_key_with_another_prefix_is_not_sent(key: str, options: list[str]) -> None:
+    message = usage_error("verify", "--base-url", NO_SERVER, "--key", key, *options)
+    assert message == "flag --key: expected a key that begins with test_"
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
         ([], "Missing option '--base-url'"),
-        (["--base-url", NOBODY], "Missing option '--key'"),
+        (["--base-url", NO_SERVER], "Missing option '--key'"),
         (["--base-url", "sandbox.example", *KEYS], "flag --base-url: found 'sandbox.example', "),
         (["--base-url", "ftp://sandbox.example", *KEYS], "flag --base-url: found 'ftp://"),
         (["--base-url", "http://ብር.et", *KEYS], "flag --base-url: found 'http://ብር.et', "),
-        (["--base-url", f"{NOBODY}?a=b", *KEYS], f"flag --base-url: found '{NOBODY}?a=b', expec"),
+        (
+            ["--base-url", f"{NO_SERVER}?a=b", *KEYS],
+            f"flag --base-url: found '{NO_SERVER}?a=b', expec",
+        ),
         (
             ["--base-url", "https://me:pw@sandbox.example", *KEYS],
             "flag --base-url: a user and a password cannot be sent beside an API key",
         ),
         (
-            ["--base-url", NOBODY, "--key", "test_a b"],
+            ["--base-url", NO_SERVER, "--key", "test_a b"],
             "flag --key: a key has neither blanks nor characters beyond ASCII",
         ),
-        (["--base-url", NOBODY, "--key", "test_ብር"], "flag --key: a key has neither blanks"),
-        (["--base-url", NOBODY, "--key", "test_a\n"], "flag --key: a key has neither blanks"),
+        (["--base-url", NO_SERVER, "--key", "test_ብር"], "flag --key: a key has neither blanks"),
+        (["--base-url", NO_SERVER, "--key", "test_a\n"], "flag --key: a key has neither blanks"),
         (
-            ["--base-url", NOBODY, "--key", TEST_KEY, "--other-key", TEST_KEY],
+            ["--base-url", NO_SERVER, "--key", TEST_KEY, "--other-key", TEST_KEY],
             "flag --other-key: this is the key of --key; expected one of another account",
         ),
         (
-            ["--base-url", NOBODY, *KEYS, "--accept", "4.9.9"],
+            ["--base-url", NO_SERVER, *KEYS, "--accept", "4.9.9"],
             "flag --accept: there is no clause '4.9.9'; expected one such as 4.1.3",
         ),
         (
-            ["--base-url", NOBODY, *KEYS, "--json", "/nowhere/at/all.json"],
+            ["--base-url", NO_SERVER, *KEYS, "--json", "/nowhere/at/all.json"],
             "flag --json: cannot write '/nowhere/at/all.json': its directory does not exist",
         ),
         (
-            ["--base-url", NOBODY, *KEYS, "--report", "/nowhere/at/all.html"],
+            ["--base-url", NO_SERVER, *KEYS, "--report", "/nowhere/at/all.html"],
             "flag --report: cannot write '/nowhere/at/all.html': its directory does not exist",
         ),
-        (["--base-url", NOBODY, *KEYS, "--report", "/"], "Invalid value for '--report': File '/'"),
         (
-            ["--base-url", NOBODY, *KEYS],
-            f"cannot reach {NOBODY}: Connection refused",
+            ["--base-url", NO_SERVER, *KEYS, "--report", "/"],
+            "Invalid value for '--report': File '/'",
+        ),
+        (
+            ["--base-url", NO_SERVER, *KEYS],
+            f"cannot reach {NO_SERVER}: Connection refused",
         ),
     ],
 )
-def test_a_mistake_is_one_line(options: list[str], expected: str) -> None:
-    assert complaint(*options).startswith(expected)
+def test_a_usage_error_is_one_line(options: list[str], expected: str) -> None:
+    assert usage_error("verify", *options).startswith(expected)
 
 
-def test_what_is_not_the_service_is_one_line_of_the_program(server: Server) -> None:
+def test_a_server_that_cannot_be_compared_is_explained(server: Server) -> None:
     pages = f"http://127.0.0.1:{server.checkout_port}"
-    ended = run("verify", "--base-url", pages, "--key", TEST_KEY)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith(f"payments-emulator: {pages}/v1/payments ")
-    assert ended.stderr.count("\n") == 1
+    message = usage_error("verify", "--base-url", pages, "--key", TEST_KEY)
+    assert message.startswith(f"{pages}/v1/payments ")
+    unknown = ("--base-url", url(server), "--key", "test_secret_of_somebody")
+    assert usage_error("verify", *unknown) == (
+        f"{url(server)} refuses the key test_se…ody (--key): 401 `invalid_api_key`"
+    )
+    limited = ("--base-url", url(server), "--key", limited_key(server, nth=1, retry_after_s=61))
+    assert usage_error("verify", *limited) == f"{url(server)}: {TOO_LONG}"
 
 
-def test_a_key_that_is_refused_is_not_told_in_full(server: Server) -> None:
-    told = complaint("--base-url", url(server), "--key", "test_secret_of_somebody")
-    assert told == f"{url(server)} refuses the key test_se…ody (--key): 401 `invalid_api_key`"
-
-
-def test_the_result_is_told_also_where_a_file_cannot_be_written(
+def test_the_result_is_printed_although_a_file_cannot_be_written(
     tmp_path: Path, server: Server
 ) -> None:
     (tmp_path / "is-gone").symlink_to("/proc/self")
-    written = tmp_path / "is-gone" / "result.json"
-    options = ("--base-url", url(server), "--key", TEST_KEY, "--json", str(written))
-    ended = CliRunner().invoke(cli, ["verify", *options], standalone_mode=False)
-    assert isinstance(ended.exception, CliError)
-    [line] = ended.exception.lines
-    assert line.startswith(f"flag --json: cannot write '{written}': ")
+    result = tmp_path / "is-gone" / "result.json"
+    options = ("--base-url", url(server), "--key", TEST_KEY, "--json", str(result))
+    ended = invoke("verify", *options)
+    assert error_line(ended).startswith(f"flag --json: cannot write '{result}': ")
     assert "What drifts" in ended.stdout
 
 
-def test_nobody_has_to_read_it_to_its_end(server: Server) -> None:
-    """As in `verify … | head -1`: the exit code is still that of the run."""
-    reading, writing = os.pipe()
-    os.close(reading)
-    ended = subprocess.run(
-        [*COMMAND, "verify", "--base-url", url(server), "--key", TEST_KEY],
-        cwd=REPOSITORY,
-        env=environment(),
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-    )
-    os.close(writing)
+def test_a_closed_pipe_does_not_change_the_exit_code(server: Server) -> None:
+    ended = run_with_closed_pipe("verify", "--base-url", url(server), "--key", TEST_KEY)
     assert (ended.returncode, ended.stderr) == (1, "")
 
 
-def test_on_a_terminal_there_are_colours_and_it_is_told_how_far_it_is(server: Server) -> None:
+def test_on_a_terminal_there_are_colours_and_the_progress(server: Server) -> None:
     pytest.importorskip("pty")
-    told = on_a_terminal("verify", "--base-url", url(server), "--key", TEST_KEY)
-    assert "\r\x1b[Kcheck 1 of " in told
-    assert "\x1b[33mDRIFT\x1b[0m" in told
-    plain = {"NO_COLOR": "1", "CI": "true"}
-    told = on_a_terminal("verify", "--base-url", url(server), "--key", TEST_KEY, variables=plain)
-    assert "\x1b" not in told
+    written = run_on_terminal("verify", "--base-url", url(server), "--key", TEST_KEY)
+    assert "\r\x1b[Kcheck 1 of " in written
+    assert "\x1b[33mDRIFT\x1b[0m" in written
 
 
-def test_a_mistake_is_told_before_anything_heavy_is_loaded() -> None:
-    command = (COMMAND[0], "-X", "importtime", *COMMAND[1:])
-    ended = run("verify", "--base-url", NOBODY, "--key", LIVE_KEY, command=command)
-    assert ended.returncode == 2
-    for heavy in ("httpx", "jinja2", "asyncio", "uvicorn"):
-        assert not re.search(rf"\| +{heavy}$", ended.stderr, re.MULTILINE), heavy
+def test_a_usage_error_imports_only_what_it_needs() -> None:
+    modules = imported_modules("verify", "--base-url", NO_SERVER, "--key", LIVE_KEY)
+    assert "emulator.cli.output" in modules
+    assert not modules & {"httpx", "jinja2", "asyncio", "uvicorn"}

@@ -1,4 +1,4 @@
-"""A server that is wrong in one thing: the emulator, with what is asked or answered changed."""
+"""A server with one error: the emulator, with changed requests or responses."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
-from emulator.verify.answers import Answer, Request
+from emulator.verify.messages import ServiceRequest, ServiceResponse
 from tests.api import raw_requests
 from tests.world import API_PORT, World
 
@@ -17,7 +17,7 @@ BASE_URL = f"http://127.0.0.1:{API_PORT}"
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A request as a wrong server reads it."""
+    """A request to a wrong server."""
 
     method: str
     path: str
@@ -31,7 +31,7 @@ class Asked:
 
     @property
     def body(self) -> dict[str, Any]:
-        """The object that was sent; empty where it was none."""
+        """The sent object; empty if the content is not an object."""
         try:
             body = json.loads(self.content)
         except ValueError:
@@ -58,7 +58,7 @@ class Asked:
         return replace(self, headers={**self.headers, **named})
 
     def without(self, *names: str) -> "Asked":
-        """Without some parameters of the query."""
+        """The request without some parameters of the query."""
         kept = {name: value for name, value in self.query.items() if name not in names}
         return replace(self, query=kept)
 
@@ -68,7 +68,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """What is answered."""
+    """A response of a wrong server."""
 
     status: int
     content: bytes
@@ -85,7 +85,7 @@ class Reply:
 
     @property
     def code(self) -> str:
-        """That of an error; empty where it is none."""
+        """The error code; empty for other responses."""
         return str(self.json["error"]["code"]) if self.status >= 400 else ""
 
     def saying(self, value: Any) -> "Reply":
@@ -95,7 +95,7 @@ class Reply:
         return replace(self, status=status)
 
     def with_headers(self, **headers: str | None) -> "Reply":
-        """With some headers changed; those that are None are gone."""
+        """The reply with some headers changed; None removes a header."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         merged = {**self.headers, **named}
         return replace(self, headers={name: text for name, text in merged.items() if text})
@@ -104,7 +104,7 @@ class Reply:
 Serve = Callable[[Asked], Awaitable[Reply]]
 Change = Callable[[Asked, Serve], Awaitable[Reply]]
 MakeChange = Callable[[], Change]
-"""Makes the change for one run: what a server remembers, it remembers for that run alone."""
+"""Creates the change for one run, with a state of its own."""
 
 
 def refusal(status: int, code: str, param: str | None = None, **headers: str) -> Reply:
@@ -113,12 +113,21 @@ def refusal(status: int, code: str, param: str | None = None, **headers: str) ->
 
 
 def once(change: Change) -> MakeChange:
-    """A change that remembers nothing."""
+    """A change without state."""
     return lambda: change
 
 
+def replying(is_wrong: Callable[[Asked], bool], reply: Reply) -> MakeChange:
+    """The same reply to every request that meets a condition."""
+
+    async def change(asked: Asked, serve: Serve) -> Reply:
+        return reply if is_wrong(asked) else await serve(asked)
+
+    return once(change)
+
+
 def answering(edit: Callable[[Asked, Reply], Reply]) -> MakeChange:
-    """Every answer edited."""
+    """Every response changed."""
 
     async def change(asked: Asked, serve: Serve) -> Reply:
         return edit(asked, await serve(asked))
@@ -127,7 +136,7 @@ def answering(edit: Callable[[Asked, Reply], Reply]) -> MakeChange:
 
 
 def asking(edit: Callable[[Asked], Asked]) -> MakeChange:
-    """Every request edited."""
+    """Every request changed."""
 
     async def change(asked: Asked, serve: Serve) -> Reply:
         return await serve(edit(asked))
@@ -136,7 +145,7 @@ def asking(edit: Callable[[Asked], Asked]) -> MakeChange:
 
 
 def payments(edit: Callable[[dict[str, Any]], dict[str, Any]]) -> MakeChange:
-    """Every payment edited, wherever it is answered."""
+    """Every returned payment changed."""
 
     def edited(_: Asked, reply: Reply) -> Reply:
         if reply.status >= 300:
@@ -149,7 +158,7 @@ def payments(edit: Callable[[dict[str, Any]], dict[str, Any]]) -> MakeChange:
 
 
 def setting(**members: Any) -> MakeChange:
-    """Every payment with some members changed; one that is `...` is gone."""
+    """Every payment with some members changed; `...` removes a member."""
 
     def edited(payment: dict[str, Any]) -> dict[str, Any]:
         merged = {**payment, **members}
@@ -159,7 +168,7 @@ def setting(**members: Any) -> MakeChange:
 
 
 def errors(edit: Callable[[dict[str, Any]], Any], *statuses: int, of: str = "error") -> MakeChange:
-    """The error of every refusal edited, or of those with some statuses."""
+    """The error of every refusal changed, or of refusals with some statuses."""
 
     def edited(_: Asked, reply: Reply) -> Reply:
         if reply.status < 400 or (statuses and reply.status not in statuses):
@@ -170,7 +179,7 @@ def errors(edit: Callable[[dict[str, Any]], Any], *statuses: int, of: str = "err
 
 
 def lists(edit: Callable[[Asked, dict[str, Any]], dict[str, Any]]) -> MakeChange:
-    """Every page edited."""
+    """Every page changed."""
 
     def edited(asked: Asked, reply: Reply) -> Reply:
         is_page = asked.is_list and reply.status == 200
@@ -180,9 +189,9 @@ def lists(edit: Callable[[Asked, dict[str, Any]], dict[str, Any]]) -> MakeChange
 
 
 class WrongServer:
-    """The emulator behind a change; with every request a moment of real time passes.
+    """A transport to the changed emulator; real time passes with every request.
 
-    It is a wire of its own, without any HTTP library, which would take half of the time.
+    It uses no HTTP library, which would take half of the time.
     """
 
     def __init__(self, emulator: World, change: Change) -> None:
@@ -190,7 +199,7 @@ class WrongServer:
         self._emulator = emulator
         self._change = change
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: ServiceRequest) -> ServiceResponse:
         self._emulator.wall.move(7)
         asked = Asked(
             method=request.method,
@@ -200,12 +209,12 @@ class WrongServer:
             content=request.body or b"",
         )
         reply = await self._change(asked, self._serve)
-        return Answer(
+        return ServiceResponse(
             request=request, status=reply.status, headers=reply.headers, body=reply.content
         )
 
     async def _serve(self, asked: Asked) -> Reply:
-        """The true answer."""
+        """The response of the emulator."""
         answered = await raw_requests.send_raw(
             self._emulator,
             raw_requests.RawRequest(

@@ -1,132 +1,176 @@
-"""The contract's three calls as operations of OpenAPI (contract, section 4)."""
+"""The contract's three calls as declared operations (contract, section 4)."""
+
+import json
+from functools import partial
 
 from emulator.api.app import COLLECTION
-from emulator.api.document.examples import Examples
-from emulator.api.document.responses import OF_CREATE, OF_LIST, OF_RETRIEVE, refusals, success
-from emulator.api.document.schemas import PAYMENT_ID, Json, ref
-from emulator.api.queries import DEFAULT_LIMIT, KNOWN, LIMITS
+from emulator.api.document.schemas import (
+    ENUMERATIONS,
+    CreatePayment,
+    ListPaymentsQuery,
+    PaymentEvent,
+    PaymentJson,
+    PaymentList,
+    RetrievePaymentPath,
+    request_schemas,
+)
+from emulator.api.errors import ANSWERS, INTERNAL_ERROR_BODY
+from emulator.domain import errors
 from emulator.domain.faults import ApiRequest
+from emulator.engine.payments.payments import MAX_WAIT_FOR_KEY_MS
+from emulator.openapi.declarations import (
+    JsonObject,
+    Operation,
+    RequestBody,
+    Resource,
+    SuccessResponse,
+)
+from emulator.openapi.document import Conventions
 
-_CREATED = ("created", "created_with_all_parameters", "tolerated")
-_CREATED_OR_REPLAYED = (*_CREATED, "replayed")
-_NARROWED = "narrowed_page"
-_PAGES = ("first_page", "last_page", _NARROWED, "empty_page")
-_PENDING = "pending"
-_RETRIEVED = (_PENDING, "completed")
+HEADERS: JsonObject = {
+    "RequestId": {
+        "description": "The identifier of the request, also in the journal.",
+        "required": True,
+        "schema": {"type": "string", "pattern": "^req_[A-Za-z0-9]+$"},
+    },
+    "CacheControl": {
+        "description": "Responses must not be cached.",
+        "required": True,
+        "schema": {"type": "string", "enum": ["no-store"]},
+    },
+    "EmulatorWarning": {
+        "description": "The deviations from the contract that the emulator accepted,"
+        " comma-separated, such as `unknown-parameter:metdata`.",
+        "schema": {"type": "string"},
+    },
+    "Location": {
+        "description": "The path of the payment.",
+        "required": True,
+        "schema": {"type": "string"},
+    },
+    "IdempotentReplayed": {
+        "description": "Present if an earlier request with the same key created the payment.",
+        "schema": {"type": "string", "enum": ["true"]},
+    },
+    "RetryAfter": {
+        "description": "The seconds to wait before the next attempt.",
+        "required": True,
+        "schema": {"type": "integer", "minimum": 1},
+    },
+    "RetryAfterKey": {
+        "description": "With `idempotency_key_in_use`: the seconds to wait.",
+        "schema": {"type": "integer", "minimum": 1},
+    },
+    "RetryAfterFault": {
+        "description": "The seconds to wait, if a fault rule sets them.",
+        "schema": {"type": "integer", "minimum": 1},
+    },
+    "WwwAuthenticate": {
+        "description": "The authentication scheme.",
+        "required": True,
+        "schema": {"type": "string", "enum": ["Bearer"]},
+    },
+}
+_OTHER_HEADERS = {
+    401: {"WWW-Authenticate": "WwwAuthenticate"},
+    409: {"Retry-After": "RetryAfterKey"},
+    429: {"Retry-After": "RetryAfter"},
+    500: {"Retry-After": "RetryAfterFault"},
+}
+_MEANINGS = {
+    400: "Bad request; `error.param` is the name of the invalid field, if any.",
+    401: "Missing or invalid API key.",
+    404: "Not found, or of another account or mode.",
+    409: "A conflict over the idempotency key: it was used with different parameters, or a"
+    " request with it is still being processed after"
+    f" {MAX_WAIT_FOR_KEY_MS // 1000} seconds of waiting.",
+    429: "Rate limit exceeded; wait the seconds of `Retry-After`.",
+    500: "Server error; retry.",
+}
+_REFUSALS_OF_EVERY_CALL = (
+    errors.MissingApiKey,
+    errors.InvalidApiKey,
+    errors.RateLimitExceeded,
+    errors.UnknownParameter,
+    errors.DuplicateParameter,
+    errors.IdempotencyKeyHeader,
+)
 
 
-def paths(shown: Examples) -> Json:
-    return {
-        COLLECTION: {"post": _create(shown), "get": _list(shown)},
-        f"{COLLECTION}/{{id}}": {"get": _retrieve(shown)},
-    }
+def _headers(status: int) -> dict[str, str]:
+    warning = {} if status == 401 else {"Emulator-Warning": "EmulatorWarning"}
+    common = {"Request-Id": "RequestId", "Cache-Control": "CacheControl"}
+    return {**common, **warning, **_OTHER_HEADERS.get(status, {})}
 
 
-def _create(shown: Examples) -> Json:
-    created = success(
-        "The payment as it was created; with a used idempotency key the same bytes once more.",
-        "Payment",
-        shown.bodies(_CREATED_OR_REPLAYED),
-        Location="Location",
-        Idempotent_Replayed="IdempotentReplayed",
+CONVENTIONS = Conventions(
+    refusals=ANSWERS,
+    meanings=_MEANINGS,
+    headers=_headers,
+    enumerations=ENUMERATIONS,
+    other_codes={500: json.loads(INTERNAL_ERROR_BODY)["error"]["code"]},
+    has_closed_codes=False,
+)
+
+CREATE = Operation(
+    method="POST",
+    path=COLLECTION,
+    id=ApiRequest.CREATE_PAYMENT.value,
+    summary="Create a payment",
+    description="Then redirect the customer to its `checkout_url`.",
+    body=RequestBody("The payment to create.", CreatePayment),
+    responses={
+        201: SuccessResponse(
+            "The new payment; a repeated idempotency key gets the same bytes again.",
+            PaymentJson,
+            links={ApiRequest.RETRIEVE_PAYMENT.value: {"id": "$response.body#/id"}},
+            headers={"Location": "Location", "Idempotent-Replayed": "IdempotentReplayed"},
+        )
+    },
+    refusals=(
+        *_REFUSALS_OF_EVERY_CALL,
+        errors.UnsupportedContentType,
+        errors.RequestTooLarge,
+        errors.InvalidJson,
+        errors.InvalidRequestBody,
+        errors.IdempotencyKeyReused,
+        errors.IdempotencyKeyInUse,
+    ),
+)
+RETRIEVE = Operation(
+    method="GET",
+    path=f"{COLLECTION}/{{id}}",
+    id=ApiRequest.RETRIEVE_PAYMENT.value,
+    summary="Retrieve a payment",
+    description="Poll only before going live; in production, webhooks report changes.",
+    path_type=RetrievePaymentPath,
+    responses={200: SuccessResponse("The payment.", PaymentJson)},
+    refusals=(*_REFUSALS_OF_EVERY_CALL, errors.UnknownPayment, errors.UnknownRoute),
+)
+LIST = Operation(
+    method="GET",
+    path=COLLECTION,
+    id=ApiRequest.LIST_PAYMENTS.value,
+    summary="List payments",
+    description="Newest first. New payments do not shift later pages.",
+    query_type=ListPaymentsQuery,
+    responses={
+        200: SuccessResponse(
+            "A page of payments.",
+            PaymentList,
+            links={ApiRequest.LIST_PAYMENTS.value: {"after": "$response.body#/next_cursor"}},
+        )
+    },
+    refusals=_REFUSALS_OF_EVERY_CALL,
+)
+
+
+def payments(methods: tuple[str, ...]) -> Resource:
+    """The operations of a service with these payment methods."""
+    return Resource(
+        tag="payments",
+        description="Customer checkouts.",
+        operations=(CREATE, LIST, RETRIEVE),
+        types=(PaymentEvent,),
+        schemas=partial(request_schemas, methods),
     )
-    created["links"] = {
-        "RetrievePayment": {
-            "description": "The payment that was created.",
-            "operationId": ApiRequest.RETRIEVE_PAYMENT.value,
-            "parameters": {"id": "$response.body#/id"},
-        }
-    }
-    return {
-        "operationId": ApiRequest.CREATE_PAYMENT.value,
-        "tags": ["payments"],
-        "summary": "Create a payment",
-        "description": "Then redirect the customer to its `checkout_url`.",
-        "requestBody": {
-            "description": "What to create.",
-            "required": True,
-            "content": {
-                "application/json": {
-                    "schema": ref("CreatePayment"),
-                    "examples": shown.requests(_CREATED),
-                }
-            },
-        },
-        "responses": {"201": created, **refusals(OF_CREATE, shown)},
-    }
-
-
-def _retrieve(shown: Examples) -> Json:
-    return {
-        "operationId": ApiRequest.RETRIEVE_PAYMENT.value,
-        "tags": ["payments"],
-        "summary": "Retrieve a payment",
-        "description": (
-            "Polling is meant for use before going live; in production webhooks tell of changes."
-        ),
-        "parameters": [
-            {
-                "name": "id",
-                "in": "path",
-                "required": True,
-                "description": "The payment's identifier.",
-                "schema": PAYMENT_ID,
-                "example": shown.payment_id(_PENDING),
-            }
-        ],
-        "responses": {
-            "200": success("The payment.", "Payment", shown.bodies(_RETRIEVED)),
-            **refusals(OF_RETRIEVE, shown),
-        },
-    }
-
-
-def _list(shown: Examples) -> Json:
-    page = success("A page of payments.", "PaymentList", shown.bodies(_PAGES))
-    page["links"] = {
-        "NextPage": {
-            "description": "The next page, where `has_more` is true.",
-            "operationId": ApiRequest.LIST_PAYMENTS.value,
-            "parameters": {"after": "$response.body#/next_cursor"},
-        }
-    }
-    return {
-        "operationId": ApiRequest.LIST_PAYMENTS.value,
-        "tags": ["payments"],
-        "summary": "List payments",
-        "description": "Newest first; a page never shifts because new payments arrive.",
-        "parameters": _list_parameters(shown),
-        "responses": {"200": page, **refusals(OF_LIST, shown)},
-    }
-
-
-def _list_parameters(shown: Examples) -> list[Json]:
-    timestamp = {"type": "string", "format": "date-time"}
-    described = {
-        "limit": (
-            "How many results there are on a page.",
-            {
-                "type": "integer",
-                "minimum": LIMITS.start,
-                "maximum": LIMITS.stop - 1,
-                "default": DEFAULT_LIMIT,
-            },
-        ),
-        "after": ("The previous page's `next_cursor`; this is the page after it.", PAYMENT_ID),
-        "status": ("Only payments of this status.", ref("PaymentStatus")),
-        "method": ("Only payments of this method.", ref("PaymentMethod")),
-        "created_gte": ("Only payments created at this instant or later.", timestamp),
-        "created_lte": ("Only payments created at this instant or earlier.", timestamp),
-    }
-    sent = shown.query(_NARROWED)
-    examples = {**sent, "limit": int(sent["limit"])}
-    return [
-        {
-            "name": name,
-            "in": "query",
-            "description": described[name][0],
-            "schema": described[name][1],
-            "example": examples[name],
-        }
-        for name in KNOWN
-    ]

@@ -1,12 +1,10 @@
-"""The events that endpoints are sent, as webhooks of OpenAPI (contract, section 6)."""
+"""The events that endpoints receive, as webhooks of OpenAPI (contract, section 6)."""
 
-from emulator.api.document.examples import Examples
-from emulator.api.document.schemas import Json, ref
-from emulator.domain.accounts import Mode
 from emulator.domain.payment import EVENT_TYPES, Status
-from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
+from emulator.openapi.declarations import JSON, JsonObject, ref
+from emulator.openapi.examples import RecordedExamples
 
-_HAPPENED = {
+_MEANINGS = {
     Status.PENDING: "A payment was created.",
     Status.PROCESSING: "The customer has submitted a method.",
     Status.COMPLETED: "A payment was confirmed.",
@@ -17,7 +15,7 @@ _HAPPENED = {
 _HEADERS = {
     "webhook-id": ("The event's id, the same on every attempt.", {"type": "string"}),
     "webhook-timestamp": (
-        "When this attempt is made, in seconds since 1970.",
+        "The time of this attempt, in seconds since 1970.",
         {"type": "integer", "format": "int64"},
     ),
     "webhook-signature": (
@@ -28,57 +26,23 @@ _HEADERS = {
 }
 
 
-def event_schema() -> Json:
-    """The body of an event; its payment is as it was then."""
-    properties = {
-        "id": {
-            "type": "string",
-            "description": "Identifies the event.",
-            "pattern": "^evt_[A-Za-z0-9]+$",
-        },
-        "object": {"type": "string", "description": "Always `event`.", "enum": ["event"]},
-        "type": {
-            "type": "string",
-            "description": "What happened.",
-            "enum": [*EVENT_TYPES_IN_ORDER],
-        },
-        "timestamp": {
-            "type": "string",
-            "format": "date-time",
-            "description": "When it happened.",
-        },
-        "mode": {
-            "type": "string",
-            "description": "The mode of the payment.",
-            "enum": [mode.value for mode in Mode],
-        },
-        "data": ref("Payment"),
-    }
+def webhooks(examples: RecordedExamples) -> JsonObject:
+    """One webhook for each type of event, by its name."""
     return {
-        "type": "object",
-        "description": "Something that happened to a payment.",
-        "properties": properties,
-        "required": list(properties),
+        EVENT_TYPES[status]: {"post": _webhook(EVENT_TYPES[status], meaning, examples)}
+        for status, meaning in _MEANINGS.items()
     }
 
 
-def webhooks(shown: Examples) -> Json:
-    """One for each type of event, by its name."""
+def _webhook(event_type: str, meaning: str, examples: RecordedExamples) -> JsonObject:
+    operation_id = f"on_{event_type.replace('.', '_')}"
     return {
-        EVENT_TYPES[status]: {"post": _webhook(EVENT_TYPES[status], happened, shown)}
-        for status, happened in _HAPPENED.items()
-    }
-
-
-def _webhook(event_type: str, happened: str, shown: Examples) -> Json:
-    return {
-        "operationId": f"on_{event_type.replace('.', '_')}",
+        "operationId": operation_id,
         "tags": ["events"],
-        "summary": happened,
-        "description": (
-            "Sent as Standard Webhooks says, and again after a while unless it is answered with"
-            " 2xx in time. An event may come twice, and events out of order."
-        ),
+        "summary": meaning,
+        "description": "Sent according to Standard Webhooks, and retried unless the endpoint"
+        " responds with 2xx in time. An event can arrive more than once, and events can arrive out"
+        " of order.",
         "security": [],
         "parameters": [
             {"name": name, "in": "header", "required": True, "description": text, "schema": schema}
@@ -88,14 +52,11 @@ def _webhook(event_type: str, happened: str, shown: Examples) -> Json:
             "description": "The event: the same bytes on every attempt.",
             "required": True,
             "content": {
-                "application/json": {
-                    "schema": ref("PaymentEvent"),
-                    "examples": shown.bodies([event_type]),
-                }
+                JSON: {"schema": ref("PaymentEvent"), "examples": examples.bodies(operation_id)}
             },
         },
         "responses": {
-            "2XX": {"description": "Any success: the event has arrived."},
-            "410": {"description": "The endpoint is gone: it is disabled, and sent nothing more."},
+            "2XX": {"description": "The endpoint received the event."},
+            "410": {"description": "The endpoint is gone; the emulator disables it."},
         },
     }

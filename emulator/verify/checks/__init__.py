@@ -1,31 +1,28 @@
-"""Every check there is, in the order in which a run makes them."""
+"""Lists every check, in the order in which a run executes them."""
 
-from emulator.verify.checks.answers import CHECKS as ANSWERS
-from emulator.verify.checks.authentication import CHECKS as AUTHENTICATION
-from emulator.verify.checks.bodies import CHECKS as BODIES
 from emulator.verify.checks.consistency import CHECKS as CONSISTENCY
-from emulator.verify.checks.creating import CHECKS as CREATING
-from emulator.verify.checks.filtering import CHECKS as FILTERING
+from emulator.verify.checks.creation import CHECKS as CREATION
+from emulator.verify.checks.filters import CHECKS as FILTERS
 from emulator.verify.checks.idempotency import CHECKS as IDEMPOTENCY
-from emulator.verify.checks.listing import CHECKS as LISTING
 from emulator.verify.checks.objects import CHECKS as OBJECTS
-from emulator.verify.checks.parameters import CHECKS as PARAMETERS
-from emulator.verify.checks.retrieving import CHECKS as RETRIEVING
-from emulator.verify.checks.routes import CHECKS as ROUTES
+from emulator.verify.checks.pages import CHECKS as PAGES
+from emulator.verify.checks.refusals import AUTHENTICATION, BODIES, PARAMETERS, ROUTES
+from emulator.verify.checks.responses import CHECKS as RESPONSES
+from emulator.verify.checks.retrieval import CHECKS as RETRIEVAL
 from emulator.verify.findings import Check
 
 CHECKS: tuple[Check, ...] = (
     *AUTHENTICATION,
-    *CREATING,
+    *CREATION,
     *IDEMPOTENCY,
     *PARAMETERS,
     *BODIES,
     *ROUTES,
-    *RETRIEVING,
-    *LISTING,
-    *FILTERING,
+    *RETRIEVAL,
+    *PAGES,
+    *FILTERS,
     *CONSISTENCY,
-    # These look at what the others were answered.
+    # These examine the responses to the requests of the other checks.
     *OBJECTS,
-    *ANSWERS,
+    *RESPONSES,
 )

@@ -1,97 +1,107 @@
-"""Retrying safely (contract, section 4.1): what a repeated create call comes to."""
+"""Checks of repeated create calls and idempotency keys (contract, section 4.1)."""
 
 import asyncio
+from collections.abc import Awaitable
 
-from emulator.verify.answers import shown_member
-from emulator.verify.checks.refusals import CODES, refused
-from emulator.verify.client import CannotSee
-from emulator.verify.findings import Check, Findings, judged, judged_assumed
-from emulator.verify.session import MIN_AMOUNT, Created, Visit
+from emulator.verify.checks.refusals import CODES, ExpectedRefusal
+from emulator.verify.client import CheckStopped
+from emulator.verify.findings import Check, Findings, assumed, stated
+from emulator.verify.messages import ServiceResponse, member_text
+from emulator.verify.session import MIN_AMOUNT, OwnPayment, Session
 
 _KEY = "idempotency_key"
 
 
-def _first(visit: Visit) -> Created:
-    if _KEY not in visit.first.body:
-        raise CannotSee("no payment could be created with an idempotency key")
-    return visit.first
+def _first(session: Session) -> OwnPayment:
+    if _KEY not in session.first.body:
+        raise CheckStopped("no payment could be created with an idempotency key")
+    return session.first
 
 
-async def _a_retry(visit: Visit) -> Findings:
-    first = _first(visit)
-    answer = await visit.create(first.body)
-    is_same = answer.is_success and answer.members.get("id") == first.id
-    is_error = not answer.is_success
-    seen = "the same payment" if is_same else answer.told if is_error else "another payment"
-    findings = judged(is_same, f"a retry: {seen}", "4.1.10")
+async def _a_retry(session: Session) -> Findings:
+    first = _first(session)
+    response = await session.create(first.body)
+    is_same = response.is_success and response.members.get("id") == first.id
+    is_error = not response.is_success
+    seen = "the same payment" if is_same else response.summary if is_error else "another payment"
+    findings = stated(is_same, f"a retry: {seen}", "4.1.10")
     if not is_same:
         return findings
-    findings += judged_assumed(answer.status == first.answer.status, answer.told, "4.1.20")
-    is_equal = answer.body == first.answer.body
+    findings += assumed(response.status == first.response.status, response.summary, "4.1.20")
+    is_equal = response.body == first.response.body
     seen = "the bytes of the first answer" if is_equal else "other bytes than the first answer"
-    findings += judged_assumed(is_equal, seen, "4.1.20")
-    is_told = answer.headers.get("idempotent-replayed") == "true"
-    seen = "`Idempotent-Replayed: true`" if is_told else "without `Idempotent-Replayed`"
-    # What failed and was sent again may be a replay itself.
-    requests = [one.request for one in visit.answers]
-    is_first = sum(one is first.answer.request for one in requests) == 1
-    if is_first and "idempotent-replayed" in first.answer.headers:
-        is_told, seen = False, "`Idempotent-Replayed` in the first answer"
-    return findings + judged_assumed(is_told, seen, "4.1.20")
+    findings += assumed(is_equal, seen, "4.1.20")
+    is_replay = response.headers.get("idempotent-replayed") == "true"
+    seen = "`Idempotent-Replayed: true`" if is_replay else "without `Idempotent-Replayed`"
+    # The first response is a replay itself if its request failed and was retried.
+    requests = [each.request for each in session.responses]
+    is_first = sum(request is first.response.request for request in requests) == 1
+    if is_first and "idempotent-replayed" in first.response.headers:
+        is_replay, seen = False, "`Idempotent-Replayed` in the first answer"
+    return findings + assumed(is_replay, seen, "4.1.20")
 
 
-async def _other_parameters(visit: Visit) -> Findings:
-    body = {**_first(visit).body, "amount": _first(visit).body["amount"] + 1}
-    answer = await visit.create(body)
-    findings = refused(
-        answer,
-        "another `amount` under a used key",
-        status=409,
-        code="idempotency_key_reused",
-        states=("4.1.19", "7.10"),
-    )
-    if answer.status == 409:
-        seen = f"param {shown_member(answer.error, 'param')}"
-        findings += judged_assumed(answer.param == _KEY, seen, "7.10")
+def _create_another_amount(session: Session) -> Awaitable[ServiceResponse]:
+    body = _first(session).body
+    return session.create({**body, "amount": body["amount"] + 1})
+
+
+_OTHER_AMOUNT = ExpectedRefusal(
+    what="another `amount` under a used key",
+    send=_create_another_amount,
+    status=409,
+    code="idempotency_key_reused",
+    states=("4.1.19", "7.10"),
+)
+
+
+async def _other_parameters(session: Session) -> Findings:
+    response = await _OTHER_AMOUNT.send(session)
+    findings = _OTHER_AMOUNT.findings(response)
+    if response.status == 409:
+        seen = f"param {member_text(response.error, 'param')}"
+        findings += assumed(response.param == _KEY, seen, "7.10")
     return findings
 
 
-async def _after_a_refusal(visit: Visit) -> Findings:
-    """A body that is refused uses no key up."""
-    _first(visit)
-    key = visit.idempotency_key("refused")
-    refusal = await visit.create(visit.order(amount=MIN_AMOUNT - 1, idempotency_key=key))
+async def _after_a_refusal(session: Session) -> Findings:
+    """A refused body does not use up its key."""
+    _first(session)
+    key = session.idempotency_key("refused")
+    refusal = await session.create(session.order(amount=MIN_AMOUNT - 1, idempotency_key=key))
     if refusal.is_success:
-        raise CannotSee("what should have been refused was taken")
-    answer = await visit.create(visit.order(idempotency_key=key))
-    return judged_assumed(answer.is_success, f"after a refusal: {answer.told}", "4.1.21")
+        raise CheckStopped("what should have been refused was taken")
+    response = await session.create(session.order(idempotency_key=key))
+    return assumed(response.is_success, f"after a refusal: {response.summary}", "4.1.21")
 
 
-async def _of_another_account(visit: Visit) -> Findings:
-    other, first = visit.other_accounts_key, _first(visit)
-    answer = await visit.create(first.body, key=other)
-    is_own = answer.is_success and answer.members.get("id") != first.id
-    seen = f"the same key of another account: {answer.told}"
-    return judged_assumed(is_own, seen, "4.1.21")
+async def _key_of_another_account(session: Session) -> Findings:
+    other, first = session.other_accounts_key, _first(session)
+    response = await session.create(first.body, key=other)
+    is_own = response.is_success and response.members.get("id") != first.id
+    seen = f"the same key of another account: {response.summary}"
+    return assumed(is_own, seen, "4.1.21")
 
 
-async def _at_once(visit: Visit) -> Findings:
-    """Of two create calls that go together, one creates."""
-    _first(visit)
-    body = visit.order(idempotency_key=visit.idempotency_key("together"))
-    answers = await asyncio.gather(visit.create(body), visit.create(body))
-    ids = {answer.members.get("id") for answer in answers if answer.is_success}
-    rest = [answer for answer in answers if not answer.is_success and answer.status != 409]
-    seen = f"two at once: {' and '.join(sorted(answer.told for answer in answers))}"
+async def _concurrent_calls(session: Session) -> Findings:
+    """Only one of two concurrent create calls creates a payment."""
+    _first(session)
+    body = session.order(idempotency_key=session.idempotency_key("together"))
+    responses = await asyncio.gather(session.create(body), session.create(body))
+    ids = {response.members.get("id") for response in responses if response.is_success}
+    rest = [
+        response for response in responses if not response.is_success and response.status != 409
+    ]
+    seen = f"two at once: {' and '.join(sorted(response.summary for response in responses))}"
     if len(ids) > 1:
         seen += ", two payments"
-    return judged_assumed(len(ids) == 1 and not rest, seen, "4.1.23")
+    return assumed(len(ids) == 1 and not rest, seen, "4.1.23")
 
 
 CHECKS = (
-    Check(look=_a_retry, states=("4.1.10",), assumes=("4.1.20",)),
-    Check(look=_other_parameters, states=("4.1.19", "7.10"), assumes=("7.10", CODES)),
-    Check(look=_after_a_refusal, assumes=("4.1.21",)),
-    Check(look=_of_another_account, assumes=("4.1.21",)),
-    Check(look=_at_once, assumes=("4.1.23",)),
+    Check(run=_a_retry, states=("4.1.10",), assumes=("4.1.20",)),
+    Check(run=_other_parameters, states=_OTHER_AMOUNT.states, assumes=("7.10", CODES)),
+    Check(run=_after_a_refusal, assumes=("4.1.21",)),
+    Check(run=_key_of_another_account, assumes=("4.1.21",)),
+    Check(run=_concurrent_calls, assumes=("4.1.23",)),
 )

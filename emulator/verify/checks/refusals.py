@@ -1,49 +1,284 @@
-"""What a refusal must be: its status, the field it names, and our guess of its code."""
+"""Checks that the service refuses wrong requests: a table of requests and expected responses.
 
-from collections.abc import Iterable
+The contract states some statuses, the named field and one error code; the rest is assumed.
+"""
 
-from emulator.verify.answers import Answer, shown_member
-from emulator.verify.findings import Findings, judged, judged_assumed
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from emulator.verify.findings import Check, Findings, assumed, stated
+from emulator.verify.messages import ServiceRequest, ServiceResponse, member_text, printable
+from emulator.verify.session import MAX_PAIRS, Session, basic_credentials
 
 FIELD = "7.7"
 """The clause that a 400 names the field."""
 CODES = "7.13"
-"""The clause of the codes that the contract does not show."""
+"""The clause of the error codes that the contract does not print."""
+
+Send = Callable[[Session], Awaitable[ServiceResponse]]
 
 
-def refused(
-    answer: Answer,
-    what: str,
-    *,
-    status: int = 400,
-    code: str | None,
-    states: Iterable[str] = (),
-    assumes: Iterable[str] = (),
-) -> Findings:
-    """Whether it was refused with a status; where it was, whether with the code that we have.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedRefusal:
+    """A request that the service must refuse with a status, an error code and a named field.
 
-    Without a `code` that is not asked.
+    `states` and `assumes` are the clauses of the status; any 4xx satisfies `states_4xx`. The code
+    is assumed unless there are `states_code`. Without a `param` no field is expected.
     """
-    seen = f"{what}: {answer.told}"
-    is_refused = answer.status == status
-    findings = judged(is_refused, seen, *states)
-    findings += judged_assumed(is_refused, seen, *assumes)
-    if is_refused and code is not None:
-        is_ours = answer.code == code
-        findings += judged_assumed(
-            is_ours, f"`{code}`" if is_ours else f"{seen}, not `{code}`", CODES
+
+    what: str
+    send: Send
+    status: int = 400
+    code: str
+    param: str | None = None
+    states: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = ()
+    states_4xx: tuple[str, ...] = ()
+    states_code: tuple[str, ...] = ()
+    states_param: tuple[str, ...] = (FIELD,)
+
+    @property
+    def check(self) -> Check:
+        async def run(session: Session) -> Findings:
+            return self.findings(await self.send(session))
+
+        param_clauses = () if self.param is None else self.states_param
+        return Check(
+            run=run,
+            states=(*self.states, *self.states_4xx, *self.states_code, *param_clauses),
+            assumes=self.assumes if self.states_code else (*self.assumes, CODES),
         )
+
+    def findings(self, response: ServiceResponse) -> Findings:
+        """Compare the status, then the code, then the field."""
+        seen = f"{self.what}: {response.summary}"
+        has_status, has_code = response.status == self.status, response.code == self.code
+        findings = stated(response.is_refusal, seen, *self.states_4xx)
+        findings += stated(has_status, seen, *self.states)
+        findings += assumed(has_status, seen, *self.assumes)
+        if self.states_code and response.is_refusal:
+            findings += stated(has_code, seen, *self.states_code)
+        elif has_status and not self.states_code:
+            code = f"`{self.code}`"
+            findings += assumed(has_code, code if has_code else f"{seen}, not {code}", CODES)
+        if self.param is not None:
+            findings += param_findings(response, self.param, self.what, *self.states_param)
+        return findings
+
+
+def param_findings(response: ServiceResponse, param: str, what: str, *numbers: str) -> Findings:
+    """Whether a 400 names the field; nothing if the request succeeded."""
+    if response.is_success:
+        return []
+    if response.status != 400:
+        return stated(False, f"{what}: {response.summary}", *numbers)
+    named = response.param
+    # `methods[0]` and `metadata.pair` name the field, too.
+    is_part = isinstance(named, str) and named.startswith((f"{param}.", f"{param}["))
+    seen = f"{what}: param {member_text(response.error, 'param')}"
+    return stated(is_part or named == param, seen, *numbers)
+
+
+def acceptance(what: str, send: Send, *assumes: str) -> Check:
+    """A check of a request that should succeed."""
+
+    async def run(session: Session) -> Findings:
+        response = await send(session)
+        return assumed(response.is_success, f"{what}: {response.summary}", *assumes)
+
+    return Check(run=run, assumes=assumes)
+
+
+def sent(**fields: Any) -> Send:
+    """Send a request with these fields, with the key of the session if no other is given."""
+    return lambda session: session.client.send(ServiceRequest(**{"key": session.key} | fields))
+
+
+def created_with(**changes: Any) -> Send:
+    """Send a create call with some members changed."""
+    return lambda session: session.create(session.order(**changes))
+
+
+def listed_with(**query: Any) -> Send:
+    """Send a list call."""
+    return lambda session: session.page(**query)
+
+
+_ONE = {"limit": "1"}
+_WITHOUT_KEY = ExpectedRefusal(
+    what="without `Authorization`",
+    send=sent(query=_ONE, key=None),
+    status=401,
+    code="missing_api_key",
+    states=("4.0.5", "5.4", "7.8"),
+)
+
+
+async def _without_key(session: Session) -> Findings:
+    response = await _WITHOUT_KEY.send(session)
+    findings = _WITHOUT_KEY.findings(response)
+    if response.status == 401:
+        challenge = response.headers.get("www-authenticate")
+        scheme = (challenge or "").partition(" ")[0]
+        seen = f"`WWW-Authenticate: {printable(scheme)}`"
+        if challenge is None:
+            seen = "without `WWW-Authenticate`"
+        findings += assumed(scheme.lower() == "bearer", seen, "5.4")
     return findings
 
 
-def named(answer: Answer, param: str, what: str, *numbers: str) -> Findings:
-    """Whether a field is refused with 400 and named; where it is taken, nothing is told."""
-    if answer.is_success:
-        return []
-    if answer.status != 400:
-        return judged(False, f"{what}: {answer.told}", *numbers)
-    found = answer.param
-    # `methods[0]` and `metadata.pair` tell it, too.
-    is_told = isinstance(found, str) and found.startswith((f"{param}.", f"{param}["))
-    seen = f"{what}: param {shown_member(answer.error, 'param')}"
-    return judged(is_told or found == param, seen, *numbers)
+AUTHENTICATION = (
+    Check(run=_without_key, states=_WITHOUT_KEY.states, assumes=("5.4", CODES)),
+    ExpectedRefusal(
+        what="a `test_` key of nobody",
+        send=lambda session: sent(query=_ONE, key=session.unknown_key)(session),
+        status=401,
+        code="invalid_api_key",
+        states=("5.4", "7.8"),
+    ).check,
+    ExpectedRefusal(
+        what="the key by the scheme `Basic`",
+        send=lambda session: sent(query=_ONE, key=basic_credentials(session.key), scheme="Basic")(
+            session
+        ),
+        status=401,
+        code="missing_api_key",
+        assumes=("5.1",),
+    ).check,
+    acceptance("`bearer`", sent(query=_ONE, scheme="bearer"), "5.1"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WrongParameter:
+    """A value of a parameter that makes a create call wrong; `...` is an absent parameter."""
+
+    param: str
+    value: object
+    states: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = ()
+    note: str = ""
+    """The description in reports, if the value would be too long."""
+
+    @property
+    def refusal(self) -> ExpectedRefusal:
+        is_absent = self.value is ...
+        value = "" if is_absent else json.dumps(self.value)
+        what = self.note or (f"no `{self.param}`" if is_absent else f"`{self.param}` {value}")
+        # The contract shows the refusal of a wrong amount (4.1, rule 1).
+        is_printed = self.param == "amount" and not is_absent
+        return ExpectedRefusal(
+            what=what,
+            send=created_with(**{self.param: self.value}),
+            code="missing_parameter" if is_absent else f"invalid_{self.param}",
+            param=self.param,
+            states=self.states,
+            assumes=self.assumes,
+            states_code=("4.1.18",) if is_printed else (),
+            states_param=(FIELD, "4.1.17") if is_printed else (FIELD,),
+        )
+
+
+_NOT_HTTPS = "http://example.com/made-by-payments-emulator-verify"
+_TOO_MANY_PAIRS = {f"pair_{number}": "" for number in range(MAX_PAIRS + 1)}
+
+WRONG_PARAMETERS = (
+    WrongParameter("amount", 99, ("4.1.3", "8.1")),
+    WrongParameter("amount", 0, ("4.1.3", "8.1")),
+    WrongParameter("amount", -100, ("4.1.3", "8.1")),
+    WrongParameter("amount", 100.5, ("4.1.2",)),
+    WrongParameter("amount", "100", ("4.1.2",)),
+    WrongParameter("amount", 100.0, assumes=("4.1.2",)),
+    WrongParameter("currency", "USD", ("4.1.4", "9.2")),
+    WrongParameter("currency", "etb", assumes=("4.1.4",)),
+    WrongParameter("methods", ..., ("4.1.5",)),
+    WrongParameter("methods", [], ("4.1.5",)),
+    WrongParameter("methods", ["no_such_method"], assumes=("2.1.17",), note="an unknown method"),
+    WrongParameter("success_url", _NOT_HTTPS, ("4.1.6",), note="`success_url` with http"),
+    WrongParameter("cancel_url", _NOT_HTTPS, ("4.1.7",), note="`cancel_url` with http"),
+    WrongParameter(
+        "metadata",
+        _TOO_MANY_PAIRS,
+        ("2.1.11", "4.1.8", "8.2"),
+        note=f"{len(_TOO_MANY_PAIRS)} pairs of metadata",
+    ),
+    WrongParameter(
+        "metadata", {"pair": 1}, ("2.1.11", "4.1.9", "8.2"), note="a number in metadata"
+    ),
+    WrongParameter("idempotency_key", 5, ("4.1.10",)),
+    WrongParameter("expires_in", "600", ("4.1.11",)),
+    WrongParameter("expires_in", 0, assumes=("8.9",)),
+    *(
+        WrongParameter(param, ..., assumes=("4.1.13",))
+        for param in ("amount", "currency", "success_url", "cancel_url")
+    ),
+)
+PARAMETERS = tuple(wrong.refusal.check for wrong in WRONG_PARAMETERS)
+
+
+def _created_as(media_type: str) -> Send:
+    return lambda session: session.create(session.order(), media_type=media_type)
+
+
+def _created_from(content: Callable[[dict[str, Any]], str]) -> Send:
+    """Send a create call with other content than the body."""
+
+    def send(session: Session) -> Awaitable[ServiceResponse]:
+        body = session.order()
+        return session.create(body, content=content(body).encode())
+
+    return send
+
+
+BODIES = (
+    ExpectedRefusal(
+        what="a body of `text/plain`",
+        send=_created_as("text/plain"),
+        code="unsupported_content_type",
+        states_4xx=("4.0.1",),
+        assumes=("4.0.1",),
+    ).check,
+    ExpectedRefusal(
+        what="a body that breaks off",
+        send=_created_from(lambda body: json.dumps(body)[:-1]),
+        code="invalid_json",
+        states_4xx=("1.1", "4.0.2"),
+        assumes=("4.0.2",),
+    ).check,
+    ExpectedRefusal(
+        what="an array as the body",
+        send=_created_from(lambda body: json.dumps([body])),
+        code="invalid_request_body",
+        assumes=("4.0.2",),
+    ).check,
+)
+
+_PATCH_BODY = json.dumps({"metadata": {}}).encode()
+
+
+async def _without_version(session: Session) -> Findings:
+    """Outside the contract's root any response is allowed, except a list of payments."""
+    response = await sent(path="/payments")(session)
+    is_served = response.is_success and "data" in response.members
+    return assumed(not is_served, f"`/payments`: {response.summary}", "9.1")
+
+
+ROUTES = (
+    ExpectedRefusal(
+        what="`PATCH /v1/payments`",
+        send=sent(method="PATCH", body=_PATCH_BODY),
+        status=404,
+        code="route_not_found",
+        assumes=("4.0.3",),
+    ).check,
+    ExpectedRefusal(
+        what="an unknown path",
+        send=sent(path="/v1/no_such_call"),
+        status=404,
+        code="route_not_found",
+        states=("7.9",),
+    ).check,
+    Check(run=_without_version, assumes=("9.1",)),
+)

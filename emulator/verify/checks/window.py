@@ -1,128 +1,154 @@
-"""The part of a list in which the payments of this run are, whoever else's are there, too."""
+"""Finds the payments of this run in the lists of an account that others use at the same time."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.domain.instants import Instant
-from emulator.verify.answers import Answer
-from emulator.verify.checks.timestamps import instant, moved
-from emulator.verify.client import CannotSee
-from emulator.verify.session import PAYMENTS, Visit
+from emulator.domain.instants import Instant, format_instant, parse_timestamp
+from emulator.verify.client import CheckStopped
+from emulator.verify.messages import ServiceResponse
+from emulator.verify.session import PAYMENTS, Session
 
 PAGE = 5
 MAX_PAGES = 20
 MAX_LIMIT = 100
-# So far around the payments of this run that it does not matter how bounds are rounded.
+# The margin around the payments of this run: the rounding of bounds does not matter.
 MARGIN_MS = 2_000
+
+# The contract asks for ISO 8601 and for no particular form of it.
+_OUR_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z", re.ASCII)
+
+
+def parse_instant(value: object) -> Instant | None:
+    """Milliseconds since 1970; None for anything but an ISO 8601 timestamp with a time of day."""
+    if not isinstance(value, str) or "T" not in value.upper():
+        return None
+    try:
+        return parse_timestamp(value).floor
+    except ValueError:
+        return None
+
+
+def is_our_timestamp(value: object) -> bool:
+    """Whether a value is UTC with milliseconds: `2026-01-01T00:00:00.000Z`."""
+    return isinstance(value, str) and _OUR_TIMESTAMP.fullmatch(value) is not None
+
+
+def shifted(at: Instant, by_ms: int) -> str:
+    """The timestamp of a later instant, or of an earlier one."""
+    return format_instant(at + by_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """The pages that were come by, each with the cursor that the one before has named."""
+    """Pages of a list, each requested with the cursor of the page before."""
 
-    pages: Sequence[Answer]
+    pages: Sequence[ServiceResponse]
     created: frozenset[str]
-    is_given_up: bool
+    has_given_up: bool
 
     @property
     def payments(self) -> list[Mapping[str, Any]]:
         return [payment for page in self.pages for payment in page.payments]
 
     @property
-    def own(self) -> list[str]:
-        """The ids of this run's payments, as often and in such order as they came."""
-        return [one for page in self.pages for one in page.ids if one in self.created]
+    def own_ids(self) -> list[str]:
+        """The ids of this run's payments, in the listed order and with repetitions."""
+        return [id_ for page in self.pages for id_ in page.ids if id_ in self.created]
 
     @property
     def is_complete(self) -> bool:
-        """Whether every payment of this run came."""
-        return self.created <= set(self.own)
+        """Whether every payment of this run was listed."""
+        return self.created <= set(self.own_ids)
 
 
-def missing(visit: Visit, page: Answer) -> set[str]:
-    """The payments of this run that are not on a page on which they should be.
-
-    A page that has more need not have all of them.
-    """
-    own = {one.id for one in visit.created}
-    found = own & set(page.ids)
-    return set() if page.ids and says_more(page) else own - found
+def missing(session: Session, page: ServiceResponse) -> set[str]:
+    """The payments of this run that a complete page lacks; none of a page with a next page."""
+    own = session.created_ids
+    return set() if page.ids and has_next_page(page) else own - set(page.ids)
 
 
-def missing_by_filter(visit: Visit, page: Answer) -> set[str]:
-    """The same, without those that no list has: it is not for the filter that they are missing."""
-    return missing(visit, page) & {one for answer in own_lists(visit) for one in answer.ids}
+def missing_by_filter(session: Session, page: ServiceResponse) -> set[str]:
+    """The missing payments that another list contains, so that the filter is the cause."""
+    listed = {id_ for response in own_lists(session) for id_ in response.ids}
+    return missing(session, page) & listed
 
 
-def own_lists(visit: Visit) -> list[Answer]:
-    """All lists that the owner of the key was answered."""
+def own_lists(session: Session) -> list[ServiceResponse]:
+    """All lists that the service returned to the key of the session."""
     return [
-        one
-        for one in visit.answers
-        if one.is_success
-        and not one.has_error
-        and (one.request.method, one.request.path) == ("GET", PAYMENTS)
-        and one.request.key == visit.key
+        response
+        for response in session.responses
+        if response.is_success
+        and not response.has_error
+        and (response.request.method, response.request.path) == ("GET", PAYMENTS)
+        and response.request.key == session.key
     ]
 
 
-def says_more(page: Answer) -> bool:
-    """Whether there is a further page; without a Boolean, whether there is a cursor."""
+def has_next_page(page: ServiceResponse) -> bool:
+    """The value of `has_more`; if it is not Boolean, whether there is a cursor."""
     has_more = page.members.get("has_more")
     return has_more if isinstance(has_more, bool) else _cursor(page) is not None
 
 
-def _cursor(page: Answer) -> str | None:
+def _cursor(page: ServiceResponse) -> str | None:
     cursor = page.members.get("next_cursor")
     return cursor if isinstance(cursor, str) else None
 
 
-def bounds(visit: Visit) -> tuple[Instant, Instant]:
-    """Instants before and after the payments of this run. Raises CannotSee."""
-    own = {one.id for one in visit.all_created}
-    lists = [one for page in own_lists(visit) for one in page.payments if one.get("id") in own]
-    # As a list has it, too: a create call may be wrong about the instant.
-    texts = {str(one.get("created_at")) for one in (*lists, *(it.payment for it in visit.created))}
-    known = [at for at in map(instant, texts) if at is not None]
-    if not known:
-        raise CannotSee("no payment has a `created_at` that can be read")
-    return min(known) - MARGIN_MS, max(known) + MARGIN_MS
+def bounds(session: Session) -> tuple[Instant, Instant]:
+    """Instants before and after the payments of this run. Raises CheckStopped."""
+    created = [payment.payment for payment in session.all_created]
+    own = session.created_ids
+    # Lists too: the response to a create call may contain a wrong instant.
+    listed = [
+        payment
+        for page in own_lists(session)
+        for payment in page.payments
+        if payment.get("id") in own
+    ]
+    texts = {str(payment.get("created_at")) for payment in (*listed, *created)}
+    instants = [at for at in map(parse_instant, texts) if at is not None]
+    if not instants:
+        raise CheckStopped("no payment has a `created_at` that can be read")
+    return min(instants) - MARGIN_MS, max(instants) + MARGIN_MS
 
 
-def within(visit: Visit) -> dict[str, str]:
-    """A query for the payments of this run, and few others. Raises CannotSee."""
-    since, until = bounds(visit)
-    return {"created_gte": moved(since, 0), "created_lte": moved(until, 0)}
+def within_bounds(session: Session) -> dict[str, str]:
+    """A query for the payments of this run, and few others. Raises CheckStopped."""
+    since, until = bounds(session)
+    return {"created_gte": shifted(since, 0), "created_lte": shifted(until, 0)}
 
 
-async def window(visit: Visit) -> dict[str, str]:
-    """The same query, or an empty one where bounds do not work. Raises CannotSee."""
-    query = within(visit)
-    if visit.has_bounds is None:
-        page = await visit.page(**query, limit=MAX_LIMIT)
-        visit.has_bounds = page.is_success and not missing(visit, page)
-    return query if visit.has_bounds else {}
+async def window(session: Session) -> dict[str, str]:
+    """The same query, or an empty one if the bounds do not work. Raises CheckStopped."""
+    query = within_bounds(session)
+    if session.has_bounds is None:
+        page = await session.page(**query, limit=MAX_LIMIT)
+        session.has_bounds = page.is_success and not missing(session, page)
+    return query if session.has_bounds else {}
 
 
-async def walk(visit: Visit) -> Walk:
-    """Go from page to page. Raises CannotSee.
+async def walk(session: Session) -> Walk:
+    """Request page after page. Raises CheckStopped.
 
-    A page that says that it is the last one is not, while payments of this run are missing.
+    A page without `has_more` is not the last one while payments of this run are missing.
     """
-    query = await window(visit) | {"limit": str(PAGE)}
-    created = frozenset(one.id for one in visit.created)
-    pages: list[Answer] = []
+    query = await window(session) | {"limit": str(PAGE)}
+    created = frozenset(session.created_ids)
+    pages: list[ServiceResponse] = []
     while len(pages) < MAX_PAGES:
-        page = await visit.page(**query)
+        page = await session.page(**query)
         if not page.is_success:
-            raise CannotSee(f"a page was answered {page.told}")
+            raise CheckStopped(f"a page was answered {page.summary}")
         pages.append(page)
         cursor = _cursor(page)
-        is_complete = created <= {one for each in pages for one in each.ids}
-        if cursor is None or (is_complete and not says_more(page)):
+        is_complete = created <= {id_ for each in pages for id_ in each.ids}
+        if cursor is None or (is_complete and not has_next_page(page)):
             break
         if cursor == query.get("after"):
-            return Walk(pages=pages, created=created, is_given_up=True)
+            return Walk(pages=pages, created=created, has_given_up=True)
         query["after"] = cursor
-    return Walk(pages=pages, created=created, is_given_up=len(pages) == MAX_PAGES)
+    return Walk(pages=pages, created=created, has_given_up=len(pages) == MAX_PAGES)

@@ -3,13 +3,21 @@
 from collections.abc import Callable
 
 from tests.docs.document import REPOSITORY
-from tests.docs.generated import control_api, error_codes, pages, program, scenario_format
+from tests.docs.generated import (
+    control_api,
+    error_codes,
+    modules,
+    pages,
+    program,
+    scenario_format,
+)
 
 # By the page that each is on, and its name there.
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
     **program.TABLES,
     **control_api.TABLES,
     **error_codes.TABLES,
+    **modules.TABLES,
     **pages.TABLES,
     **scenario_format.TABLES,
 }

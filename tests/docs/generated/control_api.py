@@ -5,7 +5,7 @@ from functools import cache, partial
 from typing import Any
 
 from emulator.app.documents import documents
-from emulator.control.document import SUBJECTS
+from emulator.control.app import RESOURCES
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from tests.docs.markdown import table
 
@@ -28,7 +28,7 @@ def calls_table(tag: str) -> str:
 
 # By page and name.
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
-    (PAGE, f"calls: {subject.tag}"): partial(calls_table, subject.tag) for subject in SUBJECTS
+    (PAGE, f"calls: {resource.tag}"): partial(calls_table, resource.tag) for resource in RESOURCES
 }
 
 

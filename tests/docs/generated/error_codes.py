@@ -10,16 +10,16 @@ import pytest
 
 from emulator.api import parameters, queries
 from emulator.api.bodies import MAX_BODY_BYTES
-from emulator.api.document import error_schema, examples, payment_schema
-from emulator.api.document.responses import OF_CREATE, OF_LIST, OF_RETRIEVE
+from emulator.api.document import EXAMPLES
 from emulator.api.errors import ANSWERS, INTERNAL_ERROR_BODY, INTERNAL_ERROR_CAUSE, code_of
-from emulator.control.document import build
+from emulator.app.documents import documents
 from emulator.domain import errors
 from emulator.domain.errors import InvalidField, Refusal
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhooks import MAX_ENDPOINTS
 from emulator.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
 from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS
+from emulator.openapi.examples import load_records
 from tests.docs.markdown import table
 from tests.world import order
 
@@ -44,7 +44,7 @@ def v1_codes_table() -> str:
 
 def control_codes_table() -> str:
     """Every code that the control API has and `/v1` does not have."""
-    causes, operations = _class_causes(), _control_codes()
+    causes, operations = _class_causes(), _operations_by_code("control")
     own = sorted(sorted(operations.keys() - set(_v1_codes())), key=_order)
     return _codes(
         (status, code, causes.get(code) or _invalid_in(code, operations[status, code]))
@@ -53,7 +53,7 @@ def control_codes_table() -> str:
 
 
 def _v1_codes() -> list[tuple[int, str]]:
-    return sorted(dict.fromkeys((*OF_CREATE, *OF_RETRIEVE, *OF_LIST)), key=_order)
+    return sorted(_operations_by_code("v1"), key=_order)
 
 
 def _order(entry: tuple[int, str]) -> tuple[int, int]:
@@ -87,7 +87,7 @@ def _field_causes() -> dict[str, str]:
         *(partial(queries.page_query, text, DEFAULT_METHODS, []) for text in texts),
     ]
     # The engine validates the cursor; the OpenAPI document has a real response.
-    cursor = examples.load(DEFAULT_METHODS).by_name["invalid_cursor"]["body"]["error"]
+    cursor = load_records(EXAMPLES)["any_call/invalid_cursor"]["body"]["error"]
     messages = {cursor["code"]: cursor["message"]}
     for check in checks:
         with pytest.raises(InvalidField) as refused:
@@ -103,14 +103,16 @@ def _invalid_in(code: str, operations: list[str]) -> str:
     return f"{_cause(InvalidField).removesuffix('.')} in {listed}."
 
 
-def _control_codes() -> dict[tuple[int, str], list[str]]:
-    """The operations of the control API by status and code."""
-    document = build(base_url="", payment=payment_schema(DEFAULT_METHODS), error=error_schema())
+def _operations_by_code(name: str) -> dict[tuple[int, str], list[str]]:
+    """The operations of a document by status and code."""
+    document = documents(DEFAULT_METHODS)[name]("")
     found: dict[tuple[int, str], list[str]] = {}
     for operation in (each for path in document["paths"].values() for each in path.values()):
         for status, response in operation["responses"].items():
             shared = response.get("$ref", "").rpartition("/")[2]
-            described = document["components"]["responses"].get(shared, response)["description"]
+            described = (
+                document["components"].get("responses", {}).get(shared, response)["description"]
+            )
             for code in re.findall("`([a-z_]+)`", described.partition("Codes: ")[2]):
                 found.setdefault((int(status), code), []).append(operation["operationId"])
     return found

@@ -1,10 +1,10 @@
-"""Servers that take what is wrong, and servers that refuse it in a way of their own."""
+"""Servers that accept wrong requests, or refuse them in another way."""
 
 import json
 from dataclasses import replace
 from typing import Any
 
-from emulator.verify.checks.parameters import WRONG
+from emulator.verify.checks.refusals import WRONG_PARAMETERS
 from tests.verify.servers.server import Server, server
 from tests.verify.wrong import (
     PAYMENTS,
@@ -15,8 +15,8 @@ from tests.verify.wrong import (
     answering,
     asking,
     errors,
-    once,
     refusal,
+    replying,
 )
 
 RIGHT: dict[str, Any] = {
@@ -30,13 +30,18 @@ RIGHT: dict[str, Any] = {
     "idempotency_key": None,
 }
 ONCE_MORE = refusal(429, "rate_limit_exceeded")
+WEBSITE = Reply(status=302, content=b"<html>", headers={"content-type": "text/html"})
+
+
+def is_unknown_path(asked: Asked) -> bool:
+    return asked.path == "/v1/no_such_call"
 
 
 def taking(param: str) -> Server:
-    """A server that takes whatever is wrong with one parameter, by making it right."""
-    wrongs = [wrong for wrong in WRONG if wrong.param == param]
-    # As they are written: 100.0 is not 100.
-    bad = {repr(wrong.change[param]) for wrong in wrongs}
+    """A server that accepts every wrong value of a parameter, by replacing it."""
+    wrongs = [wrong for wrong in WRONG_PARAMETERS if wrong.param == param]
+    # As text, because 100.0 equals 100.
+    bad = {repr(wrong.value) for wrong in wrongs}
 
     def repaired(asked: Asked) -> Asked:
         if not asked.is_create or not asked.body:
@@ -87,34 +92,6 @@ def no_400(status: int) -> Any:
     return answering(edit)
 
 
-async def where_every_path_leads_somewhere(asked: Asked, serve: Serve) -> Reply:
-    answer = await serve(asked)
-    is_it = asked.path == "/v1/no_such_call"
-    return Reply.of(200, {"status": "ok"}) if is_it else answer
-
-
-async def whose_website_is_at_the_same_address(asked: Asked, serve: Serve) -> Reply:
-    answer = await serve(asked)
-    is_it = not asked.path.startswith("/v1/")
-    page = Reply(status=302, content=b"<html>").with_headers(content_type="text/html")
-    return page if is_it else answer
-
-
-async def that_changes_whatever_it_is_told(asked: Asked, serve: Serve) -> Reply:
-    answer = await serve(asked)
-    return Reply.of(200, {"changed": 0}) if asked.method == "PATCH" else answer
-
-
-async def whose_version_is_optional(asked: Asked, serve: Serve) -> Reply:
-    if asked.path == "/payments":
-        return await serve(Asked(**{**_members(asked), "path": PAYMENTS}))
-    return await serve(asked)
-
-
-def _members(asked: Asked) -> dict[str, Any]:
-    return {name: getattr(asked, name) for name in Asked.__dataclass_fields__}
-
-
 def another_code(error: dict[str, Any]) -> dict[str, Any]:
     return {**error, "code": f"err_{error['code']}"}
 
@@ -136,7 +113,7 @@ def too_often(**headers: str) -> Any:
 
         async def change(asked: Asked, serve: Serve) -> Reply:
             nonlocal has_refused
-            if asked.path == "/v1/no_such_call" and not has_refused:
+            if is_unknown_path(asked) and not has_refused:
                 has_refused = True
                 return ONCE_MORE.with_headers(**headers)
             return await serve(asked)
@@ -146,30 +123,23 @@ def too_often(**headers: str) -> Any:
     return make
 
 
-async def that_breaks_down(asked: Asked, serve: Serve) -> Reply:
-    is_broken = asked.path == "/v1/no_such_call"
-    return refusal(500, "internal_error") if is_broken else await serve(asked)
-
-
 def with_media_type(media_type: str | None) -> Any:
     """Every response with another media type, or without one."""
     return answering(lambda _, reply: reply.with_headers(content_type=media_type))
 
 
 def that_is_cut(asked: Asked, reply: Reply) -> Reply:
-    is_error = asked.path == "/v1/no_such_call"
-    return replace(reply, content=reply.content[:-1]) if is_error else reply
+    return replace(reply, content=reply.content[:-1]) if is_unknown_path(asked) else reply
 
 
 def as_text(asked: Asked, reply: Reply) -> Reply:
-    is_error = asked.path == "/v1/no_such_call"
-    return reply.with_headers(content_type="text/plain") if is_error else reply
+    return reply.with_headers(content_type="text/plain") if is_unknown_path(asked) else reply
 
 
 _EVERY_400 = ("4.1.17", "7.7")
 # What the contract says of a field, and what we have assumed of it.
-_EVERY_FIELD = {number for wrong in WRONG for number in wrong.states}
-_EVERY_GUESS = {number for wrong in WRONG for number in wrong.assumes} - _EVERY_FIELD
+_EVERY_FIELD = {number for wrong in WRONG_PARAMETERS for number in wrong.states}
+_EVERY_GUESS = {number for wrong in WRONG_PARAMETERS for number in wrong.assumes} - _EVERY_FIELD
 _NO_400 = (*_EVERY_FIELD, *_EVERY_400)
 _BODIES = ("4.0.1", "4.0.2")
 _NO_400_HERE = (*_EVERY_GUESS, "4.3.13", "4.3.2", "5.5", "8.5")
@@ -185,10 +155,20 @@ SERVERS = (
     server("says 422 of no JSON", answering_with(422, "invalid_json"), assumes=("1.3", "4.0.2")),
     server("takes an array", asking(the_only_entry), assumes=("4.0.2",)),
     server("says 405", answering_with(405, "route_not_found"), "7.9", assumes=("1.3", "4.0.3")),
-    server("knows every path", once(where_every_path_leads_somewhere), "7.9"),
-    server("has a website", once(whose_website_is_at_the_same_address)),
-    server("takes a PATCH", once(that_changes_whatever_it_is_told), assumes=("4.0.3",)),
-    server("needs no version", once(whose_version_is_optional), assumes=("9.1",)),
+    server("knows every path", replying(is_unknown_path, Reply.of(200, {"status": "ok"})), "7.9"),
+    server("has a website", replying(lambda asked: not asked.path.startswith("/v1/"), WEBSITE)),
+    server(
+        "takes a PATCH",
+        replying(lambda asked: asked.method == "PATCH", Reply.of(200, {"changed": 0})),
+        assumes=("4.0.3",),
+    ),
+    server(
+        "needs no version",
+        asking(
+            lambda asked: replace(asked, path={"/payments": PAYMENTS}.get(asked.path, asked.path))
+        ),
+        assumes=("9.1",),
+    ),
     server("has codes of its own", errors(another_code), "4.1.18", assumes=("7.13",)),
     server("has a code of its own for amounts", errors(another_code_of_amounts, 400), "4.1.18"),
     server("names no field", errors(without_param, 400), *_EVERY_400),
@@ -245,5 +225,5 @@ SERVERS = (
     server("has an empty wait", too_often(retry_after=" "), "7.11"),
     server("has a wait of 0 seconds", too_often(retry_after="0"), assumes=("7.11",)),
     server("has a wait of half a second", too_often(retry_after="0.5"), assumes=("7.11",)),
-    server("breaks down", once(that_breaks_down), "7.9", "7.12"),
+    server("breaks down", replying(is_unknown_path, refusal(500, "internal_error")), "7.9", "7.12"),
 )

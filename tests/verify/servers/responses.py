@@ -21,6 +21,7 @@ from tests.verify.wrong import (
     once,
     payments,
     refusal,
+    replying,
 )
 
 
@@ -126,23 +127,15 @@ async def with_the_cursor_on_its_page(asked: Asked, serve: Serve) -> Reply:
     return answer.saying({"data": data[:size], "has_more": has_more, "next_cursor": last})
 
 
-def that_redirects(of: Callable[[Asked], bool]) -> MakeChange:
-    async def change(asked: Asked, serve: Serve) -> Reply:
-        answer = await serve(asked)
-        moved = replace(answer, status=307, content=b"", headers={"location": "/elsewhere"})
-        return moved if of(asked) else answer
-
-    return once(change)
+REDIRECT = Reply(status=307, content=b"", headers={"location": "/elsewhere"})
 
 
-def that_refuses(param: str, of: Callable[[dict[str, Any]], bool]) -> MakeChange:
-    """What the contract allows of a parameter is refused."""
-
-    async def change(asked: Asked, serve: Serve) -> Reply:
-        is_it = asked.is_create and asked.body and of(asked.body)
-        return refusal(400, f"invalid_{param}", param) if is_it else await serve(asked)
-
-    return once(change)
+def that_refuses(param: str, is_wrong: Callable[[dict[str, Any]], bool]) -> MakeChange:
+    """A value that the contract allows is refused."""
+    return replying(
+        lambda asked: asked.is_create and bool(asked.body) and is_wrong(asked.body),
+        refusal(400, f"invalid_{param}", param),
+    )
 
 
 def that_says_409_of_a_retry() -> Change:
@@ -196,13 +189,13 @@ SERVERS = (
     server("says 409 of a retry", that_says_409_of_a_retry, "4.1.10"),
     server(
         "redirects a retrieve",
-        that_redirects(lambda asked: asked.is_retrieve),
+        replying(lambda asked: asked.is_retrieve, REDIRECT),
         *("1.2", "4.2.1", "4.2.2", "7.5", *_NOT_FOUND),
         assumes=("1.3",),
     ),
     server(
         "redirects an unknown path",
-        that_redirects(lambda asked: asked.path == "/v1/no_such_call"),
+        replying(lambda asked: asked.path == "/v1/no_such_call", REDIRECT),
         *("1.2", "7.9"),
         assumes=("1.3",),
     ),

@@ -1,0 +1,274 @@
+"""The calls on events and on their deliveries to webhook endpoints."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.responses import Response, StreamingResponse
+
+from emulator.control.calls import Call, operation
+from emulator.control.types import (
+    DEFAULT_LIMIT,
+    Count,
+    DurationMs,
+    EventType,
+    Headers,
+    InstantText,
+    Limit,
+    PaymentText,
+    json_text,
+)
+from emulator.domain import errors
+from emulator.domain.accounts import Mode
+from emulator.domain.instants import format_instant
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryState, Tamper, Trigger
+from emulator.domain.wire import PING
+from emulator.engine.delivery.deliveries import DeliveryDetail, DeliveryFilter
+from emulator.openapi.declarations import JsonObject, Resource, const, doc, refers_to
+
+DELIVERIES_A_PART = 20
+
+
+class EventListQuery(Struct, frozen=True):
+    limit: Limit = DEFAULT_LIMIT
+
+
+class DeliveryListQuery(Struct, frozen=True):
+    limit: Limit = DEFAULT_LIMIT
+    payment: Annotated[str | None, doc("Only deliveries of events of this payment.")] = None
+    endpoint: Annotated[
+        str | None, doc("Only deliveries to this endpoint, which may have been deleted.")
+    ] = None
+    status: Annotated[DeliveryState | None, doc("Only deliveries with this status.")] = None
+
+
+class DeliveryPath(Struct, frozen=True):
+    delivery_id: Annotated[str, Meta(min_length=1, description="The identifier of a delivery.")]
+
+
+class EventJson(Struct, frozen=True):
+    """An event, with the payment at that instant."""
+
+    id: Annotated[str, doc("Its identifier, with the prefix `evt_`; the header `webhook-id`.")]
+    object: Annotated[str, const("event")]
+    type: EventType
+    timestamp: Annotated[InstantText, doc("The instant of the event, on the account's clock.")]
+    mode: Mode
+    data: PaymentText
+
+
+class EventList(Struct, frozen=True):
+    """The events, newest first."""
+
+    data: list[Annotated[msgspec.Raw, refers_to("Event")]]
+
+
+class WebhookRequestJson(Struct, frozen=True):
+    """The request."""
+
+    url: Annotated[str, doc("The URL of the request.")]
+    headers: Headers
+    body: Annotated[str, doc("The event, as signed.")]
+
+
+class WebhookResponseJson(Struct, frozen=True):
+    """The response of the endpoint."""
+
+    headers: Headers
+    body: Annotated[str, doc("The stored part of the body.")]
+
+
+class DeliveryAttempt(Struct, frozen=True):
+    """One attempt to deliver."""
+
+    number: Annotated[Count, doc("The number of the attempt, from 1.")]
+    at: Annotated[InstantText, doc("The start of the attempt, on the account's clock.")]
+    trigger: Annotated[Trigger, doc("The reason for the attempt.")]
+    tampered: Tamper | None
+    request: WebhookRequestJson
+    status: Annotated[int | None, doc("The status of the response; null without a response.")]
+    response: WebhookResponseJson | None
+    error: Annotated[str | None, doc("The error, if any.")]
+    cause: Annotated[str | None, doc("The likely cause and a solution.")]
+    duration_ms: DurationMs
+
+
+class DeliveryJson(Struct, frozen=True):
+    """The delivery of one event to one endpoint."""
+
+    id: Annotated[str, doc("Its identifier, with the prefix `dlv_`.")]
+    event: Annotated[str, doc("The identifier of the event.")]
+    type: Annotated[
+        str,
+        Meta(
+            description="The type of the event.",
+            extra_json_schema={"enum": [*EVENT_TYPES_IN_ORDER, PING]},
+        ),
+    ]
+    payment: Annotated[
+        str | None, doc("The identifier of the payment of the event; null for a ping.")
+    ]
+    endpoint: Annotated[str, doc("The identifier of the endpoint, which may have been deleted.")]
+    status: DeliveryState
+    created_at: Annotated[InstantText, doc("The instant of its creation, on the account's clock.")]
+    oddity: Annotated[msgspec.Raw, refers_to("WebhookOddity")] | None
+    next_attempt_at: Annotated[
+        InstantText | None, doc("The instant of the next attempt, on the account's clock.")
+    ]
+    attempts: Annotated[list[DeliveryAttempt], doc("Oldest first.")]
+
+
+class DeliveryList(Struct, frozen=True):
+    """The deliveries, newest first."""
+
+    data: list[DeliveryJson]
+
+
+async def list_events(call: Call, query: EventListQuery) -> EventList:
+    """List events.
+
+    Lists the events of the account and mode, newest first, as they are sent. The list includes
+    events that no endpoint received.
+    """
+    bodies = await call.engine.history.events(call.owner, limit=query.limit)
+    return EventList([json_text(body) for body in bodies])
+
+
+async def list_deliveries(call: Call, query: DeliveryListQuery) -> Response:
+    """List deliveries.
+
+    Lists the deliveries of the account and mode with all attempts, newest first.
+    """
+    chosen = DeliveryFilter(
+        limit=query.limit, payment_id=query.payment, endpoint_id=query.endpoint, state=query.status
+    )
+    found = await call.engine.webhooks.deliveries.newest(call.owner, chosen)
+    return StreamingResponse(_parts(found), media_type="application/json")
+
+
+async def get_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
+    """Retrieve a delivery.
+
+    Returns one delivery with all attempts.
+    """
+    return delivery_json(await call.engine.webhooks.deliveries.get(call.owner, path.delivery_id))
+
+
+async def resend_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
+    """Resend a delivery.
+
+    Sends the event again, correctly signed and without the changes of a scenario, waits for the
+    result and returns the delivery. The scheduled retries continue unless this attempt
+    succeeds.
+    """
+    deliveries = call.engine.webhooks.deliveries
+    return delivery_json(await deliveries.resend(call.owner, path.delivery_id))
+
+
+def _parts(details: Sequence[DeliveryDetail]) -> Iterator[bytes]:
+    """The response in parts, since the stored responses of endpoints can be large."""
+    yield b'{"data":['
+    for start in range(0, len(details), DELIVERIES_A_PART):
+        part = [delivery_json(detail) for detail in details[start : start + DELIVERIES_A_PART]]
+        yield (b"," if start else b"") + msgspec.json.encode(part)[1:-1]
+    yield b"]}"
+
+
+def delivery_json(detail: DeliveryDetail) -> DeliveryJson:
+    job = detail.job
+    delivery = job.delivery
+    return DeliveryJson(
+        id=detail.id,
+        event=job.event_id,
+        type=job.event_type,
+        payment=job.payment_id,
+        endpoint=detail.endpoint_id,
+        status=delivery.state,
+        created_at=format_instant(delivery.created_at),
+        oddity=None if delivery.oddity is None else json_text(delivery.oddity),
+        next_attempt_at=None if delivery.due_at is None else format_instant(delivery.due_at),
+        attempts=[_attempt(detail, attempt) for attempt in detail.attempts],
+    )
+
+
+def _attempt(detail: DeliveryDetail, attempt: Attempt) -> DeliveryAttempt:
+    result = attempt.result
+    response = result.response
+    return DeliveryAttempt(
+        number=attempt.number,
+        at=format_instant(attempt.at),
+        trigger=attempt.trigger,
+        tampered=attempt.tamper,
+        request=WebhookRequestJson(
+            url=attempt.url,
+            headers=_headers(attempt.headers),
+            body=detail.job.sent_body(attempt.tamper).decode(),
+        ),
+        status=None if response is None else response.status,
+        response=(
+            None
+            if response is None
+            else WebhookResponseJson(headers=_headers(response.headers), body=response.body)
+        ),
+        error=result.error,
+        cause=result.cause,
+        duration_ms=result.duration_ms,
+    )
+
+
+def _headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Headers by name; the values of a repeated header are joined, as RFC 9110 allows."""
+    headers: dict[str, str] = {}
+    for name, value in pairs:
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
+
+
+def _schemas() -> dict[str, JsonObject]:
+    return {
+        "EventType": {
+            "type": "string",
+            "description": "The type of an event.",
+            "enum": [*EVENT_TYPES_IN_ORDER],
+        }
+    }
+
+
+_NEWEST_DELIVERY = {"delivery_id": "$response.body#/data/0/id"}
+
+DELIVERIES = Resource(
+    tag="Events and deliveries",
+    description="The events, and their deliveries to endpoints. Each attempt is stored with its"
+    " request and its response or network error.",
+    operations=(
+        operation(
+            "GET /events",
+            list_events,
+            "The events.",
+            links={"get_payment": {"payment_id": "$response.body#/data/0/data/id"}},
+        ),
+        operation(
+            "GET /deliveries",
+            list_deliveries,
+            "The deliveries.",
+            errors.UnknownPayment,
+            errors.UnknownEndpoint,
+            content=DeliveryList,
+            links={"get_delivery": _NEWEST_DELIVERY, "resend_delivery": _NEWEST_DELIVERY},
+        ),
+        operation(
+            "GET /deliveries/{delivery_id}", get_delivery, "The delivery.", errors.UnknownDelivery
+        ),
+        operation(
+            "POST /deliveries/{delivery_id}/resend",
+            resend_delivery,
+            "The delivery.",
+            errors.UnknownDelivery,
+            errors.UnknownEndpoint,
+            links={"get_delivery": {"delivery_id": "$request.path.delivery_id"}},
+        ),
+    ),
+    types=(EventJson,),
+    schemas=_schemas,
+)

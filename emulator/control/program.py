@@ -1,0 +1,157 @@
+"""The calls on the program: its health, the base of `checkout_url` and the OpenAPI documents."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+from starlette.requests import Request
+
+from emulator.control.calls import Call, ProgramCall, operation
+from emulator.control.types import BaseUrl, Body
+from emulator.domain.errors import InvalidRequestBody, UnknownRoute
+from emulator.openapi.declarations import JsonObject, Operation, Resource, SuccessResponse, doc
+
+_SUFFIX = ".json"
+
+
+class HealthJson(Struct, frozen=True):
+    """The health of the emulator."""
+
+    status: Annotated[
+        Literal["ok", "unavailable"], doc("`unavailable` while starting or stopping.")
+    ]
+    version: Annotated[str, doc("The version of the program.")]
+
+
+class DocumentEntry(Struct, frozen=True):
+    """An OpenAPI document."""
+
+    name: Annotated[str, doc("Its name.")]
+    title: Annotated[str, doc("Its title.")]
+    url: Annotated[str, doc("Its URL.")]
+
+
+class DocumentList(Struct, frozen=True):
+    """The documents."""
+
+    data: list[DocumentEntry]
+
+
+class DocumentPath(Struct, frozen=True):
+    name: Annotated[
+        str,
+        Meta(
+            pattern=r"^(v1|control)(\.json)?$",
+            description="The name of a document.",
+            examples=["control.json"],
+        ),
+    ]
+
+
+class CheckoutUrl(Struct, frozen=True):
+    """The base of `checkout_url`."""
+
+    url: Annotated[str, doc("The base of `checkout_url`, without a slash at its end.")]
+
+
+class SetCheckoutUrl(Body, frozen=True):
+    """The base of `checkout_url`."""
+
+    url: Annotated[BaseUrl, doc("The base of `checkout_url`, without a query or fragment.")]
+
+
+async def list_documents(call: ProgramCall) -> DocumentList:
+    """List the OpenAPI documents.
+
+    Lists the OpenAPI documents with their addresses. The path with a slash at its end returns
+    the same.
+    """
+    base_url = _base_url(call.request)
+    return DocumentList(
+        [
+            DocumentEntry(
+                name=name,
+                title=build(base_url)["info"]["title"],
+                url=f"{base_url}/_emulator/openapi/{name}{_SUFFIX}",
+            )
+            for name, build in call.documents.items()
+        ]
+    )
+
+
+async def get_document(call: ProgramCall, path: DocumentPath) -> dict[str, Any]:
+    """Retrieve an OpenAPI document.
+
+    Returns an OpenAPI document: `v1` (the payments API) or `control` (this API), also with
+    `.json`.
+    """
+    build = call.documents.get(path.name.removesuffix(_SUFFIX))
+    if build is None:
+        raise UnknownRoute(call.request.method, call.request.scope["path"])
+    return build(_base_url(call.request))
+
+
+async def get_checkout_url(call: Call) -> CheckoutUrl:
+    """Retrieve the base of `checkout_url`.
+
+    Returns the base of `checkout_url`, which is the same for all accounts.
+    """
+    return CheckoutUrl(call.checkout.base)
+
+
+async def set_checkout_url(call: Call, body: SetCheckoutUrl) -> CheckoutUrl:
+    """Set the base of `checkout_url`.
+
+    Sets the base of `checkout_url` for payments of all accounts that are created after this
+    call, for example when a mapped port is known late.
+    """
+    call.checkout.base = body.url
+    return CheckoutUrl(call.checkout.base)
+
+
+def _base_url(request: Request) -> str:
+    return f"{request.scope['scheme']}://{request.headers['host']}"
+
+
+def _schemas() -> dict[str, JsonObject]:
+    members: JsonObject = {key: {"type": "object"} for key in ("info", "paths", "components")}
+    properties = {"openapi": {"type": "string", "pattern": r"^3\.1\."}, **members}
+    return {
+        "Document": {
+            "type": "object",
+            "description": "An OpenAPI 3.1 document.",
+            "properties": properties,
+            "required": [*properties],
+            "additionalProperties": True,
+        }
+    }
+
+
+PROGRAM = Resource(
+    tag="Program",
+    description="The whole emulator: its health, the base of `checkout_url` and the OpenAPI"
+    " documents.",
+    operations=(
+        # The gateway answers it, with or without a control API.
+        Operation(
+            method="GET",
+            path="/_emulator/health",
+            id="get_health",
+            summary="Check the health",
+            description="Returns 200 if the emulator is ready and 503 while it starts or stops."
+            " This call needs no key; container health checks use it.",
+            responses={
+                200: SuccessResponse("Ready.", HealthJson),
+                503: SuccessResponse("Starting or stopping.", HealthJson),
+            },
+            refusals=(InvalidRequestBody,),
+            accepts_key=False,
+        ),
+        operation("GET /openapi", list_documents, "The documents."),
+        operation(
+            "GET /openapi/{name}", get_document, "The document.", UnknownRoute, content="Document"
+        ),
+        operation("GET /checkout_url", get_checkout_url, "The address."),
+        operation("PUT /checkout_url", set_checkout_url, "The address.", body="The address."),
+    ),
+    schemas=_schemas,
+)

@@ -1,0 +1,1 @@
+"""Declares HTTP operations and derives the decoding of requests and OpenAPI documents from them."""

@@ -1,0 +1,121 @@
+"""The declaration of an HTTP operation: the only place that states its types and texts."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec import Meta, Struct
+
+from emulator.domain.errors import Refusal
+
+JSON = "application/json"
+
+JsonObject = dict[str, Any]
+Links = Mapping[str, Mapping[str, str]]
+"""The parameters of operations that can follow, by operation id."""
+SchemaSource = type[Struct] | str
+"""A struct, or the name of a schema among the components."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuccessResponse:
+    """A response of a successful call.
+
+    `headers` are the names of header components by header, beside those of every response.
+    """
+
+    description: str
+    content: SchemaSource | None = None
+    media_type: str = JSON
+    links: Links = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestBody:
+    """The body of a request.
+
+    `alternatives` are the structs of which the body must be exactly one.
+    """
+
+    description: str
+    content: SchemaSource
+    media_types: tuple[str, ...] = (JSON,)
+    alternatives: tuple[type[Struct], ...] = ()
+
+
+class NoParameters(Struct, frozen=True):
+    """The parameters of an operation that has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One method of one path.
+
+    The fields of `path_type`, `query_type` and `shared_query_type` are its parameters; the last
+    are components, and links pass them on. `refusals` have a code of their own; the codes of
+    invalid fields follow from the types.
+    """
+
+    method: str
+    path: str
+    id: str
+    summary: str
+    description: str
+    responses: Mapping[int, SuccessResponse]
+    path_type: type[Struct] = NoParameters
+    query_type: type[Struct] = NoParameters
+    shared_query_type: type[Struct] = NoParameters
+    body: RequestBody | None = None
+    refusals: tuple[type[Refusal], ...] = ()
+    accepts_key: bool = True
+    handler: Callable[..., Any] | None = None
+
+    @property
+    def body_structs(self) -> tuple[type[Struct], ...]:
+        """The struct of the body, or the structs of which the body is one."""
+        if self.body is None:
+            return ()
+        if self.body.alternatives or isinstance(self.body.content, str):
+            return self.body.alternatives
+        return (self.body.content,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """The operations on one resource.
+
+    `schemas` returns what the structs cannot express, by component: it is merged into theirs.
+    `types` are structs that only `schemas` refer to.
+    """
+
+    tag: str
+    description: str
+    operations: tuple[Operation, ...]
+    types: tuple[type[Struct], ...] = ()
+    schemas: Callable[[], Mapping[str, JsonObject]] = dict
+
+
+def doc(description: str) -> Meta:
+    """The description of a member."""
+    return Meta(description=description)
+
+
+def const(value: object) -> Meta:
+    """The only value of a member."""
+    return Meta(extra_json_schema={"const": value})
+
+
+def refers_to(name: str) -> Meta:
+    """The component that is the schema of a member."""
+    return Meta(extra_json_schema=ref(name))
+
+
+def parsed(parse: Callable[[str, Any], Any], *, kind: str | None = None) -> Meta:
+    """How a member is parsed, and the kind of its refusals; see `members`."""
+    return Meta(extra={"parse": parse, "kind": kind})
+
+
+def ref(name: str) -> JsonObject:
+    """A reference to a schema of the components."""
+    return {"$ref": f"#/components/schemas/{name}"}

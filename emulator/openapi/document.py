@@ -1,0 +1,282 @@
+"""Writes declared operations as the paths and components of an OpenAPI 3.1 document."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from msgspec import Struct
+
+from emulator.domain.errors import Refusal
+from emulator.openapi.declarations import (
+    JSON,
+    JsonObject,
+    Operation,
+    RequestBody,
+    Resource,
+    SuccessResponse,
+    ref,
+)
+from emulator.openapi.examples import ANY_OPERATION, RecordedExamples
+from emulator.openapi.members import members_of
+from emulator.openapi.schemas import (
+    Enumerations,
+    component_name,
+    component_schemas,
+    content_schema,
+    without_null,
+)
+
+
+class StatusAndCode(Protocol):
+    """How a class of refusals is answered; without a code, it depends on the invalid field."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def code(self) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conventions:
+    """What the operations of a document have in common.
+
+    `headers` returns the header components of a refusal by header; those of status 200 are on
+    every success. `shared_responses` are the statuses whose refusals are the same for all
+    operations, with the names of their components. `other_codes` are those of every operation that
+    are no refusals. `has_closed_codes`: the schema of a refusal lists its codes.
+    """
+
+    refusals: Mapping[type[Refusal], StatusAndCode]
+    meanings: Mapping[int, str]
+    headers: Callable[[int], Mapping[str, str]]
+    enumerations: Enumerations
+    shared_responses: Mapping[int, str] = field(default_factory=dict)
+    other_codes: Mapping[int, str] = field(default_factory=dict)
+    has_closed_codes: bool
+
+
+class DocumentWriter:
+    """Writes the operations of resources."""
+
+    def __init__(
+        self,
+        resources: tuple[Resource, ...],
+        conventions: Conventions,
+        examples: RecordedExamples,
+        schemas: Mapping[str, JsonObject],
+    ) -> None:
+        """`schemas` are further components, beside those of the resources."""
+        self._resources = resources
+        self._operations = [each for resource in resources for each in resource.operations]
+        self._conventions = conventions
+        self._examples = examples
+        parameters = {
+            struct
+            for each in self._operations
+            for struct in (each.path_type, each.query_type, each.shared_query_type)
+        }
+        generated = component_schemas(
+            {*parameters, *self._content_structs()}, conventions.enumerations
+        )
+        self._parameter_schemas = {
+            struct: generated.pop(component_name(struct)) for struct in parameters
+        }
+        for resource in resources:
+            for name, more in resource.schemas().items():
+                generated[name] = _merged(generated.get(name, {}), more)
+        self._schemas = {**generated, **schemas}
+
+    def tags(self) -> list[JsonObject]:
+        return [{"name": each.tag, "description": each.description} for each in self._resources]
+
+    def paths(self) -> JsonObject:
+        paths: JsonObject = {}
+        for resource in self._resources:
+            for operation in resource.operations:
+                item = paths.setdefault(operation.path, {})
+                item[operation.method.lower()] = self._operation(operation, resource.tag)
+        return paths
+
+    def components(self) -> JsonObject:
+        """Schemas, examples, and the parameters and responses that operations share."""
+        codes_by_status: dict[int, dict[str, None]] = {}
+        parameters = {}
+        for operation in self._operations:
+            for status, codes in self._codes(operation).items():
+                codes_by_status.setdefault(status, {}).update(codes)
+            for parameter in self._parameters(operation.shared_query_type, "query", operation):
+                parameters[_component_of(parameter["name"])] = parameter
+        return {
+            "schemas": self._schemas,
+            "parameters": parameters,
+            "responses": {
+                name: self._refusal("", status, [*codes_by_status[status]])
+                for status, name in self._conventions.shared_responses.items()
+            },
+            "examples": self._examples.bodies(ANY_OPERATION),
+        }
+
+    def _content_structs(self) -> Iterator[type[Struct]]:
+        for resource in self._resources:
+            yield from resource.types
+        for operation in self._operations:
+            yield from operation.body_structs
+            for response in operation.responses.values():
+                if response.content is not None and not isinstance(response.content, str):
+                    yield response.content
+
+    def _operation(self, operation: Operation, tag: str) -> JsonObject:
+        described: JsonObject = {
+            "operationId": operation.id,
+            "tags": [tag],
+            "summary": operation.summary,
+            "description": operation.description,
+            "parameters": [
+                *self._parameters(operation.path_type, "path", operation),
+                *self._parameters(operation.query_type, "query", operation),
+                *(
+                    {"$ref": f"#/components/parameters/{_component_of(member.name)}"}
+                    for member in members_of(operation.shared_query_type)
+                ),
+            ],
+            "responses": self._responses(operation),
+        }
+        if operation.body is not None:
+            described["requestBody"] = self._body(operation, operation.body)
+        if not operation.accepts_key:
+            described["security"] = []
+        return described
+
+    def _parameters(
+        self, struct: type[Struct], place: str, operation: Operation
+    ) -> Iterator[JsonObject]:
+        """The fields of a struct, each with a value from a successful request."""
+        similar = [
+            each
+            for each in self._operations
+            if issubclass(each.query_type, struct) or each.shared_query_type is struct
+        ]
+        schema = self._parameter_schemas[struct]
+        for name, member in schema["properties"].items():
+            parameter = without_null(member)
+            yield {
+                "name": name,
+                "in": place,
+                "required": name in schema["required"],
+                "description": parameter.pop("description", None) or member["description"],
+                "example": self._parameter_example(name, parameter, [operation, *similar]),
+                "schema": parameter,
+            }
+
+    def _parameter_example(
+        self, name: str, schema: JsonObject, operations: list[Operation]
+    ) -> object:
+        if "examples" in schema:
+            return schema.pop("examples")[0]
+        values = (self._examples.parameter(each.path, each.id, name) for each in operations)
+        text = next(value for value in values if value)
+        return json.loads(text) if schema.get("type") in ("integer", "number") else text
+
+    def _body(self, operation: Operation, body: RequestBody) -> JsonObject:
+        is_required = isinstance(body.content, str) or any(
+            member.is_required for member in members_of(body.content)
+        )
+        return {
+            "description": body.description,
+            "required": is_required,
+            "content": {
+                media_type: {
+                    "schema": content_schema(body.content, media_type),
+                    "examples": self._examples.requests(operation.id, media_type),
+                }
+                for media_type in body.media_types
+            },
+        }
+
+    def _responses(self, operation: Operation) -> JsonObject:
+        responses = {
+            status: self._success(operation, status, response)
+            for status, response in operation.responses.items()
+        }
+        for status, codes in self._codes(operation).items():
+            shared = self._conventions.shared_responses.get(status)
+            responses[status] = (
+                {"$ref": f"#/components/responses/{shared}"}
+                if shared is not None
+                else self._refusal(operation.id, status, [*codes])
+            )
+        return {str(status): responses[status] for status in sorted(responses)}
+
+    def _success(self, operation: Operation, status: int, response: SuccessResponse) -> JsonObject:
+        headers = {**self._conventions.headers(200), **response.headers}
+        described: JsonObject = {"description": response.description, "headers": _headers(headers)}
+        if response.content is not None:
+            content = {"schema": content_schema(response.content, response.media_type)}
+            if examples := self._examples.responses(operation.id, status):
+                content["examples"] = examples
+            described["content"] = {response.media_type: content}
+        if response.links:
+            shared = [f"query.{member.name}" for member in members_of(operation.shared_query_type)]
+            carried = {name: f"$request.{name}" for name in shared}
+            described["links"] = {
+                to: {"operationId": to, "parameters": {**carried, **parameters}}
+                for to, parameters in response.links.items()
+            }
+        return described
+
+    def _refusal(self, operation_id: str, status: int, codes: list[str]) -> JsonObject:
+        """A response with the error envelope and one of these codes."""
+        listed = ", ".join(f"`{code}`" for code in codes)
+        schema = ref("Error")
+        if self._conventions.has_closed_codes:
+            # Beside the reference, and open, so that the rest of the schema still applies.
+            code = {"properties": {"code": {"enum": codes}}, "additionalProperties": True}
+            schema["properties"] = {"error": code}
+        return {
+            "description": f"{self._conventions.meanings[status]} Codes: {listed}.",
+            "headers": _headers(self._conventions.headers(status)),
+            "content": {
+                JSON: {"schema": schema, "examples": self._examples.refusals(operation_id, codes)}
+            },
+        }
+
+    def _codes(self, operation: Operation) -> dict[int, dict[str, None]]:
+        """The error codes by status: those of invalid fields first."""
+        codes: dict[int, dict[str, None]] = {400: dict.fromkeys(_field_codes(operation))}
+        for refusal in operation.refusals:
+            error = self._conventions.refusals[refusal]
+            codes.setdefault(error.status, {})[str(error.code)] = None
+        for status, code in self._conventions.other_codes.items():
+            codes.setdefault(status, {})[code] = None
+        return codes
+
+
+def _field_codes(operation: Operation) -> Iterator[str]:
+    """The codes of missing and invalid members and parameters."""
+    structs = operation.body_structs
+    members = [member for struct in structs for member in members_of(struct)]
+    query = members_of(operation.query_type)
+    # Of alternatives, no member is required by itself.
+    if any(member.is_required for member in (*(members if len(structs) == 1 else ()), *query)):
+        yield "missing_parameter"
+    parameters = (
+        *query,
+        *members_of(operation.path_type),
+        *members_of(operation.shared_query_type),
+    )
+    for member in (*members, *(each for each in parameters if each.is_checked)):
+        yield f"invalid_{member.kind or member.name}"
+
+
+def _component_of(parameter: str) -> str:
+    return parameter.title()
+
+
+def _merged(schema: JsonObject, more: JsonObject) -> JsonObject:
+    properties = {**schema.get("properties", {}), **more.get("properties", {})}
+    return {**schema, **more, **({"properties": properties} if properties else {})}
+
+
+def _headers(components: Mapping[str, str]) -> JsonObject:
+    return {header: {"$ref": f"#/components/headers/{name}"} for header, name in components.items()}

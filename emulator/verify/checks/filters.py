@@ -1,0 +1,212 @@
+"""Checks of the filters of a list (contract, section 4.3)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from emulator.domain.instants import DAY_MS, Instant
+from emulator.verify.checks.refusals import ExpectedRefusal, listed_with
+from emulator.verify.checks.window import (
+    MAX_LIMIT,
+    bounds,
+    has_next_page,
+    missing_by_filter,
+    own_lists,
+    parse_instant,
+    shifted,
+    window,
+    within_bounds,
+)
+from emulator.verify.client import CheckStopped
+from emulator.verify.findings import Check, Findings, assumed, stated
+from emulator.verify.messages import ServiceResponse
+from emulator.verify.session import Session
+
+
+async def _by_their_status(session: Session) -> Findings:
+    """All payments of this run are pending, or have expired in the meantime."""
+    pending = await session.page(**await window(session), status="pending", limit=MAX_LIMIT)
+    seen = f"`status=pending`: {pending.summary}"
+    if not pending.is_success:
+        return stated(False, seen, "4.3.5")
+    # A payment that was pending when it was created belongs here, whatever its listed status.
+    own = {payment.id for payment in session.created if payment.payment.get("status") == "pending"}
+    others = [payment for payment in pending.payments if payment.get("id") not in own]
+    is_pure = all(payment.get("status") == "pending" for payment in others)
+    gone = sorted(missing_by_filter(session, pending))
+    lost = len(await _with_status(session, gone, "pending"))
+    seen += ", those alone" if is_pure else ", others too"
+    seen += f", {lost} missing" if lost else ""
+    return stated(is_pure and not lost, seen, "4.3.5")
+
+
+async def _by_another_status(session: Session) -> Findings:
+    own = {payment.id for payment in session.all_created}
+    completed = await session.page(**await window(session), status="completed", limit=MAX_LIMIT)
+    found = [id_ for id_ in completed.ids if id_ in own]
+    wrong = len(found) - len(await _with_status(session, found, "completed", "refunded"))
+    seen = f"`status=completed`: {completed.summary}, {wrong} others"
+    return stated(completed.is_success and not wrong, seen, "4.3.5")
+
+
+async def _with_status(session: Session, ids: Sequence[str], *statuses: str) -> list[str]:
+    """Retrieve the payments; return those that now have one of the statuses."""
+    responses = [(id_, await session.retrieve(id_)) for id_ in ids]
+    return [id_ for id_, response in responses if response.members.get("status") in statuses]
+
+
+async def _by_method(session: Session) -> Findings:
+    """No payment of this run has a method yet, and one does not offer the method of the others."""
+    method = session.method
+    offered = {payment.id: payment.body.get("methods", ()) for payment in session.all_created}
+    response = await session.page(**await window(session), method=method, limit=MAX_LIMIT)
+    foreign = [
+        payment
+        for payment in response.payments
+        if payment.get("method") not in (method, None)
+        or method not in offered.get(str(payment.get("id")), (method,))
+    ]
+    seen = f"`method={method}`: {response.summary}, {len(foreign)} of another method"
+    findings = stated(response.is_success and not foreign, seen, "4.3.6")
+    if response.is_success and not foreign:
+        undecided = any(id_ in offered for id_ in response.ids)
+        seen = "also what only offers it" if undecided else "nothing that only offers it"
+        findings += assumed(not undecided, seen, "4.3.6")
+    return findings
+
+
+_UNKNOWN_VALUES = {
+    "status": "no_such_status",
+    "method": "no_such_method",
+    "created_gte": "yesterday",
+    "created_lte": "yesterday",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """A filter by creation, with values that match all payments of this run, and none.
+
+    `outside` are the instants of other payments that it should have excluded.
+    """
+
+    name: str
+    number: str
+    inside: str
+    outer: Mapping[str, str]
+    outside: Sequence[Instant]
+
+
+async def _by_creation(session: Session) -> Findings:
+    """All payments of this run lie between the bounds, and none beyond them."""
+    since, until = bounds(session)
+    inside = await session.page(**within_bounds(session), limit=MAX_LIMIT)
+    instants = _instants_of_others(session, inside)
+    after = Bound(
+        name="created_gte",
+        number="4.3.7",
+        inside=shifted(since, 0),
+        outer={"created_gte": shifted(until, 0), "created_lte": shifted(until, DAY_MS)},
+        outside=[at for at in instants if at < since],
+    )
+    before = Bound(
+        name="created_lte",
+        number="4.3.8",
+        inside=shifted(until, 0),
+        outer={"created_gte": shifted(since, -DAY_MS), "created_lte": shifted(since, 0)},
+        outside=[at for at in instants if at > until],
+    )
+    return await _bounded(session, inside, after) + await _bounded(session, inside, before)
+
+
+def _instants_of_others(session: Session, page: ServiceResponse) -> list[int]:
+    """When other payments were created; those of this run are known to be inside."""
+    own = session.created_ids
+    others = [payment for payment in page.payments if payment.get("id") not in own]
+    instants = [parse_instant(payment.get("created_at")) for payment in others]
+    return [at for at in instants if at is not None]
+
+
+async def _bounded(session: Session, inside: ServiceResponse, bound: Bound) -> Findings:
+    """Whether a bound excludes payments, alone and with the other bound."""
+    name, number = bound.name, bound.number
+    alone = await session.page(**{name: bound.outer[name]}, limit=MAX_LIMIT)
+    both = await session.page(**bound.outer, limit=MAX_LIMIT)
+    lost = missing_by_filter(session, inside) if inside.is_success else set()
+    if lost or not inside.is_success:
+        # If the bound alone works, the other bound is wrong.
+        inside = await session.page(**{name: bound.inside}, limit=MAX_LIMIT)
+        lost = set() if has_next_page(inside) else missing_by_filter(session, inside)
+    refusal = next((page for page in (inside, alone) if not page.is_success), None)
+    if refusal is not None:
+        return stated(False, f"`{name}`: {refusal.summary}", number)
+    own = session.created_ids
+    wrong = len(bound.outside) + len(own & {*alone.ids, *both.ids})
+    is_so = not wrong and not lost
+    seen = "what it should" if is_so else f"{wrong} beyond it, {len(lost)} missing"
+    return stated(is_so, f"`{name}` lets pass: {seen}", number)
+
+
+async def _on_later_pages(session: Session) -> Findings:
+    """A filter excludes the same payments on a later page."""
+    pages = [page for page in own_lists(session) if has_next_page(page)]
+    cursors = [
+        str(page.members["next_cursor"]) for page in pages if page.members.get("next_cursor")
+    ]
+    if not cursors:
+        raise session.without_payments("no page has named a cursor")
+    own = [payment.id for payment in session.created]
+    # Most payments of this run follow the newest cursor.
+    cursor = max(cursors, key=lambda id_: own.index(id_) if id_ in own else -1)
+    since, until = bounds(session)
+    findings: Findings = []
+    for name, value, number in (
+        ("status", "completed", "4.3.5"),
+        ("created_gte", shifted(until, 0), "4.3.7"),
+        ("created_lte", shifted(since, 0), "4.3.8"),
+    ):
+        response = await session.page(**{name: value, "after": cursor}, limit=MAX_LIMIT)
+        found = [id_ for id_ in response.ids if id_ in own and id_ != cursor]
+        if name == "status":
+            found = await _with_status(session, found, "pending")
+        # A service may refuse a cursor with other filters than those that returned it.
+        if response.is_success:
+            seen = f"`{name}` after a cursor lets pass: {len(found)} others"
+            findings += stated(not found, seen, number)
+    return findings
+
+
+async def _inclusive_bounds(session: Session) -> Findings:
+    """Whether a bound that equals the `created_at` of a payment includes the payment."""
+    newest = session.all_created[-1]
+    at = newest.payment.get("created_at")
+    if not isinstance(at, str):
+        raise CheckStopped("the newest payment has no `created_at`")
+    findings: Findings = []
+    for name in ("created_gte", "created_lte"):
+        response = await session.page(**await window(session) | {name: at, "limit": str(MAX_LIMIT)})
+        if not response.is_success:
+            raise CheckStopped(f"`{name}`: {response.summary}")
+        is_found = newest.id in response.ids
+        seen = f"`{name}` {'includes' if is_found else 'leaves out'} its own instant"
+        findings += assumed(is_found, seen, "4.3.12")
+    return findings
+
+
+CHECKS = (
+    Check(run=_by_their_status, states=("4.3.5",)),
+    Check(run=_by_another_status, states=("4.3.5",)),
+    Check(run=_by_method, states=("4.3.6",), assumes=("4.3.6",)),
+    *(
+        ExpectedRefusal(
+            what=f"`{name}={value}`",
+            send=listed_with(**{name: value}),
+            code=f"invalid_{name}",
+            param=name,
+            assumes=("4.3.13",),
+        ).check
+        for name, value in _UNKNOWN_VALUES.items()
+    ),
+    Check(run=_by_creation, states=("4.3.7", "4.3.8")),
+    Check(run=_on_later_pages, states=("4.3.5", "4.3.7", "4.3.8")),
+    Check(run=_inclusive_bounds, assumes=("4.3.12",)),
+)

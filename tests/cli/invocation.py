@@ -1,0 +1,139 @@
+"""Runs commands in this process, and on a terminal or a closed pipe in a process of their own."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+from click import ClickException
+from click.testing import CliRunner, Result
+
+from emulator.cli.commands import CliError, cli
+from tests.cli.processes import COMMAND, REPOSITORY, environment
+
+HEALTHY = (200, b'{"status":"ok","version":"0"}')
+"""The status and the body of an emulator's health check."""
+
+
+def invoke(*arguments: str, variables: dict[str, str] | None = None) -> Result:
+    return CliRunner().invoke(cli, arguments, env=variables, standalone_mode=False)
+
+
+def output(*arguments: str, variables: dict[str, str] | None = None) -> tuple[int, str]:
+    """The exit code and the standard output of a command without an error message."""
+    result = invoke(*arguments, variables=variables)
+    assert result.exception is None, result.exception
+    assert result.stderr == ""
+    return result.return_value, result.stdout
+
+
+def usage_error(*arguments: str) -> str:
+    """The error message of a command that prints nothing and ends with exit code 2."""
+    result = invoke(*arguments)
+    assert isinstance(result.exception, ClickException), result.output
+    assert result.exception.exit_code == 2
+    assert result.stdout == ""
+    return error_line(result)
+
+
+def error_line(result: Result) -> str:
+    """The only line of the error message."""
+    if isinstance(result.exception, CliError):
+        [line] = result.exception.lines
+        return line
+    assert isinstance(result.exception, ClickException), result.output
+    return result.exception.format_message()
+
+
+def run_on_terminal(*arguments: str, variables: dict[str, str] | None = None) -> str:
+    """What a new process of the command writes to a terminal."""
+    import pty
+
+    leader, follower = pty.openpty()
+    usual = {name: text for name, text in environment().items() if name not in {"CI", "NO_COLOR"}}
+    process = subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=REPOSITORY,
+        env={**usual, **(variables or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=follower,
+        stderr=follower,
+    )
+    os.close(follower)
+    written = b""
+    while True:
+        try:
+            part = os.read(leader, 65_536)
+        except OSError:
+            break  # On Linux the last writer has closed the terminal.
+        if not part:
+            break
+        written += part
+    process.wait()
+    os.close(leader)
+    return written.decode()
+
+
+def run_with_closed_pipe(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a new process of the command as in `command | head -0`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        return subprocess.run(
+            [*COMMAND, *arguments],
+            cwd=REPOSITORY,
+            env=environment(),
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+        )
+    finally:
+        os.close(writing)
+
+
+def imported_modules(*arguments: str) -> set[str]:
+    """The modules that a new process of the command imports."""
+    process = subprocess.run(
+        [sys.executable, "-X", "importtime", *COMMAND[1:], *arguments],
+        cwd=REPOSITORY,
+        env=environment(),
+        capture_output=True,
+        encoding="utf-8",
+    )
+    lines = process.stderr.splitlines()
+    return {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")}
+
+
+@contextmanager
+def other_server(*responses: tuple[int, bytes]) -> Iterator[str]:
+    """The URL of a server that returns these responses in turn, the last one for ever."""
+    remaining = list(responses)
+
+    class Handler(BaseHTTPRequestHandler):
+        def handle_one_request(self) -> None:
+            super().handle_one_request()
+            self.close_connection = True
+
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("content-length") or 0))
+            status, body = remaining.pop(0) if len(remaining) > 1 else remaining[0]
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET  # noqa: N815 - the library's name
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()

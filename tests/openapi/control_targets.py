@@ -1,0 +1,119 @@
+"""Creates resources in the emulator, so that Schemathesis requests existing ones.
+
+They belong to the test mode of the first account, the default of a call.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import httpx
+from schemathesis import Case
+
+from tests.world import TEST_KEY, headers, order
+
+# Payments last longer than any clock is moved.
+TEN_YEARS_S = 315_360_000
+# What is done to each payment: they end in all states.
+LIVES: tuple[tuple[dict[str, Any], ...], ...] = (
+    (),
+    ({"method": "bank_transfer", "bank": "walia_test"},),
+    ({"method": "telebirr", "phone": "0900000001"},),
+    ({"method": "mpesa", "phone": "0700000002"},),
+    ({"status": "expired"},),
+    ({"method": "telebirr", "phone": "0900000001"}, {"status": "refunded"}),
+)
+NEVER_STRIKES = {"when": {"mode": "live", "nth": 1_000_000}, "then": {"status": 500}}
+
+
+class Targets:
+    """The identifiers of existing resources, by the parameters that take them."""
+
+    def __init__(self, base_url: str) -> None:
+        # A connection for each request: one that is kept for long may just be closing.
+        limits = httpx.Limits(max_keepalive_connections=0)
+        self._client = httpx.Client(base_url=base_url, limits=limits)
+        self.own_url = f"{base_url}/_emulator/health"
+        self.known: dict[str, list[str]] = {}
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Lists the resources and creates missing ones."""
+        accounts = self._all("accounts", lambda: self._post("accounts"))
+        endpoints = self._all("webhook_endpoints", self._make_endpoint)
+        payments = [event["data"] for event in self._all("events", self._make_payments)]
+        faults = self._all("faults", lambda: self._post("faults", NEVER_STRIKES))
+        scenarios = self._all("scenarios", self._make_scenario, origin="control")
+        snapshots = self._all("snapshots", lambda: self._ask("PUT", "/_emulator/snapshots/kept"))
+        self.known = {
+            "account": ["acct_demo"],
+            "account_id": _ids(accounts),
+            "payment_id": _ids(payments),
+            "payment": _ids(payments),
+            "endpoint_id": _ids(endpoints),
+            "endpoint": _ids(endpoints),
+            "delivery_id": _ids(self._all("deliveries")),
+            "fault_id": _ids(faults),
+            "before": _ids(self._all("requests")),
+            "scenarios": [scenario["name"] for scenario in scenarios],
+            "snapshots": [snapshot["name"] for snapshot in snapshots],
+        }
+
+    def payment(self, *deeds: dict[str, Any]) -> str:
+        """A new payment after these actions."""
+        payment_id = str(self._ask("POST", "/v1/payments", order(expires_in=TEN_YEARS_S))["id"])
+        for deed in deeds:
+            verb = "transition" if "status" in deed else "pay"
+            self._post(f"payments/{payment_id}/{verb}", deed)
+        return payment_id
+
+    def soon(self, case: Case) -> str:
+        """A little after what the clock of a call's account shows."""
+        account = (case.query or {}).get("account")
+        query = {} if account is None else {"account": account}
+        response = self._client.get("/_emulator/clock", params=query)
+        # Who asks about no account is not answered by a clock.
+        now = response.json().get("now", "2026-01-01T00:00:00.000Z")
+        return f"{now[:-1]}9Z"
+
+    def _all(
+        self, what: str, make: Callable[[], object] | None = None, **having: str
+    ) -> list[dict[str, Any]]:
+        """The resources of a kind with these members; `make` creates them if there are none."""
+        found = [
+            one
+            for one in self._ask("GET", f"/_emulator/{what}")["data"]
+            if having.items() <= one.items() and one["id" if "id" in one else "name"] != "acct_demo"
+        ]
+        if found or make is None:
+            return found
+        make()
+        return self._all(what, **having)
+
+    def _make_endpoint(self) -> None:
+        self._post("webhook_endpoints", {"url": self.own_url})
+
+    def _make_scenario(self) -> None:
+        self._ask("PUT", "/_emulator/scenarios/own", {"description": "To be looked at."})
+
+    def _make_payments(self) -> None:
+        for life in LIVES:
+            self.payment(*life)
+        self._post("clock/advance", {"seconds": 0})
+
+    def _post(self, what: str, body: Any = None) -> dict[str, Any]:
+        return self._ask("POST", f"/_emulator/{what}", body)
+
+    def _ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        response = self._client.request(method, path, json=body, headers=headers(TEST_KEY))
+        assert response.is_success, response.text
+        return dict(response.json())
+
+
+def _ids(found: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(one["id"] for one in found))
+
+
+@cache
+def targets_of(base_url: str) -> Targets:
+    return Targets(base_url)

@@ -1,0 +1,68 @@
+"""Finds operations, references and examples in an OpenAPI document."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+HTTP_METHODS = ("get", "post", "put", "patch", "delete", "options", "trace")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """One call: `path` with its parameters in braces."""
+
+    method: str
+    path: str
+    definition: Json
+
+    @property
+    def name(self) -> str:
+        return str(self.definition["operationId"])
+
+
+def operations(document: Json) -> list[Operation]:
+    return [
+        Operation(method=method, path=path, definition=item[method])
+        for path, item in document["paths"].items()
+        for method in HTTP_METHODS
+        if method in item
+    ]
+
+
+def objects(value: Any) -> Iterator[Json]:
+    """Every object of a document, the outer before the inner."""
+    if isinstance(value, dict):
+        yield value
+        for inner in value.values():
+            yield from objects(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from objects(inner)
+
+
+def resolved(document: Json, value: Json) -> Json:
+    """What a reference refers to; anything else is itself. Raises KeyError."""
+    while "$ref" in value:
+        found: Any = document
+        for name in value["$ref"].removeprefix("#/").split("/"):
+            found = found[name.replace("~1", "/").replace("~0", "~")]
+        value = found
+    return value
+
+
+def self_contained(document: Json, schema: Json) -> Json:
+    """A schema with what it refers to."""
+    return {**schema, "components": document["components"]}
+
+
+def examples(document: Json) -> Iterator[tuple[str, Json, Any]]:
+    """Every example: its name, its schema, its value."""
+    for found in objects({key: document[key] for key in ("paths", "webhooks") if key in document}):
+        schema = found.get("schema")
+        if schema is None:
+            continue
+        if "example" in found:
+            yield str(found.get("name", "example")), schema, found["example"]
+        for name, example in found.get("examples", {}).items():
+            yield name, schema, resolved(document, example)["value"]
