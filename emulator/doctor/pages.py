@@ -9,8 +9,7 @@ from emulator.doctor.report import DoctorFinding, good, note, problem
 from emulator.doctor.requests import CHECKOUT_URL, TargetServer, describe
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.http.addresses import BaseUrl, is_loopback
-
-DEFAULT_CHECKOUT_PORT = 8081
+from emulator.settings import Settings
 
 # On each checkout page.
 _PAGE_MARKER = b'data-testid="simulation"'
@@ -123,7 +122,7 @@ class _Page:
     async def _alternative(self, base_url: BaseUrl) -> BaseUrl | None:
         """Where the page opens: at the default port, or at the one after that of the API."""
         api = self.control.base_url
-        for port in dict.fromkeys((DEFAULT_CHECKOUT_PORT, api.port + 1)):
+        for port in dict.fromkeys((Settings().checkout_port, api.port + 1)):
             other = BaseUrl(scheme="http", host=api.host, port=port)
             if other != base_url and await self._failure_at(other) is None:
                 return other

@@ -50,11 +50,6 @@ class HttpResponse:
         """Whether the status is an error, or no complete response was received."""
         return self.failure is not None or self.status >= 400
 
-    @property
-    def is_idempotent_replay(self) -> bool:
-        """Whether it repeats the response to an earlier request with the same idempotency key."""
-        return self.headers.get("idempotent-replayed") == "true"
-
     @cached_property
     def json(self) -> Any:
         """The parsed body, or None when it is not JSON."""
