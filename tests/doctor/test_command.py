@@ -59,7 +59,7 @@ def test_the_findings_are_printed_as_json(url: str, capsys: pytest.CaptureFixtur
     report = json.loads(capsys.readouterr().out)
     assert (report["url"], report["version"], report["ok"]) == (url, __version__, False)
     assert list(report["views"]) == ["machine", "container", "browser", "webhook"]
-    [finding] = [one for one in report["views"]["webhook"] if one["mark"] == "problem"]
+    [finding] = [each for each in report["views"]["webhook"] if each["mark"] == "problem"]
     assert finding["text"].startswith(closed)
     assert finding["fix"]
 
@@ -114,11 +114,11 @@ def test_the_program_can_be_run_as_a_file() -> None:
     assert ended.stderr.startswith(f"payments-emulator: no emulator at {url}: connection refused")
 
 
-@pytest.mark.parametrize("module", ["cli.doctor", "doctor.", "http."])
-def test_other_commands_do_not_import_it(module: str) -> None:
+def test_other_commands_do_not_import_it() -> None:
     ended = run("--version", command=(COMMAND[0], "-X", "importtime", *COMMAND[1:]))
     assert "emulator.cli.commands" in ended.stderr
-    assert f"emulator.{module}" not in ended.stderr
+    for module in ("cli.doctor", "doctor.", "http."):
+        assert f"emulator.{module}" not in ended.stderr
 
 
 def test_ctrl_c_ends_it_quietly() -> None:
