@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import partial
 from inspect import cleandoc
 from typing import Annotated, Any, Protocol, get_args
 from urllib.parse import parse_qsl
@@ -12,7 +11,6 @@ import msgspec
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import Receive
 
 from emulator.domain import errors
@@ -194,17 +192,14 @@ def _common_refusals(method: str, *, has_account: bool) -> Iterable[type[Refusal
         yield from _REFUSALS_OF_BODIES
 
 
-class OperationRouter:
+class Responder:
     """Answers the requests of operations."""
 
     def __init__(self, services: Services, readers: RequestReaders) -> None:
         self._services = services
         self._readers = readers
 
-    def route(self, operation: Operation, path: str) -> Route:
-        return Route(path, partial(self._respond, operation), methods=[operation.method])
-
-    async def _respond(self, operation: Operation, request: Request) -> Response:
+    async def respond(self, operation: Operation, request: Request) -> Response:
         """Raises Unauthenticated, UnknownAccount, InvalidRequest and what the handler raises."""
         if operation.handler is None:
             raise errors.UnknownRoute(request.method, request.scope["path"])

@@ -33,7 +33,7 @@ REFUSED_ALL_THE_SAME = {
 }
 # What no schema can say of a scenario or a fault rule, by the words of each problem.
 REFUSED_RULES = {
-    r"a scenario must be a mapping, not '": "the schema of YAML is that of any text",
+    r"a scenario must be a mapping, not ['\"]": "the schema of YAML is that of any text",
     r", so this never matches$": "a bank beside a method that takes a phone, or the other way",
     r", so it never pays by ": "a phone of the other operator",
     r"gte must not be above lte": "an empty range of amounts",

@@ -10,7 +10,6 @@ import pytest
 from jsonschema import Draft202012Validator
 from jsonschema_rs import meta
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
-from starlette.routing import Route, Router
 
 from emulator import __version__
 from tests.cli.processes import HANGS_AFTER_S, REPOSITORY
@@ -184,27 +183,6 @@ class _Named(dict[str, str]):
 
     def __missing__(self, name: str) -> str:
         return {"name": "v1"}.get(name, "x1")
-
-
-async def test_every_call_that_there_is_is_in_the_document_of_the_control_api(
-    emulator: World,
-) -> None:
-    document = (await emulator.api.get(SERVED["control"])).json()
-    described = {(operation.method, operation.path) for operation in operations(document)}
-    there = {
-        (method.lower(), route.path.rstrip("/"))
-        for route in _control_routes(emulator)
-        for method in (route.methods or set()) - {"HEAD"}
-    }
-    # The gateway answers it by itself, before there is a control API.
-    assert described == there | {("get", "/_emulator/health")}
-
-
-def _control_routes(emulator: World) -> list[Route]:
-    guard: Any = emulator.running.gateway._control
-    router = guard._app._app
-    assert isinstance(router, Router)
-    return [route for route in router.routes if isinstance(route, Route)]
 
 
 def test_nothing_of_the_documents_is_imported_before_they_are_asked_for() -> None:
