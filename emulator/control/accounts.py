@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from emulator.control.calls import Call, operation
-from emulator.control.types import Body, ClockText, GivenClock, Name, Seed
+from emulator.control.types import AccountId, Body, ClockText, GivenClock, Name, Seed
 from emulator.domain import errors
 from emulator.domain.accounts import KEY_PATTERN, mask_key
 from emulator.domain.instants import format_clock
@@ -14,14 +14,14 @@ from emulator.engine.state.account import Account
 from emulator.openapi.declarations import Resource, doc
 
 _KEY_AFTER_MODE = KEY_PATTERN.pattern.removeprefix("(test|live)")
-TestKey = Annotated[str, Meta(pattern=f"^test{_KEY_AFTER_MODE}$")]
-LiveKey = Annotated[str, Meta(pattern=f"^live{_KEY_AFTER_MODE}$")]
+TestKey = Annotated[str, Meta(pattern=f"^test{_KEY_AFTER_MODE}$", examples=["test_addis_books"])]
+LiveKey = Annotated[str, Meta(pattern=f"^live{_KEY_AFTER_MODE}$", examples=["live_addis_books"])]
 
 
 class CreateAccount(Body, frozen=True):
     """The properties of the account; an omitted member gets its default."""
 
-    name: Annotated[Name | None, doc("The name of the merchant on pages.")] = None
+    name: Annotated[Name | None, doc("The name of the merchant on pages.", "Addis Books")] = None
     test_key: Annotated[
         TestKey | None,
         doc("The key of its test mode; by default a new one. No other account may have it."),
@@ -54,19 +54,29 @@ class Reset(Body, frozen=True):
 
 
 class AccountPath(Struct, frozen=True):
-    account_id: Annotated[str, Meta(min_length=1, description="The identifier of an account.")]
+    account_id: Annotated[
+        AccountId, Meta(min_length=1, description="The identifier of an account.")
+    ]
 
 
 class AccountJson(Struct, frozen=True):
     """An account."""
 
-    id: Annotated[str, doc("Its identifier, with the prefix `acct_`.")]
-    name: Annotated[str, doc("The name of the merchant on pages.")]
+    id: Annotated[AccountId, doc("Its identifier, with the prefix `acct_`.")]
+    name: Annotated[str, doc("The name of the merchant on pages.", "Addis Books")]
     test_key: Annotated[
-        str, doc("The key of its test mode, complete only in the response of the creation.")
+        str,
+        doc(
+            "The key of its test mode, complete only in the response of the creation.",
+            "test_addis_books",
+        ),
     ]
     live_key: Annotated[
-        str, doc("The key of its live mode, complete only in the response of the creation.")
+        str,
+        doc(
+            "The key of its live mode, complete only in the response of the creation.",
+            "live_addis_books",
+        ),
     ]
     clock: Annotated[ClockText, doc("The clock at its creation, which a reset restores.")]
 

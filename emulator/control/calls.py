@@ -102,7 +102,8 @@ class AccountQuery(Struct, frozen=True):
         str | None,
         doc(
             "The identifier of the account that the call acts on; by default the first account."
-            " A key takes precedence."
+            " A key takes precedence.",
+            "acct_demo",
         ),
     ] = None
     mode: Annotated[Mode, doc("The mode that the call acts on. A key takes precedence.")] = (

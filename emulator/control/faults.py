@@ -6,6 +6,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from emulator.control.calls import Call, Source, check_names, operation
 from emulator.control.scenarios import MAX_PROBLEMS_SHOWN
+from emulator.control.types import FaultId
 from emulator.domain import errors
 from emulator.domain.errors import InvalidFault, MissingParameter
 from emulator.engine.accounts.scenarios import MAX_FAULTS
@@ -19,13 +20,13 @@ _MEMBERS = ("when", "then", "times")
 
 
 class FaultPath(Struct, frozen=True):
-    fault_id: Annotated[str, Meta(min_length=1, description="The identifier of a fault rule.")]
+    fault_id: Annotated[FaultId, Meta(min_length=1, description="The identifier of a fault rule.")]
 
 
 class FaultJson(Struct, frozen=True):
     """A fault rule that was added by this API."""
 
-    id: Annotated[str, doc("Its identifier, with the prefix `flt_`.")]
+    id: Annotated[FaultId, doc("Its identifier, with the prefix `flt_`.")]
     # The schemas of these three are those of a rule in a scenario.
     when: JsonObject
     then: JsonObject

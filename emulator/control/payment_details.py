@@ -5,7 +5,17 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from emulator.control.calls import Call
-from emulator.control.types import At, EventType, PaymentText, json_text, one_of
+from emulator.control.types import (
+    At,
+    DeliveryId,
+    EventId,
+    EventType,
+    OfPayment,
+    PaymentId,
+    PaymentText,
+    json_text,
+    one_of,
+)
 from emulator.domain.accounts import Mode
 from emulator.domain.instants import format_instant
 from emulator.domain.payment import Event, Payment, Reason, Status
@@ -18,13 +28,13 @@ from emulator.openapi.declarations import JsonObject, const, doc, ref, refers_to
 
 
 class PaymentPath(Struct, frozen=True):
-    payment_id: Annotated[str, Meta(min_length=1, description="The identifier of a payment.")]
+    payment_id: Annotated[PaymentId, Meta(min_length=1, description="The identifier of a payment.")]
 
 
 class TimelineEntry(Struct, frozen=True):
     """A change of the status."""
 
-    id: Annotated[str, doc("The identifier of the event.")]
+    id: Annotated[EventId, doc("The identifier of the event.")]
     at: At
     type: EventType
     status: Status
@@ -41,8 +51,8 @@ class ScheduledChange(Struct, frozen=True):
 
     at: At
     kind: TimerKind
-    payment: Annotated[str, doc("The identifier of the payment.")]
-    status: Status
+    payment: OfPayment
+    status: Annotated[Status, Meta(examples=[Status.EXPIRED])]
     reason: Reason | None
 
 
@@ -51,8 +61,8 @@ class ScheduledAttempt(Struct, frozen=True):
 
     at: At
     kind: Annotated[str, const(ATTEMPT)]
-    payment: Annotated[str, doc("The identifier of the payment.")]
-    delivery: Annotated[str, doc("The identifier of the delivery.")]
+    payment: OfPayment
+    delivery: Annotated[DeliveryId, doc("The identifier of the delivery.")]
     event_type: EventType
 
 

@@ -92,7 +92,7 @@ class TransitionPayment(Body, frozen=True):
 class PlaceScenario(Body, frozen=True):
     """The name of the scenario."""
 
-    name: Annotated[ShortText, doc("The name of a scenario of the account.")]
+    name: Annotated[ShortText, doc("The name of a scenario of the account.", "banks")]
 
 
 class WaitQuery(Struct, frozen=True):
@@ -188,6 +188,7 @@ def _schemas() -> dict[str, JsonObject]:
     return {
         "Bank": {"type": "string", "description": "A fictional bank.", "enum": [*BANKS]},
         "PayPayment": {
+            "examples": [{"method": "telebirr", "phone": "0900000001"}],
             "allOf": [
                 {
                     "if": _condition(method={"enum": sorted(PHONE_METHODS)}),
@@ -197,9 +198,10 @@ def _schemas() -> dict[str, JsonObject]:
                     "if": _condition(method={"const": BANK_TRANSFER}),
                     "then": {**_condition(bank=text, phone=absent), "required": ["bank"]},
                 },
-            ]
+            ],
         },
         "TransitionPayment": {
+            "examples": [{"status": "failed", "reason": "limit_exceeded"}],
             "if": {**_condition(reason=text), "required": ["reason"]},
             "then": _condition(status={"const": Status.FAILED.value}),
         },

@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 from starlette.requests import Request
 
+from emulator import __version__
 from emulator.control.calls import Call, ProgramCall, operation
-from emulator.control.types import BaseUrl, Body
+from emulator.control.types import EXAMPLE_BASE_URL, BaseUrl, Body
 from emulator.domain.errors import InvalidRequestBody, UnknownRoute
 from emulator.openapi.declarations import JsonObject, Operation, Resource, SuccessResponse, doc
 
@@ -19,15 +20,15 @@ class HealthJson(Struct, frozen=True):
     status: Annotated[
         Literal["ok", "unavailable"], doc("`unavailable` while starting or stopping.")
     ]
-    version: Annotated[str, doc("The version of the program.")]
+    version: Annotated[str, doc("The version of the program.", __version__)]
 
 
 class DocumentEntry(Struct, frozen=True):
     """An OpenAPI document."""
 
-    name: Annotated[str, doc("Its name.")]
-    title: Annotated[str, doc("Its title.")]
-    url: Annotated[str, doc("Its URL.")]
+    name: Annotated[str, doc("Its name.", "v1")]
+    title: Annotated[str, doc("Its title.", "ETB payments")]
+    url: Annotated[str, doc("Its URL.", "http://127.0.0.1:8080/_emulator/openapi/v1.json")]
 
 
 class DocumentList(Struct, frozen=True):
@@ -50,7 +51,9 @@ class DocumentPath(Struct, frozen=True):
 class CheckoutUrl(Struct, frozen=True):
     """The base of `checkout_url`."""
 
-    url: Annotated[str, doc("The base of `checkout_url`, without a slash at its end.")]
+    url: Annotated[
+        str, doc("The base of `checkout_url`, without a slash at its end.", EXAMPLE_BASE_URL)
+    ]
 
 
 class SetCheckoutUrl(Body, frozen=True):
@@ -114,7 +117,10 @@ def _base_url(request: Request) -> str:
 
 def _schemas() -> dict[str, JsonObject]:
     members: JsonObject = {key: {"type": "object"} for key in ("info", "paths", "components")}
-    properties = {"openapi": {"type": "string", "pattern": r"^3\.1\."}, **members}
+    properties = {
+        "openapi": {"type": "string", "pattern": r"^3\.1\.", "examples": ["3.1.0"]},
+        **members,
+    }
     return {
         "Document": {
             "type": "object",

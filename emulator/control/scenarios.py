@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from emulator.control.calls import Call, Source, operation
-from emulator.control.types import YAML, Body, Count
+from emulator.control.types import YAML, Body, Count, ScenarioName
 from emulator.domain import errors
 from emulator.domain.errors import InvalidScenario, UnknownScenario
 from emulator.engine.accounts.scenarios import MAX_SCENARIOS
@@ -42,7 +42,8 @@ class SwitchScenario(Body, frozen=True):
 
 class ScenarioPath(Struct, frozen=True):
     name: Annotated[
-        str, Meta(pattern=f"^{NAME_PATTERN.pattern}$", description="The name of a scenario.")
+        ScenarioName,
+        Meta(pattern=f"^{NAME_PATTERN.pattern}$", description="The name of a scenario."),
     ]
 
 
@@ -58,8 +59,8 @@ class RuleCounts(Struct, frozen=True):
 class ScenarioSummary(Struct, frozen=True):
     """A scenario of the account."""
 
-    name: Annotated[str, doc("Its name.")]
-    description: Annotated[str, doc("Its description.")]
+    name: Annotated[ScenarioName, doc("Its name.")]
+    description: Annotated[str, doc("Its description.", "Success is sent twice.")]
     enabled: Annotated[bool, doc("Whether it is enabled in this account.")]
     origin: Origin
     rules: RuleCounts

@@ -29,7 +29,7 @@ def _snapshot_name(name: str, value: str) -> str:
     return value
 
 
-SnapshotName = Annotated[str, Meta(pattern=f"^{NAME_PATTERN.pattern}$")]
+SnapshotName = Annotated[str, Meta(pattern=f"^{NAME_PATTERN.pattern}$", examples=["one-order"])]
 
 
 class SnapshotPath(Struct, frozen=True):

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from emulator.control.calls import Call, operation
 from emulator.control.deliveries import DeliveryJson, delivery_json
-from emulator.control.types import Body, EventType, Url
+from emulator.control.types import EXAMPLE_URL, Body, EndpointId, EventType, Url
 from emulator.domain import errors
 from emulator.domain.errors import InvalidField
 from emulator.domain.received_values import not_accepted, received
@@ -32,6 +32,7 @@ _BASE64 = "|".join(
     f"(?:{_SIGN}{{4}}){{{_MIN_GROUPS},{(MAX_SECRET_BYTES - left) // 3}}}{signs}"
     for left, signs in ((0, ""), (1, f"{_SIGN}{{2}}=="), (2, f"{_SIGN}{{3}}="))
 )
+_EXAMPLE = "whsec_ZXRiLXBheW1lbnRzLWVtdWxhdG9yLXNlY3JldA=="
 _SECRET_MEANING = (
     f"The signing secret: `{SECRET_PREFIX}` and the base64 of {MIN_SECRET_BYTES} to"
     f" {MAX_SECRET_BYTES} bytes (Standard Webhooks)."
@@ -59,7 +60,11 @@ def _event_types(name: str, value: object) -> tuple[str, ...]:
 
 TargetUrl = Annotated[Url, doc("The URL that receives the events.")]
 EventTypes = Annotated[tuple[EventType, ...], Meta(min_length=1), parsed(_event_types)]
-Secret = Annotated[str, Meta(pattern=f"^{SECRET_PREFIX}(?:{_BASE64})$"), parsed(_secret)]
+Secret = Annotated[
+    str,
+    Meta(pattern=f"^{SECRET_PREFIX}(?:{_BASE64})$", examples=[_EXAMPLE]),
+    parsed(_secret),
+]
 _EVENTS = doc("The types of the events that the endpoint receives.")
 _PROFILE = doc(
     "The schedule of the retries: five attempts within 81 s, or, `standard`, ten within"
@@ -87,7 +92,7 @@ class UpdateWebhookEndpoint(Body, frozen=True):
     profile: Annotated[Profile | None, _PROFILE] = None
     enabled: Annotated[
         bool | None,
-        doc("Whether the endpoint receives events. False cancels its pending deliveries."),
+        doc("Whether the endpoint receives events. False cancels its pending deliveries.", False),
     ] = None
 
 
@@ -98,16 +103,18 @@ class RotateWebhookSecret(Body, frozen=True):
 
 
 class EndpointPath(Struct, frozen=True):
-    endpoint_id: Annotated[str, Meta(min_length=1, description="The identifier of an endpoint.")]
+    endpoint_id: Annotated[
+        EndpointId, Meta(min_length=1, description="The identifier of an endpoint.")
+    ]
 
 
 class WebhookEndpoint(Struct, frozen=True):
     """An endpoint for the events of one account and mode."""
 
-    id: Annotated[str, doc("Its identifier, with the prefix `we_`.")]
-    url: Annotated[str, doc("The URL that receives the events.")]
+    id: Annotated[EndpointId, doc("Its identifier, with the prefix `we_`.")]
+    url: Annotated[str, doc("The URL that receives the events.", EXAMPLE_URL)]
     events: Annotated[tuple[EventType, ...], _EVENTS]
-    secret: Annotated[str, Meta(description=_SECRET_MEANING)]
+    secret: Annotated[str, doc(_SECRET_MEANING, _EXAMPLE)]
     profile: Profile
     enabled: Annotated[
         bool, doc("Whether the endpoint receives events. A response of 410 disables it.")

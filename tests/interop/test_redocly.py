@@ -54,7 +54,7 @@ def test_a_mistake_would_be_found(redocly: Path, tmp_path: Path) -> None:
     printed = json.loads(run("openapi").stdout)
     del printed["info"]["license"]
     created = printed["paths"]["/v1/payments"]["post"]["responses"]["201"]
-    created["content"]["application/json"]["examples"]["created"]["value"]["amount"] = "much"
+    created["content"]["application/json"]["example"]["amount"] = "much"
     document = tmp_path / "wrong.json"
     document.write_text(json.dumps(printed), encoding="utf-8")
     rules = {problem.rpartition("(")[2].rstrip(")") for problem in problems(redocly, document)}

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
 from emulator import __version__
 from tests.cli.processes import HANGS_AFTER_S, REPOSITORY
-from tests.openapi.files import FILES
 from tests.openapi.navigation import (
     HTTP_METHODS,
     Json,
@@ -23,7 +21,6 @@ from tests.openapi.navigation import (
     resolved,
     self_contained,
 )
-from tests.openapi.recorder import written
 from tests.world import World, headers, world
 
 SERVED = {"v1": "/_emulator/openapi/v1.json", "control": "/_emulator/openapi/control.json"}
@@ -105,16 +102,6 @@ def test_every_example_is_valid(document: Json) -> None:
 def test_it_has_the_version_of_the_program(document: Json) -> None:
     assert document["openapi"].startswith("3.1.")
     assert document["info"]["version"] == __version__
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.parent.name)
-async def test_the_examples_are_what_the_program_answers(file: Path) -> None:
-    """`python -m tests.openapi` writes them."""
-    assert _text(file) == written(await FILES[file]())
-
-
-def _text(file: Path) -> str:
-    return file.read_text(encoding="utf-8")
 
 
 async def test_what_is_served_is_what_is_printed(
