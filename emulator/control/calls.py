@@ -34,6 +34,7 @@ from emulator.openapi.members import decode, decode_one_of, members_of
 
 MAX_SHOWN_NAME_CHARACTERS = 64
 
+Handler = Callable[..., Awaitable[Any]]
 BuildDocument = Callable[[str], dict[str, Any]]
 """Builds an OpenAPI document for a base URL."""
 
@@ -128,7 +129,6 @@ _REFUSALS_OF_BODIES: tuple[type[Refusal], ...] = (
 
 def operation(
     request_line: str,
-    handler: Callable[..., Awaitable[Any]],
     responses: str | Mapping[int, SuccessResponse],
     *refusals: type[Refusal],
     status: int | None = None,
@@ -136,8 +136,8 @@ def operation(
     links: Links | None = None,
     description: str | None = None,
     body: str | RequestBody | None = None,
-) -> Operation:
-    """The declaration of a call: its method and path, its handler and its responses.
+) -> Callable[[Handler], Operation]:
+    """Declares the call that a function handles: its method and path, and its responses.
 
     The name of the handler is the operation id, and its docstring the summary and, unless it is
     given, the description. Its annotations are the types of `path`, `query` and `body`, of which
@@ -145,35 +145,38 @@ def operation(
     For one response its description is enough; `status`, `content` and `links` belong to it.
     """
     method, path = request_line.split(" ")
-    types = handler.__annotations__
-    has_account = types["call"] is Call
-    result = (get_args(types["return"]) or [types["return"]])[-1]
-    if content is None and isinstance(result, type) and issubclass(result, Struct):
-        content = result
-    if isinstance(responses, str):
-        usual = 204 if result is None else 200
-        responses = {status or usual: SuccessResponse(responses, links=links or {})}
-    if isinstance(body, str):
-        body = _request_body(body, types["body"])
-    summary, _, text = cleandoc(handler.__doc__ or "").partition("\n\n")
-    return Operation(
-        method=method,
-        path=f"/_emulator{path}",
-        id=handler.__name__,
-        summary=summary.removesuffix("."),
-        description=description or " ".join(text.split()),
-        responses={
-            status: replace(response, content=response.content or content)
-            for status, response in responses.items()
-        },
-        path_type=types.get("path", NoParameters),
-        query_type=types.get("query", NoParameters),
-        shared_query_type=AccountQuery if has_account else NoParameters,
-        body=body,
-        refusals=(*refusals, *_common_refusals(method, has_account=has_account)),
-        accepts_key=has_account,
-        handler=handler,
-    )
+
+    def declare(handler: Handler) -> Operation:
+        types = handler.__annotations__
+        has_account = types["call"] is Call
+        summary, _, text = cleandoc(handler.__doc__ or "").partition("\n\n")
+        result = (get_args(types["return"]) or [types["return"]])[-1]
+        is_struct = isinstance(result, type) and issubclass(result, Struct)
+        successes = responses
+        if isinstance(successes, str):
+            usual = 204 if result is None else 200
+            successes = {status or usual: SuccessResponse(successes, links=links or {})}
+        returned = content or (result if is_struct else None)
+        return Operation(
+            method=method,
+            path=f"/_emulator{path}",
+            id=handler.__name__,
+            summary=summary.removesuffix("."),
+            description=description or " ".join(text.split()),
+            responses={
+                code: replace(response, content=response.content or returned)
+                for code, response in successes.items()
+            },
+            path_type=types.get("path", NoParameters),
+            query_type=types.get("query", NoParameters),
+            shared_query_type=AccountQuery if has_account else NoParameters,
+            body=_request_body(body, types["body"]) if isinstance(body, str) else body,
+            refusals=(*refusals, *_common_refusals(method, has_account=has_account)),
+            accepts_key=has_account,
+            handler=handler,
+        )
+
+    return declare
 
 
 def _request_body(description: str, annotation: Any) -> RequestBody:

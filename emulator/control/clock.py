@@ -190,6 +190,11 @@ class AdvancedJson(Struct, frozen=True):
     ]
 
 
+@operation(
+    "GET /clock",
+    "The clock.",
+    links={"get_payment": {"payment_id": "$response.body#/next/payment"}},
+)
 async def get_clock(call: Call) -> ClockJson:
     """Retrieve the clock.
 
@@ -198,6 +203,7 @@ async def get_clock(call: Call) -> ClockJson:
     return _json(await call.engine.clock_service.read(call.account))
 
 
+@operation("PUT /clock", "The clock.", body="The new state of the clock.")
 async def set_clock(call: Call, body: SetClock) -> ClockJson:
     """Set, freeze or unfreeze the clock.
 
@@ -210,6 +216,9 @@ async def set_clock(call: Call, body: SetClock) -> ClockJson:
     return _json(await service.set(call.account, now=body.now, frozen=body.frozen))
 
 
+@operation(
+    "POST /clock/advance", "The clock and the effects.", body="The distance.", content=AdvancedJson
+)
 async def advance_clock(
     call: Call, body: AdvanceBySeconds | AdvanceUntil | AdvanceToNext
 ) -> Response:
@@ -282,22 +291,7 @@ CLOCKS = Resource(
     tag="Clock",
     description="The account's clock determines timestamps, expiry, outcomes and retries. It runs"
     " or is frozen, and can be set forward.",
-    operations=(
-        operation(
-            "GET /clock",
-            get_clock,
-            "The clock.",
-            links={"get_payment": {"payment_id": "$response.body#/next/payment"}},
-        ),
-        operation("PUT /clock", set_clock, "The clock.", body="The new state of the clock."),
-        operation(
-            "POST /clock/advance",
-            advance_clock,
-            "The clock and the effects.",
-            body="The distance.",
-            content=AdvancedJson,
-        ),
-    ),
+    operations=(get_clock, set_clock, advance_clock),
     types=(PaymentEffect, AttemptEffect),
     schemas=_schemas,
 )

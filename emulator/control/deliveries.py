@@ -134,6 +134,14 @@ class DeliveryList(Struct, frozen=True):
     data: list[DeliveryJson]
 
 
+_NEWEST_DELIVERY = {"delivery_id": "$response.body#/data/0/id"}
+
+
+@operation(
+    "GET /events",
+    "The events.",
+    links={"get_payment": {"payment_id": "$response.body#/data/0/data/id"}},
+)
 async def list_events(call: Call, query: EventListQuery) -> EventList:
     """List events.
 
@@ -144,6 +152,14 @@ async def list_events(call: Call, query: EventListQuery) -> EventList:
     return EventList([json_text(body) for body in bodies])
 
 
+@operation(
+    "GET /deliveries",
+    "The deliveries.",
+    errors.UnknownPayment,
+    errors.UnknownEndpoint,
+    content=DeliveryList,
+    links={"get_delivery": _NEWEST_DELIVERY, "resend_delivery": _NEWEST_DELIVERY},
+)
 async def list_deliveries(call: Call, query: DeliveryListQuery) -> Response:
     """List deliveries.
 
@@ -156,6 +172,7 @@ async def list_deliveries(call: Call, query: DeliveryListQuery) -> Response:
     return StreamingResponse(_parts(found), media_type="application/json")
 
 
+@operation("GET /deliveries/{delivery_id}", "The delivery.", errors.UnknownDelivery)
 async def get_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
     """Retrieve a delivery.
 
@@ -164,6 +181,13 @@ async def get_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
     return delivery_json(await call.engine.webhooks.deliveries.get(call.owner, path.delivery_id))
 
 
+@operation(
+    "POST /deliveries/{delivery_id}/resend",
+    "The delivery.",
+    errors.UnknownDelivery,
+    errors.UnknownEndpoint,
+    links={"get_delivery": {"delivery_id": "$request.path.delivery_id"}},
+)
 async def resend_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
     """Resend a delivery.
 
@@ -244,40 +268,11 @@ def _schemas() -> dict[str, JsonObject]:
     }
 
 
-_NEWEST_DELIVERY = {"delivery_id": "$response.body#/data/0/id"}
-
 DELIVERIES = Resource(
     tag="Events and deliveries",
     description="The events, and their deliveries to endpoints. Each attempt is stored with its"
     " request and its response or network error.",
-    operations=(
-        operation(
-            "GET /events",
-            list_events,
-            "The events.",
-            links={"get_payment": {"payment_id": "$response.body#/data/0/data/id"}},
-        ),
-        operation(
-            "GET /deliveries",
-            list_deliveries,
-            "The deliveries.",
-            errors.UnknownPayment,
-            errors.UnknownEndpoint,
-            content=DeliveryList,
-            links={"get_delivery": _NEWEST_DELIVERY, "resend_delivery": _NEWEST_DELIVERY},
-        ),
-        operation(
-            "GET /deliveries/{delivery_id}", get_delivery, "The delivery.", errors.UnknownDelivery
-        ),
-        operation(
-            "POST /deliveries/{delivery_id}/resend",
-            resend_delivery,
-            "The delivery.",
-            errors.UnknownDelivery,
-            errors.UnknownEndpoint,
-            links={"get_delivery": {"delivery_id": "$request.path.delivery_id"}},
-        ),
-    ),
+    operations=(list_events, list_deliveries, get_delivery, resend_delivery),
     types=(EventJson,),
     schemas=_schemas,
 )

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from emulator.control.calls import Call
+from emulator.control.calls import Call, operation
 from emulator.control.types import (
     At,
     DeliveryId,
@@ -16,6 +16,7 @@ from emulator.control.types import (
     json_text,
     one_of,
 )
+from emulator.domain import errors
 from emulator.domain.accounts import Mode
 from emulator.domain.instants import format_instant
 from emulator.domain.payment import Event, Payment, Reason, Status
@@ -84,6 +85,21 @@ class PaymentDetailJson(Struct, frozen=True):
     scheduled: Annotated[list[Scheduled], doc("The scheduled changes and attempts, soonest first.")]
 
 
+SAME_PAYMENT = {"payment_id": "$request.path.payment_id"}
+
+
+@operation(
+    "GET /payments/{payment_id}",
+    "The payment with its details.",
+    errors.UnknownPayment,
+    links={
+        "pay_payment": SAME_PAYMENT,
+        "answer_payment": SAME_PAYMENT,
+        "cancel_payment": SAME_PAYMENT,
+        "transition_payment": SAME_PAYMENT,
+        "list_deliveries": {"query.payment": "$request.path.payment_id"},
+    },
+)
 async def get_payment(call: Call, path: PaymentPath) -> PaymentDetailJson:
     """Retrieve a payment with its details.
 

@@ -62,6 +62,7 @@ class SetCheckoutUrl(Body, frozen=True):
     url: Annotated[BaseUrl, doc("The base of `checkout_url`, without a query or fragment.")]
 
 
+@operation("GET /openapi", "The documents.")
 async def list_documents(call: ProgramCall) -> DocumentList:
     """List the OpenAPI documents.
 
@@ -81,6 +82,7 @@ async def list_documents(call: ProgramCall) -> DocumentList:
     )
 
 
+@operation("GET /openapi/{name}", "The document.", UnknownRoute, content="Document")
 async def get_document(call: ProgramCall, path: DocumentPath) -> dict[str, Any]:
     """Retrieve an OpenAPI document.
 
@@ -93,6 +95,7 @@ async def get_document(call: ProgramCall, path: DocumentPath) -> dict[str, Any]:
     return build(_base_url(call.request))
 
 
+@operation("GET /checkout_url", "The address.")
 async def get_checkout_url(call: Call) -> CheckoutUrl:
     """Retrieve the base of `checkout_url`.
 
@@ -101,6 +104,7 @@ async def get_checkout_url(call: Call) -> CheckoutUrl:
     return CheckoutUrl(call.checkout.base)
 
 
+@operation("PUT /checkout_url", "The address.", body="The address.")
 async def set_checkout_url(call: Call, body: SetCheckoutUrl) -> CheckoutUrl:
     """Set the base of `checkout_url`.
 
@@ -132,32 +136,25 @@ def _schemas() -> dict[str, JsonObject]:
     }
 
 
+# The gateway answers it, with or without a control API.
+get_health = Operation(
+    method="GET",
+    path="/_emulator/health",
+    id="get_health",
+    summary="Check the health",
+    description="Returns 200 if the emulator is ready and 503 while it starts or stops."
+    " This call needs no key; container health checks use it.",
+    responses={
+        200: SuccessResponse("Ready.", HealthJson),
+        503: SuccessResponse("Starting or stopping.", HealthJson),
+    },
+    refusals=(InvalidRequestBody,),
+    accepts_key=False,
+)
 PROGRAM = Resource(
     tag="Program",
     description="The whole emulator: its health, the base of `checkout_url` and the OpenAPI"
     " documents.",
-    operations=(
-        # The gateway answers it, with or without a control API.
-        Operation(
-            method="GET",
-            path="/_emulator/health",
-            id="get_health",
-            summary="Check the health",
-            description="Returns 200 if the emulator is ready and 503 while it starts or stops."
-            " This call needs no key; container health checks use it.",
-            responses={
-                200: SuccessResponse("Ready.", HealthJson),
-                503: SuccessResponse("Starting or stopping.", HealthJson),
-            },
-            refusals=(InvalidRequestBody,),
-            accepts_key=False,
-        ),
-        operation("GET /openapi", list_documents, "The documents."),
-        operation(
-            "GET /openapi/{name}", get_document, "The document.", UnknownRoute, content="Document"
-        ),
-        operation("GET /checkout_url", get_checkout_url, "The address."),
-        operation("PUT /checkout_url", set_checkout_url, "The address.", body="The address."),
-    ),
+    operations=(get_health, list_documents, get_document, get_checkout_url, set_checkout_url),
     schemas=_schemas,
 )

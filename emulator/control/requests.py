@@ -131,6 +131,15 @@ class RequestCount(Struct, frozen=True):
     count: Annotated[Count, doc("The number of matching requests in the journal.")]
 
 
+@operation(
+    "GET /requests",
+    "The requests.",
+    description="Lists the journal of requests to `/v1`, newest first, with masked keys."
+    f" The journal contains at most {MAX_ENTRIES:,} requests and"
+    f" {MAX_JOURNAL_BYTES // 1024**2} MiB.",
+    content=LoggedRequestList,
+    links={"list_requests": {"query.before": "$response.body#/data/0/id"}},
+)
 async def list_requests(call: Call, query: RequestQuery) -> Response:
     """List requests."""
     older = _older(call.owner, query.before)
@@ -143,6 +152,7 @@ async def list_requests(call: Call, query: RequestQuery) -> Response:
     return Response(text, media_type="application/json")
 
 
+@operation("GET /requests/count", "The number of requests.")
 async def count_requests(call: Call, query: CountQuery) -> RequestCount:
     """Count requests.
 
@@ -236,17 +246,5 @@ REQUESTS = Resource(
     tag="Requests",
     description="The journal: the requests of the merchant with their responses, errors, warnings"
     " and applied faults.",
-    operations=(
-        operation(
-            "GET /requests",
-            list_requests,
-            "The requests.",
-            description="Lists the journal of requests to `/v1`, newest first, with masked keys."
-            f" The journal contains at most {MAX_ENTRIES:,} requests and"
-            f" {MAX_JOURNAL_BYTES // 1024**2} MiB.",
-            content=LoggedRequestList,
-            links={"list_requests": {"query.before": "$response.body#/data/0/id"}},
-        ),
-        operation("GET /requests/count", count_requests, "The number of requests."),
-    ),
+    operations=(list_requests, count_requests),
 )
