@@ -78,6 +78,7 @@ REFUSALS: tuple[tuple[str, str, str, Any], ...] = (
         "{pending}/transition",
         {"status": "completed"},
     ),
+    ("place_scenario", "scenario_not_found", "{pending}/scenario", {"name": "unknown"}),
     ("place_scenario", "invalid_name", "{pending}/scenario", {"name": 1}),
     ("wait_for_payment", "invalid_timeout", "{pending}/wait?status=failed&timeout=301", None),
     ("create_webhook_endpoint", "invalid_url", "/webhook_endpoints", {"url": "ftp://shop.example"}),

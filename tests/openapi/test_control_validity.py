@@ -184,8 +184,11 @@ QUERIES: list[tuple[str, str, str, bool]] = [
     ],
 ]
 NAMES: list[tuple[str, str, bool]] = [
-    *[("save_snapshot", name, True) for name in ("a", "A-1_2.3", "x" * 64)],
-    *[("save_snapshot", name, False) for name in ("-a", "a b", "ሀ", "x" * 65, "a\n")],
+    *[("save_snapshot", name, True) for name in ("a", "Z", "0", "A-1_2.3", "x" * 64)],
+    *[
+        ("save_snapshot", name, False)
+        for name in ("-", "_a", ".a", "a b", "a:b", "ሀ", "x" * 65, "a\n", "\0")
+    ],
     *[("put_scenario", name, True) for name in ("a", "1-a_b", "x" * 64)],
     *[("put_scenario", name, False) for name in ("A", "-a", "a.b", "x" * 65, "a\n")],
 ]
