@@ -151,11 +151,11 @@ def operation(
         has_account = types["call"] is Call
         summary, _, text = cleandoc(handler.__doc__ or "").partition("\n\n")
         result = (get_args(types["return"]) or [types["return"]])[-1]
-        is_struct = isinstance(result, type) and issubclass(result, Struct)
         successes = responses
         if isinstance(successes, str):
             usual = 204 if result is None else 200
             successes = {status or usual: SuccessResponse(successes, links=links or {})}
+        is_struct = isinstance(result, type) and issubclass(result, Struct)
         returned = content or (result if is_struct else None)
         return Operation(
             method=method,
