@@ -22,8 +22,8 @@ def language(handler: str) -> str:
 
 
 def marks(handler: str) -> list[pytest.MarkDecorator]:
-    """Handlers in languages other than that of the tests are slow."""
-    return [] if language(handler) == "python" else [pytest.mark.slow]
+    """Handlers in languages other than that of the tests run in the slow lane."""
+    return [] if language(handler) == "python" else [pytest.mark.deep]
 
 
 def variables(handler: str) -> dict[str, str]:

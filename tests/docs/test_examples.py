@@ -30,9 +30,9 @@ needs_a_shell = pytest.mark.skipif(
 
 
 def _marks(section: Section) -> list[pytest.MarkDecorator]:
-    """Sections whose commands start an interpreter are slow."""
+    """Sections whose commands start an interpreter run in the slow lane."""
     commands = [block.text for block in section.blocks if block.kind is Kind.RUN]
-    return [pytest.mark.slow] if any(map(INTERPRETER.search, commands)) else []
+    return [pytest.mark.deep] if any(map(INTERPRETER.search, commands)) else []
 
 
 @needs_a_shell

@@ -194,7 +194,7 @@ def test_a_ping_is_answered(handler: str, shop: Path, muddled: Server) -> None:
         assert (ping["status"], statuses(ping)) == ("succeeded", {204})
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.skipif(bool(missing_for("php")), reason="there is no php on this machine")
 @pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".php")])
 def test_php_can_read_what_is_shown(name: str, tmp_path: Path) -> None:

@@ -428,7 +428,7 @@ async def test_many_events_reach_a_receiver_that_refuses_each_at_first() -> None
         assert states == {"succeeded"}
 
 
-@pytest.mark.deep
+@pytest.mark.sampled
 async def test_many_events_reach_a_receiver_that_fails_every_second_request() -> None:
     """Half of those that are left fail at each instant: one is left after ten attempts."""
     async with webhook_world(every_second(), profile="standard") as hooks:

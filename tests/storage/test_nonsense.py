@@ -113,7 +113,7 @@ async def outcome(path: Path) -> str:
         return str(error)
 
 
-@pytest.mark.deep
+@pytest.mark.sampled
 async def test_any_value_in_any_column_is_a_clean_start_or_one_line(
     filled: Path, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from tests.checkout.browser.tabs import (
     Tab,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.deep
 
 MAX_BYTES = 60_000
 MAX_PICTURE_BYTES = 200_000

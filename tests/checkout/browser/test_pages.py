@@ -117,7 +117,7 @@ async def width_of(customer: Tab) -> int:
     return int(await customer.page.evaluate("document.documentElement.scrollWidth"))
 
 
-@pytest.mark.deep
+@pytest.mark.sampled
 @pytest.mark.parametrize("width", usually([PHONE.width], deep=list(HEIGHTS)))
 async def test_every_page_fits_and_can_be_read_by_everybody(seen: Seen, width: int) -> None:
     async def look(customer: Tab) -> list[str]:
@@ -168,7 +168,7 @@ async def test_what_speaks_up_does_not_do_so_every_second(seen: Seen) -> None:
     await seen.each(look)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ["bank", "waiting", "failed"])
 async def test_the_longest_name_and_amount_fit(
     server: Emulator, customers: list[Tab], name: str

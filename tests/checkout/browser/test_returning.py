@@ -5,7 +5,7 @@ from playwright.async_api import expect
 
 from tests.checkout.browser.tabs import DESKTOP, PHONE, Device, OpenTab, Tab
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.deep
 
 PAID = ["pending", "processing", "completed"]
 DEVICES = [DESKTOP.speaking("am"), PHONE.without_script()]

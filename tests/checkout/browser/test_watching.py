@@ -7,7 +7,7 @@ import pytest
 from emulator.checkout.pages import WATCH_MS
 from tests.checkout.browser.tabs import OpenTab, Tab
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.deep
 
 MANY_TABS = 8
 LEAVES_WITHIN_MS = 5_000
