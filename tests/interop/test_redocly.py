@@ -52,7 +52,7 @@ def test_a_mistake_would_be_found(redocly: Path, tmp_path: Path) -> None:
     wrong = json.loads(printed("v1"))
     del wrong["info"]["license"]
     created = wrong["paths"]["/v1/payments"]["post"]["responses"]["201"]
-    created["content"]["application/json"]["examples"]["created"]["value"]["amount"] = "much"
+    created["content"]["application/json"]["example"]["amount"] = "much"
     document = tmp_path / "wrong.json"
     document.write_text(json.dumps(wrong), encoding="utf-8")
     rules = {problem.rpartition("(")[2].rstrip(")") for problem in lint(redocly, document)}
