@@ -13,7 +13,7 @@ from tests.cli.processes import COMMAND, FREE_PORTS, run, serving
 NEVER = {"httpx", "jinja2", "rich", "pydantic", "starlette.routing", "starlette.applications"}
 NEVER |= {"emulator.domain.clauses", "emulator.api.document", "emulator.openapi"}
 # For the banner, which is printed when requests are already answered.
-LATER = {"yaml", "emulator.cli.banner", "emulator.scenarios.library"}
+LATER = {"yaml", "emulator.cli.banner", "emulator.scenarios.loader"}
 # Before there is an endpoint nobody needs them.
 WEBHOOKS = {
     "emulator.engine.delivery.dispatcher",

@@ -7,7 +7,7 @@ import pytest
 from starlette.types import Message, Scope
 
 from emulator.api.exchange import log_failure
-from emulator.checkout.app import build
+from emulator.checkout.app import CheckoutApp
 from emulator.domain.errors import IllegalTransition, UnknownAccount
 from emulator.engine.payments.checkouts import Checkout, Checkouts
 from emulator.settings import data_directory
@@ -37,7 +37,7 @@ class Failing:
 async def test_what_nobody_expected_is_a_page_without_details(
     error: Exception, status: int, heading: str
 ) -> None:
-    app = build(
+    app = CheckoutApp(
         checkouts=cast("Checkouts", Failing(error)),
         templates=data_directory("templates"),
         shows_handset=True,

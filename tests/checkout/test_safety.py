@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from emulator.engine.accounts.account_factory import NewAccount
+from emulator.engine.accounts.account_registry import NewAccount
 from tests.checkout.reading import Page
 from tests.checkout.visiting import Customer, customer
 from tests.world import CHECKOUT_PORT, World, world

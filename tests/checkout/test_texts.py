@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,7 @@ def keys_in_code() -> set[str]:
 
 def keys_of_methods() -> set[str]:
     """The keys that the code derives from the payment methods."""
-    hints = map(views._phone_hint, PHONE_METHODS)
+    hints = (f"phone_hint_{method}" for method in PHONE_METHODS)
     return {*METHODS, *hints, *map(views._wrong_prefix, PHONE_METHODS)}
 
 
@@ -69,7 +70,7 @@ def test_every_key_that_a_template_names_is_in_the_catalogue() -> None:
 def test_every_key_that_a_view_names_is_in_the_catalogue() -> None:
     named = {
         *views.BANK_ANSWERS.values(),
-        *views._SENTENCE_OF_REASON.values(),
+        *chain(*views.TEXTS_OF_REASON.values()),
         views._PHONE_INVALID,
         *keys_of_methods(),
     }

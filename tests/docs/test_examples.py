@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from emulator.scenarios.library import check_paths
+from emulator.scenarios.loader import check_paths
 from tests.checkout.browsing import CHROMIUM
 from tests.cli.processes import run
 from tests.docs.document import (

@@ -12,8 +12,7 @@ from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS
 from emulator.engine.state.journal import MAX_ENTRIES, MAX_JOURNAL_BYTES, MAX_STORED_BODY_BYTES
 from emulator.replay.assertions import REFUSAL_CHECKS
 from emulator.replay.step_executor import DEFAULT_BODY
-from emulator.scenarios.library import load_paths
-from emulator.scenarios.loader import parse_scenario
+from emulator.scenarios.loader import load_paths, parse_scenario
 from emulator.scenarios.script import MAX_EXECUTED_STEPS, MAX_SCRIPT_STEPS, SCRIPT_STEPS
 from emulator.settings import data_directory
 from tests.docs.document import part, rows, text_of
