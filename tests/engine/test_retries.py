@@ -407,7 +407,7 @@ async def test_pending_attempts_continue_when_the_clock_flows() -> None:
         await hooks.receiver.wait_for(2)
 
 
-@pytest.mark.deep
+@pytest.mark.sampled
 async def test_many_events_reach_a_receiver_that_fails_every_second_request() -> None:
     """Half of those that are left fail at each instant: one is left after ten attempts."""
     async with webhook_world(every_second(), profile="standard") as hooks:

@@ -113,7 +113,7 @@ async def outcome(path: Path) -> str:
         return str(error)
 
 
-@pytest.mark.deep
+@pytest.mark.sampled
 async def test_a_start_with_any_value_in_any_column_succeeds_or_fails_with_one_line(
     filled: Path, tmp_path: Path
 ) -> None:
