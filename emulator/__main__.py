@@ -1,4 +1,4 @@
-"""`python -m emulator` is `payments-emulator`."""
+"""Runs `payments-emulator` for `python -m emulator`."""
 
 import sys
 from pathlib import Path
