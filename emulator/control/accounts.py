@@ -11,7 +11,7 @@ from emulator.control.types import AccountId, Body, ClockText, GivenClock, Name,
 from emulator.domain import errors
 from emulator.domain.accounts import KEY_PATTERN, mask_key
 from emulator.domain.instants import format_clock
-from emulator.engine.accounts.account_factory import NewAccount
+from emulator.engine.accounts.account_registry import NewAccount
 from emulator.engine.state.account import Account
 from emulator.openapi.declarations import Resource, doc
 

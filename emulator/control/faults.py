@@ -14,7 +14,7 @@ from emulator.engine.state.rules import PostedFault
 from emulator.openapi.declarations import JsonObject, RequestBody, Resource, doc
 from emulator.scenarios.loader import read_fault_rule_text
 from emulator.scenarios.problems import ScenarioError
-from emulator.scenarios.writing import fault_rule_json
+from emulator.scenarios.scenario_file import fault_rule_json
 
 _MEMBERS = ("when", "then", "times")
 

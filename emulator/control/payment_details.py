@@ -22,9 +22,8 @@ from emulator.domain.instants import format_instant
 from emulator.domain.payment import Event, Payment, Reason, Status
 from emulator.domain.timers import ATTEMPT, ComingAttempt, Timer, TimerKind
 from emulator.domain.wire import payment_json
-from emulator.engine.payments.payment_history import PaymentDetail
+from emulator.engine.payments.payments import PaymentDetail
 from emulator.engine.state.account import Owner
-from emulator.engine.state.events import event_id
 from emulator.openapi.declarations import JsonObject, const, doc, ref, refers_to
 
 
@@ -132,7 +131,7 @@ def _detail(owner: Owner, detail: PaymentDetail) -> PaymentDetailJson:
 
 def _timeline_entry(owner: Owner, event: Event) -> TimelineEntry:
     return TimelineEntry(
-        id=event_id(owner, event),
+        id=owner.event_id(event),
         at=format_instant(event.at),
         type=event.type,
         status=event.status,

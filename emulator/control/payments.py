@@ -34,7 +34,7 @@ from emulator.openapi.declarations import (
     parsed,
     refers_to,
 )
-from emulator.scenarios.payment_kinds import METHOD, PHONE
+from emulator.scenarios.conditions import METHOD, PHONE
 
 MAX_TIMEOUT_MS = 300_000
 

@@ -33,7 +33,7 @@ from emulator.engine.state.journal import (
 )
 from emulator.engine.state.rules import FaultCandidate
 from emulator.openapi.declarations import JsonObject, Resource, doc, refers_to
-from emulator.scenarios.writing import fault_rule_json
+from emulator.scenarios.scenario_file import fault_rule_json
 
 STATUS_PATTERN = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
 NO_STATUS = "none"

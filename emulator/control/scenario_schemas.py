@@ -5,7 +5,7 @@ from typing import Any
 
 from emulator.openapi.declarations import JsonObject, ref
 from emulator.scenarios.faults import LONE_FAULT_RULE
-from emulator.scenarios.schema import scenario_schema
+from emulator.scenarios.scenario_file import scenario_schema
 from emulator.scenarios.script import STEP
 from emulator.scenarios.values import RuleSection
 

@@ -23,8 +23,8 @@ from emulator.openapi.declarations import (
 )
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
-from emulator.scenarios.scenario_file import NAME_PATTERN
-from emulator.scenarios.writing import (
+from emulator.scenarios.scenario_file import (
+    NAME_PATTERN,
     expiry_rule_json,
     fault_rule_json,
     outcome_rule_json,

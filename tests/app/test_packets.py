@@ -20,7 +20,7 @@ from tests.cli.processes import HANGS_AFTER_S, Server, serving
 from tests.depth import usually
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, world
 
-pytestmark = pytest.mark.deep
+pytestmark = pytest.mark.sampled
 EXAMPLES = usually(40, deep=600)
 SOCKET_EXAMPLES = usually(20, deep=150)
 EXAMPLES_A_SEED = 2_000

@@ -25,7 +25,7 @@ CALLS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_nothing_is_found_wrong_with_a_call_of_each_kind(tmp_path: Path) -> None:
     document = of_these_calls(json.loads(printed("control")), CALLS)
     options = ("--max-examples=2", "--seed=1", f"--phases={','.join(PHASES)}")

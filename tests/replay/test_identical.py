@@ -49,7 +49,7 @@ def alone() -> CaseResult:
     return odd
 
 
-@pytest.mark.deep
+@pytest.mark.sampled
 def test_replays_are_byte_identical_on_each_event_loop() -> None:
     loops = event_loops()
     seen = {loops[time % len(loops)](hashes((ODD,)))[0] for time in range(TIMES)}

@@ -22,7 +22,7 @@ from emulator.verify.comparison import (
 from emulator.verify.findings import ClauseFinding, ClauseResult, Verdict, results
 from emulator.verify.session import Session
 from emulator.verify.unchecked import HIDDEN
-from tests.verify.wrong import Asked, Change, Reply, Serve, WrongServer
+from tests.verify.wrong import Change, Reply, Request, Serve, WrongServer
 from tests.world import ManualClock, World, world
 
 # These clauses are not observed in a correct server that responds in time.
@@ -73,8 +73,8 @@ def result_of(comparison: Comparison, number: str) -> ClauseResult:
     return result
 
 
-async def unchanged(asked: Asked, serve: Serve) -> Reply:
-    return await serve(asked)
+async def unchanged(request: Request, serve: Serve) -> Reply:
+    return await serve(request)
 
 
 class ImpatientClock:

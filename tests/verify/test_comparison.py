@@ -20,8 +20,8 @@ from emulator.verify.findings import Verdict
 from emulator.verify.messages import printable
 from emulator.verify.session import Session, basic_credentials
 from tests.verify.runs import USUALLY_UNSEEN, Runs, result_of, verdicts
-from tests.verify.servers.creating import REFUSES_UNKNOWN_PARAMETERS
-from tests.verify.wrong import BASE_URL, Asked, Change, Reply, Serve, errors, payments, refusal
+from tests.verify.servers.creation import REFUSES_UNKNOWN_PARAMETERS
+from tests.verify.wrong import BASE_URL, Change, Reply, Request, Serve, errors, payments, refusal
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -33,9 +33,9 @@ HTML_502 = Reply(status=502, content=b"<html>", headers={"content-type": "text/h
 def at_unknown_path(replies: Iterator[Reply]) -> Change:
     """A server that returns these replies to an unknown path before its own."""
 
-    async def change(asked: Asked, serve: Serve) -> Reply:
-        reply = next(replies, None) if asked.path == "/v1/no_such_call" else None
-        return reply or await serve(asked)
+    async def change(request: Request, serve: Serve) -> Reply:
+        reply = next(replies, None) if request.path == "/v1/no_such_call" else None
+        return reply or await serve(request)
 
     return change
 
@@ -56,11 +56,11 @@ async def test_over_real_sockets_everything_that_can_be_seen_holds() -> None:
 
 async def test_the_created_payments_cost_nothing(runs: Runs) -> None:
     """They are few, pending, of the smallest amount, and name the program."""
-    requests: list[Asked] = []
+    requests: list[Request] = []
 
-    async def recording(asked: Asked, serve: Serve) -> Reply:
-        requests.append(asked)
-        return await serve(asked)
+    async def recording(request: Request, serve: Serve) -> Reply:
+        requests.append(request)
+        return await serve(request)
 
     async with runs.accounts() as keys:
         comparison = await compare(runs.session_of(*keys, recording), began_at=0)
@@ -94,11 +94,11 @@ async def test_two_comparisons_are_equal(runs: Runs) -> None:
 async def test_payments_of_others_make_no_difference(runs: Runs) -> None:
     """In a shared sandbox another client creates a payment between any two requests."""
 
-    async def crowded(asked: Asked, serve: Serve) -> Reply:
-        reply = await serve(asked)
+    async def crowded(request: Request, serve: Serve) -> Reply:
+        reply = await serve(request)
         if reply.status == 201:
-            body = {**asked.body, "idempotency_key": None, "metadata": {"run": "another"}}
-            await serve(asked.with_body(body))
+            body = {**request.body, "idempotency_key": None, "metadata": {"run": "another"}}
+            await serve(request.with_body(body))
         return reply
 
     comparison = await runs.compare(crowded)
@@ -125,11 +125,11 @@ async def test_payments_that_expire_during_the_run_make_no_difference(
 ) -> None:
     async with runs.accounts() as keys:
 
-        async def slow(asked: Asked, serve: Serve) -> Reply:
+        async def slow(request: Request, serve: Serve) -> Reply:
             step = {"seconds": step_s}
             response = await runs.emulator.control("POST", "/clock/advance", step, key=keys[0])
             assert response.status_code == 200, response.text
-            return await serve(asked)
+            return await serve(request)
 
         session = runs.session_of(*keys, slow)
         comparison = await compare(session, began_at=0)
@@ -142,13 +142,13 @@ async def test_payments_that_expire_during_the_run_make_no_difference(
 async def test_a_limit_on_created_payments_hides_only_the_default_page_size(runs: Runs) -> None:
     created: set[str] = set()
 
-    async def limited(asked: Asked, serve: Serve) -> Reply:
-        if not asked.is_create or len(created) < 7:
-            reply = await serve(asked)
+    async def limited(request: Request, serve: Serve) -> Reply:
+        if not request.is_create or len(created) < 7:
+            reply = await serve(request)
             created.update([reply.json["id"]] if reply.status == 201 else [])
             return reply
         # The response to another account, which may create as many payments as it likes.
-        reply = await serve(asked.with_headers(authorization=f"Bearer {DEMO_TEST_KEY}"))
+        reply = await serve(request.with_headers(authorization=f"Bearer {DEMO_TEST_KEY}"))
         return refusal(400, "too_many_payments") if reply.status == 201 else reply
 
     comparison = await runs.compare(limited)
@@ -157,7 +157,7 @@ async def test_a_limit_on_created_payments_hides_only_the_default_page_size(runs
 
 
 async def test_an_accepted_drift_is_reported_and_does_not_count(runs: Runs) -> None:
-    change = REFUSES_UNKNOWN_PARAMETERS()
+    change = REFUSES_UNKNOWN_PARAMETERS
     strict = await runs.compare(change)
     accepted = await runs.compare(change, accepted=["4.1.14", "4.1.3"])
     assert (strict.has_drifted, accepted.has_drifted) == (True, False)
@@ -178,7 +178,7 @@ async def test_a_key_that_the_service_repeats_is_masked(runs: Runs) -> None:
         return {**error, "code": f"no_{keys[0]}"}
 
     async with runs.accounts() as keys:
-        session = runs.session_of(*keys, errors(repeating, 404)())
+        session = runs.session_of(*keys, errors(repeating, 404))
         comparison = await compare(session, began_at=0)
     assert comparison.has_drifted
     assert all(key not in repr(comparison) for key in keys)
@@ -220,8 +220,8 @@ async def test_a_response_that_fails_once_makes_no_difference(runs: Runs, is_los
     def failing(place: int) -> Change:
         count = itertools.count(1)
 
-        async def change(asked: Asked, serve: Serve) -> Reply:
-            reply = await serve(asked)
+        async def change(request: Request, serve: Serve) -> Reply:
+            reply = await serve(request)
             if next(count) != place:
                 return reply
             if is_lost:
@@ -245,7 +245,7 @@ async def test_a_payment_of_others_that_changes_all_the_time_makes_no_difference
 
     async with runs.accounts() as keys:
         other = (await runs.emulator.create(keys[0]))["id"]
-        comparison = await compare(runs.session_of(*keys, payments(changed)()), began_at=0)
+        comparison = await compare(runs.session_of(*keys, payments(changed)), began_at=0)
     assert comparison.drifts == ()
 
 
@@ -255,14 +255,14 @@ async def test_an_error_may_name_a_field_within_a_field(runs: Runs) -> None:
         param = error.get("param")
         return {**error, "param": nested[param]} if param in nested else error
 
-    assert (await runs.compare(errors(within, 400)())).drifts == ()
+    assert (await runs.compare(errors(within, 400))).drifts == ()
 
 
 async def test_a_service_without_a_connection_ends_the_run(runs: Runs) -> None:
-    async def going(asked: Asked, serve: Serve) -> Reply:
-        if asked.method == "POST":
+    async def going(request: Request, serve: Serve) -> Reply:
+        if request.method == "POST":
             raise NoConnection("gone")
-        return await serve(asked)
+        return await serve(request)
 
     with pytest.raises(Unreachable, match=f"cannot reach {BASE_URL}: gone"):
         await runs.compare(going)
@@ -309,18 +309,18 @@ async def test_a_single_error_of_a_gateway_is_not_an_error_of_the_service(
 
 
 async def test_without_error_objects_their_members_are_unseen(runs: Runs) -> None:
-    comparison = await runs.compare(errors(lambda error: error["message"])())
+    comparison = await runs.compare(errors(lambda error: error["message"]))
     assert verdicts(comparison, Verdict.UNSEEN) >= {"7.2", "7.3", "7.4"}
 
 
 async def test_the_status_of_a_list_is_checked_although_the_page_size_is_unseen(
     runs: Runs,
 ) -> None:
-    async def short(asked: Asked, serve: Serve) -> Reply:
-        reply = await serve(asked)
-        if asked.is_list and not asked.query:
+    async def short(request: Request, serve: Serve) -> Reply:
+        reply = await serve(request)
+        if request.is_list and not request.query:
             page = {"data": reply.json["data"][:3], "has_more": False, "next_cursor": None}
-            return reply.saying(page).with_status(206)
+            return reply.with_json(page).with_status(206)
         return reply
 
     comparison = await runs.compare(short)
@@ -335,10 +335,10 @@ async def test_the_status_of_a_list_is_checked_although_the_page_size_is_unseen(
 async def test_the_status_of_create_calls_is_checked_although_the_first_was_refused(
     runs: Runs,
 ) -> None:
-    async def strange(asked: Asked, serve: Serve) -> Reply:
-        if asked.is_create and "idempotency_key" in asked.body:
+    async def strange(request: Request, serve: Serve) -> Reply:
+        if request.is_create and "idempotency_key" in request.body:
             return refusal(400, "invalid_idempotency_key", "idempotency_key")
-        reply = await serve(asked)
+        reply = await serve(request)
         return reply.with_status(200) if reply.status == 201 else reply
 
     comparison = await runs.compare(strange)
@@ -398,7 +398,7 @@ NOT_THE_SERVICE = [
 async def test_a_server_that_is_not_the_service_is_explained(
     runs: Runs, reply: Reply, message: str
 ) -> None:
-    async def other(_: Asked, __: Serve) -> Reply:
+    async def other(_: Request, __: Serve) -> Reply:
         return reply
 
     async with runs.session(other) as session:

@@ -8,7 +8,7 @@ from emulator.verify.comparison import compare
 from emulator.verify.findings import Verdict
 from emulator.verify.unchecked import HIDDEN
 from tests.verify.runs import Runs, new_runs, result_of, verdicts
-from tests.verify.wrong import Asked, Change, Reply, Serve, refusal
+from tests.verify.wrong import Change, Reply, Request, Serve, refusal
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -41,12 +41,12 @@ def refusing_from(place: int, *, only_create_calls: bool = False) -> Change:
     """A server that refuses all requests, or all create calls, from a place on."""
     request_count = 0
 
-    async def change(asked: Asked, serve: Serve) -> Reply:
+    async def change(request: Request, serve: Serve) -> Reply:
         nonlocal request_count
-        request_count += asked.is_create or not only_create_calls
+        request_count += request.is_create or not only_create_calls
         if request_count >= place:
             return refusal(429, "rate_limit_exceeded", retry_after="61")
-        return await serve(asked)
+        return await serve(request)
 
     return change
 

@@ -85,7 +85,7 @@ def test_the_contrast_of_text_is_sufficient() -> None:
     check_contrast("verify", grounds=("page", "card"))
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @needs_chromium
 async def test_in_a_browser_it_fits_and_is_accessible(tmp_path: Path) -> None:
     whole = comparison(DRIFTS | UNSEEN | {"4.3.12": {**DRIFTS["4.3.11"], "is_accepted": True}})

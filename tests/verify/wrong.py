@@ -1,6 +1,8 @@
-"""A server with one error: the emulator, with changed requests or responses."""
+"""A server with one error: the emulator, with changed requests or replies."""
 
+import asyncio
 import json
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,29 +16,45 @@ from tests.world import API_PORT, World
 PAYMENTS = "/v1/payments"
 BASE_URL = f"http://127.0.0.1:{API_PORT}"
 
+Object = dict[str, Any]
+
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """A request to a wrong server."""
+class Request:
+    """A request to a wrong server, which remembers `earlier` requests with their replies.
+
+    `events` are those of one run, by their names.
+    """
 
     method: str
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
     content: bytes
+    earlier: "list[tuple[Request, Reply]]"
+    events: defaultdict[str, asyncio.Event]
+
+    @property
+    def scheme(self) -> str:
+        return self.headers.get("authorization", "").partition(" ")[0]
 
     @property
     def key(self) -> str:
         return self.headers.get("authorization", "").removeprefix("Bearer ")
 
-    @property
-    def body(self) -> dict[str, Any]:
+    @cached_property
+    def body(self) -> Object:
         """The sent object; empty if the content is not an object."""
         try:
             body = json.loads(self.content)
         except ValueError:
             return {}
         return body if isinstance(body, dict) else {}
+
+    @property
+    def idempotency_key(self) -> str:
+        key = self.body.get("idempotency_key")
+        return key if isinstance(key, str) else ""
 
     @property
     def is_create(self) -> bool:
@@ -50,20 +68,41 @@ class Asked:
     def is_retrieve(self) -> bool:
         return self.method == "GET" and self.path.startswith(f"{PAYMENTS}/")
 
-    def with_body(self, body: Mapping[str, Any]) -> "Asked":
+    @property
+    def is_of_owner(self) -> bool:
+        """Whether the request has the key of the first request."""
+        return not self.earlier or self.key == self.earlier[0][0].key
+
+    @property
+    def created(self) -> dict[str, Object]:
+        """The bodies of the earlier create calls, by the ids of their payments."""
+        return {reply.json["id"]: each.body for each, reply in self.earlier if reply.status == 201}
+
+    def earlier_with_key(self, status: int) -> "list[tuple[Request, Reply]]":
+        """The earlier requests with the same idempotency key and a reply of this status."""
+        return [
+            (each, reply)
+            for each, reply in self.earlier
+            if each.idempotency_key == self.idempotency_key != "" and reply.status == status
+        ]
+
+    def by_owner(self) -> "Request":
+        return self.with_headers(authorization=f"Bearer {self.earlier[0][0].key}")
+
+    def with_members(self, **members: Any) -> "Request":
+        """The request with some members of its body changed; `...` removes a member."""
+        return self.with_body(changed(self.body, members))
+
+    def with_body(self, body: Object) -> "Request":
         return replace(self, content=json.dumps(body).encode())
 
-    def with_headers(self, **headers: str) -> "Asked":
+    def with_headers(self, **headers: str) -> "Request":
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return replace(self, headers={**self.headers, **named})
 
-    def without(self, *names: str) -> "Asked":
-        """The request without some parameters of the query."""
-        kept = {name: value for name, value in self.query.items() if name not in names}
-        return replace(self, query=kept)
-
-    def asking(self, **query: str) -> "Asked":
-        return replace(self, query={**self.query, **query})
+    def with_query(self, **query: Any) -> "Request":
+        """The request with some parameters changed; `...` removes a parameter."""
+        return replace(self, query=changed(self.query, query))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +127,7 @@ class Reply:
         """The error code; empty for other responses."""
         return str(self.json["error"]["code"]) if self.status >= 400 else ""
 
-    def saying(self, value: Any) -> "Reply":
+    def with_json(self, value: Any) -> "Reply":
         return replace(self, content=json.dumps(value).encode())
 
     def with_status(self, status: int) -> "Reply":
@@ -101,10 +140,14 @@ class Reply:
         return replace(self, headers={name: text for name, text in merged.items() if text})
 
 
-Serve = Callable[[Asked], Awaitable[Reply]]
-Change = Callable[[Asked, Serve], Awaitable[Reply]]
-MakeChange = Callable[[], Change]
-"""Creates the change for one run, with a state of its own."""
+Serve = Callable[[Request], Awaitable[Reply]]
+Change = Callable[[Request, Serve], Awaitable[Reply]]
+RequestFilter = Callable[[Request], bool]
+ReplyFilter = Callable[[Request, Reply], bool]
+
+
+def changed(members: Mapping[str, Any], changes: Mapping[str, Any]) -> Object:
+    return {name: value for name, value in {**members, **changes}.items() if value is not ...}
 
 
 def refusal(status: int, code: str, param: str | None = None, **headers: str) -> Reply:
@@ -112,80 +155,127 @@ def refusal(status: int, code: str, param: str | None = None, **headers: str) ->
     return Reply.of(status, {"error": error}).with_headers(**headers)
 
 
-def once(change: Change) -> MakeChange:
-    """A change without state."""
-    return lambda: change
+def created(_: Request, reply: Reply) -> bool:
+    return reply.status == 201
 
 
-def replying(is_wrong: Callable[[Asked], bool], reply: Reply) -> MakeChange:
-    """The same reply to every request that meets a condition."""
-
-    async def change(asked: Asked, serve: Serve) -> Reply:
-        return reply if is_wrong(asked) else await serve(asked)
-
-    return once(change)
+def retrieved(request: Request, reply: Reply) -> bool:
+    return request.is_retrieve and reply.status == 200
 
 
-def answering(edit: Callable[[Asked, Reply], Reply]) -> MakeChange:
-    """Every response changed."""
-
-    async def change(asked: Asked, serve: Serve) -> Reply:
-        return edit(asked, await serve(asked))
-
-    return once(change)
+def listed(request: Request, reply: Reply) -> bool:
+    return request.is_list and reply.status == 200
 
 
-def asking(edit: Callable[[Asked], Asked]) -> MakeChange:
-    """Every request changed."""
-
-    async def change(asked: Asked, serve: Serve) -> Reply:
-        return await serve(edit(asked))
-
-    return once(change)
+def succeeded(_: Request, reply: Reply) -> bool:
+    return reply.status < 300
 
 
-def payments(edit: Callable[[dict[str, Any]], dict[str, Any]]) -> MakeChange:
-    """Every returned payment changed."""
-
-    def edited(_: Asked, reply: Reply) -> Reply:
-        if reply.status >= 300:
-            return reply
-        if "data" in reply.json:
-            return reply.saying({**reply.json, "data": [edit(one) for one in reply.json["data"]]})
-        return reply.saying(edit(reply.json))
-
-    return answering(edited)
+def of_status(*statuses: int) -> ReplyFilter:
+    return lambda _, reply: reply.status in statuses
 
 
-def setting(**members: Any) -> MakeChange:
-    """Every payment with some members changed; `...` removes a member."""
-
-    def edited(payment: dict[str, Any]) -> dict[str, Any]:
-        merged = {**payment, **members}
-        return {name: value for name, value in merged.items() if value is not ...}
-
-    return payments(edited)
+def of_code(*codes: str) -> ReplyFilter:
+    return lambda _, reply: reply.code in codes
 
 
-def errors(edit: Callable[[dict[str, Any]], Any], *statuses: int, of: str = "error") -> MakeChange:
-    """The error of every refusal changed, or of refusals with some statuses."""
+def replying(reply: Reply, when: RequestFilter) -> Change:
+    """Some requests have this reply, and no other effect."""
 
-    def edited(_: Asked, reply: Reply) -> Reply:
-        if reply.status < 400 or (statuses and reply.status not in statuses):
-            return reply
-        return reply.saying({of: edit(reply.json["error"])})
+    async def change(request: Request, serve: Serve) -> Reply:
+        return reply if when(request) else await serve(request)
 
-    return answering(edited)
+    return change
 
 
-def lists(edit: Callable[[Asked, dict[str, Any]], dict[str, Any]]) -> MakeChange:
-    """Every page changed."""
+def requests(edit: Callable[[Request], Request], when: RequestFilter = lambda _: True) -> Change:
+    """Some requests are served as other requests."""
 
-    def edited(asked: Asked, reply: Reply) -> Reply:
-        is_page = asked.is_list and reply.status == 200
-        return reply.saying(edit(asked, reply.json)) if is_page else reply
+    async def change(request: Request, serve: Serve) -> Reply:
+        return await serve(edit(request) if when(request) else request)
 
-    return answering(edited)
+    return change
+
+
+def queries(when: RequestFilter = lambda _: True, **query: Any) -> Change:
+    """Some list calls with some parameters changed; `...` removes a parameter."""
+    return requests(
+        lambda request: request.with_query(**query),
+        lambda request: request.is_list and when(request),
+    )
+
+
+def replies(edit: Callable[[Request, Reply], Reply], when: ReplyFilter = lambda *_: True) -> Change:
+    """Some replies are changed."""
+
+    async def change(request: Request, serve: Serve) -> Reply:
+        reply = await serve(request)
+        return edit(request, reply) if when(request, reply) else reply
+
+    return change
+
+
+def statuses(status: int, when: ReplyFilter) -> Change:
+    return replies(lambda _, reply: reply.with_status(status), when)
+
+
+def headers(when: ReplyFilter = lambda *_: True, **headers: str | None) -> Change:
+    """Some replies have other headers; None removes a header."""
+    return replies(lambda _, reply: reply.with_headers(**headers), when)
+
+
+def contents(encode: Callable[[Reply], bytes], when: ReplyFilter = lambda *_: True) -> Change:
+    return replies(lambda _, reply: replace(reply, content=encode(reply)), when)
+
+
+def payments(edit: Callable[[Object], Object], when: ReplyFilter = succeeded) -> Change:
+    """Every payment in some replies is changed."""
+
+    def edited(_: Request, reply: Reply) -> Reply:
+        body = reply.json
+        is_page = "data" in body
+        data = [edit(payment) for payment in body["data"]] if is_page else []
+        return reply.with_json({**body, "data": data} if is_page else edit(body))
+
+    return replies(edited, when)
+
+
+def fields(when: ReplyFilter = succeeded, **members: Any) -> Change:
+    """Every payment in some replies has other members; `...` removes a member."""
+    return payments(lambda payment: changed(payment, members), when)
+
+
+def errors(edit: Callable[[Object], Any], *statuses: int, of: str = "error") -> Change:
+    """The error of every refusal is changed, or of refusals with some statuses."""
+    return replies(
+        lambda _, reply: reply.with_json({of: edit(reply.json["error"])}),
+        lambda _, reply: reply.status >= 400 and reply.status in (statuses or (reply.status,)),
+    )
+
+
+def pages(edit: Callable[[Request, Object], Object], when: ReplyFilter = listed) -> Change:
+    """Every page is changed."""
+    return replies(
+        lambda request, reply: reply.with_json(edit(request, reply.json)),
+        lambda request, reply: listed(request, reply) and when(request, reply),
+    )
+
+
+def members(**edits: Callable[[Any], Any]) -> Change:
+    """Every page has other members; `...` removes a member."""
+    return pages(
+        lambda _, page: changed(page, {name: edit(page[name]) for name, edit in edits.items()})
+    )
+
+
+def filtered(is_listed: Callable[[Request, Object], bool]) -> Change:
+    """Every page without some payments."""
+    return pages(
+        lambda request, page: {
+            **page,
+            "data": [payment for payment in page["data"] if is_listed(request, payment)],
+        }
+    )
 
 
 class WrongServer:
@@ -198,35 +288,40 @@ class WrongServer:
         self.base_url = BASE_URL
         self._emulator = emulator
         self._change = change
+        self._earlier: list[tuple[Request, Reply]] = []
+        self._events: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
     async def send(self, request: ServiceRequest) -> ServiceResponse:
         self._emulator.wall.move(7)
-        asked = Asked(
+        received = Request(
             method=request.method,
             path=request.path,
             query=request.query,
             headers=request.headers,
             content=request.body or b"",
+            earlier=self._earlier,
+            events=self._events,
         )
-        reply = await self._change(asked, self._serve)
+        reply = await self._change(received, self._serve)
+        self._earlier.append((received, reply))
         return ServiceResponse(
             request=request, status=reply.status, headers=reply.headers, body=reply.content
         )
 
-    async def _serve(self, asked: Asked) -> Reply:
+    async def _serve(self, request: Request) -> Reply:
         """The response of the emulator."""
-        answered = await raw_requests.send_raw(
+        response = await raw_requests.send_raw(
             self._emulator,
             raw_requests.RawRequest(
-                method=asked.method,
-                path=asked.path,
-                query=urlencode(asked.query).encode(),
-                headers=[(name.encode(), text.encode()) for name, text in asked.headers.items()],
-                chunks=(asked.content,),
+                method=request.method,
+                path=request.path,
+                query=urlencode(request.query).encode(),
+                headers=[(name.encode(), text.encode()) for name, text in request.headers.items()],
+                chunks=(request.content,),
             ),
         )
         return Reply(
-            status=answered.status,
-            content=answered.body,
-            headers={name.decode(): text.decode() for name, text in answered.headers},
+            status=response.status,
+            content=response.body,
+            headers={name.decode(): text.decode() for name, text in response.headers},
         )

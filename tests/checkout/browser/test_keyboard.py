@@ -5,7 +5,7 @@ from playwright.async_api import expect
 
 from tests.checkout.browser.tabs import OpenTab, Tab
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.deep
 
 MAX_STOPS = 40
 

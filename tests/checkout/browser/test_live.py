@@ -1,4 +1,4 @@
-"""A page that is open follows its payment: at once where there are scripts, soon where not."""
+"""An open page follows its payment: at once with scripts, soon without."""
 
 import asyncio
 import re
@@ -61,7 +61,7 @@ CHANGES = [
     ("paid_by", "rest", "change", "page"),
     usually(CHANGES[:1], deep=CHANGES),
 )
-@pytest.mark.deep
+@pytest.mark.sampled
 async def test_an_open_page_moves_on_at_once(
     customer: Tab, paid_by: dict[str, str], rest: str, change: Change, page: str
 ) -> None:
@@ -69,30 +69,30 @@ async def test_an_open_page_moves_on_at_once(
     payment = await customer.merchant.create(**urls)
     if paid_by:
         await customer.merchant.pay(payment, **paid_by)
-    async with customer.asks():
+    async with customer.requests_status():
         await customer.open(payment, rest)
-    async with customer.hears():
+    async with customer.receives_change():
         await change(customer, payment)
     await customer.is_on(page)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 async def test_the_countdown_follows_the_clock_without_a_reload(customer: Tab) -> None:
     payment = await customer.merchant.create()
     await customer.merchant.pay(payment, **ON_PHONE)
-    async with customer.asks():
+    async with customer.requests_status():
         await customer.open(payment, "/wait")
     await customer.sees("countdown", "0:30")
     await customer.page.evaluate("() => { window.isTheSamePage = true }")
     for text in ("0:26", "0:22", "0:18"):
-        async with customer.asks(), customer.hears():
+        async with customer.requests_status(), customer.receives_change():
             await customer.merchant.advance(4)
         await customer.sees("countdown", text)
     assert await customer.page.evaluate("window.isTheSamePage")
     assert len(customer.record.opened()) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 async def test_the_countdown_ticks_while_the_clock_flows(customer: Tab) -> None:
     payment = await customer.merchant.create()
     await customer.merchant.pay(payment, **ON_PHONE)
@@ -107,7 +107,7 @@ async def test_the_countdown_ticks_while_the_clock_flows(customer: Tab) -> None:
     assert len(customer.record.opened()) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 async def test_the_news_never_overtakes_the_form_that_made_it(customer: Tab) -> None:
     for _ in range(10):
         payment = await customer.merchant.create(methods=["telebirr"])
@@ -122,7 +122,7 @@ async def test_the_news_never_overtakes_the_form_that_made_it(customer: Tab) -> 
         assert shown == submitted
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 async def test_without_scripts_a_page_refreshes_itself(server: Emulator, open_tab: OpenTab) -> None:
     async def waits(change: Change, paid_by: dict[str, str], rest: str, url: str) -> None:
         async with open_tab(PHONE.without_script()) as customer:

@@ -11,7 +11,7 @@ from tests.checkout.browser.tabs import OpenTab, Windows
 from tests.checkout.browsing import Shop, running_emulator
 from tests.cli.processes import free_port
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.deep
 
 # Less than it takes until a question that waits for a change is answered without one.
 RECOVERY_MS = WATCH_MS - 1_000

@@ -115,7 +115,7 @@ ALL = [
 
 
 # In a sample, one flow with scripts and one without.
-@pytest.mark.deep
+@pytest.mark.sampled
 @pytest.mark.parametrize(("way", "device"), usually(ALL[:2], deep=ALL))
 async def test_every_way_leads_where_it_should(open_tab: OpenTab, way: Way, device: Device) -> None:
     async with open_tab(device) as customer:

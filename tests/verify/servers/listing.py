@@ -1,246 +1,279 @@
 """Servers whose pages, cursors or filters are wrong."""
 
 from base64 import b64decode, b64encode
-from typing import Any
+from dataclasses import replace
 
 from tests.verify.servers.server import server
 from tests.verify.wrong import (
     PAYMENTS,
-    Asked,
     Change,
-    MakeChange,
+    Object,
     Reply,
+    Request,
     Serve,
-    answering,
-    asking,
-    lists,
-    once,
+    filtered,
+    listed,
+    members,
+    of_code,
+    pages,
+    queries,
     refusal,
+    replies,
+    replying,
+    requests,
+    statuses,
 )
 
-Page = dict[str, Any]
 EMPTY = Reply.of(200, {"data": [], "has_more": False, "next_cursor": None})
+BOUNDS = ("created_gte", "created_lte")
 
 
-def ignoring(*names: str) -> Any:
-    return asking(lambda asked: asked.without(*names) if asked.is_list else asked)
+def limits(**changes: str) -> Change:
+    """Some limits are served as others: `limits(_1="2")`."""
+    return requests(
+        lambda request: request.with_query(
+            limit=changes.get(f"_{request.query['limit']}", request.query["limit"])
+        ),
+        lambda request: request.is_list and "limit" in request.query,
+    )
 
 
-async def with_at_most_50(asked: Asked, serve: Serve) -> Reply:
-    is_it = asked.is_list and dict(asked.query) == {"limit": "100"}
-    return refusal(400, "invalid_limit", "limit") if is_it else await serve(asked)
+def ignoring(*names: str, beside: str | None = None) -> Change:
+    """Some parameters are ignored, or only beside another parameter."""
+    return queries(
+        lambda request: beside is None or beside in request.query, **dict.fromkeys(names, ...)
+    )
 
 
-async def without_bounds(asked: Asked, serve: Serve) -> Reply:
-    for name in ("created_gte", "created_lte"):
-        if name in asked.query:
-            return refusal(400, f"invalid_{name}", name)
-    return await serve(asked)
+def exclusive(*names: str) -> Change:
+    return filtered(
+        lambda request, payment: (
+            payment["created_at"] not in [request.query.get(name) for name in names]
+        )
+    )
 
 
-def with_20_a_page(asked: Asked) -> Asked:
-    return asked.asking(limit="20") if asked.is_list and not asked.query else asked
+async def without_bounds(request: Request, serve: Serve) -> Reply:
+    name = next((name for name in BOUNDS if name in request.query), None)
+    return await serve(request) if name is None else refusal(400, f"invalid_{name}", name)
 
 
-async def whose_first_page_is_partial(asked: Asked, serve: Serve) -> Reply:
-    answer = await serve(asked)
-    is_it = asked.is_list and not asked.query
-    return answer.with_status(206) if is_it else answer
-
-
-def that_clamps(asked: Asked) -> Asked:
-    limit = asked.query.get("limit")
-    return asked.asking(limit={"0": "1", "101": "100"}.get(limit, limit)) if limit else asked
-
-
-def ids_alone(asked: Asked, page: Page) -> Page:
-    is_it = asked.query.get("limit") == "2"
-    return {**page, "data": [one["id"] for one in page["data"]]} if is_it else page
-
-
-def never_more(_: Asked, page: Page) -> Page:
-    return {**page, "has_more": False}
-
-
-def always_more(_: Asked, page: Page) -> Page:
-    return {**page, "has_more": True}
-
-
-def no_cursor_at_the_end(_: Asked, page: Page) -> Page:
-    if page["next_cursor"] is not None:
-        return page
-    return {name: value for name, value in page.items() if name != "next_cursor"}
-
-
-def whose_cursor_is_the_first(_: Asked, page: Page) -> Page:
-    is_empty = page["next_cursor"] is None
-    return page if is_empty else {**page, "next_cursor": page["data"][0]["id"]}
-
-
-def with_a_total(_: Asked, page: Page) -> Page:
-    return {**page, "total": len(page["data"])}
-
-
-def without_has_more(_: Asked, page: Page) -> Page:
-    return {name: value for name, value in page.items() if name != "has_more"}
-
-
-async def with_opaque_cursors(asked: Asked, serve: Serve) -> Reply:
-    cursor = asked.query.get("after", "")
+async def with_opaque_cursors(request: Request, serve: Serve) -> Reply:
+    cursor = request.query.get("after", "")
     if cursor and not cursor.startswith("pay_"):
-        asked = asked.asking(after=b64decode(cursor).decode())
-    answer = await serve(asked)
-    if not asked.is_list or not answer.json.get("next_cursor"):
-        return answer
-    opaque = b64encode(answer.json["next_cursor"].encode()).decode("ascii")
-    return answer.saying({**answer.json, "next_cursor": opaque})
+        request = request.with_query(after=b64decode(cursor).decode())
+    reply = await serve(request)
+    if not request.is_list or not reply.json.get("next_cursor"):
+        return reply
+    opaque = b64encode(reply.json["next_cursor"].encode()).decode("ascii")
+    return reply.with_json({**reply.json, "next_cursor": opaque})
 
 
-def that_loses_one(asked: Asked, page: Page) -> Page:
-    """The first payment after each cursor."""
-    is_it = "after" in asked.query and len(page["data"]) > 1
-    return {**page, "data": page["data"][1:]} if is_it else page
+def page_of(request: Request, data: list[Object], start: int, *, is_last: bool) -> Reply:
+    """A page of the payments from a place on."""
+    end = start + int(request.query.get("limit", "10"))
+    has_more = end < len(data) or not is_last
+    cursor = data[start:end][-1]["id"] if has_more else None
+    return Reply.of(200, {"data": data[start:end], "has_more": has_more, "next_cursor": cursor})
 
 
-def that_hides_the_first_payment() -> Change:
-    first = ""
-
-    async def change(asked: Asked, serve: Serve) -> Reply:
-        nonlocal first
-        answer = await serve(asked)
-        if answer.status == 201:
-            first = first or answer.json["id"]
-        if not asked.is_list or answer.status != 200:
-            return answer
-        shown = [one for one in answer.json["data"] if one["id"] != first]
-        return answer.saying({**answer.json, "data": shown})
-
-    return change
-
-
-async def oldest_first(asked: Asked, serve: Serve) -> Reply:
-    """The whole list turned round, and cut anew."""
-    answer = await serve(asked)
-    if not asked.is_list or answer.status != 200:
-        return answer
-    whole = await serve(asked.without("after").asking(limit="100"))
+async def oldest_first(request: Request, serve: Serve) -> Reply:
+    """The whole list reversed, and divided into pages again."""
+    reply = await serve(request)
+    if not listed(request, reply):
+        return reply
+    whole = await serve(request.with_query(after=..., limit="100"))
     data = whole.json["data"][::-1]
-    ids = [one["id"] for one in data]
-    after = asked.query.get("after")
-    start = ids.index(after) + 1 if after in ids else 0
-    end = start + int(asked.query.get("limit", "10"))
-    has_more = end < len(data)
-    cursor = ids[end - 1] if has_more else None
-    return answer.saying({"data": data[start:end], "has_more": has_more, "next_cursor": cursor})
+    ids = [payment["id"] for payment in data]
+    after = request.query.get("after")
+    return page_of(request, data, ids.index(after) + 1 if after in ids else 0, is_last=True)
 
 
-def whose_cursors_are_those_it_gave(status: int) -> MakeChange:
-    def make() -> Change:
-        given: set[str] = set()
-
-        async def change(asked: Asked, serve: Serve) -> Reply:
-            if asked.is_list and asked.query.get("after", "") not in {"", *given}:
-                return refusal(status, "invalid_cursor", "after")
-            answer = await serve(asked)
-            if asked.is_list and answer.status == 200 and answer.json["next_cursor"]:
-                given.add(answer.json["next_cursor"])
-            return answer
-
-        return change
-
-    return make
+async def with_cursor_on_its_page(request: Request, serve: Serve) -> Reply:
+    """A page begins with the payment after which it should begin."""
+    reply = await serve(request)
+    if not listed(request, reply) or "after" not in request.query:
+        return reply
+    path = f"{PAYMENTS}/{request.query['after']}"
+    cursor = await serve(replace(request, path=path, query={}))
+    data = [cursor.json, *reply.json["data"]]
+    return page_of(request, data, 0, is_last=not reply.json["has_more"])
 
 
-def empty_for(*codes: str) -> Any:
-    def edit(asked: Asked, reply: Reply) -> Reply:
-        return EMPTY if reply.code in codes and asked.path == PAYMENTS else reply
+def with_own_cursors(status: int) -> Change:
+    """Only cursors of earlier pages are accepted."""
 
-    return answering(edit)
+    def is_unknown(request: Request) -> bool:
+        pages = [reply.json for each, reply in request.earlier if listed(each, reply)]
+        known = {page["next_cursor"] for page in pages}
+        return request.is_list and request.query.get("after") not in {None, "", *known}
 
-
-def empty_for_a_cursor_of_others() -> Change:
-    created: set[str] = set()
-
-    async def change(asked: Asked, serve: Serve) -> Reply:
-        answer = await serve(asked)
-        if answer.status == 201:
-            created.add(answer.json["id"])
-        is_others = answer.status == 400 and asked.query.get("after") in created
-        return EMPTY if is_others else answer
-
-    return change
+    return replying(refusal(status, "invalid_cursor", "after"), is_unknown)
 
 
-def by_what_is_offered() -> Change:
-    """The filter by method finds what merely offers it."""
-    offering: set[str] = set()
-
-    async def change(asked: Asked, serve: Serve) -> Reply:
-        is_it = asked.is_list and asked.query.get("method") == "telebirr"
-        answer = await serve(asked.without("method") if is_it else asked)
-        if answer.status == 201 and "telebirr" in asked.body.get("methods", ("telebirr",)):
-            offering.add(answer.json["id"])
-        if not is_it:
-            return answer
-        found = [one for one in answer.json["data"] if one["id"] in offering]
-        return answer.saying({**answer.json, "data": found})
-
-    return change
+async def by_offered_method(request: Request, serve: Serve) -> Reply:
+    """The filter by method finds payments that merely offer the method."""
+    if not request.is_list or request.query.get("method") != "telebirr":
+        return await serve(request)
+    offering = [
+        id_
+        for id_, body in request.created.items()
+        if "telebirr" in body.get("methods", ("telebirr",))
+    ]
+    only_offering = filtered(lambda _, payment: payment["id"] in offering)
+    return await only_offering(request.with_query(method=...), serve)
 
 
-def exclusive(asked: Asked, page: Page) -> Page:
-    bounds = {asked.query.get("created_gte"), asked.query.get("created_lte")}
-    return {**page, "data": [one for one in page["data"] if one["created_at"] not in bounds]}
-
-
-SERVERS = (
-    server("has at most 50 a page", once(with_at_most_50), "4.3.2", "8.5"),
-    server("has 20 a page", asking(with_20_a_page), "4.3.3", "8.5"),
-    server("lists with 206", once(whose_first_page_is_partial), "7.5", assumes=("1.3",)),
-    server("ignores limit", ignoring("limit"), "4.0.4", "4.3.2", "8.5"),
-    server("clamps limit", asking(that_clamps), assumes=("4.3.2", "8.5")),
-    server("lists ids", lists(ids_alone), "2.2.1", assumes=("2.2.3",)),
-    server("never has more", lists(never_more), "2.2.2"),
-    server("always has more", lists(always_more), "2.2.2"),
-    server("leaves out the last cursor", lists(no_cursor_at_the_end), assumes=("2.2.4",)),
+PAGES = (
     server(
-        "names the first as cursor", lists(whose_cursor_is_the_first), "4.3.10", assumes=("2.2.3",)
+        "has at most 50 a page",
+        replying(
+            refusal(400, "invalid_limit", "limit"),
+            lambda request: request.is_list and dict(request.query) == {"limit": "100"},
+        ),
+        "4.3.2 8.5",
     ),
-    server("has opaque cursors", once(with_opaque_cursors), "2.2.3"),
-    server("tells a total", lists(with_a_total), assumes=("4.3.9",)),
+    server("has 20 a page", queries(lambda one: not one.query, limit="20"), "4.3.3 8.5"),
     server(
-        "does not tell of more",
-        lists(without_has_more),
-        "2.2.2",
-        "4.3.9",
+        "lists with 206",
+        statuses(206, lambda request, _: request.is_list and not request.query),
+        "7.5",
+        "1.3",
     ),
-    server("loses one a page", lists(that_loses_one), "4.3.4", "4.3.10"),
+    server("lists with 201", statuses(201, listed), "7.5"),
+    server("ignores limit", ignoring("limit"), "4.0.4 4.3.2 8.5"),
+    server("clamps limit", limits(_0="1", _101="100"), assumes="4.3.2 8.5"),
+    server("lists one more", limits(_1="2", _2="3", _5="6"), "4.0.4 4.3.2 8.5"),
+    server("lists nine", queries(lambda one: "limit" not in one.query, limit="9"), "4.3.3 8.5"),
+    server(
+        "lists ids",
+        pages(
+            lambda _, page: {**page, "data": [one["id"] for one in page["data"]]},
+            lambda request, _: request.query.get("limit") == "2",
+        ),
+        "2.2.1",
+        "2.2.3",
+    ),
+    server("never has more", members(has_more=lambda _: False), "2.2.2"),
+    server("always has more", members(has_more=lambda _: True), "2.2.2"),
+    server("has more as text", members(has_more=str), "2.2.2"),
+    server("has more as a number", members(has_more=int), "2.2.2"),
+    server("has more the other way round", members(has_more=lambda it: not it), "2.2.2"),
+    server("does not tell of more", members(has_more=lambda _: ...), "2.2.2 4.3.9"),
+    server("leaves out the last cursor", members(next_cursor=lambda it: it or ...), "", "2.2.4"),
+    server("has a cursor at the end", members(next_cursor=lambda it: it or ""), "", "2.2.4"),
+    server("has no cursor", members(next_cursor=lambda _: None), "2.2.3 4.3.10"),
+    server("numbers its cursors", members(next_cursor=lambda it: it and 7), "2.2.3 4.3.10"),
+    server("has null for no payments", members(data=lambda it: it or None), "2.2.1"),
+    server("leaves out no payments", members(data=lambda it: it or ...), "2.2.1 4.3.9"),
+    server(
+        "names the first as cursor",
+        pages(
+            lambda _, page: {
+                **page,
+                "next_cursor": page["next_cursor"] and page["data"][0]["id"],
+            }
+        ),
+        "4.3.10",
+        "2.2.3",
+    ),
+    server("has opaque cursors", with_opaque_cursors, "2.2.3"),
+    server(
+        "tells a total", pages(lambda _, page: {**page, "total": len(page["data"])}), "", "4.3.9"
+    ),
+    server(
+        "has an envelope with an object",
+        pages(lambda _, page: {"object": "list", **page}),
+        assumes="4.3.9",
+    ),
+    server(
+        "loses one a page",
+        pages(
+            lambda _, page: {**page, "data": page["data"][1:] or page["data"]},
+            lambda request, _: "after" in request.query,
+        ),
+        "4.3.4 4.3.10",
+    ),
     server(
         "hides a payment",
-        that_hides_the_first_payment,
-        "4.3.1",
-        "4.3.10",
+        filtered(lambda request, payment: payment["id"] not in list(request.created)[:1]),
+        "4.3.1 4.3.10",
     ),
-    server("lists the oldest first", once(oldest_first), assumes=("4.3.11",)),
-    server("ignores after", ignoring("after"), "4.3.4", "4.3.10", assumes=("4.3.13", "5.5")),
-    server("takes only its own cursors", whose_cursors_are_those_it_gave(400), assumes=("4.3.4",)),
+    server("lists the oldest first", oldest_first, assumes="4.3.11"),
+    server("repeats the cursor", with_cursor_on_its_page, "4.3.4 4.3.10"),
+    server("ignores after", ignoring("after"), "4.3.4 4.3.10", "4.3.13 5.5"),
+    server("takes only its own cursors", with_own_cursors(400), assumes="4.3.4"),
+    server("finds only its own cursors", with_own_cursors(404), assumes="4.3.4 4.3.13 5.5"),
     server(
-        "finds only its own cursors",
-        whose_cursors_are_those_it_gave(404),
-        assumes=("4.3.4", "4.3.13", "5.5"),
+        "has no wrong cursor",
+        replies(lambda *_: EMPTY, of_code("invalid_cursor")),
+        assumes="4.3.13 5.5",
     ),
-    server("has no wrong cursor", empty_for("invalid_cursor"), assumes=("4.3.13", "5.5")),
-    server("takes cursors of others", empty_for_a_cursor_of_others, assumes=("5.5",)),
+    server(
+        "takes cursors of others",
+        replies(
+            lambda *_: EMPTY,
+            lambda request, reply: (
+                reply.status == 400 and request.query.get("after") in request.created
+            ),
+        ),
+        assumes="5.5",
+    ),
+    # It takes 100 payments to notice this.
+    server("lists at most 99", limits(_100="99")),
+)
+
+FILTERS = (
     server(
         "has no wrong filter",
-        empty_for("invalid_status", "invalid_method", "invalid_created_gte", "invalid_created_lte"),
-        assumes=("4.3.13",),
+        replies(
+            lambda *_: EMPTY,
+            of_code(*(f"invalid_{name}" for name in ("status", "method", *BOUNDS))),
+        ),
+        assumes="4.3.13",
     ),
-    server("ignores status", ignoring("status"), "4.3.5", assumes=("4.3.13",)),
-    server("ignores method", ignoring("method"), "4.3.6", assumes=("4.3.13",)),
-    server("filters by what is offered", by_what_is_offered, assumes=("4.3.6",)),
-    server("ignores created_gte", ignoring("created_gte"), "4.3.7", assumes=("4.3.13",)),
-    server("ignores created_lte", ignoring("created_lte"), "4.3.8", assumes=("4.3.13",)),
-    server("knows no bounds", once(without_bounds), "4.3.7", "4.3.8"),
-    server("has exclusive bounds", lists(exclusive), assumes=("4.3.12",)),
+    server("ignores status", ignoring("status"), "4.3.5", "4.3.13"),
+    server("ignores method", ignoring("method"), "4.3.6", "4.3.13"),
+    server("filters by what is offered", by_offered_method, assumes="4.3.6"),
+    server("ignores created_gte", ignoring("created_gte"), "4.3.7", "4.3.13"),
+    server("ignores created_lte", ignoring("created_lte"), "4.3.8", "4.3.13"),
+    server("knows no bounds", without_bounds, "4.3.7 4.3.8"),
+    server(
+        "exchanges the bounds",
+        requests(
+            lambda request: replace(
+                request,
+                query={
+                    dict([BOUNDS, BOUNDS[::-1]]).get(name, name): value
+                    for name, value in request.query.items()
+                },
+            )
+        ),
+        "4.3.7 4.3.8 7.7",
+        "7.13",
+    ),
+    server("has exclusive bounds", exclusive(*BOUNDS), assumes="4.3.12"),
+    server("has an exclusive created_gte", exclusive("created_gte"), assumes="4.3.12"),
+    server("has an exclusive created_lte", exclusive("created_lte"), assumes="4.3.12"),
+    server(
+        "ignores the first of two bounds", ignoring("created_gte", beside="created_lte"), "4.3.7"
+    ),
+    server(
+        "ignores the last of two bounds", ignoring("created_lte", beside="created_gte"), "4.3.8"
+    ),
+    server("ignores status on further pages", ignoring("status", beside="after"), "4.3.5"),
+    server("ignores bounds on further pages", ignoring(*BOUNDS, beside="after"), "4.3.7 4.3.8"),
+    server("ignores status within bounds", ignoring("status", beside="created_gte"), "4.3.5"),
+    server(
+        "finds nothing pending",
+        filtered(lambda request, _: request.query.get("status") != "pending"),
+        "4.3.5",
+    ),
+    # It takes a payment with a method to notice this.
+    server(
+        "finds nothing by a method",
+        filtered(lambda request, _: request.query.get("method") != "telebirr"),
+    ),
 )
+
+SERVERS = (*PAGES, *FILTERS)

@@ -1,158 +1,138 @@
-"""Servers whose payments look otherwise, and servers that show them to the wrong people."""
+"""Servers whose payments are wrong, in all places or in one, or visible to other accounts."""
 
 from dataclasses import replace
 from typing import Any
 
-from tests.verify.servers.server import server
+from tests.verify.servers.server import Server, server
 from tests.verify.wrong import (
-    Asked,
     Change,
+    Object,
     Reply,
+    ReplyFilter,
+    Request,
     Serve,
-    answering,
-    once,
+    created,
+    fields,
+    listed,
+    of_status,
     payments,
     refusal,
-    setting,
+    replies,
+    replying,
+    requests,
+    retrieved,
+    statuses,
 )
 
-Payment = dict[str, Any]
+OTHER = {
+    "object": "charge",
+    "amount": 101,
+    "currency": "USD",
+    "status": "processing",
+    "method": "mpesa",
+    "checkout_url": "https://pay.example/c/other",
+    "success_url": "https://example.com/other",
+    "cancel_url": "https://example.com/other",
+    "metadata": {"other": "yes"},
+    "created_at": "2026-06-01T00:00:00.000Z",
+    "expires_at": "2026-06-01T00:00:00.000Z",
+    "completed_at": "2026-06-01T00:00:00.000Z",
+}
+"""For each field but the id a value that a payment of the run does not have."""
+
+# The clauses that such a value breaks wherever it is returned.
+_NEVER = {"object": "2.1.2", "currency": "2.1.4 9.2", "completed_at": "2.1.14"}
+# The clauses that such a value breaks in the response of a create call.
+_NOT_AS_REQUESTED = {
+    "amount": "2.1.3",
+    "method": "2.1.6",
+    "checkout_url": "1.4",
+    "success_url": "2.1.9",
+    "cancel_url": "2.1.10",
+    "metadata": "2.1.11 4.1.8 8.2",
+    "created_at": "2.1.8 4.1.11 4.1.12 8.3 8.4",
+    "expires_at": "2.1.8 4.1.11 4.1.12 8.3 8.4",
+}
+_NOT_AS_ASSUMED = {"status": "2.1.5", "created_at": "4.3.12"}
+NOT_FOUND = refusal(404, "payment_not_found")
 
 
-def whose_ids_begin_with(prefix: str) -> Any:
-    """Every id, wherever it stands; and the other way round when it comes back."""
+def with_prefix(prefix: str) -> Change:
+    """Every id begins with another prefix, in requests and in replies."""
 
-    def renamed(value: Any, since: str, to: str) -> Any:
+    def renamed(value: Any, old: str, new: str) -> Any:
         if isinstance(value, dict):
-            return {name: renamed(one, since, to) for name, one in value.items()}
+            return {name: renamed(item, old, new) for name, item in value.items()}
         if isinstance(value, list):
-            return [renamed(one, since, to) for one in value]
-        is_id = isinstance(value, str) and value.startswith(since)
-        return f"{to}{value.removeprefix(since)}" if is_id else value
+            return [renamed(item, old, new) for item in value]
+        is_id = isinstance(value, str) and value.startswith(old)
+        return f"{new}{value.removeprefix(old)}" if is_id else value
 
-    async def change(asked: Asked, serve: Serve) -> Reply:
-        known = replace(
-            asked,
-            path=asked.path.replace(f"/{prefix}", "/pay_"),
-            query=renamed(asked.query, prefix, "pay_"),
-        )
-        answer = await serve(known)
-        location = answer.headers.get("location", "").replace("/pay_", f"/{prefix}")
-        named = answer.saying(renamed(answer.json, "pay_", prefix))
-        return named.with_headers(location=location) if location else named
+    async def change(request: Request, serve: Serve) -> Reply:
+        path = request.path.replace(f"/{prefix}", "/pay_")
+        query = renamed(request.query, prefix, "pay_")
+        reply = await serve(replace(request, path=path, query=query))
+        location = reply.headers.get("location", "").replace("/pay_", f"/{prefix}")
+        return reply.with_json(renamed(reply.json, "pay_", prefix)).with_headers(location=location)
 
-    return once(change)
+    return change
 
 
-def with_an_offset(payment: Payment) -> Payment:
-    return {
-        **payment,
-        "created_at": payment["created_at"].replace("Z", "+00:00"),
-        "expires_at": payment["expires_at"].replace("Z", "+00:00"),
+def with_offsets(*names: str, when: ReplyFilter) -> Change:
+    """Some timestamps have the form `+00:00`."""
+    return payments(
+        lambda payment: {**payment, **{name: payment[name][:-1] + "+00:00" for name in names}},
+        when,
+    )
+
+
+def with_limit(limit: str) -> ReplyFilter:
+    return lambda request, reply: listed(request, reply) and request.query.get("limit") == limit
+
+
+def is_unknown(request: Request, reply: Reply) -> bool:
+    return request.is_retrieve and reply.status == 404
+
+
+async def completing(request: Request, serve: Serve) -> Reply:
+    """A payment that is retrieved is completed, and is listed as such from then on."""
+    retrieved_ids = {
+        request.path.rpartition("/")[2],
+        *(each.path.rpartition("/")[2] for each, _ in request.earlier if each.is_retrieve),
     }
 
+    def completed(payment: Object) -> Object:
+        paid = {"status": "completed", "method": "telebirr", "completed_at": payment["created_at"]}
+        return {**payment, **paid} if payment["id"] in retrieved_ids else payment
 
-def turned_round(payment: Payment) -> Payment:
-    return dict(reversed(payment.items()))
-
-
-def with_half_its_metadata(payment: Payment) -> Payment:
-    pairs = list(payment["metadata"].items())
-    return {**payment, "metadata": dict(pairs[:10])}
-
-
-def with_an_addition(payment: Payment) -> Payment:
-    return {**payment, "success_url": f"{payment['success_url']}&payment=1"}
+    return await payments(
+        completed,
+        lambda request, reply: (
+            retrieved(request, reply) or (listed(request, reply) and "status" not in request.query)
+        ),
+    )(request, serve)
 
 
-def of_a_retrieve(edit: Any) -> Any:
-    def edited(asked: Asked, reply: Reply) -> Reply:
-        return edit(reply) if asked.is_retrieve and reply.status == 200 else reply
-
-    return answering(edited)
-
-
-def with_202(reply: Reply) -> Reply:
-    return reply.with_status(202)
-
-
-def with_404(_: Reply) -> Reply:
-    return refusal(404, "payment_not_found")
-
-
-def for_another_order(reply: Reply) -> Reply:
-    return reply.saying({**reply.json, "amount": 999})
+def _with_other(name: str) -> tuple[Server, ...]:
+    """Servers that return another value of a field when they create, retrieve or list it."""
+    other, never = {name: OTHER[name]}, _NEVER.get(name, "")
+    when_created = f"4.1.15 {never} {_NOT_AS_REQUESTED.get(name, '')}"
+    return (
+        server(
+            f"creates another {name}",
+            fields(created, **other),
+            when_created,
+            _NOT_AS_ASSUMED.get(name, ""),
+        ),
+        server(f"retrieves another {name}", fields(retrieved, **other), f"4.2.3 {never}"),
+        server(f"lists another {name}", fields(listed, **other), f"2.2.1 {never}"),
+    )
 
 
-def that_retrieves_only_the_first_payment() -> Change:
-    first = ""
-
-    async def change(asked: Asked, serve: Serve) -> Reply:
-        nonlocal first
-        answer = await serve(asked)
-        if answer.status == 201:
-            first = first or answer.json["id"]
-        if asked.is_retrieve and answer.status == 200 and answer.json["id"] != first:
-            return refusal(404, "payment_not_found")
-        return answer
-
-    return change
-
-
-def whose_unknown_ids_are_bad() -> Change:
-    """To the owner of the first key, that is."""
-    owner = ""
-
-    async def change(asked: Asked, serve: Serve) -> Reply:
-        nonlocal owner
-        owner = owner or asked.key
-        answer = await serve(asked)
-        is_it = asked.is_retrieve and answer.status == 404 and asked.key == owner
-        return refusal(400, "payment_not_found", "id") if is_it else answer
-
-    return change
-
-
-def that_shows(*, lists: bool) -> Any:
-    """Everything to everybody: what is asked for is asked for as its owner."""
-
-    def make() -> Change:
-        owner = ""
-
-        async def change(asked: Asked, serve: Serve) -> Reply:
-            nonlocal owner
-            owner = owner or asked.key
-            is_shown = (
-                (asked.is_list and "after" not in asked.query) if lists else asked.is_retrieve
-            )
-            is_known = asked.key.startswith("test_run_")
-            if is_shown and is_known:
-                return await serve(asked.with_headers(authorization=f"Bearer {owner}"))
-            return await serve(asked)
-
-        return change
-
-    return make
-
-
-def that_tells_of_others() -> Change:
-    """A payment of another account is a 404 with a code of its own."""
-    known: set[str] = set()
-
-    async def change(asked: Asked, serve: Serve) -> Reply:
-        answer = await serve(asked)
-        if answer.status == 201:
-            known.add(answer.json["id"])
-        is_known = asked.path.rpartition("/")[2] in known
-        return refusal(404, "not_yours") if answer.status == 404 and is_known else answer
-
-    return change
-
-
-SERVERS = (
-    server("has other ids", whose_ids_begin_with("tx_"), "2.1.1", "2.2.3"),
-    server("has longer ids", whose_ids_begin_with("pay_test_"), assumes=("2.1.1",)),
-    server("has charges", setting(object="charge"), "2.1.2", "4.1.15"),
+FIELDS = (
+    server("has other ids", with_prefix("tx_"), "2.1.1 2.2.3"),
+    server("has longer ids", with_prefix("pay_test_"), assumes="2.1.1"),
+    server("has charges", fields(object="charge"), "2.1.2 4.1.15"),
     server(
         "has amounts as text", payments(lambda one: {**one, "amount": str(one["amount"])}), "2.1.3"
     ),
@@ -161,42 +141,164 @@ SERVERS = (
         payments(lambda one: {**one, "amount": one["amount"] // 100}),
         "2.1.3",
     ),
-    server("has dollars", setting(currency="USD"), "2.1.4", "9.2"),
-    server("has a status of its own", setting(status="open"), "2.1.5", "3.1", "4.3.5"),
-    server("chooses the method itself", setting(method="telebirr"), "2.1.6"),
-    server("has a list of methods", setting(method=["telebirr"]), "2.1.6"),
-    server("has half a checkout URL", setting(checkout_url="/c/1"), "1.4", "2.1.7"),
-    server("has half an address", setting(checkout_url="https://["), "1.4", "2.1.7"),
-    server("has one checkout for all", setting(checkout_url="https://pay.example/"), "1.4"),
+    server(
+        "has amounts with a point",
+        payments(lambda one: {**one, "amount": float(one["amount"])}),
+        "2.1.3",
+    ),
+    server("has dollars", fields(currency="USD"), "2.1.4 9.2"),
+    server("has a status of its own", fields(status="open"), "2.1.5 3.1 4.3.5"),
+    server("chooses the method itself", fields(method="telebirr"), "2.1.6"),
+    server("has a list of methods", fields(method=["telebirr"]), "2.1.6"),
+    server("has half a checkout URL", fields(checkout_url="/c/1"), "1.4 2.1.7"),
+    server("has half an address", fields(checkout_url="https://["), "1.4 2.1.7"),
+    server("has one checkout for all", fields(checkout_url="https://pay.example/"), "1.4"),
     server(
         "has its pages at the API",
         payments(lambda one: {**one, "checkout_url": f"http://127.0.0.1:8080/{one['id']}"}),
         "1.10",
     ),
-    server("has no success URL", setting(success_url=None), "2.1.9"),
-    server("appends to the success URL", payments(with_an_addition), "2.1.9"),
-    server("has no cancel URL", setting(cancel_url=...), "2.1.10", "2.1.15"),
-    server("has metadata as a list", setting(metadata=[]), "2.1.11", "4.1.8", "8.2"),
-    server("keeps half of metadata", payments(with_half_its_metadata), "2.1.11", "4.1.8", "8.2"),
-    server("has seconds for creation", setting(created_at=1_767_225_600), "2.1.12"),
-    server("has a thirteenth month", setting(created_at="2026-13-01T00:00:00Z"), "2.1.12"),
-    server("has seconds for expiry", setting(expires_at=1_767_225_600), "2.1.13"),
-    server("writes offsets", payments(with_an_offset), assumes=("2.1.12", "2.1.13")),
-    server("completes at once", setting(completed_at="2026-01-01T00:00:00.000Z"), "2.1.14"),
-    server("has another completion", setting(completed_at=""), "2.1.14"),
-    server("has a fourteenth field", setting(description=""), assumes=("2.1.15",)),
-    server("has another order of fields", payments(turned_round), assumes=("2.1.15",)),
-    server("retrieves with 202", of_a_retrieve(with_202), "7.5", assumes=("1.3",)),
-    server("retrieves nothing", of_a_retrieve(with_404), "4.2.1", "4.2.2", "7.5"),
-    server("retrieves something else", of_a_retrieve(for_another_order), "4.2.3"),
-    server("retrieves only one payment", that_retrieves_only_the_first_payment, "4.2.1"),
+    server("has no success URL", fields(success_url=None), "2.1.9"),
+    server(
+        "appends to the success URL",
+        payments(lambda one: {**one, "success_url": f"{one['success_url']}&payment=1"}),
+        "2.1.9",
+    ),
+    server("has no cancel URL", fields(cancel_url=...), "2.1.10 2.1.15"),
+    server("has metadata as a list", fields(metadata=[]), "2.1.11 4.1.8 8.2"),
+    server(
+        "keeps half of metadata",
+        payments(lambda one: {**one, "metadata": dict(list(one["metadata"].items())[:10])}),
+        "2.1.11 4.1.8 8.2",
+    ),
+    server("has seconds for creation", fields(created_at=1_767_225_600), "2.1.12"),
+    server("has a thirteenth month", fields(created_at="2026-13-01T00:00:00Z"), "2.1.12"),
+    server("has seconds for expiry", fields(expires_at=1_767_225_600), "2.1.13"),
+    server("completes at once", fields(completed_at="2026-01-01T00:00:00.000Z"), "2.1.14"),
+    server("has another completion", fields(completed_at=""), "2.1.14"),
+    server("has a fourteenth field", fields(description=""), assumes="2.1.15"),
+    server(
+        "has another order of fields",
+        payments(lambda one: dict(reversed(one.items()))),
+        assumes="2.1.15",
+    ),
+    server(
+        "writes offsets",
+        with_offsets("created_at", "expires_at", when=lambda _, reply: reply.status < 300),
+        assumes="2.1.12 2.1.13",
+    ),
+    server("lists offsets", with_offsets("created_at", when=listed), assumes="2.1.12"),
+)
+
+PLACES = (
+    *(each for name in OTHER for each in _with_other(name)),
+    server("retrieves with 202", statuses(202, retrieved), "7.5", "1.3"),
+    server("retrieves nothing", replies(lambda *_: NOT_FOUND, retrieved), "4.2.1 4.2.2 7.5"),
+    server("retrieves something else", fields(retrieved, amount=999), "4.2.3"),
+    server("retrieves no method", fields(retrieved, method=...), "2.1.6 2.1.15 4.2.3"),
+    server("retrieves another id", fields(retrieved, id=f"pay_{'A' * 24}"), "4.2.3"),
+    server(
+        "retrieves everything as completed",
+        fields(retrieved, status="completed", method="mpesa", completed_at=OTHER["completed_at"]),
+        "4.2.3",
+    ),
+    server(
+        "retrieves only one payment",
+        replies(
+            lambda *_: NOT_FOUND,
+            lambda request, reply: (
+                retrieved(request, reply) and reply.json["id"] != next(iter(request.created))
+            ),
+        ),
+        "4.2.1",
+    ),
+    server(
+        "redirects a retrieve",
+        replying(
+            Reply(status=307, content=b"", headers={"location": "/elsewhere"}),
+            lambda request: request.is_retrieve,
+        ),
+        "1.2 4.2.1 4.2.2 4.2.6 4.2.7 5.5 7.5 7.9",
+        "1.3",
+    ),
+    server("lists no metadata", fields(listed, metadata=...), "2.1.11 2.1.15 2.2.1"),
+    server(
+        "lists other ids",
+        payments(lambda one: {**one, "id": one["id"][:-1] + "_"}, listed),
+        "2.2.1 4.3.1 4.3.10",
+        "2.1.1 2.2.3 4.3.12",
+    ),
+    server(
+        "lists a payment as another one on pages of one",
+        fields(with_limit("1"), amount=999),
+        "2.2.1",
+    ),
+    server(
+        "lists other metadata on pages of five",
+        payments(
+            lambda one: {**one, "metadata": {**one["metadata"], "run": "other"}}, with_limit("5")
+        ),
+        "2.2.1",
+    ),
+    server("completes what is read", completing),
+)
+
+OWNERS = (
     server(
         "says 400 of an unknown id",
-        whose_unknown_ids_are_bad,
-        "4.2.6",
-        "7.9",
+        replies(
+            lambda *_: refusal(400, "payment_not_found", "id"),
+            lambda request, reply: is_unknown(request, reply) and request.is_of_owner,
+        ),
+        "4.2.6 7.9",
     ),
-    server("shows payments to others", that_shows(lists=False), "4.2.7", "5.5", "7.9"),
-    server("lists payments to others", that_shows(lists=True), "5.5"),
-    server("tells of others", that_tells_of_others, assumes=("4.2.7",)),
+    server("says 410 of all", statuses(410, of_status(404)), "4.2.6 4.2.7 5.5 7.9", "1.3 4.0.3"),
+    server(
+        "says 403 to others",
+        statuses(
+            403, lambda request, reply: is_unknown(request, reply) and not request.is_of_owner
+        ),
+        "4.2.7 5.5 7.9",
+        "1.3",
+    ),
+    server(
+        "says 401 to others",
+        statuses(
+            401, lambda request, reply: is_unknown(request, reply) and not request.is_of_owner
+        ),
+        "4.2.7 5.5 7.9",
+    ),
+    server(
+        "shows payments to others",
+        requests(
+            Request.by_owner,
+            lambda request: request.is_retrieve and request.key.startswith("test_run_"),
+        ),
+        "4.2.7 5.5 7.9",
+    ),
+    server(
+        "lists payments to others",
+        requests(
+            Request.by_owner,
+            lambda request: (
+                bool(request.earlier)
+                and request.is_list
+                and "after" not in request.query
+                and request.key.startswith("test_run_")
+            ),
+        ),
+        "5.5",
+    ),
+    server(
+        "tells of others",
+        replies(
+            lambda *_: refusal(404, "not_yours"),
+            lambda request, reply: (
+                reply.status == 404 and request.path.rpartition("/")[2] in request.created
+            ),
+        ),
+        assumes="4.2.7",
+    ),
 )
+
+SERVERS = (*FIELDS, *PLACES, *OWNERS)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tests.verify.wrong import MakeChange
+from tests.verify.wrong import Change
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -11,10 +11,16 @@ class Server:
     differs from what we have assumed."""
 
     name: str
-    make: MakeChange
+    change: Change
     states: frozenset[str]
     assumes: frozenset[str]
 
 
-def server(name: str, make: MakeChange, *states: str, assumes: tuple[str, ...] = ()) -> Server:
-    return Server(name=name, make=make, states=frozenset(states), assumes=frozenset(assumes))
+def server(name: str, change: Change, states: str = "", assumes: str = "") -> Server:
+    """A server with its clauses, separated by blanks."""
+    return Server(
+        name=name,
+        change=change,
+        states=frozenset(states.split()),
+        assumes=frozenset(assumes.split()),
+    )

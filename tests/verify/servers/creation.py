@@ -1,0 +1,240 @@
+"""Servers with errors in authentication, in creating payments and in idempotency."""
+
+from collections.abc import Callable
+
+from tests.verify.servers.server import server
+from tests.verify.wrong import (
+    PAYMENTS,
+    Change,
+    Object,
+    Reply,
+    Request,
+    RequestFilter,
+    Serve,
+    changed,
+    created,
+    fields,
+    headers,
+    of_status,
+    refusal,
+    replies,
+    replying,
+    requests,
+    statuses,
+)
+
+NO_KEY = refusal(401, "missing_api_key", www_authenticate="Bearer")
+REUSED = refusal(409, "idempotency_key_reused", "idempotency_key")
+
+
+def creating(is_meant: Callable[[Object], bool]) -> RequestFilter:
+    """Matches create calls with some bodies."""
+    return lambda request: request.is_create and bool(request.body) and is_meant(request.body)
+
+
+def refusing(param: str, is_meant: Callable[[Object], bool], code: str = "") -> Change:
+    return replying(refusal(400, code or f"invalid_{param}", param), creating(is_meant))
+
+
+def refusing_method(method: str) -> Change:
+    return refusing("methods", lambda body: method in body.get("methods", ()))
+
+
+def with_default(name: str, value: object) -> Change:
+    return requests(
+        lambda request: request.with_members(**{name: value}),
+        creating(lambda body: name not in body),
+    )
+
+
+REFUSES_UNKNOWN_PARAMETERS = refusing(
+    "made_by_verify", lambda body: "made_by_verify" in body, "unknown_parameter"
+)
+
+
+def without_key(request: Request) -> Request:
+    return request.with_members(idempotency_key=...) if request.idempotency_key else request
+
+
+def is_concurrent(request: Request) -> bool:
+    return "together" in request.idempotency_key
+
+
+def is_replay(_: Request, reply: Reply) -> bool:
+    return "idempotent-replayed" in reply.headers
+
+
+async def out_of_order(request: Request, serve: Serve) -> Reply:
+    """The payment that is created first of two concurrent ones is returned last."""
+    if not is_concurrent(request):
+        return await serve(without_key(request))
+    is_first = not request.events
+    is_created, is_returned = request.events["created"], request.events["returned"]
+    if is_first:
+        reply = await serve(without_key(request))
+        is_created.set()
+        await is_returned.wait()
+        return reply
+    await is_created.wait()
+    reply = await serve(without_key(request))
+    is_returned.set()
+    return reply
+
+
+async def with_second_payment(request: Request, serve: Serve) -> Reply:
+    """A retry gets the first reply, and creates a second payment all the same."""
+    if request.earlier_with_key(201):
+        await serve(without_key(request))
+    return await serve(request)
+
+
+AUTHENTICATION = (
+    server(
+        "asks for no key",
+        requests(Request.by_owner, lambda request: not request.scheme),
+        "4.0.5 5.4 7.8",
+    ),
+    server(
+        "takes any key",
+        requests(
+            Request.by_owner,
+            lambda request: request.scheme == "Bearer" and not request.key.startswith("test_run_"),
+        ),
+        "5.4 7.8",
+    ),
+    server(
+        "takes the scheme Basic",
+        requests(Request.by_owner, lambda request: request.scheme == "Basic"),
+        assumes="5.1",
+    ),
+    server(
+        "counts the case of Bearer",
+        replying(NO_KEY, lambda request: request.scheme == "bearer"),
+        assumes="5.1",
+    ),
+    server(
+        "forgets a key that it took",
+        replying(NO_KEY, lambda request: request.path == "/v1/no_such_call"),
+        "5.1 7.9",
+    ),
+    server("says nothing of Bearer", headers(www_authenticate=None), assumes="5.4"),
+    server("has another scheme", headers(of_status(401), www_authenticate="Basic"), assumes="5.4"),
+    server("says 403 of a missing key", statuses(403, of_status(401)), "4.0.5 5.4 7.8", "1.3 5.1"),
+    server("says 400 of a missing key", statuses(400, of_status(401)), "4.0.5 5.4 7.8", "5.1"),
+)
+
+CREATION = (
+    server(
+        "creates nothing",
+        replies(lambda *_: refusal(400, "not_today"), created),
+        "4.1.1",
+        "2.1.16 4.1.13 4.1.14",
+    ),
+    server("creates with 200", statuses(200, created), "4.1.16 7.6"),
+    server("creates with 202", statuses(202, created), "4.1.16 7.6", "1.3"),
+    server("creates a charge", fields(created, object="charge"), "2.1.2 4.1.15"),
+    server("begins in processing", fields(created, status="processing"), "4.1.15", "2.1.5"),
+    server("has no Location", headers(location=None), assumes="4.1.16"),
+    server("has a path without an id", headers(created, location=PAYMENTS), assumes="4.1.16"),
+    server("does not know mpesa", refusing_method("mpesa"), assumes="2.1.16"),
+    server("does not know telebirr", refusing_method("telebirr"), assumes="2.1.16"),
+    server(
+        "has no short expiries",
+        refusing("expires_in", lambda body: body.get("expires_in") == 600),
+        assumes="8.9",
+    ),
+    server(
+        "ignores expires_in",
+        requests(
+            lambda request: request.with_members(expires_in=1800),
+            creating(lambda body: body.get("expires_in") == 600),
+        ),
+        "4.1.11",
+    ),
+    server("expires after an hour", with_default("expires_in", 3600), "2.1.8 4.1.12 8.3 8.4"),
+    server(
+        "gives an id twice",
+        replies(
+            lambda request, reply: reply.with_json(
+                changed(reply.json, {"id": next(iter(request.created))})
+            ),
+            lambda request, reply: reply.status == 201 and "metadata" not in request.body,
+        ),
+        "2.1.1",
+    ),
+    server(
+        "has metadata of its own", with_default("metadata", {"source": "api"}), assumes="2.1.11"
+    ),
+    server(
+        "asks for metadata",
+        refusing("metadata", lambda body: "metadata" not in body, "missing_parameter"),
+        assumes="4.1.13",
+    ),
+    server("is strict", REFUSES_UNKNOWN_PARAMETERS, assumes="4.1.14"),
+    server(
+        "refuses the smallest amount",
+        refusing("amount", lambda body: body.get("amount") == 100),
+        "4.1.3 8.1",
+    ),
+    server(
+        "refuses 20 pairs",
+        refusing("metadata", lambda body: len(body.get("metadata") or ()) == 20),
+        "4.1.8 8.2",
+    ),
+)
+
+IDEMPOTENCY = (
+    server("knows no idempotency", requests(without_key), "4.1.10 4.1.19 7.10", "4.1.23"),
+    server("ignores keys and responds out of order", out_of_order, "4.1.10 4.1.19 7.10", "4.1.23"),
+    server(
+        "takes no idempotency key",
+        refusing("idempotency_key", lambda body: "idempotency_key" in body),
+        "4.1.10",
+    ),
+    server("has a second payment", with_second_payment, "4.1.10"),
+    server("replays with 200", statuses(200, is_replay), assumes="4.1.20"),
+    server("replays in new words", fields(is_replay, metadata={}), assumes="4.1.20"),
+    server("does not tell a replay", headers(idempotent_replayed=None), assumes="4.1.20"),
+    server(
+        "tells of a replay always", headers(created, idempotent_replayed="true"), assumes="4.1.20"
+    ),
+    server(
+        "never says 409",
+        replies(
+            lambda request, _: request.earlier_with_key(201)[-1][1],
+            lambda request, reply: reply.status == 409 and bool(request.earlier_with_key(201)),
+        ),
+        "4.1.19 7.10",
+    ),
+    server("says 400 of a conflict", statuses(400, of_status(409)), "4.1.19 7.10"),
+    server("says 200 of a conflict", statuses(200, of_status(409)), "4.1.19 7.10"),
+    server(
+        "says 409 of a retry",
+        replies(
+            lambda *_: REUSED,
+            lambda request, reply: (
+                reply.status == 201
+                and any(each.key == request.key for each, _ in request.earlier_with_key(201))
+            ),
+        ),
+        "4.1.10",
+    ),
+    server(
+        "uses a key up in vain",
+        replying(REUSED, lambda request: bool(request.earlier_with_key(400))),
+        assumes="4.1.21",
+    ),
+    server(
+        "shares keys",
+        replying(
+            REUSED,
+            lambda request: any(
+                each.key != request.key for each, _ in request.earlier_with_key(201)
+            ),
+        ),
+        assumes="4.1.21",
+    ),
+    server("creates two at once", requests(without_key, is_concurrent), assumes="4.1.23"),
+)
+
+SERVERS = (*AUTHENTICATION, *CREATION, *IDEMPOTENCY)
