@@ -87,13 +87,13 @@ class CreatePayment(Struct):
             extra_json_schema={"oneOf": [ref("Metadata"), {"type": "null"}]},
         ),
     ] = None
+    # No example: all requests with the same key and other parameters get 409.
     idempotency_key: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
         doc(
             "Makes retries safe: requests with the same key and the same parameters create one"
             " payment; the same key with other parameters gets 409. A key is stored for"
-            f" {KEY_RETENTION_MS // _HOUR_MS} hours of the account's clock.",
-            "order-1042",
+            f" {KEY_RETENTION_MS // _HOUR_MS} hours of the account's clock."
         ),
     ] = None
     # No `default`: types generated for TypeScript would make it a required member.
