@@ -18,7 +18,7 @@ PAUSE_AFTER_FAILURE_MS = 1_000
 
 
 class SystemClock(Protocol):
-    """Real time; tests pass a clock that they move themselves."""
+    """Real time; tests use a clock that they control."""
 
     def now_ms(self) -> Instant:
         """Milliseconds since 1970; never runs backwards or stops within a process."""
@@ -43,7 +43,7 @@ class RealClock:
 
     `now_ms` is monotonic time plus the largest difference between the system clock and monotonic
     time so far. It follows a forward step of the system clock (NTP, the end of a sleep). After a
-    backward step it goes on at the monotonic rate.
+    backward step it continues at the monotonic rate.
     """
 
     def __init__(
@@ -90,10 +90,10 @@ class RealClock:
 
 
 class AccountClock:
-    """One account's business time: it flows with real time at an offset, or stands.
+    """One account's business time: it runs at an offset to real time, or is stopped.
 
-    It stands while it is frozen, and while an advance holds it at an instant. Transactions move
-    it, and any thread reads it; a read takes one attribute.
+    It is stopped while it is frozen, and while an advance holds it at an instant. Transactions
+    move it, and any thread reads it; a read takes one attribute.
     """
 
     __slots__ = ("_offset_ms", "_standing_at", "_wall", "is_frozen")
@@ -125,7 +125,7 @@ class AccountClock:
 
     @property
     def pace(self) -> tuple[bool, int]:
-        """Whether it flows, and its offset, or the instant at which it stands.
+        """Whether it runs, and its offset, or the instant at which it is stopped.
 
         It changes only when the clock is moved, frozen or unfrozen.
         """
@@ -141,13 +141,13 @@ class AccountClock:
         self.is_frozen = True
 
     def flow_from(self, instant: Instant) -> None:
-        """Let time flow from an instant on."""
+        """Let time run from an instant on."""
         self._offset_ms = instant - self._wall.now_ms()
         self._standing_at = None
         self.is_frozen = False
 
     def wall_instant(self, instant: Instant) -> Instant:
-        """The real time at which this flowing clock reaches `instant`."""
+        """The real time at which this running clock reaches `instant`."""
         return instant - self._offset_ms
 
     def state(self) -> tuple[bool, Instant | None, int]:

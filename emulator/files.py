@@ -20,7 +20,7 @@ _ADVICE = {stat.S_IFIFO: "; write its content to a file first"}
 
 
 class NotRegularFile(OSError):
-    """The path names something else than a regular file; `strerror` says what."""
+    """The path is not that of a regular file; `strerror` has its kind."""
 
     def __init__(self, mode: int) -> None:
         kind = stat.S_IFMT(mode)

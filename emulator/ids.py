@@ -78,7 +78,7 @@ def ping_id(key: bytes, ordinal: int) -> str:
 
 
 def delivery_id(key: bytes, ordinal: int) -> str:
-    """The id begins with the ordinal, so that it is found without an index."""
+    """The id of a delivery; it begins with the ordinal, so that it is found without an index."""
     length = _ID_LENGTH - _COUNT_LENGTH
     return f"dlv_{_count(ordinal)}{_draw(key, b'delivery', ordinal, length)}"
 
@@ -141,7 +141,7 @@ def fault_id(key: bytes, ordinal: int) -> str:
 
 
 def chance(key: bytes, place: str, ordinal: int) -> float:
-    """The ordinal-th number at a place where chance decides, from 0 up to but not 1."""
+    """The ordinal-th random number of a place, at least 0 and less than 1."""
     scope = blake2b(place.encode(), digest_size=8).digest()
     draw = blake2b(scope + ordinal.to_bytes(8, "big"), key=key, person=b"chance", digest_size=7)
     return (int.from_bytes(draw.digest(), "big") >> 3) / (1 << 53)

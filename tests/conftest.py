@@ -26,7 +26,6 @@ settings.load_profile("emulator")
 # Files that take seconds. They run first, so that at the end no process waits for one of them.
 LONG_FILES = (
     "tests/verify/test_drift.py",
-    "tests/openapi/test_schemathesis.py",
     "tests/checkout/browser/",
     "tests/cli/test_mistakes.py",
     "tests/replay/test_command.py",

@@ -6,14 +6,10 @@ take half of the time of a request.
 
 from emulator import ids
 from emulator.api.bodies import ClientDisconnected, check_content_type, decode_object
-from emulator.api.errors import (
-    INTERNAL_ERROR_BODY,
-    error_body,
-    error_headers,
-    status_of,
-)
+from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
 from emulator.api.exchange import (
-    Connection,
+    NO_STATUS,
+    ClientConnection,
     CutReply,
     Exchange,
     Header,
@@ -33,13 +29,12 @@ from emulator.api.request_warnings import (
     RequestWarning,
     duplicate_parameters,
     first_strict_error,
-    frequent_polling,
-    idempotency_key_header,
     warning_header,
 )
 from emulator.clock import SystemClock
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import (
+    IdempotencyKeyHeader,
     InvalidField,
     NotReady,
     RateLimitExceeded,
@@ -48,9 +43,9 @@ from emulator.domain.errors import (
     UnsupportedContentType,
 )
 from emulator.engine.accounts.account_registry import AccountRegistry
-from emulator.engine.payments.faults import Faults
 from emulator.engine.payments.payments import Payments
 from emulator.engine.state.account import Owner
+from emulator.engine.state.rule_choice import Faults
 from emulator.storage.database import DatabaseLost
 from emulator.storage.payments import PageQuery
 
@@ -61,8 +56,6 @@ MAX_COUNTED_PAYMENTS = 10_000
 _ITEM = COLLECTION + "/"
 # The values of `domain.faults.ApiRequest`, which is not imported at start.
 _CREATE, _RETRIEVE, _LIST = "create_payment", "retrieve_payment", "list_payments"
-# The client disconnected before the response.
-NO_STATUS = 0
 _JSON: Header = (b"content-type", b"application/json")
 _NO_STORE: Header = (b"cache-control", b"no-store")
 _REPLAYED: Header = (b"idempotent-replayed", b"true")
@@ -99,7 +92,7 @@ class PaymentsApi:
         receive: Receive,
         send: Send,
         *,
-        connection: Connection | None = None,
+        connection: ClientConnection | None = None,
         started_ms: float = 0.0,
     ) -> int:
         """Respond to a request; returns the status, 0 without a response."""
@@ -157,7 +150,9 @@ class PaymentsApi:
     async def _reply(self, exchange: Exchange, owner: Owner) -> Reply:
         _check_rate(owner)
         if b"idempotency-key" in exchange.headers:
-            exchange.warnings.append(idempotency_key_header())
+            exchange.warnings.append(
+                RequestWarning("idempotency-key-header", IdempotencyKeyHeader())
+            )
         operation = _operation(exchange.scope)
         if owner.account.rules.faults:
             return await self._reply_or_fail(exchange, owner, operation)
@@ -290,4 +285,4 @@ def _count_read(owner: Owner, payment_id: str, warnings: list[RequestWarning]) -
         del owner.reads[next(iter(owner.reads))]
     owner.reads[payment_id] = reads
     if reads > USUAL_READS:
-        warnings.append(frequent_polling())
+        warnings.append(RequestWarning("frequent-polling", None))

@@ -114,7 +114,7 @@ def decode_object(raw: bytes) -> tuple[dict[str, Any], list[str]]:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidJson(_reason(raw, error)) from None
     if not isinstance(value, dict):
-        raise InvalidRequestBody(f"The request body must be a JSON object (got {received(value)}).")
+        raise _no_object(value)
     if _may_repeat_members(raw, value):
         return _decode_slowly(raw)
     return value, []
@@ -218,8 +218,12 @@ def _decode_slowly(raw: bytes) -> tuple[dict[str, Any], list[str]]:
     except (ValueError, RecursionError):
         raise InvalidJson(_NO_JSON) from None
     if not isinstance(value, dict):
-        raise InvalidRequestBody(f"The request body must be a JSON object (got {received(value)}).")
+        raise _no_object(value)
     return value, value.repeated if isinstance(value, _Repeating) else []
+
+
+def _no_object(value: object) -> InvalidRequestBody:
+    return InvalidRequestBody(f"The request body must be a JSON object (got {received(value)}).")
 
 
 def _integer(token: str) -> object:

@@ -27,13 +27,15 @@ Header = tuple[bytes, bytes]
 # one off.
 CONNECTION = "emulator.connection"
 
+# Of a request without a response.
+NO_STATUS = 0
 _FIRST_ERROR = 400
 _NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE}
 
 logger = logging.getLogger(__name__)
 
 
-class Connection(Protocol):
+class ClientConnection(Protocol):
     """The client connection of a request."""
 
     # Why the rest of the body cannot be read, although the client is still connected.
@@ -95,7 +97,7 @@ class Reply:
 
     @property
     def sent_status(self) -> int:
-        """The status that the client gets; 0 for none."""
+        """The status that the client gets, or NO_STATUS."""
         return self.status
 
 
@@ -118,7 +120,7 @@ class CutReply(Reply):
 
     @property
     def sent_status(self) -> int:
-        return 0 if self.cut_at is None else self.status
+        return NO_STATUS if self.cut_at is None else self.status
 
 
 class Exchange:
@@ -170,19 +172,16 @@ class Exchange:
             await self.read()
 
 
-async def send_reply(reply: Reply, send: Send, connection: Connection | None) -> None:
+async def send_reply(reply: Reply, send: Send, connection: ClientConnection | None) -> None:
     """Respond, or cut the connection; without a connection that raises ConnectionResetError."""
-    cut_at = reply.cut_at if isinstance(reply, CutReply) else len(reply.body)
-    if connection is None:
-        await _send(reply, send, cut_at)
-    elif cut_at is None:
-        connection.hang_up()
-    else:
-        connection.break_off(reply.status, reply.headers, reply.sent_body)
-
-
-async def _send(reply: Reply, send: Send, cut_at: int | None) -> None:
-    if cut_at is not None:
+    has_response = reply.sent_status != NO_STATUS
+    if connection is not None:
+        if has_response:
+            connection.break_off(reply.status, reply.headers, reply.sent_body)
+        else:
+            connection.hang_up()
+        return
+    if has_response:
         start = {"type": "http.response.start", "status": reply.status, "headers": reply.headers}
         await send(start)
         body = {"type": "http.response.body", "body": reply.sent_body}

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Any
 
-from emulator.api import request_warnings
-from emulator.api.request_warnings import RequestWarning
+from emulator.api.request_warnings import RequestWarning, unknown_parameters
 from emulator.domain.errors import InvalidField, MissingParameter
 from emulator.domain.hosts import is_local_name, is_open_port, parse_url_host
 from emulator.domain.payment import (
@@ -91,7 +90,7 @@ def check_order(
     )
     if not body.keys() <= _KNOWN_SET:
         unknown = (name for name in body if name not in KNOWN)
-        warnings.extend(request_warnings.unknown_parameters(unknown, KNOWN))
+        warnings.extend(unknown_parameters(unknown, KNOWN))
     return order
 
 
@@ -152,7 +151,10 @@ def _methods(value: Any, rules: CreateRules, warnings: list[RequestWarning]) -> 
             )
     methods = tuple(dict.fromkeys(value))
     if len(methods) != len(value):
-        warnings.append(request_warnings.duplicate_method(value))
+        refusal = InvalidField(
+            "methods", f"Each method must be listed once (got {received(value)})."
+        )
+        warnings.append(RequestWarning("duplicate-method", refusal))
     return methods
 
 
@@ -177,7 +179,8 @@ def _url(value: Any, param: str, rules: CreateRules, warnings: list[RequestWarni
     if flaw is None and len(value) > USUAL_URL_LENGTH:
         flaw = f"is over {USUAL_URL_LENGTH} characters long"
     if flaw is not None:
-        warnings.append(request_warnings.unusual_url(param, value, flaw))
+        refusal = InvalidField(param, f'The URL of "{param}" {flaw} (got {received(value)}).')
+        warnings.append(RequestWarning(f"unusual-{param.replace('_', '-')}", refusal))
     return value
 
 
@@ -256,14 +259,13 @@ def _metadata(value: Any, warnings: list[RequestWarning]) -> dict[str, str]:
         if len(key) > USUAL_METADATA_KEY_LENGTH or len(text) > USUAL_METADATA_VALUE_LENGTH:
             long_key = key
     if long_key is not None:
-        warnings.append(
-            request_warnings.long_metadata(
-                long_key,
-                value[long_key],
-                max_key=USUAL_METADATA_KEY_LENGTH,
-                max_text=USUAL_METADATA_VALUE_LENGTH,
-            )
+        refusal = InvalidField(
+            "metadata",
+            f'A key of "metadata" must have at most {USUAL_METADATA_KEY_LENGTH} characters, and a'
+            f" value at most {USUAL_METADATA_VALUE_LENGTH} (got {len(long_key)} and"
+            f" {len(value[long_key])} for the key {received(long_key)}).",
         )
+        warnings.append(RequestWarning("long-metadata", refusal))
     return value
 
 
@@ -273,9 +275,12 @@ def _idempotency_key(value: Any, warnings: list[RequestWarning]) -> str | None:
     if not isinstance(value, str) or not value:
         raise not_accepted("idempotency_key", value, "a string that is not empty")
     if len(value) > USUAL_IDEMPOTENCY_KEY_LENGTH:
-        warnings.append(
-            request_warnings.long_idempotency_key(value, max_length=USUAL_IDEMPOTENCY_KEY_LENGTH)
+        refusal = InvalidField(
+            "idempotency_key",
+            f'"idempotency_key" must have at most {USUAL_IDEMPOTENCY_KEY_LENGTH} characters'
+            f" (got {len(value)}).",
         )
+        warnings.append(RequestWarning("long-idempotency-key", refusal))
     return value
 
 
@@ -290,5 +295,7 @@ def _expires_in(value: Any, warnings: list[RequestWarning]) -> int:
             advice=f"Leave it out for {DEFAULT_EXPIRES_IN_S}.",
         )
     if value not in USUAL_EXPIRES_IN_S:
-        warnings.append(request_warnings.unusual_expires_in(value, USUAL_EXPIRES_IN_S))
+        first, last = USUAL_EXPIRES_IN_S.start, USUAL_EXPIRES_IN_S.stop - 1
+        refusal = not_accepted("expires_in", value, f"{first} to {last} seconds under --strict")
+        warnings.append(RequestWarning("unusual-expires-in", refusal))
     return value

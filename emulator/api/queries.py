@@ -3,8 +3,11 @@
 import re
 from urllib.parse import parse_qsl
 
-from emulator.api import request_warnings
-from emulator.api.request_warnings import RequestWarning
+from emulator.api.request_warnings import (
+    RequestWarning,
+    duplicate_parameters,
+    unknown_parameters,
+)
 from emulator.domain.instants import ParsedTimestamp, parse_timestamp
 from emulator.domain.payment import Status
 from emulator.domain.received_values import not_accepted
@@ -18,8 +21,9 @@ _ACCEPTED_TIMESTAMP = (
     "an ISO 8601 timestamp with a date, a time and an offset, such as 2026-01-01T00:00:00Z or"
     " 2026-01-01T03:00:00+03:00"
 )
+_USUAL_TIMESTAMP = "a date, a time and an offset in a usual form, such as 2026-01-01T00:00:00Z"
 _DIGITS = re.compile(r"0*([0-9]{1,3})", re.ASCII)
-_STATUSES = {status.value: status for status in Status}
+_STATUSES = tuple(Status)
 _DEFAULT_PAGE = PageQuery(limit=DEFAULT_LIMIT)
 
 
@@ -38,10 +42,8 @@ def parse_query(
         if name in values:
             repeated[name] = None
         values[name] = value
-    warnings.extend(request_warnings.duplicate_parameters(repeated))
-    warnings.extend(
-        request_warnings.unknown_parameters((name for name in values if name not in known), known)
-    )
+    warnings.extend(duplicate_parameters(repeated))
+    warnings.extend(unknown_parameters((name for name in values if name not in known), known))
     return {name: value for name, value in values.items() if name in known}
 
 
@@ -56,14 +58,14 @@ def page_query(
         return _DEFAULT_PAGE
     limit = _limit(values.get("limit"))
     after = values.get("after")
-    status = _status(values.get("status"))
-    method = _method(values.get("method"), methods)
+    status = _one_of(_STATUSES, values.get("status"), "status")
+    method = _one_of(methods, values.get("method"), "method")
     created_gte = _timestamp(values.get("created_gte"), "created_gte", warnings)
     created_lte = _timestamp(values.get("created_lte"), "created_lte", warnings)
     return PageQuery(
         limit=limit,
         after=after,
-        status=status,
+        status=None if status is None else Status(status),
         method=method,
         created_gte=None if created_gte is None else created_gte.ceiling,
         created_lte=None if created_lte is None else created_lte.floor,
@@ -83,17 +85,9 @@ def _limit(value: str | None) -> int:
     return int(digits[1])
 
 
-def _status(value: str | None) -> Status | None:
-    if value is None:
-        return None
-    if value not in _STATUSES:
-        raise not_accepted("status", value, f"one of: {', '.join(_STATUSES)}")
-    return _STATUSES[value]
-
-
-def _method(value: str | None, methods: tuple[str, ...]) -> str | None:
-    if value is not None and value not in methods:
-        raise not_accepted("method", value, f"one of: {', '.join(methods)}")
+def _one_of(accepted: tuple[str, ...], value: str | None, param: str) -> str | None:
+    if value is not None and value not in accepted:
+        raise not_accepted(param, value, f"one of: {', '.join(accepted)}")
     return value
 
 
@@ -107,5 +101,6 @@ def _timestamp(
     except ValueError:
         raise not_accepted(param, value, _ACCEPTED_TIMESTAMP) from None
     if timestamp.is_loose:
-        warnings.append(request_warnings.loose_timestamp(param, value))
+        refusal = not_accepted(param, value, _USUAL_TIMESTAMP)
+        warnings.append(RequestWarning(f"loose-timestamp:{param}", refusal))
     return timestamp

@@ -1,21 +1,11 @@
-"""The request warnings: accepted deviations from the contract, which `--strict` refuses.
-
-Each slug has one constructor.
-"""
+"""The request warnings: accepted deviations from the contract, which `--strict` refuses."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from emulator.domain.errors import (
-    DuplicateParameter,
-    IdempotencyKeyHeader,
-    InvalidField,
-    Refusal,
-    UnknownParameter,
-)
-from emulator.domain.received_values import not_accepted, received
+from emulator.domain.errors import DuplicateParameter, Refusal, UnknownParameter
 
 MAX_SLUGS = 16
 MAX_NAME_BYTES = 64
@@ -45,69 +35,6 @@ def duplicate_parameters(names: Iterable[str]) -> list[RequestWarning]:
         RequestWarning(f"duplicate-parameter:{shown}", DuplicateParameter(shown))
         for shown in _first_names(names)
     ]
-
-
-def duplicate_method(methods: list[str]) -> RequestWarning:
-    return RequestWarning(
-        "duplicate-method",
-        InvalidField("methods", f"Each method must be listed once (got {received(methods)})."),
-    )
-
-
-def long_metadata(key: str, text: str, *, max_key: int, max_text: int) -> RequestWarning:
-    return RequestWarning(
-        "long-metadata",
-        InvalidField(
-            "metadata",
-            f'A key of "metadata" must have at most {max_key} characters, and a value at most'
-            f" {max_text} (got {len(key)} and {len(text)} for the key {received(key)}).",
-        ),
-    )
-
-
-def unusual_url(param: str, url: str, what: str) -> RequestWarning:
-    return RequestWarning(
-        f"unusual-{param.replace('_', '-')}",
-        InvalidField(param, f'The URL of "{param}" {what} (got {received(url)}).'),
-    )
-
-
-def loose_timestamp(param: str, text: str) -> RequestWarning:
-    return RequestWarning(
-        f"loose-timestamp:{param}",
-        not_accepted(
-            param,
-            text,
-            "a date, a time and an offset in a usual form, such as 2026-01-01T00:00:00Z",
-        ),
-    )
-
-
-def idempotency_key_header() -> RequestWarning:
-    return RequestWarning("idempotency-key-header", IdempotencyKeyHeader())
-
-
-def long_idempotency_key(key: str, *, max_length: int) -> RequestWarning:
-    return RequestWarning(
-        "long-idempotency-key",
-        InvalidField(
-            "idempotency_key",
-            f'"idempotency_key" must have at most {max_length} characters (got {len(key)}).',
-        ),
-    )
-
-
-def unusual_expires_in(seconds: int, usual: range) -> RequestWarning:
-    return RequestWarning(
-        "unusual-expires-in",
-        not_accepted(
-            "expires_in", seconds, f"{usual.start} to {usual.stop - 1} seconds under --strict"
-        ),
-    )
-
-
-def frequent_polling() -> RequestWarning:
-    return RequestWarning("frequent-polling", None)
 
 
 def first_strict_error(warnings: Iterable[RequestWarning]) -> Refusal | None:

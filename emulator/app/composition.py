@@ -15,7 +15,7 @@ from emulator.app.gateway import Gateway, Lazily, RequestLog
 from emulator.clock import SystemClock
 from emulator.engine.engine import Engine, open_engine
 from emulator.engine.payments.payments import CheckoutAddress
-from emulator.engine.state.config import ConfiguredEndpoint, EngineConfig
+from emulator.engine.state.account import ConfiguredEndpoint, EngineConfig
 from emulator.engine.state.rules import Origin
 from emulator.settings import Settings, data_directory
 
@@ -74,7 +74,7 @@ def given_scenarios(settings: Settings) -> "tuple[Scenario, ...]":
     """The scenarios that the settings name, the newest first. Raises ScenarioError."""
     if not settings.scenarios:
         return ()
-    from emulator.scenarios.library import load_paths
+    from emulator.scenarios.loader import load_paths
 
     return load_paths([Path(path) for path in settings.scenarios])[::-1]
 
@@ -82,7 +82,7 @@ def given_scenarios(settings: Settings) -> "tuple[Scenario, ...]":
 def _in_force(
     given: "tuple[Scenario, ...]", *, only_on: bool
 ) -> "tuple[tuple[Origin, Scenario], ...]":
-    from emulator.scenarios.library import in_force
+    from emulator.scenarios.loader import in_force
 
     named = {scenario.name for scenario in given}
     return tuple(
@@ -98,7 +98,7 @@ def shipped_scenarios(*, only_on: bool = False) -> "tuple[Scenario, ...]":
     Most are disabled at start, and read on request. A user enables one on purpose, so these come
     before those that are enabled at start.
     """
-    from emulator.scenarios.library import load_paths
+    from emulator.scenarios.loader import load_paths
 
     files = sorted(data_directory("scenarios").glob("*.yaml"))
     if only_on:
@@ -187,9 +187,9 @@ def _dashboard(settings: Settings, engine: Engine, checkout: CheckoutAddress) ->
 def _checkout(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
     from emulator.api.exchange import log_failure
     from emulator.app.guard import HostGuard
-    from emulator.checkout.app import build
+    from emulator.checkout.app import CheckoutApp
 
-    return build(
+    return CheckoutApp(
         checkouts=engine.checkouts,
         templates=data_directory("templates"),
         shows_handset=not settings.no_handset,

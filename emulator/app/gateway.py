@@ -10,7 +10,7 @@ from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, 
 from emulator.api.exchange import (
     CONNECTION,
     ASGIApp,
-    Connection,
+    ClientConnection,
     Header,
     Message,
     Receive,
@@ -85,7 +85,7 @@ class _Response:
 
     __slots__ = ("_connection", "_head", "_request_id", "_send", "is_begun", "status")
 
-    def __init__(self, request_id: bytes, send: Send, connection: Connection | None) -> None:
+    def __init__(self, request_id: bytes, send: Send, connection: ClientConnection | None) -> None:
         self._request_id = request_id
         self._send = send
         self._connection = connection
@@ -140,7 +140,7 @@ class Gateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started_ms = self._log.start()
         # Removed from the scope, to which it refers: a cycle would need the garbage collector.
-        connection: Connection | None = scope.pop(CONNECTION, None)
+        connection: ClientConnection | None = scope.pop(CONNECTION, None)
         path = scope["path"]
         is_contract = path.startswith("/v1/") or path == "/v1"
         if connection is not None and connection.body_error is not None:
@@ -161,7 +161,7 @@ class Gateway:
         return ids.request_id(self._stream, self._requests)
 
     async def _route(
-        self, scope: Scope, receive: Receive, send: Send, connection: Connection | None
+        self, scope: Scope, receive: Receive, send: Send, connection: ClientConnection | None
     ) -> int:
         response = _Response(self.next_request_id(), send, connection)
         try:

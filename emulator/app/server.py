@@ -1,4 +1,4 @@
-"""Runs the emulator: listeners, signals, start and shutdown; also privately in another program."""
+"""Runs the emulator: listeners, signals, start and shutdown; also inside another program."""
 
 import asyncio
 import errno

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from emulator.checkout import views
 from emulator.checkout.assets import DIRECTORY, Assets
@@ -50,63 +50,38 @@ _READING = ("GET", "HEAD")
 _ANY_CHECKOUT = re.compile(r"/c/[^/]+")
 
 
-def build(
-    *,
-    checkouts: Checkouts,
-    templates: Path,
-    shows_handset: bool,
-    check_host: CheckHost,
-    log_failure: LogFailure,
-) -> ASGIApp:
-    """Build the application; `shows_handset` shows the simulated phone beside the pages.
-
-    `check_host` raises ForbiddenOrigin for a request with a foreign `Host`.
-    """
-    assets, renderer = _renderer(templates / "checkout", shows_handset=shows_handset)
-    pages = Pages(checkouts, renderer)
-    routes: dict[tuple[str, str | None], Endpoint] = {
-        ("GET", None): pages.show,
-        ("POST", None): pages.pay,
-        ("GET", "wait"): pages.follow,
-        ("GET", "bank"): pages.bank,
-        ("GET", STATUS): pages.watch,
-        ("POST", "answer"): pages.answer,
-        ("POST", "cancel"): pages.cancel,
-        ("GET", "cancelled"): pages.leave,
-    }
-    return CheckoutApp(
-        routes=routes,
-        assets=assets,
-        renderer=renderer,
-        check_host=check_host,
-        log_failure=log_failure,
-    )
-
-
-@cache
-def _renderer(directory: Path, *, shows_handset: bool) -> tuple[Assets, Renderer]:
-    """Compiles the templates once for all emulators of a process."""
-    assets = Assets(directory / DIRECTORY)
-    return assets, Renderer(directory, assets, shows_handset=shows_handset)
-
-
 class CheckoutApp:
     """Responds in HTML, errors included."""
 
     def __init__(
         self,
         *,
-        routes: dict[tuple[str, str | None], Endpoint],
-        assets: Assets,
-        renderer: Renderer,
+        checkouts: Checkouts,
+        templates: Path,
+        shows_handset: bool,
         check_host: CheckHost,
         log_failure: LogFailure,
     ) -> None:
+        """`shows_handset` shows the simulated phone beside the pages.
+
+        `check_host` raises ForbiddenOrigin for a request with a foreign `Host`.
+        """
         self._check_host = check_host
         self._log_failure = log_failure
-        self._routes = routes
-        self._assets = assets
-        self._renderer = renderer
+        self._assets, self._renderer = _renderer(
+            templates / "checkout", shows_handset=shows_handset
+        )
+        pages = Pages(checkouts, self._renderer)
+        self._routes: dict[tuple[str, str | None], Endpoint] = {
+            ("GET", None): pages.show,
+            ("POST", None): pages.pay,
+            ("GET", "wait"): pages.follow,
+            ("GET", "bank"): pages.bank,
+            ("GET", STATUS): pages.watch,
+            ("POST", "answer"): pages.answer,
+            ("POST", "cancel"): pages.cancel,
+            ("GET", "cancelled"): pages.leave,
+        }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises the refusals that need no page, because no person sees them."""
@@ -117,16 +92,17 @@ class CheckoutApp:
         except Refusal as refusal:
             if _needs_no_page(request, refusal):
                 raise
-            page = self._renderer.page_request(request)
-            response = self._renderer.page(page, _view_of(refusal, request))
+            response = self._problem(request, _view_of(refusal, request))
         except ClientDisconnect:
             return
         except Exception as error:  # noqa: BLE001 - logged; the customer gets a page
             self._log_failure(scope, request.scope["path"], error)
-            page = self._renderer.page_request(request)
-            response = self._renderer.page(page, views.problem("wrong", None, status=500))
+            response = self._problem(request, views.problem("wrong", None, status=500))
         _protect(response)
         await response(scope, receive, send)
+
+    def _problem(self, request: Request, view: PageView) -> Response:
+        return self._renderer.page(self._renderer.page_request(request), view)
 
     async def _respond(self, request: Request) -> Response:
         path: str = request.scope["path"]
@@ -144,6 +120,13 @@ class CheckoutApp:
         elif method == "GET" and path == ICON:
             return self._assets.icon()
         raise UnknownRoute(request.method, path)
+
+
+@cache
+def _renderer(directory: Path, *, shows_handset: bool) -> tuple[Assets, Renderer]:
+    """Compiles the templates once for all emulators of a process."""
+    assets = Assets(directory / DIRECTORY)
+    return assets, Renderer(directory, assets, shows_handset=shows_handset)
 
 
 def _view_of(refusal: Refusal, request: Request) -> PageView:

@@ -41,16 +41,15 @@ class Assets:
 
     def response(self, name: str) -> Response | None:
         """A file by its name with the digest; None for an unknown name."""
-        if name not in self._files:
-            return None
-        content, media_type = self._files[name]
-        headers = {"Cache-Control": FOREVER, "Content-Type": media_type}
-        return Response(content, headers=headers)
+        return self._response(name, FOREVER) if name in self._files else None
 
     def icon(self) -> Response:
         """The icon, under the fixed name that browsers request."""
-        content, media_type = self._files[self._names["icon.svg"]]
-        headers = {"Cache-Control": FOR_A_DAY, "Content-Type": media_type}
+        return self._response(self._names["icon.svg"], FOR_A_DAY)
+
+    def _response(self, name: str, cache_control: str) -> Response:
+        content, media_type = self._files[name]
+        headers = {"Cache-Control": cache_control, "Content-Type": media_type}
         return Response(content, headers=headers)
 
     def _stylesheet(self, path: Path) -> bytes:

@@ -141,7 +141,7 @@ class Pages:
             if refusal.param != "phone" or method not in PHONE_METHODS:
                 raise
             wrong = views.wrong_phone(phone or "", method)
-            return _redirect(page, token, method=method, **wrong.query)
+            return _redirect(page, token, method=method, **wrong)
         return _redirect(page, token, _leaf_after_submit(payment))
 
     async def answer(self, request: Request, token: str) -> Response:

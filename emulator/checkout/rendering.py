@@ -24,9 +24,9 @@ from emulator.checkout.i18n import (
     minutes,
     preferred_language,
 )
-from emulator.checkout.views import ANSWERING_REFRESH_S, PageView, Screen
+from emulator.checkout.views import ANSWERING_REFRESH_S, TEXTS_OF_REASON, PageView, Screen
 from emulator.domain.outcomes import Handset, Outcome
-from emulator.domain.payment import DEFAULT_REASON, Reason, Status
+from emulator.domain.payment import DEFAULT_REASON, Status
 from emulator.domain.payment_methods import BANKS, local_phone
 from emulator.engine.payments.checkouts import Checkout, TestNumber
 
@@ -63,15 +63,6 @@ _OPEN, _CLOSE = "\ue000", "\ue001"
 _MARK = "\0"
 _SLOT = re.compile(f"{_OPEN}([a-z_]+){_CLOSE}")
 
-_LABEL_OF_REASON = {
-    Reason.INSUFFICIENT_BALANCE: "insufficient_answer",
-    Reason.USER_CANCELLED: "number_cancels",
-    Reason.TIMEOUT: "number_times_out",
-    Reason.WRONG_PIN: "wrong_pin_answer",
-    Reason.BANK_DECLINED: "number_declined",
-    Reason.LIMIT_EXCEEDED: "number_over_limit",
-    Reason.PROVIDER_ERROR: "number_unavailable",
-}
 _LABEL_OF_STATUS = {
     Status.COMPLETED: "number_completes",
     Status.REFUNDED: "number_refunded",
@@ -313,5 +304,6 @@ def _label(outcome: Outcome) -> str:
         return "number_stays"
     last = outcome.steps[-1]
     if last.status is Status.FAILED:
-        return _LABEL_OF_REASON[last.reason or DEFAULT_REASON]
+        _, label = TEXTS_OF_REASON[last.reason or DEFAULT_REASON]
+        return label
     return _LABEL_OF_STATUS[last.status]

@@ -32,15 +32,16 @@ BANK_ANSWERS = {
     PhoneAnswer.CANCEL: "cancel",
 }
 
-_SENTENCE_OF_REASON = {
-    Reason.INSUFFICIENT_BALANCE: "insufficient",
-    Reason.USER_CANCELLED: "user_cancelled",
-    Reason.TIMEOUT: "timed_out",
-    Reason.WRONG_PIN: "wrong_pin",
-    Reason.BANK_DECLINED: "declined",
-    Reason.LIMIT_EXCEEDED: "limit_exceeded",
-    Reason.PROVIDER_ERROR: "provider_error",
+TEXTS_OF_REASON = {
+    Reason.INSUFFICIENT_BALANCE: ("insufficient", "insufficient_answer"),
+    Reason.USER_CANCELLED: ("user_cancelled", "number_cancels"),
+    Reason.TIMEOUT: ("timed_out", "number_times_out"),
+    Reason.WRONG_PIN: ("wrong_pin", "wrong_pin_answer"),
+    Reason.BANK_DECLINED: ("declined", "number_declined"),
+    Reason.LIMIT_EXCEEDED: ("limit_exceeded", "number_over_limit"),
+    Reason.PROVIDER_ERROR: ("provider_error", "number_unavailable"),
 }
+"""The keys of the sentence on a failed payment's page, and of the label of a test number."""
 
 _PHONE_INVALID = "phone_invalid"
 _MAX_INPUT_CHARACTERS = 32
@@ -76,17 +77,6 @@ class PageView(msgspec.Struct, frozen=True, kw_only=True):
     refresh_s: int | None = None
     numbers: tuple[TestNumber, ...] = ()
     handset: Screen | None = None
-
-
-class WrongPhone(msgspec.Struct, frozen=True, kw_only=True):
-    """A refused phone number in the address of the form: the key of the problem, and the input."""
-
-    problem: str
-    typed: str
-
-    @property
-    def query(self) -> dict[str, str]:
-        return {"problem": self.problem, "phone": self.typed}
 
 
 def opened(
@@ -150,15 +140,18 @@ def left_ms(checkout: Checkout) -> int | None:
     return max(0, due[0] - checkout.now) if due else None
 
 
-def wrong_phone(phone: str, method: str) -> WrongPhone:
-    """The problem of a phone number that a method does not accept."""
+def wrong_phone(phone: str, method: str) -> dict[str, str]:
+    """The query of the form after a phone number that the method does not accept.
+
+    It has the key of the problem, and the input.
+    """
     try:
         normalise_phone(phone)
     except ValueError:
         problem = _PHONE_INVALID
     else:
         problem = _wrong_prefix(method)
-    return WrongPhone(problem=problem, typed=phone[:_MAX_INPUT_CHARACTERS])
+    return {"problem": problem, "phone": phone[:_MAX_INPUT_CHARACTERS]}
 
 
 def problem(
@@ -221,19 +214,25 @@ def _method_form(
             values=common,
         )
     takes_phone = method in PHONE_METHODS
-    wrong = _refused_phone(method, query)
     phone = query.get("phone", "")[:_MAX_INPUT_CHARACTERS]
-    is_filled = phone != "" and wrong is None
-    filled = {"phone": phone} if is_filled else {}
+    problem = query.get("problem", "")
+    # An address can have any text: only the problems of this method are shown.
+    is_refused = takes_phone and problem in (_PHONE_INVALID, _wrong_prefix(method))
+    is_filled = phone != "" and not is_refused
+    address = {"method": method}
+    if is_refused:
+        address["problem"] = problem
+    if is_refused or is_filled:
+        address["phone"] = phone
     return PageView(
         page="method-form",
         heading="payment_method",
-        query={"method": method, **(wrong.query if wrong else filled)},
+        query=address,
         values={
             **common,
             "takes_phone": takes_phone,
-            "hint": _phone_hint(method) if takes_phone else None,
-            "problem": wrong and wrong.problem,
+            "hint": f"phone_hint_{method}" if takes_phone else None,
+            "problem": problem if is_refused else None,
             "is_filled": is_filled,
         },
         texts={"phone": phone},
@@ -242,20 +241,8 @@ def _method_form(
     )
 
 
-def _phone_hint(method: str) -> str:
-    return f"phone_hint_{method}"
-
-
 def _wrong_prefix(method: str) -> str:
     return f"phone_need_0{METHODS[method].phone_digit}"
-
-
-def _refused_phone(method: str, query: Mapping[str, str]) -> WrongPhone | None:
-    problem = query.get("problem", "")
-    # An address can have any text: only the problems of this method are shown.
-    if method not in PHONE_METHODS or problem not in (_PHONE_INVALID, _wrong_prefix(method)):
-        return None
-    return WrongPhone(problem=problem, typed=query.get("phone", "")[:_MAX_INPUT_CHARACTERS])
 
 
 def _waiting(checkout: Checkout, query: Mapping[str, str]) -> PageView:
@@ -317,7 +304,7 @@ def _ended(payment: Payment) -> PageView:
         return _result("expired", "expired_body", back=terms.cancel_url, status=410)
     if payment.reason is Reason.USER_CANCELLED and payment.method not in PHONE_METHODS:
         return _result("cancelled", back=terms.cancel_url)
-    sentence = _SENTENCE_OF_REASON[payment.reason or DEFAULT_REASON]
+    sentence, _ = TEXTS_OF_REASON[payment.reason or DEFAULT_REASON]
     return _result("not_completed", sentence, back=terms.cancel_url)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from emulator import __version__
 from emulator.app.composition import Running
 from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY, mask_key
-from emulator.domain.durations import duration_text
+from emulator.domain.durations import whole_duration_text
 from emulator.domain.instants import format_instant
 from emulator.engine.state.account import Account
 from emulator.scenarios.numbers import designated_numbers
@@ -133,7 +133,7 @@ def _switched_on(settings: Settings) -> list[Line]:
         (
             "Rate limit",
             limit
-            and f"{limit.requests} requests in {duration_text(limit.period_ms)},"
+            and f"{limit.requests} requests in {whole_duration_text(limit.period_ms)},"
             " per account and mode",
             limit,
         ),

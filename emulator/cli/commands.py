@@ -163,7 +163,7 @@ def check(paths: tuple[str, ...]) -> int:
     Each mistake is printed as a line path:line:column: message. Exit code 2 when a file has a
     mistake.
     """
-    from emulator.scenarios.library import check_paths
+    from emulator.scenarios.loader import check_paths
 
     problems, files_count = check_paths([Path(path) for path in paths])
     if problems:
@@ -178,7 +178,7 @@ def schema() -> None:
     """Print the JSON Schema of scenario files."""
     import json
 
-    from emulator.scenarios.schema import scenario_schema
+    from emulator.scenarios.scenario_file import scenario_schema
 
     write(f"{json.dumps(scenario_schema(), indent=2, ensure_ascii=False)}\n")
 

@@ -1,27 +1,29 @@
 """The calls on accounts: creation, deletion and reset."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from emulator.control.calls import Call, operation
-from emulator.control.types import Body, ClockText, GivenClock, Name, Seed
+from emulator.control.types import AccountId, Body, ClockText, GivenClock, Name, Seed
 from emulator.domain import errors
 from emulator.domain.accounts import KEY_PATTERN, mask_key
 from emulator.domain.instants import format_clock
-from emulator.engine.accounts.account_factory import NewAccount
+from emulator.engine.accounts.account_registry import NewAccount
 from emulator.engine.state.account import Account
 from emulator.openapi.declarations import Resource, doc
 
 _KEY_AFTER_MODE = KEY_PATTERN.pattern.removeprefix("(test|live)")
-TestKey = Annotated[str, Meta(pattern=f"^test{_KEY_AFTER_MODE}$")]
-LiveKey = Annotated[str, Meta(pattern=f"^live{_KEY_AFTER_MODE}$")]
+TestKey = Annotated[str, Meta(pattern=f"^test{_KEY_AFTER_MODE}$", examples=["test_addis_books"])]
+LiveKey = Annotated[str, Meta(pattern=f"^live{_KEY_AFTER_MODE}$", examples=["live_addis_books"])]
 
 
 class CreateAccount(Body, frozen=True):
     """The properties of the account; an omitted member gets its default."""
 
-    name: Annotated[Name | None, doc("The name of the merchant on pages.")] = None
+    name: Annotated[Name | None, doc("The name of the merchant on pages.", "Addis Books")] = None
     test_key: Annotated[
         TestKey | None,
         doc("The key of its test mode; by default a new one. No other account may have it."),
@@ -54,19 +56,29 @@ class Reset(Body, frozen=True):
 
 
 class AccountPath(Struct, frozen=True):
-    account_id: Annotated[str, Meta(min_length=1, description="The identifier of an account.")]
+    account_id: Annotated[
+        AccountId, Meta(min_length=1, description="The identifier of an account.")
+    ]
 
 
 class AccountJson(Struct, frozen=True):
     """An account."""
 
-    id: Annotated[str, doc("Its identifier, with the prefix `acct_`.")]
-    name: Annotated[str, doc("The name of the merchant on pages.")]
+    id: Annotated[AccountId, doc("Its identifier, with the prefix `acct_`.")]
+    name: Annotated[str, doc("The name of the merchant on pages.", "Addis Books")]
     test_key: Annotated[
-        str, doc("The key of its test mode, complete only in the response of the creation.")
+        str,
+        doc(
+            "The key of its test mode, complete only in the response of the creation.",
+            "test_addis_books",
+        ),
     ]
     live_key: Annotated[
-        str, doc("The key of its live mode, complete only in the response of the creation.")
+        str,
+        doc(
+            "The key of its live mode, complete only in the response of the creation.",
+            "live_addis_books",
+        ),
     ]
     clock: Annotated[ClockText, doc("The clock at its creation, which a reset restores.")]
 
@@ -77,41 +89,55 @@ class AccountList(Struct, frozen=True):
     data: list[AccountJson]
 
 
+_ON_THE_NEW_ACCOUNT = {"query.account": "$response.body#/id"}
+
+
+@operation(
+    "POST /accounts",
+    "The account.",
+    body="The properties of the account.",
+    status=201,
+    links={
+        "get_account": {"account_id": "$response.body#/id"},
+        "delete_account": {"account_id": "$response.body#/id"},
+        "get_clock": _ON_THE_NEW_ACCOUNT,
+        "create_webhook_endpoint": _ON_THE_NEW_ACCOUNT,
+    },
+)
 async def create_account(call: Call, body: CreateAccount) -> AccountJson:
     """Create an account.
 
     Creates an account with its own keys, clock, seed, scenarios, faults, journal and webhook
     endpoints. Only this response contains the complete keys. The body may be omitted.
     """
-    account = await call.engine.accounts.create(
-        NewAccount(
-            name=body.name,
-            test_key=body.test_key,
-            live_key=body.live_key,
-            clock=body.clock,
-            seed=body.seed,
-        )
-    )
-    return _json(account, account.profile.test_key, account.profile.live_key)
+    return _json(await call.engine.accounts.create(NewAccount(**asdict(body))), shown_key=str)
 
 
+@operation("GET /accounts", "The accounts.")
 async def list_accounts(call: Call) -> AccountList:
     """List accounts.
 
     Lists all accounts, newest first, with masked keys.
     """
     accounts = sorted(call.engine.accounts.all(), key=lambda account: account.number)
-    return AccountList([_masked(account) for account in reversed(accounts)])
+    return AccountList([_json(account) for account in reversed(accounts)])
 
 
+@operation("GET /accounts/{account_id}", "The account.")
 async def get_account(call: Call, path: AccountPath) -> AccountJson:
     """Retrieve an account.
 
     Returns one account, with masked keys.
     """
-    return _masked(call.engine.accounts.get(path.account_id))
+    return _json(call.engine.accounts.get(path.account_id))
 
 
+@operation(
+    "DELETE /accounts/{account_id}",
+    "Deleted.",
+    errors.AccountIsPermanent,
+    links={"get_account": {"account_id": "$request.path.account_id"}},
+)
 async def delete_account(call: Call, path: AccountPath) -> None:
     """Delete an account.
 
@@ -120,6 +146,7 @@ async def delete_account(call: Call, path: AccountPath) -> None:
     await call.engine.accounts.delete(path.account_id)
 
 
+@operation("POST /reset", "The reset is complete.", body="What is reset.")
 async def reset(call: Call, body: Reset) -> None:
     """Reset an account or the whole emulator.
 
@@ -133,51 +160,21 @@ async def reset(call: Call, body: Reset) -> None:
         await call.engine.accounts.reset(call.account)
 
 
-def _masked(account: Account) -> AccountJson:
+def _json(account: Account, shown_key: Callable[[str], str] = mask_key) -> AccountJson:
     profile = account.profile
-    return _json(account, mask_key(profile.test_key), mask_key(profile.live_key))
-
-
-def _json(account: Account, test_key: str, live_key: str) -> AccountJson:
     return AccountJson(
-        id=account.profile.id,
-        name=account.profile.name,
-        test_key=test_key,
-        live_key=live_key,
+        id=profile.id,
+        name=profile.name,
+        test_key=shown_key(profile.test_key),
+        live_key=shown_key(profile.live_key),
         clock=format_clock(account.initial_clock),
     )
 
-
-_ON_THE_NEW_ACCOUNT = {"query.account": "$response.body#/id"}
 
 ACCOUNTS = Resource(
     tag="Accounts",
     description="An account has a test key and a live key and isolates tests: it has its own"
     " clock, seed, scenarios, faults, journal and webhook endpoints. Parallel tests use one"
     " account each.",
-    operations=(
-        operation(
-            "POST /accounts",
-            create_account,
-            "The account.",
-            body="The properties of the account.",
-            status=201,
-            links={
-                "get_account": {"account_id": "$response.body#/id"},
-                "delete_account": {"account_id": "$response.body#/id"},
-                "get_clock": _ON_THE_NEW_ACCOUNT,
-                "create_webhook_endpoint": _ON_THE_NEW_ACCOUNT,
-            },
-        ),
-        operation("GET /accounts", list_accounts, "The accounts."),
-        operation("GET /accounts/{account_id}", get_account, "The account."),
-        operation(
-            "DELETE /accounts/{account_id}",
-            delete_account,
-            "Deleted.",
-            errors.AccountIsPermanent,
-            links={"get_account": {"account_id": "$request.path.account_id"}},
-        ),
-        operation("POST /reset", reset, "The reset is complete.", body="What is reset."),
-    ),
+    operations=(create_account, list_accounts, get_account, delete_account, reset),
 )

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import partial
 from inspect import cleandoc
 from typing import Annotated, Any, Protocol, get_args
 from urllib.parse import parse_qsl
@@ -12,7 +11,6 @@ import msgspec
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import Receive
 
 from emulator.domain import errors
@@ -36,6 +34,7 @@ from emulator.openapi.members import decode, decode_one_of, members_of
 
 MAX_SHOWN_NAME_CHARACTERS = 64
 
+Handler = Callable[..., Awaitable[Any]]
 BuildDocument = Callable[[str], dict[str, Any]]
 """Builds an OpenAPI document for a base URL."""
 
@@ -104,7 +103,8 @@ class AccountQuery(Struct, frozen=True):
         str | None,
         doc(
             "The identifier of the account that the call acts on; by default the first account."
-            " A key takes precedence."
+            " A key takes precedence.",
+            "acct_demo",
         ),
     ] = None
     mode: Annotated[Mode, doc("The mode that the call acts on. A key takes precedence.")] = (
@@ -129,7 +129,6 @@ _REFUSALS_OF_BODIES: tuple[type[Refusal], ...] = (
 
 def operation(
     request_line: str,
-    handler: Callable[..., Awaitable[Any]],
     responses: str | Mapping[int, SuccessResponse],
     *refusals: type[Refusal],
     status: int | None = None,
@@ -137,8 +136,8 @@ def operation(
     links: Links | None = None,
     description: str | None = None,
     body: str | RequestBody | None = None,
-) -> Operation:
-    """The declaration of a call: its method and path, its handler and its responses.
+) -> Callable[[Handler], Operation]:
+    """Declares the call that a function handles: its method and path, and its responses.
 
     The name of the handler is the operation id, and its docstring the summary and, unless it is
     given, the description. Its annotations are the types of `path`, `query` and `body`, of which
@@ -146,35 +145,38 @@ def operation(
     For one response its description is enough; `status`, `content` and `links` belong to it.
     """
     method, path = request_line.split(" ")
-    types = handler.__annotations__
-    has_account = types["call"] is Call
-    result = (get_args(types["return"]) or [types["return"]])[-1]
-    if content is None and isinstance(result, type) and issubclass(result, Struct):
-        content = result
-    if isinstance(responses, str):
-        usual = 204 if result is None else 200
-        responses = {status or usual: SuccessResponse(responses, links=links or {})}
-    if isinstance(body, str):
-        body = _request_body(body, types["body"])
-    summary, _, text = cleandoc(handler.__doc__ or "").partition("\n\n")
-    return Operation(
-        method=method,
-        path=f"/_emulator{path}",
-        id=handler.__name__,
-        summary=summary.removesuffix("."),
-        description=description or " ".join(text.split()),
-        responses={
-            status: replace(response, content=response.content or content)
-            for status, response in responses.items()
-        },
-        path_type=types.get("path", NoParameters),
-        query_type=types.get("query", NoParameters),
-        shared_query_type=AccountQuery if has_account else NoParameters,
-        body=body,
-        refusals=(*refusals, *_common_refusals(method, has_account=has_account)),
-        accepts_key=has_account,
-        handler=handler,
-    )
+
+    def declare(handler: Handler) -> Operation:
+        types = handler.__annotations__
+        has_account = types["call"] is Call
+        summary, _, text = cleandoc(handler.__doc__ or "").partition("\n\n")
+        result = (get_args(types["return"]) or [types["return"]])[-1]
+        successes = responses
+        if isinstance(successes, str):
+            usual = 204 if result is None else 200
+            successes = {status or usual: SuccessResponse(successes, links=links or {})}
+        is_struct = isinstance(result, type) and issubclass(result, Struct)
+        returned = content or (result if is_struct else None)
+        return Operation(
+            method=method,
+            path=f"/_emulator{path}",
+            id=handler.__name__,
+            summary=summary.removesuffix("."),
+            description=description or " ".join(text.split()),
+            responses={
+                code: replace(response, content=response.content or returned)
+                for code, response in successes.items()
+            },
+            path_type=types.get("path", NoParameters),
+            query_type=types.get("query", NoParameters),
+            shared_query_type=AccountQuery if has_account else NoParameters,
+            body=_request_body(body, types["body"]) if isinstance(body, str) else body,
+            refusals=(*refusals, *_common_refusals(method, has_account=has_account)),
+            accepts_key=has_account,
+            handler=handler,
+        )
+
+    return declare
 
 
 def _request_body(description: str, annotation: Any) -> RequestBody:
@@ -194,17 +196,14 @@ def _common_refusals(method: str, *, has_account: bool) -> Iterable[type[Refusal
         yield from _REFUSALS_OF_BODIES
 
 
-class OperationRouter:
+class Responder:
     """Answers the requests of operations."""
 
     def __init__(self, services: Services, readers: RequestReaders) -> None:
         self._services = services
         self._readers = readers
 
-    def route(self, operation: Operation, path: str) -> Route:
-        return Route(path, partial(self._respond, operation), methods=[operation.method])
-
-    async def _respond(self, operation: Operation, request: Request) -> Response:
+    async def respond(self, operation: Operation, request: Request) -> Response:
         """Raises Unauthenticated, UnknownAccount, InvalidRequest and what the handler raises."""
         if operation.handler is None:
             raise errors.UnknownRoute(request.method, request.scope["path"])

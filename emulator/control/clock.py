@@ -14,14 +14,19 @@ from emulator.control.types import (
     Body,
     ClockFlag,
     Count,
+    DeliveryId,
+    EndpointId,
+    EventId,
     EventType,
     GivenInstant,
     InstantText,
+    OfPayment,
+    PaymentId,
     one_of,
     span_ms,
 )
 from emulator.domain.instants import LAST_INSTANT, format_instant
-from emulator.domain.payment import Reason, Status
+from emulator.domain.payment import EVENT_TYPES, Reason, Status
 from emulator.domain.received_values import not_accepted
 from emulator.domain.timers import ATTEMPT, TimerKind
 from emulator.domain.webhooks import DeliveryState
@@ -77,6 +82,7 @@ class AdvanceBySeconds(AdvanceClock, frozen=True):
     seconds: Annotated[
         Any,
         Meta(
+            examples=[1800],
             description="The seconds, with at most three decimals; 0 processes what is due now.",
             extra_json_schema={"type": "number", "minimum": 0, "maximum": LAST_INSTANT // 1000},
         ),
@@ -117,7 +123,7 @@ class DueJson(Struct, frozen=True):
             description="The kind of the change.", extra_json_schema={"enum": [*TimerKind, ATTEMPT]}
         ),
     ]
-    payment: Annotated[str, doc("The identifier of the payment.")]
+    payment: OfPayment
 
 
 class ClockJson(Struct, frozen=True):
@@ -140,10 +146,10 @@ class PaymentEffect(Struct, frozen=True):
     """The status of a payment changed."""
 
     at: At
-    type: Annotated[EventType, doc("The type of the event.")]
-    payment: Annotated[str, doc("The identifier of the payment.")]
+    type: Annotated[EventType, doc("The type of the event.", EVENT_TYPES[Status.EXPIRED])]
+    payment: OfPayment
     kind: Annotated[TimerKind, doc("The cause of the change.")]
-    status: Status
+    status: Annotated[Status, Meta(examples=[Status.EXPIRED])]
     reason: Reason | UnsetType = UNSET
 
 
@@ -153,13 +159,13 @@ class AttemptEffect(Struct, frozen=True):
     at: At
     # What the engine writes for an attempt where a change has the type of its event.
     type: Annotated[str, const("webhook.attempt")]
-    payment: Annotated[str, doc("The identifier of the payment of the event.")]
+    payment: Annotated[PaymentId, doc("The identifier of the payment of the event.")]
     kind: Annotated[str, const(ATTEMPT)]
-    event: Annotated[str, doc("The identifier of the event.")]
+    event: Annotated[EventId, doc("The identifier of the event.")]
     event_type: EventType
-    delivery: Annotated[str, doc("The identifier of the delivery.")]
-    endpoint: Annotated[str, doc("The identifier of the endpoint.")]
-    number: Annotated[Count, doc("The number of the attempt in its delivery, from 1.")]
+    delivery: Annotated[DeliveryId, doc("The identifier of the delivery.")]
+    endpoint: Annotated[EndpointId, doc("The identifier of the endpoint.")]
+    number: Annotated[Count, doc("The number of the attempt in its delivery, from 1.", 1)]
     response_status: Annotated[
         int | None, doc("The status of the response; null without a response.")
     ]
@@ -184,6 +190,11 @@ class AdvancedJson(Struct, frozen=True):
     ]
 
 
+@operation(
+    "GET /clock",
+    "The clock.",
+    links={"get_payment": {"payment_id": "$response.body#/next/payment"}},
+)
 async def get_clock(call: Call) -> ClockJson:
     """Retrieve the clock.
 
@@ -192,6 +203,7 @@ async def get_clock(call: Call) -> ClockJson:
     return _json(await call.engine.clock_service.read(call.account))
 
 
+@operation("PUT /clock", "The clock.", body="The new state of the clock.")
 async def set_clock(call: Call, body: SetClock) -> ClockJson:
     """Set, freeze or unfreeze the clock.
 
@@ -204,6 +216,9 @@ async def set_clock(call: Call, body: SetClock) -> ClockJson:
     return _json(await service.set(call.account, now=body.now, frozen=body.frozen))
 
 
+@operation(
+    "POST /clock/advance", "The clock and the effects.", body="The distance.", content=AdvancedJson
+)
 async def advance_clock(
     call: Call, body: AdvanceBySeconds | AdvanceUntil | AdvanceToNext
 ) -> Response:
@@ -276,22 +291,7 @@ CLOCKS = Resource(
     tag="Clock",
     description="The account's clock determines timestamps, expiry, outcomes and retries. It runs"
     " or is frozen, and can be set forward.",
-    operations=(
-        operation(
-            "GET /clock",
-            get_clock,
-            "The clock.",
-            links={"get_payment": {"payment_id": "$response.body#/next/payment"}},
-        ),
-        operation("PUT /clock", set_clock, "The clock.", body="The new state of the clock."),
-        operation(
-            "POST /clock/advance",
-            advance_clock,
-            "The clock and the effects.",
-            body="The distance.",
-            content=AdvancedJson,
-        ),
-    ),
+    operations=(get_clock, set_clock, advance_clock),
     types=(PaymentEffect, AttemptEffect),
     schemas=_schemas,
 )

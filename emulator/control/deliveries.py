@@ -10,12 +10,17 @@ from starlette.responses import Response, StreamingResponse
 from emulator.control.calls import Call, operation
 from emulator.control.types import (
     DEFAULT_LIMIT,
+    EXAMPLE_URL,
     Count,
+    DeliveryId,
     DurationMs,
+    EndpointId,
+    EventId,
     EventType,
     Headers,
     InstantText,
     Limit,
+    PaymentId,
     PaymentText,
     json_text,
 )
@@ -36,21 +41,23 @@ class EventListQuery(Struct, frozen=True):
 
 class DeliveryListQuery(Struct, frozen=True):
     limit: Limit = DEFAULT_LIMIT
-    payment: Annotated[str | None, doc("Only deliveries of events of this payment.")] = None
+    payment: Annotated[PaymentId | None, doc("Only deliveries of events of this payment.")] = None
     endpoint: Annotated[
-        str | None, doc("Only deliveries to this endpoint, which may have been deleted.")
+        EndpointId | None, doc("Only deliveries to this endpoint, which may have been deleted.")
     ] = None
     status: Annotated[DeliveryState | None, doc("Only deliveries with this status.")] = None
 
 
 class DeliveryPath(Struct, frozen=True):
-    delivery_id: Annotated[str, Meta(min_length=1, description="The identifier of a delivery.")]
+    delivery_id: Annotated[
+        DeliveryId, Meta(min_length=1, description="The identifier of a delivery.")
+    ]
 
 
 class EventJson(Struct, frozen=True):
     """An event, with the payment at that instant."""
 
-    id: Annotated[str, doc("Its identifier, with the prefix `evt_`; the header `webhook-id`.")]
+    id: Annotated[EventId, doc("Its identifier, with the prefix `evt_`; the header `webhook-id`.")]
     object: Annotated[str, const("event")]
     type: EventType
     timestamp: Annotated[InstantText, doc("The instant of the event, on the account's clock.")]
@@ -67,22 +74,22 @@ class EventList(Struct, frozen=True):
 class WebhookRequestJson(Struct, frozen=True):
     """The request."""
 
-    url: Annotated[str, doc("The URL of the request.")]
+    url: Annotated[str, doc("The URL of the request.", EXAMPLE_URL)]
     headers: Headers
-    body: Annotated[str, doc("The event, as signed.")]
+    body: Annotated[str, doc("The event, as signed.", "{}")]
 
 
 class WebhookResponseJson(Struct, frozen=True):
     """The response of the endpoint."""
 
     headers: Headers
-    body: Annotated[str, doc("The stored part of the body.")]
+    body: Annotated[str, doc("The stored part of the body.", "ok")]
 
 
 class DeliveryAttempt(Struct, frozen=True):
     """One attempt to deliver."""
 
-    number: Annotated[Count, doc("The number of the attempt, from 1.")]
+    number: Annotated[Count, doc("The number of the attempt, from 1.", 1)]
     at: Annotated[InstantText, doc("The start of the attempt, on the account's clock.")]
     trigger: Annotated[Trigger, doc("The reason for the attempt.")]
     tampered: Tamper | None
@@ -97,8 +104,8 @@ class DeliveryAttempt(Struct, frozen=True):
 class DeliveryJson(Struct, frozen=True):
     """The delivery of one event to one endpoint."""
 
-    id: Annotated[str, doc("Its identifier, with the prefix `dlv_`.")]
-    event: Annotated[str, doc("The identifier of the event.")]
+    id: Annotated[DeliveryId, doc("Its identifier, with the prefix `dlv_`.")]
+    event: Annotated[EventId, doc("The identifier of the event.")]
     type: Annotated[
         str,
         Meta(
@@ -107,9 +114,11 @@ class DeliveryJson(Struct, frozen=True):
         ),
     ]
     payment: Annotated[
-        str | None, doc("The identifier of the payment of the event; null for a ping.")
+        PaymentId | None, doc("The identifier of the payment of the event; null for a ping.")
     ]
-    endpoint: Annotated[str, doc("The identifier of the endpoint, which may have been deleted.")]
+    endpoint: Annotated[
+        EndpointId, doc("The identifier of the endpoint, which may have been deleted.")
+    ]
     status: DeliveryState
     created_at: Annotated[InstantText, doc("The instant of its creation, on the account's clock.")]
     oddity: Annotated[msgspec.Raw, refers_to("WebhookOddity")] | None
@@ -125,6 +134,14 @@ class DeliveryList(Struct, frozen=True):
     data: list[DeliveryJson]
 
 
+_NEWEST_DELIVERY = {"delivery_id": "$response.body#/data/0/id"}
+
+
+@operation(
+    "GET /events",
+    "The events.",
+    links={"get_payment": {"payment_id": "$response.body#/data/0/data/id"}},
+)
 async def list_events(call: Call, query: EventListQuery) -> EventList:
     """List events.
 
@@ -135,6 +152,14 @@ async def list_events(call: Call, query: EventListQuery) -> EventList:
     return EventList([json_text(body) for body in bodies])
 
 
+@operation(
+    "GET /deliveries",
+    "The deliveries.",
+    errors.UnknownPayment,
+    errors.UnknownEndpoint,
+    content=DeliveryList,
+    links={"get_delivery": _NEWEST_DELIVERY, "resend_delivery": _NEWEST_DELIVERY},
+)
 async def list_deliveries(call: Call, query: DeliveryListQuery) -> Response:
     """List deliveries.
 
@@ -147,6 +172,7 @@ async def list_deliveries(call: Call, query: DeliveryListQuery) -> Response:
     return StreamingResponse(_parts(found), media_type="application/json")
 
 
+@operation("GET /deliveries/{delivery_id}", "The delivery.", errors.UnknownDelivery)
 async def get_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
     """Retrieve a delivery.
 
@@ -155,6 +181,13 @@ async def get_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
     return delivery_json(await call.engine.webhooks.deliveries.get(call.owner, path.delivery_id))
 
 
+@operation(
+    "POST /deliveries/{delivery_id}/resend",
+    "The delivery.",
+    errors.UnknownDelivery,
+    errors.UnknownEndpoint,
+    links={"get_delivery": {"delivery_id": "$request.path.delivery_id"}},
+)
 async def resend_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
     """Resend a delivery.
 
@@ -235,40 +268,11 @@ def _schemas() -> dict[str, JsonObject]:
     }
 
 
-_NEWEST_DELIVERY = {"delivery_id": "$response.body#/data/0/id"}
-
 DELIVERIES = Resource(
     tag="Events and deliveries",
     description="The events, and their deliveries to endpoints. Each attempt is stored with its"
     " request and its response or network error.",
-    operations=(
-        operation(
-            "GET /events",
-            list_events,
-            "The events.",
-            links={"get_payment": {"payment_id": "$response.body#/data/0/data/id"}},
-        ),
-        operation(
-            "GET /deliveries",
-            list_deliveries,
-            "The deliveries.",
-            errors.UnknownPayment,
-            errors.UnknownEndpoint,
-            content=DeliveryList,
-            links={"get_delivery": _NEWEST_DELIVERY, "resend_delivery": _NEWEST_DELIVERY},
-        ),
-        operation(
-            "GET /deliveries/{delivery_id}", get_delivery, "The delivery.", errors.UnknownDelivery
-        ),
-        operation(
-            "POST /deliveries/{delivery_id}/resend",
-            resend_delivery,
-            "The delivery.",
-            errors.UnknownDelivery,
-            errors.UnknownEndpoint,
-            links={"get_delivery": {"delivery_id": "$request.path.delivery_id"}},
-        ),
-    ),
+    operations=(list_events, list_deliveries, get_delivery, resend_delivery),
     types=(EventJson,),
     schemas=_schemas,
 )

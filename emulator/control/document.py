@@ -1,7 +1,6 @@
 """The control API as an OpenAPI 3.1 document."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from emulator import __version__
@@ -10,7 +9,6 @@ from emulator.control.types import ENUMERATIONS
 from emulator.domain.errors import Refusal
 from emulator.openapi.declarations import JsonObject
 from emulator.openapi.document import Conventions, DocumentWriter, StatusAndCode
-from emulator.openapi.examples import RecordedExamples, load_records
 
 _DESCRIPTION = """\
 Tests use the control API to control the emulator: the actions of the customer, the clock and the
@@ -80,8 +78,7 @@ def build(
         shared_responses=_SHARED_RESPONSES,
         has_closed_codes=True,
     )
-    examples = RecordedExamples(load_records(Path(__file__).with_name("examples.json")))
-    writer = DocumentWriter(RESOURCES, conventions, examples, schemas)
+    writer = DocumentWriter(RESOURCES, conventions, schemas)
     return {
         "openapi": "3.1.0",
         "info": {

@@ -6,6 +6,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from emulator.control.calls import Call, Source, check_names, operation
 from emulator.control.scenarios import MAX_PROBLEMS_SHOWN
+from emulator.control.types import FaultId
 from emulator.domain import errors
 from emulator.domain.errors import InvalidFault, MissingParameter
 from emulator.engine.accounts.scenarios import MAX_FAULTS
@@ -13,19 +14,19 @@ from emulator.engine.state.rules import PostedFault
 from emulator.openapi.declarations import JsonObject, RequestBody, Resource, doc
 from emulator.scenarios.loader import read_fault_rule_text
 from emulator.scenarios.problems import ScenarioError
-from emulator.scenarios.writing import fault_rule_json
+from emulator.scenarios.scenario_file import fault_rule_json
 
 _MEMBERS = ("when", "then", "times")
 
 
 class FaultPath(Struct, frozen=True):
-    fault_id: Annotated[str, Meta(min_length=1, description="The identifier of a fault rule.")]
+    fault_id: Annotated[FaultId, Meta(min_length=1, description="The identifier of a fault rule.")]
 
 
 class FaultJson(Struct, frozen=True):
     """A fault rule that was added by this API."""
 
-    id: Annotated[str, doc("Its identifier, with the prefix `flt_`.")]
+    id: Annotated[FaultId, doc("Its identifier, with the prefix `flt_`.")]
     # The schemas of these three are those of a rule in a scenario.
     when: JsonObject
     then: JsonObject
@@ -48,6 +49,7 @@ class FaultList(Struct, frozen=True):
     data: list[FaultJson]
 
 
+@operation("GET /faults", "The fault rules.")
 async def list_faults(call: Call) -> FaultList:
     """List faults.
 
@@ -59,6 +61,19 @@ async def list_faults(call: Call) -> FaultList:
     return FaultList([_json(fault, uses.get(fault.id, 0)) for fault in faults])
 
 
+@operation(
+    "POST /faults",
+    "The fault rule.",
+    errors.MissingParameter,
+    errors.InvalidFault,
+    errors.TooManyFaults,
+    description="Adds a fault rule, without a file, for requests to `/v1` after this"
+    f" call. An account has at most {MAX_FAULTS} such rules. A rule that was applied"
+    " `times` times does not count.",
+    body=RequestBody("The fault rule.", "AddFault"),
+    status=201,
+    links={"delete_fault": {"fault_id": "$response.body#/id"}},
+)
 async def add_fault(call: Call, body: Source) -> FaultJson:
     # Unlike for other bodies, an unknown member takes precedence over one that occurs twice.
     """Add a fault."""
@@ -74,6 +89,7 @@ async def add_fault(call: Call, body: Source) -> FaultJson:
     return _json(await call.engine.scenarios.add_fault(call.account, rule, body.text), 0)
 
 
+@operation("DELETE /faults", "Deleted.")
 async def clear_faults(call: Call) -> None:
     """Delete all faults.
 
@@ -82,6 +98,7 @@ async def clear_faults(call: Call) -> None:
     await call.engine.scenarios.remove_fault(call.account, None)
 
 
+@operation("DELETE /faults/{fault_id}", "Deleted.", errors.UnknownFault)
 async def delete_fault(call: Call, path: FaultPath) -> None:
     """Delete a fault.
 
@@ -99,23 +116,5 @@ def _json(fault: PostedFault, uses: int) -> FaultJson:
 FAULTS = Resource(
     tag="Faults",
     description="Rules that make requests to `/v1` fail, without a scenario file.",
-    operations=(
-        operation("GET /faults", list_faults, "The fault rules."),
-        operation(
-            "POST /faults",
-            add_fault,
-            "The fault rule.",
-            errors.MissingParameter,
-            errors.InvalidFault,
-            errors.TooManyFaults,
-            description="Adds a fault rule, without a file, for requests to `/v1` after this"
-            f" call. An account has at most {MAX_FAULTS} such rules. A rule that was applied"
-            " `times` times does not count.",
-            body=RequestBody("The fault rule.", "AddFault"),
-            status=201,
-            links={"delete_fault": {"fault_id": "$response.body#/id"}},
-        ),
-        operation("DELETE /faults", clear_faults, "Deleted."),
-        operation("DELETE /faults/{fault_id}", delete_fault, "Deleted.", errors.UnknownFault),
-    ),
+    operations=(list_faults, add_fault, clear_faults, delete_fault),
 )

@@ -4,27 +4,37 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from emulator.control.calls import Call
-from emulator.control.types import At, EventType, PaymentText, json_text, one_of
+from emulator.control.calls import Call, operation
+from emulator.control.types import (
+    At,
+    DeliveryId,
+    EventId,
+    EventType,
+    OfPayment,
+    PaymentId,
+    PaymentText,
+    json_text,
+    one_of,
+)
+from emulator.domain import errors
 from emulator.domain.accounts import Mode
 from emulator.domain.instants import format_instant
 from emulator.domain.payment import Event, Payment, Reason, Status
 from emulator.domain.timers import ATTEMPT, ComingAttempt, Timer, TimerKind
 from emulator.domain.wire import payment_json
-from emulator.engine.payments.payment_history import PaymentDetail
+from emulator.engine.payments.payments import PaymentDetail
 from emulator.engine.state.account import Owner
-from emulator.engine.state.events import event_id
 from emulator.openapi.declarations import JsonObject, const, doc, ref, refers_to
 
 
 class PaymentPath(Struct, frozen=True):
-    payment_id: Annotated[str, Meta(min_length=1, description="The identifier of a payment.")]
+    payment_id: Annotated[PaymentId, Meta(min_length=1, description="The identifier of a payment.")]
 
 
 class TimelineEntry(Struct, frozen=True):
     """A change of the status."""
 
-    id: Annotated[str, doc("The identifier of the event.")]
+    id: Annotated[EventId, doc("The identifier of the event.")]
     at: At
     type: EventType
     status: Status
@@ -41,8 +51,8 @@ class ScheduledChange(Struct, frozen=True):
 
     at: At
     kind: TimerKind
-    payment: Annotated[str, doc("The identifier of the payment.")]
-    status: Status
+    payment: OfPayment
+    status: Annotated[Status, Meta(examples=[Status.EXPIRED])]
     reason: Reason | None
 
 
@@ -51,8 +61,8 @@ class ScheduledAttempt(Struct, frozen=True):
 
     at: At
     kind: Annotated[str, const(ATTEMPT)]
-    payment: Annotated[str, doc("The identifier of the payment.")]
-    delivery: Annotated[str, doc("The identifier of the delivery.")]
+    payment: OfPayment
+    delivery: Annotated[DeliveryId, doc("The identifier of the delivery.")]
     event_type: EventType
 
 
@@ -74,6 +84,21 @@ class PaymentDetailJson(Struct, frozen=True):
     scheduled: Annotated[list[Scheduled], doc("The scheduled changes and attempts, soonest first.")]
 
 
+SAME_PAYMENT = {"payment_id": "$request.path.payment_id"}
+
+
+@operation(
+    "GET /payments/{payment_id}",
+    "The payment with its details.",
+    errors.UnknownPayment,
+    links={
+        "pay_payment": SAME_PAYMENT,
+        "answer_payment": SAME_PAYMENT,
+        "cancel_payment": SAME_PAYMENT,
+        "transition_payment": SAME_PAYMENT,
+        "list_deliveries": {"query.payment": "$request.path.payment_id"},
+    },
+)
 async def get_payment(call: Call, path: PaymentPath) -> PaymentDetailJson:
     """Retrieve a payment with its details.
 
@@ -106,7 +131,7 @@ def _detail(owner: Owner, detail: PaymentDetail) -> PaymentDetailJson:
 
 def _timeline_entry(owner: Owner, event: Event) -> TimelineEntry:
     return TimelineEntry(
-        id=event_id(owner, event),
+        id=owner.event_id(event),
         at=format_instant(event.at),
         type=event.type,
         status=event.status,

@@ -1,14 +1,16 @@
 """The calls on payments: the customer's actions, changes of the status, details and waiting."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
-from emulator.control.calls import Call, operation
+from emulator.control.calls import Call, Handler, operation
 from emulator.control.payment_details import (
+    SAME_PAYMENT,
     PaymentPath,
     ScheduledAttempt,
     ScheduledChange,
@@ -32,7 +34,7 @@ from emulator.openapi.declarations import (
     parsed,
     refers_to,
 )
-from emulator.scenarios.payment_kinds import METHOD, PHONE
+from emulator.scenarios.conditions import METHOD, PHONE
 
 MAX_TIMEOUT_MS = 300_000
 
@@ -92,7 +94,7 @@ class TransitionPayment(Body, frozen=True):
 class PlaceScenario(Body, frozen=True):
     """The name of the scenario."""
 
-    name: Annotated[ShortText, doc("The name of a scenario of the account.")]
+    name: Annotated[ShortText, doc("The name of a scenario of the account.", "banks")]
 
 
 class WaitQuery(Struct, frozen=True):
@@ -115,16 +117,44 @@ class WaitedForPayment(Struct, frozen=True):
     payment: PaymentText
 
 
+def _change(
+    request_line: str, refusal: type[Refusal], *, body: str | None = None
+) -> Callable[[Handler], Operation]:
+    """Declares a call that changes a payment and returns it."""
+    return operation(
+        request_line,
+        "The payment.",
+        errors.UnknownPayment,
+        refusal,
+        content="Payment",
+        links={
+            "get_payment": SAME_PAYMENT,
+            "wait_for_payment": {**SAME_PAYMENT, "status": "$response.body#/status"},
+        },
+        body=body,
+    )
+
+
+@_change(
+    "POST /payments/{payment_id}/pay",
+    errors.PaymentNotPayable,
+    body="The method, with a phone or a bank.",
+)
 async def pay_payment(call: Call, path: PaymentPath, body: PayPayment) -> object:
     """Submit a payment method.
 
     Submits a method with a phone or a bank, as the customer does on the checkout page. A
     matching scenario decides the outcome. Without one, the payment waits for `answer`.
     """
-    submission = Submission(method=body.method, phone=body.phone, bank=body.bank)
+    submission = Submission(**asdict(body))
     return payment_text(await call.engine.customer.pay(call.owner, path.payment_id, submission))
 
 
+@_change(
+    "POST /payments/{payment_id}/answer",
+    errors.IllegalTransition,
+    body="The answer of the customer.",
+)
 async def answer_payment(call: Call, path: PaymentPath, body: AnswerPayment) -> object:
     """Answer as the customer.
 
@@ -136,6 +166,7 @@ async def answer_payment(call: Call, path: PaymentPath, body: AnswerPayment) -> 
     return payment_text(await call.engine.customer.answer(call.owner, path.payment_id, body.answer))
 
 
+@_change("POST /payments/{payment_id}/cancel", errors.IllegalTransition)
 async def cancel_payment(call: Call, path: PaymentPath) -> object:
     """Cancel on the checkout page.
 
@@ -145,6 +176,7 @@ async def cancel_payment(call: Call, path: PaymentPath) -> object:
     return payment_text(await call.engine.customer.cancel(call.owner, path.payment_id))
 
 
+@_change("POST /payments/{payment_id}/transition", errors.IllegalTransition, body="The new status.")
 async def transition_payment(call: Call, path: PaymentPath, body: TransitionPayment) -> object:
     """Change the status of a payment.
 
@@ -157,6 +189,9 @@ async def transition_payment(call: Call, path: PaymentPath, body: TransitionPaym
     return payment_text(await call.engine.customer.transition(call.owner, path.payment_id, change))
 
 
+@_change(
+    "PUT /payments/{payment_id}/scenario", errors.UnknownScenario, body="The name of the scenario."
+)
 async def place_scenario(call: Call, path: PaymentPath, body: PlaceScenario) -> object:
     """Apply a scenario to a payment.
 
@@ -166,6 +201,12 @@ async def place_scenario(call: Call, path: PaymentPath, body: PlaceScenario) -> 
     return payment_text(await call.engine.scenarios.place(call.owner, path.payment_id, body.name))
 
 
+@operation(
+    "GET /payments/{payment_id}/wait",
+    "Whether the status was reached, and the payment.",
+    errors.UnknownPayment,
+    links={"get_payment": SAME_PAYMENT},
+)
 async def wait_for_payment(call: Call, path: PaymentPath, query: WaitQuery) -> WaitedForPayment:
     """Wait for a status.
 
@@ -188,6 +229,7 @@ def _schemas() -> dict[str, JsonObject]:
     return {
         "Bank": {"type": "string", "description": "A fictional bank.", "enum": [*BANKS]},
         "PayPayment": {
+            "examples": [{"method": "telebirr", "phone": "0900000001"}],
             "allOf": [
                 {
                     "if": _condition(method={"enum": sorted(PHONE_METHODS)}),
@@ -197,9 +239,10 @@ def _schemas() -> dict[str, JsonObject]:
                     "if": _condition(method={"const": BANK_TRANSFER}),
                     "then": {**_condition(bank=text, phone=absent), "required": ["bank"]},
                 },
-            ]
+            ],
         },
         "TransitionPayment": {
+            "examples": [{"status": "failed", "reason": "limit_exceeded"}],
             "if": {**_condition(reason=text), "required": ["reason"]},
             "then": _condition(status={"const": Status.FAILED.value}),
         },
@@ -207,87 +250,18 @@ def _schemas() -> dict[str, JsonObject]:
     }
 
 
-_SAME_PAYMENT = {"payment_id": "$request.path.payment_id"}
-
-
-def _change(
-    method: str,
-    action: str,
-    handler: Callable[..., Awaitable[object]],
-    refusal: type[Refusal],
-    *,
-    body: str | None = None,
-) -> Operation:
-    """The declaration of a call that changes a payment and returns it."""
-    return operation(
-        f"{method} /payments/{{payment_id}}/{action}",
-        handler,
-        "The payment.",
-        errors.UnknownPayment,
-        refusal,
-        content="Payment",
-        links={
-            "get_payment": _SAME_PAYMENT,
-            "wait_for_payment": {**_SAME_PAYMENT, "status": "$response.body#/status"},
-        },
-        body=body,
-    )
-
-
 PAYMENTS = Resource(
     tag="Payments",
     description="Actions of the customer, changes of the status, and details that `/v1` does not"
     " return. Payments are created with `/v1`.",
     operations=(
-        operation(
-            "GET /payments/{payment_id}",
-            get_payment,
-            "The payment with its details.",
-            errors.UnknownPayment,
-            links={
-                "pay_payment": _SAME_PAYMENT,
-                "answer_payment": _SAME_PAYMENT,
-                "cancel_payment": _SAME_PAYMENT,
-                "transition_payment": _SAME_PAYMENT,
-                "list_deliveries": {"query.payment": "$request.path.payment_id"},
-            },
-        ),
-        _change(
-            "POST",
-            "pay",
-            pay_payment,
-            errors.PaymentNotPayable,
-            body="The method, with a phone or a bank.",
-        ),
-        _change(
-            "POST",
-            "answer",
-            answer_payment,
-            errors.IllegalTransition,
-            body="The answer of the customer.",
-        ),
-        _change("POST", "cancel", cancel_payment, errors.IllegalTransition),
-        _change(
-            "POST",
-            "transition",
-            transition_payment,
-            errors.IllegalTransition,
-            body="The new status.",
-        ),
-        _change(
-            "PUT",
-            "scenario",
-            place_scenario,
-            errors.UnknownScenario,
-            body="The name of the scenario.",
-        ),
-        operation(
-            "GET /payments/{payment_id}/wait",
-            wait_for_payment,
-            "Whether the status was reached, and the payment.",
-            errors.UnknownPayment,
-            links={"get_payment": _SAME_PAYMENT},
-        ),
+        get_payment,
+        pay_payment,
+        answer_payment,
+        cancel_payment,
+        transition_payment,
+        place_scenario,
+        wait_for_payment,
     ),
     types=(ScheduledChange, ScheduledAttempt),
     schemas=_schemas,

@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 from starlette.requests import Request
 
+from emulator import __version__
 from emulator.control.calls import Call, ProgramCall, operation
-from emulator.control.types import BaseUrl, Body
+from emulator.control.types import EXAMPLE_BASE_URL, BaseUrl, Body
 from emulator.domain.errors import InvalidRequestBody, UnknownRoute
 from emulator.openapi.declarations import JsonObject, Operation, Resource, SuccessResponse, doc
 
@@ -19,15 +20,15 @@ class HealthJson(Struct, frozen=True):
     status: Annotated[
         Literal["ok", "unavailable"], doc("`unavailable` while starting or stopping.")
     ]
-    version: Annotated[str, doc("The version of the program.")]
+    version: Annotated[str, doc("The version of the program.", __version__)]
 
 
 class DocumentEntry(Struct, frozen=True):
     """An OpenAPI document."""
 
-    name: Annotated[str, doc("Its name.")]
-    title: Annotated[str, doc("Its title.")]
-    url: Annotated[str, doc("Its URL.")]
+    name: Annotated[str, doc("Its name.", "v1")]
+    title: Annotated[str, doc("Its title.", "ETB payments")]
+    url: Annotated[str, doc("Its URL.", "http://127.0.0.1:8080/_emulator/openapi/v1.json")]
 
 
 class DocumentList(Struct, frozen=True):
@@ -50,7 +51,9 @@ class DocumentPath(Struct, frozen=True):
 class CheckoutUrl(Struct, frozen=True):
     """The base of `checkout_url`."""
 
-    url: Annotated[str, doc("The base of `checkout_url`, without a slash at its end.")]
+    url: Annotated[
+        str, doc("The base of `checkout_url`, without a slash at its end.", EXAMPLE_BASE_URL)
+    ]
 
 
 class SetCheckoutUrl(Body, frozen=True):
@@ -59,6 +62,7 @@ class SetCheckoutUrl(Body, frozen=True):
     url: Annotated[BaseUrl, doc("The base of `checkout_url`, without a query or fragment.")]
 
 
+@operation("GET /openapi", "The documents.")
 async def list_documents(call: ProgramCall) -> DocumentList:
     """List the OpenAPI documents.
 
@@ -78,6 +82,7 @@ async def list_documents(call: ProgramCall) -> DocumentList:
     )
 
 
+@operation("GET /openapi/{name}", "The document.", UnknownRoute, content="Document")
 async def get_document(call: ProgramCall, path: DocumentPath) -> dict[str, Any]:
     """Retrieve an OpenAPI document.
 
@@ -90,6 +95,7 @@ async def get_document(call: ProgramCall, path: DocumentPath) -> dict[str, Any]:
     return build(_base_url(call.request))
 
 
+@operation("GET /checkout_url", "The address.")
 async def get_checkout_url(call: Call) -> CheckoutUrl:
     """Retrieve the base of `checkout_url`.
 
@@ -98,6 +104,7 @@ async def get_checkout_url(call: Call) -> CheckoutUrl:
     return CheckoutUrl(call.checkout.base)
 
 
+@operation("PUT /checkout_url", "The address.", body="The address.")
 async def set_checkout_url(call: Call, body: SetCheckoutUrl) -> CheckoutUrl:
     """Set the base of `checkout_url`.
 
@@ -114,7 +121,10 @@ def _base_url(request: Request) -> str:
 
 def _schemas() -> dict[str, JsonObject]:
     members: JsonObject = {key: {"type": "object"} for key in ("info", "paths", "components")}
-    properties = {"openapi": {"type": "string", "pattern": r"^3\.1\."}, **members}
+    properties = {
+        "openapi": {"type": "string", "pattern": r"^3\.1\.", "examples": ["3.1.0"]},
+        **members,
+    }
     return {
         "Document": {
             "type": "object",
@@ -126,32 +136,25 @@ def _schemas() -> dict[str, JsonObject]:
     }
 
 
+# The gateway answers it, with or without a control API.
+get_health = Operation(
+    method="GET",
+    path="/_emulator/health",
+    id="get_health",
+    summary="Check the health",
+    description="Returns 200 if the emulator is ready and 503 while it starts or stops."
+    " This call needs no key; container health checks use it.",
+    responses={
+        200: SuccessResponse("Ready.", HealthJson),
+        503: SuccessResponse("Starting or stopping.", HealthJson),
+    },
+    refusals=(InvalidRequestBody,),
+    accepts_key=False,
+)
 PROGRAM = Resource(
     tag="Program",
     description="The whole emulator: its health, the base of `checkout_url` and the OpenAPI"
     " documents.",
-    operations=(
-        # The gateway answers it, with or without a control API.
-        Operation(
-            method="GET",
-            path="/_emulator/health",
-            id="get_health",
-            summary="Check the health",
-            description="Returns 200 if the emulator is ready and 503 while it starts or stops."
-            " This call needs no key; container health checks use it.",
-            responses={
-                200: SuccessResponse("Ready.", HealthJson),
-                503: SuccessResponse("Starting or stopping.", HealthJson),
-            },
-            refusals=(InvalidRequestBody,),
-            accepts_key=False,
-        ),
-        operation("GET /openapi", list_documents, "The documents."),
-        operation(
-            "GET /openapi/{name}", get_document, "The document.", UnknownRoute, content="Document"
-        ),
-        operation("GET /checkout_url", get_checkout_url, "The address."),
-        operation("PUT /checkout_url", set_checkout_url, "The address.", body="The address."),
-    ),
+    operations=(get_health, list_documents, get_document, get_checkout_url, set_checkout_url),
     schemas=_schemas,
 )

@@ -11,7 +11,15 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.responses import Response
 
 from emulator.control.calls import Call, operation
-from emulator.control.types import DEFAULT_LIMIT, At, Count, DurationMs, Limit
+from emulator.control.types import (
+    DEFAULT_LIMIT,
+    At,
+    Count,
+    DurationMs,
+    Limit,
+    RequestId,
+    ScenarioName,
+)
 from emulator.domain.accounts import mask_key, mask_keys
 from emulator.domain.faults import MAX_FAULT_STATUS
 from emulator.domain.instants import format_instant
@@ -25,7 +33,7 @@ from emulator.engine.state.journal import (
 )
 from emulator.engine.state.rules import FaultCandidate
 from emulator.openapi.declarations import JsonObject, Resource, doc, refers_to
-from emulator.scenarios.writing import fault_rule_json
+from emulator.scenarios.scenario_file import fault_rule_json
 
 STATUS_PATTERN = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
 NO_STATUS = "none"
@@ -34,15 +42,17 @@ _STORED = f"up to {MAX_STORED_BODY_BYTES // 1024} KiB of it"
 
 
 class CountQuery(Struct, frozen=True):
-    method: Annotated[str | None, doc("Only requests with this method.")] = None
+    method: Annotated[str | None, doc("Only requests with this method.", "POST")] = None
     path: Annotated[
-        str | None, doc("Only requests with this path; a path that ends with a star is a prefix.")
+        str | None,
+        doc("Only requests with this path; a path that ends with a star is a prefix.", "/v1/*"),
     ] = None
     status: Annotated[
         Annotated[str, Meta(pattern=f"^({STATUS_PATTERN.pattern}|{NO_STATUS})$")] | None,
         Meta(
             description="Only requests with this status: a status (`201`), a class (`4xx`), or"
             f" `{NO_STATUS}` for requests without a response.",
+            examples=["4xx"],
             extra={"kind": "status"},
         ),
     ] = None
@@ -50,7 +60,7 @@ class CountQuery(Struct, frozen=True):
 
 class RequestQuery(CountQuery, frozen=True):
     before: Annotated[
-        str | None,
+        RequestId | None,
         Meta(
             description="Only requests older than this one: the identifier of an entry.",
             extra={"kind": "before"},
@@ -62,15 +72,17 @@ class RequestQuery(CountQuery, frozen=True):
 class LoggedError(Struct, frozen=True):
     """The error that was returned, or would have been returned."""
 
-    code: Annotated[str, doc("Machine-readable.")]
-    message: Annotated[str, doc("Human-readable.")]
+    code: Annotated[str, doc("Machine-readable.", "invalid_amount")]
+    message: Annotated[str, doc("Human-readable.", "The amount is invalid.")]
     param: Annotated[str, doc("The field at fault.")] | UnsetType = UNSET
 
 
 class StruckFault(Struct, frozen=True, kw_only=True):
     """The fault rule that was applied to a request."""
 
-    source: Annotated[str, doc("The name of the scenario, or the identifier of the posted fault.")]
+    source: Annotated[
+        ScenarioName, doc("The name of the scenario, or the identifier of the posted fault.")
+    ]
     rule: Annotated[Count, doc("The index of the rule in its source, from 0.")]
     when: Annotated[JsonObject, refers_to("FaultWhen")]
     then: Annotated[JsonObject, refers_to("FaultThen")]
@@ -81,22 +93,27 @@ class StruckFault(Struct, frozen=True, kw_only=True):
 class LoggedRequest(Struct, frozen=True):
     """A request of the merchant and its response."""
 
-    id: Annotated[str, doc("Its identifier: the header `Request-Id` of the response.")]
+    id: Annotated[RequestId, doc("Its identifier: the header `Request-Id` of the response.")]
     at: At
-    method: Annotated[str, doc("Its method.")]
-    path: Annotated[str, doc("Its path, as received.")]
-    query: Annotated[str, doc("Its query, as received, without the question mark.")]
+    method: Annotated[str, doc("Its method.", "GET")]
+    path: Annotated[str, doc("Its path, as received.", "/v1/payments")]
+    query: Annotated[str, doc("Its query, as received, without the question mark.", "limit=1")]
     status: Annotated[
         Annotated[int, Meta(ge=100, le=MAX_FAULT_STATUS)] | None,
         doc("The status of the response; null without a response."),
     ]
-    key: Annotated[str, doc("Its key, masked.")]
-    request_body: Annotated[str, doc(f"Its body; {_STORED}.")]
-    response_body: Annotated[str, doc(f"The body of the response; {_STORED}.")]
-    cut: Annotated[bool, doc("Whether one of the bodies was truncated.")]
-    warnings: Annotated[tuple[str, ...], doc("The warnings, as in the header `Emulator-Warning`.")]
+    key: Annotated[str, doc("Its key, masked.", "test_de…key")]
+    request_body: Annotated[str, doc(f"Its body; {_STORED}.", "{}")]
+    response_body: Annotated[str, doc(f"The body of the response; {_STORED}.", "{}")]
+    cut: Annotated[bool, doc("Whether one of the bodies was truncated.", False)]
+    warnings: Annotated[
+        tuple[str, ...],
+        doc("The warnings, as in the header `Emulator-Warning`.", ["unknown-parameter:metdata"]),
+    ]
     error: LoggedError | None
-    replayed: Annotated[bool, doc("Whether the response was replayed for an idempotency key.")]
+    replayed: Annotated[
+        bool, doc("Whether the response was replayed for an idempotency key.", False)
+    ]
     fault: StruckFault | None
     duration_ms: DurationMs
 
@@ -105,7 +122,7 @@ class LoggedRequestList(Struct, frozen=True):
     """A part of the journal."""
 
     data: Annotated[list[LoggedRequest], doc("The requests, newest first.")]
-    overflowed: Annotated[bool, doc("Whether older requests were removed.")]
+    overflowed: Annotated[bool, doc("Whether older requests were removed.", False)]
 
 
 class RequestCount(Struct, frozen=True):
@@ -114,6 +131,15 @@ class RequestCount(Struct, frozen=True):
     count: Annotated[Count, doc("The number of matching requests in the journal.")]
 
 
+@operation(
+    "GET /requests",
+    "The requests.",
+    description="Lists the journal of requests to `/v1`, newest first, with masked keys."
+    f" The journal contains at most {MAX_ENTRIES:,} requests and"
+    f" {MAX_JOURNAL_BYTES // 1024**2} MiB.",
+    content=LoggedRequestList,
+    links={"list_requests": {"query.before": "$response.body#/data/0/id"}},
+)
 async def list_requests(call: Call, query: RequestQuery) -> Response:
     """List requests."""
     older = _older(call.owner, query.before)
@@ -126,6 +152,7 @@ async def list_requests(call: Call, query: RequestQuery) -> Response:
     return Response(text, media_type="application/json")
 
 
+@operation("GET /requests/count", "The number of requests.")
 async def count_requests(call: Call, query: CountQuery) -> RequestCount:
     """Count requests.
 
@@ -219,17 +246,5 @@ REQUESTS = Resource(
     tag="Requests",
     description="The journal: the requests of the merchant with their responses, errors, warnings"
     " and applied faults.",
-    operations=(
-        operation(
-            "GET /requests",
-            list_requests,
-            "The requests.",
-            description="Lists the journal of requests to `/v1`, newest first, with masked keys."
-            f" The journal contains at most {MAX_ENTRIES:,} requests and"
-            f" {MAX_JOURNAL_BYTES // 1024**2} MiB.",
-            content=LoggedRequestList,
-            links={"list_requests": {"query.before": "$response.body#/data/0/id"}},
-        ),
-        operation("GET /requests/count", count_requests, "The number of requests."),
-    ),
+    operations=(list_requests, count_requests),
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 from emulator.openapi.declarations import JsonObject, ref
 from emulator.scenarios.faults import LONE_FAULT_RULE
-from emulator.scenarios.schema import scenario_schema
+from emulator.scenarios.scenario_file import scenario_schema
 from emulator.scenarios.script import STEP
 from emulator.scenarios.values import RuleSection
 
@@ -24,6 +24,24 @@ _PARTS = {
     ("WebhookRule", "then"): "WebhookOddity",
 }
 _STEP = "ScenarioStep"
+_EXAMPLE: JsonObject = {
+    "description": "The second create request fails after it was processed.",
+    "outcomes": [
+        {
+            "when": {"method": "telebirr", "phone": "+251911111111"},
+            "then": [{"after": "5s", "status": "failed", "reason": "limit_exceeded"}],
+        }
+    ],
+    "expiry": [{"when": {"metadata": {"order": "1043"}}, "after": "5m"}],
+    "faults": [
+        {
+            "when": {"request": "create_payment", "nth": 2},
+            "then": {"status": 500, "point": "after_commit"},
+        }
+    ],
+    "webhooks": [{"when": {"event": "payment.completed"}, "then": {"copies": 2, "delay": "10s"}}],
+    "script": [{"advance": "5m"}],
+}
 _CONDITIONS = {"allOf", "if", "then", "else", "not"}
 
 
@@ -38,7 +56,7 @@ def scenario_schemas() -> dict[str, JsonObject]:
     # The name of the component is the title.
     whole = {key: value for key, value in file.items() if key not in ("$schema", "title")}
     fault = rules["FaultRule"]["properties"]
-    return {
+    schemas = {
         **rules,
         **parts,
         _STEP: step,
@@ -60,7 +78,22 @@ def scenario_schemas() -> dict[str, JsonObject]:
             "required": LONE_FAULT_RULE.schema()["required"],
             "additionalProperties": False,
         },
-        "Fault": {"properties": fault},
+    }
+    for name, example in _examples().items():
+        schemas[name] = {**schemas[name], "examples": [example]}
+    return {**schemas, "Fault": {"properties": fault}}
+
+
+def _examples() -> JsonObject:
+    """By component: the whole example, its rules and their parts."""
+    rules = {name: _EXAMPLE[section][0] for section, name in _RULES.items()}
+    return {
+        "ScenarioFile": {"version": 1, "name": "double-success", **_EXAMPLE},
+        "PutScenario": _EXAMPLE,
+        "AddFault": rules["FaultRule"],
+        _STEP: _EXAMPLE["script"][0],
+        **rules,
+        **{part: rules[rule][key] for (rule, key), part in _PARTS.items()},
     }
 
 

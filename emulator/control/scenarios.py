@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from emulator.control.calls import Call, Source, operation
-from emulator.control.types import YAML, Body, Count
+from emulator.control.types import YAML, Body, Count, ScenarioName
 from emulator.domain import errors
 from emulator.domain.errors import InvalidScenario, UnknownScenario
 from emulator.engine.accounts.scenarios import MAX_SCENARIOS
@@ -22,8 +23,8 @@ from emulator.openapi.declarations import (
 )
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
-from emulator.scenarios.scenario_file import NAME_PATTERN
-from emulator.scenarios.writing import (
+from emulator.scenarios.scenario_file import (
+    NAME_PATTERN,
     expiry_rule_json,
     fault_rule_json,
     outcome_rule_json,
@@ -42,7 +43,8 @@ class SwitchScenario(Body, frozen=True):
 
 class ScenarioPath(Struct, frozen=True):
     name: Annotated[
-        str, Meta(pattern=f"^{NAME_PATTERN.pattern}$", description="The name of a scenario.")
+        ScenarioName,
+        Meta(pattern=f"^{NAME_PATTERN.pattern}$", description="The name of a scenario."),
     ]
 
 
@@ -58,8 +60,8 @@ class RuleCounts(Struct, frozen=True):
 class ScenarioSummary(Struct, frozen=True):
     """A scenario of the account."""
 
-    name: Annotated[str, doc("Its name.")]
-    description: Annotated[str, doc("Its description.")]
+    name: Annotated[ScenarioName, doc("Its name.")]
+    description: Annotated[str, doc("Its description.", "Success is sent twice.")]
     enabled: Annotated[bool, doc("Whether it is enabled in this account.")]
     origin: Origin
     rules: RuleCounts
@@ -82,6 +84,15 @@ class ScenarioList(Struct, frozen=True):
     data: list[ScenarioSummary]
 
 
+_SAME_SCENARIO = {"name": "$request.path.name"}
+_STRONGEST_SCENARIO = {"name": "$response.body#/data/0/name"}
+
+
+@operation(
+    "GET /scenarios",
+    "The scenarios.",
+    links={"get_scenario": _STRONGEST_SCENARIO, "switch_scenario": _STRONGEST_SCENARIO},
+)
 async def list_scenarios(call: Call) -> ScenarioList:
     """List scenarios.
 
@@ -90,6 +101,7 @@ async def list_scenarios(call: Call) -> ScenarioList:
     return ScenarioList([_summary(listed) for listed in call.account.rules.listed])
 
 
+@operation("GET /scenarios/{name}", "The scenario.", errors.UnknownScenario)
 async def get_scenario(call: Call, path: ScenarioPath) -> ScenarioJson:
     """Retrieve a scenario.
 
@@ -100,7 +112,7 @@ async def get_scenario(call: Call, path: ScenarioPath) -> ScenarioJson:
         raise UnknownScenario(path.name)
     scenario = listed.scenario
     return ScenarioJson(
-        **_members(listed),
+        **asdict(_summary(listed)),
         outcomes=[outcome_rule_json(rule) for rule in scenario.outcomes],
         expiry=[expiry_rule_json(rule) for rule in scenario.expiry],
         faults=[fault_rule_json(rule) for rule in scenario.faults],
@@ -109,6 +121,28 @@ async def get_scenario(call: Call, path: ScenarioPath) -> ScenarioJson:
     )
 
 
+@operation(
+    "PUT /scenarios/{name}",
+    {
+        200: SuccessResponse("The scenario, which replaced an earlier one."),
+        201: SuccessResponse(
+            "The new scenario.",
+            links={
+                "get_scenario": _SAME_SCENARIO,
+                "switch_scenario": _SAME_SCENARIO,
+                "delete_scenario": _SAME_SCENARIO,
+            },
+        ),
+    },
+    errors.InvalidScenario,
+    errors.TooManyScenarios,
+    description="Stores a scenario, in JSON or YAML, with the name in the path: 201, or"
+    " 200 if it replaces one that was stored by this call. The newest scenario has the"
+    " highest precedence. It is enabled unless it contains `enabled: false`. An error"
+    " lists the mistakes with their lines and columns. An account stores at most"
+    f" {MAX_SCENARIOS} scenarios.",
+    body=RequestBody("The scenario, in JSON or in YAML.", "PutScenario", media_types=(JSON, YAML)),
+)
 async def put_scenario(call: Call, path: ScenarioPath, body: Source) -> tuple[int, ScenarioSummary]:
     """Create or replace a scenario."""
     try:
@@ -119,6 +153,9 @@ async def put_scenario(call: Call, path: ScenarioPath, body: Source) -> tuple[in
     return 201 if is_new else 200, _summary(listed)
 
 
+@operation(
+    "DELETE /scenarios/{name}", "Deleted.", errors.UnknownScenario, errors.ScenarioIsPermanent
+)
 async def delete_scenario(call: Call, path: ScenarioPath) -> None:
     """Delete a scenario.
 
@@ -128,6 +165,12 @@ async def delete_scenario(call: Call, path: ScenarioPath) -> None:
     await call.engine.scenarios.remove(call.account, path.name)
 
 
+@operation(
+    "PUT /scenarios/{name}/enabled",
+    "The scenario.",
+    errors.UnknownScenario,
+    body="Whether the scenario is enabled.",
+)
 async def switch_scenario(call: Call, path: ScenarioPath, body: SwitchScenario) -> ScenarioSummary:
     """Enable or disable a scenario.
 
@@ -144,24 +187,16 @@ def _message(problems: Iterable[Problem]) -> str:
 
 
 def _summary(listed: Listed) -> ScenarioSummary:
-    return ScenarioSummary(**_members(listed))
-
-
-def _members(listed: Listed) -> dict[str, Any]:
     scenario = listed.scenario
-    return {
-        "name": scenario.name,
-        "description": scenario.description,
-        "enabled": listed.is_enabled,
-        "origin": listed.origin,
-        "rules": RuleCounts(
-            outcomes=len(scenario.outcomes),
-            expiry=len(scenario.expiry),
-            faults=len(scenario.faults),
-            webhooks=len(scenario.webhooks),
-        ),
-        "has_script": bool(scenario.script),
-    }
+    counts = {section: len(getattr(scenario, section)) for section in RuleCounts.__struct_fields__}
+    return ScenarioSummary(
+        name=scenario.name,
+        description=scenario.description,
+        enabled=listed.is_enabled,
+        origin=listed.origin,
+        rules=RuleCounts(**counts),
+        has_script=bool(scenario.script),
+    )
 
 
 def _schemas() -> dict[str, JsonObject]:
@@ -170,60 +205,10 @@ def _schemas() -> dict[str, JsonObject]:
     return scenario_schemas()
 
 
-_SAME_SCENARIO = {"name": "$request.path.name"}
-_STRONGEST_SCENARIO = {"name": "$response.body#/data/0/name"}
-
 SCENARIOS = Resource(
     tag="Scenarios",
     description="Rules that determine the outcomes of payments. An account can enable and disable"
     " the shipped scenarios and store its own.",
-    operations=(
-        operation(
-            "GET /scenarios",
-            list_scenarios,
-            "The scenarios.",
-            links={"get_scenario": _STRONGEST_SCENARIO, "switch_scenario": _STRONGEST_SCENARIO},
-        ),
-        operation("GET /scenarios/{name}", get_scenario, "The scenario.", errors.UnknownScenario),
-        operation(
-            "PUT /scenarios/{name}",
-            put_scenario,
-            {
-                200: SuccessResponse("The scenario, which replaced an earlier one."),
-                201: SuccessResponse(
-                    "The new scenario.",
-                    links={
-                        "get_scenario": _SAME_SCENARIO,
-                        "switch_scenario": _SAME_SCENARIO,
-                        "delete_scenario": _SAME_SCENARIO,
-                    },
-                ),
-            },
-            errors.InvalidScenario,
-            errors.TooManyScenarios,
-            description="Stores a scenario, in JSON or YAML, with the name in the path: 201, or"
-            " 200 if it replaces one that was stored by this call. The newest scenario has the"
-            " highest precedence. It is enabled unless it contains `enabled: false`. An error"
-            " lists the mistakes with their lines and columns. An account stores at most"
-            f" {MAX_SCENARIOS} scenarios.",
-            body=RequestBody(
-                "The scenario, in JSON or in YAML.", "PutScenario", media_types=(JSON, YAML)
-            ),
-        ),
-        operation(
-            "DELETE /scenarios/{name}",
-            delete_scenario,
-            "Deleted.",
-            errors.UnknownScenario,
-            errors.ScenarioIsPermanent,
-        ),
-        operation(
-            "PUT /scenarios/{name}/enabled",
-            switch_scenario,
-            "The scenario.",
-            errors.UnknownScenario,
-            body="Whether the scenario is enabled.",
-        ),
-    ),
+    operations=(list_scenarios, get_scenario, put_scenario, delete_scenario, switch_scenario),
     schemas=_schemas,
 )

@@ -29,7 +29,7 @@ def _snapshot_name(name: str, value: str) -> str:
     return value
 
 
-SnapshotName = Annotated[str, Meta(pattern=f"^{NAME_PATTERN.pattern}$")]
+SnapshotName = Annotated[str, Meta(pattern=f"^{NAME_PATTERN.pattern}$", examples=["one-order"])]
 
 
 class SnapshotPath(Struct, frozen=True):
@@ -65,6 +65,10 @@ class SnapshotList(Struct, frozen=True):
     data: list[SnapshotJson]
 
 
+_SAME_SNAPSHOT = {"name": "$request.path.name"}
+
+
+@operation("GET /snapshots", "The snapshots.")
 async def list_snapshots(call: Call) -> SnapshotList:
     """List snapshots.
 
@@ -74,12 +78,31 @@ async def list_snapshots(call: Call) -> SnapshotList:
     return SnapshotList([_json(snapshot) for snapshot in found])
 
 
+@operation(
+    "PUT /snapshots/{name}",
+    {
+        200: SuccessResponse("The snapshot, which replaced an earlier one."),
+        201: SuccessResponse(
+            "The new snapshot.",
+            links={
+                "get_snapshot": _SAME_SNAPSHOT,
+                "restore_snapshot": _SAME_SNAPSHOT,
+                "delete_snapshot": _SAME_SNAPSHOT,
+            },
+        ),
+    },
+    errors.TooManySnapshots,
+    description="Saves the whole state of the account, including its clock: 201, or 200 if"
+    f" it replaces a snapshot with this name. An account has at most {MAX_SNAPSHOTS}"
+    f" snapshots. The newest {MAX_SNAPSHOTS_IN_MEMORY} include the journal.",
+)
 async def save_snapshot(call: Call, path: SnapshotPath) -> tuple[int, SnapshotJson]:
     """Save a snapshot."""
     snapshot, is_new = await call.engine.snapshots.save(call.account, path.name)
     return 201 if is_new else 200, _json(snapshot)
 
 
+@operation("GET /snapshots/{name}", "The snapshot.", errors.UnknownSnapshot)
 async def get_snapshot(call: Call, path: SnapshotPath) -> SnapshotJson:
     """Retrieve a snapshot.
 
@@ -88,6 +111,12 @@ async def get_snapshot(call: Call, path: SnapshotPath) -> SnapshotJson:
     return _json(await call.engine.snapshots.get(call.account, path.name))
 
 
+@operation(
+    "DELETE /snapshots/{name}",
+    "Deleted.",
+    errors.UnknownSnapshot,
+    links={"get_snapshot": _SAME_SNAPSHOT},
+)
 async def delete_snapshot(call: Call, path: SnapshotPath) -> None:
     """Delete a snapshot.
 
@@ -96,6 +125,7 @@ async def delete_snapshot(call: Call, path: SnapshotPath) -> None:
     await call.engine.snapshots.delete(call.account, path.name)
 
 
+@operation("POST /snapshots/{name}/restore", "The snapshot.", errors.UnknownSnapshot)
 async def restore_snapshot(call: Call, path: SnapshotPath) -> SnapshotJson:
     """Restore a snapshot.
 
@@ -104,6 +134,11 @@ async def restore_snapshot(call: Call, path: SnapshotPath) -> SnapshotJson:
     return _json(await call.engine.snapshots.restore(call.account, path.name))
 
 
+@operation(
+    "GET /recording",
+    {200: SuccessResponse("The file.", "ScenarioFile", media_type=YAML)},
+    errors.TooMuchToRecord,
+)
 async def get_recording(call: Call) -> Response:
     """Record the history.
 
@@ -122,52 +157,16 @@ def _json(snapshot: Snapshot) -> SnapshotJson:
     )
 
 
-_SAME_SNAPSHOT = {"name": "$request.path.name"}
-
 SNAPSHOTS = Resource(
     tag="Snapshots and recordings",
     description="Saved states of an account that can be restored, and its history as a scenario"
     " file.",
     operations=(
-        operation("GET /snapshots", list_snapshots, "The snapshots."),
-        operation(
-            "PUT /snapshots/{name}",
-            save_snapshot,
-            {
-                200: SuccessResponse("The snapshot, which replaced an earlier one."),
-                201: SuccessResponse(
-                    "The new snapshot.",
-                    links={
-                        "get_snapshot": _SAME_SNAPSHOT,
-                        "restore_snapshot": _SAME_SNAPSHOT,
-                        "delete_snapshot": _SAME_SNAPSHOT,
-                    },
-                ),
-            },
-            errors.TooManySnapshots,
-            description="Saves the whole state of the account, including its clock: 201, or 200 if"
-            f" it replaces a snapshot with this name. An account has at most {MAX_SNAPSHOTS}"
-            f" snapshots. The newest {MAX_SNAPSHOTS_IN_MEMORY} include the journal.",
-        ),
-        operation("GET /snapshots/{name}", get_snapshot, "The snapshot.", errors.UnknownSnapshot),
-        operation(
-            "DELETE /snapshots/{name}",
-            delete_snapshot,
-            "Deleted.",
-            errors.UnknownSnapshot,
-            links={"get_snapshot": _SAME_SNAPSHOT},
-        ),
-        operation(
-            "POST /snapshots/{name}/restore",
-            restore_snapshot,
-            "The snapshot.",
-            errors.UnknownSnapshot,
-        ),
-        operation(
-            "GET /recording",
-            get_recording,
-            {200: SuccessResponse("The file.", "ScenarioFile", media_type=YAML)},
-            errors.TooMuchToRecord,
-        ),
+        list_snapshots,
+        save_snapshot,
+        get_snapshot,
+        delete_snapshot,
+        restore_snapshot,
+        get_recording,
     ),
 )

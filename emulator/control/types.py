@@ -28,6 +28,8 @@ DEFAULT_LIMIT = 100
 MAX_LIMIT = 1_000
 SEEDS = range(-(2**63), 2**63)
 YAML = "application/yaml"
+EXAMPLE_BASE_URL = "http://localhost:49153"
+EXAMPLE_URL = "http://127.0.0.1:3000/hook"
 # The refusals of every field of a clock have the code `invalid_clock`.
 CLOCK = "clock"
 
@@ -144,6 +146,15 @@ def one_of(mapping: dict[str, str]) -> JsonObject:
     }
 
 
+AccountId = Annotated[str, Meta(examples=["acct_demo"])]
+PaymentId = Annotated[str, Meta(examples=["pay_000001Dz8o8aapLUyz3InHE9"])]
+EventId = Annotated[str, Meta(examples=["evt_6tlMJw7K49zgw5rZGiGaL2vq"])]
+DeliveryId = Annotated[str, Meta(examples=["dlv_0000026LPd0GpDuORRbEed52"])]
+EndpointId = Annotated[str, Meta(examples=["we_EMD4uORVOtlji4ICNLUyJh6N"])]
+FaultId = Annotated[str, Meta(examples=["flt_HKCGSMJA2j2x8Gl5GF4paXoq"])]
+RequestId = Annotated[str, Meta(examples=["req_hpcSRFDABu6WYquXIXwoYGit"])]
+ScenarioName = Annotated[str, Meta(examples=["double-success"])]
+OfPayment = Annotated[PaymentId, doc("The identifier of the payment.")]
 ShortText = Annotated[str, Meta(max_length=MAX_TEXT_LENGTH)]
 Count = Annotated[int, Meta(ge=0)]
 DurationMs = Annotated[float, Meta(ge=0, description="The duration, in real time.")]
@@ -155,6 +166,7 @@ GivenInstant = Annotated[
     Any,
     Meta(
         description="An ISO 8601 timestamp; without an offset it is in UTC.",
+        examples=["2026-01-02T00:00:00Z"],
         extra_json_schema={"type": "string", "format": "date-time"},
     ),
     parsed(clock_value(parse_instant), kind=CLOCK),
@@ -163,11 +175,15 @@ _CLOCK_PATTERN = (
     r"^(real|frozen(@[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
     r"(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?)$"
 )
-ClockText = Annotated[str, Meta(pattern=_CLOCK_PATTERN)]
+_CLOCK_EXAMPLE = "frozen@2026-01-01T00:00:00Z"
+ClockText = Annotated[str, Meta(pattern=_CLOCK_PATTERN, examples=[_CLOCK_EXAMPLE])]
 # A ClockSpec, of which msgspec would generate another schema.
 GivenClock = Annotated[
     Any,
-    Meta(extra_json_schema={"type": "string", "pattern": _CLOCK_PATTERN}),
+    Meta(
+        examples=[_CLOCK_EXAMPLE],
+        extra_json_schema={"type": "string", "pattern": _CLOCK_PATTERN},
+    ),
     parsed(clock_value(parse_clock), kind=CLOCK),
 ]
 ClockFlag = Annotated[bool, Meta(extra={"kind": CLOCK})]
@@ -183,10 +199,18 @@ Seed = Annotated[
 ]
 # Not of the format `uri`: other letters than those of ASCII are accepted unescaped.
 Url = Annotated[
-    str, Meta(pattern=r"^https?://[^\s/?#]\S*$", max_length=MAX_URL_LENGTH), parsed(url)
+    str,
+    Meta(pattern=r"^https?://[^\s/?#]\S*$", max_length=MAX_URL_LENGTH, examples=[EXAMPLE_URL]),
+    parsed(url),
 ]
 BaseUrl = Annotated[
-    str, Meta(pattern=r"^https?://[^\s/?#][^\s?#]*$", max_length=MAX_URL_LENGTH), parsed(base_url)
+    str,
+    Meta(
+        pattern=r"^https?://[^\s/?#][^\s?#]*$",
+        max_length=MAX_URL_LENGTH,
+        examples=[EXAMPLE_BASE_URL],
+    ),
+    parsed(base_url),
 ]
 Limit = Annotated[
     int,
@@ -195,7 +219,11 @@ Limit = Annotated[
 ]
 EventType = Annotated[str, refers_to("EventType")]
 Headers = Annotated[
-    dict[str, str], doc("The headers by lower-case name; repeated headers have joined values.")
+    dict[str, str],
+    doc(
+        "The headers by lower-case name; repeated headers have joined values.",
+        {"content-type": "application/json"},
+    ),
 ]
 # A payment as in `/v1`, which is written as JSON once.
 PaymentText = Annotated[msgspec.Raw, refers_to("Payment")]

@@ -3,10 +3,11 @@
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from emulator.control.calls import Call, operation
 from emulator.control.deliveries import DeliveryJson, delivery_json
-from emulator.control.types import Body, EventType, Url
+from emulator.control.types import EXAMPLE_URL, Body, EndpointId, EventType, Url
 from emulator.domain import errors
 from emulator.domain.errors import InvalidField
 from emulator.domain.received_values import not_accepted, received
@@ -32,6 +33,7 @@ _BASE64 = "|".join(
     f"(?:{_SIGN}{{4}}){{{_MIN_GROUPS},{(MAX_SECRET_BYTES - left) // 3}}}{signs}"
     for left, signs in ((0, ""), (1, f"{_SIGN}{{2}}=="), (2, f"{_SIGN}{{3}}="))
 )
+_EXAMPLE = "whsec_ZXRiLXBheW1lbnRzLWVtdWxhdG9yLXNlY3JldA=="
 _SECRET_MEANING = (
     f"The signing secret: `{SECRET_PREFIX}` and the base64 of {MIN_SECRET_BYTES} to"
     f" {MAX_SECRET_BYTES} bytes (Standard Webhooks)."
@@ -59,7 +61,11 @@ def _event_types(name: str, value: object) -> tuple[str, ...]:
 
 TargetUrl = Annotated[Url, doc("The URL that receives the events.")]
 EventTypes = Annotated[tuple[EventType, ...], Meta(min_length=1), parsed(_event_types)]
-Secret = Annotated[str, Meta(pattern=f"^{SECRET_PREFIX}(?:{_BASE64})$"), parsed(_secret)]
+Secret = Annotated[
+    str,
+    Meta(pattern=f"^{SECRET_PREFIX}(?:{_BASE64})$", examples=[_EXAMPLE]),
+    parsed(_secret),
+]
 _EVENTS = doc("The types of the events that the endpoint receives.")
 _PROFILE = doc(
     "The schedule of the retries: five attempts within 81 s, or, `standard`, ten within"
@@ -87,7 +93,7 @@ class UpdateWebhookEndpoint(Body, frozen=True):
     profile: Annotated[Profile | None, _PROFILE] = None
     enabled: Annotated[
         bool | None,
-        doc("Whether the endpoint receives events. False cancels its pending deliveries."),
+        doc("Whether the endpoint receives events. False cancels its pending deliveries.", False),
     ] = None
 
 
@@ -98,16 +104,18 @@ class RotateWebhookSecret(Body, frozen=True):
 
 
 class EndpointPath(Struct, frozen=True):
-    endpoint_id: Annotated[str, Meta(min_length=1, description="The identifier of an endpoint.")]
+    endpoint_id: Annotated[
+        EndpointId, Meta(min_length=1, description="The identifier of an endpoint.")
+    ]
 
 
 class WebhookEndpoint(Struct, frozen=True):
     """An endpoint for the events of one account and mode."""
 
-    id: Annotated[str, doc("Its identifier, with the prefix `we_`.")]
-    url: Annotated[str, doc("The URL that receives the events.")]
+    id: Annotated[EndpointId, doc("Its identifier, with the prefix `we_`.")]
+    url: Annotated[str, doc("The URL that receives the events.", EXAMPLE_URL)]
     events: Annotated[tuple[EventType, ...], _EVENTS]
-    secret: Annotated[str, Meta(description=_SECRET_MEANING)]
+    secret: Annotated[str, doc(_SECRET_MEANING, _EXAMPLE)]
     profile: Profile
     enabled: Annotated[
         bool, doc("Whether the endpoint receives events. A response of 410 disables it.")
@@ -120,14 +128,34 @@ class WebhookEndpointList(Struct, frozen=True):
     data: list[WebhookEndpoint]
 
 
+_NEW_ENDPOINT = {"endpoint_id": "$response.body#/id"}
+_NEW_DELIVERY = {"delivery_id": "$response.body#/id"}
+
+
+@operation(
+    "POST /webhook_endpoints",
+    "The endpoint.",
+    errors.TooManyEndpoints,
+    description="Creates an endpoint and its secret. The endpoint receives events that"
+    f" occur after this call. An account and mode has at most {MAX_ENDPOINTS} endpoints.",
+    body="The endpoint.",
+    status=201,
+    links={
+        "get_webhook_endpoint": _NEW_ENDPOINT,
+        "update_webhook_endpoint": _NEW_ENDPOINT,
+        "rotate_webhook_secret": _NEW_ENDPOINT,
+        "ping_webhook_endpoint": _NEW_ENDPOINT,
+        "delete_webhook_endpoint": _NEW_ENDPOINT,
+        "list_deliveries": {"query.endpoint": "$response.body#/id"},
+    },
+)
 async def create_webhook_endpoint(call: Call, body: CreateWebhookEndpoint) -> WebhookEndpoint:
     """Create a webhook endpoint."""
-    terms = EndpointTerms(
-        url=body.url, events=body.events, secret=body.secret, profile=body.profile
-    )
+    terms = EndpointTerms(**asdict(body))
     return _json(await call.engine.webhooks.endpoints.create(call.owner, body.url, terms))
 
 
+@operation("GET /webhook_endpoints", "The endpoints.")
 async def list_webhook_endpoints(call: Call) -> WebhookEndpointList:
     """List webhook endpoints.
 
@@ -137,6 +165,7 @@ async def list_webhook_endpoints(call: Call) -> WebhookEndpointList:
     return WebhookEndpointList([_json(endpoint) for endpoint in endpoints])
 
 
+@operation("GET /webhook_endpoints/{endpoint_id}", "The endpoint.", errors.UnknownEndpoint)
 async def get_webhook_endpoint(call: Call, path: EndpointPath) -> WebhookEndpoint:
     """Retrieve a webhook endpoint.
 
@@ -145,6 +174,12 @@ async def get_webhook_endpoint(call: Call, path: EndpointPath) -> WebhookEndpoin
     return _json(call.engine.webhooks.endpoints.get(call.owner, path.endpoint_id))
 
 
+@operation(
+    "PATCH /webhook_endpoints/{endpoint_id}",
+    "The endpoint.",
+    errors.UnknownEndpoint,
+    body="The members to change.",
+)
 async def update_webhook_endpoint(
     call: Call, path: EndpointPath, body: UpdateWebhookEndpoint
 ) -> WebhookEndpoint:
@@ -165,6 +200,12 @@ async def update_webhook_endpoint(
     return _json(await endpoints.change(call.owner, path.endpoint_id, terms))
 
 
+@operation(
+    "DELETE /webhook_endpoints/{endpoint_id}",
+    "Deleted.",
+    errors.UnknownEndpoint,
+    links={"get_webhook_endpoint": {"endpoint_id": "$request.path.endpoint_id"}},
+)
 async def delete_webhook_endpoint(call: Call, path: EndpointPath) -> None:
     """Delete a webhook endpoint.
 
@@ -173,6 +214,14 @@ async def delete_webhook_endpoint(call: Call, path: EndpointPath) -> None:
     await call.engine.webhooks.endpoints.delete(call.owner, path.endpoint_id)
 
 
+@operation(
+    "POST /webhook_endpoints/{endpoint_id}/rotate",
+    "The endpoint.",
+    errors.UnknownEndpoint,
+    description="Sets a new secret: the given one or a generated one. The emulator signs"
+    f" with both secrets for {_ROTATION_OVERLAP_H} hours of the account's clock.",
+    body="The new secret.",
+)
 async def rotate_webhook_secret(
     call: Call, path: EndpointPath, body: RotateWebhookSecret
 ) -> WebhookEndpoint:
@@ -181,6 +230,12 @@ async def rotate_webhook_secret(
     return _json(await endpoints.rotate(call.owner, path.endpoint_id, body.secret))
 
 
+@operation(
+    "POST /webhook_endpoints/{endpoint_id}/ping",
+    "The delivery.",
+    errors.UnknownEndpoint,
+    links={"get_delivery": _NEW_DELIVERY, "resend_delivery": _NEW_DELIVERY},
+)
 async def ping_webhook_endpoint(call: Call, path: EndpointPath) -> DeliveryJson:
     """Ping a webhook endpoint.
 
@@ -200,68 +255,17 @@ def _json(endpoint: Endpoint) -> WebhookEndpoint:
     )
 
 
-_NEW_ENDPOINT = {"endpoint_id": "$response.body#/id"}
-_NEW_DELIVERY = {"delivery_id": "$response.body#/id"}
-
 WEBHOOK_ENDPOINTS = Resource(
     tag="Webhook endpoints",
     description="The URLs that receive the events of an account and mode, signed according to"
     " Standard Webhooks.",
     operations=(
-        operation(
-            "POST /webhook_endpoints",
-            create_webhook_endpoint,
-            "The endpoint.",
-            errors.TooManyEndpoints,
-            description="Creates an endpoint and its secret. The endpoint receives events that"
-            f" occur after this call. An account and mode has at most {MAX_ENDPOINTS} endpoints.",
-            body="The endpoint.",
-            status=201,
-            links={
-                "get_webhook_endpoint": _NEW_ENDPOINT,
-                "update_webhook_endpoint": _NEW_ENDPOINT,
-                "rotate_webhook_secret": _NEW_ENDPOINT,
-                "ping_webhook_endpoint": _NEW_ENDPOINT,
-                "delete_webhook_endpoint": _NEW_ENDPOINT,
-                "list_deliveries": {"query.endpoint": "$response.body#/id"},
-            },
-        ),
-        operation("GET /webhook_endpoints", list_webhook_endpoints, "The endpoints."),
-        operation(
-            "GET /webhook_endpoints/{endpoint_id}",
-            get_webhook_endpoint,
-            "The endpoint.",
-            errors.UnknownEndpoint,
-        ),
-        operation(
-            "PATCH /webhook_endpoints/{endpoint_id}",
-            update_webhook_endpoint,
-            "The endpoint.",
-            errors.UnknownEndpoint,
-            body="The members to change.",
-        ),
-        operation(
-            "DELETE /webhook_endpoints/{endpoint_id}",
-            delete_webhook_endpoint,
-            "Deleted.",
-            errors.UnknownEndpoint,
-            links={"get_webhook_endpoint": {"endpoint_id": "$request.path.endpoint_id"}},
-        ),
-        operation(
-            "POST /webhook_endpoints/{endpoint_id}/rotate",
-            rotate_webhook_secret,
-            "The endpoint.",
-            errors.UnknownEndpoint,
-            description="Sets a new secret: the given one or a generated one. The emulator signs"
-            f" with both secrets for {_ROTATION_OVERLAP_H} hours of the account's clock.",
-            body="The new secret.",
-        ),
-        operation(
-            "POST /webhook_endpoints/{endpoint_id}/ping",
-            ping_webhook_endpoint,
-            "The delivery.",
-            errors.UnknownEndpoint,
-            links={"get_delivery": _NEW_DELIVERY, "resend_delivery": _NEW_DELIVERY},
-        ),
+        create_webhook_endpoint,
+        list_webhook_endpoints,
+        get_webhook_endpoint,
+        update_webhook_endpoint,
+        delete_webhook_endpoint,
+        rotate_webhook_secret,
+        ping_webhook_endpoint,
     ),
 )

@@ -49,7 +49,7 @@ def _interface_findings(
     """What the responses at this machine's addresses mean for containers."""
     pairs = list(zip(network.interfaces, results, strict=True))
     if not pairs:
-        return [note("This machine has no address but its loopback ones to be tried at")]
+        return [note("This machine has only loopback addresses, so nothing was tried")]
     findings = [
         good(f"{result.base_url} answers: {_use(interface)}")
         for interface, result in pairs
@@ -58,7 +58,7 @@ def _interface_findings(
     if findings:
         return findings
     tried = ", ".join(f"{interface}: {result.description}" for interface, result in pairs)
-    text = f"It answers at {base_url.host} only (port {base_url.port} of {tried})"
+    text = f"The emulator answers at {base_url.host} only (port {base_url.port} of {tried})"
     return [note(text, _host_advice(network))]
 
 

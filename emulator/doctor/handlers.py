@@ -8,17 +8,17 @@ from urllib.parse import urlsplit
 from emulator.doctor.local_handler import HandlerRoutes, probe_local_handler
 from emulator.doctor.machine import ExaminedEmulator
 from emulator.doctor.report import DoctorFinding, Level, good, note, problem
-from emulator.doctor.requests import ENDPOINTS, describe
-from emulator.doctor.temporary_account import PingResult, TemporaryAccount
+from emulator.doctor.requests import ENDPOINTS, describe, response_items
+from emulator.doctor.temporary_account import TemporaryAccount
 from emulator.http.addresses import with_host
 
 # The statuses with which handlers refuse a signature.
 _REFUSALS = {400, 401, 403}
 _SLOW = (
-    "Where nothing answers, a firewall may stand between, or the handler be busy: it should answer "
-    "first and work afterwards. The emulator waits for 15 s."
+    "A firewall may block the connection, or the handler may be busy: it should answer first and "
+    "work afterwards. The emulator waits for 15 s."
 )
-_FAILED = "The handler's own log may tell why; it has to answer with 2xx."
+_FAILED = "See the handler's own log; it must answer with 2xx."
 
 
 async def probe_handlers(
@@ -30,10 +30,9 @@ async def probe_handlers(
     """Each handler gets a ping as an endpoint of the temporary account."""
     endpoints, findings = await _endpoints(emulator)
     probes = [_probe_endpoint(account, endpoint) for endpoint in endpoints]
-    if webhook_url is not None and webhook_url not in [
-        endpoint.get("url") for endpoint in endpoints
-    ]:
-        probes.append(_probe_url(account, webhook_url))
+    urls = [endpoint.get("url") for endpoint in endpoints]
+    if webhook_url is not None and webhook_url not in urls:
+        probes.append(_probe_url(account, webhook_url, None))
     *merchants, local = await asyncio.gather(*probes, probe_local_handler(account, routes))
     if local.level is Level.PROBLEM and any(merchant.level is Level.OK for merchant in merchants):
         # Not needed, since there is a handler elsewhere.
@@ -48,12 +47,11 @@ async def _endpoints(
     if not emulator.has_account:
         return [], [note("The key has no account yet, and so no endpoints")]
     response = await replace(emulator.control, key=emulator.key).request("GET", ENDPOINTS)
-    endpoints = response.member("data")
-    if response.status != 200 or not isinstance(endpoints, list):
+    endpoints = response_items(response)
+    if endpoints is None:
         return [], [note(f"The endpoints cannot be listed: {describe(response)}")]
-    objects = [endpoint for endpoint in endpoints if isinstance(endpoint, dict)]
-    if objects:
-        return objects[::-1], []
+    if endpoints:
+        return endpoints[::-1], []
     whose = "the first account, in test mode" if emulator.key is None else "the key"
     return [], [
         note(
@@ -65,33 +63,28 @@ async def _endpoints(
 
 async def _probe_endpoint(account: TemporaryAccount, endpoint: dict[str, Any]) -> DoctorFinding:
     url = str(endpoint.get("url"))
-    shown = _without_password(url)
     if endpoint.get("enabled") is False:
         return problem(
-            f"{shown} is disabled, and told of nothing",
+            f"{_without_password(url)} is disabled and receives no webhooks",
             f'PATCH {ENDPOINTS}/{endpoint.get("id")} {{"enabled": true}} enables it again.',
         )
-    ping = await account.ping(url, endpoint.get("secret"))
-    if ping.is_delivered:
-        return good(f"{shown} takes a ping that its secret has signed: {ping.description}")
-    return _failed(shown, ping)
+    return await _probe_url(account, url, endpoint.get("secret"))
 
 
-async def _probe_url(account: TemporaryAccount, url: str) -> DoctorFinding:
-    """Probe a URL that is not registered, so that its secret is unknown."""
-    ping = await account.ping(url, None)
+async def _probe_url(account: TemporaryAccount, url: str, secret: str | None) -> DoctorFinding:
+    """Ping a handler; without a secret it is not registered, and its secret is unknown."""
+    ping = await account.ping(url, secret)
     shown = _without_password(url)
     if ping.is_delivered:
-        return good(f"{shown} takes a ping, but is not registered: {ping.description}")
-    if ping.status in _REFUSALS:
-        text = f"{shown} is reached, and takes no ping that another secret has signed"
-        return good(f"{text}: {ping.description}")
-    return _failed(shown, ping)
-
-
-def _failed(shown: str, ping: PingResult) -> DoctorFinding:
-    fix = ping.cause or (_FAILED if ping.status is not None else _SLOW)
-    return problem(f"{shown} takes no ping: {ping.description}", fix)
+        result = "takes a ping, but is not registered"
+        if secret is not None:
+            result = "takes a ping that its secret has signed"
+    elif secret is None and ping.status in _REFUSALS:
+        result = "is reached, and takes no ping that another secret has signed"
+    else:
+        fix = ping.cause or (_FAILED if ping.status is not None else _SLOW)
+        return problem(f"{shown} takes no ping: {ping.description}", fix)
+    return good(f"{shown} {result}: {ping.description}")
 
 
 def _without_password(url: str) -> str:

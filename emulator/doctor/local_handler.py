@@ -18,7 +18,7 @@ LOOPBACK = "127.0.0.1"
 _ADVICE = (
     f"An emulator in a container reaches this machine as {DOCKER_HOST} (Docker on Linux: start "
     f"it with {ADD_DOCKER_HOST}; Podman: {PODMAN_HOST}), and a handler "
-    "there has to listen on 0.0.0.0; a handler in a container goes by its service name."
+    "there must listen on 0.0.0.0; for a handler in a container use its service name."
 )
 
 
@@ -36,14 +36,12 @@ class HandlerRoutes:
 
 def handler_routes(network: LocalNetwork) -> HandlerRoutes:
     """Outside a container only bridges to containers, so that no other machine sees the port."""
+    interfaces = network.interfaces if network.is_in_container else network.bridges
+    listening = (LOOPBACK, *(interface.address for interface in interfaces))
     if network.is_in_container:
-        own = tuple(interface.address for interface in network.interfaces)
-        hosts = (LOOPBACK, *own)
-        return HandlerRoutes(listening=hosts, hosts=hosts, place="in this container")
-    own = tuple(interface.address for interface in network.bridges)
-    return HandlerRoutes(
-        listening=(LOOPBACK, *own), hosts=(LOOPBACK, DOCKER_HOST, PODMAN_HOST, *own)
-    )
+        return HandlerRoutes(listening=listening, hosts=listening, place="in this container")
+    hosts = (LOOPBACK, DOCKER_HOST, PODMAN_HOST, *listening[1:])
+    return HandlerRoutes(listening=listening, hosts=hosts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

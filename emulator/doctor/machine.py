@@ -4,17 +4,27 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from emulator.doctor.report import DoctorFinding, good, note, problem
-from emulator.doctor.requests import ACCOUNTS, CONTROL, TargetServer, Timeouts, describe, lookup
+from emulator.doctor.requests import (
+    ACCOUNTS,
+    CONTROL,
+    HEALTH,
+    TargetServer,
+    Timeouts,
+    describe,
+    lookup,
+    response_items,
+)
 from emulator.doctor.search import ProbeResult
 from emulator.domain.accounts import DEMO_TEST_KEY, mask_key
 from emulator.domain.hosts import is_ip_literal
-from emulator.http.client import HttpResponse
 
 FIRST_PAGE = "/v1/payments?limit=1"
 FORBIDDEN = "forbidden_origin"
 
-_NOT_SERVED = "Let whatever stands between pass /v1/… on as it passes /_emulator/health."
-_FAULTY = "Is there a fault, a scenario or --rate-limit that does that? The journal tells."
+_NOT_FORWARDED = (
+    f"Configure the proxy before the emulator to forward {{}}/… as it forwards {HEALTH}."
+)
+_FAULTY = "A fault, a scenario or --rate-limit may cause this: see the journal."
 _KEYS = (
     "`serve` prints those of the first account, POST /_emulator/accounts makes another one, and "
     "--auto-provision takes any test_ key."
@@ -43,9 +53,9 @@ async def probe_machine(
         wrong = problem(f"{given.base_url}: {given.description}", f"Use {found.base_url}.")
         findings.insert(0, wrong)
     api = TargetServer(base_url=found.base_url, timeout_s=timeouts.response_s)
-    control, response, finding = await _probe_control(api)
+    control, accounts, finding = await _probe_control(api)
     findings.append(finding)
-    has_account, finding = await _probe_key(api, control, key, _accounts(response))
+    has_account, finding = await _probe_key(api, control, key, accounts)
     findings.append(finding)
     if control is None:
         return findings, None
@@ -54,18 +64,19 @@ async def probe_machine(
 
 async def _probe_control(
     server: TargetServer,
-) -> tuple[TargetServer | None, HttpResponse, DoctorFinding]:
-    """The control API by the host of the base URL, otherwise by an IP address of that host."""
+) -> tuple[TargetServer | None, list[dict[str, Any]], DoctorFinding]:
+    """The control API by the host of the base URL or by an IP address of it, and the accounts."""
     base_url, host = server.base_url, server.base_url.host
     response = await server.request("GET", ACCOUNTS)
     if response.status == 200:
-        return server, response, good(f"The control API takes calls for the host {host}")
+        accounts = response_items(response) or []
+        return server, accounts, good(f"The control API takes calls for the host {host}")
     if response.error.get("code") != FORBIDDEN:
         finding = problem(
-            f"The control API gives no accounts: {describe(response)}",
-            f"Let whatever stands between pass {CONTROL}/… on as it passes {CONTROL}/health.",
+            f"The control API does not list the accounts: {describe(response)}",
+            _NOT_FORWARDED.format(CONTROL),
         )
-        return None, response, finding
+        return None, [], finding
     finding = problem(
         f"The control API takes no calls for the host {host}: {describe(response)}",
         f"Start the emulator with --allowed-hosts {host} (EMULATOR_ALLOWED_HOSTS).",
@@ -75,15 +86,8 @@ async def _probe_control(
             server = replace(server, base_url=replace(base_url, host=address))
             response = await server.request("GET", ACCOUNTS)
             if response.status == 200:
-                return server, response, finding
-    return None, response, finding
-
-
-def _accounts(response: HttpResponse) -> list[dict[str, Any]]:
-    accounts = response.member("data") if response.status == 200 else None
-    if not isinstance(accounts, list):
-        return []
-    return [account for account in accounts if isinstance(account, dict)]
+                return server, response_items(response) or [], finding
+    return None, [], finding
 
 
 async def _probe_key(
@@ -99,15 +103,16 @@ async def _probe_key(
     if response.status == 401:
         if given is None:
             text = f"The demo key {masked} is not known here, so that no key was tried"
-            return True, note(text, "Name yours with --key.")
-        return False, problem(f"The key {masked} is nobody's: {describe(response)}", _KEYS)
+            return True, note(text, "Give your key with --key.")
+        return False, problem(f"The key {masked} is unknown: {describe(response)}", _KEYS)
     is_new = control is not None and await _remove_created(control, masked, accounts)
     has_account = given is None or not is_new
     if response.status != 200:
+        fix = _NOT_FORWARDED.format("/v1") if response.status == 404 else _FAULTY
         text = f"The key {masked} could not be tried by GET {FIRST_PAGE}: {describe(response)}"
-        return has_account, problem(text, _NOT_SERVED if response.status == 404 else _FAULTY)
+        return has_account, problem(text, fix)
     if is_new:
-        text = f"The key {masked} is new, and becomes an account when it is used"
+        text = f"The key {masked} is new: its first use creates an account"
         return has_account, good(text)
     return has_account, good(f"The key {masked} works: GET {FIRST_PAGE} answers 200")
 
@@ -122,7 +127,7 @@ async def _remove_created(control: TargetServer, masked: str, before: list[dict[
     known = {account.get("id") for account in before}
     created = [
         account
-        for account in _accounts(await control.request("GET", ACCOUNTS))
+        for account in response_items(await control.request("GET", ACCOUNTS)) or ()
         if account.get("test_key") == masked and account.get("id") not in known
     ]
     if len(created) != 1:

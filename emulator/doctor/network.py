@@ -4,6 +4,8 @@ import os
 import socket
 import struct
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,12 +58,15 @@ def read_network() -> LocalNetwork:
     in_container = is_in_container(os.environ)
     # Bridges first, since only so many interfaces are tried.
     interfaces = sorted(_interfaces(), key=lambda interface: not interface.is_bridge)
-    gateway = default_gateway(_routes()) if in_container else None
-    names = (DOCKER_HOST, PODMAN_HOST, *([gateway] if gateway else []), SERVICE)
+    routes = ""
+    if in_container:
+        with suppress(OSError):
+            routes = _ROUTES.read_text(encoding="ascii")
+    names = (DOCKER_HOST, PODMAN_HOST, default_gateway(routes), SERVICE)
     return LocalNetwork(
         is_in_container=in_container,
         interfaces=tuple(interfaces[:MAX_INTERFACES]),
-        outside=names if in_container else (),
+        outside=tuple(filter(None, names)) if in_container else (),
     )
 
 
@@ -75,43 +80,24 @@ def default_gateway(routes: str) -> str | None:
     return None
 
 
-def _routes() -> str:
-    try:
-        return _ROUTES.read_text(encoding="ascii")
-    except OSError:
-        return ""
+def _interfaces() -> Iterator[NetworkInterface]:
+    """Yield the interfaces that have an address; outside Linux the one that leads to others."""
+    for name, address in _addresses():
+        if not is_loopback(address):
+            yield NetworkInterface(name=name, address=address)
 
 
-def _interfaces() -> list[NetworkInterface]:
-    if sys.platform == "linux":
-        addresses = [(name, _address_of(name)) for _, name in socket.if_nameindex()]
-    else:
-        addresses = [("", _outward_address())]
-    return [
-        NetworkInterface(name=name, address=address)
-        for name, address in addresses
-        if address is not None and not is_loopback(address)
-    ]
-
-
-def _address_of(interface: str) -> str | None:
-    if sys.platform != "linux":
-        return None
-    import fcntl
-
-    request = struct.pack("256s", interface.encode()[:_MAX_NAME_LENGTH])
+def _addresses() -> Iterator[tuple[str, str]]:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
-        try:
-            return socket.inet_ntoa(fcntl.ioctl(datagrams.fileno(), _SIOCGIFADDR, request)[20:24])
-        except OSError:
-            return None  # An interface without an address.
+        if sys.platform != "linux":
+            with suppress(OSError):
+                datagrams.connect(_REMOTE_ADDRESS)  # A datagram socket: this sends nothing.
+                yield "", str(datagrams.getsockname()[0])
+            return
+        import fcntl
 
-
-def _outward_address() -> str | None:
-    """The address from which this machine would connect to others."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
-        try:
-            datagrams.connect(_REMOTE_ADDRESS)  # A datagram socket: this sends nothing.
-            return str(datagrams.getsockname()[0])
-        except OSError:
-            return None
+        for _, name in socket.if_nameindex():
+            request = struct.pack("256s", name.encode()[:_MAX_NAME_LENGTH])
+            with suppress(OSError):  # An interface without an address.
+                response = fcntl.ioctl(datagrams.fileno(), _SIOCGIFADDR, request)
+                yield name, socket.inet_ntoa(response[20:24])

@@ -9,8 +9,7 @@ from emulator.doctor.report import DoctorFinding, good, note, problem
 from emulator.doctor.requests import CHECKOUT_URL, TargetServer, describe
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.http.addresses import BaseUrl, is_loopback
-
-DEFAULT_CHECKOUT_PORT = 8081
+from emulator.settings import Settings
 
 # On each checkout page.
 _PAGE_MARKER = b'data-testid="simulation"'
@@ -34,8 +33,8 @@ async def probe_pages(
     response = await control.request("GET", CHECKOUT_URL)
     url = response.member("url")
     if not isinstance(url, str):
-        text = f"The emulator does not say its checkout address: {describe(response)}"
-        return [problem(text, "Is it of this version?")]
+        text = f"The emulator does not return its checkout address: {describe(response)}"
+        return [problem(text, "Does it have the version of this program?")]
     page = _Page(control=control, checkout_url=url, path=await _create_page(account, url))
     return await page.findings(network, reached)
 
@@ -67,10 +66,11 @@ class _Page:
         base_url = BaseUrl.parse(self.checkout_url)
         failure = await self._failure_at(base_url)
         if failure is None:
-            text = f"{self.checkout_url}/c/… opens, and is the page of a payment made for this"
-            if not self._has_payment:
-                text = f"{self.checkout_url}{self.path} opens, and is ours"
-            return [good(text), *await self._for_other_machines(base_url, reached)]
+            text = "/c/… opens: the page of a payment created for this test"
+            if self.path == _NO_PAYMENT:
+                text = f"{_NO_PAYMENT} opens: a page of this emulator"
+            findings = await self._for_other_machines(base_url, reached)
+            return [good(self.checkout_url + text), *findings]
         text = f"checkout_url begins with {self.checkout_url}, which does not open: {failure}"
         if failure.endswith(FORBIDDEN):
             return [problem(text, f"Start the emulator with --allowed-hosts {base_url.host}.")]
@@ -81,15 +81,11 @@ class _Page:
             return [note(f"{text} (in this container)", fix)]
         return [problem(text, fix)]
 
-    @property
-    def _has_payment(self) -> bool:
-        return self.path != _NO_PAYMENT
-
     async def _failure_at(self, base_url: BaseUrl) -> str | None:
         """Why an address is not that of the pages; None where it is."""
         response = await replace(self.control, base_url=base_url).request("GET", self.path)
         if _PAGE_MARKER in response.body:
-            if response.status == (200 if self._has_payment else 404):
+            if response.status == (404 if self.path == _NO_PAYMENT else 200):
                 return None
             if response.status == 404:
                 return "it shows the pages of another emulator"
@@ -97,7 +93,7 @@ class _Page:
             return "that is the API of an emulator, not its checkout pages"
         if response.failure is not None or response.error:
             return describe(response)
-        return f"something else answers ({describe(response)})"
+        return f"another program answers ({describe(response)})"
 
     async def _for_other_machines(
         self, base_url: BaseUrl, reached: Sequence[NetworkInterface]
@@ -119,14 +115,14 @@ class _Page:
             url, opens, meaning = str(alternative), f"{alternative} opens. ", ""
         return (
             f"{opens}Start the emulator with --checkout-url {url} (EMULATOR_CHECKOUT_URL){meaning},"
-            f" or tell it now: PUT {self.control.base_url}{CHECKOUT_URL} "
+            f" or set it now: PUT {self.control.base_url}{CHECKOUT_URL} "
             f'{{"url": "{url}"}}'
         )
 
     async def _alternative(self, base_url: BaseUrl) -> BaseUrl | None:
         """Where the page opens: at the default port, or at the one after that of the API."""
         api = self.control.base_url
-        for port in dict.fromkeys((DEFAULT_CHECKOUT_PORT, api.port + 1)):
+        for port in dict.fromkeys((Settings().checkout_port, api.port + 1)):
             other = BaseUrl(scheme="http", host=api.host, port=port)
             if other != base_url and await self._failure_at(other) is None:
                 return other

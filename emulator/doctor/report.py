@@ -88,7 +88,7 @@ def section_lines(
 def conclusion(report: DoctorReport) -> str:
     match report.problem_count:
         case 0:
-            return "No problem was found. What is marked -- is as its line says."
+            return "No problem was found. Lines marked -- are notes."
         case 1:
             return "1 thing will not work: the one marked !!"
         case count:

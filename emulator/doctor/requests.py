@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from typing import Any
 
 from emulator.clock import SystemClock
 from emulator.http.addresses import BaseUrl
@@ -66,15 +67,23 @@ async def lookup(host: str) -> list[str]:
         return []
 
 
+def response_items(response: HttpResponse) -> list[dict[str, Any]] | None:
+    """The objects of a list; None when the response contains no list."""
+    data = response.member("data") if response.status == 200 else None
+    if not isinstance(data, list):
+        return None
+    return [entry for entry in data if isinstance(entry, dict)]
+
+
 def describe(response: HttpResponse) -> str:
     """A response in a few words: the failure, or the status with the most specific detail."""
     if response.failure is not None:
         return response.failure
+    status = str(response.status)
     if "code" in response.error:
-        return f"{response.status} {response.error['code']}"[:MAX_SHOWN_CHARACTERS]
-    words = [str(response.status)]
-    if server := response.headers.get("server"):
-        words.append(f"Server: {server}")
-    if media_type := response.headers.get("content-type"):
-        words.append(media_type)
-    return ", ".join(words)[:MAX_SHOWN_CHARACTERS]
+        text = f"{status} {response.error['code']}"
+    else:
+        server = response.headers.get("server")
+        words = (status, server and f"Server: {server}", response.headers.get("content-type"))
+        text = ", ".join(word for word in words if word)
+    return text[:MAX_SHOWN_CHARACTERS]

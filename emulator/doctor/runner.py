@@ -40,7 +40,7 @@ class NoEmulator(Exception):
         sections = {Perspective.MACHINE: [problem(self.lines[0], fix)]}
         if others:
             tried = "; ".join(f"{other.base_url}: {other.description}" for other in others)
-            self.lines.insert(1, f"nor elsewhere around this machine: {tried}")
+            self.lines.insert(1, f"nor at the other addresses: {tried}")
             sections[Perspective.CONTAINER] = [other.finding for other in others]
         self.report = DoctorReport(url=str(given.base_url), version=None, sections=sections)
 
@@ -69,7 +69,7 @@ async def run_probes(
         try:
             await _run_account_probes(options, emulator, reached, add)
         except NoTemporaryAccount as error:
-            skipped = f"it needs an account of its own, and got none: {error}"
+            skipped = f"no temporary account could be created: {error}"
     for perspective in Perspective:
         if perspective not in sections:
             add(perspective, [note(f"Not tried: {skipped}")])
@@ -90,8 +90,8 @@ async def _run_account_probes(
         handlers = await probe_handlers(emulator, account, options.webhook_url, routes)
     if account.undeleted is not None:
         finding = problem(
-            f"The account '{account.undeleted}', made for this, could not be removed",
-            f"GET {ACCOUNTS} tells its id for DELETE {ACCOUNTS}/{{id}}.",
+            f"The temporary account '{account.undeleted}' could not be deleted",
+            f"Find its id with GET {ACCOUNTS}, then use DELETE {ACCOUNTS}/{{id}}.",
         )
         handlers.append(finding)
     add(Perspective.WEBHOOK, handlers)

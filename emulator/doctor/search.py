@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from enum import Enum, auto
 
 from emulator.doctor.network import LocalNetwork
 from emulator.doctor.report import DoctorFinding, good, note
@@ -16,38 +15,25 @@ from emulator.http.client import HttpResponse
 _REQUEST_ID = "req_"
 
 
-class ServerKind(Enum):
-    EMULATOR = auto()
-    NOT_READY = auto()
-    """An emulator that is starting or stopping."""
-    WRONG_ADDRESS = auto()
-    """An emulator, at the port of its checkout pages or with a path after its base URL."""
-    OTHER_PROGRAM = auto()
-    UNREACHABLE = auto()
-
-
-_ADVICE = {
-    ServerKind.NOT_READY: "Try again in a second.",
-    ServerKind.WRONG_ADDRESS: (
-        "Give the address that `serve` prints as API: its port is not that of the checkout "
-        "pages, and it does not end in /v1."
-    ),
-    ServerKind.OTHER_PROGRAM: "Another program has that port: name the emulator's with --url.",
-}
+_WRONG_ADDRESS = (
+    "Give the address that `serve` prints as API: its port is not that of the checkout "
+    "pages, and it does not end in /v1."
+)
+_OTHER_PROGRAM = "Another program uses that port: give the emulator's with --url."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeResult:
-    """The server at an address; `description` of an emulator is its version."""
+    """The server at an address; `description` of an emulator is its version.
+
+    `fix` is advice that follows from the response alone.
+    """
 
     base_url: BaseUrl
-    kind: ServerKind
+    is_emulator: bool
     description: str
+    fix: str | None
     duration_ms: float
-
-    @property
-    def is_emulator(self) -> bool:
-        return self.kind is ServerKind.EMULATOR
 
     @property
     def finding(self) -> DoctorFinding:
@@ -79,38 +65,42 @@ async def probe_hosts(
 async def probe(base_url: BaseUrl, timeouts: Timeouts) -> ProbeResult:
     started_ms = timeouts.clock.monotonic_ms()
     server = TargetServer(base_url=base_url, timeout_s=timeouts.probe_s)
-    kind, description = _identify(await server.request("GET", HEALTH))
-    duration_ms = timeouts.clock.monotonic_ms() - started_ms
+    is_emulator, description, fix = _identify(await server.request("GET", HEALTH))
     return ProbeResult(
-        base_url=base_url, kind=kind, description=description, duration_ms=duration_ms
+        base_url=base_url,
+        is_emulator=is_emulator,
+        description=description,
+        fix=fix,
+        duration_ms=timeouts.clock.monotonic_ms() - started_ms,
     )
 
 
-def _identify(response: HttpResponse) -> tuple[ServerKind, str]:
+def _identify(response: HttpResponse) -> tuple[bool, str, str | None]:
+    """Whether an emulator has responded, a description, and advice."""
     if response.failure is not None:
-        return ServerKind.UNREACHABLE, response.failure
+        return False, response.failure, None
     status, version = response.member("status"), response.member("version")
     if response.status == 200 and status == "ok" and isinstance(version, str):
-        return ServerKind.EMULATOR, version
+        return True, version, None
     if response.status == 503 and status == "unavailable":
-        return ServerKind.NOT_READY, "an emulator that is starting or stopping"
+        return False, "an emulator that is starting or stopping", "Try again in a second."
     detail = f"(GET {HEALTH}: {describe(response)})"
     if response.headers.get("request-id", "").startswith(_REQUEST_ID):
-        return ServerKind.WRONG_ADDRESS, f"an emulator, but this is not its base URL {detail}"
-    return ServerKind.OTHER_PROGRAM, f"something else than the emulator {detail}"
+        return False, f"an emulator, but this is not its base URL {detail}", _WRONG_ADDRESS
+    return False, f"not an emulator {detail}", _OTHER_PROGRAM
 
 
 def advice(given: ProbeResult, network: LocalNetwork) -> str:
     """What to do when no emulator was found."""
-    if given.kind in _ADVICE:
-        return _ADVICE[given.kind]
+    if given.fix is not None:
+        return given.fix
     base_url = given.base_url
     if base_url.scheme == "https":
-        return "The emulator speaks http; https is only where something in front of it does."
+        return "The emulator speaks http; https needs a proxy in front of it."
     if not is_loopback(base_url.host):
         return (
-            "Is that its name and port, as known here? Does it listen on more than 127.0.0.1 "
-            "(--host), and is the port of a container published?"
+            "Are its name and port correct? Does it listen on more than 127.0.0.1 (--host), "
+            "and is the port of a container published?"
         )
     if network.is_in_container:
         return (
@@ -119,6 +109,6 @@ def advice(given: ProbeResult, network: LocalNetwork) -> str:
             f"--host 0.0.0.0 and this container with {ADD_DOCKER_HOST}."
         )
     return (
-        "Is it started (payments-emulator serve)? On another port, name it with --url; of a "
-        f"container the port is published by: docker run -p 127.0.0.1:{base_url.port}:8080"
+        "Is it started (payments-emulator serve)? Give another port with --url; a container "
+        f"publishes its port with: docker run -p 127.0.0.1:{base_url.port}:8080"
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from emulator import ids
-from emulator.doctor.requests import ACCOUNTS, ENDPOINTS, TargetServer, describe
+from emulator.doctor.requests import ACCOUNTS, ENDPOINTS, TargetServer, describe, response_items
 from emulator.http.client import HttpResponse
 
 # An account may have only so many endpoints.
@@ -76,13 +76,11 @@ class TemporaryAccount:
         return _parse_ping(response)
 
     async def _delete(self) -> None:
-        response = await self._control.request("GET", ACCOUNTS)
-        accounts = response.member("data")
-        if not isinstance(accounts, list):
+        accounts = response_items(await self._control.request("GET", ACCOUNTS))
+        if accounts is None:
             self.undeleted = self._name
-            return
-        for account in accounts:
-            if isinstance(account, dict) and account.get("name") == self._name:
+        for account in accounts or ():
+            if account.get("name") == self._name:
                 path = f"{ACCOUNTS}/{account.get('id')}"
                 response = await self._control.request("DELETE", path)
                 if response.status not in (204, 404):

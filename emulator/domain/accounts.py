@@ -7,7 +7,6 @@ from enum import StrEnum
 from functools import cache
 
 KEY_PATTERN = re.compile(r"(test|live)_[A-Za-z0-9_]{4,128}", re.ASCII)
-MAX_KEY_LENGTH = 133
 
 DEMO_TEST_KEY = "test_demo_key"
 DEMO_LIVE_KEY = "live_demo_key"

@@ -1,1 +1,1 @@
-"""The verbs: each reads, decides and writes in one transaction, then returns a value."""
+"""The operations: each reads, decides and writes in one transaction, then returns a value."""

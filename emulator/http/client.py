@@ -50,11 +50,6 @@ class HttpResponse:
         """Whether the status is an error, or no complete response was received."""
         return self.failure is not None or self.status >= 400
 
-    @property
-    def is_idempotent_replay(self) -> bool:
-        """Whether it repeats the response to an earlier request with the same idempotency key."""
-        return self.headers.get("idempotent-replayed") == "true"
-
     @cached_property
     def json(self) -> Any:
         """The parsed body, or None when it is not JSON."""
@@ -136,7 +131,7 @@ class HttpClient:
             async with asyncio.timeout(timeout_s):
                 return await self._send(request)
         except TimeoutError:
-            return HttpResponse(failure=f"none came within {timeout_s:g} s")
+            return HttpResponse(failure=f"timed out after {timeout_s:g} s")
         except httpx.ConnectTimeout:
             raise self._unreachable(f"no connection within {MAX_CONNECT_S} s") from None
         # OSError, UnicodeError: a host name that is unknown or not valid.
@@ -187,7 +182,7 @@ class HttpClient:
         finally:
             await response.aclose()
         if body is None:
-            return HttpResponse(failure=f"it is larger than {MAX_RESPONSE_BYTES:,} bytes")
+            return HttpResponse(failure=f"the answer is larger than {MAX_RESPONSE_BYTES:,} bytes")
         headers = dict(response.headers)
         return HttpResponse(status=response.status_code, headers=headers, body=body)
 
@@ -232,5 +227,5 @@ def _missing_response(error: "httpx.TransportError") -> str:
     # Otherwise the HTTP parser raised it.
     was_cut = isinstance(origin, httpcore.RemoteProtocolError)
     if isinstance(error, httpx.RemoteProtocolError) and not was_cut:
-        return f"what came is no HTTP: {error}"
+        return f"the answer is not HTTP: {error}"
     return "the connection was cut before an answer came"

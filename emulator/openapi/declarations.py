@@ -96,9 +96,9 @@ class Resource:
     schemas: Callable[[], Mapping[str, JsonObject]] = dict
 
 
-def doc(description: str) -> Meta:
-    """The description of a member."""
-    return Meta(description=description)
+def doc(description: str, example: object = None) -> Meta:
+    """The description of a member, and an example if the schema does not determine one."""
+    return Meta(description=description, examples=None if example is None else [example])
 
 
 def const(value: object) -> Meta:

@@ -1,6 +1,5 @@
 """Writes declared operations as the paths and components of an OpenAPI 3.1 document."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -14,10 +13,11 @@ from emulator.openapi.declarations import (
     Operation,
     RequestBody,
     Resource,
+    SchemaSource,
     SuccessResponse,
     ref,
 )
-from emulator.openapi.examples import ANY_OPERATION, RecordedExamples
+from emulator.openapi.examples import example_of
 from emulator.openapi.members import members_of
 from emulator.openapi.schemas import (
     Enumerations,
@@ -63,14 +63,12 @@ class DocumentWriter:
         self,
         resources: tuple[Resource, ...],
         conventions: Conventions,
-        examples: RecordedExamples,
         schemas: Mapping[str, JsonObject],
     ) -> None:
         """`schemas` are further components, beside those of the resources."""
         self._resources = resources
         self._operations = [each for resource in resources for each in resource.operations]
         self._conventions = conventions
-        self._examples = examples
         parameters = {
             struct
             for each in self._operations
@@ -99,22 +97,21 @@ class DocumentWriter:
         return paths
 
     def components(self) -> JsonObject:
-        """Schemas, examples, and the parameters and responses that operations share."""
+        """Schemas, and the parameters and responses that operations share."""
         codes_by_status: dict[int, dict[str, None]] = {}
         parameters = {}
         for operation in self._operations:
             for status, codes in self._codes(operation).items():
                 codes_by_status.setdefault(status, {}).update(codes)
-            for parameter in self._parameters(operation.shared_query_type, "query", operation):
+            for parameter in self._parameters(operation.shared_query_type, "query"):
                 parameters[_component_of(parameter["name"])] = parameter
         return {
             "schemas": self._schemas,
             "parameters": parameters,
             "responses": {
-                name: self._refusal("", status, [*codes_by_status[status]])
+                name: self._refusal(status, [*codes_by_status[status]])
                 for status, name in self._conventions.shared_responses.items()
             },
-            "examples": self._examples.bodies(ANY_OPERATION),
         }
 
     def _content_structs(self) -> Iterator[type[Struct]]:
@@ -133,8 +130,8 @@ class DocumentWriter:
             "summary": operation.summary,
             "description": operation.description,
             "parameters": [
-                *self._parameters(operation.path_type, "path", operation),
-                *self._parameters(operation.query_type, "query", operation),
+                *self._parameters(operation.path_type, "path"),
+                *self._parameters(operation.query_type, "query"),
                 *(
                     {"$ref": f"#/components/parameters/{_component_of(member.name)}"}
                     for member in members_of(operation.shared_query_type)
@@ -143,42 +140,28 @@ class DocumentWriter:
             "responses": self._responses(operation),
         }
         if operation.body is not None:
-            described["requestBody"] = self._body(operation, operation.body)
+            described["requestBody"] = self._body(operation.body)
         if not operation.accepts_key:
             described["security"] = []
         return described
 
-    def _parameters(
-        self, struct: type[Struct], place: str, operation: Operation
-    ) -> Iterator[JsonObject]:
-        """The fields of a struct, each with a value from a successful request."""
-        similar = [
-            each
-            for each in self._operations
-            if issubclass(each.query_type, struct) or each.shared_query_type is struct
-        ]
+    def _parameters(self, struct: type[Struct], place: str) -> Iterator[JsonObject]:
+        """The fields of a struct, each with an example."""
         schema = self._parameter_schemas[struct]
         for name, member in schema["properties"].items():
             parameter = without_null(member)
+            example = example_of(parameter, self._schemas)
+            parameter.pop("examples", None)
             yield {
                 "name": name,
                 "in": place,
                 "required": name in schema["required"],
                 "description": parameter.pop("description", None) or member["description"],
-                "example": self._parameter_example(name, parameter, [operation, *similar]),
+                "example": example,
                 "schema": parameter,
             }
 
-    def _parameter_example(
-        self, name: str, schema: JsonObject, operations: list[Operation]
-    ) -> object:
-        if "examples" in schema:
-            return schema.pop("examples")[0]
-        values = (self._examples.parameter(each.path, each.id, name) for each in operations)
-        text = next(value for value in values if value)
-        return json.loads(text) if schema.get("type") in ("integer", "number") else text
-
-    def _body(self, operation: Operation, body: RequestBody) -> JsonObject:
+    def _body(self, body: RequestBody) -> JsonObject:
         is_required = isinstance(body.content, str) or any(
             member.is_required for member in members_of(body.content)
         )
@@ -186,17 +169,27 @@ class DocumentWriter:
             "description": body.description,
             "required": is_required,
             "content": {
-                media_type: {
-                    "schema": content_schema(body.content, media_type),
-                    "examples": self._examples.requests(operation.id, media_type),
-                }
+                media_type: self._content(body.content, media_type, body.alternatives)
                 for media_type in body.media_types
             },
         }
 
+    def _content(
+        self, source: SchemaSource, media_type: str, alternatives: tuple[type[Struct], ...] = ()
+    ) -> JsonObject:
+        """The schema of a body and an example; of alternatives, one of each."""
+        schema = content_schema(source, media_type)
+        if not alternatives:
+            return {"schema": schema, "example": example_of(schema, self._schemas)}
+        examples = {
+            name: {"value": example_of(self._schemas[name], self._schemas)}
+            for name in map(component_name, alternatives)
+        }
+        return {"schema": schema, "examples": examples}
+
     def _responses(self, operation: Operation) -> JsonObject:
         responses = {
-            status: self._success(operation, status, response)
+            status: self._success(operation, response)
             for status, response in operation.responses.items()
         }
         for status, codes in self._codes(operation).items():
@@ -204,18 +197,17 @@ class DocumentWriter:
             responses[status] = (
                 {"$ref": f"#/components/responses/{shared}"}
                 if shared is not None
-                else self._refusal(operation.id, status, [*codes])
+                else self._refusal(status, [*codes])
             )
         return {str(status): responses[status] for status in sorted(responses)}
 
-    def _success(self, operation: Operation, status: int, response: SuccessResponse) -> JsonObject:
+    def _success(self, operation: Operation, response: SuccessResponse) -> JsonObject:
         headers = {**self._conventions.headers(200), **response.headers}
         described: JsonObject = {"description": response.description, "headers": _headers(headers)}
         if response.content is not None:
-            content = {"schema": content_schema(response.content, response.media_type)}
-            if examples := self._examples.responses(operation.id, status):
-                content["examples"] = examples
-            described["content"] = {response.media_type: content}
+            described["content"] = {
+                response.media_type: self._content(response.content, response.media_type)
+            }
         if response.links:
             shared = [f"query.{member.name}" for member in members_of(operation.shared_query_type)]
             carried = {name: f"$request.{name}" for name in shared}
@@ -225,7 +217,7 @@ class DocumentWriter:
             }
         return described
 
-    def _refusal(self, operation_id: str, status: int, codes: list[str]) -> JsonObject:
+    def _refusal(self, status: int, codes: list[str]) -> JsonObject:
         """A response with the error envelope and one of these codes."""
         listed = ", ".join(f"`{code}`" for code in codes)
         schema = ref("Error")
@@ -236,9 +228,7 @@ class DocumentWriter:
         return {
             "description": f"{self._conventions.meanings[status]} Codes: {listed}.",
             "headers": _headers(self._conventions.headers(status)),
-            "content": {
-                JSON: {"schema": schema, "examples": self._examples.refusals(operation_id, codes)}
-            },
+            "content": {JSON: {"schema": schema}},
         }
 
     def _codes(self, operation: Operation) -> dict[int, dict[str, None]]:

@@ -23,15 +23,6 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AccountKeys:
-    """The id of an account, and the API keys for the merchant's code."""
-
-    id: str
-    test_key: str
-    live_key: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """An address that receives webhooks; `secret` verifies them."""
 
@@ -48,12 +39,12 @@ class PaymentsAccount:
     """
 
     def __init__(
-        self, control: ControlClient, keys: AccountKeys, subscription: WebhookSubscription
+        self, control: ControlClient, account: Json, subscription: WebhookSubscription
     ) -> None:
         self.base_url = control.base_url
-        self.id = keys.id
-        self.test_key = keys.test_key
-        self.live_key = keys.live_key
+        self.id: str = account["id"]
+        self.test_key: str = account["test_key"]
+        self.live_key: str = account["live_key"]
         self._control = control
         self._subscription = subscription
 
@@ -85,7 +76,7 @@ class PaymentsAccount:
         instant. Webhooks that become due have been delivered when this returns.
         """
         if (by is None) == (until is None):
-            raise TypeError("advance() takes either a span of time or until=…")
+            raise TypeError("advance() takes either a duration or until=…")
         if by == "next":
             # Webhooks that are being sent are due now, and would be the next thing.
             self._settle()
@@ -103,8 +94,8 @@ class PaymentsAccount:
         advanced = self.control("POST", "/clock/advance", target)
         if not advanced["settled"]:
             raise PaymentsEmulatorError(
-                f"the clock was stopped on its way, at {advanced['now']}: in one go it lets 100,000"
-                " things happen, and waits a minute for those who take webhooks"
+                f"the clock stopped early, at {advanced['now']}: one call makes at most 100,000"
+                " changes and waits at most a minute for the receivers of webhooks"
             )
         return [effect for effect in advanced["effects"] if not self._subscription.is_own(effect)]
 
@@ -192,18 +183,18 @@ class PaymentsAccount:
 
         A file must have the name of its scenario, and an object must have a `name`.
         """
+        name: object
+        body: object
         if isinstance(scenario, Path):
-            text = scenario.read_text(encoding="utf-8")
-            return self._put(scenario.stem, text)
-        if isinstance(scenario, Mapping):
-            if not isinstance(scenario.get("name"), str):
-                raise TypeError("use_scenario() takes an object that has its name")
-            return self._put(scenario["name"], dict(scenario))
-        switch = f"/scenarios/{quote(scenario, safe='')}/enabled"
-        return dict(self.control("PUT", switch, {"enabled": True}))
-
-    def _put(self, name: str, source: object) -> Json:
-        return dict(self.control("PUT", f"/scenarios/{quote(name, safe='')}", source))
+            name, switch, body = scenario.stem, "", scenario.read_text(encoding="utf-8")
+        elif isinstance(scenario, Mapping):
+            name, switch, body = scenario.get("name"), "", dict(scenario)
+        else:
+            name, switch, body = scenario, "/enabled", {"enabled": True}
+        if not isinstance(name, str):
+            raise TypeError("use_scenario() takes an object with a name")
+        path = f"/scenarios/{quote(name, safe='')}{switch}"
+        return dict(self.control("PUT", path, body))
 
     # The merchant's requests, and the webhooks
 
@@ -230,7 +221,6 @@ class PaymentsAccount:
     @property
     def webhooks(self) -> list[Webhook]:
         """The webhooks that this process has received, in order of arrival."""
-        self._subscription.check()
         self._settle()
         return self._subscription.webhooks
 

@@ -72,7 +72,7 @@ class ControlClient:
         try:
             status, response = request.send()
         except NoResponse as error:
-            hint = "" if self.log is None else f"; what it logged is in {self.log}"
+            hint = "" if self.log is None else f"; see its log {self.log}"
             raise PaymentsEmulatorError(
                 f"the payments emulator at {self.base_url} does not answer: {error}{hint}"
             ) from None
@@ -90,7 +90,7 @@ class ControlClient:
         error = value.get("error") if isinstance(value, dict) else None
         if not isinstance(error, dict):
             return PaymentsEmulatorError(
-                f"{self.base_url} answers {status} to {call}, as no payments emulator does",
+                f"{self.base_url} answers {status} to {call}: it is not a payments emulator",
                 status=status,
             )
         return PaymentsEmulatorError(

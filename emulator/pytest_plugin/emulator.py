@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Any
 
 from ..http.addresses import BaseUrl
-from .account import AccountKeys, PaymentsAccount
+from .account import Json, PaymentsAccount
 from .control_client import ControlClient, PaymentsEmulatorError
 from .webhooks import ReceiverThread, WebhookSubscription
 
@@ -40,36 +39,33 @@ class PaymentsEmulator:
         An account with a name has the same keys, ids and secrets in every run. The clock is written
         as for `serve --clock`. Raises PaymentsEmulatorError.
         """
-        keys = self._create(name, clock)
-        control = replace(self._control, key=keys.test_key)
+        created = self._create(name, clock)
+        control = replace(self._control, key=created["test_key"])
         subscription = WebhookSubscription(control, self._receiver)
         try:
             self._subscribe(subscription)
-            yield PaymentsAccount(control, keys, subscription)
+            yield PaymentsAccount(control, created, subscription)
         finally:
-            self._delete(keys.id)
+            self._delete(created["id"])
             subscription.close()
 
     def close(self) -> None:
         if self._started_receiver is not None:
             self._started_receiver.close()
 
-    def _create(self, name: str | None, clock: str) -> AccountKeys:
-        body: dict[str, Any] = {"clock": clock}
+    def _create(self, name: str | None, clock: str) -> Json:
+        body: Json = {"clock": clock}
         if name is not None:
             digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest()
             body["seed"] = int.from_bytes(digest[:8], "big", signed=True)
             body["test_key"] = f"test_{digest.hex()}"
         try:
-            account = self._control.call("POST", "/accounts", body)
+            return dict(self._control.call("POST", "/accounts", body))
         except PaymentsEmulatorError as error:
             if error.param != "test_key":
                 raise
             # Another run with the same emulator uses it, so that ids differ from other runs.
-            account = self._control.call("POST", "/accounts", {"clock": clock})
-        return AccountKeys(
-            id=account["id"], test_key=account["test_key"], live_key=account["live_key"]
-        )
+            return dict(self._control.call("POST", "/accounts", {"clock": clock}))
 
     def _delete(self, account_id: str) -> None:
         try:

@@ -1,6 +1,7 @@
 """Formats the requests, events and deliveries of an account for the report of a failed test."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from .account import Json, PaymentsAccount
 from .control_client import PaymentsEmulatorError
@@ -13,30 +14,30 @@ _FAILED = "payment.failed"
 def failure_report(account: PaymentsAccount) -> str:
     """The newest requests, events and deliveries, one line each."""
     try:
-        return "\n".join(_lines(account)) or "It was asked nothing."
+        return "\n".join(_lines(account)) or "The account has no requests and no events."
     except PaymentsEmulatorError as error:
         return str(error)
     except (LookupError, TypeError):
         # An external emulator may have another version; the test's failure is still worth reading.
-        return f"What {account.base_url} tells of the account cannot be read."
+        return f"The account's data from {account.base_url} cannot be read."
 
 
 def _lines(account: PaymentsAccount) -> Iterator[str]:
-    kinds = {
-        "asked": [_request(one) for one in account.requests[-MAX_LINES_PER_KIND:]],
-        "happened": [_event(account, one) for one in account.events[-MAX_LINES_PER_KIND:]],
-        "told": [_delivery(one) for one in account.deliveries[-MAX_LINES_PER_KIND:]],
-    }
-    for kind, lines in kinds.items():
-        for number, line in enumerate(lines):
-            yield f"{'' if number else kind:<9} {line}"
+    kinds = (
+        ("requests", account.requests, _request),
+        ("events", account.events, partial(_event, account)),
+        ("webhooks", account.deliveries, _delivery),
+    )
+    for kind, entries, line in kinds:
+        for number, entry in enumerate(entries[-MAX_LINES_PER_KIND:]):
+            yield f"{'' if number else kind:<9} {line(entry)}"
 
 
 def _request(request: Json) -> str:
     error = request["error"] or {}
     fault = ", by a fault" if request["fault"] else ""
     outcome = " ".join(filter(None, [str(request["status"] or "no answer"), error.get("code")]))
-    warnings = f"  (odd: {', '.join(request['warnings'])})" if request["warnings"] else ""
+    warnings = f"  (warnings: {', '.join(request['warnings'])})" if request["warnings"] else ""
     return f"{request['method']} {request['path']}  {outcome}{fault}{warnings}"
 
 
@@ -49,6 +50,6 @@ def _event(account: PaymentsAccount, event: Json) -> str:
 
 def _delivery(delivery: Json) -> str:
     attempts = delivery["attempts"]
-    url = attempts[-1]["request"]["url"] if attempts else "nobody yet"
+    url = attempts[-1]["request"]["url"] if attempts else "no URL yet"
     outcomes = ", ".join(str(attempt["status"] or attempt["error"]) for attempt in attempts)
     return f"{delivery['type']} to {url}  {outcomes or delivery['status']}"

@@ -69,27 +69,23 @@ class ServerLease:
             self.process.wait()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerOptions:
-    """The options of `serve`, and the directory of their relative paths."""
-
-    options: Sequence[str]
-    directory: Path
-
-
-def start(options: ServerOptions, files: Path) -> ServerLease:
+def start(options: Sequence[str], directory: Path, files: Path) -> ServerLease:
     """Start a server on free ports; its log is `files` with a suffix.
 
-    Raises PaymentsEmulatorError.
+    Relative paths in its options begin at the directory. Raises PaymentsEmulatorError.
     """
     log = files.with_suffix(".log")
     # -P: modules beside that file must not be importable by their names alone.
     command = [sys.executable, "-P", server_process.__file__, "serve", *DEFAULT_OPTIONS]
+    # Without the variables that configure `serve`.
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("EMULATOR_")
+    }
     with log.open("wb") as stderr:
         process = subprocess.Popen(  # noqa: S603 - the options are the user's configuration
-            [*command, *options.options],
-            cwd=options.directory,
-            env=_environment(),
+            [*command, *options],
+            cwd=directory,
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=stderr,
@@ -128,11 +124,6 @@ def _lease_started(process: "subprocess.Popen[bytes]", log: Path) -> ServerLease
     raise PaymentsEmulatorError(
         "the payments emulator did not start" + (f": {logged}" if logged else f"; see {log}")
     )
-
-
-def _environment() -> dict[str, str]:
-    """This process's variables, without those that configure `serve`."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("EMULATOR_")}
 
 
 def connect_lifeline(port: int) -> socket.socket | None:

@@ -9,7 +9,7 @@ import pytest
 
 from .control_client import ControlClient, PaymentsEmulatorError
 from .emulator import PaymentsEmulator
-from .server import ServerLease, ServerOptions, join_or_start, start
+from .server import ServerLease, join_or_start, start
 
 MAX_FIRST_RESPONSE_S = 10
 
@@ -55,15 +55,13 @@ def _external(url: str, webhook_host: str | None) -> PaymentsEmulator:
 
 def _lease_server(config: pytest.Config, temporary: Path) -> ServerLease:
     """The server of this run, which all workers of pytest-xdist share."""
-    options = ServerOptions(
-        options=config.getini("payments_emulator_options"), directory=config.rootpath
-    )
+    start_server = partial(start, config.getini("payments_emulator_options"), config.rootpath)
     worker = getattr(config, "workerinput", None)
     files = temporary / _NAME
     if worker is not None:
         # Workers' directories are side by side; on another machine, beside those of other runs.
         files = temporary.parent / f"{_NAME}-{worker['testrunuid']}"
-    lease = join_or_start(files, partial(start, options))
+    lease = join_or_start(files, start_server)
     # Not in the fixture: there one worker would wait for all tests of the others.
     config.add_cleanup(partial(lease.wait, is_shared=worker is not None))
     return lease

@@ -85,16 +85,15 @@ class WebhookSubscription:
 
     @property
     def webhooks(self) -> list[Webhook]:
-        self.check()
+        self._check()
         return list(self._webhooks)
 
     @property
     def secret(self) -> str:
-        self.check()
+        self._check()
         return self._secret
 
-    def check(self) -> None:
-        """Raise PaymentsEmulatorError when no webhook can arrive."""
+    def _check(self) -> None:
         if self._unusable_reason is not None:
             raise PaymentsEmulatorError(self._unusable_reason)
 
@@ -114,7 +113,7 @@ class WebhookSubscription:
         if ping["status"] == "succeeded":
             return None
         last = ping["attempts"][-1]
-        return str(last["cause"] or last["error"] or f"{self._url} answered otherwise")
+        return str(last["cause"] or last["error"] or f"{self._url} answered with an error")
 
     def give_up(self, reason: str) -> None:
         """Delete the endpoint, so that the emulator does not try to reach it."""

@@ -8,7 +8,7 @@ from emulator.replay.emulator_api import CONTROL, MAX_ENTRIES, is_replay
 from emulator.replay.results import Failure, Mismatch
 from emulator.replay.step_executor import NamedPayments, UnknownPaymentName
 from emulator.replay.webhook_inbox import WebhookInbox
-from emulator.scenarios.steps import Expect, FieldCheck, Json
+from emulator.scenarios.values import Expect, FieldCheck, Json
 
 WEBHOOK_CHECKS = frozenset({"webhooks", "forged"})
 REFUSAL_CHECKS = frozenset({"http_status", "code", "param", "retry_after", "lost"})

@@ -21,14 +21,14 @@ from emulator.replay.step_executor import (
 from emulator.replay.step_text import step_name, step_text
 from emulator.replay.trace import collect_trace
 from emulator.replay.webhook_inbox import EndpointRefused, WebhookInbox
-from emulator.scenarios import steps
-from emulator.scenarios.steps import Expect, Place, Repeat, Step
+from emulator.scenarios import values
+from emulator.scenarios.values import Expect, Place, Repeat, Step
 
 _BEGIN = Place(line=1, column=1)
 # Steps that cause webhooks; an advance waits for them itself.
-_WEBHOOK_STEPS = (steps.Create, steps.Pay, steps.CustomerAnswer, steps.Transition)
+_WEBHOOK_STEPS = (values.Create, values.Pay, values.CustomerAnswer, values.Transition)
 # Steps whose response `expect` examines only if it is a refusal.
-_UNEXAMINED_STEPS = (steps.Advance, steps.AddFault)
+_UNEXAMINED_STEPS = (values.Advance, values.AddFault)
 
 
 class RunListener(Protocol):

@@ -7,7 +7,7 @@ from emulator.replay.coverage import Coverage, Group
 from emulator.replay.diff import Row, RowMark
 from emulator.replay.results import Case, CaseResult, Failure, Mismatch, PlayedStep
 from emulator.reporting import ERASE_LINE, Paint, counted
-from emulator.scenarios.steps import Repeat, Step
+from emulator.scenarios.values import Repeat, Step
 
 MAX_FAILURE_LINES = 40
 GROUPS_PER_ROW = 2

@@ -1,4 +1,4 @@
-"""What a run has exercised of all that payments, requests and webhooks can go through."""
+"""Computes which transitions, reasons and faults a run has exercised, of all that exist."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Coverage:
 
     @property
     def percent_text(self) -> str:
-        """With one decimal, and cut: what is not all must not be told as 100."""
+        """With one decimal, rounded down, so that 100 means all."""
         return f"{self.count * 1000 // self.total / 10:.1f} %"
 
 
@@ -54,39 +54,33 @@ def edge(since: Status | None, to: Status) -> str:
     return f"{since or NONE} → {to}"
 
 
-TRANSITION_NAMES = (
-    edge(None, Status.PENDING),
-    *(edge(since, to) for since, to in TRANSITIONS),
-)
-REASON_NAMES = tuple(Reason)
-FAULT_NAMES = faults.COVERAGE_NAMES
-DELIVERY_FAULT_NAMES = webhook_faults.COVERAGE_NAMES
+# By the title of their group.
+NAMES: dict[str, tuple[str, ...]] = {
+    "Transitions": (
+        edge(None, Status.PENDING),
+        *(edge(since, to) for since, to in TRANSITIONS),
+    ),
+    "Reasons": tuple(Reason),
+    "Faults": faults.COVERAGE_NAMES,
+    "Webhooks": webhook_faults.COVERAGE_NAMES,
+}
 
 
 def coverage_of(traces: Iterable[Trace]) -> Coverage:
     """What these cases have exercised together."""
-    edges: set[str] = set()
-    reasons: set[str] = set()
-    request_faults: set[str] = set()
-    delivery_faults: set[str] = set()
+    exercised: dict[str, set[str]] = {title: set() for title in NAMES}
     for trace in traces:
-        edges.update(_edges(trace))
-        reasons.update(event.reason for event in trace.events if event.reason)
+        exercised["Transitions"].update(_edges(trace))
+        exercised["Reasons"].update(event.reason for event in trace.events if event.reason)
         for request in trace.requests:
             then = (request.fault or {}).get("then") or {}
-            request_faults.update(faults.coverage_names_of(then))
+            exercised["Faults"].update(faults.coverage_names_of(then))
         for then in trace.oddities:
-            delivery_faults.update(webhook_faults.coverage_names_of(then))
+            exercised["Webhooks"].update(webhook_faults.coverage_names_of(then))
     return Coverage(
-        groups=(
-            Group(title="Transitions", names=TRANSITION_NAMES, exercised=frozenset(edges)),
-            Group(title="Reasons", names=REASON_NAMES, exercised=frozenset(reasons)),
-            Group(title="Faults", names=FAULT_NAMES, exercised=frozenset(request_faults)),
-            Group(
-                title="Webhooks",
-                names=DELIVERY_FAULT_NAMES,
-                exercised=frozenset(delivery_faults),
-            ),
+        groups=tuple(
+            Group(title=title, names=names, exercised=frozenset(exercised[title]))
+            for title, names in NAMES.items()
         )
     )
 

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import zip_longest
 
-from emulator.scenarios.steps import Json
+from emulator.scenarios.values import Json
 
 MAX_COLUMN_WIDTH = 48
 # The number of equal entries that are shown before and after a difference.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from emulator.domain.payment import Status, event_type
 from emulator.replay.results import CaseResult, PlayedStep, TracedEvent
-from emulator.scenarios import steps
+from emulator.scenarios import values
 
 _SUBMITTED = event_type(Status.PROCESSING)
 _CREATED = event_type(Status.PENDING)
@@ -81,13 +81,13 @@ _Causes = Callable[[PlayedStep, TracedEvent], bool]
 
 def _causes(played: PlayedStep, event: TracedEvent) -> bool:
     match played.step:
-        case steps.Create():
+        case values.Create():
             return event.type == _CREATED and not played.is_replay
-        case steps.Pay():
+        case values.Pay():
             return event.type == _SUBMITTED
-        case steps.CustomerAnswer():
+        case values.CustomerAnswer():
             return event.type not in (_CREATED, _SUBMITTED)
-        case steps.Transition(status=status):
+        case values.Transition(status=status):
             return event.type == event_type(status)
         case _:
             return False
@@ -95,11 +95,11 @@ def _causes(played: PlayedStep, event: TracedEvent) -> bool:
 
 def _causes_at_once(played: PlayedStep, event: TracedEvent) -> bool:
     """Whether it is a payment that the submit itself completed or failed."""
-    return isinstance(played.step, steps.Pay) and event.type != _CREATED
+    return isinstance(played.step, values.Pay) and event.type != _CREATED
 
 
 def _causes_unanswered(played: PlayedStep, event: TracedEvent) -> bool:
-    return isinstance(played.step, steps.Create) and event.type == _CREATED
+    return isinstance(played.step, values.Create) and event.type == _CREATED
 
 
 def _may_have_worked(played: PlayedStep) -> bool:

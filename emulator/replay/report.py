@@ -17,7 +17,7 @@ from emulator.replay.diff import RowMark
 from emulator.replay.results import CaseResult, PlayedStep, TracedRequest
 from emulator.replay.timeline import STATUS_OF_TYPE, Timeline, build_timeline
 from emulator.reporting import Paint, report_template
-from emulator.scenarios.steps import Json
+from emulator.scenarios.values import Json
 
 MAX_SHOWN = 200
 MAX_BODY_CHARACTERS = 16_384

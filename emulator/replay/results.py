@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from emulator.replay.diff import Row
-from emulator.scenarios.steps import Json, Place, Step
-from emulator.scenarios.values import Scenario
+from emulator.scenarios.values import Json, Place, Scenario, Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,9 @@ from emulator.http.client import HttpClient, HttpResponse
 from emulator.replay.emulator_api import CONTROL, PAYMENTS, refusal_text
 from emulator.replay.results import latest_name
 from emulator.reporting import counted
-from emulator.scenarios import steps
-from emulator.scenarios.steps import Json, Step
-from emulator.scenarios.writing import fault_rule_json
+from emulator.scenarios import values
+from emulator.scenarios.scenario_file import fault_rule_json
+from emulator.scenarios.values import Json, Step
 
 DEFAULT_BODY: Mapping[str, Json] = {
     "amount": 10_000,
@@ -28,7 +28,7 @@ MAX_ADVANCES = 100
 
 _NEXT = b'{"to":"next"}'
 
-_PaymentAction = steps.Pay | steps.CustomerAnswer | steps.Cancel | steps.Transition
+_PaymentAction = values.Pay | values.CustomerAnswer | values.Cancel | values.Transition
 
 
 class ImpossibleStep(Exception):
@@ -101,32 +101,32 @@ class StepExecutor:
     async def execute(self, step: Step) -> StepOutcome:
         """Execute a step that sends requests. Raises ImpossibleStep, Unreachable."""
         match step:
-            case steps.Create():
+            case values.Create():
                 return await self._create(step)
-            case steps.Retrieve():
+            case values.Retrieve():
                 payment_id = step.id if step.payment is None else self._names.id_of(step.payment)
                 path = f"{PAYMENTS}/{quote(payment_id or '', safe='')}"
                 return _outcome(await self._client.request("GET", path), payment_id)
-            case steps.List():
+            case values.List():
                 return await self._list(step)
-            case steps.Advance():
+            case values.Advance():
                 return await self.advance(step.by_ms)
-            case steps.AddFault():
+            case values.AddFault():
                 rule = fault_rule_json(step.rule)
                 return _outcome(await self._client.request_json("POST", f"{CONTROL}/faults", rule))
-            case steps.Pay() | steps.CustomerAnswer() | steps.Cancel() | steps.Transition():
+            case values.Pay() | values.CustomerAnswer() | values.Cancel() | values.Transition():
                 return await self._act(step)
-            case steps.Expect() | steps.Repeat():
+            case values.Expect() | values.Repeat():
                 raise AssertionError("the case runner executes these steps")
 
-    async def _create(self, step: steps.Create) -> StepOutcome:
+    async def _create(self, step: values.Create) -> StepOutcome:
         body = {**DEFAULT_BODY, **dict(step.members)}
         response = await self._client.request_json("POST", PAYMENTS, body)
         if step.name is not None:
             self._names.bind(step.name, response)
         return _outcome(response, response.member("id") if response.status == 201 else None)
 
-    async def _list(self, step: steps.List) -> StepOutcome:
+    async def _list(self, step: values.List) -> StepOutcome:
         query = list(step.query)
         if step.after is not None:
             query.append(("after", self._names.id_of(step.after)))
@@ -167,13 +167,13 @@ class StepExecutor:
 def _control_call(step: _PaymentAction) -> tuple[str, Mapping[str, Json]]:
     """The last segment of the path and the members of the body; None is an absent member."""
     match step:
-        case steps.Pay():
+        case values.Pay():
             return "pay", {"method": step.method, "phone": step.phone, "bank": step.bank}
-        case steps.CustomerAnswer():
+        case values.CustomerAnswer():
             return "answer", {"answer": step.answer}
-        case steps.Cancel():
+        case values.Cancel():
             return "cancel", {}
-        case steps.Transition():
+        case values.Transition():
             return "transition", {
                 "status": step.status,
                 "method": step.method,

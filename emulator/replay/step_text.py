@@ -3,8 +3,8 @@
 import json
 import re
 
-from emulator.scenarios.steps import Json, List, Repeat, Step
-from emulator.scenarios.writing import step_json
+from emulator.scenarios.scenario_file import step_json
+from emulator.scenarios.values import Json, List, Repeat, Step
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./:@?=&%+-]*(?<!:)|[0-9.]+(?:ms|s|m|h|d)", re.ASCII)
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)

@@ -14,7 +14,7 @@ from emulator.domain.instants import parse_instant
 from emulator.domain.payment import EVENT_TYPES
 from emulator.replay.event_attribution import Moment, moments_of
 from emulator.replay.results import CaseResult, PlayedStep, TracedEvent, TracedWebhook
-from emulator.scenarios import steps
+from emulator.scenarios import values
 
 SLOT_WIDTH = 82
 COLUMN_GAP = 46
@@ -32,15 +32,15 @@ CLOCK = "Clock"
 WEBHOOKS = "Webhooks"
 
 _ROWS: dict[type, str] = {
-    steps.Create: MERCHANT,
-    steps.Retrieve: MERCHANT,
-    steps.List: MERCHANT,
-    steps.Pay: CUSTOMER,
-    steps.CustomerAnswer: CUSTOMER,
-    steps.Cancel: CUSTOMER,
-    steps.Transition: CONTROL_API,
-    steps.AddFault: CONTROL_API,
-    steps.Advance: CLOCK,
+    values.Create: MERCHANT,
+    values.Retrieve: MERCHANT,
+    values.List: MERCHANT,
+    values.Pay: CUSTOMER,
+    values.CustomerAnswer: CUSTOMER,
+    values.Cancel: CUSTOMER,
+    values.Transition: CONTROL_API,
+    values.AddFault: CONTROL_API,
+    values.Advance: CLOCK,
 }
 STATUS_OF_TYPE = {event_type: status.value for status, event_type in EVENT_TYPES.items()}
 
@@ -195,7 +195,7 @@ def _advance_shapes(result: CaseResult, slots: _Slots) -> list[Shape]:
     before = result.began_at
     for step in result.steps:
         x = slots.edges.get(Moment(step.number, step.at))
-        if isinstance(step.step, steps.Advance) and x is not None:
+        if isinstance(step.step, values.Advance) and x is not None:
             left = ends.get(before, MARGIN) if before != step.at else x
             right = x if before != step.at else x + SLOT_WIDTH
             label = step.text.partition(": ")[2].strip('"')

@@ -9,7 +9,7 @@ from emulator.http.receiver import ReceivedWebhook, WebhookReceiver
 from emulator.replay.emulator_api import CONTROL, MAX_ENTRIES
 from emulator.replay.results import TracedWebhook
 from emulator.replay.step_executor import StepExecutor
-from emulator.scenarios.steps import Json
+from emulator.scenarios.values import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Reads YAML nodes as mappings, lists and scalars, and notes what is wrong with them.
+"""Reads YAML nodes as mappings, lists and scalars, and notes their problems.
 
 Each function notes what it expected and returns None where it finds something else, so that
 reading goes on and all mistakes of a file are found. A file with a note is refused in the end.
@@ -7,16 +7,84 @@ reading goes on and all mistakes of a file are found. A file with a note is refu
 import math
 import re
 from collections.abc import Collection, Iterable
+from enum import Enum
 from typing import NamedTuple
 
-from emulator.scenarios.names import PaymentNames
-from emulator.scenarios.nodes import ListNode, MapNode, Node, ScalarKind, ScalarNode
 from emulator.scenarios.problems import Notes, hint_nearest
 
 _WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,20})", re.ASCII)
 _DECIMAL_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _MAX_LABEL_CHARACTERS = 64
 _BOOLEANS = {"true": True, "false": False}
+# In one script. Each comparison takes as long as a thousand look-ups, and a script may consist of
+# mistakes only.
+_MAX_COMPARISONS = 2_000
+
+
+class ScalarKind(Enum):
+    """The kind of a scalar by the rules of YAML 1.1: `yes` is a Boolean, `0700` a number."""
+
+    TEXT = "tag:yaml.org,2002:str"
+    INTEGER = "tag:yaml.org,2002:int"
+    BOOLEAN = "tag:yaml.org,2002:bool"
+    NULL = "tag:yaml.org,2002:null"
+    MERGE = "tag:yaml.org,2002:merge"
+    FLOAT = "tag:yaml.org,2002:float"
+    TIMESTAMP = "tag:yaml.org,2002:timestamp"
+    EQUALS_SIGN = "tag:yaml.org,2002:value"
+
+
+# Named tuples: a file has thousands of nodes, and a dataclass takes three times as long to make.
+class ScalarNode(NamedTuple):
+    line: int
+    column: int
+    text: str
+    kind: ScalarKind
+
+
+class ListNode(NamedTuple):
+    line: int
+    column: int
+    items: tuple["Node", ...]
+
+
+class MapNode(NamedTuple):
+    line: int
+    column: int
+    pairs: tuple[tuple["Node", "Node"], ...]
+
+
+Node = ScalarNode | ListNode | MapNode
+
+
+class PaymentNames:
+    """The names that steps can use; a later payment of a name replaces the earlier one."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._comparisons_left = _MAX_COMPARISONS
+
+    def add(self, name: str) -> None:
+        self._names.add(name)
+
+    def add_from(self, node: Node) -> None:
+        """Add the names that a step would have given if it could be read."""
+        for key, value in node.pairs if isinstance(node, MapNode) else ():
+            if isinstance(key, ScalarNode) and key.text == "as" and isinstance(value, ScalarNode):
+                self.add(value.text)
+
+    def problem_with(self, name: str) -> str | None:
+        """Why no payment has this name, or None where one has it."""
+        if name in self._names:
+            return None
+        hint = self._nearest(name) if self._names else "; 'create: {as: …}' gives a name"
+        return f"no payment is called {name!r} up to here{hint}"
+
+    def _nearest(self, name: str) -> str:
+        if self._comparisons_left < len(self._names):
+            return ""
+        self._comparisons_left -= len(self._names)
+        return hint_nearest(name, sorted(self._names))
 
 
 class FileContext(Notes):
@@ -61,8 +129,9 @@ def read_pairs(entry: Entry) -> Pairs | None:
         entry.refuse("a mapping")
         return None
     pairs: Pairs = {}
+    key_label = f"a key of {entry.label}"
     for key_node, value_node in entry.node.pairs:
-        key_entry = Entry(node=key_node, label=f"a key of {entry.label}", context=entry.context)
+        key_entry = Entry(node=key_node, label=key_label, context=entry.context)
         if isinstance(key_node, ScalarNode) and key_node.kind is ScalarKind.MERGE:
             key_entry.note("merge keys (<<) are not understood here; write the keys out")
             continue

@@ -4,21 +4,21 @@ from typing import Any
 
 from emulator.domain.payment import Reason, Status
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
-from emulator.scenarios.entries import Entry, note_unknown_key, read_items
+from emulator.scenarios.conditions import PAYMENT_NAME
+from emulator.scenarios.entries import Entry, note_unknown_key
 from emulator.scenarios.faults.status import MAX_RETRY_AFTER_S
 from emulator.scenarios.kinds import (
     Boolean,
-    JsonSchema,
     JsonValue,
     Kind,
+    ListOf,
     OrNull,
     Text,
     WholeNumber,
     Word,
 )
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
-from emulator.scenarios.payment_kinds import PAYMENT_NAME
-from emulator.scenarios.steps import FieldCheck, Json, Place
+from emulator.scenarios.values import FieldCheck, Json, Place
 
 MIN_HTTP_STATUS = 100
 MAX_HTTP_STATUS = 599
@@ -27,24 +27,8 @@ SAME_AS = "same_as"
 _TEXT_OR_NULL = OrNull(Text())
 
 
-class _AllOf(Kind[Json]):
-    """A list whose wrong entries are kept as None."""
-
-    def __init__(self, kind: Kind[str], expected: str, item_label: str) -> None:
-        self._kind = kind
-        self._expected = expected
-        self._item_label = item_label
-
-    def read(self, entry: Entry) -> Json:
-        items = read_items(entry, self._expected, self._item_label.format(entry.label)) or []
-        return [self._kind.read(item) for item in items]
-
-    def schema(self) -> JsonSchema:
-        return {"type": "array", "items": self._kind.schema()}
-
-
-_EVENTS = _AllOf(Word(EVENT_TYPES_IN_ORDER), "a list of event types", "an entry of {}")
-_PAYMENTS = _AllOf(PAYMENT_NAME, "a list of payments, by their names", "a payment")
+_EVENTS = ListOf(Word(EVENT_TYPES_IN_ORDER), "a list of event types", "an entry of {}")
+_PAYMENTS = ListOf(PAYMENT_NAME, "a list of payments, by their names", "a payment")
 
 
 def _field(description: str, kind: Kind[Any] | None = None) -> Key:
@@ -119,7 +103,7 @@ class _Expect(MappingOf[dict[str, Any]]):
             FieldCheck(
                 place=Place(line=key_entry.node.line, column=key_entry.node.column),
                 key=key,
-                expected=members.values[key],
+                expected=_as_json(members.values[key]),
             )
             for key, key_entry in members.keys.items()
             if key != "payment"
@@ -129,6 +113,10 @@ class _Expect(MappingOf[dict[str, Any]]):
     def write(self, value: Any) -> Json:
         checks = {check.key: check.expected for check in value.checks}
         return checks if value.payment is None else {"payment": value.payment, **checks}
+
+
+def _as_json(value: Any) -> Json:
+    return list(value) if isinstance(value, tuple) else value
 
 
 EXPECT = _Expect(

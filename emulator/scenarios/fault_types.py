@@ -12,8 +12,7 @@ from typing import Any, Generic, TypeVar
 from emulator.scenarios.entries import listed
 from emulator.scenarios.kinds import Word
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members, exclusions
-from emulator.scenarios.steps import Json
-from emulator.scenarios.values import Fault
+from emulator.scenarios.values import Fault, Json
 
 E = TypeVar("E")
 Settings = Mapping[str, Any]

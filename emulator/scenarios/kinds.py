@@ -12,6 +12,10 @@ from typing import Any, Generic, TypeVar
 from emulator.domain.durations import duration_text, parse_duration_ms
 from emulator.scenarios.entries import (
     Entry,
+    ListNode,
+    MapNode,
+    ScalarKind,
+    ScalarNode,
     boolean,
     decimal_number,
     is_empty,
@@ -22,9 +26,8 @@ from emulator.scenarios.entries import (
     text_of,
     whole_number,
 )
-from emulator.scenarios.nodes import ListNode, MapNode, ScalarKind, ScalarNode
 from emulator.scenarios.problems import hint_nearest
-from emulator.scenarios.steps import Json
+from emulator.scenarios.values import Json
 
 JsonSchema = dict[str, Any]
 
@@ -38,7 +41,7 @@ _DURATION: JsonSchema = {
     "examples": ["500ms", "30s", "5m"],
 }
 NO_TIME: JsonSchema = {"pattern": r"^[0.]+(ms|s|m|h|d)$"}
-# What else than text may have been meant.
+# How to write a value of this kind, if it should not be text.
 _JSON_HINTS = {
     ScalarKind.INTEGER: ", or write it in decimal digits",
     ScalarKind.FLOAT: ", or write it in decimal digits",

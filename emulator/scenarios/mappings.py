@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cached_property
 from typing import Any, TypeVar
 
-from emulator.scenarios.entries import Entry, Pairs, is_empty, note_unknown_key, read_pairs
+from emulator.scenarios.entries import Entry, MapNode, Pairs, is_empty, note_unknown_key, read_pairs
 from emulator.scenarios.kinds import Boolean, JsonSchema, Kind
-from emulator.scenarios.nodes import MapNode
-from emulator.scenarios.steps import Json
+from emulator.scenarios.values import Json
 
 T = TypeVar("T")
 
@@ -54,7 +52,7 @@ class Members:
         node = self.entry.node
         return isinstance(node, MapNode) and len(node.pairs) > len(self.known)
 
-    @cached_property
+    @property
     def given(self) -> dict[str, Entry]:
         """The known keys without those that are false: `drop: false` is as good as no `drop`."""
         return {key: entry for key, entry in self.known.items() if self.values[key] is not False}
@@ -175,7 +173,7 @@ def exclusions(table: Mapping[str, Mapping[str, str]]) -> KeyRule:
     """What makes no sense beside a key that is true, and why; each key is noted once."""
 
     def check(members: Members) -> None:
-        on = [key for key in table if members.is_on(key)]
+        on = [key for key in table if members.values[key] is True]
         for key, entry in members.given.items() if on else ():
             other = next((other for other in on if key in table[other]), None)
             if other is not None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 
 from emulator.domain.accounts import Mode
-from emulator.domain.durations import duration_text
+from emulator.domain.durations import whole_duration_text
 from emulator.domain.outcomes import Handset, Outcome, Step
 from emulator.domain.payment import Payment
 from emulator.domain.payment_methods import PHONE_METHODS, method_of_phone
@@ -69,8 +69,8 @@ class NamedNumbers:
                 metadata=dict(metadata),
             )
             chosen = choose_outcome(self._scenarios, facts, uses)
-            if chosen.when.phone is not None:
-                numbers.append((phone, chosen.outcome))
+            if chosen is not None and chosen.rule.when.phone is not None:
+                numbers.append((phone, chosen.rule.then))
             if len(numbers) == MAX_NUMBERS:
                 break
         return tuple(numbers)
@@ -113,5 +113,5 @@ def _text(outcome: Outcome) -> str:
 
 def _step(step: Step) -> str:
     reason = f": {step.reason}" if step.reason else ""
-    after = f" after {duration_text(step.after_ms)}" if step.after_ms else ""
+    after = f" after {whole_duration_text(step.after_ms)}" if step.after_ms else ""
     return f"{step.status}{after}{reason}"

@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from emulator.domain.accounts import Mode
-from emulator.domain.outcomes import Handset, Outcome
-from emulator.domain.webhooks import DeliveryEffect
+from emulator.domain.outcomes import Handset
 from emulator.scenarios.values import (
     AmountRange,
     ExpiryRule,
-    Fault,
     OutcomeRule,
     RuleSection,
     Scenario,
@@ -45,38 +43,26 @@ class RuleKey:
     index: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
-    """The outcome, its rule (None: the default) and condition, and whether to count the use."""
-
-    outcome: Outcome
-    key: RuleKey | None = None
-    when: When = field(default_factory=When)
-    counts: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChosenExpiry:
-    """How long the checkout stays open, the rule, and whether to count the use."""
-
-    after_ms: int
-    key: RuleKey
-    counts: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChosenWebhook:
-    """The fault of an event's deliveries, its rule, and whether to count the use."""
-
-    fault: Fault[DeliveryEffect]
-    key: RuleKey
-    counts: bool
-
-
 Uses = Callable[[RuleKey], int]
 """How often a rule was used so far; called only for rules that match and have a limit."""
 
-_Rule = TypeVar("_Rule", OutcomeRule, ExpiryRule, WebhookRule)
+# The customer answers.
+DEFAULT_OUTCOME = Handset()
+
+R = TypeVar("R", OutcomeRule, ExpiryRule, WebhookRule)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen(Generic[R]):
+    """The rule that applies, and its place."""
+
+    rule: R
+    key: RuleKey
+
+    @property
+    def counts(self) -> bool:
+        """Whether to count the use."""
+        return self.rule.times is not None
 
 
 def matches(when: When, facts: PaymentFacts) -> bool:
@@ -91,62 +77,45 @@ def matches(when: When, facts: PaymentFacts) -> bool:
     )
 
 
-def choose_outcome(scenarios: Iterable[Scenario], facts: PaymentFacts, uses: Uses) -> Chosen:
+def choose_outcome(
+    scenarios: Iterable[Scenario], facts: PaymentFacts, uses: Uses
+) -> Chosen[OutcomeRule] | None:
     """What happens after the submit. `scenarios` are those in force, the strongest first.
 
-    Without a matching rule the customer answers, at the handset.
+    None leaves it to DEFAULT_OUTCOME.
     """
-    first = _first(
-        ((scenario.name, scenario.outcomes) for scenario in scenarios),
-        RuleSection.OUTCOMES,
-        lambda rule: matches(rule.when, facts),
-        uses,
-    )
-    if first is None:
-        return Chosen(outcome=Handset())
-    key, rule = first
-    return Chosen(outcome=rule.then, key=key, when=rule.when, counts=rule.times is not None)
+    rules = ((scenario.name, scenario.outcomes) for scenario in scenarios)
+    return _first(rules, RuleSection.OUTCOMES, lambda rule: matches(rule.when, facts), uses)
 
 
 def choose_expiry(
     scenarios: Iterable[Scenario], facts: PaymentFacts, uses: Uses
-) -> ChosenExpiry | None:
+) -> Chosen[ExpiryRule] | None:
     """How long a new checkout stays open; None leaves it to `expires_in`."""
-    first = _first(
-        ((scenario.name, scenario.expiry) for scenario in scenarios),
-        RuleSection.EXPIRY,
-        lambda rule: matches(rule.when, facts),
-        uses,
-    )
-    if first is None:
-        return None
-    key, rule = first
-    return ChosenExpiry(after_ms=rule.after_ms, key=key, counts=rule.times is not None)
+    rules = ((scenario.name, scenario.expiry) for scenario in scenarios)
+    return _first(rules, RuleSection.EXPIRY, lambda rule: matches(rule.when, facts), uses)
 
 
 def choose_webhook(
     scenarios: Iterable[Scenario], *, mode: Mode, event: str, uses: Uses
-) -> ChosenWebhook | None:
+) -> Chosen[WebhookRule] | None:
     """The fault of the deliveries of an event of this type, if a rule matches."""
-    first = _first(
-        ((scenario.name, scenario.webhooks) for scenario in scenarios),
+    rules = ((scenario.name, scenario.webhooks) for scenario in scenarios)
+    return _first(
+        rules,
         RuleSection.WEBHOOKS,
         lambda rule: rule.when.mode in (None, mode) and rule.when.event in (None, event),
         uses,
     )
-    if first is None:
-        return None
-    key, rule = first
-    return ChosenWebhook(fault=rule.then, key=key, counts=rule.times is not None)
 
 
 def _first(
-    named: Iterable[tuple[str, tuple[_Rule, ...]]],
+    named: Iterable[tuple[str, tuple[R, ...]]],
     section: RuleSection,
-    applies: Callable[[_Rule], bool],
+    applies: Callable[[R], bool],
     uses: Uses,
-) -> tuple[RuleKey, _Rule] | None:
-    """The first rule that applies and is still active, with its place.
+) -> Chosen[R] | None:
+    """The first rule that applies and is still active.
 
     `named` are the rules of this section, with the names of their scenarios.
     """
@@ -155,7 +124,7 @@ def _first(
             if applies(rule):
                 key = RuleKey(scenario=scenario, section=section, index=index)
                 if rule.times is None or uses(key) < rule.times:
-                    return key, rule
+                    return Chosen(rule=rule, key=key)
     return None
 
 

@@ -1,17 +1,22 @@
-"""Declares scenario files: their sections, and the keys beside them."""
+"""Declares scenario files: their keys, their JSON Schema, and the JSON of their values.
+
+The JSON Schema is for completion in editors. The reader also checks what a schema cannot express:
+the order of steps, the phone against the method, duplicate keys, duplicate names, and the payment
+names that a script uses. A value that is written as JSON reads as the same value; keys that have
+their default are left out.
+"""
 
 import re
 from dataclasses import replace
 
 from emulator.scenarios.entries import Entry, read_text, whole_number
-from emulator.scenarios.expiry import EXPIRY
-from emulator.scenarios.faults import FAULTS
+from emulator.scenarios.faults import FAULT_RULE, FAULTS
 from emulator.scenarios.kinds import Boolean, JsonSchema, Kind, Text
 from emulator.scenarios.mappings import Key, MappingOf
-from emulator.scenarios.outcomes import OUTCOMES
-from emulator.scenarios.script import SCRIPT
+from emulator.scenarios.payment_rules import EXPIRY, EXPIRY_RULE, OUTCOME_RULE, OUTCOMES
+from emulator.scenarios.script import SCRIPT, SCRIPT_STEP, STEP, step_schema
 from emulator.scenarios.values import Scenario
-from emulator.scenarios.webhook_faults import WEBHOOKS
+from emulator.scenarios.webhook_faults import WEBHOOK_RULE, WEBHOOK_THEN, WEBHOOKS
 
 VERSION = 1
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
@@ -87,3 +92,22 @@ def named_scenario(name: str) -> MappingOf[Scenario]:
         "name": replace(FILE_KEYS["name"], kind=_NameInAddress(name), required=None, default=name),
     }
     return MappingOf(Scenario, keys)
+
+
+def scenario_schema() -> JsonSchema:
+    """The JSON Schema (2020-12) of scenario files."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Scenario of the ETB payments sandbox emulator",
+        "description": "Rules and a script that decide how payments, requests and webhooks behave.",
+        **SCENARIO.schema(),
+        "$defs": {STEP: step_schema()},
+    }
+
+
+outcome_rule_json = OUTCOME_RULE.write
+expiry_rule_json = EXPIRY_RULE.write
+fault_rule_json = FAULT_RULE.write
+webhook_rule_json = WEBHOOK_RULE.write
+delivery_fault_json = WEBHOOK_THEN.write
+step_json = SCRIPT_STEP.write

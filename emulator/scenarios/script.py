@@ -3,16 +3,20 @@
 from collections.abc import Sequence
 from typing import Any
 
-from emulator.scenarios.action_steps import ACTION_STEPS
-from emulator.scenarios.entries import Entry, Pairs, listed, read_items, read_pairs
+from emulator.scenarios.entries import (
+    Entry,
+    ListNode,
+    MapNode,
+    Pairs,
+    listed,
+    read_pairs,
+)
 from emulator.scenarios.expectations import EXPECT
-from emulator.scenarios.kinds import JsonSchema, Kind, WholeNumber
+from emulator.scenarios.kinds import JsonSchema, Kind, ListOf, WholeNumber
 from emulator.scenarios.mappings import Key, MappingOf
-from emulator.scenarios.nodes import MapNode
 from emulator.scenarios.problems import hint_nearest
-from emulator.scenarios.request_steps import REQUEST_STEPS
-from emulator.scenarios.step_types import StepType
-from emulator.scenarios.steps import Expect, Json, Place, Repeat, Step
+from emulator.scenarios.script_steps import ACTION_STEPS, REQUEST_STEPS, StepType
+from emulator.scenarios.values import Expect, Json, Place, Repeat, Step
 
 MAX_SCRIPT_STEPS = 1_000
 MAX_EXECUTED_STEPS = 100_000
@@ -91,30 +95,25 @@ def _read_several(entry: Entry, pairs: Pairs) -> None:
 SCRIPT_STEP = _ScriptStep()
 
 
-class _Steps(Kind[tuple[Step, ...]]):
+class _Steps(ListOf[Step]):
     """The steps of the script."""
 
     def read(self, entry: Entry) -> tuple[Step, ...] | None:
-        steps: list[Step] = []
+        steps = super().read(entry)
         executed = 0
-        for item in read_items(entry, "a list of steps", "a step") or []:
-            step = SCRIPT_STEP.read(item)
-            if step is None:
-                continue
-            steps.append(step)
+        for step in steps or ():
             before, executed = executed, executed + steps_played([step])
             if before <= MAX_EXECUTED_STEPS < executed:
-                item.note(
+                entry.context.add(
+                    step.place.line,
+                    step.place.column,
                     f"a script must not play more than {MAX_EXECUTED_STEPS:,} steps, "
-                    f"but up to here it plays {executed:,}"
+                    f"but up to here it plays {executed:,}",
                 )
-        return tuple(steps)
+        return steps
 
     def schema(self) -> JsonSchema:
-        return {"type": "array", "items": SCRIPT_STEP.schema(), "maxItems": MAX_SCRIPT_STEPS}
-
-    def write(self, value: tuple[Step, ...]) -> Json:
-        return [SCRIPT_STEP.write(step) for step in value]
+        return {**super().schema(), "maxItems": MAX_SCRIPT_STEPS}
 
 
 def steps_played(steps: Sequence[Step]) -> int:
@@ -124,20 +123,17 @@ def steps_played(steps: Sequence[Step]) -> int:
     )
 
 
-class _RepeatedSteps(_Steps):
+class _RepeatedSteps(ListOf[Step]):
     def read(self, entry: Entry) -> tuple[Step, ...] | None:
-        entries = read_items(entry, "a list of steps", "a step")
-        if entries is None:
-            return None
-        if not entries:
+        if isinstance(entry.node, ListNode) and not entry.node.items:
             entry.note("steps must have at least one step")
         entry.context.repeat_depth += 1
-        steps = [SCRIPT_STEP.read(item) for item in entries]
+        steps = super().read(entry)
         entry.context.repeat_depth -= 1
-        return tuple(step for step in steps if step is not None)
+        return steps
 
     def schema(self) -> JsonSchema:
-        return {"type": "array", "items": SCRIPT_STEP.schema(), "minItems": 1}
+        return {**super().schema(), "minItems": 1}
 
 
 class _Repeat(MappingOf[dict[str, Any]]):
@@ -147,7 +143,7 @@ class _Repeat(MappingOf[dict[str, Any]]):
         return super().read(entry)
 
 
-SCRIPT = _Steps()
+SCRIPT = _Steps(SCRIPT_STEP, "a list of steps", "a step")
 SCRIPT_STEPS = {
     **REQUEST_STEPS,
     **ACTION_STEPS,
@@ -168,7 +164,7 @@ SCRIPT_STEPS = {
                     required="how often, such as 3",
                 ),
                 "steps": Key(
-                    _RepeatedSteps(),
+                    _RepeatedSteps(SCRIPT_STEP, "a list of steps", "a step"),
                     "The steps to repeat, at least one. "
                     f"`repeat` nests up to {MAX_REPEAT_DEPTH} levels.",
                     required="a list of steps",

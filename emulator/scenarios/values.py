@@ -1,19 +1,22 @@
-"""Holds the values of a scenario, once they are known to be valid."""
+"""Holds the values of a scenario, once they are known to be valid.
+
+A script is a sequence of steps. The `expect` after a step that sends a request checks its
+response. A payment has the name that `create` gave it with `as`.
+"""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from emulator.domain.accounts import Mode
 from emulator.domain.faults import ApiRequest, RequestEffect
 from emulator.domain.outcomes import Outcome
+from emulator.domain.payment import Reason, Status
 from emulator.domain.webhooks import DeliveryEffect
 
-if TYPE_CHECKING:
-    from emulator.scenarios.steps import Step
-
-
 E = TypeVar("E")
+Json = Any
+"""A value that YAML and JSON share: null, a Boolean, a number, a text, a list or a mapping."""
 
 
 class RuleSection(StrEnum):
@@ -121,6 +124,142 @@ class WebhookRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A position in a file; both numbers count from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Create:
+    """Creates a payment. `members` replace members of a default body, or are added to it.
+
+    `name` is the name of the payment in later steps.
+    """
+
+    place: Place
+    name: str | None = None
+    members: tuple[tuple[str, Json], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieve:
+    """Retrieves a payment, by its name in the script or by an id."""
+
+    place: Place
+    payment: str | None = None
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class List:
+    """Lists payments, with these query parameters; `after` is the name of a payment."""
+
+    place: Place
+    query: tuple[tuple[str, str], ...] = ()
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pay:
+    """Submits a method, as the customer does on the page."""
+
+    place: Place
+    payment: str
+    method: str
+    phone: str | None = None
+    bank: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomerAnswer:
+    """The answer of a customer on the phone or at the bank."""
+
+    place: Place
+    payment: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancel:
+    """Presses the cancel button of the page."""
+
+    place: Place
+    payment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """Changes the status directly, along any legal edge."""
+
+    place: Place
+    payment: str
+    status: Status
+    method: str | None = None
+    reason: Reason | None = None
+    unusual: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advance:
+    """Moves the clock by milliseconds of business time, or (None) to the next due item."""
+
+    place: Place
+    by_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddFault:
+    """Adds a fault rule, from this step on."""
+
+    place: Place
+    rule: FaultRule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldCheck:
+    """A key of `expect` with its value and its position."""
+
+    place: Place
+    key: str
+    expected: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expect:
+    """Checks a payment, or without one the last response and the account."""
+
+    place: Place
+    payment: str | None = None
+    checks: tuple[FieldCheck, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeat:
+    """Runs steps several times."""
+
+    place: Place
+    times: int
+    steps: "tuple[Step, ...]"
+
+
+Step = (
+    Create
+    | Retrieve
+    | List
+    | Pay
+    | CustomerAnswer
+    | Cancel
+    | Transition
+    | Advance
+    | AddFault
+    | Expect
+    | Repeat
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
     """One scenario file. `enabled` is its state at start; an account can switch it later."""
 
@@ -131,4 +270,4 @@ class Scenario:
     expiry: tuple[ExpiryRule, ...] = ()
     faults: tuple[FaultRule, ...] = ()
     webhooks: tuple[WebhookRule, ...] = ()
-    script: "tuple[Step, ...]" = ()
+    script: tuple[Step, ...] = ()

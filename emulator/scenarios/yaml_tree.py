@@ -12,24 +12,21 @@ from functools import cached_property
 from itertools import pairwise
 
 import yaml
+from yaml.reader import Reader
 from yaml.resolver import Resolver
 
 from emulator.files import MAX_FILE_BYTES, MAX_NESTING, MAX_NODES
-from emulator.scenarios.nodes import ListNode, MapNode, Node, ScalarKind, ScalarNode
+from emulator.scenarios.entries import ListNode, MapNode, Node, ScalarKind, ScalarNode
 from emulator.scenarios.problems import Notes
 
 Loader = type[yaml.SafeLoader] | type[yaml.CSafeLoader]
 # The parser in C is ten times as fast; not every platform's wheel has it.
 LOADER: Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-# As YAML 1.1 defines printable. The parsers check this too, with different messages.
-_UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LINE_BREAK = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
 _RESOLVER = Resolver()
 _EXPONENT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?[eE][-+]?[0-9]+", re.ASCII)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-
-
 _KINDS = {kind.value: kind for kind in ScalarKind}
 
 
@@ -45,7 +42,8 @@ def read_tree(
     if max(len(text), len(text.encode("utf-8", "replace"))) > MAX_FILE_BYTES:
         notes.add(1, 1, f"the file must not be larger than {MAX_FILE_BYTES // 1024} KiB")
         return None
-    unprintable = _UNPRINTABLE.search(text)
+    # The parsers check this too, with different messages.
+    unprintable = Reader.NON_PRINTABLE.search(text)
     if unprintable is not None:
         line, column = _place(text, unprintable.start())
         notes.add(line, column, f"the character {unprintable[0]!a} must not stand in a file")
@@ -103,6 +101,8 @@ class _Builder:
         self._notes = notes
         self._open: list[_Open] = []
         self._anchors: dict[str, _Anchored] = {}
+        # The same keys and words are in every rule.
+        self._plain_kinds: dict[str, ScalarKind] = {}
         self._size = 0
         self.root: Node | None = None
 
@@ -124,14 +124,19 @@ class _Builder:
         # Only the parser in Python accepts this escape, and no file or database would store it.
         if self._has_escapes and _SURROGATE.search(event.value):
             raise _Stop(line, column, "half a surrogate pair is not a character")
-        kind = ScalarKind.TEXT
-        if not event.style:  # neither quoted nor a block
-            plain = (True, False)
-            tag = _RESOLVER.resolve(yaml.ScalarNode, event.value, plain)  # type: ignore[no-untyped-call]
-            kind = _KINDS[tag]
-            if kind is ScalarKind.TEXT and _EXPONENT.fullmatch(event.value) and self._is_json:
-                kind = ScalarKind.FLOAT
+        # A style means quotes or a block.
+        kind = ScalarKind.TEXT if event.style else self._plain_kind(event.value)
         return ScalarNode(line=line, column=column, text=event.value, kind=kind)
+
+    def _plain_kind(self, text: str) -> ScalarKind:
+        kind = self._plain_kinds.get(text)
+        if kind is None:
+            plain = (True, False)
+            kind = _KINDS[_RESOLVER.resolve(yaml.ScalarNode, text, plain)]  # type: ignore[no-untyped-call]
+            if kind is ScalarKind.TEXT and _EXPONENT.fullmatch(text) and self._is_json:
+                kind = ScalarKind.FLOAT
+            self._plain_kinds[text] = kind
+        return kind
 
     @cached_property
     def _is_json(self) -> bool:

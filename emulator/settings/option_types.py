@@ -19,7 +19,6 @@ from emulator.domain.instants import parse_clock
 from emulator.domain.rate_limit import RateLimit
 from emulator.settings.values import IN_MEMORY
 
-MAX_SEED = 2**63 - 1
 MAX_REQUESTS = 1_000_000
 MAX_HOST_LENGTH = 253
 LOG_FORMATS = ("text", "json")
@@ -87,25 +86,13 @@ def _parse_switch(text: str) -> bool:
         raise ValueError(text) from None
 
 
-def _integer(text: str) -> int:
-    if _INTEGER.fullmatch(text) is None:
-        raise ValueError(text)
-    return int(text)
+def _integer_parser(accepted: range) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if _INTEGER.fullmatch(text) is None or int(text) not in accepted:
+            raise ValueError(text)
+        return int(text)
 
-
-def _parse_port(text: str) -> int:
-    port = _integer(text)
-    if not 0 <= port <= MAX_PORT:
-        raise ValueError(text)
-    return port
-
-
-def _parse_seed(text: str) -> int:
-    """Read a seed: a signed integer of 64 bits, as SQLite stores it."""
-    seed = _integer(text)
-    if not -MAX_SEED - 1 <= seed <= MAX_SEED:
-        raise ValueError(text)
-    return seed
+    return parse
 
 
 def _parse_host(text: str) -> str:
@@ -168,8 +155,19 @@ HOST = OptionType(_parse_host, "an IP address or a host name", "ADDRESS")
 ALLOWED_HOSTS = OptionType(
     _parse_allowed_host, "a host name without scheme and port", "HOST", form=Form.NAMES
 )
-PORT = OptionType(_parse_port, f"an integer from 0 to {MAX_PORT}", "PORT", form=Form.INTEGER)
-SEED = OptionType(_parse_seed, "an integer of at most 64 bits", "INTEGER", form=Form.INTEGER)
+PORT = OptionType(
+    _integer_parser(range(MAX_PORT + 1)),
+    f"an integer from 0 to {MAX_PORT}",
+    "PORT",
+    form=Form.INTEGER,
+)
+# Signed integers of 64 bits, as SQLite stores them.
+SEED = OptionType(
+    _integer_parser(range(-(2**63), 2**63)),
+    "an integer of at most 64 bits",
+    "INTEGER",
+    form=Form.INTEGER,
+)
 SWITCH = OptionType(_parse_switch, "true or false", form=Form.SWITCH)
 DATABASE = OptionType(_parse_path, f"the path of a file, or {IN_MEMORY}", "FILE")
 SCENARIO_PATHS = OptionType(_parse_path, "the path of a file or directory", "PATH", form=Form.PATHS)

@@ -43,23 +43,6 @@ class AccountRow:
     offset_ms: int
 
 
-def _parameters(row: AccountRow) -> tuple[object, ...]:
-    profile = row.profile
-    return (
-        row.number,
-        profile.id,
-        profile.name,
-        profile.test_key,
-        profile.live_key,
-        None if row.seed is None else str(row.seed),
-        row.test_stream,
-        row.live_stream,
-        row.initial_clock,
-        row.frozen_at,
-        row.offset_ms,
-    )
-
-
 def load_all(tx: Transaction) -> list[AccountRow]:
     """All accounts in the order of creation. Raises InvalidRow."""
     with reading("accounts"):
@@ -94,7 +77,21 @@ def _account_of_row(row: tuple[Any, ...]) -> AccountRow:
 
 
 def insert(tx: Transaction, row: AccountRow) -> None:
-    tx.execute(_INSERT, _parameters(row))
+    profile = row.profile
+    values = (
+        row.number,
+        profile.id,
+        profile.name,
+        profile.test_key,
+        profile.live_key,
+        None if row.seed is None else str(row.seed),
+        row.test_stream,
+        row.live_stream,
+        row.initial_clock,
+        row.frozen_at,
+        row.offset_ms,
+    )
+    tx.execute(_INSERT, values)
 
 
 def has_key(tx: Transaction, key: str) -> bool:

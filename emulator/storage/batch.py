@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from typing import Any
 
@@ -32,10 +32,6 @@ def first_position(owner: int) -> int:
     return owner << ORDINAL_BITS
 
 
-def last_position(owner: int) -> int:
-    return owner << ORDINAL_BITS | LAST_ORDINAL
-
-
 def positions_of(owner: int) -> tuple[int, int]:
     """The first and the last position of an owner's rows."""
     first = owner << ORDINAL_BITS
@@ -56,6 +52,11 @@ class Transaction:
         self.after_commit: list[Callable[[], None]] = []
         self.undo: list[Callable[[], None]] = []
         self._ordinals = ordinals
+
+    def set(self, target: object, name: str, value: object) -> None:
+        """Set an attribute; it is reverted if the transaction fails."""
+        self.undo.append(partial(setattr, target, name, getattr(target, name)))
+        setattr(target, name, value)
 
     def insert(self, head: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert rows of equal width, many in one statement."""

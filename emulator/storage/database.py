@@ -3,10 +3,10 @@
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import aiosqlite
 
@@ -16,6 +16,7 @@ from emulator.storage.lock import FileLock
 from emulator.storage.migrations import UnusableDatabase, migrate
 
 Item = TypeVar("Item")
+P = ParamSpec("P")
 T = TypeVar("T")
 Work = Callable[[Transaction], T]
 Bulk = Callable[[Transaction, Sequence[Item]], Sequence[T | Exception]]
@@ -308,6 +309,45 @@ class Database:
     def _log_bytes(self) -> int:
         log = self._log_path
         return log.stat().st_size if log.exists() else 0
+
+
+class _HasDatabase(Protocol):
+    @property
+    def _database(self) -> Database: ...
+
+
+S = TypeVar("S", bound=_HasDatabase)
+# A method with the transaction as its first argument, and the awaitable method without it.
+_Operation = Callable[Concatenate[S, Transaction, P], T]
+_Awaitable = Callable[Concatenate[S, P], Coroutine[Any, Any, T]]
+
+
+def writes(*, is_long: bool = False) -> Callable[[_Operation[S, P, T]], _Awaitable[S, P, T]]:
+    """Makes an operation an awaitable method, executed as `Database.write` does."""
+
+    def decorate(operation: _Operation[S, P, T]) -> _Awaitable[S, P, T]:
+        @wraps(operation)
+        def execute(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+            return self._database.write(
+                lambda tx: operation(self, tx, *args, **kwargs), is_long=is_long
+            )
+
+        return execute
+
+    return decorate
+
+
+def reads(*, is_long: bool = False) -> Callable[[_Operation[S, P, T]], _Awaitable[S, P, T]]:
+    """Makes a query an awaitable method, executed as `Database.read` does."""
+
+    def decorate(query: _Operation[S, P, T]) -> _Awaitable[S, P, T]:
+        @wraps(query)
+        def execute(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+            return self._database.read(lambda tx: query(self, tx, *args, **kwargs), is_long=is_long)
+
+        return execute
+
+    return decorate
 
 
 def _restart_log(tx: Transaction) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from emulator.domain.errors import UnknownPayment
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment, Reason, Status
 from emulator.storage.batch import ORDINAL_BITS, Transaction, positions_of
@@ -186,12 +187,12 @@ def update(tx: Transaction, payments: Iterable[Payment]) -> None:
                 tx.execute(statement.format(among), (*values, *part))
 
 
-def find(tx: Transaction, owner: int, payment_id: str) -> Payment | None:
-    """An owner's payment, or None for an unknown id or one of another owner."""
+def find(tx: Transaction, owner: int, payment_id: str) -> Payment:
+    """An owner's payment. Raises UnknownPayment, also for a payment of another owner."""
     row = tx.execute(_BY_ID, (payment_id,)).fetchone()
     first, last = positions_of(owner)
     if row is None or not first <= row[0] <= last:
-        return None
+        raise UnknownPayment(payment_id)
     return payment_of_row(row)
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from emulator.domain.instants import Instant
-from emulator.storage.batch import Transaction, first_position, last_position
+from emulator.storage.batch import Transaction, positions_of
 
 # The tables that have rows of an account, each with the column that names their owner.
 TABLES_OF_ACCOUNT = {
@@ -113,7 +113,7 @@ def _bounds(table: str, account: int) -> tuple[int, int]:
     if column == "account":
         return account, account
     test, live = account * 2, account * 2 + 1
-    return (test, live) if column == "owner" else (first_position(test), last_position(live))
+    return (test, live) if column == "owner" else (positions_of(test)[0], positions_of(live)[1])
 
 
 def newest(tx: Transaction, account: int) -> list[Snapshot]:

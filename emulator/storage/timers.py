@@ -1,6 +1,5 @@
 """The timers table: scheduled changes, in order of due time and then of creation."""
 
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -19,10 +18,9 @@ from emulator.storage.payments import (
 )
 
 KINDS = {kind.value: kind for kind in TimerKind}
-KIND_WORDS = {kind: kind.value for kind in TimerKind}
 
 _COLUMNS = "due_at, sequence, payment, kind, status, reason, unusual"
-_INSERT = f"INSERT INTO timers (account, {_COLUMNS})"
+_INSERT = f"INSERT INTO timers (account, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 # Only the columns of the payment that a change of status needs, for speed.
 _DUE = (
     "SELECT due_at, sequence, kind, timers.status, timers.reason, unusual,"
@@ -101,24 +99,10 @@ def _change(status: str, reason: str | None, unusual: int) -> Change:
     return Change(to=STATUSES[status], reason=REASONS[reason], unusual=bool(unusual))
 
 
-def insert(tx: Transaction, scheduled: Iterable[tuple[int, Timer]]) -> None:
-    """Write timers, each with the number of its account."""
-    tx.insert(
-        _INSERT,
-        [
-            (
-                account,
-                timer.due_at,
-                timer.sequence,
-                timer.payment,
-                KIND_WORDS[timer.kind],
-                STATUS_WORDS[timer.change.to],
-                timer.change.reason,
-                timer.change.unusual,
-            )
-            for account, timer in scheduled
-        ],
-    )
+def insert(tx: Transaction, account: int, timer: Timer) -> None:
+    change = timer.change
+    kind, status = timer.kind.value, STATUS_WORDS[change.to]
+    tx.execute(_INSERT, (account, *timer[:3], kind, status, change.reason, change.unusual))
 
 
 def due(tx: Transaction, account: int, *, until: DueKey, limit: int) -> list[tuple[Timer, Payment]]:

@@ -10,23 +10,21 @@ from emulator.http.failures import FailureKind, RequestStage, explain_failure
 
 _REDIRECTS = {301, 302, 303, 307, 308}
 _REFUSED = (
-    "The handler refused it: does it know the secret of this endpoint, and does it verify the "
-    "body as it came?"
+    "The handler refused it: does it have the secret of this endpoint, and does it verify the "
+    "unchanged body?"
 )
 _NOT_SERVED = "Nothing there takes a POST: is the path right, and is the handler's route set up?"
-_NOT_READ = (
-    "The handler's framework did not take the body, which is JSON, before the handler saw it."
-)
+_NOT_READ = "The handler's framework refused the JSON body before the handler received it."
 _STATUS_CAUSES = {
     400: _REFUSED,
     401: _REFUSED,
     403: _REFUSED,
     404: _NOT_SERVED,
     405: _NOT_SERVED,
-    410: "By 410 an endpoint says that it is gone, and so it was disabled: PATCH enables it again.",
+    410: "Status 410 means that the endpoint is gone, so it was disabled: PATCH enables it again.",
     415: _NOT_READ,
     422: _NOT_READ,
-    500: "The handler failed over it, as its own log may tell.",
+    500: "The handler failed: see its own log.",
 }
 _TIMEOUTS = {
     RequestStage.RESOLVING: (
@@ -35,8 +33,7 @@ _TIMEOUTS = {
     ),
     RequestStage.CONNECTING: (
         " while connecting",
-        "Nothing comes back from {at.address}: is it the right address, and does no firewall "
-        "stand between?",
+        "Nothing comes back from {at.address}: is the address right, and does a firewall block it?",
     ),
     RequestStage.TLS_HANDSHAKE: (
         " in the TLS handshake",
@@ -44,12 +41,13 @@ _TIMEOUTS = {
     ),
     RequestStage.AWAITING_RESPONSE: (
         "",
-        "The endpoint has the webhook and keeps silent: let it answer with 2xx first and work "
-        "afterwards, on a server that can serve two requests at once if its handler calls the API.",
+        "The endpoint received the webhook and sends no response: let it answer with 2xx first and "
+        "work afterwards, on a server that can serve two requests at once if its handler calls the "
+        "API.",
     ),
 }
 _CAUSES = {
-    FailureKind.CLOSED: "The server failed over this request, as its log may tell{at.or_tls}.",
+    FailureKind.CLOSED: "The server failed during this request: see its log{at.or_tls}.",
     FailureKind.CLOSED_IN_TLS_HANDSHAKE: (
         "{at.address} has no certificate for {at.host}, or speaks plain HTTP "
         "and wants {at.http_url}."
@@ -68,24 +66,22 @@ _CAUSES = {
         "Is it spelled right, and does the name server of this machine answer for it?"
     ),
     FailureKind.NOT_CONNECTED: (
-        "This machine has no way to {at.address}: is that the right address?"
+        "This machine has no route to {at.address}: is that the right address?"
     ),
-    FailureKind.NOT_HTTP: (
-        "Something else than an HTTP server listens on {at.address}{at.or_tls}."
-    ),
+    FailureKind.NOT_HTTP: "The program at {at.address} is not an HTTP server{at.or_tls}.",
     FailureKind.NOT_TLS: (
         "{at.address} seems to speak plain HTTP: register {at.http_url}, or the port where it "
         "speaks TLS."
     ),
     FailureKind.TLS_HANDSHAKE: (
-        "{at.address} and this client agree on no way to speak TLS: look at the "
-        "versions and certificates it is set up with."
+        "{at.address} and this client cannot agree on TLS: check the versions and "
+        "certificates that it is configured with."
     ),
     FailureKind.TOO_MANY_FILES: (
         "The emulator may open no more files: raise its limit (ulimit -n)."
     ),
     FailureKind.UNTRUSTED_CERTIFICATE: (
-        "Nobody known here has signed it: let SSL_CERT_FILE name a file with the certificate "
+        "No authority known here has signed it: let SSL_CERT_FILE name a file with the certificate "
         "of its authority (PEM) where the emulator runs, or register an http:// address."
     ),
     FailureKind.UNUSABLE_URL: (
@@ -165,7 +161,7 @@ def diagnose_response(response: WebhookResponse, url: str) -> Diagnosis | None:
         return None if cause is None else Diagnosis(error=None, cause=cause)
     location = next((value for name, value in response.headers if name.lower() == "location"), None)
     if location is None:
-        cause = "It does not even say where to: the endpoint itself has to answer with 2xx."
+        cause = "It has no Location header: the endpoint itself must answer with 2xx."
     else:
         cause = (
             f"Webhooks follow no redirects: register {_absolute(url, location)} if that is the "

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -11,8 +12,17 @@ from tests.world import TEST_KEY, World, headers, order
 PAYMENTS = "/v1/payments"
 JSON = "application/json"
 
+CREATE_PARAMS = (
+    *("amount", "currency", "methods", "success_url", "cancel_url"),
+    *("metadata", "idempotency_key", "expires_in"),
+)
+QUERY_PARAMS = ("limit", "after", "status", "method", "created_gte", "created_lte")
+PARAMS = {*CREATE_PARAMS, *QUERY_PARAMS}
 # The codes of `/v1`, and the status of each.
 CODES = {
+    **{f"invalid_{param}": 400 for param in CREATE_PARAMS},
+    **{f"invalid_{param}": 400 for param in QUERY_PARAMS if param != "after"},
+    "invalid_cursor": 400,
     "invalid_json": 400,
     "invalid_request_body": 400,
     "unsupported_content_type": 400,
@@ -20,21 +30,7 @@ CODES = {
     "missing_parameter": 400,
     "unknown_parameter": 400,
     "duplicate_parameter": 400,
-    "invalid_amount": 400,
-    "invalid_currency": 400,
-    "invalid_methods": 400,
-    "invalid_success_url": 400,
-    "invalid_cancel_url": 400,
-    "invalid_metadata": 400,
-    "invalid_idempotency_key": 400,
     "idempotency_key_header": 400,
-    "invalid_expires_in": 400,
-    "invalid_limit": 400,
-    "invalid_cursor": 400,
-    "invalid_status": 400,
-    "invalid_method": 400,
-    "invalid_created_gte": 400,
-    "invalid_created_lte": 400,
     "missing_api_key": 401,
     "invalid_api_key": 401,
     "payment_not_found": 404,
@@ -43,22 +39,6 @@ CODES = {
     "idempotency_key_in_use": 409,
     "rate_limit_exceeded": 429,
     "internal_error": 500,
-}
-PARAMS = {
-    "amount",
-    "currency",
-    "methods",
-    "success_url",
-    "cancel_url",
-    "metadata",
-    "idempotency_key",
-    "expires_in",
-    "limit",
-    "after",
-    "status",
-    "method",
-    "created_gte",
-    "created_lte",
 }
 WARNING = "emulator-warning"
 REPLAYED = "idempotent-replayed"
@@ -69,8 +49,8 @@ _REQUEST_ID = re.compile(r"req_[A-Za-z0-9]+")
 async def post(
     emulator: World, body: Any, key: str = TEST_KEY, *, query: str = "", **more: str
 ) -> httpx.Response:
-    """A create call with this body: bytes as they are, anything else as JSON."""
-    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    """A create call with this body: bytes or chunks as they are, anything else as JSON."""
+    content = body if isinstance(body, bytes | AsyncIterator) else json.dumps(body).encode()
     sent = {**headers(key), "Content-Type": JSON, **more}
     return await emulator.api.post(PAYMENTS + query, content=content, headers=sent)
 

@@ -15,13 +15,14 @@ TYPE: Headers = [(b"content-type", b"application/json")]
 
 @dataclass(frozen=True, kw_only=True)
 class RawRequest:
-    """A request, part by part."""
+    """A request, part by part; after one that is not whole, the client disconnects."""
 
     method: str = "GET"
     path: str = "/v1/payments"
     query: bytes = b""
     headers: Headers = field(default_factory=lambda: KEY + TYPE)
     chunks: tuple[bytes, ...] = (b"",)
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +37,10 @@ class RawResponse:
 async def send_raw(emulator: World, request: RawRequest) -> RawResponse:
     """Send a request straight to the program, past every check of a client or a server."""
     messages = [
-        {"type": "http.request", "body": chunk, "more_body": index < len(request.chunks)}
-        for index, chunk in enumerate(request.chunks, start=1)
+        {"type": "http.request", "body": chunk, "more_body": True} for chunk in request.chunks
     ]
+    if request.is_whole:
+        messages[-1]["more_body"] = False
     sent: list[dict[str, object]] = []
 
     async def receive() -> dict[str, object]:

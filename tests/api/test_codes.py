@@ -16,9 +16,8 @@ from tests.world import World, order, world
 
 Provoke = Callable[[World], Awaitable[httpx.Response]]
 
-# A stuck database provokes it: tests/engine/test_key_in_use.py.
-ELSEWHERE = {"idempotency_key_in_use"}
-NOBODY = "test_nobody"
+# A blocked database causes it: tests/engine/test_key_in_use.py.
+TESTED_ELSEWHERE = {"idempotency_key_in_use"}
 
 
 def creating(body: Any, **headers: str) -> Provoke:
@@ -29,8 +28,8 @@ def reading(path: str, **headers: str) -> Provoke:
     return lambda emulator: get(emulator, path, **headers)
 
 
-async def as_nobody(emulator: World) -> httpx.Response:
-    return await get(emulator, PAYMENTS, NOBODY)
+async def with_unknown_key(emulator: World) -> httpx.Response:
+    return await get(emulator, PAYMENTS, "test_unknown")
 
 
 async def without_key(emulator: World) -> httpx.Response:
@@ -55,7 +54,7 @@ async def on_a_broken_database(emulator: World) -> httpx.Response:
     return await post(emulator, order())
 
 
-# One member or parameter at fault, and what the error says of it.
+# For each code, a request that gets it, and the param of its error.
 PROVOKED: dict[str, tuple[Provoke, str | None]] = {
     "invalid_json": (creating(b"{"), None),
     "invalid_request_body": (creating([]), None),
@@ -80,7 +79,7 @@ PROVOKED: dict[str, tuple[Provoke, str | None]] = {
     "invalid_created_gte": (reading(f"{PAYMENTS}?created_gte=x"), "created_gte"),
     "invalid_created_lte": (reading(f"{PAYMENTS}?created_lte=x"), "created_lte"),
     "missing_api_key": (without_key, None),
-    "invalid_api_key": (as_nobody, None),
+    "invalid_api_key": (with_unknown_key, None),
     "payment_not_found": (reading(f"{PAYMENTS}/pay_x"), None),
     "route_not_found": (reading("/v1/refunds"), None),
     "idempotency_key_reused": (reusing, "idempotency_key"),
@@ -91,7 +90,7 @@ PROVOKED: dict[str, tuple[Provoke, str | None]] = {
 
 @pytest.mark.clause("2.3.1", "7.1", "7.2", "7.3", "7.4", "7.7", "7.9", "7.10", "7.13")
 @pytest.mark.parametrize("code", PROVOKED)
-async def test_each_code_is_answered_with_its_status_and_param(code: str, tmp_path: Path) -> None:
+async def test_each_code_has_its_status_and_param(code: str, tmp_path: Path) -> None:
     provoke, param = PROVOKED[code]
     async with world(
         strict=True,
@@ -102,8 +101,8 @@ async def test_each_code_is_answered_with_its_status_and_param(code: str, tmp_pa
 
 
 @pytest.mark.clause("7.13")
-def test_no_code_is_left_out() -> None:
-    assert set(PROVOKED) | ELSEWHERE == set(CODES)
+def test_every_code_is_tested() -> None:
+    assert set(PROVOKED) | TESTED_ELSEWHERE == set(CODES)
 
 
 @pytest.mark.clause("7.12")
@@ -121,7 +120,7 @@ async def test_a_500_does_not_reveal_its_cause(
     assert "no such table: payments" in caplog.text
 
 
-async def test_a_database_that_was_overwritten_is_a_500_and_not_silence(tmp_path: Path) -> None:
+async def test_an_overwritten_database_yields_a_500(tmp_path: Path) -> None:
     database = tmp_path / "state.db"
     async with world(database=str(database)) as emulator:
         await emulator.create()

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.api.calls import JSON, PAYMENTS, WARNING, get, post, refusal, refused
+from tests.api.calls import PAYMENTS, WARNING, post, refusal, refused
 from tests.world import World, headers, order
 
 LARGEST = 256 * 1024
@@ -21,9 +21,9 @@ async def in_chunks(body: bytes, size: int = 50_000) -> AsyncIterator[bytes]:
         yield body[start : start + size]
 
 
-def nested(levels: int, opening: str = "[", closing: str = "]") -> str:
-    """An unknown member that makes the body this deep; the body itself is one level."""
-    return json.dumps(order())[:-1] + f',"x":{opening * (levels - 1)}{closing * (levels - 1)}}}'
+def nested(levels: int, opening: bytes = b"[", closing: bytes = b"]") -> bytes:
+    """A body of this depth by an unknown member; the body itself is one level."""
+    return WHOLE[:-1] + b',"x":' + opening * (levels - 1) + b"1" + closing * (levels - 1) + b"}"
 
 
 class TestMediaType:
@@ -33,14 +33,10 @@ class TestMediaType:
     @pytest.mark.parametrize(
         "content_type",
         [
-            "application/json",
-            "Application/JSON",
-            "application/json; charset=utf-8",
-            "application/json;charset=UTF-8",
-            'application/json; charset="utf-8"',
-            "application/json ; charset=utf-8 ",
+            *("application/json", "Application/JSON", "application/json;"),
+            *("application/json; charset=utf-8", "application/json;charset=UTF-8"),
+            *('application/json; charset="utf-8"', "application/json ; charset=utf-8 "),
             "application/json; version=1; Charset=Utf-8",
-            "application/json;",
         ],
     )
     async def test_json_in_utf_8_is_accepted(self, emulator: World, content_type: str) -> None:
@@ -52,19 +48,10 @@ class TestMediaType:
     @pytest.mark.parametrize(
         "content_type",
         [
-            "",
-            "text/plain",
-            "text/json",
-            "application/x-www-form-urlencoded",
-            "multipart/form-data; boundary=x",
-            "application/problem+json",
-            "application/jsonx",
-            "json",
-            "*/*",
-            "application/json, application/json",
-            "application/json; charset=latin-1",
-            "application/json; charset=utf-16",
-            "application/json; charset=",
+            *("", "text/plain", "text/json", "json", "*/*", "application/jsonx"),
+            *("application/x-www-form-urlencoded", "multipart/form-data; boundary=x"),
+            *("application/problem+json", "application/json, application/json"),
+            *(f"application/json; charset={name}" for name in ("latin-1", "utf-16", "")),
         ],
     )
     async def test_any_other_media_type_is_refused(
@@ -87,48 +74,33 @@ class TestMediaType:
 
 
 class TestSize:
-    """8 names no limit of size; 256 KiB is ours, so that a test machine stays up."""
-
-    async def test_the_largest_body_is_accepted(self, emulator: World) -> None:
-        assert (await post(emulator, padded(LARGEST))).status_code == 201
+    """Section 8 has no limit of size; the emulator's is 256 KiB."""
 
     @pytest.mark.clause("4.0.2")
-    async def test_one_byte_more_is_too_large(self, emulator: World) -> None:
-        assert await refused(emulator, padded(LARGEST + 1)) == ("request_too_large", None)
-
-    @pytest.mark.parametrize(("length", "status"), [(LARGEST, 201), (LARGEST + 1, 400)])
-    async def test_a_chunked_body_is_limited_while_it_arrives(
-        self, emulator: World, length: int, status: int
+    @pytest.mark.parametrize("is_chunked", [False, True])
+    async def test_a_body_over_the_limit_is_too_large(
+        self, emulator: World, is_chunked: bool
     ) -> None:
-        response = await emulator.api.post(
-            PAYMENTS,
-            content=in_chunks(padded(length)),
-            headers={**headers(), "Content-Type": JSON},
-        )
-        assert response.status_code == status, response.text
-        if status == 400:
-            assert refusal(response) == (400, "request_too_large", None)
+        largest, too_large = [
+            await post(emulator, in_chunks(body) if is_chunked else body)
+            for body in (padded(LARGEST), padded(LARGEST + 1))
+        ]
+        assert largest.status_code == 201
+        assert refusal(too_large) == (400, "request_too_large", None)
 
     async def test_an_empty_chunk_is_not_the_end(self, emulator: World) -> None:
         async def chunks() -> AsyncIterator[bytes]:
             for chunk in (b"", WHOLE[:5], b"", WHOLE[5:], b""):
                 yield chunk
 
-        response = await emulator.api.post(
-            PAYMENTS, content=chunks(), headers={**headers(), "Content-Type": JSON}
-        )
-        assert response.status_code == 201
+        assert (await post(emulator, chunks())).status_code == 201
 
     async def test_a_body_with_a_large_content_length_is_not_read(self, emulator: World) -> None:
         async def never() -> AsyncIterator[bytes]:
             raise AssertionError("the body was read")
             yield b""
 
-        response = await emulator.api.post(
-            PAYMENTS,
-            content=never(),
-            headers={**headers(), "Content-Type": JSON, "Content-Length": "9" * 30},
-        )
+        response = await post(emulator, never(), **{"Content-Length": "9" * 30})
         assert refusal(response) == (400, "request_too_large", None)
 
 
@@ -139,37 +111,23 @@ class TestJson:
     @pytest.mark.parametrize(
         "body",
         [
-            b"",
-            b" ",
-            b"{",
-            b"{}{}",
-            b"{} x",
-            b"{'amount': 100}",
-            b'{"amount": 100,}',
-            b'{"amount" 100}',
-            b"{amount: 100}",
+            *(b"", b" ", b"{", b"{}{}", b"{} x", b"\x00" * 100, b"amount=100&currency=ETB"),
+            *(b"{'amount': 100}", b'{"amount": 100,}', b'{"amount" 100}', b"{amount: 100}"),
             b"// comment\n{}",
-            b'{"amount": 0100}',
-            b'{"amount": +100}',
-            b'{"amount": 100.}',
-            b'{"amount": .5}',
-            b'{"amount": 0x64}',
-            b'{"amount": NaN}',
-            b'{"amount": Infinity}',
-            b'{"amount": -Infinity}',
-            b'{"amount": True}',
-            b'{"currency": "E\tB"}',
-            b'{"currency": "E\x00B"}',
-            b'{"currency": "\\x45TB"}',
+            *(
+                b'{"amount": %s}' % token
+                for token in (
+                    *(b"0100", b"+100", b"100.", b".5", b"0x64"),
+                    *(b"NaN", b"Infinity", b"-Infinity", b"True"),
+                )
+            ),
+            *(
+                b'{"currency": "%s"}' % text
+                for text in (b"E\tB", b"E\x00B", b"\\x45TB", b"\xff", b"\xc0\xaf", b"\xed\xa0\x80")
+            ),
             b'{"currency": "ETB}',
-            b'{"currency": "\xff"}',
-            b'{"currency": "\xc0\xaf"}',
-            b'{"currency": "\xed\xa0\x80"}',
-            b"\xef\xbb\xbf" + WHOLE,
-            WHOLE.decode().encode("utf-16"),
+            *(b"\xef\xbb\xbf" + WHOLE, WHOLE.decode().encode("utf-16")),
             WHOLE.decode().encode("utf-16-le"),
-            b"\x00" * 100,
-            b"amount=100&currency=ETB",
         ],
     )
     async def test_invalid_json_is_refused(self, emulator: World, body: bytes) -> None:
@@ -201,52 +159,40 @@ class TestJson:
         assert response.json()["metadata"] == {"a": "\U0001f600"}
 
     @pytest.mark.clause("4.0.2")
-    @pytest.mark.parametrize("body", [b"null", b"true", b"1", b"1.5", b'"x"', b"[]", b"[{}]"])
+    @pytest.mark.parametrize(
+        "body", [b"null", b"true", b"1", b"1.5", b'"x"', b"[]", b"[{}]", b"9" * 5000]
+    )
     async def test_a_body_that_is_not_an_object_is_refused(
         self, emulator: World, body: bytes
     ) -> None:
         assert await refused(emulator, body) == ("invalid_request_body", None)
 
-    async def test_a_huge_number_is_no_object_either(self, emulator: World) -> None:
-        assert await refused(emulator, b"9" * 5000) == ("invalid_request_body", None)
-
     @pytest.mark.clause("1.1")
     @pytest.mark.parametrize(
-        ("opening", "closing"), [("[", "]"), ('{"a":', "}")], ids=["arrays", "objects"]
+        ("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")], ids=["arrays", "objects"]
     )
     async def test_nesting_over_32_is_refused(
-        self, emulator: World, opening: str, closing: str
+        self, emulator: World, opening: bytes, closing: bytes
     ) -> None:
-        inner = "" if opening == "[" else "1"
-        whole = nested(32, opening, closing).replace(opening + closing, opening + inner + closing)
-        response = await post(emulator, whole.encode())
+        response = await post(emulator, nested(32, opening, closing))
         assert response.headers[WARNING] == "unknown-parameter:x"
-        too_deep = nested(33, opening, closing).replace(
-            opening + closing, opening + inner + closing
-        )
-        assert await refused(emulator, too_deep.encode()) == ("invalid_json", None)
+        too_deep = nested(33, opening, closing)
+        assert await refused(emulator, too_deep) == ("invalid_json", None)
 
     @pytest.mark.parametrize("levels", [1_000, 100_000])
-    async def test_nesting_without_end_costs_nothing(self, emulator: World, levels: int) -> None:
-        assert await refused(emulator, nested(levels).encode()) == ("invalid_json", None)
+    async def test_very_deep_nesting_is_refused(self, emulator: World, levels: int) -> None:
+        assert await refused(emulator, nested(levels)) == ("invalid_json", None)
         assert await refused(emulator, b"[" * levels) == ("invalid_json", None)
 
-    async def test_brackets_inside_strings_do_not_nest(self, emulator: World) -> None:
-        text = '[{"\\' * 100
-        created = await emulator.create(metadata={"a": text, "[{": "}]" * 50})
-        assert created["metadata"] == {"a": text, "[{": "}]" * 50}
-
-    async def test_brackets_side_by_side_do_not_nest(self, emulator: World) -> None:
+    async def test_brackets_in_strings_or_side_by_side_do_not_nest(self, emulator: World) -> None:
+        metadata = {"a": '[{"\\' * 100, "[{": "}]" * 50}
+        assert (await emulator.create(metadata=metadata))["metadata"] == metadata
         body = WHOLE[:-1] + b',"x":[' + b",".join([b"[[{}]]"] * 200) + b"]}"
         assert (await post(emulator, body)).status_code == 201
 
     async def test_white_space_around_everything_is_json(self, emulator: World) -> None:
         body = json.dumps(order(), indent=4).replace("\n", "\r\n\t ").encode()
         assert (await post(emulator, b"\r\n\t " + body + b"\n")).status_code == 201
-
-    async def test_a_syntax_error_is_described(self, emulator: World) -> None:
-        response = await post(emulator, b"{")
-        assert "JSON" in response.json()["error"]["message"]
 
 
 class TestDuplicates:
@@ -268,20 +214,22 @@ class TestDuplicates:
         assert response.json()["amount"] == 900
         assert response.headers[WARNING] == "duplicate-parameter:amount"
 
-    async def test_inside_metadata_the_last_counts_too(self, emulator: World) -> None:
-        response = await post(emulator, order_with_metadata(b'{"a":"1","b":"2","a":"3"}'))
-        assert response.json()["metadata"] == {"a": "3", "b": "2"}
+    @pytest.mark.parametrize(
+        ("metadata", "expected"),
+        [
+            (b'{"a":"1","b":"2","a":"3"}', {"a": "3", "b": "2"}),
+            (b'{"a":"1"},"metadata":{"b":"2"}', {"b": "2"}),
+        ],
+    )
+    async def test_of_repeated_metadata_the_last_counts(
+        self, emulator: World, metadata: bytes, expected: dict[str, str]
+    ) -> None:
+        response = await post(emulator, order_with_metadata(metadata))
+        assert response.json()["metadata"] == expected
         assert response.headers[WARNING] == "duplicate-parameter:metadata"
 
-    async def test_a_repeated_metadata_object_is_replaced_not_merged(self, emulator: World) -> None:
-        body = order_with_metadata(b'{"a":"1"}')[:-1] + b',"metadata":{"b":"2"}}'
-        response = await post(emulator, body)
-        assert response.json()["metadata"] == {"b": "2"}
-        assert response.headers[WARNING] == "duplicate-parameter:metadata"
-
-    async def test_an_earlier_one_that_is_wrong_does_not_matter(self, emulator: World) -> None:
-        body = b'{"amount":"no",' + WHOLE[1:]
-        response = await post(emulator, body)
+    async def test_an_earlier_one_may_be_invalid(self, emulator: World) -> None:
+        response = await post(emulator, b'{"amount":"no",' + WHOLE[1:])
         assert response.status_code == 201
         assert response.headers[WARNING] == "duplicate-parameter:amount"
 
@@ -296,18 +244,6 @@ class TestDuplicates:
         response = await post(emulator, order(metadata={"amount": value, value: "amount"}))
         assert response.json()["metadata"] == {"amount": value, value: "amount"}
         assert WARNING not in response.headers
-
-
-async def test_a_body_of_unknown_members_is_answered_like_any_other(emulator: World) -> None:
-    """At most 16 slugs, however many there would be to tell of."""
-    members = {f"a{number}": 1 for number in range(18_000)}
-    response = await post(emulator, json.dumps({**order(), **members}).encode())
-    assert response.status_code == 201
-    slugs = response.headers[WARNING].split(", ")
-    assert slugs == [*(f"unknown-parameter:a{number}" for number in range(16)), "more"]
-    query = "&".join(f"a{number}=1" for number in range(5_000))
-    listed = await get(emulator, f"{PAYMENTS}?{query}")
-    assert listed.headers[WARNING].split(", ") == slugs
 
 
 def order_with_metadata(token: bytes) -> bytes:

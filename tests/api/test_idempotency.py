@@ -10,7 +10,7 @@ import pytest
 
 from emulator.domain.rate_limit import RateLimit
 from tests.api.calls import REPLAYED, WARNING, event_types, ids, post, refusal
-from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, order, world
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, order, world
 
 DAY_S = 24 * 3600
 REUSED = (409, "idempotency_key_reused", "idempotency_key")
@@ -116,6 +116,7 @@ class TestSameParameters:
             {"metadata": {"a": "2"}},
             {"metadata": {"A": "1"}},
             {"metadata": {"a": "1", "b": ""}},
+            {"metadata": {"a1": ""}},
             {"expires_in": 1801},
         ],
     )
@@ -130,11 +131,6 @@ class TestSameParameters:
         assert await ids(emulator) == [original.json()["id"]]
         assert await event_types(emulator) == ["payment.created"]
 
-    async def test_keys_and_values_of_metadata_do_not_run_together(self, emulator: World) -> None:
-        await first(emulator, metadata={"ab": "c"})
-        response = await post(emulator, order(**KEY, metadata={"a": "bc"}))
-        assert refusal(response) == REUSED
-
     @pytest.mark.parametrize(
         "other", ["order-2", "Order-1", "order-1 ", "order-1\0", "order-1\0x", "o", "ብር"]
     )
@@ -146,9 +142,8 @@ class TestSameParameters:
         assert second.json()["id"] != original.json()["id"]
 
     async def test_keys_that_differ_after_a_nul_are_different(self, emulator: World) -> None:
-        one = await post(emulator, order(idempotency_key="a\0b"))
-        two = await post(emulator, order(idempotency_key="a\0c"))
-        assert one.json()["id"] != two.json()["id"]
+        bodies = (order(idempotency_key="a\0b"), order(idempotency_key="a\0c"))
+        assert len({(await post(emulator, body)).json()["id"] for body in bodies}) == 2
 
     @pytest.mark.clause("4.1.1")
     async def test_without_a_key_every_request_is_a_payment(self, emulator: World) -> None:
@@ -177,12 +172,6 @@ class TestWhatUsesNoKey:
             assert refusal(refused)[1] == "invalid_expires_in"
             await first(emulator)
 
-    async def test_a_conflicting_request_does_not_change_the_key(self, emulator: World) -> None:
-        original = await first(emulator)
-        for _ in range(2):
-            assert refusal(await post(emulator, order(**KEY, amount=200))) == REUSED
-        assert_replays(await post(emulator, order(**KEY)), original)
-
     async def test_an_invalid_body_is_invalid_even_when_the_key_was_used_before(
         self, emulator: World
     ) -> None:
@@ -192,37 +181,23 @@ class TestWhatUsesNoKey:
 
 
 class TestRetention:
-    """4.1 is silent on how long a key is kept: 24 hours on the account's clock."""
+    """4.1 does not state how long a key is stored: 24 hours on the account's clock."""
 
     @pytest.mark.clause("4.1.22")
-    async def test_a_key_is_used_until_the_last_millisecond(self, emulator: World) -> None:
+    async def test_a_key_is_used_until_the_last_millisecond_and_free_after_it(
+        self, emulator: World
+    ) -> None:
         original = await first(emulator)
         await emulator.advance(DAY_S - 0.001)
         assert_replays(await post(emulator, order(**KEY)), original)
         assert refusal(await post(emulator, order(**KEY, amount=200))) == REUSED
-
-    @pytest.mark.clause("4.1.22")
-    async def test_a_key_is_free_after_its_retention(self, emulator: World) -> None:
-        original = await first(emulator)
-        await emulator.advance(DAY_S)
+        # The replay does not extend the retention.
+        await emulator.advance(0.001)
         second = await first(emulator, amount=200)
         assert second.json()["id"] != original.json()["id"]
+        await emulator.advance(DAY_S - 0.001)
         assert_replays(await post(emulator, order(**KEY, amount=200)), second)
         assert refusal(await post(emulator, order(**KEY))) == REUSED
-
-    async def test_a_replay_does_not_extend_the_retention(self, emulator: World) -> None:
-        await first(emulator)
-        await emulator.advance(DAY_S / 2)
-        await post(emulator, order(**KEY))
-        await emulator.advance(DAY_S / 2)
-        await first(emulator)
-
-    async def test_the_second_use_is_retained_as_long_as_the_first(self, emulator: World) -> None:
-        await first(emulator)
-        await emulator.advance(DAY_S)
-        second = await first(emulator)
-        await emulator.advance(DAY_S - 0.001)
-        assert_replays(await post(emulator, order(**KEY)), second)
         await emulator.advance(0.001)
         await first(emulator)
 
@@ -243,8 +218,8 @@ async def test_a_key_belongs_to_one_account_and_mode(emulator: World, other: str
     assert_replays(await post(emulator, order(**KEY)), ours)
 
 
-class TestTogether:
-    """4.1: of concurrent duplicates exactly one payment is ever created."""
+class TestConcurrentDuplicates:
+    """4.1: of concurrent duplicates exactly one creates a payment."""
 
     @pytest.mark.clause("4.1.23")
     async def test_64_duplicates_create_one_payment(self, emulator: World) -> None:
@@ -291,8 +266,8 @@ class TestTogether:
 
 async def test_the_key_in_a_header_does_nothing(emulator: World) -> None:
     sent = {"Idempotency-Key": "order-1"}
-    one, two = await post(emulator, order(), **sent), await post(emulator, order(), **sent)
-    assert one.json()["id"] != two.json()["id"]
-    assert one.headers[WARNING] == "idempotency-key-header"
-    assert REPLAYED not in two.headers
-    assert TEST_KEY not in one.text
+    responses = [await post(emulator, order(), **sent) for _ in range(2)]
+    assert len({response.json()["id"] for response in responses}) == 2
+    for response in responses:
+        assert response.headers[WARNING] == "idempotency-key-header"
+        assert REPLAYED not in response.headers

@@ -92,45 +92,35 @@ DEVIATIONS = [
     of_field("long-metadata", "metadata", {"k" * 41: ""}),
     of_field("long-metadata", "metadata", {"k": "v" * 501}),
     of_field("long-metadata", "metadata", {"ቁ" * 41: ""}),
-    of_field("unusual-success-url", "success_url", "https://user@shop.example/"),
-    of_field("unusual-success-url", "success_url", "https://user:pass@shop.example/ok"),
-    of_field("unusual-success-url", "success_url", "https://@shop.example/ok"),
-    of_field("unusual-success-url", "success_url", "https://shop.example/" + "a" * 2028),
-    of_field("unusual-success-url", "success_url", "https://shop.example:65536/"),
-    of_field("unusual-success-url", "success_url", "https://shop.example:22/"),
-    of_field("unusual-success-url", "success_url", "https://999.1.1.1/"),
-    of_field("unusual-success-url", "success_url", "https://shop.example/a\\b"),
-    of_field("unusual-cancel-url", "cancel_url", "https://user@shop.example/"),
-    of_field("unusual-cancel-url", "cancel_url", "https://shop.example/" + "a" * 100_000),
-    loose("created_gte", "2026-01-01T00:00:00"),
-    loose("created_gte", "2026-01-01"),
-    loose("created_gte", "2026-01-01T03:00:00+03:00"),
-    loose("created_gte", "2026-001T00:00:00Z"),
-    loose("created_gte", "2026-W01-4T00:00:00Z"),
-    loose("created_gte", "2025-12-31T24:00:00Z"),
-    loose("created_gte", "2026-01-01T00:00:00%2B00:00:00"),
-    loose("created_lte", "2026-12-31T23:59:60Z"),
-    loose("created_lte", "20260101"),
-    loose("created_lte", "2026-01-01T00:00"),
-    loose("created_lte", "2026-01-01T03:00:00+0300"),
-    Deviation(
-        slug="idempotency-key-header",
-        code="idempotency_key_header",
-        param=None,
-        body=order(),
-        headers=HEADER,
+    *(
+        loose("created_gte", text)
+        for text in (
+            *("2026-01-01T00:00:00", "2026-01-01", "2026-01-01T03:00:00+03:00"),
+            *("2026-001T00:00:00Z", "2026-W01-4T00:00:00Z", "2025-12-31T24:00:00Z"),
+            "2026-01-01T00:00:00%2B00:00:00",
+        )
     ),
-    Deviation(
-        slug="idempotency-key-header",
-        code="idempotency_key_header",
-        param=None,
-        headers={"idempotency-key": ""},
+    *(
+        loose("created_lte", text)
+        for text in (
+            *("2026-12-31T23:59:60Z", "20260101", "2026-01-01T00:00", "2026-01-01T03:00:00+0300"),
+        )
+    ),
+    *(
+        Deviation(
+            slug="idempotency-key-header",
+            code="idempotency_key_header",
+            param=None,
+            body=body,
+            headers={"Idempotency-Key": key},
+        )
+        for body, key in ((order(), "x"), (None, ""))
     ),
     of_field("long-idempotency-key", "idempotency_key", "k" * 256),
-    of_field("unusual-expires-in", "expires_in", 59),
-    of_field("unusual-expires-in", "expires_in", 1),
-    of_field("unusual-expires-in", "expires_in", 86_401),
-    of_field("unusual-expires-in", "expires_in", 315_360_000),
+    *(
+        of_field("unusual-expires-in", "expires_in", seconds)
+        for seconds in (59, 1, 86_401, 315_360_000)
+    ),
 ]
 
 
@@ -142,22 +132,15 @@ async def strict() -> AsyncIterator[World]:
 
 @pytest.mark.clause("4.1.5", "4.1.14", "4.3.14")
 @pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda deviation: deviation.slug[:40])
-async def test_each_deviation_is_accepted_with_its_slug(
-    emulator: World, deviation: Deviation
+async def test_each_deviation_gets_its_warning_and_is_refused_by_strict(
+    emulator: World, strict: World, deviation: Deviation
 ) -> None:
-    """The emulator tolerates and warns; it does not invent a rejection."""
     response = await deviation.send(emulator)
     assert response.status_code == (200 if deviation.body is None else 201), response.text
     assert response.headers[WARNING] == deviation.slug
     assert len(await ids(emulator)) == (deviation.body is not None)
-
-
-@pytest.mark.clause("4.1.14", "4.3.14")
-@pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda deviation: deviation.slug[:40])
-async def test_strict_refuses_each_deviation(strict: World, deviation: Deviation) -> None:
-    """Rule for silence: `--strict` turns each of these warnings into a 400."""
-    response = await deviation.send(strict)
-    assert refusal(response) == (400, deviation.code, deviation.param)
+    refused = await deviation.send(strict)
+    assert refusal(refused) == (400, deviation.code, deviation.param)
     assert await ids(strict) == []
 
 
@@ -174,7 +157,6 @@ async def test_strict_refuses_each_deviation(strict: World, deviation: Deviation
     ],
 )
 async def test_a_usual_request_gets_no_warning(strict: World, response_of: Any) -> None:
-    """The list is closed."""
     response = await response_of(strict)
     assert response.status_code in (200, 201)
     assert WARNING not in response.headers
@@ -191,8 +173,7 @@ async def test_a_retrieve_knows_no_parameter(emulator: World, strict: World) -> 
 
 
 @pytest.mark.clause("4.3.7", "4.3.8")
-async def test_what_is_tolerated_is_read_as_meant(emulator: World) -> None:
-    """The last wins, listed once, read as UTC, a blank for a plus."""
+async def test_a_tolerated_value_has_its_usual_meaning(emulator: World) -> None:
     payment = await emulator.create()
     for text in ("2026-01-01T00:00:00", "2026-01-01", "2026-01-01T03:00:00+03:00"):
         assert await ids_of(emulator, f"created_gte={text}") == [payment["id"]]
@@ -225,7 +206,6 @@ async def ids_of(emulator: World, query: str) -> list[str]:
 async def test_strict_is_the_last_check_of_a_create(
     strict: World, body: Any, more: dict[str, str], expected: str
 ) -> None:
-    """Rule for silence: `--strict`, after all other checks."""
     await post(strict, order(idempotency_key="used"))
     assert refusal(await post(strict, body, **more))[1] == expected
 
@@ -242,19 +222,16 @@ async def test_strict_is_the_last_check_of_a_create(
     ],
 )
 async def test_strict_is_the_last_check_of_a_read(strict: World, path: str, expected: str) -> None:
-    """Rule for silence: `--strict`, after all other checks."""
     assert refusal(await get(strict, path, **HEADER))[1] == expected
 
 
 async def test_an_unusual_retry_is_also_refused(strict: World) -> None:
-    """A replay is served like any other request, or not."""
     await post(strict, order(idempotency_key="k"))
     response = await post(strict, order(idempotency_key="k", x=1))
     assert refusal(response) == (400, "unknown_parameter", "x")
 
 
 async def test_an_unusual_retry_is_replayed_with_its_own_warning(emulator: World) -> None:
-    """The warning is about this request, not about the payment."""
     first = await post(emulator, order(idempotency_key="k"))
     replay = await post(emulator, order(idempotency_key="k", x=1))
     assert replay.content == first.content
@@ -263,7 +240,6 @@ async def test_an_unusual_retry_is_replayed_with_its_own_warning(emulator: World
 
 
 async def test_the_message_suggests_the_nearest_name(strict: World) -> None:
-    """The message names the nearest known parameter."""
     near = await post(strict, order(sucess_url="x"))
     assert "success_url" in near.json()["error"]["message"]
     near = await get(strict, f"{PAYMENTS}?create_gte=x")
@@ -272,22 +248,20 @@ async def test_the_message_suggests_the_nearest_name(strict: World) -> None:
     assert "Did you mean" not in far.json()["error"]["message"]
 
 
-@pytest.mark.parametrize(("count", "more"), [(16, []), (17, ["more"]), (40, ["more"])])
+@pytest.mark.parametrize(("count", "more"), [(16, []), (17, ["more"]), (5_000, ["more"])])
 async def test_a_response_has_at_most_sixteen_slugs(
     emulator: World, count: int, more: list[str]
 ) -> None:
-    """At most 16 slugs, comma-separated, then `more`."""
     extra = {f"x{number}": 1 for number in range(count)}
-    told = [f"unknown-parameter:x{number}" for number in range(min(count, 16))] + more
-    response = await post(emulator, order(**extra))
-    assert response.headers[WARNING].split(", ") == told
-    query = "&".join(extra)
-    response = await get(emulator, f"{PAYMENTS}?{query}")
-    assert response.headers[WARNING].split(", ") == told
+    slugs = [f"unknown-parameter:x{number}" for number in range(min(count, 16))] + more
+    created = await post(emulator, order(**extra))
+    assert created.status_code == 201
+    listed = await get(emulator, f"{PAYMENTS}?{'&'.join(extra)}")
+    for response in (created, listed):
+        assert response.headers[WARNING].split(", ") == slugs
 
 
 async def test_each_warning_is_listed_once(emulator: World) -> None:
-    """Several warnings stand side by side."""
     body = order(
         methods=["mpesa", "mpesa", "telebirr", "telebirr"],
         success_url="https://u@shop.example/",

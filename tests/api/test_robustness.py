@@ -12,22 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.domain.rate_limit import RateLimit
-from tests.api.calls import PARAMS, PAYMENTS, get, ids, page, post, refusal
+from tests.api.calls import (
+    CREATE_PARAMS,
+    PAYMENTS,
+    QUERY_PARAMS,
+    get,
+    ids,
+    page,
+    post,
+    refusal,
+)
 from tests.api.raw_requests import KEY, TYPE, Headers, RawRequest, assert_sound, send_raw
 from tests.depth import usually
 from tests.world import ORDER, World, headers, order, world
-
-CREATE_PARAMS = (
-    "amount",
-    "currency",
-    "methods",
-    "success_url",
-    "cancel_url",
-    "metadata",
-    "idempotency_key",
-    "expires_in",
-)
-QUERY_PARAMS = ("limit", "after", "status", "method", "created_gte", "created_lte")
 
 TEXT = st.text(st.characters(exclude_categories=())) | st.sampled_from(
     ["", "ETB", "telebirr", "\0", "\ud800", "https://shop.example", "\ufeff", "ብር", "a" * 600]
@@ -124,7 +121,7 @@ Check = Callable[[World], Coroutine[Any, Any, None]]
 
 
 def in_a_world(check: Check, **changes: Any) -> None:
-    """A world is made in two milliseconds: each example has one of its own."""
+    """Run a check in a new world, which takes two milliseconds to start."""
 
     async def run() -> None:
         async with world(**changes) as emulator:
@@ -201,7 +198,7 @@ def test_any_query_is_a_page_or_a_refusal(queries: list[bytes], is_strict: bool)
     has_key=st.booleans(),
     body=bodies() | st.binary(max_size=50),
 )
-def test_any_request_is_answered_in_the_contracts_words(
+def test_any_request_gets_a_response_of_the_contract(
     method: str, path: str, query: bytes, headers: Headers, has_key: bool, body: bytes
 ) -> None:
 
@@ -217,38 +214,17 @@ def test_any_request_is_answered_in_the_contracts_words(
     in_a_world(check, auto_provision=False, rate_limit=None)
 
 
-async def test_a_disconnected_client_creates_no_payment(emulator: World) -> None:
-    whole = json.dumps(order()).encode()
-    scope = RawRequest(method="POST", chunks=())
-    assert (await send_raw(emulator, scope)).status == 0
-    sent: list[object] = []
-    halves = [{"type": "http.request", "body": whole, "more_body": True}]
-
-    async def receive() -> dict[str, object]:
-        return halves.pop() if halves else {"type": "http.disconnect"}
-
-    async def send(message: object) -> None:
-        sent.append(message)
-
-    await emulator.running.gateway(
-        {
-            "type": "http",
-            "method": "POST",
-            "path": PAYMENTS,
-            "raw_path": PAYMENTS.encode(),
-            "query_string": b"",
-            "headers": KEY + TYPE,
-            "server": ("127.0.0.1", 8080),
-        },
-        receive,
-        send,
-    )
-    assert sent == []
+@pytest.mark.parametrize("chunks", [(), (json.dumps(order()).encode(),)])
+async def test_a_disconnected_client_creates_no_payment(
+    emulator: World, chunks: tuple[bytes, ...]
+) -> None:
+    request = RawRequest(method="POST", chunks=chunks, is_whole=False)
+    assert (await send_raw(emulator, request)).status == 0
     assert await ids(emulator) == []
 
 
 class TestManyAtOnce:
-    """8: clients that come together neither disturb nor see each other."""
+    """Concurrent clients do not affect each other (section 8)."""
 
     async def test_64_clients_that_create_and_read(self, emulator: World) -> None:
         async def client(number: int) -> list[str]:
@@ -291,7 +267,7 @@ class TestManyAtOnce:
         async def reader() -> None:
             for _ in range(10):
                 found = await page(emulator, limit=100)
-                assert [one["status"] for one in found["data"]] == ["pending"] * len(found["data"])
+                assert {payment["status"] for payment in found["data"]} <= {"pending"}
                 if found["data"]:
                     newest = found["data"][0]
                     assert (await get(emulator, f"{PAYMENTS}/{newest['id']}")).json() == newest
@@ -300,17 +276,13 @@ class TestManyAtOnce:
             for _ in range(10):
                 await emulator.create()
 
-        await asyncio.gather(*(who() for _ in range(16) for who in (reader, writer)))
+        await asyncio.gather(*(client() for _ in range(16) for client in (reader, writer)))
         assert len(await ids(emulator, limit=100)) == 100
 
     async def test_a_rate_limit_lets_exactly_its_number_through(self) -> None:
         async with world(rate_limit=RateLimit(requests=20, period_ms=1000)) as emulator:
             answers = await asyncio.gather(*(post(emulator, order()) for _ in range(64)))
             assert Counter(answer.status_code for answer in answers) == {201: 20, 429: 44}
-
-
-def test_the_parameters_fuzzed_are_those_of_the_contract() -> None:
-    assert set(CREATE_PARAMS) | set(QUERY_PARAMS) == PARAMS
 
 
 async def test_a_request_during_shutdown_gets_the_500_of_the_contract() -> None:

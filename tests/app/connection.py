@@ -129,7 +129,7 @@ class Connection:
         self.protocol.connection_made(self.transport)
 
     async def send(self, *packets: bytes, pauses: bool = True) -> None:
-        """Deliver packets; after each, unless told otherwise, wait until the server is quiet."""
+        """Deliver packets; with `pauses`, wait after each until the server is idle."""
         for packet in packets:
             if self.transport.is_paused:
                 await self.quiet()

@@ -66,7 +66,7 @@ class ValidRequest:
     # Members that the body of the response has.
     members: dict[str, Any] = field(default_factory=dict)
     is_head: bool = False
-    # Whose journal has it, if any has.
+    # The account whose journal has the request.
     key: str | None = None
     ends_connection: bool = False
 
@@ -151,64 +151,76 @@ def _written(
     return sent, ends or version == "1.0"
 
 
+def _valid(
+    draw: Draw,
+    method: str,
+    target: str,
+    status: int,
+    *,
+    key: str | None = None,
+    body: bytes | None = None,
+    members: dict[str, Any] | None = None,
+    is_journaled: bool = True,
+) -> ValidRequest:
+    sent, ends = _written(draw, method, target, key=key, body=body)
+    return ValidRequest(
+        sent=sent,
+        status=status,
+        members=members or {},
+        is_head=method == "HEAD",
+        key=key if is_journaled else None,
+        ends_connection=ends,
+    )
+
+
 def _create(draw: Draw) -> ValidRequest:
     changes: dict[str, Any] = {"amount": draw(st.integers(100, 2**53 - 1))}
     if draw(st.booleans()):
         changes["metadata"] = draw(st.dictionaries(NOTES, NOTES, max_size=4))
     body = json.dumps(order(**changes), ensure_ascii=draw(st.booleans())).encode()
     key = draw(st.sampled_from([TEST_KEY, LIVE_KEY]))
-    sent, ends = _written(draw, "POST", "/v1/payments", key=key, body=body)
-    return ValidRequest(sent=sent, status=201, members=changes, key=key, ends_connection=ends)
+    return _valid(draw, "POST", "/v1/payments", 201, key=key, body=body, members=changes)
 
 
 def _refused_create(draw: Draw) -> ValidRequest:
     body = draw(st.sampled_from([b"{", b"[]", b"", b'{"amount":1}', b"POST / HTTP/1.1\r\n\r\n"]))
-    sent, ends = _written(draw, "POST", "/v1/payments", key=OTHER_TEST_KEY, body=body)
-    return ValidRequest(sent=sent, status=400, key=OTHER_TEST_KEY, ends_connection=ends)
+    return _valid(draw, "POST", "/v1/payments", 400, key=OTHER_TEST_KEY, body=body)
 
 
 def _unauthenticated(draw: Draw) -> ValidRequest:
     body = draw(st.none() | st.binary(max_size=300))
     method = "GET" if body is None else draw(st.sampled_from(["POST", "PATCH", "PUT"]))
-    sent, ends = _written(draw, method, "/v1/payments", key=None, body=body)
-    return ValidRequest(sent=sent, status=401, ends_connection=ends)
+    return _valid(draw, method, "/v1/payments", 401, body=body)
 
 
 def _list(draw: Draw) -> ValidRequest:
     # `_create` never uses this account, so its list stays empty.
-    target = "/v1/payments?limit=" + str(draw(st.integers(1, 100)))
-    sent, ends = _written(draw, "GET", target, key=OTHER_TEST_KEY)
+    target = f"/v1/payments?limit={draw(st.integers(1, 100))}"
     members = {"data": [], "has_more": False, "next_cursor": None}
-    return ValidRequest(
-        sent=sent, status=200, members=members, key=OTHER_TEST_KEY, ends_connection=ends
-    )
+    return _valid(draw, "GET", target, 200, key=OTHER_TEST_KEY, members=members)
 
 
 def _unknown(draw: Draw) -> ValidRequest:
     method = draw(st.sampled_from(["DELETE", "PATCH", "PUT", "OPTIONS"]))
     body = draw(st.none() | st.just(b'{"amount":100}'))
-    sent, ends = _written(draw, method, "/v1/payments/pay_1", key=OTHER_TEST_KEY, body=body)
-    return ValidRequest(sent=sent, status=404, key=OTHER_TEST_KEY, ends_connection=ends)
+    return _valid(draw, method, "/v1/payments/pay_1", 404, key=OTHER_TEST_KEY, body=body)
 
 
 def _health(draw: Draw) -> ValidRequest:
-    is_head = draw(st.booleans())
-    method = "HEAD" if is_head else "GET"
-    sent, ends = _written(draw, method, "/_emulator/health", key=None)
-    members = {} if is_head else {"status": "ok"}
-    return ValidRequest(
-        sent=sent, status=200, members=members, is_head=is_head, ends_connection=ends
-    )
+    method = draw(st.sampled_from(["HEAD", "GET"]))
+    members = {} if method == "HEAD" else {"status": "ok"}
+    return _valid(draw, method, "/_emulator/health", 200, members=members)
 
 
-def _control(draw: Draw) -> ValidRequest:
-    name = draw(st.text(st.sampled_from("abcሀለሐ -"), min_size=1, max_size=20).filter(str.strip))
-    body = json.dumps({"url": f"https://shop.example/{len(name)}", "events": []}).encode()
-    sent, ends = _written(draw, "POST", "/_emulator/nothing", key=TEST_KEY, body=body)
-    return ValidRequest(sent=sent, status=404, ends_connection=ends)
+def _unknown_control(draw: Draw) -> ValidRequest:
+    body, target = b'{"events":[]}', "/_emulator/nothing"
+    return _valid(draw, "POST", target, 404, key=TEST_KEY, body=body, is_journaled=False)
 
 
-_KINDS = [_create, _create, _refused_create, _unauthenticated, _list, _unknown, _health, _control]
+_KINDS = [
+    *(_create, _create, _refused_create, _unauthenticated),
+    *(_list, _unknown, _health, _unknown_control),
+]
 
 
 @st.composite

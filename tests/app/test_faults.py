@@ -1,4 +1,4 @@
-"""What a fault looks like to a client on a real socket."""
+"""The effects of faults on a client with a real socket."""
 
 import http.client
 import json
@@ -66,13 +66,13 @@ def test_a_connection_that_is_cut_after_the_commit_loses_the_answer_alone(server
     assert_the_retry_is_the_replay(server)
 
 
-def test_not_a_byte_comes_over_a_connection_that_is_cut(server: Server) -> None:
+def test_no_byte_arrives_over_a_connection_that_is_cut(server: Server) -> None:
     fail(server, {"drop": True})
     with suppress(ConnectionResetError):  # the other way to learn of it
         assert raw(server, create_request(json.dumps(order()).encode())) == b""
 
 
-def test_half_a_body_is_half_a_body_under_its_whole_length(server: Server) -> None:
+def test_a_truncated_body_is_half_of_its_content_length(server: Server) -> None:
     fail(server, {"truncate": True})
     connection = server.connection()
     connection.request(
@@ -92,7 +92,7 @@ def test_half_a_body_is_half_a_body_under_its_whole_length(server: Server) -> No
     assert_the_retry_is_the_replay(server)
 
 
-def test_half_an_error_is_cut_as_well(server: Server) -> None:
+def test_an_error_body_can_be_truncated_too(server: Server) -> None:
     fail(server, {"status": 500, "truncate": True})
     with pytest.raises(httpx.RemoteProtocolError):
         create(server)

@@ -1,4 +1,4 @@
-"""The log: a line a request, and nobody who has to read it."""
+"""The log has a line for each request, and an unread log blocks nothing."""
 
 import json
 import os
@@ -25,7 +25,7 @@ from tests.world import TEST_KEY
 REQUESTS = 3_000
 
 
-def test_a_server_whose_log_nobody_reads_goes_on_and_ends(tmp_path: Path) -> None:
+def test_a_server_whose_log_is_not_read_responds_and_ends(tmp_path: Path) -> None:
     port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "emulator", "serve", "--port", str(port), "--checkout-port", "0"],
@@ -68,7 +68,7 @@ def test_a_key_that_stands_in_a_path_is_not_in_the_log(tmp_path: Path, form: str
     assert server.stderr.count("/payments/test_de…key") == 2
 
 
-def test_a_webhook_that_fails_is_told_with_its_likely_cause(tmp_path: Path) -> None:
+def test_a_failed_webhook_is_logged_with_its_likely_cause(tmp_path: Path) -> None:
     port = free_port()
     with serving("--webhook-url", f"http://127.0.0.1:{port}/hook", logs=tmp_path) as server:
         server.create()

@@ -8,7 +8,7 @@ import pytest
 from emulator.app.protocol import MAX_BODY_MS, MAX_HEAD_BYTES, MAX_HEAD_MS, MAX_UNREAD_MS
 from emulator.app.server import KEEP_ALIVE_S
 from tests.app.connection import CHECKOUT_PORT, Connection, connection
-from tests.world import TEST_KEY, order
+from tests.world import TEST_KEY, order, world
 
 JAVA = "Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAEAAEAA\r\nUpgrade: h2c\r\n"
 UPGRADES = {
@@ -57,30 +57,34 @@ async def journal(client: Connection) -> list[int]:
     return [entry["status"] for entry in reversed(listed.json()["data"])]
 
 
-@pytest.mark.parametrize("upgrade", UPGRADES.values(), ids=UPGRADES)
+def packets_of(sent: bytes) -> dict[str, list[bytes]]:
+    """The ways in which a request arrives."""
+    head_end = sent.index(b"\r\n\r\n") + 4
+    return {
+        "together": [sent],
+        "head and body": [sent[:head_end], sent[head_end:]],
+        "byte by byte": [sent[at : at + 1] for at in range(len(sent))],
+    }
+
+
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["length", "chunks"])
-@pytest.mark.parametrize("arrives", ["together", "body apart", "byte by byte"])
 async def test_a_request_with_an_upgrade_header_is_processed_as_if_it_had_none(
-    upgrade: str, is_chunked: bool, arrives: str
+    is_chunked: bool,
 ) -> None:
     """RFC 9110, section 7.8: a server may ignore an upgrade; the request stands."""
     body = json.dumps(order()).encode()
-    sent = request(body, more=upgrade)
-    if is_chunked:
-        sent = request(chunked(body), more=upgrade, framing="Transfer-Encoding: chunked\r\n")
-    head_end = sent.index(b"\r\n\r\n") + 4
-    packets = {
-        "together": [sent],
-        "body apart": [sent[:head_end], sent[head_end:]],
-        "byte by byte": [sent[at : at + 1] for at in range(len(sent))],
-    }[arrives]
-    async with connection() as client:
-        await client.send(*packets)
-        [response] = client.responses()
-        assert response.status == 201
-        assert json.loads(response.body)["amount"] == 15_000
-        await client.send(create(amount=200))
-        assert statuses(client) == [201, 201]
+    framing = "Transfer-Encoding: chunked\r\n" if is_chunked else None
+    async with world() as emulator:
+        for name, upgrade in UPGRADES.items():
+            sent = request(chunked(body) if is_chunked else body, more=upgrade, framing=framing)
+            for way, packets in packets_of(sent).items():
+                client = Connection(emulator)
+                await client.send(*packets)
+                [response] = client.responses()
+                assert response.status == 201, (name, way)
+                assert json.loads(response.body)["amount"] == 15_000, (name, way)
+                await client.send(create(amount=200))
+                assert statuses(client) == [201, 201], (name, way)
 
 
 async def test_control_calls_and_pages_ignore_an_upgrade_too() -> None:
@@ -103,7 +107,7 @@ async def test_pipelined_requests_with_upgrades_are_all_answered() -> None:
         assert amounts == list(range(100, 120))
 
 
-async def test_a_connection_that_asks_to_be_upgraded_and_closed_is_closed() -> None:
+async def test_a_connection_with_upgrade_and_close_is_closed() -> None:
     more = "Connection: Upgrade, close\r\nUpgrade: h2c\r\n"
     async with connection() as client:
         await client.send(create(more=more) + create())
@@ -121,7 +125,7 @@ async def test_no_request_is_processed_after_the_one_that_ends_the_connection() 
         assert not client.is_answering
 
 
-async def test_connect_is_a_verb_that_the_contract_does_not_have() -> None:
+async def test_connect_is_an_unknown_route() -> None:
     """Design, section 4: an unknown route or verb gets 404."""
     async with connection() as client:
         await client.send(request(b"", method="CONNECT", target="shop.example:443", framing=""))
@@ -129,47 +133,44 @@ async def test_connect_is_a_verb_that_the_contract_does_not_have() -> None:
         assert statuses(client) == [404, 201]
 
 
-@pytest.mark.parametrize("target", ["http://127.0.0.1:8080/v1/payments", "HTTP://x/v1/payments"])
-async def test_a_target_in_absolute_form_is_accepted(target: str) -> None:
+async def test_a_target_in_absolute_form_is_accepted() -> None:
     """RFC 9112, section 3.2.2: a server must accept it."""
     async with connection() as client:
-        await client.send(create(target=target))
-        assert statuses(client) == [201]
+        for target in ("http://127.0.0.1:8080/v1/payments", "HTTP://x/v1/payments"):
+            await client.send(create(target=target))
+        assert statuses(client) == [201, 201]
 
 
-@pytest.mark.parametrize(
-    ("method", "target"), [("OPTIONS", "*"), ("DELETE", "http://127.0.0.1:8080")]
-)
-async def test_a_target_without_a_path_is_an_unknown_route(method: str, target: str) -> None:
+async def test_a_target_without_a_path_is_an_unknown_route() -> None:
     async with connection() as client:
-        await client.send(request(b"", method=method, target=target, framing=""))
-        [response] = client.responses()
-        assert response.status == 404
-        assert json.loads(response.body)["error"]["code"] == "route_not_found"
+        for method, target in (("OPTIONS", "*"), ("DELETE", "http://127.0.0.1:8080")):
+            await client.send(request(b"", method=method, target=target, framing=""))
+        assert statuses(client) == [404, 404]
+        for response in client.responses():
+            assert json.loads(response.body)["error"]["code"] == "route_not_found"
 
 
-@pytest.mark.parametrize(
-    "extra", [b"}", b'""', b"\x00", b"} GET / HTTP/1.1\r\n\r\n", b"\xe1\x88\xb0"]
-)
+EXTRA_BYTES = [b"}", b'""', b"\x00", b"} GET / HTTP/1.1\r\n\r\n", b"\xe1\x88\xb0"]
+
+
 @pytest.mark.parametrize("target", ["/v1/payments", "/_emulator/accounts"])
-@pytest.mark.parametrize("is_apart", [False, True], ids=["one packet", "two packets"])
-async def test_bytes_after_a_request_do_not_change_its_response(
-    extra: bytes, target: str, is_apart: bool
-) -> None:
+async def test_bytes_after_a_request_do_not_change_its_response(target: str) -> None:
     """A client that counts characters instead of bytes sends more than it declares."""
-    body = b"{}" if target != "/v1/payments" else json.dumps(order()).encode()
-    sent = request(body, target=target)
-    async with connection() as client:
-        await client.send(*([sent, extra] if is_apart else [sent + extra]))
-        first, second = client.responses()
-        assert first.status == 201
-        assert second.status == 400
-        error = json.loads(second.body)["error"]
-        assert error["code"] == "invalid_request_body"
-        assert "Content-Length" in error["message"]
-        assert second.headers[b"connection"] == b"close"
-        assert client.is_closed
-        assert await journal(client) == ([201] if target == "/v1/payments" else [])
+    is_payment = target == "/v1/payments"
+    sent = request(json.dumps(order()).encode() if is_payment else b"{}", target=target)
+    async with world() as emulator:
+        for packets in [way for extra in EXTRA_BYTES for way in ([sent, extra], [sent + extra])]:
+            client = Connection(emulator)
+            journaled = await journal(client)
+            await client.send(*packets)
+            first, second = client.responses()
+            assert (first.status, second.status) == (201, 400), packets
+            error = json.loads(second.body)["error"]
+            assert error["code"] == "invalid_request_body"
+            assert "Content-Length" in error["message"]
+            assert second.headers[b"connection"] == b"close"
+            assert client.is_closed
+            assert await journal(client) == journaled + ([201] if is_payment else [])
 
 
 async def test_an_error_waits_for_all_requests_that_were_pipelined_before_it() -> None:
@@ -199,27 +200,27 @@ async def test_an_error_in_a_body_that_was_answered_already_ends_the_connection(
         assert client.is_closed
 
 
-@pytest.mark.parametrize("coding", ["gzip", "chunked, gzip", "identity"])
-@pytest.mark.parametrize("more", ["", JAVA], ids=["plain", "upgrade"])
-async def test_a_body_of_unknown_length_is_refused(coding: str, more: str) -> None:
+async def test_a_body_of_unknown_length_is_refused() -> None:
     """RFC 9112, section 6.3: such a request must get 400, and the connection must be closed."""
-    framing = f"Transfer-Encoding: {coding}\r\n"
-    async with connection() as client:
-        await client.send(request(b"", method="GET", framing=framing, more=more))
-        assert statuses(client) == [400]
-        assert client.is_closed
+    async with world() as emulator:
+        for coding in ("gzip", "chunked, gzip", "identity"):
+            for more in ("", JAVA):
+                client = Connection(emulator)
+                framing = f"Transfer-Encoding: {coding}\r\n"
+                await client.send(request(b"", method="GET", framing=framing, more=more))
+                assert statuses(client) == [400], (coding, more)
+                assert client.is_closed, (coding, more)
 
 
 TRAILER = b"X-Checksum: " + b"a" * 1_000 + b"\r\n"
 
 
-@pytest.mark.parametrize("is_one_trailer", [False, True], ids=["many", "one"])
-async def test_trailers_are_limited_as_the_head_is(is_one_trailer: bool) -> None:
+@pytest.mark.parametrize("packet", [TRAILER * 16, b"x" * 16_384], ids=["many", "one"])
+async def test_trailers_are_limited_as_the_head_is(packet: bytes) -> None:
     head = request(b"", framing="Transfer-Encoding: chunked\r\n")
     start = chunked(json.dumps(order()).encode())[:-2]
-    packets = [b"x" * 16_384] * 8 if is_one_trailer else [TRAILER * 16] * 8
     async with connection() as client:
-        await client.send(head + start + b"X-Long: ", *packets)
+        await client.send(head + start + b"X-Long: ", *[packet] * 8)
         [response] = client.responses()
         assert response.status == 400
         assert b"trailers" in response.body
@@ -258,15 +259,16 @@ async def test_a_long_body_does_not_count_as_the_head_of_the_next_request() -> N
         assert statuses(client) == [201, 201]
 
 
-@pytest.mark.parametrize("start", [b"", b"\r\n", b"POST /v1/pay", create()[:60]])
-async def test_a_head_that_stays_incomplete_for_30_s_ends_the_connection(start: bytes) -> None:
-    async with connection() as client:
-        if start:
-            await client.send(start)
-        client.pass_time(MAX_HEAD_MS - 1)
-        assert not client.is_closed
-        client.pass_time(1)
-        assert client.is_closed
+async def test_a_head_that_stays_incomplete_for_30_s_ends_the_connection() -> None:
+    async with world() as emulator:
+        for start in (b"", b"\r\n", b"POST /v1/pay", create()[:60]):
+            client = Connection(emulator)
+            if start:
+                await client.send(start)
+            client.pass_time(MAX_HEAD_MS - 1)
+            assert not client.is_closed, start
+            client.pass_time(1)
+            assert client.is_closed, start
 
 
 async def test_bytes_that_trickle_in_do_not_extend_the_time_for_a_head() -> None:
@@ -290,7 +292,7 @@ async def test_a_body_that_stays_incomplete_for_60_s_ends_the_connection() -> No
         assert await client.world.payments() == []
 
 
-async def test_a_body_that_nobody_reads_has_to_end_as_well() -> None:
+async def test_a_body_that_is_not_read_has_to_end_as_well() -> None:
     async with connection() as client:
         head = request(b"", target="/v1/nothing", framing="Content-Length: 9000000000\r\n")
         await client.send(head)

@@ -1,4 +1,4 @@
-"""Dockerfile taken apart: its stages, and their instructions with the lines joined."""
+"""Parses the Dockerfile into stages and instructions, with continued lines joined."""
 
 import json
 import re
@@ -20,7 +20,7 @@ class Instruction:
 
     @property
     def command(self) -> list[str]:
-        """What is run without a shell. Raises ValueError where there is one."""
+        """The command of an instruction without a shell. Raises ValueError where it has one."""
         _, _, command = self.text.rpartition("CMD ")
         return list(json.loads(command))
 

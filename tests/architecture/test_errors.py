@@ -4,8 +4,6 @@ import inspect
 import re
 from collections.abc import Iterator
 
-import pytest
-
 from emulator.api.errors import ANSWERS, INTERNAL_ERROR_BODY
 from emulator.domain import errors
 from emulator.domain.errors import ForbiddenOrigin, InvalidField, NotReady, Refusal
@@ -27,7 +25,7 @@ def defined() -> dict[str, type[Refusal]]:
 
 
 def drawn() -> Iterator[tuple[str, str]]:
-    """The names of the tree, each with that of its parent."""
+    """The names of the tree in the docstring, each with its parent's name."""
     assert errors.__doc__ is not None
     path = ["Refusal"]
     for line in errors.__doc__.splitlines():
@@ -52,14 +50,13 @@ def test_each_concrete_refusal_has_its_response_and_no_group_has_one() -> None:
     assert set(ANSWERS) == set(CONCRETE)
 
 
-@pytest.mark.parametrize("kind", ANSWERS)
-def test_every_response_has_a_status_and_a_code_of_the_right_form(kind: type[Refusal]) -> None:
-    response = ANSWERS[kind]
-    assert response.status in ({OURS[kind]} if kind in OURS else CONTRACT)
-    if response.code is None:
-        assert issubclass(kind, InvalidField), "only the name of a field can become a code"
-    else:
-        assert re.fullmatch(r"[a-z]+(_[a-z]+)*", response.code)
+def test_every_response_has_a_status_and_a_code_of_the_right_form() -> None:
+    for kind, response in ANSWERS.items():
+        assert response.status in ({OURS[kind]} if kind in OURS else CONTRACT), kind
+        if response.code is None:
+            assert issubclass(kind, InvalidField), "only the name of a field can become a code"
+        else:
+            assert re.fullmatch(r"[a-z]+(_[a-z]+)*", response.code), kind
 
 
 def test_the_response_to_an_unexpected_error_has_the_form_of_the_others() -> None:

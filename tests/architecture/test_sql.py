@@ -48,7 +48,7 @@ def test_sql_is_found_where_it_is() -> None:
 
 
 def test_nothing_outside_of_storage_opens_a_database() -> None:
-    """The command line tells of sqlite3's errors, which is all that it may know of it."""
+    """The command line imports sqlite3 for its errors only."""
     opening = [
         f"{name}:{node.lineno}"
         for name, path in modules()
@@ -62,7 +62,7 @@ def test_nothing_outside_of_storage_opens_a_database() -> None:
 
 
 def test_statements_are_constants() -> None:
-    """What is executed was put together at import time: a value in it could only be bound."""
+    """Statements are complete at import time, so that each value must be bound."""
     put_together = [
         f"{name}:{node.lineno}"
         for name, path in modules()

@@ -1,4 +1,4 @@
-"""What is imported before the first answer: nothing that start-up does not need."""
+"""The modules that are imported before the first response: only those that start-up needs."""
 
 import json
 import re
@@ -9,12 +9,12 @@ import pytest
 
 from tests.cli.processes import COMMAND, FREE_PORTS, run, serving
 
-# Each costs more than it is worth before somebody asks for what needs it.
+# Each is slow to import and needed by few requests.
 NEVER = {"httpx", "jinja2", "rich", "pydantic", "starlette.routing", "starlette.applications"}
 NEVER |= {"emulator.domain.clauses", "emulator.api.document", "emulator.openapi"}
-# For the banner, which is printed when requests are already answered.
-LATER = {"yaml", "emulator.cli.banner", "emulator.scenarios.library"}
-# Before there is an endpoint nobody needs them.
+# For the banner, which is printed after the server accepts requests.
+LATER = {"yaml", "emulator.cli.banner", "emulator.scenarios.loader"}
+# Needed when a webhook endpoint exists.
 WEBHOOKS = {
     "emulator.engine.delivery.dispatcher",
     "emulator.webhooks.sender",
@@ -23,8 +23,8 @@ WEBHOOKS = {
 }
 HEAVY = {"asyncio", "uvicorn", "starlette", "aiosqlite", "sqlite3", "msgspec", "yaml", "uvloop"}
 
-# The command itself, which tells what is loaded when it would print the banner, and ends.
-TELL_AND_END = """
+# Runs the command, prints the loaded modules instead of the banner, and ends.
+PRINT_MODULES = """
 import json, os, signal, sys
 from emulator.cli import commands
 
@@ -42,13 +42,13 @@ main()
 
 @pytest.fixture(scope="module")
 def loaded() -> set[str]:
-    """What is loaded when the first request can be answered."""
-    ended = run("serve", *FREE_PORTS, command=(sys.executable, "-c", TELL_AND_END))
+    """The modules that are loaded when the server accepts requests."""
+    ended = run("serve", *FREE_PORTS, command=(sys.executable, "-c", PRINT_MODULES))
     assert ended.returncode == 0, ended.stderr
     return set(json.loads(ended.stdout))
 
 
-def test_nothing_is_loaded_that_the_first_answer_does_not_need(loaded: set[str]) -> None:
+def test_only_modules_that_the_first_response_needs_are_loaded(loaded: set[str]) -> None:
     assert loaded & (NEVER | LATER | WEBHOOKS | {"emulator.domain.webhooks"}) == set()
 
 
@@ -57,7 +57,7 @@ def test_the_server_is_the_fast_one(loaded: set[str]) -> None:
     assert "uvicorn.protocols.http.h11_impl" not in loaded
 
 
-def test_what_is_never_needed_is_not_loaded_later_either(tmp_path: Path) -> None:
+def test_slow_modules_are_not_loaded_by_the_first_requests_either(tmp_path: Path) -> None:
     command = (COMMAND[0], "-X", "importtime", *COMMAND[1:])
     with serving(logs=tmp_path, command=command) as server:
         assert server.request("GET", "/_emulator/health").status == 200
@@ -66,7 +66,7 @@ def test_what_is_never_needed_is_not_loaded_later_either(tmp_path: Path) -> None
         assert server.request("GET", "/v1/payments").status == 200
         assert server.stop() == 0
         imported = imports(server.stderr)
-    assert "yaml" in imported, "the banner tells what is in scenario files"
+    assert "yaml" in imported, "the banner lists scenario files"
     assert (NEVER | WEBHOOKS).isdisjoint(imported)
 
 

@@ -1,4 +1,4 @@
-"""The wheel holds all that the program needs, and works where there is nothing else."""
+"""The wheel contains everything that the program needs, and works outside of the repository."""
 
 import shutil
 import subprocess
@@ -13,7 +13,7 @@ from tests.cli.processes import HANGS_AFTER_S, environment
 from tests.pytest_plugin.runs import PLUGIN, run, write
 
 DATA = ("scenarios", "templates")
-# What pytest loads is not below `emulator`, a name that others may have, too.
+# pytest loads the plugin from a package of its own, as a merchant may have a package `emulator`.
 ENTRY = "emulator/pytest_plugin/entry"
 
 FIND_ALL = """
@@ -48,7 +48,7 @@ def run_python(*arguments: str, cwd: Path, path: Path | None = None) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from what is under version control or would be, and from nothing else."""
+    """The wheel, built from a copy of the source without build products."""
     directory = tmp_path_factory.mktemp("wheel")
     ignored = shutil.ignore_patterns(
         ".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "artifacts", "build", "dist"

@@ -1,4 +1,4 @@
-"""Where the source is, and how a tool is run over it."""
+"""Runs tools over the source, and lists its modules."""
 
 import ast
 import subprocess

@@ -1,6 +1,6 @@
 """The limit: what Starlette and uvicorn do when there is nothing to do, `… .bare PORT`.
 
-It answers a payment object of 544 bytes, encoded anew each time as any Starlette route would, to
+It answers a payment object of 544 bytes, encoded each time as any Starlette route would, to
 the very requests that the emulator gets. It reads a body, since a POST that leaves it on the wire
 is no limit for anyone, but looks at nothing in it.
 """

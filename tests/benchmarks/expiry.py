@@ -1,8 +1,8 @@
 """100,000 payments that expire in one advance, against one set-based UPDATE in the same run.
 
 The limit is a single `UPDATE` of the same rows in a copy of the same file: it writes no event,
-fires no timer and tells nobody. Meanwhile a heartbeat measures for how long the event loop of the
-subject is ever held.
+fires no timer and notifies no client. Meanwhile a heartbeat measures for how long the event loop of
+the subject is ever held.
 """
 
 import asyncio

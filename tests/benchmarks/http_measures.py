@@ -1,4 +1,4 @@
-"""What is measured over HTTP, with which gates, and on how large a store."""
+"""Measures creates, retrieves and lists over HTTP, with their gates."""
 
 import json
 import random
@@ -97,7 +97,7 @@ def compare_as(
     traffic: Callable[[Server], Traffic],
     servers: tuple[Server, Server],
 ) -> Comparison:
-    """Compare the limit and the subject; `traffic` is asked before each burst what to send."""
+    """Compare the limit and the subject; `traffic` returns the requests of each burst."""
 
     def burst(server: Server) -> Outcome:
         return generator.burst(server, traffic(server), measure.connections, plan.burst_s)

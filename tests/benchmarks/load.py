@@ -1,6 +1,6 @@
 """The load generator: one epoll loop, cheap enough not to be what is measured.
 
-It runs in a process of its own, so that it shares an interpreter lock with nobody.
+It runs in a separate process, so that it does not share the interpreter lock.
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""What the checkout's pages cost: processor time beside the limit's, and bytes on the wire."""
+"""Measures the checkout pages: processor time relative to the limit, and bytes on the wire."""
 
 import json
 import random
@@ -17,7 +17,7 @@ from tests.benchmarks.servers import Server, ServerFailed, bare, emulator
 from tests.benchmarks.traffic import COLLECTION, Reads, Traffic, create_body
 from tests.benchmarks.weight import weigh
 
-# Each with an amount and a token of its own, and drawn anew for each burst: what is remembered of
+# Each with an amount and a token of its own, and drawn at random for each burst: what is cached of
 # one payment's page is of no use to the next.
 PAYMENTS = 5_000
 DRAWN_PER_BURST = 10_000

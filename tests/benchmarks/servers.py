@@ -1,4 +1,4 @@
-"""How the two servers are started, known to be ready, looked at and stopped; loopback only."""
+"""Starts, observes and stops the two servers, on loopback only."""
 
 import http.client
 import os
@@ -70,7 +70,7 @@ def environment() -> dict[str, str]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on; all held at once, so that they differ."""
+    """Free ports, all held at once, so that they differ."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [int(held.getsockname()[1]) for held in sockets]
     for held in sockets:

@@ -1,4 +1,4 @@
-"""What an endpoint that never answers costs those who create payments: two emulators, one told."""
+"""Measures creates while an endpoint never responds, compared with no endpoint."""
 
 import socket
 from collections.abc import Iterator
@@ -26,13 +26,17 @@ def creates(plan: Plan, generator: Generator) -> list[Row]:
     with (
         _silent() as url,
         emulator(plan.tree) as without,
-        emulator(plan.tree, "--webhook-url", url) as told,
+        emulator(plan.tree, "--webhook-url", url) as with_endpoint,
     ):
         return [
             row_of(
                 measure,
                 compare_as(
-                    measure, plan, generator, lambda _: generator.creates(), (without, told)
+                    measure,
+                    plan,
+                    generator,
+                    lambda _: generator.creates(),
+                    (without, with_endpoint),
                 ),
             )
             for measure in CREATES

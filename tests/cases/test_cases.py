@@ -1,4 +1,4 @@
-"""Each word of the scenario format is played over real sockets; what no script says is here."""
+"""Plays cases that use every key of the scenario format, over real sockets."""
 
 import re
 from pathlib import Path
@@ -23,20 +23,20 @@ FAILS = (
 )
 
 
-def test_every_case_is_played_as_it_is_written() -> None:
+def test_every_case_passes() -> None:
     ended = run("replay", str(CASES), "-j", "8")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert f"{len(FILES)} passed, 0 failed" in ended.stdout
 
 
 @pytest.mark.parametrize(
-    "words",
+    "keys",
     [SCRIPT_STEPS, *(each.keys for each in (EXPECT, WHEN, FAULT_WHEN, FAULT_THEN, WEBHOOK_THEN))],
     ids=["steps", "expectations", "when", "faults: when", "faults: then", "webhooks: then"],
 )
-def test_no_word_of_the_format_is_left_out(words: Any) -> None:
-    said = {key for file in FILES for key in _keys(yaml.safe_load(file.read_text("utf-8")))}
-    assert set(words) - said <= {"id"} | _FIELDS_LEFT_OUT
+def test_the_cases_use_every_key_of_the_format(keys: Any) -> None:
+    used = {key for file in FILES for key in _keys(yaml.safe_load(file.read_text("utf-8")))}
+    assert set(keys) - used <= {"id"} | _FIELDS_LEFT_OUT
 
 
 # Of the object, where any field stands for all.
@@ -51,7 +51,7 @@ def _keys(value: Any) -> set[str]:
     return set()
 
 
-def test_a_case_whose_last_expectation_is_another_fails_there(tmp_path: Path) -> None:
+def test_a_case_with_another_last_expectation_fails_there(tmp_path: Path) -> None:
     for file in FILES:
         case = yaml.safe_load(file.read_text("utf-8"))
         last = [step["expect"] for step in _steps(case["script"]) if "expect" in step][-1]
@@ -91,7 +91,7 @@ _ORDER = {
 }
 
 
-def test_which_scenario_is_the_strongest_and_which_is_on(tmp_path: Path) -> None:
+def test_scenarios_apply_by_precedence_if_they_are_enabled(tmp_path: Path) -> None:
     given = tmp_path / "given.yaml"
     given.write_text(FAILS.format(name="given", reason="timeout"))
     with serving("--scenarios", str(given), logs=tmp_path) as server:

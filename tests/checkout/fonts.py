@@ -1,6 +1,6 @@
-"""The web font of the checkout pages: how it is cut from Noto Sans Ethiopic, and its stylesheet.
+"""Cuts the web font of the checkout pages from Noto Sans Ethiopic, and writes its stylesheet.
 
-`python -m tests.checkout.fonts` writes both anew, which a catalogue with new characters needs.
+`python -m tests.checkout.fonts` writes both; run it after a catalogue has new characters.
 """
 
 import json
@@ -24,7 +24,7 @@ NOTO = Path("/usr/share/fonts/truetype/noto")
 ETHIOPIC = range(0x1200, 0x1380)
 
 _FEATURES = ["calt", "ccmp", "kern", "locl", "mark", "mkmk"]
-# Copyright, family, style, licence and its address: what the licence asks for, and a name.
+# Copyright, family, style, licence and its address: those that the licence requires, and a name.
 _NAME_IDS = [0, 1, 2, 13, 14]
 _HEAD = """\
 /* Made by `python -m tests.checkout.fonts`, for machines without an Ethiopic font.
@@ -43,7 +43,7 @@ _RULE = """
 
 
 class Weight(Enum):
-    """The cuts that there are, and the weights that each of them stands for."""
+    """The weights of the font files, and the CSS weights that use each."""
 
     REGULAR = "400 500"
     BOLD = "600 700"
@@ -54,7 +54,7 @@ class Weight(Enum):
 
 
 class Slice(Enum):
-    """What every page in Amharic needs, and what only a merchant's name may."""
+    """The characters of every page in Amharic, and those that only a merchant's name may have."""
 
     WORDS = "words"
     REST = "rest"
@@ -79,7 +79,7 @@ class Face:
         )
 
     def cut(self) -> bytes:
-        """The same bytes from the same source, whenever it is done."""
+        """The font file; the same source gives the same bytes."""
         font = TTFont(self.weight.source, recalcTimestamp=False)
         options = subset.Options(
             hinting=False,

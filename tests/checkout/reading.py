@@ -1,4 +1,4 @@
-"""What a test wants to know of an HTML page, read with the standard library's parser."""
+"""Parses an HTML page into elements, texts and forms."""
 
 import re
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class Element:
 
 
 class Page(HTMLParser):
-    """A page as a person without scripts gets it."""
+    """A page as a browser without scripts shows it."""
 
     def __init__(self, response: httpx.Response) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Page(HTMLParser):
 
     def find(self, testid: str) -> Element | None:
         found = [e for e in self.elements if e.attributes.get("data-testid") == testid]
-        assert len(found) < 2, f"{testid} is there {len(found)} times"
+        assert len(found) < 2, f"{testid} occurs {len(found)} times"
         return found[0] if found else None
 
     def get(self, testid: str) -> Element:
@@ -71,7 +71,7 @@ class Page(HTMLParser):
 
     @property
     def name(self) -> str:
-        """Which page it is; a result is told with the status of its payment."""
+        """The name of the page; the name of a result ends with the status of its payment."""
         [main] = self.all("main")
         name, status = main.attributes["data-page"], main.attributes.get("data-status")
         return f"{name}-{status}" if name == "result" else name
@@ -83,16 +83,16 @@ class Page(HTMLParser):
 
     @property
     def refresh(self) -> str | None:
-        """What the page does by itself, with scripts or without: `0;url=…`."""
+        """The automatic redirect, with scripts or without: `0;url=…`."""
         return _refresh([meta for meta in self.all("meta") if meta not in self.timed])
 
     @property
     def refresh_without_script(self) -> str | None:
-        """What the page does by itself where no script does: `2;url=…`."""
+        """The automatic redirect without scripts: `2;url=…`."""
         return _refresh(self.timed)
 
     def form(self, of: str) -> Element:
-        """The form whose action ends so, or that bears this test id."""
+        """The form with this end of its action, or with this test id."""
         for form in self.all("form"):
             action = form.attributes["action"].partition("?")[0]
             if form.attributes.get("data-testid") == of or action.endswith(of):

@@ -1,7 +1,5 @@
 """The customer's answers: on the simulated phone beside the pages, and on the page of the bank."""
 
-from collections.abc import Awaitable, Callable
-
 import pytest
 
 from emulator.domain.payment import Reason, Status
@@ -10,8 +8,8 @@ from tests.checkout.visiting import CANCEL_URL, SUCCESS_URL, Customer, customer,
 from tests.world import World, world
 
 
-async def asked(emulator: World) -> tuple[Customer, Page]:
-    """A customer who is asked on the phone."""
+async def on_phone(emulator: World) -> tuple[Customer, Page]:
+    """A customer whose phone shows the request."""
     visitor = await customer(emulator)
     return visitor, await visitor.pay("telebirr", phone="0911223344")
 
@@ -31,46 +29,41 @@ BALANCE = (Status.FAILED, Reason.INSUFFICIENT_BALANCE)
 CANCELLED = (Status.FAILED, Reason.USER_CANCELLED)
 
 
+COMPLETED = (Status.COMPLETED, None)
+ANSWERS = [
+    (on_phone, "approve", COMPLETED, SUCCESS_URL),
+    (on_phone, "insufficient_balance", BALANCE, None),
+    (on_phone, "wrong_pin", (Status.FAILED, Reason.WRONG_PIN), None),
+    (on_phone, "cancel", CANCELLED, CANCEL_URL),
+    (at_bank, "approve", COMPLETED, SUCCESS_URL),
+    (at_bank, "insufficient_balance", BALANCE, None),
+    (at_bank, "decline", (Status.FAILED, Reason.BANK_DECLINED), None),
+    (at_bank, "cancel", CANCELLED, CANCEL_URL),
+]
+
+
 @pytest.mark.clause("1.6")
-@pytest.mark.parametrize(
-    ("start", "answer", "outcome", "leaves_for"),
-    [
-        (asked, "approve", (Status.COMPLETED, None), SUCCESS_URL),
-        (asked, "insufficient_balance", BALANCE, None),
-        (asked, "wrong_pin", (Status.FAILED, Reason.WRONG_PIN), None),
-        (asked, "cancel", CANCELLED, CANCEL_URL),
-        (at_bank, "approve", (Status.COMPLETED, None), SUCCESS_URL),
-        (at_bank, "insufficient_balance", BALANCE, None),
-        (at_bank, "decline", (Status.FAILED, Reason.BANK_DECLINED), None),
-        (at_bank, "cancel", CANCELLED, CANCEL_URL),
-    ],
-)
-async def test_an_answer_decides_the_payment(
-    emulator: World,
-    start: Callable[[World], Awaitable[tuple[Customer, Page]]],
-    answer: str,
-    outcome: tuple[Status, Reason | None],
-    leaves_for: str | None,
-) -> None:
-    visitor, page = await start(emulator)
-    button = page.get(f"answer-{answer}").attributes
-    assert button["value"] == answer
-    page = await visitor.answer(page, answer)
-    assert page.refresh == (leaves_for and f"0;url={leaves_for}")
-    assert await visitor.outcome() == outcome
+async def test_an_answer_decides_the_payment(emulator: World) -> None:
+    for start, answer, outcome, leaves_for in ANSWERS:
+        visitor, page = await start(emulator)
+        assert page.get(f"answer-{answer}").attributes["value"] == answer
+        page = await visitor.answer(page, answer)
+        assert page.refresh == (leaves_for and f"0;url={leaves_for}"), (start, answer)
+        assert await visitor.outcome() == outcome, (start, answer)
 
 
-@pytest.mark.parametrize("leaf", ["", "?method=telebirr", "?method=mpesa"])
-async def test_before_the_submit_the_phone_is_idle(emulator: World, leaf: str) -> None:
-    page = await (await customer(emulator)).open(leaf)
-    assert screen(page) == "idle"
-    assert page.text("handset-screen") == "The payment request will appear here."
-    assert page.find("answer-approve") is None
+async def test_before_the_submit_the_phone_is_idle(emulator: World) -> None:
+    visitor = await customer(emulator)
+    for leaf in ("", "?method=telebirr", "?method=mpesa"):
+        page = await visitor.open(leaf)
+        assert screen(page) == "idle", leaf
+        assert page.text("handset-screen") == "The payment request will appear here."
+        assert page.find("answer-approve") is None
 
 
 @pytest.mark.clause("1.6")
 async def test_the_phone_shows_a_menu_whose_choices_label_its_keys(emulator: World) -> None:
-    _, page = await asked(emulator)
+    _, page = await on_phone(emulator)
     assert screen(page) == "asking"
     text = " ".join(page.text("handset-screen").split())
     assert text == "Demo Merchant ETB 150.00 1 Approve 0 Cancel"
@@ -80,7 +73,7 @@ async def test_the_phone_shows_a_menu_whose_choices_label_its_keys(emulator: Wor
 
 
 async def test_the_phone_has_the_language_of_the_page(emulator: World) -> None:
-    visitor, _ = await asked(emulator)
+    visitor, _ = await on_phone(emulator)
     page = await visitor.open("/wait?lang=am")
     assert "1 ያጽድቁ" in page.text("handset-screen")
     assert "ብር\u00a0150.00" in page.text("handset-screen")
@@ -88,7 +81,7 @@ async def test_the_phone_has_the_language_of_the_page(emulator: World) -> None:
 
 
 async def test_an_ignored_request_can_be_shown_again_and_times_out(emulator: World) -> None:
-    visitor, page = await asked(emulator)
+    visitor, page = await on_phone(emulator)
     page = await visitor.click(page, "answer-ignore")
     ignored = page.response.url
     assert screen(page) == "ignored"
@@ -114,7 +107,7 @@ async def test_without_scripts_a_page_with_buttons_refreshes_itself_later(
     is_hidden: bool, refresh: str
 ) -> None:
     async with world(no_handset=is_hidden) as emulator:
-        _, page = await asked(emulator)
+        _, page = await on_phone(emulator)
     assert page.refresh is None
     assert (page.refresh_without_script or "").startswith(refresh)
 
@@ -125,11 +118,11 @@ async def test_a_bank_transfer_has_no_phone(emulator: World) -> None:
         assert page.find("handset") is None
 
 
-@pytest.mark.parametrize("status", [Status.COMPLETED, Status.FAILED, Status.EXPIRED])
-async def test_an_ended_payment_has_no_phone(emulator: World, status: Status) -> None:
-    visitor = await customer_of(emulator, status)
-    for leaf in ("", "/wait"):
-        assert (await visitor.open(leaf)).find("beside") is None
+async def test_an_ended_payment_has_no_phone(emulator: World) -> None:
+    for status in (Status.COMPLETED, Status.FAILED, Status.EXPIRED):
+        visitor = await customer_of(emulator, status)
+        for leaf in ("", "/wait"):
+            assert (await visitor.open(leaf)).find("beside") is None, (status, leaf)
 
 
 async def test_the_phone_can_be_hidden_and_the_control_api_answers() -> None:
@@ -167,12 +160,12 @@ async def test_a_second_answer_shows_the_present_state(emulator: World) -> None:
     assert page.text("reason") == "The bank declined the payment."
 
 
-@pytest.mark.parametrize("answer", ["", "yes", "APPROVE"])
-async def test_an_unknown_answer_is_refused_with_a_page(emulator: World, answer: str) -> None:
+async def test_an_unknown_answer_is_refused_with_a_page(emulator: World) -> None:
     visitor, bank = await at_bank(emulator)
-    response = await visitor.post(bank.form("answer-form"), bank, answer=answer)
-    assert response.status_code == 400
-    assert Page(response).name == "problem"
+    for answer in ("", "yes", "APPROVE"):
+        response = await visitor.post(bank.form("answer-form"), bank, answer=answer)
+        assert response.status_code == 400, answer
+        assert Page(response).name == "problem"
     assert await visitor.statuses() == ["pending", "processing"]
 
 

@@ -1,4 +1,4 @@
-"""The files of the pages: their names, what they are served as, and how stylesheets name others."""
+"""Files of the pages: their hashed names, media types, and references in stylesheets."""
 
 import re
 from pathlib import Path
@@ -28,40 +28,39 @@ def served(files: Assets, name: str) -> tuple[str, bytes]:
     return hashed, bytes(response.body)
 
 
-@pytest.mark.parametrize(
-    ("name", "media_type"),
-    [
-        ("a.css", "text/css; charset=utf-8"),
-        ("a.js", "text/javascript; charset=utf-8"),
-        ("a.svg", "image/svg+xml"),
-        ("a.woff2", "font/woff2"),
-    ],
-)
-def test_a_file_is_kept_for_good_under_a_name_of_its_content(
-    name: str, media_type: str, tmp_path: Path
-) -> None:
-    (tmp_path / name).write_bytes(b"one")
-    files = Assets(tmp_path)
-    hashed, content = served(files, name)
-    assert content == b"one"
-    stem, _, suffix = name.partition(".")
-    assert re.fullmatch(rf"{stem}-[0-9a-f]{{12}}\.{suffix}", hashed)
-    response = files.response(hashed)
-    assert response is not None
-    assert response.headers["content-type"] == media_type
-    assert response.headers["cache-control"] == FOREVER
-    (tmp_path / name).write_bytes(b"two")
-    assert served(Assets(tmp_path), name)[0] != hashed
+MEDIA_TYPES = {
+    "a.css": "text/css; charset=utf-8",
+    "a.js": "text/javascript; charset=utf-8",
+    "a.svg": "image/svg+xml",
+    "a.woff2": "font/woff2",
+}
 
 
-@pytest.mark.parametrize("name", ["en.json", "base.html", "OFL.txt", "unknown.css"])
-def test_other_files_have_no_name(name: str, tmp_path: Path) -> None:
-    if name != "unknown.css":
+def test_a_file_is_cached_for_ever_under_a_name_of_its_content(tmp_path: Path) -> None:
+    for name, media_type in MEDIA_TYPES.items():
+        (tmp_path / name).write_bytes(b"one")
+        files = Assets(tmp_path)
+        hashed, content = served(files, name)
+        assert content == b"one"
+        stem, _, suffix = name.partition(".")
+        assert re.fullmatch(rf"{stem}-[0-9a-f]{{12}}\.{suffix}", hashed)
+        response = files.response(hashed)
+        assert response is not None
+        assert response.headers["content-type"] == media_type, name
+        assert response.headers["cache-control"] == FOREVER
+        (tmp_path / name).write_bytes(b"two")
+        assert served(Assets(tmp_path), name)[0] != hashed
+
+
+def test_other_files_are_not_served(tmp_path: Path) -> None:
+    names = ["en.json", "base.html", "OFL.txt"]
+    for name in names:
         (tmp_path / name).write_text("{}", encoding="utf-8")
     files = Assets(tmp_path)
-    assert files.response(name) is None
-    with pytest.raises(KeyError):
-        files.path(name)
+    for name in [*names, "unknown.css"]:
+        assert files.response(name) is None, name
+        with pytest.raises(KeyError):
+            files.path(name)
 
 
 @pytest.mark.parametrize(
@@ -85,21 +84,14 @@ def test_a_stylesheet_gets_another_name_when_a_file_that_it_names_changes(tmp_pa
     assert before.path("alone.css") == after.path("alone.css")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        "unknown.woff2",
-        "../icon.svg",
-        "icon.svg#part",
-        "other.css",
-        "sheet.css",
-        "en.json",
-        "https://fonts.example/icon.svg",
-        "data:image/svg+xml,x",
-    ],
+FOREIGN_NAMES = (
+    *("", "unknown.woff2", "../icon.svg", "icon.svg#part", "other.css", "sheet.css", "en.json"),
+    *("https://fonts.example/icon.svg", "data:image/svg+xml,x"),
 )
-def test_a_stylesheet_that_names_anything_else_is_a_mistake(name: str, tmp_path: Path) -> None:
+
+
+def test_a_stylesheet_that_names_anything_else_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "en.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"^sheet\.css names '"):
-        assets(tmp_path, other="", sheet=f'a {{ background: url("{name}") }}')
+    for name in FOREIGN_NAMES:
+        with pytest.raises(ValueError, match=r"^sheet\.css names '"):
+            assets(tmp_path, other="", sheet=f'a {{ background: url("{name}") }}')

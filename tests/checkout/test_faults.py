@@ -1,4 +1,4 @@
-"""What a person sees when something goes wrong that no page of ours leads to."""
+"""Unexpected errors are pages without details."""
 
 from typing import Any, cast
 
@@ -7,7 +7,7 @@ import pytest
 from starlette.types import Message, Scope
 
 from emulator.api.exchange import log_failure
-from emulator.checkout.app import build
+from emulator.checkout.app import CheckoutApp
 from emulator.domain.errors import IllegalTransition, UnknownAccount
 from emulator.engine.payments.checkouts import Checkout, Checkouts
 from emulator.settings import data_directory
@@ -34,10 +34,10 @@ class Failing:
         (UnknownAccount("secret detail"), 404, "We could not find this payment"),
     ],
 )
-async def test_what_nobody_expected_is_a_page_without_details(
+async def test_an_unexpected_error_is_a_page_without_details(
     error: Exception, status: int, heading: str
 ) -> None:
-    app = build(
+    app = CheckoutApp(
         checkouts=cast("Checkouts", Failing(error)),
         templates=data_directory("templates"),
         shows_handset=True,
@@ -52,7 +52,7 @@ async def test_what_nobody_expected_is_a_page_without_details(
     assert "secret detail" not in page.response.text
 
 
-async def test_a_customer_who_hangs_up_while_sending_changes_nothing(emulator: World) -> None:
+async def test_a_customer_who_disconnects_while_sending_changes_nothing(emulator: World) -> None:
     visitor = await customer(emulator)
     sent: list[Message] = []
     messages: list[Message] = [

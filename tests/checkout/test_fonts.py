@@ -1,4 +1,4 @@
-"""The web font: it has what the pages show, is loaded for just that, and is as it was made."""
+"""The web font has the characters of the pages and equals its generated files."""
 
 import json
 import os
@@ -96,30 +96,30 @@ def test_every_font_is_loaded_for_just_the_characters_that_it_has() -> None:
     ("weight", "cut_for", "weights"),
     [(Weight.REGULAR, 400, "400 500"), (Weight.BOLD, 700, "600 700")],
 )
-def test_what_is_half_bold_is_shown_in_bold(weight: Weight, cut_for: int, weights: str) -> None:
+def test_medium_weights_use_the_nearest_font(weight: Weight, cut_for: int, weights: str) -> None:
     for name in (words(weight), rest(weight)):
         assert TTFont(ASSETS / name)["OS/2"].usWeightClass == cut_for
         assert rules()[name]["font-weight"] == weights
 
 
-def test_the_faces_are_of_one_family_and_keep_no_text_waiting() -> None:
+def test_the_faces_are_of_one_family_and_do_not_delay_text() -> None:
     for declarations in rules().values():
         assert declarations["font-family"] == '"Checkout Ethiopic"'
         assert declarations["font-display"] == "swap"
 
 
 @pytest.mark.parametrize("weight", Weight)
-def test_what_every_amharic_page_loads_is_small(weight: Weight) -> None:
+def test_the_font_of_every_amharic_page_is_small(weight: Weight) -> None:
     assert (ASSETS / words(weight)).stat().st_size < MAX_WORDS_BYTES
 
 
 @pytest.mark.parametrize("name", rules())
-def test_a_font_says_whose_it_is_and_under_which_licence(name: str) -> None:
+def test_a_font_names_its_owner_and_its_licence(name: str) -> None:
     names = TTFont(ASSETS / name)["name"]
     owner = names.getDebugName(0)
     assert owner.startswith("Copyright ")
-    for told in ("OFL.txt", STYLESHEET):
-        text = (ASSETS / told).read_text(encoding="utf-8")
+    for file in ("OFL.txt", STYLESHEET):
+        text = (ASSETS / file).read_text(encoding="utf-8")
         assert owner in text
         assert "SIL Open Font License" in text
     assert "SIL Open Font License, Version 1.1" in names.getDebugName(13)
@@ -145,12 +145,12 @@ def test_the_fonts_and_their_stylesheet_are_as_they_would_be_made_now() -> None:
         (range(0x1200, 0x1380), "U+1200-137F"),
     ],
 )
-def test_neighbours_are_one_range(given: list[int], written: str) -> None:
+def test_consecutive_characters_are_one_range(given: list[int], written: str) -> None:
     assert unicode_range(given) == written
     assert named(written) == set(given)
 
 
-async def test_the_stylesheet_leads_to_every_font(emulator: World) -> None:
+async def test_the_stylesheet_names_every_font(emulator: World) -> None:
     sheet = await emulator.pages.get(f"/{Assets(ASSETS).path(STYLESHEET)}")
     assert sheet.headers["content-type"] == "text/css; charset=utf-8"
     contents = set()

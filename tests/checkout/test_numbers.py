@@ -76,59 +76,44 @@ def scripted(*steps: Step) -> Outcome:
     return Scripted(steps=steps)
 
 
-@pytest.mark.parametrize(
-    ("outcome", "label", "after"),
-    [
-        (Handset(), "number_asks", None),
-        (scripted(), "number_stays", None),
-        (scripted(Step(status=Status.COMPLETED)), "number_completes", None),
-        (
-            scripted(
-                Step(status=Status.FAILED, reason=Reason.TIMEOUT, after_ms=30_000),
-                Step(status=Status.COMPLETED, after_ms=61_000, unusual=True),
-            ),
-            "number_completes",
-            "1:01",
-        ),
-        (
-            scripted(Step(status=Status.COMPLETED), Step(status=Status.REFUNDED, after_ms=1_000)),
-            "number_refunded",
-            "0:01",
-        ),
-        *(
-            (scripted(Step(status=Status.FAILED, reason=reason)), label, None)
-            for reason, label in [
-                (Reason.INSUFFICIENT_BALANCE, "insufficient_answer"),
-                (Reason.USER_CANCELLED, "number_cancels"),
-                (Reason.TIMEOUT, "number_times_out"),
-                (Reason.WRONG_PIN, "wrong_pin_answer"),
-                (Reason.BANK_DECLINED, "number_declined"),
-                (Reason.LIMIT_EXCEEDED, "number_over_limit"),
-                (Reason.PROVIDER_ERROR, "number_unavailable"),
-                (None, "number_unavailable"),
-            ]
-        ),
-    ],
-)
-def test_a_number_is_labelled_by_its_last_status(
-    outcome: Outcome, label: str, after: str | None
-) -> None:
-    number = offered(Number(phone="+251900000001", outcome=outcome))
-    assert (number.phone, number.written, number.after) == ("0900000001", "0900 000 001", after)
-    assert number.label == label
-    assert label in catalogue("en")
+def failing(reason: Reason | None) -> Outcome:
+    return scripted(Step(status=Status.FAILED, reason=reason))
 
 
-@pytest.mark.parametrize(
-    ("duration_ms", "text"),
-    [
-        (-1, "0:00"),
-        (0, "0:00"),
-        (1, "0:01"),
-        (1000, "0:01"),
-        (30_000, "0:30"),
-        (3_600_001, "60:01"),
-    ],
-)
-def test_a_duration_is_rounded_up_to_seconds(duration_ms: int, text: str) -> None:
-    assert minutes(duration_ms) == text
+COMPLETED = Step(status=Status.COMPLETED)
+# The outcome of a number, its label, and the time after which its last status applies.
+LABELS: list[tuple[Outcome, str, str | None]] = [
+    (Handset(), "number_asks", None),
+    (scripted(), "number_stays", None),
+    (scripted(COMPLETED), "number_completes", None),
+    (
+        scripted(
+            Step(status=Status.FAILED, reason=Reason.TIMEOUT, after_ms=30_000),
+            Step(status=Status.COMPLETED, after_ms=61_000, unusual=True),
+        ),
+        "number_completes",
+        "1:01",
+    ),
+    (scripted(COMPLETED, Step(status=Status.REFUNDED, after_ms=1_000)), "number_refunded", "0:01"),
+    (failing(Reason.INSUFFICIENT_BALANCE), "insufficient_answer", None),
+    (failing(Reason.USER_CANCELLED), "number_cancels", None),
+    (failing(Reason.TIMEOUT), "number_times_out", None),
+    (failing(Reason.WRONG_PIN), "wrong_pin_answer", None),
+    (failing(Reason.BANK_DECLINED), "number_declined", None),
+    (failing(Reason.LIMIT_EXCEEDED), "number_over_limit", None),
+    (failing(Reason.PROVIDER_ERROR), "number_unavailable", None),
+    (failing(None), "number_unavailable", None),
+]
+
+
+def test_a_number_is_labelled_by_its_last_status() -> None:
+    for outcome, label, after in LABELS:
+        number = offered(Number(phone="+251900000001", outcome=outcome))
+        assert (number.phone, number.written) == ("0900000001", "0900 000 001")
+        assert (number.label, number.after) == (label, after), outcome
+        assert label in catalogue("en")
+
+
+def test_a_duration_is_rounded_up_to_seconds() -> None:
+    durations = {-1: "0:00", 0: "0:00", 1: "0:01", 1000: "0:01", 30_000: "0:30", 3_600_001: "60:01"}
+    assert {duration_ms: minutes(duration_ms) for duration_ms in durations} == durations

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from emulator.engine.accounts.account_factory import NewAccount
+from emulator.engine.accounts.account_registry import NewAccount
 from tests.checkout.reading import Page
 from tests.checkout.visiting import Customer, customer
 from tests.world import CHECKOUT_PORT, World, world
@@ -53,46 +53,44 @@ async def test_every_response_has_the_headers_that_protect_it(emulator: World) -
         assert_is_safe(response)
 
 
-@pytest.mark.parametrize("leaf", ["", "?method=telebirr", "/wait"])
-async def test_the_files_of_a_page_may_be_cached_for_ever(emulator: World, leaf: str) -> None:
-    page = await (await customer(emulator)).open(leaf)
-    loaded = [link.attributes["href"] for link in page.all("link")]
-    loaded += [script.attributes["src"] for script in page.all("script")]
-    assert len(loaded) == 4
-    for address in loaded:
-        response = await emulator.pages.get(page.response.url.join(address))
-        assert response.status_code == 200
-        assert response.headers["content-type"] == MEDIA_TYPES[address.rpartition(".")[2]]
-        assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
-        assert response.headers["x-content-type-options"] == "nosniff"
+async def test_the_files_of_a_page_may_be_cached_for_ever(emulator: World) -> None:
+    visitor = await customer(emulator)
+    for leaf in ("", "?method=telebirr", "/wait"):
+        page = await visitor.open(leaf)
+        loaded = [link.attributes["href"] for link in page.all("link")]
+        loaded += [script.attributes["src"] for script in page.all("script")]
+        assert len(loaded) == 4, leaf
+        for address in loaded:
+            response = await emulator.pages.get(page.response.url.join(address))
+            assert response.status_code == 200, address
+            assert response.headers["content-type"] == MEDIA_TYPES[address.rpartition(".")[2]]
+            assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
+            assert response.headers["x-content-type-options"] == "nosniff"
 
 
-@pytest.mark.parametrize(
-    "name", ["checkout.css", "en.json", "..%2fcheckout.css", "base.html", "OFL.txt"]
-)
-async def test_nothing_but_hashed_files_is_served(emulator: World, name: str) -> None:
-    assert (await emulator.pages.get(f"/static/{name}")).status_code == 404
+async def test_only_hashed_files_are_served(emulator: World) -> None:
+    for name in ("checkout.css", "en.json", "..%2fcheckout.css", "base.html", "OFL.txt"):
+        assert (await emulator.pages.get(f"/static/{name}")).status_code == 404, name
 
 
-@pytest.mark.parametrize("token", [None, "", "wrong", "é", "foreign"])
 async def test_a_form_without_the_token_of_this_checkout_is_refused_and_changes_nothing(
-    emulator: World, token: str | None
+    emulator: World,
 ) -> None:
     visitor = await customer(emulator)
-    if token == "foreign":  # noqa: S105
-        other = await (await customer(emulator)).open("?method=telebirr")
-        token = other.form("pay-form").fields["form_token"]
-    for leaf, fields in (
-        ("", {"method": "telebirr", "phone": "0900000001"}),
-        ("/answer", {"answer": "approve"}),
-        ("/cancel", {"x": "y"}),
-    ):
-        data = fields if token is None else {**fields, "form_token": token}
-        page = Page(await emulator.pages.post(visitor.path + leaf, data=data))
-        assert page.response.status_code == 403
-        assert page.heading == "This form does not come from this payment page"
-        back = page.response.url.join(page.get("back-to-payment").attributes["href"])
-        assert back.path == visitor.path
+    other = await (await customer(emulator)).open("?method=telebirr")
+    foreign = other.form("pay-form").fields["form_token"]
+    for token in (None, "", "wrong", "é", foreign):
+        for leaf, fields in (
+            ("", {"method": "telebirr", "phone": "0900000001"}),
+            ("/answer", {"answer": "approve"}),
+            ("/cancel", {"x": "y"}),
+        ):
+            data = fields if token is None else {**fields, "form_token": token}
+            page = Page(await emulator.pages.post(visitor.path + leaf, data=data))
+            assert page.response.status_code == 403, (token, leaf)
+            assert page.heading == "This form does not come from this payment page"
+            back = page.response.url.join(page.get("back-to-payment").attributes["href"])
+            assert back.path == visitor.path
     assert await visitor.statuses() == ["pending"]
 
 
@@ -111,40 +109,44 @@ LOCAL = f"http://127.0.0.1:{CHECKOUT_PORT}"
 PUBLIC = "https://pay.staging.test"
 
 
-@pytest.mark.parametrize(
-    ("public_url", "origin", "status"),
-    [
-        (None, LOCAL, 303),
-        (None, "https://evil.example", 403),
-        (None, "null", 403),
-        (None, "", 403),
-        (None, f"http://127.0.0.1:{CHECKOUT_PORT + 1}", 403),
-        (None, f"http://evil.example/127.0.0.1:{CHECKOUT_PORT}", 403),
-        (f"{PUBLIC}/shop", PUBLIC, 303),
-        (f"{PUBLIC}:443/shop", PUBLIC, 303),
-        (f"{PUBLIC}:443/shop", f"{PUBLIC}:443", 303),
-        (f"{PUBLIC}:443/shop", "HTTPS://Pay.Staging.Test", 403),  # no browser writes a scheme so
-        (f"{PUBLIC}:443/shop", f"{PUBLIC}:8443", 403),
-        (f"{PUBLIC}:443/shop", "foo://pay.staging.test", 403),
-    ],
-)
-async def test_a_form_of_another_origin_is_refused(
-    public_url: str | None, origin: str, status: int
-) -> None:
+ORIGINS = {
+    None: {
+        LOCAL: 303,
+        "https://evil.example": 403,
+        "null": 403,
+        "": 403,
+        f"http://127.0.0.1:{CHECKOUT_PORT + 1}": 403,
+        f"http://evil.example/127.0.0.1:{CHECKOUT_PORT}": 403,
+    },
+    f"{PUBLIC}/shop": {PUBLIC: 303},
+    f"{PUBLIC}:443/shop": {
+        PUBLIC: 303,
+        f"{PUBLIC}:443": 303,
+        "HTTPS://Pay.Staging.Test": 403,  # browsers write the scheme in lower case
+        f"{PUBLIC}:8443": 403,
+        "foo://pay.staging.test": 403,
+    },
+}
+
+
+@pytest.mark.parametrize("public_url", ORIGINS)
+async def test_a_form_of_another_origin_is_refused(public_url: str | None) -> None:
     async with world(checkout_url=public_url) as emulator:
-        payment = await emulator.create()
-        path = httpx.URL(payment["checkout_url"]).path.removeprefix("/shop")
-        visitor = Customer(world=emulator, payment_id=payment["id"], path=path)
-        page = await visitor.open("?method=telebirr")
-        form = page.form("pay-form")
-        response = await visitor.post(form, page, {"origin": origin}, phone="0911223344")
-        assert response.status_code == status
-        is_refused = status == 403
-        assert await visitor.statuses() == ["pending", "processing"][: 1 if is_refused else 2]
-    if not is_refused:
-        # Links are relative, so that they stay below the path of a proxy.
-        address = httpx.URL(payment["checkout_url"]).join(response.headers["location"])
-        assert address.path == f"{httpx.URL(payment['checkout_url']).path}/wait"
+        for origin, status in ORIGINS[public_url].items():
+            payment = await emulator.create()
+            checkout = httpx.URL(payment["checkout_url"])
+            path = checkout.path.removeprefix("/shop")
+            visitor = Customer(world=emulator, payment_id=payment["id"], path=path)
+            page = await visitor.open("?method=telebirr")
+            form = page.form("pay-form")
+            response = await visitor.post(form, page, {"origin": origin}, phone="0911223344")
+            assert response.status_code == status, origin
+            is_refused = status == 403
+            assert await visitor.statuses() == ["pending", "processing"][: 1 if is_refused else 2]
+            if not is_refused:
+                # Links are relative, so that they stay below the path of a proxy.
+                address = checkout.join(response.headers["location"])
+                assert address.path == f"{checkout.path}/wait"
 
 
 async def test_a_refused_host_shows_how_to_allow_it(emulator: World) -> None:
@@ -185,112 +187,98 @@ async def test_values_of_the_merchant_are_escaped(emulator: World) -> None:
 
 
 @pytest.mark.clause("1.7")
-@pytest.mark.parametrize(
-    "url",
-    [
+async def test_the_redirect_is_exactly_the_url_of_the_merchant(emulator: World) -> None:
+    for url in (
         "https://shop.example/ok?order=1&next=%2Fa%20b#part",
         "https://shop.example",
         "https://shop.example/?q=a;url=b,c&&",
         "https://ሱቅ.example/ተከፍሏል?x=é",
         "HTTPS://Shop.Example:443/%7e/./x/../",
-    ],
-)
-async def test_the_redirect_is_exactly_the_url_of_the_merchant(emulator: World, url: str) -> None:
-    visitor = await customer(emulator, success_url=url)
-    page = await visitor.pay("telebirr", phone="0900000001")
-    assert page.refresh == f"0;url={url}"
-    assert page.get("back").attributes["href"] == url
+    ):
+        visitor = await customer(emulator, success_url=url)
+        page = await visitor.pay("telebirr", phone="0900000001")
+        assert page.refresh == f"0;url={url}"
+        assert page.get("back").attributes["href"] == url
 
 
-@pytest.mark.parametrize(
-    ("content_type", "body"),
-    [
-        ("application/json", b'{"method":"telebirr","phone":"0900000001"}'),
-        ("multipart/form-data; boundary=x", b"--x--"),
-        ("text/plain", b"method=telebirr"),
-        ("", b"method=telebirr"),
-        ("application/x-www-form-urlencoded; charset=utf-16", b"method=telebirr"),
-        ("application/x-www-form-urlencoded", b"phone=\xff\xfe"),
-        ("application/x-www-form-urlencoded", b"phone=%ff%fe"),
-        ("application/x-www-form-urlencoded", b"phone=" + b"9" * 16_384),
-        ("application/x-www-form-urlencoded", b"a=1&" * 21),
-    ],
-)
-async def test_a_body_that_is_not_a_small_form_is_refused_with_a_page(
-    emulator: World, content_type: str, body: bytes
-) -> None:
+FORM = "application/x-www-form-urlencoded"
+REFUSED_BODIES = [
+    ("application/json", b'{"method":"telebirr","phone":"0900000001"}'),
+    ("multipart/form-data; boundary=x", b"--x--"),
+    ("text/plain", b"method=telebirr"),
+    ("", b"method=telebirr"),
+    (f"{FORM}; charset=utf-16", b"method=telebirr"),
+    (FORM, b"phone=\xff\xfe"),
+    (FORM, b"phone=%ff%fe"),
+    (FORM, b"phone=" + b"9" * 16_384),
+    (FORM, b"a=1&" * 21),
+]
+
+
+async def test_a_body_that_is_not_a_small_form_is_refused_with_a_page(emulator: World) -> None:
     visitor = await customer(emulator)
-    for leaf in ("", "/answer", "/cancel"):
-        response = await emulator.pages.post(
-            visitor.path + leaf, content=body, headers={"content-type": content_type}
-        )
-        assert response.status_code == 400
-        assert Page(response).heading == "We could not read this form"
+    for content_type, body in REFUSED_BODIES:
+        for leaf in ("", "/answer", "/cancel"):
+            response = await emulator.pages.post(
+                visitor.path + leaf, content=body, headers={"content-type": content_type}
+            )
+            assert response.status_code == 400, (content_type, body[:20])
+            assert Page(response).heading == "We could not read this form"
     assert await visitor.statuses() == ["pending"]
 
 
-@pytest.mark.parametrize("token_path", ["/c/unknown", "/c/unknown/answer", "/c/unknown/cancel"])
-async def test_a_form_for_an_unknown_checkout_is_404(emulator: World, token_path: str) -> None:
-    assert (await emulator.pages.post(token_path, data={"a": "b"})).status_code == 404
+async def test_a_form_for_an_unknown_checkout_is_404(emulator: World) -> None:
+    for path in ("/c/unknown", "/c/unknown/answer", "/c/unknown/cancel"):
+        assert (await emulator.pages.post(path, data={"a": "b"})).status_code == 404, path
 
 
-@pytest.mark.parametrize(
-    ("method", "leaf"),
-    [
-        ("PUT", ""),
-        ("DELETE", ""),
-        ("PATCH", "/wait"),
-        ("OPTIONS", ""),
-        ("POST", "/wait"),
-        ("GET", "/answer"),
-        ("GET", "/cancel"),
-        ("GET", "/nothing"),
-        ("GET", "/"),
-        ("GET", "/wait/"),
-    ],
+UNKNOWN_ROUTES = [
+    *(("PUT", ""), ("DELETE", ""), ("PATCH", "/wait"), ("OPTIONS", ""), ("POST", "/wait")),
+    *(("GET", "/answer"), ("GET", "/cancel"), ("GET", "/nothing"), ("GET", "/"), ("GET", "/wait/")),
+]
+
+
+async def test_an_unknown_route_is_404_as_a_page_or_as_json(emulator: World) -> None:
+    checkout = (await customer(emulator)).path
+    for method, leaf in UNKNOWN_ROUTES:
+        page = Page(await emulator.pages.request(method, checkout + leaf, headers=HTML))
+        assert page.response.status_code == 404, (method, leaf)
+        assert page.heading == "There is no such page"
+        response = await emulator.pages.request(method, checkout + leaf)
+        assert response.status_code == 404, (method, leaf)
+        if method == "GET":
+            assert response.text == page.response.text
+        else:
+            assert response.json()["error"]["code"] == "route_not_found"
+
+
+UNKNOWN_ADDRESSES = (
+    *("/", "//", "/c", "/c/", "/c/token/nothing", "/robots.txt"),
+    *("/static/", "/static/none.css", "/v1/payments", "/_emulator", "/_emulator/health"),
 )
-async def test_an_unknown_route_is_404_as_a_page_or_as_json(
-    emulator: World, method: str, leaf: str
-) -> None:
-    path = (await customer(emulator)).path + leaf
-    page = Page(await emulator.pages.request(method, path, headers=HTML))
-    assert page.response.status_code == 404
-    assert page.heading == "There is no such page"
-    response = await emulator.pages.request(method, path)
-    assert response.status_code == 404
-    if method == "GET":
-        assert response.text == page.response.text
-    else:
-        assert response.json()["error"]["code"] == "route_not_found"
 
 
 @pytest.mark.clause("1.10")
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("/", "//", "/c", "/c/", "/c/token/nothing", "/robots.txt"),
-        *("/static/", "/static/none.css", "/v1/payments", "/_emulator", "/_emulator/health"),
-    ],
-)
 async def test_every_other_address_of_the_checkout_listener_is_a_page_with_404(
-    emulator: World, path: str
+    emulator: World,
 ) -> None:
-    url = f"http://127.0.0.1:{CHECKOUT_PORT}{path}"
-    page = Page(await emulator.pages.get(url))
-    for accept in ("text/html", "image/avif,image/webp,*/*;q=0.8", "application/json"):
-        response = await emulator.pages.get(url, headers={"accept": accept})
-        assert response.text == page.response.text
-    assert page.response.status_code == 404
-    assert page.heading == "There is no such page"
-    assert page.text("simulation-banner") == "Simulation. No real money moves."
-    assert page.text("simulation") == "This page is a simulation."
-    assert_is_safe(page.response)
-    for link in page.all("link"):
-        loaded = await emulator.pages.get(page.response.url.join(link.attributes["href"]))
-        assert loaded.status_code == 200
-    looked_up = await emulator.pages.head(url)
-    assert looked_up.status_code == 404
-    assert_is_safe(looked_up)
+    for path in UNKNOWN_ADDRESSES:
+        url = f"http://127.0.0.1:{CHECKOUT_PORT}{path}"
+        page = Page(await emulator.pages.get(url))
+        for accept in ("text/html", "image/avif,image/webp,*/*;q=0.8", "application/json"):
+            response = await emulator.pages.get(url, headers={"accept": accept})
+            assert response.text == page.response.text, path
+        assert page.response.status_code == 404, path
+        assert page.heading == "There is no such page"
+        assert page.text("simulation-banner") == "Simulation. No real money moves."
+        assert page.text("simulation") == "This page is a simulation."
+        assert_is_safe(page.response)
+        for link in page.all("link"):
+            loaded = await emulator.pages.get(page.response.url.join(link.attributes["href"]))
+            assert loaded.status_code == 200
+        head = await emulator.pages.head(url)
+        assert head.status_code == 404, path
+        assert_is_safe(head)
 
 
 async def test_the_page_with_404_exists_in_amharic(emulator: World) -> None:

@@ -57,24 +57,14 @@ def shown(page: Page) -> Shown:
 
 
 @pytest.mark.clause("1.5")
-@pytest.mark.parametrize(
-    ("status", "reason", "opened", "after_submit", "heading", "sentence"), STATES
-)
-async def test_every_state_has_its_page_when_opened_and_after_the_submit(
-    emulator: World,
-    status: Status,
-    reason: Reason | None,
-    opened: Shown,
-    after_submit: Shown,
-    heading: str,
-    sentence: str | None,
-) -> None:
-    visitor = await customer_of(emulator, status, reason=reason)
-    page = await visitor.open()
-    assert (shown(page), page.heading) == (opened, heading)
-    if sentence is not None:
-        assert page.text("reason") == sentence
-    assert shown(await visitor.open("/wait")) == after_submit
+async def test_every_state_has_its_page_when_opened_and_after_the_submit(emulator: World) -> None:
+    for status, reason, opened, after_submit, heading, sentence in STATES:
+        visitor = await customer_of(emulator, status, reason=reason)
+        page = await visitor.open()
+        assert (shown(page), page.heading) == (opened, heading), (status, reason)
+        if sentence is not None:
+            assert page.text("reason") == sentence
+        assert shown(await visitor.open("/wait")) == after_submit, (status, reason)
 
 
 async def test_a_cancel_at_the_bank_does_not_mention_a_phone(emulator: World) -> None:
@@ -86,18 +76,15 @@ async def test_a_cancel_at_the_bank_does_not_mention_a_phone(emulator: World) ->
     assert page.find("reason") is None
 
 
-@pytest.mark.parametrize("leaf", ["", "/wait"])
-@pytest.mark.parametrize("method", ["telebirr", "mpesa", "bank_transfer"])
-async def test_the_page_of_a_payment_in_processing_waits(
-    emulator: World, method: str, leaf: str
-) -> None:
-    visitor = await customer_of(emulator, Status.PROCESSING, method=method)
-    page = await visitor.open(leaf)
-    assert page.name == "waiting"
-    assert page.refresh is None
-    assert page.refresh_without_script is not None
-    assert page.refresh_without_script.startswith("1;url=../")
-    assert page.refresh_without_script.endswith(f"{visitor.path}/wait")
+async def test_the_page_of_a_payment_in_processing_waits(emulator: World) -> None:
+    for method in ("telebirr", "mpesa", "bank_transfer"):
+        visitor = await customer_of(emulator, Status.PROCESSING, method=method)
+        for leaf in ("", "/wait"):
+            page = await visitor.open(leaf)
+            assert (page.name, page.refresh) == ("waiting", None), (method, leaf)
+            assert page.refresh_without_script is not None
+            assert page.refresh_without_script.startswith("1;url=../")
+            assert page.refresh_without_script.endswith(f"{visitor.path}/wait")
 
 
 @pytest.mark.clause("2.1.8", "8.4")
@@ -117,16 +104,14 @@ async def test_methods_are_offered_in_the_order_of_the_payment(emulator: World) 
     assert [button.attributes["value"] for button in page.all("button")[:-1]] == methods
 
 
-@pytest.mark.parametrize(
-    ("method", "name"),
-    [("telebirr", "method-form"), ("mpesa", "method-form"), ("bank_transfer", "bank-choice")],
-)
-async def test_a_single_method_goes_straight_to_its_form(
-    emulator: World, method: str, name: str
-) -> None:
-    page = await (await customer(emulator, methods=[method])).open()
-    assert page.name == name
-    assert page.find("other-method") is None
+async def test_a_single_method_goes_straight_to_its_form(emulator: World) -> None:
+    for method, name in (
+        *(("telebirr", "method-form"), ("mpesa", "method-form")),
+        ("bank_transfer", "bank-choice"),
+    ):
+        page = await (await customer(emulator, methods=[method])).open()
+        assert page.name == name, method
+        assert page.find("other-method") is None
 
 
 async def test_a_method_that_is_not_offered_is_not_shown(emulator: World) -> None:
@@ -135,16 +120,14 @@ async def test_a_method_that_is_not_offered_is_not_shown(emulator: World) -> Non
 
 
 @pytest.mark.clause("2.1.7")
-@pytest.mark.parametrize(
-    "path", ["/c/unknown", "/c/0000000123456789", "/c/no-token", "/c/%F0x", "/c/{payment}"]
-)
-async def test_an_unknown_checkout_is_a_page_with_404(emulator: World, path: str) -> None:
+async def test_an_unknown_checkout_is_a_page_with_404(emulator: World) -> None:
     visitor = await customer(emulator)
-    path = path.format(payment=visitor.payment_id.removeprefix("pay_"))
-    for accept in ("text/html", "application/json"):
-        response = await emulator.pages.get(path, headers={"accept": accept})
-        assert response.status_code == 404
-        assert "We could not find this payment" in response.text
+    token = visitor.payment_id.removeprefix("pay_")
+    for path in ("unknown", "0000000123456789", "no-token", "%F0x", token):
+        for accept in ("text/html", "application/json"):
+            response = await emulator.pages.get(f"/c/{path}", headers={"accept": accept})
+            assert response.status_code == 404, (path, accept)
+            assert "We could not find this payment" in response.text
 
 
 @pytest.mark.parametrize("status", Status)
@@ -163,20 +146,20 @@ async def test_every_page_is_a_simulation_without_secrets_and_inline_scripts(
         for element in page.elements:
             assert "style" not in element.attributes
             assert not any(name.startswith("on") for name in element.attributes)
-        # None asks for a PIN.
+        # No page has a field for a PIN.
         assert {field.attributes["type"] for field in page.all("input")} <= {"hidden", "tel"}
         robots = [m.attributes for m in page.all("meta") if m.attributes.get("name") == "robots"]
         assert [meta["content"] for meta in robots] == ["noindex"]
 
 
-@pytest.mark.parametrize("status", Status)
-async def test_every_page_exists_in_amharic(emulator: World, status: Status) -> None:
-    visitor = await customer_of(emulator, status)
-    for leaf in ("", "/wait"):
-        page = await visitor.open(f"{leaf}?lang=am")
-        assert page.text("test-banner") == "የሙከራ ሁነታ። እውነተኛ ገንዘብ አይንቀሳቀስም።"
-        assert page.text("simulation") == "ይህ ገጽ ማስመሰያ ነው።"
-        assert re.search(r"[\u1200-\u137f]", page.heading)
+async def test_every_page_exists_in_amharic(emulator: World) -> None:
+    for status in Status:
+        visitor = await customer_of(emulator, status)
+        for leaf in ("", "/wait"):
+            page = await visitor.open(f"{leaf}?lang=am")
+            assert page.text("test-banner") == "የሙከራ ሁነታ። እውነተኛ ገንዘብ አይንቀሳቀስም።", status
+            assert page.text("simulation") == "ይህ ገጽ ማስመሰያ ነው።"
+            assert re.search(r"[\u1200-\u137f]", page.heading)
 
 
 @pytest.mark.clause("5.3")

@@ -1,4 +1,4 @@
-"""`/c/{token}/status`: what an open page watches."""
+"""`/c/{token}/status`, which an open page polls."""
 
 import asyncio
 from typing import Any, TypeVar, cast
@@ -21,40 +21,44 @@ async def seen(visitor: Customer, moment: str = "") -> dict[str, Any]:
 
 
 async def is_over(watching: "asyncio.Task[T]") -> bool:
-    """Whether a request has been answered, now that the loop has had a few turns."""
+    """Whether a request has a response after a few turns of the event loop."""
     for _ in range(8):
         await asyncio.wait({watching}, timeout=0)
     return watching.done()
 
 
 async def within_a_while(watching: "asyncio.Task[T]") -> T:
-    """What is about to be answered; a wake-up that never comes fails instead of hanging."""
+    """The response; a missing wake-up fails instead of hanging."""
     async with asyncio.timeout(HANGS_AFTER_S):
         return await watching
 
 
-async def test_a_page_has_seen_what_the_status_tells(emulator: World) -> None:
+async def test_a_page_has_the_moment_and_the_address_of_its_status(emulator: World) -> None:
     visitor = await customer(emulator)
     for leaf in ("", "?method=telebirr"):
         page = await visitor.open(leaf)
         main = page.all("main")[0].attributes
-        told = await seen(visitor)
-        assert (main["data-moment"], main["data-status"]) == (told["moment"], told["status"])
+        status = await seen(visitor)
+        assert (main["data-moment"], main["data-status"]) == (status["moment"], status["status"])
         address = page.response.url.join(main["data-watch"])
         assert address.path == f"{visitor.path}/status"
         assert page.response.url.join(main["data-here"]) == page.response.url
 
 
-async def test_the_status_tells_how_long_the_phone_asks(emulator: World) -> None:
+async def test_the_status_has_the_time_left_to_answer(emulator: World) -> None:
     visitor = await customer(emulator)
     assert (await seen(visitor))["left_ms"] is None
     await visitor.pay("telebirr", phone="0911223344")
     await visitor.advance(12_345)
-    told = await seen(visitor)
-    assert (told["status"], told["left_ms"], told["is_flowing"]) == ("processing", 17_655, False)
+    status = await seen(visitor)
+    assert (status["status"], status["left_ms"], status["is_flowing"]) == (
+        "processing",
+        17_655,
+        False,
+    )
 
 
-async def test_a_change_answers_at_once(emulator: World) -> None:
+async def test_a_change_ends_a_held_request_at_once(emulator: World) -> None:
     visitor = await customer(emulator)
     before = await seen(visitor)
     watching = asyncio.create_task(seen(visitor, before["moment"]))
@@ -63,7 +67,7 @@ async def test_a_change_answers_at_once(emulator: World) -> None:
     assert (await within_a_while(watching))["status"] == "completed"
 
 
-async def test_an_advance_that_changes_no_status_answers_too(emulator: World) -> None:
+async def test_an_advance_without_a_change_of_status_ends_it_too(emulator: World) -> None:
     visitor = await customer(emulator)
     await visitor.pay("telebirr", phone="0911223344")
     before = await seen(visitor)
@@ -73,26 +77,28 @@ async def test_an_advance_that_changes_no_status_answers_too(emulator: World) ->
     assert (await within_a_while(watching))["left_ms"] == 20_000
 
 
-async def test_beyond_three_held_requests_of_a_machine_a_page_comes_back_by_itself(
+async def test_beyond_three_held_requests_of_a_machine_a_page_polls(
     emulator: World,
 ) -> None:
     visitor = await customer(emulator)
     moment = (await seen(visitor))["moment"]
     held = [asyncio.create_task(seen(visitor, moment)) for _ in range(3)]
     assert [await is_over(watching) for watching in held] == [False] * 3
-    told = await seen(visitor, moment)
-    assert (told["moment"], told["again_ms"]) == (moment, 150)
+    status = await seen(visitor, moment)
+    assert (status["moment"], status["again_ms"]) == (moment, 150)
     await visitor.pay("telebirr", phone="0900000001")
     answers = [await within_a_while(watching) for watching in held]
     assert {(answer["status"], answer["again_ms"]) for answer in answers} == {("completed", 0)}
-    # They are free again.
+    # A further request can be held again.
     moment = (await seen(visitor))["moment"]
     watching = asyncio.create_task(seen(visitor, moment))
     assert not await is_over(watching)
     watching.cancel()
 
 
-async def test_nothing_new_is_told_after_ten_seconds_of_real_time(emulator: World) -> None:
+async def test_a_status_without_a_change_is_returned_after_ten_seconds_of_real_time(
+    emulator: World,
+) -> None:
     visitor = await customer(emulator)
     before = await seen(visitor)
     watching = asyncio.create_task(seen(visitor, before["moment"]))
@@ -104,7 +110,7 @@ async def test_nothing_new_is_told_after_ten_seconds_of_real_time(emulator: Worl
     assert passed_ms == WATCH_MS
 
 
-async def test_a_page_that_was_left_frees_its_place(emulator: World) -> None:
+async def test_a_disconnected_page_is_held_no_longer(emulator: World) -> None:
     visitor = await customer(emulator)
     moment = (await seen(visitor))["moment"]
     hang_up = asyncio.Event()
@@ -152,7 +158,7 @@ async def test_a_payment_that_is_gone_is_404(emulator: World) -> None:
     assert response.json()["error"]["code"] == "payment_not_found"
 
 
-async def test_a_stop_does_not_wait_for_those_who_watch() -> None:
+async def test_a_stop_does_not_wait_for_held_requests() -> None:
     async with world() as emulator:
         visitor = await customer(emulator)
         before = await seen(visitor)
@@ -165,7 +171,7 @@ async def test_a_stop_does_not_wait_for_those_who_watch() -> None:
         assert response.json()["error"]["code"] == "not_ready"
 
 
-async def test_the_status_tells_nothing_that_the_page_does_not(emulator: World) -> None:
+async def test_the_status_has_only_values_that_the_page_shows(emulator: World) -> None:
     visitor = await customer(emulator, metadata={"order": "confidential"})
     response = await emulator.pages.get(f"{visitor.path}/status")
     assert set(response.json()) == {"status", "moment", "left_ms", "is_flowing", "again_ms"}

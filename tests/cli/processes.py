@@ -26,8 +26,8 @@ from tests.world import TEST_KEY, headers, order
 REPOSITORY = Path(__file__).resolve().parents[2]
 COMMAND = (sys.executable, "-m", "emulator")
 Process = subprocess.Popen[str] | ForkedProcess
-# Root may do everything, so that for some tests it becomes somebody else, who may not even be
-# able to read our modules: they are all loaded before.
+# Root has every permission, so some tests run as another user, who may be unable to read the
+# modules; the program loads them all before it changes the user.
 AS_NOBODY = (
     sys.executable,
     "-c",
@@ -35,7 +35,7 @@ AS_NOBODY = (
     "if os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
     "from emulator.cli import main; main()",
 )
-# A shell that starts tests in its background lets them, and all that they start, ignore Ctrl-C.
+# A shell ignores Ctrl-C for background jobs, and their processes inherit that.
 HEARS_CTRL_C = (
     sys.executable,
     "-c",
@@ -43,7 +43,7 @@ HEARS_CTRL_C = (
     "from emulator.cli import main; main()",
 )
 FREE_PORTS = ("--port", "0", "--checkout-port", "0")
-# A process that hangs is a failed test and must not become a hanging one.
+# After this time, a process that hangs is killed, and its test fails.
 HANGS_AFTER_S = 60
 MAX_POLLS = 5_000
 # In the last paragraph of the banner; an empty line ends that.
@@ -63,7 +63,7 @@ class Answer:
 
 @dataclass(kw_only=True)
 class Server:
-    """`serve`, ready; what it has printed so far, and what it writes to stderr."""
+    """A `serve` process that is ready: its printed lines and its standard error."""
 
     process: Process
     stderr_path: Path
@@ -98,7 +98,7 @@ class Server:
         return "".join(self.printed)
 
     def read_rest(self) -> str:
-        """What it prints until it ends."""
+        """The rest of the standard output, after the process has ended."""
         assert self.process.stdout is not None
         return self.process.stdout.read()
 
@@ -142,7 +142,7 @@ def ask(
     body: Any = None,
     key: str = TEST_KEY,
 ) -> Answer:
-    """A request on a connection that may serve many."""
+    """One request on a connection that may serve many."""
     sent = headers(key)
     content = None
     if body is not None:
@@ -158,7 +158,7 @@ def ask(
 
 
 def environment(variables: dict[str, str] | None = None) -> dict[str, str]:
-    """Ours, without what would configure the emulator."""
+    """The variables of the tests, without those that configure the emulator."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("EMULATOR_")}
     return kept | (variables or {})
 
@@ -246,20 +246,20 @@ def serving(
 
 
 def free_port() -> int:
-    """A port that nobody listened on a moment ago."""
+    """A port that was free a moment ago."""
     with socket.create_server(("127.0.0.1", 0)) as held:
         return int(held.getsockname()[1])
 
 
 def wait_for(process: Process, is_so: Callable[[], bool]) -> None:
-    """Look again and again, until it is so, as long as the process runs."""
+    """Poll a condition while the process runs."""
     for _ in range(MAX_POLLS):
         if is_so():
             return
         with suppress(subprocess.TimeoutExpired):
             process.wait(0.01)
             raise AssertionError("the process has ended")
-    raise AssertionError("it never was so")
+    raise AssertionError("the condition was never true")
 
 
 def answers(port: int) -> bool:
@@ -273,7 +273,7 @@ def answers(port: int) -> bool:
 
 
 def listens(port: int) -> bool:
-    """Whether a connection can be made, even if nobody answers yet."""
+    """Whether the port accepts connections, even without responses."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=HANGS_AFTER_S).close()
     except OSError:

@@ -56,8 +56,8 @@ ETB payments emulator 0.1.0
 
 
 URL = "http://127.0.0.1:9/hook"
-SECRET = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"  # noqa: S105 - of nobody
-OTHER_SECRET = "whsec_MjEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"  # noqa: S105 - of nobody
+SECRET = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"  # noqa: S105 - not a real secret
+OTHER_SECRET = "whsec_MjEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"  # noqa: S105 - not a real secret
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ with standard_error(as_json=sys.argv[1] == "json") as log:
 
 
 def logged(form: str) -> str:
-    """What the program's log is, of a text from outside."""
+    """The log of a text from outside."""
     evil = EVIL.encode("unicode_escape").decode("latin-1")
     ended = run(form, evil, command=(sys.executable, "-c", LOG))
     assert ended.returncode == 0, ended.stderr

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from jsonschema import Draft202012Validator
 
-from emulator.scenarios.schema import scenario_schema
+from emulator.scenarios.scenario_file import scenario_schema
 from tests.cli.processes import run
 
 GOOD = "version: 1\nname: {}\n"

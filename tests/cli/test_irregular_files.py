@@ -52,32 +52,20 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("command", ["check", "replay"])
 @pytest.mark.parametrize(("make", "found"), KINDS)
-def test_a_scenario_file_that_is_not_regular_is_refused(
-    make: Make, found: str, command: str, tmp_path: Path
-) -> None:
+def test_a_file_that_is_not_regular_is_refused(make: Make, found: str, tmp_path: Path) -> None:
     path = make(tmp_path)
-    for named in (path, tmp_path):
-        ended = run(command, str(named))
-        assert ended.returncode == 2
-        assert ended.stdout + ended.stderr == f"{path}:1:1: cannot be read: found {found}\n"
-
-
-@pytest.mark.parametrize(
-    ("option", "expected"),
-    [
-        ("--scenarios", "{path}:1:1: cannot be read: found {found}"),
-        ("--config", "flag --config: cannot read '{path}': found {found}"),
-        ("--database", "cannot open the database {path}: found {found}"),
-    ],
-)
-@pytest.mark.parametrize(("make", "found"), KINDS)
-def test_a_file_of_serve_that_is_not_regular_is_refused(
-    make: Make, found: str, option: str, expected: str, tmp_path: Path
-) -> None:
-    path = make(tmp_path)
-    assert serve_mistake(option, str(path)) == expected.format(path=path, found=found)
+    for command in ("check", "replay"):
+        for named in (path, tmp_path):
+            ended = run(command, str(named))
+            assert ended.returncode == 2
+            assert ended.stdout + ended.stderr == f"{path}:1:1: cannot be read: found {found}\n"
+    for option, expected in (
+        ("--scenarios", f"{path}:1:1: cannot be read: found {found}"),
+        ("--config", f"flag --config: cannot read '{path}': found {found}"),
+        ("--database", f"cannot open the database {path}: found {found}"),
+    ):
+        assert serve_mistake(option, str(path)) == expected
 
 
 def test_a_link_to_a_regular_file_is_a_regular_file(tmp_path: Path) -> None:

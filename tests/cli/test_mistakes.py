@@ -1,4 +1,4 @@
-"""Mistakes of the user: a line on standard error for each, and exit code 2."""
+"""A user's mistake is one line on standard error and exit code 2."""
 
 import os
 import sqlite3
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.processes import AS_NOBODY, COMMAND, FREE_PORTS, REPOSITORY, free_port, run, serving
+from tests.depth import usually
 
 PRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 SCENARIO = "version: 1\nname: mine\n"
@@ -124,12 +125,12 @@ def port_mistake(reason: str, option: str, port: int) -> str:
     )
 
 
-@pytest.mark.parametrize("option", ["--port", "--checkout-port"])
-def test_a_port_in_use_is_named_with_its_option(option: str, tmp_path: Path) -> None:
+def test_a_port_in_use_is_named_with_its_option(tmp_path: Path) -> None:
     with serving(logs=tmp_path) as server:
         port = server.api_port
-        line = serve_mistake(option, str(port))
-    assert line == port_mistake("Address already in use", option, port)
+        for option in ("--port", "--checkout-port"):
+            line = serve_mistake(option, str(port))
+            assert line == port_mistake("Address already in use", option, port)
 
 
 @pytest.mark.skipif(
@@ -199,11 +200,11 @@ def test_a_database_of_a_newer_schema_is_refused(database: Path) -> None:
     assert line.endswith("; use the emulator that wrote it, or a new file")
 
 
-@pytest.mark.parametrize("damaged_from", [2048, 4096])
-def test_a_damaged_database_is_refused(damaged_from: int, database: Path) -> None:
+def test_a_damaged_database_is_refused(database: Path) -> None:
     content = database.read_bytes()
-    database.write_bytes(content[:damaged_from] + b"\x99" * (len(content) - damaged_from))
-    assert database_mistake(database).endswith("database disk image is malformed")
+    for damaged_from in (2048, 4096):
+        database.write_bytes(content[:damaged_from] + b"\x99" * (len(content) - damaged_from))
+        assert database_mistake(database).endswith("database disk image is malformed"), damaged_from
 
 
 def test_a_database_that_another_emulator_uses_is_refused(tmp_path: Path) -> None:
@@ -259,13 +260,20 @@ def test_the_command_alone_prints_its_help() -> None:
     assert set(COMMANDS) <= set(ended.stdout.split())
 
 
-@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])
-def test_every_command_prints_its_help_in_a_new_interpreter_too(command: tuple[str, ...]) -> None:
-    forked = run(*command, "-h")
-    assert (forked.returncode, forked.stderr) == (0, "")
-    assert forked.stdout.startswith("Usage: payments-emulator")
-    started = run(*command, "--help", command=COMMAND)
-    assert (started.returncode, started.stdout, started.stderr) == (0, forked.stdout, "")
+CALLS = [(), *((name,) for name in COMMANDS)]
+
+
+@pytest.mark.sampled
+def test_every_command_prints_its_help_in_a_new_interpreter_too() -> None:
+    printed = {}
+    for call in CALLS:
+        ended = run(*call, "-h")
+        assert (ended.returncode, ended.stderr) == (0, ""), call
+        assert ended.stdout.startswith("Usage: payments-emulator"), call
+        printed[call] = ended.stdout
+    for call in usually(CALLS[:2], deep=CALLS):
+        ended = run(*call, "--help", command=COMMAND)
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, printed[call], ""), call
 
 
 def test_the_version_is_printed() -> None:
@@ -275,11 +283,12 @@ def test_the_version_is_printed() -> None:
     assert f'__version__ = "{ended.stdout.split()[-1]}"' in text
 
 
+PRINTING = ["openapi", "replay scenarios/refund.yaml", "schema", "check scenarios", "serve --help"]
+
+
+@pytest.mark.sampled
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-@pytest.mark.parametrize(
-    "arguments",
-    ["openapi", "schema", "check scenarios", "replay scenarios/refund.yaml", "serve --help"],
-)
+@pytest.mark.parametrize("arguments", usually(PRINTING[:2], deep=PRINTING))
 def test_output_that_cannot_be_printed_is_a_mistake(arguments: str) -> None:
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(

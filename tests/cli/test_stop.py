@@ -29,6 +29,7 @@ from tests.cli.processes import (
     start,
     wait_for,
 )
+from tests.depth import usually
 from tests.world import TEST_KEY
 
 # The only speed that tests assert: it is a promise to the user (design, section 2). An idle
@@ -133,8 +134,8 @@ def test_an_open_request_does_not_delay_the_end(
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_the_first_webhook_does_not_delay_the_end(number: signal.Signals, tmp_path: Path) -> None:
-    nobody = f"http://127.0.0.1:{free_port()}/hook"
-    with serving("--webhook-url", nobody, logs=tmp_path) as server:
+    closed = f"http://127.0.0.1:{free_port()}/hook"
+    with serving("--webhook-url", closed, logs=tmp_path) as server:
         server.create()
         end_soon(server, number)
         assert "Traceback" not in server.stderr
@@ -195,8 +196,14 @@ def signalled_at(module: str, number: signal.Signals) -> tuple[str, ...]:
     return sys.executable, "-c", SIGNALLED_AT.format(module=module, number=int(number))
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("module", ["click", "emulator.settings", "uvicorn", "aiosqlite"])
+MODULES = ("click", "emulator.settings", "uvicorn", "aiosqlite")
+EVERY_SIGNAL = [(module, number) for module in MODULES for number in SIGNALS]
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize(
+    ("module", "number"), usually(list(zip(MODULES, SIGNALS * 2, strict=True)), deep=EVERY_SIGNAL)
+)
 def test_a_signal_ends_it_before_it_listens(module: str, number: signal.Signals) -> None:
     stopped = run("serve", *FREE_PORTS, command=signalled_at(module, number))
     assert (stopped.returncode, stopped.stdout, stopped.stderr) == (0, "", "")

@@ -1,4 +1,4 @@
-"""Accounts as they come and go."""
+"""Accounts are created, deleted and reset."""
 
 import asyncio
 from pathlib import Path
@@ -12,8 +12,8 @@ from tests.control import refusal
 from tests.world import OTHER_TEST_KEY, START, TEST_KEY, World, headers, world
 
 
-async def created(emulator: World, **wanted: Any) -> dict[str, Any]:
-    response = await emulator.control("POST", "/accounts", wanted)
+async def created(emulator: World, **properties: Any) -> dict[str, Any]:
+    response = await emulator.control("POST", "/accounts", properties)
     assert response.status_code == 201, response.text
     return dict(response.json())
 
@@ -23,7 +23,7 @@ async def account_ids(emulator: World) -> list[str]:
     return [account["id"] for account in response.json()["data"]]
 
 
-async def test_a_new_account_is_answered_with_its_whole_keys(emulator: World) -> None:
+async def test_the_response_of_a_creation_has_the_complete_keys(emulator: World) -> None:
     account = await created(emulator)
     assert list(account) == ["id", "name", "test_key", "live_key", "clock"]
     assert account["id"].startswith("acct_")
@@ -32,15 +32,15 @@ async def test_a_new_account_is_answered_with_its_whole_keys(emulator: World) ->
     assert account["clock"] == f"frozen@{START}"
 
 
-async def test_a_new_account_is_as_it_was_asked_for(emulator: World) -> None:
-    wanted = {
+async def test_a_new_account_has_the_requested_properties(emulator: World) -> None:
+    properties = {
         "name": "ልብስ ቤት",
         "test_key": "test_" + "k" * 128,
         "live_key": "live_mine",
         "clock": "frozen@2030-06-01T12:00:00.500Z",
     }
-    account = await created(emulator, **wanted, seed=-(2**63))
-    assert {name: account[name] for name in wanted} == wanted
+    account = await created(emulator, **properties, seed=-(2**63))
+    assert {name: account[name] for name in properties} == properties
     response = await emulator.control("GET", "/clock", key="live_mine")
     assert response.json() == {"now": "2030-06-01T12:00:00.500Z", "frozen": True, "next": None}
 
@@ -52,7 +52,7 @@ async def test_a_new_account_can_have_a_flowing_clock(emulator: World) -> None:
     assert response.json()["frozen"] is False
 
 
-async def test_a_new_account_is_empty_and_of_use_at_once(emulator: World) -> None:
+async def test_a_new_account_is_empty_and_ready(emulator: World) -> None:
     await emulator.create()
     key = (await created(emulator))["test_key"]
     listed = await emulator.api.get("/v1/payments", headers=headers(key))
@@ -128,7 +128,7 @@ async def test_one_account_is_shown_as_in_the_list(emulator: World) -> None:
         assert response.json() == account
 
 
-async def test_an_account_is_deleted_with_all_that_is_its(emulator: World) -> None:
+async def test_an_account_is_deleted_with_its_data(emulator: World) -> None:
     account = await created(emulator)
     await emulator.create(account["test_key"])
     response = await emulator.control("DELETE", f"/accounts/{account['id']}")
@@ -147,11 +147,6 @@ async def test_an_account_can_delete_itself(emulator: World) -> None:
     assert refusal(response) == (401, "invalid_api_key", None)
 
 
-async def test_the_first_account_stays(emulator: World) -> None:
-    response = await emulator.control("DELETE", "/accounts/acct_demo")
-    assert refusal(response) == (409, "account_is_permanent", None)
-
-
 async def test_of_concurrent_deletions_one_finds_the_account(emulator: World) -> None:
     account = await created(emulator)
     path = f"/accounts/{account['id']}"
@@ -159,7 +154,7 @@ async def test_of_concurrent_deletions_one_finds_the_account(emulator: World) ->
     assert sorted(response.status_code for response in responses) == [204, 404, 404, 404]
 
 
-async def test_a_deleted_account_does_not_come_back_by_a_reset_that_waited(
+async def test_a_waiting_reset_does_not_restore_a_deleted_account(
     emulator: World,
 ) -> None:
     account = await created(emulator)
@@ -184,7 +179,7 @@ async def test_with_auto_provision_a_new_test_key_is_a_new_account() -> None:
         assert refusal(response) == (401, "invalid_api_key", None)
 
 
-async def test_a_reset_undoes_what_was_done_to_the_account(emulator: World) -> None:
+async def test_a_reset_restores_the_initial_state(emulator: World) -> None:
     payment = await emulator.create(idempotency_key="once")
     other = await emulator.create(OTHER_TEST_KEY)
     await emulator.advance(90)
@@ -208,7 +203,7 @@ async def test_a_reset_covers_both_modes(emulator: World) -> None:
     assert refusal(response) == (404, "payment_not_found", None)
 
 
-async def test_a_reset_account_never_fires_what_it_had_scheduled(emulator: World) -> None:
+async def test_a_reset_cancels_scheduled_changes(emulator: World) -> None:
     await emulator.create()
     await emulator.control("POST", "/reset")
     assert (await emulator.advance(10_000))["effects"] == []
@@ -243,7 +238,7 @@ async def test_all_false_resets_the_account_alone(emulator: World) -> None:
     assert len(await account_ids(emulator)) == 3
 
 
-async def test_concurrent_resets_of_all_do_not_trip_over_each_other(emulator: World) -> None:
+async def test_concurrent_resets_of_all_succeed(emulator: World) -> None:
     for _ in range(5):
         await created(emulator)
     responses = await asyncio.gather(

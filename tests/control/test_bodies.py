@@ -143,6 +143,8 @@ async def test_null_counts_as_absent(emulator: World) -> None:
 
 
 LONG = "x" * 201
+LONG_URL = f"http://localhost/{'a' * 2048}"
+ENDPOINT = "POST /webhook_endpoints"
 PAY, TRANSITION = "POST /payments/pay_1/pay", "POST /payments/pay_1/transition"
 # By call and member: the wrong values. Their code is `invalid_` and the name of the member.
 WRONG_VALUES: dict[str, dict[str, list[Any]]] = {
@@ -157,9 +159,23 @@ WRONG_VALUES: dict[str, dict[str, list[Any]]] = {
     "POST /payments/pay_1/answer": {"answer": ["yes", True]},
     TRANSITION: {"status": ["paid", 1], "reason": ["bad_luck"], "method": [{}], "unusual": [1]},
     "POST /clock/advance": {"webhooks": ["later", "", 1, True]},
+    ENDPOINT: {
+        "url": ["ftp://shop.example/", "shop.example", 7, "http://a/" + "x" * 2_048],
+        "events": [[], "payment.created", ["completed"], [["payment.created"]]],
+        "secret": ["whsec_short", ""],
+        "profile": ["fast"],
+    },
+    "PUT /checkout_url": {
+        "url": [5, "", "localhost:8081", "http://local host/", "http://localhost:0", LONG_URL]
+    },
+    "PUT /scenarios/banks/enabled": {"enabled": [1]},
 }
 # What must be right for the other members to be checked.
-NEEDED = {PAY: {"method": "telebirr"}, TRANSITION: {"status": "failed"}}
+NEEDED = {
+    PAY: {"method": "telebirr"},
+    TRANSITION: {"status": "failed"},
+    ENDPOINT: {"url": "http://localhost/"},
+}
 
 
 @pytest.mark.parametrize(
@@ -191,9 +207,12 @@ async def test_a_wrong_value_is_refused_by_the_name_of_its_member(
         (PAY, {"phone": 1}, "missing_parameter", "method"),
         ("POST /payments/pay_1/answer", {}, "missing_parameter", "answer"),
         (TRANSITION, {}, "missing_parameter", "status"),
-        ("POST /webhook_endpoints", {}, "missing_parameter", "url"),
-        ("POST /webhook_endpoints", {"events": []}, "invalid_events", "events"),
-        ("POST /webhook_endpoints", {"events": [], "url": 1}, "invalid_url", "url"),
+        (ENDPOINT, {}, "missing_parameter", "url"),
+        (ENDPOINT, {"url": "http://localhost/", "enabled": True}, "unknown_parameter", "enabled"),
+        ("PUT /scenarios/banks/enabled", {}, "missing_parameter", "enabled"),
+        ("PUT /checkout_url", {"url": None}, "missing_parameter", "url"),
+        (ENDPOINT, {"events": []}, "invalid_events", "events"),
+        (ENDPOINT, {"events": [], "url": 1}, "invalid_url", "url"),
     ],
 )
 async def test_the_first_mistake_of_a_body_is_reported(

@@ -1,8 +1,5 @@
 """The base of `checkout_url` can be set while the emulator runs."""
 
-import pytest
-
-from tests.control import refusal
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, headers, order
 
 MAPPED = "http://localhost:49153"
@@ -55,27 +52,3 @@ async def test_a_base_with_signs_of_json_is_written_as_it_is(emulator: World) ->
     odd = 'https://pay.example/"\\ብር'
     assert (await emulator.control("PUT", "/checkout_url", {"url": odd})).status_code == 200
     assert (await emulator.create())["checkout_url"].startswith(f"{odd}/c/")
-
-
-@pytest.mark.parametrize(
-    ("body", "refused"),
-    [
-        ({}, (400, "missing_parameter", "url")),
-        ({"url": None}, (400, "missing_parameter", "url")),
-        ({"url": 5}, (400, "invalid_url", "url")),
-        ({"url": ""}, (400, "invalid_url", "url")),
-        ({"url": "localhost:8081"}, (400, "invalid_url", "url")),
-        ({"url": "ftp://localhost"}, (400, "invalid_url", "url")),
-        ({"url": "http://localhost/?a=b"}, (400, "invalid_url", "url")),
-        ({"url": "http://localhost/#a"}, (400, "invalid_url", "url")),
-        ({"url": "http://local host/"}, (400, "invalid_url", "url")),
-        ({"url": "http://localhost:0"}, (400, "invalid_url", "url")),
-        ({"url": f"http://localhost/{'a' * 2048}"}, (400, "invalid_url", "url")),
-        ({"url": MAPPED, "uri": MAPPED}, (400, "unknown_parameter", "uri")),
-    ],
-)
-async def test_what_is_no_base_changes_nothing(
-    emulator: World, body: object, refused: tuple[int, str, str]
-) -> None:
-    assert refusal(await emulator.control("PUT", "/checkout_url", body)) == refused
-    assert (await emulator.create())["checkout_url"].startswith("http://127.0.0.1:8081/c/")

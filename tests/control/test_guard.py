@@ -180,8 +180,8 @@ async def test_a_header_that_decides_cannot_be_given_twice(emulator: World, name
 
 
 async def test_the_contract_and_health_are_served_under_any_name(emulator: World) -> None:
-    strange = {"Host": "evil.example", "Origin": "null", "Sec-Fetch-Site": "cross-site"}
-    response = await emulator.api.get("/_emulator/health", headers=strange)
+    foreign = {"Host": "evil.example", "Origin": "null", "Sec-Fetch-Site": "cross-site"}
+    response = await emulator.api.get("/_emulator/health", headers=foreign)
     assert response.status_code == 200
-    response = await emulator.api.get("/v1/payments", headers={**strange, **headers()})
+    response = await emulator.api.get("/v1/payments", headers={**foreign, **headers()})
     assert response.status_code == 200

@@ -3,7 +3,7 @@
 from tests.world import LIVE_KEY, World
 
 
-async def test_it_is_yaml(emulator: World) -> None:
+async def test_a_recording_is_yaml(emulator: World) -> None:
     await emulator.create(metadata={"ዕቃ": "ቡና"})
     response = await emulator.control("GET", "/recording")
     assert response.status_code == 200
@@ -11,7 +11,7 @@ async def test_it_is_yaml(emulator: World) -> None:
     assert "metadata: {ዕቃ: ቡና}" in response.content.decode("utf-8")
 
 
-async def test_it_is_of_the_account_and_mode_that_are_asked_for(emulator: World) -> None:
+async def test_a_recording_belongs_to_the_requested_account_and_mode(emulator: World) -> None:
     await emulator.create(LIVE_KEY)
     of_key = await emulator.control("GET", "/recording", key=LIVE_KEY)
     named = await emulator.api.get("/_emulator/recording?account=acct_demo&mode=live")

@@ -1,4 +1,4 @@
-"""The journal: what a merchant's requests were and what became of them."""
+"""The journal: the requests of the merchant with their responses."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ async def count(emulator: World, query: str = "", key: str = TEST_KEY) -> int:
     return int(response.json()["count"])
 
 
-async def test_a_request_is_kept_with_its_answer(emulator: World) -> None:
+async def test_a_request_is_stored_with_its_response(emulator: World) -> None:
     body = order(idempotency_key="k", colour="red")
     answer = await post(emulator, body, query="?a=1")
     (entry,) = await journal(emulator)
@@ -72,19 +72,19 @@ async def test_a_duration_is_wire_time(emulator: World) -> None:
     assert entry["at"] == "2026-01-01T00:00:00.000Z"
 
 
-async def test_a_refusal_is_kept_with_its_reason(emulator: World) -> None:
+async def test_a_refusal_is_stored_with_its_error(emulator: World) -> None:
     answers = [
         await post(emulator, order(amount=1)),
         await post(emulator, b"{", **{"Content-Type": "text/plain"}),
-        await get(emulator, "/v1/payments/pay_nobody"),
+        await get(emulator, "/v1/payments/pay_unknown"),
         await get(emulator, "/v1/nowhere"),
         await get(emulator, "/v1/payments?limit=0"),
     ]
-    kept = await journal(emulator)
-    assert [entry["error"] for entry in kept[::-1]] == [
+    entries = await journal(emulator)
+    assert [entry["error"] for entry in entries[::-1]] == [
         answer.json()["error"] for answer in answers
     ]
-    assert [entry["status"] for entry in kept[::-1]] == [400, 400, 404, 404, 400]
+    assert [entry["status"] for entry in entries[::-1]] == [400, 400, 404, 404, 400]
 
 
 async def test_a_replay_is_marked_unlike_a_creation(emulator: World) -> None:
@@ -102,13 +102,13 @@ async def test_an_applied_fault_is_shown_with_the_replaced_status(emulator: Worl
     fault = (await emulator.control("POST", "/faults", rule)).json()
     await post(emulator, order(amount=1))
     await post(emulator, order())
-    struck, refused = await journal(emulator)
+    replaced, refused = await journal(emulator)
     assert refused["fault"] is None
-    assert struck["fault"] == {"source": fault["id"], "rule": 0, **rule, "instead_of": 201}
-    assert (struck["status"], struck["error"]["code"]) == (500, "internal_error")
+    assert replaced["fault"] == {"source": fault["id"], "rule": 0, **rule, "instead_of": 201}
+    assert (replaced["status"], replaced["error"]["code"]) == (500, "internal_error")
 
 
-async def test_what_was_never_answered_has_no_status(emulator: World) -> None:
+async def test_a_request_without_a_response_has_no_status(emulator: World) -> None:
     then = {"drop": True, "point": "after_commit"}
     await emulator.control("POST", "/faults", {"then": then})
     with pytest.raises(ConnectionResetError):
@@ -118,7 +118,7 @@ async def test_what_was_never_answered_has_no_status(emulator: World) -> None:
     assert entry["fault"]["instead_of"] == 201
 
 
-async def test_half_a_body_is_kept_as_half_a_body(emulator: World) -> None:
+async def test_a_truncated_response_is_stored_truncated(emulator: World) -> None:
     payment = await emulator.create()
     await emulator.control("POST", "/faults", {"then": {"truncate": True}})
     with pytest.raises(ConnectionResetError):
@@ -128,7 +128,7 @@ async def test_half_a_body_is_kept_as_half_a_body(emulator: World) -> None:
     assert 0 < len(entry["response_body"]) < len(json.dumps(payment))
 
 
-async def test_bodies_are_kept_up_to_16_kib(emulator: World) -> None:
+async def test_bodies_are_stored_up_to_16_kib(emulator: World) -> None:
     long = order(metadata={str(n): "ሰ" * 490 for n in range(20)})
     await post(emulator, long)
     for _ in range(3):
@@ -156,11 +156,11 @@ async def test_keys_are_masked_wherever_a_client_puts_them(emulator: World) -> N
 
 
 async def test_an_unknown_live_key_is_masked(emulator: World) -> None:
-    strange = "live_of_another_program"
-    await get(emulator, f"/v1/payments?{strange}={strange}")
+    key = "live_of_another_program"
+    await get(emulator, f"/v1/payments?{key}={key}")
     await get(emulator, "/v1/payments/%6Cive%5fof_another_progr%61m")
-    await post(emulator, order(metadata={strange: "l\u0069ve_of_another_program"}))
-    escaped = "".join(f"\\u{ord(character):04X}" for character in strange).encode()
+    await post(emulator, order(metadata={key: "l\u0069ve_of_another_program"}))
+    escaped = "".join(f"\\u{ord(character):04X}" for character in key).encode()
     await post(emulator, b'{"amount": "%s"}' % escaped)
     text = (await emulator.control("GET", "/requests")).text
     assert "another" not in text
@@ -169,14 +169,14 @@ async def test_an_unknown_live_key_is_masked(emulator: World) -> None:
     assert text.count("live_of…ram") >= 8
 
 
-async def test_what_only_looks_like_a_test_key_is_left_as_it_is(emulator: World) -> None:
+async def test_text_similar_to_a_test_key_is_not_masked(emulator: World) -> None:
     metadata = {"case": "test_case_1", "mode": "live_no", "olive": "live"}
     await post(emulator, order(metadata=metadata))
     (entry,) = await journal(emulator)
     assert json.loads(entry["request_body"])["metadata"] == metadata
 
 
-async def test_the_body_of_a_request_that_was_not_even_looked_at_is_kept(
+async def test_the_body_of_an_unparsed_request_is_stored(
     emulator: World,
 ) -> None:
     body = order(idempotency_key="k")
@@ -217,13 +217,13 @@ async def test_a_request_on_its_way_over_a_reset_is_not_in_the_new_journal(
 
 
 async def test_unauthenticated_requests_are_in_no_journal(emulator: World) -> None:
-    await get(emulator, "/v1/payments", "test_nobody")
+    await get(emulator, "/v1/payments", "test_unknown")
     await emulator.api.get("/v1/payments")
     for key in (TEST_KEY, LIVE_KEY, OTHER_TEST_KEY):
         assert await journal(emulator, key=key) == []
 
 
-async def test_each_account_and_mode_has_its_own(emulator: World) -> None:
+async def test_each_account_and_mode_has_its_own_journal(emulator: World) -> None:
     await get(emulator, "/v1/payments", LIVE_KEY)
     await get(emulator, "/v1/payments", OTHER_TEST_KEY)
     assert await count(emulator) == 0
@@ -231,7 +231,7 @@ async def test_each_account_and_mode_has_its_own(emulator: World) -> None:
     assert await count(emulator, key=OTHER_TEST_KEY) == 1
 
 
-async def test_the_emulator_s_own_calls_are_none_of_it(emulator: World) -> None:
+async def test_control_calls_are_not_in_the_journal(emulator: World) -> None:
     await emulator.advance(5)
     assert await journal(emulator) == []
 
@@ -282,13 +282,13 @@ async def test_a_page_goes_on_before_a_request_that_the_filter_leaves_out(
     assert [entry["method"] for entry in found] == ["GET"]
 
 
-async def test_a_path_is_found_as_it_was_meant_and_as_it_was_written(emulator: World) -> None:
+async def test_a_path_matches_decoded_and_as_received(emulator: World) -> None:
     await get(emulator, "/v1/payments/a%20b")
     for path in ("/v1/payments/a%20b", "/v1/payments/a%2520b", "/v1/payments/a%20*"):
         assert await count(emulator, f"?path={path}") == 1
 
 
-async def test_a_reset_empties_it(emulator: World) -> None:
+async def test_a_reset_clears_the_journal(emulator: World) -> None:
     await get(emulator, "/v1/payments")
     await emulator.control("POST", "/reset")
     assert await journal(emulator) == []
@@ -321,8 +321,8 @@ def test_the_journal_drops_the_oldest_entries_and_shows_that() -> None:
         journal.add(entry()._replace(at=number))
     assert not journal.has_overflowed
     journal.add(entry()._replace(at=MAX_ENTRIES))
-    kept = [entry.at for entry in journal.newest_first()]
-    assert kept == list(range(MAX_ENTRIES, 0, -1))
+    entries = [entry.at for entry in journal.newest_first()]
+    assert entries == list(range(MAX_ENTRIES, 0, -1))
     assert journal.has_overflowed
 
 
@@ -336,7 +336,7 @@ async def test_long_addresses_are_cut_and_counted(emulator: World) -> None:
     assert (await journal(emulator, "?limit=1"))[0]["error"] is None
 
 
-def test_it_holds_so_many_bytes() -> None:
+def test_the_journal_has_a_limit_in_bytes() -> None:
     journal = Journal()
     body = b"x" * MAX_STORED_BODY_BYTES
     for _ in range(2 * MAX_JOURNAL_BYTES // MAX_STORED_BODY_BYTES):
@@ -356,7 +356,7 @@ async def test_an_overflow_is_shown() -> None:
         assert await count(emulator) == MAX_ENTRIES
 
 
-async def test_who_asks_without_a_key_sees_the_first_account_s(emulator: World) -> None:
+async def test_without_a_key_the_journal_is_that_of_the_first_account(emulator: World) -> None:
     await get(emulator, "/v1/payments")
     response = await emulator.api.get("/_emulator/requests/count")
     assert response.json() == {"count": 1}

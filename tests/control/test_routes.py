@@ -17,6 +17,8 @@ from tests.world import World
         ("POST", "/health"),
         ("POST", "/payments/pay_1/pay/"),
         ("GET", "/stream"),
+        ("PUT", "/snapshots/"),
+        ("PUT", "/snapshots/a%2Fb"),
     ],
 )
 async def test_an_unknown_route_or_method_is_not_found(

@@ -52,7 +52,7 @@ async def listed(emulator: World, key: str = TEST_KEY) -> list[dict[str, Any]]:
     return list(response.json()["data"])
 
 
-async def test_a_scenario_that_is_put_is_on_from_the_next_request_on(emulator: World) -> None:
+async def test_a_stored_scenario_applies_from_the_next_request(emulator: World) -> None:
     assert await reason(emulator) is None
     response = await put(emulator, "no-luck", FAILS % "limit_exceeded")
     assert response.status_code == 201
@@ -109,16 +109,16 @@ async def test_json_may_have_characters_that_yaml_does_not_allow(emulator: World
 async def test_json_is_parsed_as_json_where_yaml_differs(
     emulator: World,
 ) -> None:
-    strange = "a\x85b \u2028 c\x7f\ufeff\\/"
+    note_text = "a\x85b \u2028 c\x7f\ufeff\\/"
     rule = {
-        "when": {"metadata": {"note": strange}},
+        "when": {"metadata": {"note": note_text}},
         "then": [{"status": "failed", "reason": "wrong_pin"}],
     }
     text = json.dumps({"outcomes": [rule]}, ensure_ascii=False, indent="\t").replace("/", "\\/")
-    assert (await put(emulator, "strange", text, kind="application/json")).status_code == 201
-    shown = (await emulator.control("GET", "/scenarios/strange")).json()
+    assert (await put(emulator, "characters", text, kind="application/json")).status_code == 201
+    shown = (await emulator.control("GET", "/scenarios/characters")).json()
     assert shown["outcomes"] == [rule]
-    assert await reason(emulator, metadata={"note": strange}) == "wrong_pin"
+    assert await reason(emulator, metadata={"note": note_text}) == "wrong_pin"
     assert await reason(emulator, metadata={"note": "a b"}) is None
 
 
@@ -131,12 +131,12 @@ async def test_json_text_keeps_a_character_that_yaml_reads_in_another_way(
 ) -> None:
     text = f"before {character} after"
     body = json.dumps({"description": text, "outcomes": []}, ensure_ascii=character < " ")
-    assert (await put(emulator, "strange", body, kind="application/json")).status_code == 201
-    shown = (await emulator.control("GET", "/scenarios/strange")).json()
+    assert (await put(emulator, "characters", body, kind="application/json")).status_code == 201
+    shown = (await emulator.control("GET", "/scenarios/characters")).json()
     assert shown["description"] == text
 
 
-async def test_put_and_delete_at_once_are_each_answered_as_they_went(emulator: World) -> None:
+async def test_concurrent_puts_and_deletions_succeed(emulator: World) -> None:
     for _ in range(20):
         answers = await asyncio.gather(
             put(emulator, "mine", FAILS % "wrong_pin"),
@@ -146,7 +146,7 @@ async def test_put_and_delete_at_once_are_each_answered_as_they_went(emulator: W
         assert {answer.status_code for answer in answers} <= {200, 201, 204}
 
 
-async def test_a_payment_whose_scenario_is_gone_has_none(emulator: World) -> None:
+async def test_a_payment_loses_its_deleted_scenario(emulator: World) -> None:
     payment = await emulator.create()
     await put(emulator, "mine", FAILS % "wrong_pin")
     await emulator.control("PUT", f"/payments/{payment['id']}/scenario", {"name": "mine"})
@@ -250,7 +250,7 @@ async def test_a_reset_removes_scenarios_and_faults(emulator: World) -> None:
 
 
 async def test_scenarios_and_faults_persist_in_a_database(tmp_path: Path) -> None:
-    database = str(tmp_path / "kept.sqlite")
+    database = str(tmp_path / "state.sqlite")
     async with world(database=database) as emulator:
         payment = await emulator.create()
         await put(emulator, "mine", FAILS % "wrong_pin" + "    times: 2\n")
@@ -329,7 +329,7 @@ async def test_a_new_payment_never_gets_the_scenario_of_one_that_a_reset_removed
 
 
 @pytest.mark.parametrize(
-    ("text", "param", "told"),
+    ("text", "param", "message"),
     [
         ("outcome: []", None, "line 1, column 1: a scenario has no key 'outcome'; did you mean"),
         (
@@ -349,13 +349,13 @@ async def test_a_new_payment_never_gets_the_scenario_of_one_that_a_reset_removed
     ],
 )
 async def test_a_scenario_with_a_mistake_is_refused_with_line_and_hint_and_changes_nothing(
-    emulator: World, text: str, param: str | None, told: str
+    emulator: World, text: str, param: str | None, message: str
 ) -> None:
     await put(emulator, "bad", FAILS % "wrong_pin")
     before = await listed(emulator)
     response = await put(emulator, "bad", text)
     assert refusal(response) == (400, "invalid_scenario", param)
-    assert told in response.json()["error"]["message"]
+    assert message in response.json()["error"]["message"]
     assert await listed(emulator) == before
     assert await reason(emulator) == "wrong_pin"
 
@@ -387,39 +387,6 @@ async def test_a_body_that_is_no_scenario_is_refused(
         "/_emulator/scenarios/x", content=body, headers={**headers(), "Content-Type": kind}
     )
     assert refusal(response) == (400, code, None)
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "body", "expected"),
-    [
-        ("DELETE", "/scenarios/banks", None, (409, "scenario_is_permanent", None)),
-        ("PUT", "/scenarios/banks/enabled", {}, (400, "missing_parameter", "enabled")),
-        ("PUT", "/scenarios/banks/enabled", {"enabled": 1}, (400, "invalid_enabled", "enabled")),
-        ("PUT", "/scenarios/banks/enabled", {"on": True}, (400, "unknown_parameter", "on")),
-        ("PUT", "/payments/pay_1/scenario", {"name": "banks"}, (404, "payment_not_found", None)),
-    ],
-)
-async def test_wrong_calls_are_refused(
-    emulator: World, method: str, path: str, body: Any, expected: tuple[int, str, str | None]
-) -> None:
-    before = await listed(emulator)
-    assert refusal(await emulator.control(method, path, body)) == expected
-    assert await listed(emulator) == before
-
-
-async def test_an_unknown_scenario_cannot_be_applied_to_a_payment(emulator: World) -> None:
-    payment = await emulator.create()
-    path = f"/payments/{payment['id']}/scenario"
-    assert refusal(await emulator.control("PUT", path, {"name": "nope"})) == (
-        404,
-        "scenario_not_found",
-        None,
-    )
-    assert refusal(await emulator.control("PUT", path, {})) == (
-        400,
-        "missing_parameter",
-        "name",
-    )
 
 
 async def test_a_name_in_the_path_is_validated_like_one_in_a_file(emulator: World) -> None:

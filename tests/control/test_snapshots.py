@@ -7,7 +7,7 @@ import pytest
 
 from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS
 from tests.control import refusal
-from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, headers, world
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, world
 
 NOW = "2026-01-01T00:00:00.000Z"
 CALLS = [
@@ -58,10 +58,6 @@ async def test_a_new_snapshot_is_201_and_one_that_is_replaced_200(emulator: Worl
     clock = {"now": at, "frozen": True}
     expected = shown(created_at=at, clock=clock, payments={"test": 1, "live": 2})
     assert (response.status_code, response.json()) == (200, expected)
-
-
-async def test_the_order_of_members_is_always_the_same(emulator: World) -> None:
-    assert list(await save(emulator)) == ["name", "created_at", "clock", "payments"]
 
 
 async def test_restoring_answers_with_the_snapshot(emulator: World) -> None:
@@ -123,73 +119,6 @@ async def test_an_unknown_one_is_not_found(emulator: World, method: str, path: s
         assert refusal(response) == (404, "snapshot_not_found", None)
         assert f"'{name}'" in response.json()["error"]["message"]
     assert await names(emulator) == ["a"]
-
-
-@pytest.mark.parametrize("name", ["a", "Z", "0", "a.b", "a-b_c", "before-refund.2", "x" * 64])
-async def test_a_good_name_is_taken(emulator: World, name: str) -> None:
-    assert (await save(emulator, name))["name"] == name
-    response = await emulator.control("POST", f"/snapshots/{name}/restore")
-    assert response.status_code == 200
-
-
-@pytest.mark.parametrize(("method", "path"), NAMED)
-@pytest.mark.parametrize(
-    "name",
-    ["_a", ".a", "-", "..%20", "a%20b", "a%0A", "%00", "%ff", "ላም", "%ed%a0%80", "x" * 65, "a:b"],
-)
-async def test_a_bad_name_is_refused(emulator: World, method: str, path: str, name: str) -> None:
-    response = await emulator.control(method, path.format(name))
-    assert refusal(response) == (400, "invalid_name", "name")
-
-
-@pytest.mark.parametrize(("method", "path"), WRITES)
-async def test_a_write_takes_no_members(emulator: World, method: str, path: str) -> None:
-    await save(emulator)
-    response = await emulator.control(method, path, {"name": "a"})
-    assert refusal(response) == (400, "unknown_parameter", "name")
-    response = await emulator.control(method, path, [])
-    assert refusal(response) == (400, "invalid_request_body", None)
-    url = f"/_emulator{path}"
-    response = await emulator.api.request(method, url, content=b"{}", headers=headers())
-    assert refusal(response) == (400, "unsupported_content_type", None)
-    assert await names(emulator) == ["a"]
-    response = await emulator.control(method, path, {})
-    assert response.status_code in (200, 204)
-
-
-@pytest.mark.parametrize(("method", "path"), CALLS)
-async def test_a_key_account_mode_or_parameter_that_there_is_not_is_refused(
-    emulator: World, method: str, path: str
-) -> None:
-    await save(emulator)
-    response = await emulator.control(method, path, key="test_unknown_key")
-    assert refusal(response) == (401, "invalid_api_key", None)
-    for query, expected in (
-        ("account=acct_nobody", (404, "account_not_found", None)),
-        ("mode=sandbox", (400, "invalid_mode", "mode")),
-        ("acount=acct_demo", (400, "unknown_parameter", "acount")),
-        ("mode=test&mode=test", (400, "duplicate_parameter", "mode")),
-    ):
-        response = await emulator.api.request(method, f"/_emulator{path}?{query}")
-        assert refusal(response) == expected
-
-
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("POST", "/snapshots"),
-        ("DELETE", "/snapshots"),
-        ("PUT", "/snapshots/"),
-        ("POST", "/snapshots/a"),
-        ("PATCH", "/snapshots/a"),
-        ("GET", "/snapshots/a/restore"),
-        ("PUT", "/snapshots/a/restore"),
-        ("PUT", "/snapshots/a/b"),
-        ("PUT", "/snapshots/a%2Fb"),
-    ],
-)
-async def test_there_is_no_other_route(emulator: World, method: str, path: str) -> None:
-    assert refusal(await emulator.control(method, path)) == (404, "route_not_found", None)
 
 
 async def test_the_snapshots_of_an_account_are_those_of_both_modes_and_of_no_other(

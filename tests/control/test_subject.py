@@ -84,7 +84,7 @@ async def test_every_call_refuses_a_key_that_is_malformed_or_unknown(
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("account=acct_nobody", (404, "account_not_found", None)),
+        ("account=acct_unknown", (404, "account_not_found", None)),
         ("account=", (404, "account_not_found", None)),
         ("mode=sandbox", (400, "invalid_mode", "mode")),
         ("mode=", (400, "invalid_mode", "mode")),

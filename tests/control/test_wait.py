@@ -91,20 +91,8 @@ async def test_a_wait_of_no_time_only_looks(emulator: World, seconds: str) -> No
     assert response.json() == {"reached": False, "payment": payment}
 
 
-async def test_a_wait_for_an_unknown_payment_is_refused(emulator: World) -> None:
-    response = await wait(emulator, "pay_nothing", "status=completed")
-    assert refusal(response) == (404, "payment_not_found", None)
-
-
 async def test_a_wait_ends_when_its_account_is_reset(emulator: World) -> None:
     payment = await emulator.create()
     waiting = await under_way(emulator, payment["id"], "status=completed")
     await emulator.control("POST", "/reset")
     assert refusal(await waiting) == (404, "payment_not_found", None)
-
-
-async def test_a_wait_ends_when_the_program_stops(emulator: World) -> None:
-    payment = await emulator.create()
-    waiting = await under_way(emulator, payment["id"], "status=completed")
-    emulator.running.engine.change_notifier.close()
-    assert refusal(await waiting) == (503, "not_ready", None)

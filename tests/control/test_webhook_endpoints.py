@@ -11,7 +11,7 @@ from tests.webhooks.receiver import Reply, receiving
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, world
 
 URL = "http://127.0.0.1:9/hook"
-SECRET = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"  # noqa: S105 - of nobody
+SECRET = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"  # noqa: S105 - of no account
 PATH = "/webhook_endpoints"
 
 
@@ -37,7 +37,7 @@ async def test_an_endpoint_has_all_events_a_secret_and_the_default_profile(
     }
 
 
-async def test_an_endpoint_is_as_it_was_asked_for(emulator: World) -> None:
+async def test_an_endpoint_has_the_requested_properties(emulator: World) -> None:
     terms: dict[str, Any] = {
         "url": "https://shop.example/hook?a=ስ",
         "events": ["payment.failed", "payment.created", "payment.failed"],
@@ -60,33 +60,7 @@ async def test_endpoints_are_listed_newest_first_and_only_to_their_owner(emulato
     assert await listed(emulator, OTHER_TEST_KEY) == []
 
 
-@pytest.mark.parametrize(
-    ("body", "code", "param"),
-    [
-        ({}, "missing_parameter", "url"),
-        ({"url": "ftp://shop.example/"}, "invalid_url", "url"),
-        ({"url": "shop.example"}, "invalid_url", "url"),
-        ({"url": 7}, "invalid_url", "url"),
-        ({"url": "http://a/" + "x" * 2_048}, "invalid_url", "url"),
-        ({"url": URL, "events": []}, "invalid_events", "events"),
-        ({"url": URL, "events": "payment.created"}, "invalid_events", "events"),
-        ({"url": URL, "events": ["completed"]}, "invalid_events", "events"),
-        ({"url": URL, "events": [["payment.created"]]}, "invalid_events", "events"),
-        ({"url": URL, "secret": "whsec_short"}, "invalid_secret", "secret"),
-        ({"url": URL, "secret": ""}, "invalid_secret", "secret"),
-        ({"url": URL, "profile": "fast"}, "invalid_profile", "profile"),
-        ({"url": URL, "enabled": True}, "unknown_parameter", "enabled"),
-    ],
-)
-async def test_a_wrong_endpoint_is_refused_and_changes_nothing(
-    emulator: World, body: dict[str, Any], code: str, param: str
-) -> None:
-    response = await emulator.control("POST", PATH, body)
-    assert refusal(response) == (400, code, param)
-    assert await listed(emulator) == []
-
-
-async def test_an_owner_has_sixteen_endpoints_at_most(emulator: World) -> None:
+async def test_an_account_and_mode_has_at_most_sixteen_endpoints(emulator: World) -> None:
     for _ in range(16):
         await register(emulator, URL)
     response = await emulator.control("POST", PATH, {"url": URL})

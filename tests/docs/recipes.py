@@ -17,7 +17,7 @@ class Recipe:
     kind: Kind
     text: str
     title: str
-    """The heading that it stands under, and its number there."""
+    """Its heading, and its number below the heading."""
 
     @property
     def value(self) -> dict[str, Any]:
@@ -25,7 +25,7 @@ class Recipe:
 
     @property
     def variables(self) -> dict[str, str] | None:
-        """What it tells the emulator's container; None where it starts none."""
+        """The variables of the emulator's container; None without a container."""
         match self.kind:
             case Kind.COMPOSE:
                 return dict(self.value["services"]["emulator"]["environment"])
@@ -39,7 +39,7 @@ class Recipe:
 
     @property
     def scripts(self) -> Iterator[str]:
-        """What of it a shell runs."""
+        """The scripts that a shell runs."""
         if self.kind is Kind.WORKFLOW:
             for job in self.value["jobs"].values():
                 yield from (step["run"] for step in job["steps"] if "run" in step)

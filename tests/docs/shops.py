@@ -1,4 +1,4 @@
-"""What the webhook handlers of README.md need of a machine, by the language they are written in."""
+"""The programs that the documented webhook handlers need, by language."""
 
 import shlex
 import shutil
@@ -27,7 +27,7 @@ def marks(handler: str) -> list[pytest.MarkDecorator]:
 
 
 def variables(handler: str) -> dict[str, str]:
-    """What a command sets before it starts anything."""
+    """The variables that a command sets."""
     pairs = (word.partition("=") for word in shlex.split(handler) if "=" in word)
     return {name: value for name, _, value in pairs}
 
@@ -45,7 +45,7 @@ def missing_for(program: str) -> list[str]:
 
 
 def prepare(handler: str, directory: Path, factory: pytest.TempPathFactory) -> None:
-    """Make ready the directory that a handler is to run in, or skip the test."""
+    """Prepare the directory in which a handler runs, or skip the test."""
     program = language(handler)
     if missing_for(program):
         pytest.skip(f"not on this machine: {', '.join(missing_for(program))}")

@@ -5,11 +5,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from emulator.scenarios.library import check_paths
+from emulator.scenarios.loader import check_paths
 from tests.checkout.browsing import CHROMIUM
 from tests.cli.processes import run
 from tests.docs.document import (
-    Block,
     Kind,
     Section,
     pages,
@@ -81,60 +80,54 @@ def test_there_are_examples() -> None:
     assert len(RUN) >= 10
 
 
-@pytest.mark.parametrize(
-    ("printed", "shown", "is_so"),
-    [
-        ('{"id":"pay_1","a":2}', '{"id":"pay_…",…}', True),
-        ('{"id":"evt_1","a":2}', '{"id":"pay_…",…}', False),
-        ("one\r\ntwo\nthree\n", "one\n…\nthree\n", True),
-        ("one\ntwo\nthree", "one\nthree", False),
-        ("one\nthree", "one\n…\nthree", True),
-    ],
-)
-def test_what_is_shown_is_compared_line_by_line(printed: str, shown: str, is_so: bool) -> None:
-    assert is_as_shown(printed, shown) is is_so
-
-
-@pytest.mark.parametrize("page", pages())
-def test_the_name_of_every_file_stands_before_it(page: str) -> None:
-    assert unannounced(text_of(page)) == []
-
-
-@pytest.mark.parametrize(
-    ("before", "is_told"),
-    [
-        ("Save as `shop.py`:", True),
-        ("This is the shop,\n`shop.py`, in short:", True),
-        ("- A note.\n- Save as `shop.py`:", True),
-        ("This is the shop:", False),
-        ("Save as shop.py:", False),
-        ("Save as `a_shop.py`:", False),
-        ("Save as `shop.py`:\n\nIt takes payments:", False),
-        ("- Save as `shop.py`.\n- A note:", False),
-        ("```sh\ncat `shop.py`\n```", False),
-        ("", False),
-    ],
-)
-def test_the_name_has_to_stand_directly_before(before: str, is_told: bool) -> None:
-    text = f"## Shop\n\n{before}\n\n```python file=shop.py\npass\n```\n"
-    line = before.count("\n") + 5
-    assert unannounced(text) == ([] if is_told else [f"line {line}: shop.py"])
-
-
-SCENARIOS = [
-    pytest.param(section, block, id=f"{section.page}: {block.name}")
-    for section in sections()
-    for block in section.blocks
-    if block.kind in {Kind.SCENARIO, Kind.FAILING}
+COMPARED = [
+    ('{"id":"pay_1","a":2}', '{"id":"pay_…",…}', True),
+    ('{"id":"evt_1","a":2}', '{"id":"pay_…",…}', False),
+    ("one\r\ntwo\nthree\n", "one\n…\nthree\n", True),
+    ("one\ntwo\nthree", "one\nthree", False),
+    ("one\nthree", "one\n…\nthree", True),
 ]
 
 
-@pytest.mark.parametrize(("section", "block"), SCENARIOS)
-def test_every_scenario_shown_is_valid(section: Section, block: Block, tmp_path: Path) -> None:
-    files = {name: shown for name, shown in section.files.items() if name == block.name}
-    write_files(files, tmp_path, {})
-    problems, count = check_paths([tmp_path / block.name])
-    assert (problems, count) == ([], 1)
+def test_printed_and_shown_lines_are_compared_one_by_one() -> None:
+    assert [(a, b, is_as_shown(a, b)) for a, b, _ in COMPARED] == COMPARED
+
+
+def test_the_name_of_every_file_stands_before_it() -> None:
+    found = {page: unannounced(text_of(page)) for page in pages()}
+    assert {page: files for page, files in found.items() if files} == {}
+
+
+ANNOUNCED = {
+    "Save as `shop.py`:": True,
+    "This is the shop,\n`shop.py`, in short:": True,
+    "- A note.\n- Save as `shop.py`:": True,
+    "This is the shop:": False,
+    "Save as shop.py:": False,
+    "Save as `a_shop.py`:": False,
+    "Save as `shop.py`:\n\nIt takes payments:": False,
+    "- Save as `shop.py`.\n- A note:": False,
+    "```sh\ncat `shop.py`\n```": False,
+    "": False,
+}
+
+
+def test_the_name_has_to_stand_directly_before() -> None:
+    for before, is_announced in ANNOUNCED.items():
+        text = f"## Shop\n\n{before}\n\n```python file=shop.py\npass\n```\n"
+        line = before.count("\n") + 5
+        assert unannounced(text) == ([] if is_announced else [f"line {line}: shop.py"]), before
+
+
+def test_every_scenario_shown_is_valid(tmp_path: Path) -> None:
+    for number, section in enumerate(sections()):
+        for block in section.blocks:
+            if block.kind in {Kind.SCENARIO, Kind.FAILING}:
+                directory = tmp_path / str(number)
+                directory.mkdir(exist_ok=True)
+                write_files({block.name: section.files[block.name]}, directory, {})
+                place = f"{section.page}: {block.name}"
+                assert check_paths([directory / block.name]) == ([], 1), place
 
 
 def scripts_of(page: str) -> dict[str, bool]:

@@ -65,8 +65,10 @@ def shop(handler: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory)
 
 
 @contextmanager
-def told(handler: str, server: Server, shop: Path, key: str = TEST_KEY) -> Iterator[Listening]:
-    """A handler that is told of what happens in an account that begins anew."""
+def registered(
+    handler: str, server: Server, shop: Path, key: str = TEST_KEY
+) -> Iterator[Listening]:
+    """A handler that receives the webhooks of an account after a reset."""
     assert server.request("POST", "/_emulator/reset").status == 204
     with handling(handler, server, shop, FILES) as listening:
         endpoint = {"url": listening.url, "secret": variables(handler)["WEBHOOK_SECRET"]}
@@ -117,10 +119,10 @@ def statuses(delivery: dict[str, Any]) -> set[int | None]:
 
 
 @each_handler
-def test_an_order_is_paid_once_in_whatever_order_and_number_webhooks_come(
+def test_an_order_is_paid_once_for_webhooks_in_any_order_and_number(
     handler: str, shop: Path, muddled: Server
 ) -> None:
-    with told(handler, muddled, shop) as listening:
+    with registered(handler, muddled, shop) as listening:
         buy(muddled, "7", APPROVES)
         buy(muddled, "8", HAS_TOO_LITTLE)
         buy(muddled, "9", APPROVES)
@@ -131,10 +133,10 @@ def test_an_order_is_paid_once_in_whatever_order_and_number_webhooks_come(
 
 
 @each_handler
-def test_what_is_forged_is_refused_and_the_genuine_one_accepted(
+def test_a_forged_webhook_is_refused_and_the_genuine_one_accepted(
     handler: str, shop: Path, forging: Server
 ) -> None:
-    with told(handler, forging, shop) as listening:
+    with registered(handler, forging, shop) as listening:
         buy(forging, "7", APPROVES)
         buy(forging, "8", HAS_TOO_LITTLE)
         forged = [one for one in deliveries(forging) if one["attempts"][0]["tampered"]]
@@ -152,11 +154,11 @@ def test_what_is_forged_is_refused_and_the_genuine_one_accepted(
 
 
 @each_handler
-def test_a_webhook_of_a_payment_that_cannot_be_fetched_is_to_come_again(
+def test_a_webhook_of_a_payment_that_cannot_be_fetched_is_retried(
     handler: str, shop: Path, muddled: Server
 ) -> None:
     """The handlers fetch in test mode, where payments of live mode are not found."""
-    with told(handler, muddled, shop, LIVE_KEY) as listening:
+    with registered(handler, muddled, shop, LIVE_KEY) as listening:
         create(muddled, "7", LIVE_KEY)
         [sent] = deliveries(muddled, LIVE_KEY)
         assert (sent["status"], statuses(sent)) == ("pending", {503})
@@ -164,7 +166,9 @@ def test_a_webhook_of_a_payment_that_cannot_be_fetched_is_to_come_again(
 
 
 @each_handler
-def test_what_somebody_else_sends_is_refused(handler: str, shop: Path, muddled: Server) -> None:
+def test_a_request_with_a_wrong_signature_or_time_is_refused(
+    handler: str, shop: Path, muddled: Server
+) -> None:
     now_s = RealClock().now_ms() // 1_000
 
     def sent(body: bytes = b'{"type":"ping"}', *, age_s: int = 0, **changes: str) -> int:
@@ -177,7 +181,7 @@ def test_what_somebody_else_sends_is_refused(handler: str, shop: Path, muddled: 
     secrets = [variables(handler)["WEBHOOK_SECRET"]]
     with handling(handler, muddled, shop, FILES) as listening:
         assert sent() == 204
-        assert sent(age_s=600) == 400, "it was caught ten minutes ago"
+        assert sent(age_s=600) == 400, "the timestamp is ten minutes old"
         assert sent(age_s=-600) == 400
         assert sent(webhook_id="evt_2") == 400
         assert sent(webhook_signature="") == 400
@@ -188,7 +192,7 @@ def test_what_somebody_else_sends_is_refused(handler: str, shop: Path, muddled: 
 
 @each_handler
 def test_a_ping_is_answered(handler: str, shop: Path, muddled: Server) -> None:
-    with told(handler, muddled, shop):
+    with registered(handler, muddled, shop):
         [endpoint] = muddled.request("GET", "/_emulator/webhook_endpoints").json["data"]
         ping = call(muddled, f"/webhook_endpoints/{endpoint['id']}/ping")
         assert (ping["status"], statuses(ping)) == ("succeeded", {204})

@@ -1,8 +1,6 @@
-"""What the documents say of scenarios and scripts is what the program accepts."""
+"""The tables and limits of scenarios and scripts in the documents match the program."""
 
 import re
-
-import pytest
 
 from emulator.cli.replay import DEFAULT_CLOCK
 from emulator.control.requests import RequestQuery
@@ -12,8 +10,7 @@ from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS
 from emulator.engine.state.journal import MAX_ENTRIES, MAX_JOURNAL_BYTES, MAX_STORED_BODY_BYTES
 from emulator.replay.assertions import REFUSAL_CHECKS
 from emulator.replay.step_executor import DEFAULT_BODY
-from emulator.scenarios.library import load_paths
-from emulator.scenarios.loader import parse_scenario
+from emulator.scenarios.loader import load_paths, parse_scenario
 from emulator.scenarios.script import MAX_EXECUTED_STEPS, MAX_SCRIPT_STEPS, SCRIPT_STEPS
 from emulator.settings import data_directory
 from tests.docs.document import part, rows, text_of
@@ -26,20 +23,15 @@ REQUESTS = "docs/guides/inspecting-requests.md"
 SNAPSHOTS = "docs/guides/snapshots.md"
 
 
-@pytest.mark.parametrize(
-    ("page", "title", "is_of_webhooks"),
-    [(HANDLERS, "Test a handler against faults", True), (SCENARIOS, "Ready-made cases", False)],
-)
-def test_every_scenario_that_is_off_at_start_has_a_row(
-    page: str, title: str, is_of_webhooks: bool
-) -> None:
-    listed = [row[1].strip("`") for row in rows(part(page, title))]
-    off = [
-        f"{scenario.name}.yaml"
-        for scenario in load_paths([data_directory("scenarios")])
-        if not scenario.enabled and bool(scenario.webhooks) is is_of_webhooks
-    ]
-    assert sorted(listed) == off
+def test_every_scenario_that_is_off_at_start_has_a_row() -> None:
+    off = [s for s in load_paths([data_directory("scenarios")]) if not s.enabled]
+    for page, title, is_of_webhooks in (
+        (HANDLERS, "Test a handler against faults", True),
+        (SCENARIOS, "Ready-made cases", False),
+    ):
+        listed = [row[1].strip("`") for row in rows(part(page, title))]
+        shipped = [f"{s.name}.yaml" for s in off if bool(s.webhooks) is is_of_webhooks]
+        assert sorted(listed) == shipped, page
 
 
 def test_the_examples_of_the_steps_are_a_script() -> None:
@@ -48,11 +40,10 @@ def test_the_examples_of_the_steps_are_a_script() -> None:
     assert len(scenario.script) == len(SCRIPT_STEPS)
 
 
-def test_every_key_that_speaks_of_a_refusal_is_told() -> None:
-    told = (
-        part(FORMAT, "Steps").partition("**A refusal must be expected.**")[2].partition("\n\n")[0]
-    )
-    assert set(_names(told)) - {"expect"} == REFUSAL_CHECKS
+def test_every_check_of_a_refusal_is_listed() -> None:
+    _, _, text = part(FORMAT, "Steps").partition("**A refusal must be expected.**")
+    names = [name.partition(":")[0] for name in re.findall("`([^`]+)`", text.partition("\n\n")[0])]
+    assert set(names) - {"expect"} == REFUSAL_CHECKS
 
 
 def test_every_filter_of_the_journal_has_a_row() -> None:
@@ -61,26 +52,20 @@ def test_every_filter_of_the_journal_has_a_row() -> None:
     assert sorted(filters) == sorted(RequestQuery.__struct_fields__)
 
 
-@pytest.mark.parametrize(
-    ("page", "limit"),
-    [
-        (SCENARIOS, f"{MAX_SCENARIOS} scenarios and {MAX_FAULTS} faults of its own"),
-        (FORMAT, f"at most {MAX_SCRIPT_STEPS:,} steps"),
-        (FORMAT, f"at most {MAX_EXECUTED_STEPS:,} with all repeats"),
-        (SCRIPTS, f"more than {MAX_SCRIPT_STEPS:,} steps is refused"),
-        (FORMAT, f"filled in: {DEFAULT_BODY['amount']} cents in {DEFAULT_BODY['currency']}"),
-        (SCRIPTS, f"frozen at {DEFAULT_CLOCK.partition('@')[2]}"),
-        (REQUESTS, f"default {DEFAULT_LIMIT}, at most {MAX_LIMIT:,}"),
-        (REQUESTS, f"the newest {MAX_ENTRIES:,} requests"),
-        (REQUESTS, f"at most {MAX_JOURNAL_BYTES // 1_048_576} MiB"),
-        (REQUESTS, f"each up to {MAX_STORED_BODY_BYTES // 1_024} KiB"),
-        (SNAPSHOTS, f"An account has at most {MAX_SNAPSHOTS} snapshots"),
-    ],
-)
-def test_every_limit_is_as_documented(page: str, limit: str) -> None:
-    assert limit in " ".join(text_of(page).split())
+LIMITS = [
+    (SCENARIOS, f"{MAX_SCENARIOS} scenarios and {MAX_FAULTS} faults of its own"),
+    (FORMAT, f"at most {MAX_SCRIPT_STEPS:,} steps"),
+    (FORMAT, f"at most {MAX_EXECUTED_STEPS:,} with all repeats"),
+    (SCRIPTS, f"more than {MAX_SCRIPT_STEPS:,} steps is refused"),
+    (FORMAT, f"filled in: {DEFAULT_BODY['amount']} cents in {DEFAULT_BODY['currency']}"),
+    (SCRIPTS, f"frozen at {DEFAULT_CLOCK.partition('@')[2]}"),
+    (REQUESTS, f"default {DEFAULT_LIMIT}, at most {MAX_LIMIT:,}"),
+    (REQUESTS, f"the newest {MAX_ENTRIES:,} requests"),
+    (REQUESTS, f"at most {MAX_JOURNAL_BYTES // 1_048_576} MiB"),
+    (REQUESTS, f"each up to {MAX_STORED_BODY_BYTES // 1_024} KiB"),
+    (SNAPSHOTS, f"An account has at most {MAX_SNAPSHOTS} snapshots"),
+]
 
 
-def _names(text: str) -> list[str]:
-    """What stands in backticks, each up to its colon."""
-    return [name.partition(":")[0] for name in re.findall("`([^`]+)`", text)]
+def test_every_limit_is_as_documented() -> None:
+    assert [limit for page, limit in LIMITS if limit not in " ".join(text_of(page).split())] == []

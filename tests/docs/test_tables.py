@@ -1,11 +1,10 @@
-"""What the documents list is what the program has, nothing more and nothing less."""
+"""The tables and lists of the documents match the program."""
 
 import re
 from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 
 from emulator.control.app import RESOURCES
 from emulator.domain.durations import UNIT_MS
@@ -33,9 +32,9 @@ WARNINGS = "docs/reference/warnings.md"
 CONTROL_API = "docs/reference/control-api.md"
 FIDELITY = "docs/reference/fidelity.md"
 ARCHITECTURE = "docs/explanation/architecture.md"
-MAX_LINES_OF_A_CHAPTER = 400
+MAX_CHAPTER_LINES = 400
 LONG = "a" * 3_000
-# A request for each thing that is merely odd; a string is the query of a list call.
+# A request for each warning; a string is the query of a list call.
 ODD_REQUESTS: list[str | dict[str, Any]] = [
     "NAME=1",
     "limit=5&limit=5",
@@ -51,10 +50,10 @@ ODD_REQUESTS: list[str | dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("page", "name"), TABLES)
-def test_the_generated_tables_are_up_to_date(page: str, name: str) -> None:
-    table = TABLES[page, name]()
-    assert generated(name, text_of(page)) == table, "run `python -m tests.docs`"
+def test_the_generated_tables_are_up_to_date() -> None:
+    for (page, name), table in TABLES.items():
+        message = f"{page}, {name}: run `python -m tests.docs`"
+        assert generated(name, text_of(page)) == table(), message
 
 
 async def test_every_warning_is_listed_with_its_code(emulator: World) -> None:
@@ -68,20 +67,20 @@ async def test_every_warning_is_listed_with_its_code(emulator: World) -> None:
 
 async def _seen(tolerant: World, strict: World, request: str | dict[str, Any]) -> tuple[str, str]:
     """The slug of the warning, and the code of the refusal."""
-    served = await _ask(tolerant, request)
-    refused = await _ask(strict, request)
+    served = await _send(tolerant, request)
+    refused = await _send(strict, request)
     assert (served.is_success, refused.status_code) == (True, 400)
     slug = served.headers["emulator-warning"].replace(":limit", ":NAME")
     return slug, refused.json()["error"]["code"]
 
 
-async def _ask(of: World, request: str | dict[str, Any]) -> httpx.Response:
+async def _send(to: World, request: str | dict[str, Any]) -> httpx.Response:
     if isinstance(request, str):
-        return await of.api.get(f"/v1/payments?{request}", headers=headers())
+        return await to.api.get(f"/v1/payments?{request}", headers=headers())
     changes = dict(request)
     extra = changes.pop("headers", {})
     body = order(**changes)
-    return await of.api.post("/v1/payments", json=body, headers={**headers(), **extra})
+    return await to.api.post("/v1/payments", json=body, headers={**headers(), **extra})
 
 
 async def test_the_31st_read_of_a_live_payment_is_frequent_polling() -> None:
@@ -104,30 +103,34 @@ def test_every_call_of_the_control_api_is_listed() -> None:
     assert sorted(listed) == sorted(declared)
 
 
-@pytest.mark.parametrize(
-    ("call", "path"),
-    [
-        ("GET /_emulator/clock", "/clock"),
-        ("GET /_emulator/payments/{payment_id}", "/payments/{id}"),
-        ("GET /_emulator/webhook_endpoints", "/webhook_endpoints"),
-        ("GET /_emulator/deliveries", "/deliveries"),
-        ("GET /_emulator/scenarios", "/scenarios"),
-        ("GET /_emulator/faults", "/faults"),
-        ("GET /_emulator/snapshots", "/snapshots"),
-    ],
-)
-async def test_the_members_of_an_answer_are_listed(emulator: World, call: str, path: str) -> None:
+PATHS = {
+    "GET /_emulator/clock": "/clock",
+    "GET /_emulator/payments/{payment_id}": "/payments/{id}",
+    "GET /_emulator/webhook_endpoints": "/webhook_endpoints",
+    "GET /_emulator/deliveries": "/deliveries",
+    "GET /_emulator/scenarios": "/scenarios",
+    "GET /_emulator/faults": "/faults",
+    "GET /_emulator/snapshots": "/snapshots",
+}
+
+
+async def test_the_members_of_a_response_are_listed(emulator: World) -> None:
     async with webhook_world(emulator=emulator):
         payment = await emulator.create()
         fault = {"when": {"request": "any"}, "then": {"latency": "1ms"}, "times": 1}
         assert (await emulator.control("POST", "/faults", fault)).status_code == 201
         assert (await emulator.control("PUT", "/snapshots/one")).status_code == 201
-        answer = (await emulator.control("GET", path.format(id=payment["id"]))).json()
-    [returned] = [row[2] for row in rows(text_of(CONTROL_API)) if row[0] == f"`{call}`"]
-    members = list(answer["data"][0] if "data" in answer else answer)
-    listed = re.findall(r"\{([^{}]*)\}", returned)[0].split(", ")
-    optional = {name.removesuffix("?") for name in listed if name.endswith("?")} - set(members)
-    assert [name.removesuffix("?") for name in listed if name[:-1] not in optional] == members
+        responses = {
+            call: (await emulator.control("GET", path.format(id=payment["id"]))).json()
+            for call, path in PATHS.items()
+        }
+    for call, response in responses.items():
+        [returned] = [row[2] for row in rows(text_of(CONTROL_API)) if row[0] == f"`{call}`"]
+        members = list(response["data"][0] if "data" in response else response)
+        listed = re.findall(r"\{([^{}]*)\}", returned)[0].split(", ")
+        optional = {name.removesuffix("?") for name in listed if name.endswith("?")} - {*members}
+        required = [name.removesuffix("?") for name in listed if name[:-1] not in optional]
+        assert required == members, call
 
 
 def test_every_transition_is_listed() -> None:
@@ -141,7 +144,7 @@ def test_every_transition_is_listed() -> None:
     assert listed == {(since.value, to.value) for since, to in TRANSITIONS}
 
 
-async def test_what_arrives_is_what_is_shown() -> None:
+async def test_a_delivery_is_as_documented() -> None:
     shown, _, body = (
         part(WEBHOOKS, "What arrives").split("```http\n")[1].split("```")[0].partition("\n\n")
     )
@@ -159,8 +162,8 @@ async def test_what_arrives_is_what_is_shown() -> None:
 
 
 def test_every_type_of_event_is_listed() -> None:
-    told = part(WEBHOOKS, "What arrives").partition("**`type`** is")[2].partition("- **")[0]
-    assert re.findall(r"`([a-z._]+)`", told) == [*EVENT_TYPES_IN_ORDER, PING]
+    text = part(WEBHOOKS, "What arrives").partition("**`type`** is")[2].partition("- **")[0]
+    assert re.findall(r"`([a-z._]+)`", text) == [*EVENT_TYPES_IN_ORDER, PING]
 
 
 def test_every_retry_is_listed() -> None:
@@ -173,41 +176,41 @@ def test_every_retry_is_listed() -> None:
         )
 
 
-def test_the_example_of_an_advance_is_as_long_as_all_that_is_left() -> None:
+def test_the_example_of_an_advance_covers_all_retries() -> None:
     hour_s = UNIT_MS["h"] // 1_000
     assert f'{{"seconds": {76 * hour_s}}}' in part(WEBHOOKS, "Retries and time")
     assert 75 * hour_s < sum(DELAYS_MS[Profile.STANDARD]) // 1_000 < 76 * hour_s
 
 
 def test_every_state_of_a_delivery_is_listed() -> None:
-    told = (
-        part(WEBHOOKS, "Looking at deliveries").partition("A delivery is")[2].partition("- **")[0]
-    )
-    assert re.findall("`([a-z]+)`", told) == [state.value for state in DeliveryState]
+    text = part(WEBHOOKS, "Looking at deliveries").partition("A delivery is")[2]
+    assert re.findall("`([a-z]+)`", text.partition("- **")[0]) == [
+        state.value for state in DeliveryState
+    ]
 
 
-@pytest.mark.parametrize(
-    ("title", "limit"),
-    [
-        ("Retries and time", f"within {TIMEOUT_S} seconds"),
-        ("Retries and time", f"at most {MAX_ADVANCE_MS // 1_000} seconds of real time"),
-        ("What an endpoint can rely on", f"{TIMEOUT_S} s for an attempt"),
-        ("What an endpoint can rely on", f"{MAX_BYTES_READ // 1_024} KiB are read"),
-        ("What an endpoint can rely on", f"{MAX_STORED_BYTES // 1_024} KiB kept"),
-        ("What an endpoint can rely on", f"{MAX_CONCURRENT_ATTEMPTS} attempts are under way"),
-        ("What an endpoint can rely on", f"at most {MAX_ENDPOINTS} endpoints"),
-        (
-            "What an endpoint can rely on",
-            f"off, by {MAX_RETRY_AFTER_MS // UNIT_MS['h']} hours at most",
-        ),
-        ("Looking at deliveries", f"For {ROTATION_OVERLAP_MS // UNIT_MS['h']} hours"),
-    ],
-)
-def test_every_limit_of_webhooks_is_as_told(title: str, limit: str) -> None:
-    assert limit in " ".join(part(WEBHOOKS, title).split())
+RELIABLE = "What an endpoint can rely on"
+LIMITS = [
+    ("Retries and time", f"within {TIMEOUT_S} seconds"),
+    ("Retries and time", f"at most {MAX_ADVANCE_MS // 1_000} seconds of real time"),
+    (RELIABLE, f"{TIMEOUT_S} s for an attempt"),
+    (RELIABLE, f"{MAX_BYTES_READ // 1_024} KiB are read"),
+    (RELIABLE, f"{MAX_STORED_BYTES // 1_024} KiB kept"),
+    (RELIABLE, f"{MAX_CONCURRENT_ATTEMPTS} attempts are under way"),
+    (RELIABLE, f"at most {MAX_ENDPOINTS} endpoints"),
+    (RELIABLE, f"off, by {MAX_RETRY_AFTER_MS // UNIT_MS['h']} hours at most"),
+    ("Looking at deliveries", f"For {ROTATION_OVERLAP_MS // UNIT_MS['h']} hours"),
+]
 
 
-def test_every_row_of_the_fidelity_table_says_what_it_stands_on() -> None:
+def test_every_limit_of_webhooks_is_as_documented() -> None:
+    wrong = [
+        limit for title, limit in LIMITS if limit not in " ".join(part(WEBHOOKS, title).split())
+    ]
+    assert wrong == []
+
+
+def test_every_row_of_the_fidelity_table_has_its_basis() -> None:
     for row in rows(generated("fidelity", text_of(FIDELITY))):
         assert len(row) == 6, row
         assert re.match(r"stated|assumed", row[3]), row
@@ -228,10 +231,14 @@ def test_every_file_that_the_architecture_page_names_exists() -> None:
     assert [path for path in paths if not (REPOSITORY / path).exists()] == []
 
 
-@pytest.mark.parametrize("page", pages())
-def test_every_link_leads_somewhere(page: str) -> None:
-    links = re.findall(r"\]\((?!https?://)([^)\s]+)\)", text_of(page))
-    assert [link for link in links if not _exists(page, link)] == []
+def test_every_link_has_a_target() -> None:
+    broken = [
+        f"{page}: {link}"
+        for page in pages()
+        for link in re.findall(r"\]\((?!https?://)([^)\s]+)\)", text_of(page))
+        if not _exists(page, link)
+    ]
+    assert broken == []
 
 
 def _exists(page: str, link: str) -> bool:
@@ -241,19 +248,22 @@ def _exists(page: str, link: str) -> bool:
 
 
 def _anchors(document: Path) -> set[str]:
-    """What a page of code hosts calls its headings."""
+    """The anchors that code hosts give to headings."""
     headings = re.findall(r"^#+ (.+)$", document.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^a-z0-9 _-]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", [page for page in pages() if page.startswith("docs/")])
-def test_every_chapter_is_short_and_is_in_the_indexes(page: str) -> None:
-    assert len(text_of(page).splitlines()) <= MAX_LINES_OF_A_CHAPTER
-    index = "docs/index.md"
-    if page != index:
-        assert f"]({page.removeprefix('docs/')})" in text_of(index)
-        llms = (REPOSITORY / "llms.txt").read_text(encoding="utf-8")
-        assert f"]({page})" in llms
+INDEX = "docs/index.md"
+CHAPTERS = [page for page in pages() if page.startswith("docs/")]
+
+
+def test_every_chapter_is_short_and_is_in_the_indexes() -> None:
+    llms = (REPOSITORY / "llms.txt").read_text(encoding="utf-8")
+    for page in CHAPTERS:
+        assert len(text_of(page).splitlines()) <= MAX_CHAPTER_LINES, page
+        if page != INDEX:
+            assert f"]({page.removeprefix('docs/')})" in text_of(INDEX), page
+            assert f"]({page})" in llms, page
 
 
 def test_the_readme_is_two_screens() -> None:
@@ -263,13 +273,13 @@ def test_the_readme_is_two_screens() -> None:
     assert len(prose.split()) <= 900
 
 
-@pytest.mark.parametrize("page", [page for page in pages() if page.startswith("docs/")])
-def test_every_chapter_says_what_it_is_for_and_where_to_go_next(page: str) -> None:
-    title, blank, first, *_ = text_of(page).splitlines()
-    assert title.startswith("# ")
-    assert not blank
-    assert first[0].isalnum() or first[0] == "`", "a sentence stands before the first section"
-    if page != "docs/index.md":
-        *_, last = re.split(r"^## ", text_of(page), flags=re.MULTILINE)
-        assert last.startswith("Next\n")
-        assert len(re.findall(r"^- \[", last, re.MULTILINE)) >= 2
+def test_every_chapter_begins_with_its_purpose_and_ends_with_links() -> None:
+    for page in CHAPTERS:
+        title, blank, first, *_ = text_of(page).splitlines()
+        assert title.startswith("# "), page
+        assert not blank, page
+        assert first[0].isalnum() or first[0] == "`", f"{page}: no sentence below the title"
+        if page != INDEX:
+            *_, last = re.split(r"^## ", text_of(page), flags=re.MULTILINE)
+            assert last.startswith("Next\n"), page
+            assert len(re.findall(r"^- \[", last, re.MULTILINE)) >= 2, page

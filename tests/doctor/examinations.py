@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -16,6 +16,7 @@ from emulator.doctor.requests import TargetServer, Timeouts
 from emulator.doctor.runner import DoctorOptions, run_probes
 from emulator.http.addresses import BaseUrl
 from emulator.settings import resolve
+from tests.webhooks.receiver import PATH, Received, Reply, receiving, serving
 
 OK, PROBLEM, NOTE = Level.OK, Level.PROBLEM, Level.NOTE
 MACHINE, CONTAINER, BROWSER, WEBHOOK = Perspective
@@ -30,7 +31,6 @@ BRIDGE = LocalNetwork(
 TIMEOUTS = Timeouts(clock=RealClock(), probe_s=60, response_s=60)
 
 Response = tuple[int, bytes]
-Connect = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @asynccontextmanager
@@ -71,40 +71,19 @@ def emulator_on_a_thread(**flags: object) -> Iterator[str]:
 
 
 @asynccontextmanager
-async def server(host: str, port: int, serve: Connect) -> AsyncIterator[int]:
-    """The port of a server whose connections end by themselves."""
-    connections: set[asyncio.Task[None]] = set()
-
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        connections.add(task)
-        await serve(reader, writer)
-        writer.close()
-
-    listening = await asyncio.start_server(connected, host, port)
-    yield listening.sockets[0].getsockname()[1]
-    listening.close()
-    await asyncio.gather(*connections)
-
-
-@asynccontextmanager
 async def responding(
     paths: Mapping[str, Response], *, media_type: str = "application/json"
 ) -> AsyncIterator[str]:
     """The base URL of a server with a response for each path; for all others that of `*`."""
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        method, path, _ = head.split("\r\n")[0].split(" ")
-        status, body = paths.get(f"{method} {path}") or paths.get(path) or paths["*"]
-        fields = f"content-type: {media_type}\r\nserver: other\r\nconnection: close"
-        length = f"content-length: {len(body)}"
-        writer.write(f"HTTP/1.1 {status} X\r\n{fields}\r\n{length}\r\n\r\n".encode() + body)
-        await writer.drain()
+    def answer(received: Received) -> Reply:
+        path = f"{received.method} {received.path}"
+        status, body = paths.get(path) or paths.get(received.path) or paths["*"]
+        headers = {"content-type": media_type, "server": "other"}
+        return Reply(status=status, headers=headers, body=body)
 
-    async with server("127.0.0.1", 0, serve) as port:
-        yield f"http://127.0.0.1:{port}"
+    async with receiving(answer) as receiver:
+        yield receiver.url.removesuffix(PATH)
 
 
 @asynccontextmanager
@@ -121,7 +100,7 @@ async def forwarding(host: str, port: int) -> AsyncIterator[None]:
         target_reader, target_writer = await asyncio.open_connection("127.0.0.1", port)
         await asyncio.gather(copy(reader, target_writer), copy(target_reader, writer))
 
-    async with server(host, port, serve):
+    async with serving(serve, host, port):
         yield
 
 

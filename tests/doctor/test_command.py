@@ -4,6 +4,7 @@ import json
 import signal
 import socket
 import subprocess
+import sys
 
 import pytest
 
@@ -35,7 +36,7 @@ def test_an_emulator_without_problems_is_exit_code_0(url: str) -> None:
         "From a container",
         "From a browser",
         "To a webhook, tried by the emulator itself",
-        "No problem was found. What is marked -- is as its line says.",
+        "No problem was found. Lines marked -- are notes.",
     ]
     assert all(len(line) < 200 for line in ended.stdout.splitlines())
 
@@ -58,7 +59,7 @@ def test_the_findings_are_printed_as_json(url: str, capsys: pytest.CaptureFixtur
     report = json.loads(capsys.readouterr().out)
     assert (report["url"], report["version"], report["ok"]) == (url, __version__, False)
     assert list(report["views"]) == ["machine", "container", "browser", "webhook"]
-    [finding] = [one for one in report["views"]["webhook"] if one["mark"] == "problem"]
+    [finding] = [each for each in report["views"]["webhook"] if each["mark"] == "problem"]
     assert finding["text"].startswith(closed)
     assert finding["fix"]
 
@@ -104,11 +105,20 @@ def test_a_terminal_gets_colours() -> None:
     assert "\x1b[31m!!\x1b[0m  text" in "\n".join(lines)
 
 
-@pytest.mark.parametrize("module", ["cli.doctor", "doctor.", "http."])
-def test_other_commands_do_not_import_it(module: str) -> None:
+def test_the_program_can_be_run_as_a_file() -> None:
+    """`http` beside the file is not that of the standard library."""
+    file = str(REPOSITORY / "emulator" / "__main__.py")
+    url = f"http://127.0.0.1:{free_port()}"
+    ended = run("doctor", "--url", url, command=(sys.executable, file))
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"payments-emulator: no emulator at {url}: connection refused")
+
+
+def test_other_commands_do_not_import_it() -> None:
     ended = run("--version", command=(COMMAND[0], "-X", "importtime", *COMMAND[1:]))
     assert "emulator.cli.commands" in ended.stderr
-    assert f"emulator.{module}" not in ended.stderr
+    for module in ("cli.doctor", "doctor.", "http."):
+        assert f"emulator.{module}" not in ended.stderr
 
 
 def test_ctrl_c_ends_it_quietly() -> None:

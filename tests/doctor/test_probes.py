@@ -8,7 +8,7 @@ import pytest
 from emulator import __version__
 from emulator.doctor.containers import probe_containers
 from emulator.doctor.network import LocalNetwork, NetworkInterface, default_gateway, read_network
-from emulator.doctor.report import DoctorFinding, DoctorReport, good
+from emulator.doctor.report import DoctorReport, Level, good
 from emulator.doctor.requests import Timeouts
 from emulator.doctor.runner import NoEmulator
 from emulator.http.addresses import BaseUrl
@@ -61,7 +61,7 @@ async def test_a_report_without_problems_names_what_was_tried(url: str) -> None:
     assert control == "The control API takes calls for the host 127.0.0.1"
     assert key == "The key test_de…key works: GET /v1/payments?limit=1 answers 200"
     assert texts(report, BROWSER, OK) == [
-        f"{await checkout_url(url)}/c/… opens, and is the page of a payment made for this"
+        f"{await checkout_url(url)}/c/… opens: the page of a payment created for this test"
     ]
     assert texts(report, WEBHOOK, NOTE) == [
         "No endpoint is registered for the first account, in test mode"
@@ -89,8 +89,8 @@ async def test_a_closed_port_is_explained_with_the_command_to_start() -> None:
     [
         (
             (404, b"<h1>Shop</h1>"),
-            "something else than the emulator (GET /_emulator/health: 404, Server: other, text/x)",
-            "Another program has that port: name the emulator's with --url.",
+            "not an emulator (GET /_emulator/health: 404, Server: other, text/x)",
+            "Another program uses that port: give the emulator's with --url.",
         ),
         (
             (503, b'{"status":"unavailable","version":"0"}'),
@@ -109,8 +109,8 @@ async def test_another_response_than_health_is_explained(
 @pytest.mark.parametrize(
     ("url", "advice"),
     [
-        ("https://127.0.0.1:1", "The emulator speaks http; https is only where something in"),
-        ("http://no-such-host.invalid:1", "Is that its name and port, as known here? Does it"),
+        ("https://127.0.0.1:1", "The emulator speaks http; https needs a proxy in front of it."),
+        ("http://no-such-host.invalid:1", "Are its name and port correct? Does it listen on "),
     ],
 )
 async def test_advice_depends_on_the_address(url: str, advice: str) -> None:
@@ -155,37 +155,60 @@ async def test_a_foreign_host_name_is_a_problem_that_the_other_probes_avoid(url:
     assert texts(report, WEBHOOK, OK)
 
 
-async def test_without_a_control_api_probes_are_skipped() -> None:
-    async with responding({"/_emulator/health": HEALTHY, "*": (404, b"{}")}) as url:
+@pytest.mark.parametrize(
+    ("paths", "level", "machine", "skipped"),
+    [
+        (
+            {"*": (404, b"{}")},
+            PROBLEM,
+            [
+                "The control API does not list the accounts: 404, Server: other, application/json",
+                "The key test_de…key could not be tried by GET /v1/payments?limit=1:"
+                " 404, Server: other, application/json",
+            ],
+            "the control API is closed",
+        ),
+        (
+            {"*": (401, b'{"error":{"code":"invalid_api_key"}}')},
+            NOTE,
+            ["The demo key test_de…key is not known here, so that no key was tried"],
+            "the control API is closed",
+        ),
+        (
+            {
+                "GET /_emulator/accounts": (200, b'{"data":[]}'),
+                "*": (409, b'{"error":{"code":"too_many_accounts"}}'),
+            },
+            OK,
+            ["The control API takes calls for the host 127.0.0.1"],
+            "no temporary account could be created: 409 too_many_accounts",
+        ),
+    ],
+    ids=["no control API", "unknown demo key", "no temporary account"],
+)
+async def test_without_a_control_api_or_an_account_probes_are_skipped(
+    paths: dict[str, Response], level: Level, machine: list[str], skipped: str
+) -> None:
+    async with responding({"/_emulator/health": HEALTHY, **paths}) as url:
         report = await examine(url)
-    control, key = texts(report, MACHINE, PROBLEM)
-    assert control.startswith("The control API gives no accounts: 404")
-    assert key.startswith("The key test_de…key could not be tried by GET /v1/payments?limit=1: 404")
+    assert texts(report, MACHINE, level)[-len(machine) :] == machine
     for perspective in (BROWSER, WEBHOOK):
-        assert texts(report, perspective, NOTE) == ["Not tried: the control API is closed"]
+        assert texts(report, perspective, NOTE) == [f"Not tried: {skipped}"]
 
 
 async def test_an_unknown_key_is_a_problem(url: str) -> None:
     report = await examine(url, key="test_of_nobody_at_all")
-    unknown = "The key test_of…all is nobody's: 401 invalid_api_key"
+    unknown = "The key test_of…all is unknown: 401 invalid_api_key"
     assert texts(report, MACHINE, PROBLEM) == [unknown]
     assert "--auto-provision" in fixes(report, MACHINE)
     assert texts(report, WEBHOOK, NOTE) == ["The key has no account yet, and so no endpoints"]
-
-
-async def test_an_unknown_demo_key_is_a_note() -> None:
-    paths = {"/_emulator/health": HEALTHY, "*": (401, b'{"error":{"code":"invalid_api_key"}}')}
-    async with responding(paths) as url:
-        report = await examine(url)
-    unknown = "The demo key test_de…key is not known here, so that no key was tried"
-    assert texts(report, MACHINE, NOTE) == [unknown]
 
 
 async def test_the_account_of_a_new_key_is_removed(other_url: str) -> None:
     before = await call(other_url, "GET", "/_emulator/accounts")
     report = await examine(other_url, key="test_of_a_new_job_17")
     assert await call(other_url, "GET", "/_emulator/accounts") == before
-    assert "is new, and becomes an account when it is used" in texts(report, MACHINE, OK)[-1]
+    assert "is new: its first use creates an account" in texts(report, MACHINE, OK)[-1]
 
 
 async def test_a_fault_is_reported_with_the_key(url: str) -> None:
@@ -216,7 +239,8 @@ async def test_containers_cannot_reach_an_emulator_on_loopback(url: str) -> None
     port = BaseUrl.parse(url).port
     closed, names = texts(report, CONTAINER, NOTE)
     assert closed == (
-        f"It answers at 127.0.0.1 only (port {port} of 127.0.0.2 (docker0): connection refused)"
+        "The emulator answers at 127.0.0.1 only"
+        f" (port {port} of 127.0.0.2 (docker0): connection refused)"
     )
     assert names.startswith(f"http://host.docker.internal:{port} and, in Compose, http://emulator:")
     assert "--host 127.0.0.2 (for this machine alone) or --host 0.0.0.0" in fixes(report, CONTAINER)
@@ -245,7 +269,7 @@ async def test_in_a_container_all_tried_addresses_are_listed() -> None:
     port = free_port()
     found = await failed(f"http://127.0.0.1:{port}", in_container("127.0.0.2", "127.0.0.3"))
     assert found.lines[1] == (
-        "nor elsewhere around this machine:"
+        "nor at the other addresses:"
         f" http://127.0.0.2:{port}: connection refused;"
         f" http://127.0.0.3:{port}: connection refused"
     )
@@ -253,34 +277,45 @@ async def test_in_a_container_all_tried_addresses_are_listed() -> None:
     assert list(found.report.sections) == [MACHINE, CONTAINER]
 
 
-async def container_findings(url: str, network: LocalNetwork) -> list[DoctorFinding]:
+@pytest.mark.parametrize(
+    ("url", "network", "text", "fix"),
+    [
+        (
+            "http://127.0.0.1:1",
+            LocalNetwork(is_in_container=True, interfaces=BRIDGE.interfaces),
+            "The emulator answers at 127.0.0.1 only (port 1 of ",
+            "For other containers start it with --host 0.0.0.0 (EMULATOR_HOST).",
+        ),
+        (
+            "http://127.0.0.1:1",
+            NO_NETWORK,
+            "This machine has only loopback addresses, so nothing was tried",
+            None,
+        ),
+        # Reserved for documentation: a connection to it would time out.
+        (
+            "http://192.0.2.77:8080",
+            BRIDGE,
+            "http://192.0.2.77:8080 is not an address of this machine, so that nothing was tried",
+            "In the container: curl http://192.0.2.77:8080/_emulator/health",
+        ),
+        (
+            "http://192.0.2.77:8080",
+            in_container("127.0.0.2"),
+            "http://192.0.2.77:8080 answers in this container",
+            None,
+        ),
+    ],
+    ids=["in a container", "no interfaces", "another machine", "another container"],
+)
+async def test_addresses_for_containers_depend_on_the_network(
+    url: str, network: LocalNetwork, text: str, fix: str | None
+) -> None:
     findings, reached = await probe_containers(BaseUrl.parse(url), [], network, TIMEOUTS)
     assert reached == []
-    return findings
-
-
-async def test_in_the_emulators_container_the_advice_is_for_other_containers() -> None:
-    network = LocalNetwork(
-        is_in_container=True, interfaces=BRIDGE.interfaces, outside=("127.0.0.3",)
-    )
-    [closed] = await container_findings(f"http://127.0.0.1:{free_port()}", network)
-    assert closed.text.startswith("It answers at 127.0.0.1 only")
-    assert closed.fix == "For other containers start it with --host 0.0.0.0 (EMULATOR_HOST)."
-
-
-async def test_without_interfaces_nothing_is_tried() -> None:
-    first, _ = await container_findings("http://127.0.0.1:1", NO_NETWORK)
-    assert first.text == "This machine has no address but its loopback ones to be tried at"
-
-
-async def test_addresses_of_other_machines_are_not_tried() -> None:
-    """The address is reserved for documentation: a connection to it would time out."""
-    first, _ = await container_findings("http://192.0.2.77:8080", BRIDGE)
-    assert first.text == (
-        "http://192.0.2.77:8080 is not an address of this machine, so that nothing was tried"
-    )
-    [only] = await container_findings("http://192.0.2.77:8080", in_container("127.0.0.2"))
-    assert only.text == "http://192.0.2.77:8080 answers in this container"
+    assert findings[0].text.startswith(text)
+    assert findings[0].fix == fix
+    assert len(findings) == (1 if network.is_in_container else 2)
 
 
 def test_the_gateway_of_a_container_is_in_its_routing_table() -> None:
@@ -313,7 +348,7 @@ async def test_a_closed_checkout_url_is_a_problem_with_the_right_url() -> None:
     right = f"http://127.0.0.1:{next_port}"
     assert fixes(report, BROWSER) == (
         f"{right} opens. Start the emulator with --checkout-url {right} (EMULATOR_CHECKOUT_URL),"
-        f' or tell it now: PUT {url}/_emulator/checkout_url {{"url": "{right}"}}'
+        f' or set it now: PUT {url}/_emulator/checkout_url {{"url": "{right}"}}'
     )
 
 
@@ -327,15 +362,16 @@ async def at_wrong_checkout_url(url: str, wrong: str) -> tuple[DoctorReport, str
     return report, text.removeprefix(expected)
 
 
-async def test_the_api_is_not_mistaken_for_the_pages(url: str) -> None:
-    report, reason = await at_wrong_checkout_url(url, url)
-    assert reason == "that is the API of an emulator, not its checkout pages"
-    assert fixes(report, BROWSER).startswith("Start the emulator with --checkout-url URL ")
-
-
-async def test_the_pages_of_another_emulator_are_recognised(url: str, other_url: str) -> None:
-    _, reason = await at_wrong_checkout_url(url, await checkout_url(other_url))
-    assert reason == "it shows the pages of another emulator"
+async def test_other_addresses_of_emulators_are_not_mistaken_for_the_pages(
+    url: str, other_url: str
+) -> None:
+    for wrong, expected in (
+        (url, "that is the API of an emulator, not its checkout pages"),
+        (await checkout_url(other_url), "it shows the pages of another emulator"),
+    ):
+        report, reason = await at_wrong_checkout_url(url, wrong)
+        assert reason == expected
+        assert fixes(report, BROWSER).startswith("Start the emulator with --checkout-url URL ")
 
 
 @pytest.mark.parametrize(
@@ -343,7 +379,7 @@ async def test_the_pages_of_another_emulator_are_recognised(url: str, other_url:
     [
         (
             (200, b"<h1>Shop</h1>"),
-            "something else answers (200, Server: other, application/json)",
+            "another program answers (200, Server: other, application/json)",
             "Start the emulator with --checkout-url URL ",
         ),
         (
@@ -352,6 +388,7 @@ async def test_the_pages_of_another_emulator_are_recognised(url: str, other_url:
             "Start the emulator with --allowed-hosts 127.0.0.1.",
         ),
     ],
+    ids=["another program", "forbidden host"],
 )
 async def test_another_response_at_the_checkout_url_is_explained(
     url: str, response: Response, expected: str, fix: str
@@ -364,7 +401,7 @@ async def test_another_response_at_the_checkout_url_is_explained(
 
 async def test_without_a_payment_the_pages_are_still_recognised(other_url: str) -> None:
     [text] = texts(await examine(other_url), BROWSER, OK)
-    assert text.endswith("/c/x opens, and is ours")
+    assert text.endswith("/c/x opens: a page of this emulator")
 
 
 async def test_in_a_container_a_checkout_url_of_the_host_is_only_a_note(url: str) -> None:

@@ -11,7 +11,7 @@ from standardwebhooks import Webhook
 
 from emulator.doctor.local_handler import HandlerRoutes, handler_routes, probe_local_handler
 from emulator.doctor.network import LocalNetwork, NetworkInterface
-from emulator.doctor.report import DoctorFinding, Perspective
+from emulator.doctor.report import Level, Perspective
 from emulator.doctor.requests import TargetServer
 from emulator.doctor.runner import run_probes
 from emulator.doctor.temporary_account import NoTemporaryAccount, TemporaryAccount
@@ -19,7 +19,6 @@ from emulator.http.client import HttpResponse
 from tests.cli.processes import free_port
 from tests.doctor.examinations import (
     BROWSER,
-    NOTE,
     OK,
     PROBLEM,
     TIMEOUTS,
@@ -78,7 +77,7 @@ async def test_closed_ports_and_disabled_endpoints_are_problems(url: str) -> Non
         report = await examine(url, key=key, webhook_url=closed)
         assert handler.received == []
     disabled, refused = texts(report, WEBHOOK, PROBLEM)
-    assert disabled == f"{handler.url} is disabled, and told of nothing"
+    assert disabled == f"{handler.url} is disabled and receives no webhooks"
     assert f'PATCH {path} {{"enabled": true}}' in fixes(report, WEBHOOK)
     assert refused.startswith(f"{closed} takes no ping: connection refused in ")
 
@@ -122,50 +121,46 @@ async def test_the_endpoint_of_a_handler_without_a_response_is_removed(url: str)
     assert (ping.is_delivered, ping.description) == (False, "no answer within 0.2 s")
 
 
-async def local_handler(url: str, routes: HandlerRoutes) -> DoctorFinding:
-    async with TemporaryAccount(server_at(url)) as account:
-        return await probe_local_handler(account, routes)
-
-
 @pytest.mark.parametrize(
-    ("listening", "hosts", "expected"),
+    ("routes", "level", "text"),
     [
         (
-            ("127.0.0.1", "127.0.0.2"),
-            ("127.0.0.3", "127.0.0.2"),
-            "at http://127.0.0.2 and its port, if it listens on 127.0.0.2 or 0.0.0.0: 200 in ",
+            HandlerRoutes(listening=("127.0.0.1", "127.0.0.2"), hosts=("127.0.0.3", "127.0.0.2")),
+            OK,
+            "A handler on this machine is reached at http://127.0.0.2 and its port,"
+            " if it listens on 127.0.0.2 or 0.0.0.0: 200 in ",
         ),
         (
-            ("127.0.0.1",),
-            ("127.0.0.3", "localhost"),
-            "at http://localhost and its port: 200 in ",
+            HandlerRoutes(listening=("127.0.0.1",), hosts=("127.0.0.3", "localhost")),
+            OK,
+            "A handler on this machine is reached at http://localhost and its port: 200 in ",
+        ),
+        (
+            HandlerRoutes(
+                listening=("127.0.0.1",),
+                hosts=("127.0.0.2", "127.0.0.3"),
+                place="in this container",
+            ),
+            PROBLEM,
+            "A handler in this container is not reached by the emulator"
+            " (127.0.0.2: connection refused",
+        ),
+        # Reserved for documentation, so that it is no address of this machine.
+        (
+            HandlerRoutes(listening=("192.0.2.77",), hosts=("x",)),
+            PROBLEM,
+            "No handler could be tried on this machine: ",
         ),
     ],
+    ids=["another address", "another host", "not reached", "cannot listen"],
 )
-async def test_the_finding_names_the_host_by_which_a_local_handler_is_reached(
-    url: str, listening: tuple[str, ...], hosts: tuple[str, ...], expected: str
+async def test_the_host_by_which_a_local_handler_is_reached_is_found(
+    url: str, routes: HandlerRoutes, level: Level, text: str
 ) -> None:
-    finding = await local_handler(url, HandlerRoutes(listening=listening, hosts=hosts))
-    assert finding.level is OK
-    assert finding.text.startswith(f"A handler on this machine is reached {expected}")
-
-
-async def test_a_local_handler_that_is_not_reached_is_a_problem(url: str) -> None:
-    routes = HandlerRoutes(
-        listening=("127.0.0.1",), hosts=("127.0.0.2", "127.0.0.3"), place="in this container"
-    )
-    finding = await local_handler(url, routes)
-    assert finding.level is PROBLEM
-    assert finding.text.startswith(
-        "A handler in this container is not reached by the emulator (127.0.0.2: connection refused"
-    )
-
-
-async def test_a_local_handler_that_cannot_listen_is_a_problem(url: str) -> None:
-    """The address is reserved for documentation, so that it is none of this machine."""
-    finding = await local_handler(url, HandlerRoutes(listening=("192.0.2.77",), hosts=("x",)))
-    assert finding.level is PROBLEM
-    assert finding.text.startswith("No handler could be tried on this machine: ")
+    async with TemporaryAccount(server_at(url)) as account:
+        finding = await probe_local_handler(account, routes)
+    assert finding.level is level
+    assert finding.text.startswith(text)
 
 
 def test_beside_loopback_only_bridges_to_containers_are_listened_on() -> None:
@@ -223,20 +218,6 @@ async def test_a_cancelled_examination_leaves_nothing_behind(url: str) -> None:
         with suppress(asyncio.CancelledError):
             await task
         assert task.cancelled()
-
-
-async def test_without_a_temporary_account_probes_are_skipped() -> None:
-    paths = {
-        "/_emulator/health": HEALTHY,
-        f"GET {ACCOUNTS}": (200, b'{"data":[]}'),
-        "*": (409, b'{"error":{"code":"too_many_accounts"}}'),
-    }
-    async with responding(paths) as url:
-        report = await examine(url)
-    for perspective in (BROWSER, WEBHOOK):
-        assert texts(report, perspective, NOTE) == [
-            "Not tried: it needs an account of its own, and got none: 409 too_many_accounts"
-        ]
 
 
 async def test_an_account_that_cannot_be_deleted_is_a_problem_with_its_name() -> None:

@@ -3,19 +3,19 @@
 from itertools import pairwise
 
 from emulator.domain.clauses import CLAUSES, SECTIONS, Basis
-from emulator.scenarios.schema import scenario_schema
+from emulator.scenarios.scenario_file import scenario_schema
 from emulator.settings import OPTIONS
 from tests.api.calls import PARAMS
 from tests.clauses import MarkedTest, clause_tests, marked_tests
 from tests.docs.document import REPOSITORY, rows, text_of
 
-# Those of the contract that say something. Section 2 as a whole is its parts.
+# The sections of the contract with clauses; section 2 has only subsections.
 SECTIONS_OF_THE_CONTRACT = [
     *("1", "2.1", "2.2", "2.3", "3", "4", "4.1", "4.2", "4.3", "4.4"),
     *("5", "6", "7", "8", "9"),
 ]
-# How often the contract says "not shown", and what of it several clauses answer: payload shape,
-# delivery and signing stand in one sentence with the kinds of events.
+# The places where the contract has "not shown". Several clauses answer one of them: payload shape,
+# delivery and signing are in one sentence with the kinds of events.
 NOT_SHOWN = {
     *("2.1.17", "3.2", "4.1.13", "4.3.11", "4.3.12", "6.2", "6.3", "6.4", "6.5"),
     *("7.13", "8.8", "8.9", "9.3"),

@@ -24,7 +24,7 @@ def test_control_characters_are_escaped(text: str, shown: str) -> None:
     assert escape_controls(text) == shown
 
 
-def test_unused_tokens_remain() -> None:
+def test_characters_of_besides_remain() -> None:
     assert escape_controls("a\nb\x1b", besides="\n") == "a\nb\\u001b"
 
 

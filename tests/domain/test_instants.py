@@ -40,8 +40,6 @@ OFFSETS = st.integers(-23 * 60 - 59, 23 * 60 + 59)
 )
 def test_an_instant_is_utc_with_milliseconds(instant: int, text: str) -> None:
     assert format_instant(instant) == text
-    parsed = parse_timestamp(text)
-    assert (parsed.floor, parsed.ceiling, parsed.is_loose) == (instant, instant, False)
 
 
 @given(INSTANTS)
@@ -52,13 +50,9 @@ def test_a_formatted_instant_is_parsed_back(instant: int) -> None:
     text = format_instant(instant)
     assert len(text) == 24
     parsed = parse_timestamp(text)
-    assert parsed.floor == parsed.ceiling == instant
-    assert not parsed.is_loose
-
-
-@given(st.integers(FIRST_INSTANT, LAST_INSTANT - 1))
-def test_a_clock_can_be_set_to_what_it_shows(instant: int) -> None:
-    assert parse_instant(format_instant(instant)) == instant
+    assert (parsed.floor, parsed.ceiling, parsed.is_loose) == (instant, instant, False)
+    if instant < LAST_INSTANT:
+        assert parse_instant(text) == instant
 
 
 @given(INSTANTS, INSTANTS)
@@ -125,16 +119,9 @@ def test_an_ambiguous_timestamp_is_loose(text: str, strict_text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "2026-01-01T00:00:00Z",
-        "2026-01-01T00:00:00z",
-        "2026-01-01T00:00Z",
-        "2026-01-01T00Z",
-        "20260101T000000Z",
-        "2026-01-01T00:00:00,000Z",
-        "2026-01-01T03:00:00+03:00",
-        "2026-01-01T03:00:00+0300",
-        "2026-01-01T03:00:00+03",
-        "2026-01-01T00:00:00-00:00",
+        *("2026-01-01T00:00:00Z", "2026-01-01T00:00:00z", "2026-01-01T00:00Z", "2026-01-01T00Z"),
+        *("20260101T000000Z", "2026-01-01T00:00:00,000Z", "2026-01-01T00:00:00-00:00"),
+        *("2026-01-01T03:00:00+03:00", "2026-01-01T03:00:00+0300", "2026-01-01T03:00:00+03"),
         "2025-12-31T18:30:00-05:30",
     ],
 )
@@ -147,79 +134,39 @@ def test_iso_8601_in_its_forms_is_read(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "2026",
-        "2026-01",
-        "2026-1-1",
-        "26-01-01",
-        "2026-00-01",
-        "2026-01-32",
-        "2026-02-29",
-        "2026-01-01T",
-        "2026-01-01Z",
-        "2026-01-01 00:00:00",
-        "2026-01-01_00:00:00Z",
-        "x2026-01-01",
-        "2026-01-01T24:01Z",
-        "2026-01-01T23:60Z",
-        "2026-01-01T1:00Z",
-        "2026-01-01T00:00:00.Z",
-        "2026-01-01T00.5Z",
-        "2026-01-01T00:00.5Z",
-        "2026-01-01T00:00:00Z ",
-        " 2026-01-01",
-        "2026-01-01T00:00:00Z\n",
-        "2026-01-01T00:00:00+3",
-        "2026-01-01T00:00:00+24:00",
-        "now",
-        "0000-01-01T00:00:00Z",
-        "10000-01-01",
-        "２０２６-01-01",
-        "2026-01-01T00:00:00 ",
-        "1767225600",
-        "Thu, 01 Jan 2026 00:00:00 GMT",
-        "2026-W54-1",
-        "2025-W53-1",
-        "2026-W00-1",
-        "2026-W01-0",
-        "2026-W011",
-        "2026W01-1",
-        "2026-w01-1",
-        "2026-000",
-        "2026-366",
-        "9999-366",
-        "2026-1",
-        "202601-01",
-        "2026-0101",
-        "2026-01-01T0000:00Z",
-        "2026-01-01T24:00:01Z",
-        "2026-01-01T24:00:00.5Z",
-        "2026-01-01T25:00Z",
-        "2026-01-01T12:00:60Z",
-        "2026-12-31T23:59:60+03:00",
-        "2026-12-31T23:59:61Z",
-        "2026-01-01T00:00:00+03:60",
-        "2026-01-01T00:00:00+03:00:60",
-        "2026-01-01T00:00:00+03:0030",
-        "2026-01-01T00:00:00+03:00:30.5",
-        "2026-01-01T00:00:00+",
-        "2026-W01-8",
-        "2026-13-01",
-        "2026/01/01",
-        "01.01.2026",
-        "T00:00:00Z",
-        "-2026-01-01T00:00:00Z",
-        "٢٠٢٦-٠١-٠١T00:00:00Z",
-        "2026-01-01x00:00:00Z",
+        # Other forms of a date.
+        *("", "now", "1767225600", "Thu, 01 Jan 2026 00:00:00 GMT", "2026/01/01", "01.01.2026"),
+        *("2026", "2026-01", "2026-1", "2026-1-1", "26-01-01", "10000-01-01", "202601-01"),
+        *("2026-0101", "x2026-01-01", " 2026-01-01", "-2026-01-01T00:00:00Z", "T00:00:00Z"),
+        *("２０２６-01-01", "٢٠٢٦-٠١-٠١T00:00:00Z"),
+        # Days that do not exist.
+        *("2026-00-01", "2026-01-32", "2026-02-29", "2026-13-01", "0000-01-01T00:00:00Z"),
+        *("2026-000", "2026-366", "9999-366"),
+        *("2026-W54-1", "2025-W53-1", "2026-W00-1", "2026-W01-0", "2026-W01-8"),
+        *("2026-W011", "2026W01-1", "2026-w01-1"),
+        # Other forms of a time.
+        *("2026-01-01T", "2026-01-01Z", "2026-01-01 00:00:00", "2026-01-01_00:00:00Z"),
+        *("2026-01-01x00:00:00Z", "2026-01-01T1:00Z", "2026-01-01T0000:00Z"),
+        *("2026-01-01T00:00:00.Z", "2026-01-01T00.5Z", "2026-01-01T00:00.5Z"),
+        *("2026-01-01T00:00:00.5.5Z", "2026-01-01T00:00:00." + "9" * 5000 + "x"),
+        *("2026-01-01T00:00:00 ", "2026-01-01T00:00:00Z ", "2026-01-01T00:00:00Z\n"),
         "2026-01-01T00:00:00ZZ",
-        "2026-01-01T00:00:00+99:00",
-        "2026-01-01T00:00:00.5.5Z",
-        "2026-01-01T00:00:00." + "9" * 5000 + "x",
+        # Times that do not exist.
+        *("2026-01-01T24:01Z", "2026-01-01T24:00:01Z", "2026-01-01T24:00:00.5Z"),
+        *("2026-01-01T23:60Z", "2026-01-01T25:00Z", "2026-01-01T12:00:60Z"),
+        *("2026-12-31T23:59:60+03:00", "2026-12-31T23:59:61Z"),
+        # Offsets.
+        *(
+            f"2026-01-01T00:00:00+{offset}"
+            for offset in (
+                *("", "3", "24:00", "99:00", "03:60", "03:00:60", "03:0030", "03:00:30.5"),
+            )
+        ),
     ],
     ids=lambda text: text[:30],
 )
 def test_any_other_text_is_not_a_timestamp(text: str) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - the words are the reader's own
+    with pytest.raises(ValueError):  # noqa: PT011 - the message is the parser's
         parse_timestamp(text)
 
 
@@ -294,49 +241,23 @@ def test_a_number_and_a_unit_are_a_duration(text: str, ms: int) -> None:
     assert parse_duration_ms(text) == ms
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "30",
-        "s",
-        "s30",
-        "30 s",
-        " 30s",
-        "30s ",
-        "30S",
-        "30sec",
-        "-1s",
-        "+1s",
-        "1,5s",
-        ".5s",
-        "1.s",
-        "1e3s",
-        "1h30m",
-        "0x1s",
-        "٣s",
-        "30s\n",
-        "1_0s",
-        "inf",
-        "nan s",
-        "1w",
-        "9" * 16 + "s",
+DURATION_MISTAKES = {
+    "is not a number and one of": [
+        *("", "30", "s", "s30", "30 s", " 30s", "30s ", "30s\n", "30S", "30sec", "1w"),
+        *("-1s", "+1s", "1,5s", ".5s", "1.s", "1e3s", "1h30m", "0x1s", "٣s", "1_0s"),
+        *("inf", "nan s", "9" * 16 + "s"),
     ],
+    "finer than a millisecond": ["0.5ms", "0.0001s", "0.00000001d", "1.0005s"],
+    "longer than ten years": ["3651d", "315360001s", "999999999999999d"],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [(text, message) for message, texts in DURATION_MISTAKES.items() for text in texts],
 )
-def test_any_other_text_is_not_a_duration(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a number and one of"):
-        parse_duration_ms(text)
-
-
-@pytest.mark.parametrize("text", ["0.5ms", "0.0001s", "0.00000001d", "1.0005s"])
-def test_a_fraction_of_a_millisecond_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="finer than a millisecond"):
-        parse_duration_ms(text)
-
-
-@pytest.mark.parametrize("text", ["3651d", "315360001s", "999999999999999d"])
-def test_a_duration_over_ten_years_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="longer than ten years"):
+def test_any_other_text_is_not_a_duration(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         parse_duration_ms(text)
 
 
@@ -355,18 +276,18 @@ NEW_YEAR = 1_767_225_600_000
 
 
 @pytest.mark.parametrize(
-    ("text", "clock"),
+    ("text", "kind", "instant"),
     [
-        ("real", ClockSpec(kind=ClockKind.REAL)),
-        ("frozen", ClockSpec(kind=ClockKind.FROZEN)),
-        ("frozen@2026-01-01T00:00:00Z", ClockSpec(kind=ClockKind.FROZEN, instant=NEW_YEAR)),
-        (
-            "frozen@2026-01-01T00:00:00.250Z",
-            ClockSpec(kind=ClockKind.FROZEN, instant=NEW_YEAR + 250),
-        ),
+        ("real", ClockKind.REAL, None),
+        ("frozen", ClockKind.FROZEN, None),
+        ("frozen@2026-01-01T00:00:00Z", ClockKind.FROZEN, NEW_YEAR),
+        ("frozen@2026-01-01T00:00:00.250Z", ClockKind.FROZEN, NEW_YEAR + 250),
     ],
 )
-def test_a_clock_is_read_and_written_in_the_same_words(text: str, clock: ClockSpec) -> None:
+def test_a_clock_is_read_and_written_in_the_same_words(
+    text: str, kind: ClockKind, instant: int | None
+) -> None:
+    clock = ClockSpec(kind=kind, instant=instant)
     assert parse_clock(text) == clock
     assert format_clock(clock) == text
 

@@ -10,19 +10,10 @@ DIGITS = st.from_regex(r"[79][0-9]{8}", fullmatch=True)
 PREFIXES = ["+251", "00251", "251", "0", ""]
 
 
-@pytest.mark.parametrize("prefix", PREFIXES)
-@pytest.mark.parametrize("digits", ["900000001", "700000001", "912345678", "999999999"])
-def test_each_way_of_writing_is_the_same_number(prefix: str, digits: str) -> None:
-    assert normalise_phone(f"{prefix}{digits}") == f"+251{digits}"
-
-
 @pytest.mark.parametrize(
     "written",
     [
-        "+251 90 000 0001",
-        "0900-00-00-01",
-        " 09 00 00 00 01 ",
-        "-0-9-0-0-0-0-0-0-0-1-",
+        *("+251 90 000 0001", "0900-00-00-01", " 09 00 00 00 01 ", "-0-9-0-0-0-0-0-0-0-1-"),
         "+ 251900000001",
     ],
 )
@@ -33,30 +24,12 @@ def test_blanks_and_dashes_are_dropped(written: str) -> None:
 @pytest.mark.parametrize(
     "written",
     [
-        "",
-        " ",
-        "0",
-        "+251",
-        "090000000",
-        "09000000011",
-        "0800000001",
-        "0100000001",
-        "+252900000001",
-        "+2510900000001",
-        "++251900000001",
-        "000251900000001",
-        "0251900000001",
-        "+00251900000001",
-        "(0900)000001",
-        "0900.000.001",
-        "0900\t000001",
-        "0900000001\n",
-        "0900\u00a0000001",
-        "٠٩٠٠٠٠٠٠٠١",
-        "09០0000001",
-        "phone",
-        "0900000001;",
-        "0x900000001",
+        *("", " ", "0", "+251", "phone"),
+        *("090000000", "09000000011", "0800000001", "0100000001"),
+        *("+252900000001", "+2510900000001", "++251900000001", "000251900000001"),
+        *("0251900000001", "+00251900000001", "0x900000001"),
+        *("(0900)000001", "0900.000.001", "0900\t000001", "0900000001\n", "0900\u00a0000001"),
+        *("٠٩٠٠٠٠٠٠٠١", "09០0000001", "0900000001;"),
     ],
 )
 def test_any_other_text_is_not_a_number(written: str) -> None:
@@ -85,18 +58,10 @@ def test_any_text_is_a_number_or_a_refusal(written: str) -> None:
 
 @given(DIGITS)
 def test_the_first_digit_determines_the_operator(digits: str) -> None:
-    """9… is telebirr, 7… is M-Pesa."""
     expected = {"9": "telebirr", "7": "mpesa"}[digits[0]]
     assert method_of_phone(f"+251{digits}") == expected
 
 
-def test_a_masked_number_shows_its_ends_only() -> None:
-    assert mask_phone("+251900000001") == "+251 9•• ••• •01"
-    assert mask_phone("+251712345678") == "+251 7•• ••• •78"
-
-
 @given(DIGITS)
 def test_a_masked_number_shows_three_digits(digits: str) -> None:
-    masked = mask_phone(f"+251{digits}").removeprefix("+251")
-    assert sum(letter.isdigit() for letter in masked) == 3
-    assert masked.count("•") == 6
+    assert mask_phone(f"+251{digits}") == f"+251 {digits[0]}•• ••• •{digits[-2:]}"

@@ -16,7 +16,7 @@ PAUSES = st.lists(st.integers(0, 30) | st.integers(0, 200_000), max_size=60)
 
 
 class Model:
-    """A bucket as one would describe it: tokens that grow with time up to the brim."""
+    """A bucket in exact fractions: tokens grow with time up to the limit."""
 
     def __init__(self, limit: RateLimit) -> None:
         self.limit = limit
@@ -45,7 +45,7 @@ def test_a_bucket_behaves_as_the_model(limit: RateLimit, pauses: list[int]) -> N
 
 
 @given(limit=LIMITS.filter(lambda limit: limit.requests <= 200), pauses=PAUSES)
-def test_after_the_wait_that_it_names_there_is_a_token_and_not_before(
+def test_the_next_token_exists_after_the_returned_wait_and_not_before(
     limit: RateLimit, pauses: list[int]
 ) -> None:
     bucket, now = TokenBucket(limit), 0

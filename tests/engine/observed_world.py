@@ -25,7 +25,7 @@ class ObservedWall(ManualClock):
         await super().wait(event, until=until)
 
     async def waited_until(self, until: Instant | None) -> None:
-        """Return when somebody waits until this instant."""
+        """Return when a task waits until this instant."""
         async with asyncio.timeout(60):
             while await self.waits.get() != until:
                 pass

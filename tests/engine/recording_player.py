@@ -48,8 +48,11 @@ async def replayed(
     async with world(settings) as emulator:
         player = Player(emulator)
         for step in script:
-            ((verb, said),) = step.items()
-            await getattr(player, verb)(said)
+            ((verb, argument),) = step.items()
+            if verb in ("pay", "answer", "transition"):
+                await player.call(verb, argument)
+            else:
+                await getattr(player, verb)(argument)
         yield emulator
 
 
@@ -60,42 +63,35 @@ class Player:
         self._emulator = emulator
         self._ids: dict[str, str] = {}
 
-    async def create(self, said: dict[str, Any]) -> None:
-        name = said.pop("as")
-        self._ids[name] = (await self._emulator.create(**said))["id"]
+    async def create(self, argument: dict[str, Any]) -> None:
+        name = argument.pop("as")
+        self._ids[name] = (await self._emulator.create(**argument))["id"]
 
-    async def advance(self, said: str) -> None:
-        await self._emulator.advance(parse_duration_ms(said) / 1000)
+    async def advance(self, argument: str) -> None:
+        await self._emulator.advance(parse_duration_ms(argument) / 1000)
 
-    async def pay(self, said: dict[str, Any]) -> None:
-        await self._call("pay", said)
+    async def cancel(self, argument: dict[str, Any] | str) -> None:
+        await self.call("cancel", {"payment": argument} if isinstance(argument, str) else argument)
 
-    async def answer(self, said: dict[str, Any]) -> None:
-        await self._call("answer", said)
-
-    async def transition(self, said: dict[str, Any]) -> None:
-        await self._call("transition", said)
-
-    async def cancel(self, said: dict[str, Any] | str) -> None:
-        await self._call("cancel", {"payment": said} if isinstance(said, str) else said)
-
-    async def _call(self, verb: str, said: dict[str, Any]) -> None:
-        payment = f"/payments/{self._ids[said.pop('payment')]}"
-        response = await self._emulator.control("POST", f"{payment}/{verb}", said)
+    async def call(self, verb: str, argument: dict[str, Any]) -> None:
+        payment = f"/payments/{self._ids[argument.pop('payment')]}"
+        response = await self._emulator.control("POST", f"{payment}/{verb}", argument)
         assert response.status_code == 200, response.text
 
-    async def expect(self, said: dict[str, Any]) -> None:
-        if "payment" not in said:
-            assert said == {"events": [kind for _, kind, *_ in await history(self._emulator)]}
+    async def expect(self, argument: dict[str, Any]) -> None:
+        if "payment" not in argument:
+            assert argument == {"events": [kind for _, kind, *_ in await history(self._emulator)]}
             return
-        detail = await self._emulator.control("GET", f"/payments/{self._ids[said.pop('payment')]}")
+        detail = await self._emulator.control(
+            "GET", f"/payments/{self._ids[argument.pop('payment')]}"
+        )
         seen = detail.json()
         seen = {
             **seen["payment"],
             "reason": seen["reason"],
             "events": [event["type"] for event in seen["timeline"]],
         }
-        assert said == {key: seen[key] for key in said}
+        assert argument == {key: seen[key] for key in argument}
 
 
 async def history(emulator: World, key: str = TEST_KEY) -> list[tuple[Any, ...]]:
@@ -137,7 +133,7 @@ def parts(text: str) -> dict[str, Any]:
     return dict(document)
 
 
-async def check_that_it_happens_again(emulator: World, directory: Path, key: str = TEST_KEY) -> str:
+async def check_replay(emulator: World, directory: Path, key: str = TEST_KEY) -> str:
     """Returns what was recorded."""
     text = await recorded(emulator, key)
     parse_scenario(text, "recording.yaml")

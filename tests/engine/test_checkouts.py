@@ -19,7 +19,7 @@ HALF_AN_HOUR_MS = 1_800_000
 WORD = re.compile(r"[A-Za-z0-9._-]{1,80}", re.ASCII)
 
 
-async def test_it_shows_the_payment_and_whose_it_is(emulator: World) -> None:
+async def test_a_checkout_shows_the_payment_and_its_merchant(emulator: World) -> None:
     shopper = await visitor(emulator, LIVE_KEY)
     checkout = await shopper.open()
     assert checkout.payment.id == shopper.payment_id
@@ -27,19 +27,19 @@ async def test_it_shows_the_payment_and_whose_it_is(emulator: World) -> None:
     assert (checkout.mode, checkout.now) == ("live", START_MS)
 
 
-async def test_there_is_none_where_no_payment_is(emulator: World) -> None:
+async def test_a_token_without_a_payment_is_refused(emulator: World) -> None:
     with pytest.raises(UnknownCheckout):
         await emulator.running.engine.checkouts.open("nothing")
 
 
-async def test_there_is_none_any_more_when_the_account_was_deleted(emulator: World) -> None:
+async def test_the_token_of_a_deleted_account_is_refused(emulator: World) -> None:
     shopper = await visitor(emulator, OTHER_TEST_KEY)
     await emulator.running.engine.accounts.delete("acct_other")
     with pytest.raises(UnknownCheckout):
         await shopper.open()
 
 
-async def test_it_is_settled_even_where_the_scheduler_had_no_time_yet() -> None:
+async def test_opening_a_checkout_fires_due_timers() -> None:
     """Design 5: a payment whose time has come is settled before any read."""
     async with observed() as (emulator, wall):
         shopper = await visitor(emulator)
@@ -51,7 +51,7 @@ async def test_it_is_settled_even_where_the_scheduler_had_no_time_yet() -> None:
     assert (after.payment.status, after.now) == (Status.EXPIRED, START_MS + HALF_AN_HOUR_MS)
 
 
-async def test_what_is_due_for_others_does_not_hold_it_up() -> None:
+async def test_due_timers_of_other_payments_do_not_change_a_checkout() -> None:
     async with observed() as (emulator, wall):
         for _ in range(3):
             await emulator.create(expires_in=60)
@@ -62,7 +62,7 @@ async def test_what_is_due_for_others_does_not_hold_it_up() -> None:
 
 LIVES: list[tuple[str, str | None, int, list[TimerKind]]] = [
     ("pending", None, 0, [TimerKind.EXPIRY]),
-    ("asked", "asked", 0, [TimerKind.HANDSET_TIMEOUT]),
+    ("awaits an answer", "asked", 0, [TimerKind.HANDSET_TIMEOUT]),
     ("scripted", "late", 0, [TimerKind.OUTCOME, TimerKind.OUTCOME]),
     ("failed, to be paid late", "late", 10_000, [TimerKind.OUTCOME]),
     ("paid late", "late", 60_000, []),
@@ -73,10 +73,10 @@ LIVES: list[tuple[str, str | None, int, list[TimerKind]]] = [
 @pytest.mark.parametrize(
     ("case", "by_ms", "kinds"), [life[1:] for life in LIVES], ids=[life[0] for life in LIVES]
 )
-async def test_it_contains_the_scheduled_changes_in_order(
+async def test_a_checkout_contains_the_scheduled_changes_in_order(
     tmp_path: Path, case: str | None, by_ms: int, kinds: list[TimerKind]
 ) -> None:
-    """The same as the control API tells, which asks in another way."""
+    """The control API, which uses another query, shows the same."""
     async with scenario_world(tmp_path, shop=SHOP_CASES) as emulator:
         await visitor(emulator)
         shopper = await visitor(emulator, metadata={"case": case or ""})
@@ -90,7 +90,7 @@ async def test_it_contains_the_scheduled_changes_in_order(
         assert (checkout.payment, checkout.scheduled) == (detail.payment, detail.scheduled)
 
 
-async def test_it_shows_whether_time_flows() -> None:
+async def test_a_checkout_shows_whether_the_clock_flows() -> None:
     async with world(clock=ClockSpec()) as emulator:
         shopper = await visitor(emulator)
         assert (await shopper.open()).is_flowing
@@ -100,7 +100,7 @@ async def test_it_shows_whether_time_flows() -> None:
         assert (await shopper.open()).is_flowing
 
 
-async def test_real_time_alone_makes_no_other_moment() -> None:
+async def test_real_time_does_not_change_the_moment() -> None:
     async with world(clock=ClockSpec()) as emulator:
         shopper = await visitor(emulator)
         moment = await shopper.moment()
@@ -112,7 +112,7 @@ async def test_real_time_alone_makes_no_other_moment() -> None:
         assert await shopper.moment() == moment
 
 
-async def test_what_happens_to_others_makes_no_other_moment(emulator: World) -> None:
+async def test_other_payments_do_not_change_the_moment(emulator: World) -> None:
     shopper = await visitor(emulator)
     moment = await shopper.moment()
     other, stranger = await visitor(emulator), await visitor(emulator, OTHER_TEST_KEY)
@@ -121,7 +121,7 @@ async def test_what_happens_to_others_makes_no_other_moment(emulator: World) -> 
     assert await shopper.moment() == moment
 
 
-async def test_no_two_steps_of_a_payment_are_of_one_moment(emulator: World) -> None:
+async def test_each_status_of_a_payment_has_its_own_moment(emulator: World) -> None:
     moments = []
     for reason in (Reason.WRONG_PIN, Reason.TIMEOUT):
         await emulator.control("POST", "/reset")
@@ -141,7 +141,7 @@ async def test_no_two_steps_of_a_payment_are_of_one_moment(emulator: World) -> N
     assert len(set(moments)) == len(moments)
 
 
-async def test_waiting_for_another_instant_is_another_moment(emulator: World) -> None:
+async def test_the_moment_depends_on_the_next_due_instant(emulator: World) -> None:
     """After a reset the same requests give the same addresses: the page may still be open."""
     moments = []
     for expires_in in (60, 90):
@@ -175,8 +175,8 @@ async def test_a_moment_fits_into_an_address_and_contains_no_secret(emulator: Wo
             assert secret not in checkout.moment
 
 
-async def test_a_moment_outlives_the_program(tmp_path: Path) -> None:
-    """A page that is open while the program is started anew has nothing else to show."""
+async def test_a_moment_is_the_same_after_a_restart(tmp_path: Path) -> None:
+    """A page that is open during a restart is not updated."""
     database = str(tmp_path / "state.db")
     async with world(database=database) as emulator:
         shopper = await visitor(emulator)

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from emulator.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS
-from tests.engine.webhook_world import TIMES_OUT, pay, register, webhook_world
+from tests.engine.webhook_world import TIMES_OUT, pay, register, reply_after, webhook_world
 from tests.webhooks.receiver import HANG_UP, NEVER, Received, Reply, receiving
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, world
 
 
 @pytest.mark.clause("4.2.5", "6.1")
-async def test_every_event_is_sent_with_the_payment_as_it_was_then() -> None:
+async def test_an_event_contains_the_payment_at_its_instant() -> None:
     async with webhook_world() as hooks:
         payment = await hooks.emulator.create()
         await hooks.pay(payment)
@@ -131,7 +131,7 @@ async def test_an_endpoint_that_never_responds_delays_no_other(emulator: World) 
         assert len(dead.received) == MAX_CONCURRENT_ATTEMPTS
 
 
-async def test_what_was_sent_before_an_endpoint_existed_is_not_sent_to_it(
+async def test_a_new_endpoint_receives_only_later_events(
     emulator: World,
 ) -> None:
     payment = await emulator.create()
@@ -174,8 +174,8 @@ async def test_a_payment_that_a_handler_creates_during_an_advance_is_one_of_its_
     async with webhook_world(answer) as hooks:
         await hooks.create(expires_in=60)
         effects = await hooks.advance(125)
-        told_of = [effect.get("event_type", effect["type"]) for effect in effects]
-        assert told_of == [
+        types = [effect.get("event_type", effect["type"]) for effect in effects]
+        assert types == [
             "payment.expired",
             "payment.expired",
             "payment.created",
@@ -223,12 +223,7 @@ async def test_an_account_can_be_deleted_during_an_attempt(emulator: World) -> N
 
 async def test_an_endpoint_that_is_disabled_during_an_attempt_gets_no_other() -> None:
     answered = asyncio.Event()
-
-    async def answer(_: Received) -> Reply:
-        await answered.wait()
-        return Reply(status=500)
-
-    async with webhook_world(answer) as hooks:
+    async with webhook_world(reply_after(answered, 500)) as hooks:
         payment = await hooks.emulator.create()
         await hooks.pay(payment)
         await hooks.receiver.wait_for(1)
@@ -258,7 +253,7 @@ async def test_an_event_right_after_a_reset_is_sent() -> None:
                 await receiver.wait_for(len(receiver.received) + 1)
 
 
-async def test_a_ping_beside_a_reset_leaves_nothing_behind() -> None:
+async def test_a_ping_during_a_reset_is_not_recorded() -> None:
     async with webhook_world() as hooks:
         path = f"/webhook_endpoints/{hooks.endpoint['id']}/ping"
         _, ping = await asyncio.gather(
@@ -268,7 +263,7 @@ async def test_a_ping_beside_a_reset_leaves_nothing_behind() -> None:
         assert await hooks.deliveries() == []
 
 
-async def test_a_reset_gives_the_endpoint_back_as_it_was_given(tmp_path: Path) -> None:
+async def test_a_reset_restores_the_configured_endpoint(tmp_path: Path) -> None:
     database = str(tmp_path / "kept.sqlite3")
     async with receiving(lambda _: Reply(status=410)) as receiver:
         async with world(database=database, webhook_url=receiver.url) as emulator:
@@ -288,12 +283,8 @@ async def test_a_ping_of_a_deleted_account_does_not_affect_the_next_account(
 ) -> None:
     """Without others the next account has the same number, and its rows the same places."""
     answered = asyncio.Event()
-
-    async def answer(_: Received) -> Reply:
-        await answered.wait()
-        return Reply()
-
-    async with receiving(answer) as slow, receiving(lambda _: Reply(status=500)) as receiver:
+    refusing = receiving(lambda _: Reply(status=500))
+    async with receiving(reply_after(answered)) as slow, refusing as receiver:
         old = (await emulator.control("POST", "/accounts", {"seed": 1})).json()["test_key"]
         endpoint = await register(emulator, slow.url, old)
         path = f"/webhook_endpoints/{endpoint['id']}/ping"

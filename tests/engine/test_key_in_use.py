@@ -35,7 +35,7 @@ async def stuck(database: str) -> AsyncIterator[sqlite3.Connection]:
         other.close()
 
 
-def asked(emulator: World, **changes: object) -> "asyncio.Task[httpx.Response]":
+def send(emulator: World, **changes: object) -> "asyncio.Task[httpx.Response]":
     body = order(**KEY, **changes)
     return asyncio.create_task(emulator.api.post("/v1/payments", json=body, headers=headers()))
 
@@ -52,8 +52,8 @@ async def test_a_retry_waits_five_seconds_of_real_time_and_is_then_refused(
     """4.1 rule 2's status: 409 `idempotency_key_in_use` with `Retry-After: 1`."""
     async with observed(Settings(seed=1, database=database)) as (emulator, wall):
         async with stuck(database):
-            first = asked(emulator)
-            retry = asked(emulator)
+            first = send(emulator)
+            retry = send(emulator)
             await waiting(wall, retry)
             wall.move(PATIENCE_MS - 1)
             for _ in range(20):
@@ -68,7 +68,7 @@ async def test_a_retry_waits_five_seconds_of_real_time_and_is_then_refused(
         assert (error["code"], error["param"]) == ("idempotency_key_in_use", "idempotency_key")
         created = await first
         assert created.status_code == 201
-        replay = await asked(emulator)
+        replay = await send(emulator)
         assert replay.headers["idempotent-replayed"] == "true"
         assert replay.content == created.content
 
@@ -77,7 +77,7 @@ async def test_a_retry_that_waited_gets_the_replay(database: str) -> None:
     """4.1: exactly one payment is ever created; the others wait and get the replay."""
     async with observed(Settings(seed=1, database=database)) as (emulator, wall):
         async with stuck(database):
-            first, retries = asked(emulator), [asked(emulator) for _ in range(8)]
+            first, retries = send(emulator), [send(emulator) for _ in range(8)]
             for retry in retries:
                 await waiting(wall, retry)
         created = await first
@@ -92,25 +92,25 @@ async def test_a_different_request_that_waited_is_refused_for_the_reuse(database
     """4.1 rule 2: a key reused with different parameters is a 409."""
     async with observed(Settings(seed=1, database=database)) as (emulator, wall):
         async with stuck(database):
-            first, other = asked(emulator), asked(emulator, amount=200)
+            first, other = send(emulator), send(emulator, amount=200)
             await waiting(wall, other)
         assert (await first).status_code == 201
         assert (await other).json()["error"]["code"] == "idempotency_key_reused"
 
 
-async def test_who_fails_before_the_commit_uses_no_key_up(database: str) -> None:
+async def test_a_failure_before_the_commit_leaves_the_key_free(database: str) -> None:
     """4.1: neither a 4xx nor a 5xx before commit uses a key up."""
     async with observed(Settings(seed=1, database=database)) as (emulator, _):
         async with stuck(database):
-            failed = await asked(emulator)
+            failed = await send(emulator)
             assert failed.status_code == 500
             assert failed.json()["error"]["code"] == "internal_error"
-        created = await asked(emulator, amount=200)
+        created = await send(emulator, amount=200)
         assert created.status_code == 201
         assert "idempotent-replayed" not in created.headers
 
 
-async def test_other_keys_and_other_accounts_do_not_wait_for_it() -> None:
+async def test_other_keys_and_other_accounts_do_not_wait() -> None:
     """4.1: scope of a key: account, mode."""
     async with observed() as (emulator, wall):
         answers = await asyncio.gather(

@@ -40,7 +40,7 @@ def effects_of(found: Sequence[Advanced]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("at_one_instant", [True, False])
-async def test_every_effect_is_listed_once_though_the_limit_stops_it(
+async def test_a_limited_advance_lists_every_effect_once(
     at_one_instant: bool,
 ) -> None:
     async with webhook_world() as hooks:
@@ -58,7 +58,7 @@ async def test_every_effect_is_listed_once_though_the_limit_stops_it(
         assert found[-1].now == START_MS + 100_000
 
 
-async def test_what_was_sent_between_two_advances_is_an_effect_of_the_second() -> None:
+async def test_an_attempt_between_two_advances_is_an_effect_of_the_second() -> None:
     async with webhook_world() as hooks:
         for _ in range(PAYMENTS):
             await hooks.create(expires_in=60)
@@ -72,7 +72,7 @@ async def test_what_was_sent_between_two_advances_is_an_effect_of_the_second() -
         assert len(attempts_in(effects_of([stopped, went_on]))) == PAYMENTS
 
 
-async def test_the_last_chunk_arrives_though_it_goes_beyond_the_limit(emulator: World) -> None:
+async def test_the_last_chunk_may_exceed_the_limit(emulator: World) -> None:
     for _ in range(PAYMENTS):
         await emulator.create(expires_in=60)
     found = await advanced_often(emulator, START_MS + 60_000)

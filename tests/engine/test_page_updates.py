@@ -52,12 +52,12 @@ async def woken(task: asyncio.Task[Checkout]) -> Checkout:
 
 
 def looked_again(wall: ObservedWall) -> bool:
-    """Whether somebody who waited for the time-out has begun to wait once more."""
+    """Whether a task that waited for the timeout has begun to wait again."""
     begun = [wall.waits.get_nowait() for _ in range(wall.waits.qsize())]
     return UNTIL in begun
 
 
-async def test_a_page_that_is_out_of_date_gets_the_present_at_once(frozen: Observed) -> None:
+async def test_an_outdated_page_is_updated_at_once(frozen: Observed) -> None:
     emulator, _ = frozen
     shopper = await visitor(emulator)
     stale = await shopper.moment()
@@ -103,7 +103,7 @@ async def test_a_page_is_woken_when(settings: Settings, key: str, action: Action
 
 
 @pytest.mark.parametrize("answer", [PhoneAnswer.APPROVE, PhoneAnswer.WRONG_PIN])
-async def test_a_page_is_woken_by_what_is_answered_on_the_phone(
+async def test_a_page_is_woken_by_an_answer_on_the_phone(
     frozen: Observed, answer: PhoneAnswer
 ) -> None:
     emulator, wall = frozen
@@ -154,7 +154,7 @@ async def test_each_page_of_a_payment_is_woken(frozen: Observed) -> None:
         assert (await woken(page)).payment.status is Status.PROCESSING
 
 
-async def test_a_page_is_left_alone_by_what_does_not_concern_it(frozen: Observed) -> None:
+async def test_a_page_is_not_woken_by_other_payments_and_accounts(frozen: Observed) -> None:
     emulator, wall = frozen
     shopper = await visitor(emulator)
     neighbour = await visitor(emulator, LIVE_KEY)
@@ -170,7 +170,7 @@ async def test_a_page_is_left_alone_by_what_does_not_concern_it(frozen: Observed
     await woken(page)
 
 
-async def test_a_page_that_is_woken_for_nothing_waits_on(frozen: Observed) -> None:
+async def test_a_page_that_is_woken_without_a_change_continues_to_wait(frozen: Observed) -> None:
     """Whatever is removed wholesale wakes everybody."""
     emulator, wall = frozen
     shopper = await visitor(emulator)
@@ -184,7 +184,7 @@ async def test_a_page_that_is_woken_for_nothing_waits_on(frozen: Observed) -> No
     assert (await woken(page)).payment.status is Status.PENDING
 
 
-async def test_the_wait_for_a_status_is_left_alone_by_the_clock(frozen: Observed) -> None:
+async def test_the_wait_for_a_status_is_not_woken_by_the_clock(frozen: Observed) -> None:
     """The control API's: a status depends on no clock but through its payment."""
     emulator, wall = frozen
     shopper = await visitor(emulator)
@@ -201,7 +201,7 @@ async def test_the_wait_for_a_status_is_left_alone_by_the_clock(frozen: Observed
         assert (await waiting)[0]
 
 
-async def test_after_the_timeout_a_page_gets_the_present(flowing: Observed) -> None:
+async def test_a_page_is_updated_after_the_timeout(flowing: Observed) -> None:
     emulator, wall = flowing
     shopper = await visitor(emulator)
     page = await watching(shopper, wall)
@@ -214,18 +214,12 @@ async def test_after_the_timeout_a_page_gets_the_present(flowing: Observed) -> N
     assert checkout == await shopper.open()
 
 
-async def test_a_page_with_a_timeout_of_zero_gets_the_present_at_once(frozen: Observed) -> None:
+async def test_a_page_with_a_timeout_of_zero_does_not_wait(frozen: Observed) -> None:
     emulator, _ = frozen
     shopper = await visitor(emulator)
     seen = await shopper.moment()
     checkout = await shopper.checkouts.changed(shopper.token, seen, timeout_ms=0)
     assert checkout.moment == seen
-
-
-async def test_an_unknown_checkout_is_refused_at_once(frozen: Observed) -> None:
-    emulator, _ = frozen
-    with pytest.raises(UnknownCheckout):
-        await emulator.running.engine.checkouts.changed("nothing", "", timeout_ms=TIMEOUT_MS)
 
 
 @pytest.mark.parametrize("is_deleted", [False, True])
@@ -268,7 +262,7 @@ async def test_a_page_that_is_closed_is_removed(frozen: Observed) -> None:
     assert emulator.running.engine.change_notifier._waiting == {}
 
 
-async def test_a_page_is_woken_when_an_advance_breaks_off_and_time_flows_again(
+async def test_a_page_is_woken_when_an_advance_fails_and_time_flows_again(
     flowing: Observed,
 ) -> None:
     """Design 6: the clock stands during an advance, however that ends."""

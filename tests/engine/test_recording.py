@@ -14,7 +14,7 @@ from emulator.settings import Settings
 from tests.cli.processes import run
 from tests.engine.recording_player import (
     act,
-    check_that_it_happens_again,
+    check_replay,
     history,
     parts,
     recorded,
@@ -90,7 +90,7 @@ async def steps(emulator: World, key: str = TEST_KEY) -> list[dict[str, Any]]:
     return [step for step in await script(emulator, key) if "expect" not in step]
 
 
-async def test_a_recording_is_written_for_people(tmp_path: Path) -> None:
+async def test_a_recording_has_this_text(tmp_path: Path) -> None:
     rules = """
 outcomes:
   - when: {metadata: {case: limit}}
@@ -113,7 +113,7 @@ outcomes:
         await act(emulator, second, "answer", answer="approve")
         await act(emulator, first, "transition", status="completed", unusual=True)
         await emulator.advance(30)
-        assert await check_that_it_happens_again(emulator, tmp_path) == SIMPLE
+        assert await check_replay(emulator, tmp_path) == SIMPLE
 
 
 def test_the_command_plays_what_was_recorded(tmp_path: Path) -> None:
@@ -124,12 +124,10 @@ def test_the_command_plays_what_was_recorded(tmp_path: Path) -> None:
         assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
-async def test_where_nothing_has_happened_there_are_no_events(
-    emulator: World, tmp_path: Path
-) -> None:
+async def test_an_empty_history_expects_no_events(emulator: World, tmp_path: Path) -> None:
     await emulator.advance(60)
     assert await script(emulator) == [{"expect": {"events": []}}]
-    await check_that_it_happens_again(emulator, tmp_path)
+    await check_replay(emulator, tmp_path)
 
 
 async def test_a_single_payment_is_named_order_and_expected_once(emulator: World) -> None:
@@ -150,7 +148,7 @@ async def test_a_single_payment_is_named_order_and_expected_once(emulator: World
 
 
 @pytest.mark.parametrize(
-    "said",
+    "members",
     [
         {"status": "processing"},
         {"status": "processing", "method": "mpesa"},
@@ -159,23 +157,23 @@ async def test_a_single_payment_is_named_order_and_expected_once(emulator: World
     ],
 )
 async def test_a_transition_is_recorded_with_the_members_of_its_request(
-    said: dict[str, Any], emulator: World, tmp_path: Path
+    members: dict[str, Any], emulator: World, tmp_path: Path
 ) -> None:
     payment = await emulator.create()
     await emulator.advance(1.001)
-    await act(emulator, payment, "transition", **said)
+    await act(emulator, payment, "transition", **members)
     assert (await steps(emulator))[1:] == [
         {"advance": "1.001s"},
-        {"transition": {"payment": "order", **said}},
+        {"transition": {"payment": "order", **members}},
     ]
-    await check_that_it_happens_again(emulator, tmp_path)
+    await check_replay(emulator, tmp_path)
 
 
 async def test_a_scheduled_change_is_recorded_as_an_advance(
     emulator: World, tmp_path: Path
 ) -> None:
-    asked, _ = await emulator.create(), await emulator.create(expires_in=31)
-    await pay(emulator, asked, "0911111111")
+    answerable, _ = await emulator.create(), await emulator.create(expires_in=31)
+    await pay(emulator, answerable, "0911111111")
     await emulator.advance(3600)
     assert (await script(emulator))[5:] == [
         {"advance": "30s"},
@@ -185,29 +183,29 @@ async def test_a_scheduled_change_is_recorded_as_an_advance(
         {"advance": "3569s"},
         *(await script(emulator))[-3:],
     ]
-    await check_that_it_happens_again(emulator, tmp_path)
+    await check_replay(emulator, tmp_path)
 
 
-async def test_a_bank_is_waited_for_until_the_checkout_expires(
-    emulator: World, tmp_path: Path
-) -> None:
+async def test_a_bank_times_out_when_the_checkout_expires(emulator: World, tmp_path: Path) -> None:
     for expires_in in (60, 10):
         payment = await emulator.create(expires_in=expires_in)
         await act(emulator, payment, "pay", method="bank_transfer", bank="walia_test")
     await emulator.advance(60)
     advances = [step["advance"] for step in await steps(emulator) if "advance" in step]
     assert advances == ["30s", "30s"]
-    await check_that_it_happens_again(emulator, tmp_path)
+    await check_replay(emulator, tmp_path)
 
 
 async def test_methods_are_recorded_in_their_order(emulator: World, tmp_path: Path) -> None:
     payment = await emulator.create(methods=["mpesa", "telebirr", "bank_transfer"])
     await act(emulator, payment, "transition", status="processing")
     assert (await script(emulator))[-1]["expect"]["method"] == "mpesa"
-    await check_that_it_happens_again(emulator, tmp_path)
+    await check_replay(emulator, tmp_path)
 
 
-async def test_a_step_may_come_long_after_the_one_before(emulator: World, tmp_path: Path) -> None:
+async def test_a_long_pause_is_recorded_as_several_advances(
+    emulator: World, tmp_path: Path
+) -> None:
     await emulator.create()
     for _ in range(3):
         await emulator.advance(315_360_000)
@@ -219,7 +217,7 @@ async def test_a_step_may_come_long_after_the_one_before(emulator: World, tmp_pa
         {"advance": "5255970m"},
         {"create": {"as": "order_2", "amount": 15_000}},
     ]
-    await check_that_it_happens_again(emulator, tmp_path)
+    await check_replay(emulator, tmp_path)
 
 
 async def test_a_call_that_changes_nothing_is_not_recorded(emulator: World) -> None:
@@ -267,10 +265,10 @@ async def test_actions_on_the_pages_are_recorded(emulator: World, tmp_path: Path
         {"pay": {"payment": "order", "method": "bank_transfer", "bank": "gelada_test"}},
         {"answer": {"payment": "order", "answer": "decline"}},
     ]
-    await check_that_it_happens_again(emulator, tmp_path)
+    await check_replay(emulator, tmp_path)
 
 
-async def test_a_cancel_stands_at_its_own_instant(emulator: World, tmp_path: Path) -> None:
+async def test_a_cancel_is_recorded_at_its_own_instant(emulator: World, tmp_path: Path) -> None:
     payment = await emulator.create()
     await emulator.advance(1)
     await act(emulator, payment, "cancel")
@@ -284,7 +282,7 @@ async def test_a_cancel_stands_at_its_own_instant(emulator: World, tmp_path: Pat
         {"cancel": "order"},
         {"advance": "4s"},
     ]
-    await check_that_it_happens_again(emulator, tmp_path)
+    await check_replay(emulator, tmp_path)
 
 
 async def test_flowing_time_is_recorded_to_the_millisecond(tmp_path: Path) -> None:
@@ -299,10 +297,10 @@ async def test_flowing_time_is_recorded_to_the_millisecond(tmp_path: Path) -> No
             {"advance": "30s"},
             {"advance": "1ms"},
         ]
-        await check_that_it_happens_again(emulator, tmp_path)
+        await check_replay(emulator, tmp_path)
 
 
-async def test_a_key_used_again_after_a_day_is_that_of_the_later_payment(
+async def test_a_reused_key_is_recorded_for_the_later_payment(
     emulator: World, tmp_path: Path
 ) -> None:
     await emulator.create(idempotency_key="k", amount=100)
@@ -311,16 +309,16 @@ async def test_a_key_used_again_after_a_day_is_that_of_the_later_payment(
     await emulator.create(idempotency_key="k", amount=200)
     creations = [step["create"] for step in await steps(emulator) if "create" in step]
     assert [creation.get("idempotency_key") for creation in creations] == [None, "other", "k"]
-    await check_that_it_happens_again(emulator, tmp_path)
+    await check_replay(emulator, tmp_path)
 
 
 class TestOutcomes:
-    """What came of a submit is brought along where a replay would not do the same by itself."""
+    """An outcome is recorded as a rule unless the shipped scenarios have the same outcome."""
 
     async def outcomes(self, emulator: World, key: str = TEST_KEY) -> Any:
         return parts(await recorded(emulator, key)).get("outcomes")
 
-    async def test_what_the_shipped_scenarios_do_needs_no_rule(
+    async def test_outcomes_of_the_shipped_scenarios_need_no_rule(
         self, emulator: World, tmp_path: Path
     ) -> None:
         for phone in ("0900000001", "0900000002", "0900000003", "0700000004", "0911111111"):
@@ -329,9 +327,9 @@ class TestOutcomes:
             payment = await emulator.create()
             await act(emulator, payment, "pay", method="bank_transfer", bank=bank)
         assert await self.outcomes(emulator) is None
-        await check_that_it_happens_again(emulator, tmp_path)
+        await check_replay(emulator, tmp_path)
 
-    async def test_what_they_do_in_live_mode_is_brought_along(
+    async def test_outcomes_in_live_mode_are_recorded_as_rules(
         self, emulator: World, tmp_path: Path
     ) -> None:
         for phone in ("0900000001", "0900000005"):
@@ -339,10 +337,10 @@ class TestOutcomes:
         assert await self.outcomes(emulator, LIVE_KEY) == [
             {"when": {"method": "telebirr", "phone": "+251900000001"}, "then": "handset"}
         ]
-        text = await check_that_it_happens_again(emulator, tmp_path, LIVE_KEY)
+        text = await check_replay(emulator, tmp_path, LIVE_KEY)
         assert "\n# It is played in test mode, where the same happens.\n" in text
 
-    async def test_what_is_switched_off_here_is_on_in_a_replay(
+    async def test_outcomes_without_a_disabled_scenario_are_recorded_as_rules(
         self, emulator: World, tmp_path: Path
     ) -> None:
         path = "/scenarios/telebirr-test-numbers/enabled"
@@ -351,9 +349,9 @@ class TestOutcomes:
         assert await self.outcomes(emulator) == [
             {"when": {"method": "telebirr", "phone": "+251900000002"}, "then": "handset"}
         ]
-        await check_that_it_happens_again(emulator, tmp_path)
+        await check_replay(emulator, tmp_path)
 
-    async def test_a_number_that_did_several_things_does_them_in_order(
+    async def test_different_outcomes_of_one_number_are_recorded_in_order(
         self, tmp_path: Path
     ) -> None:
         rules = """
@@ -375,9 +373,9 @@ outcomes:
                 {"when": when, "then": [], "times": 1},
                 {"when": when, "then": fails, "times": 1},
             ]
-            await check_that_it_happens_again(emulator, tmp_path)
+            await check_replay(emulator, tmp_path)
 
-    async def test_a_scenario_put_on_one_payment_is_brought_along(self, tmp_path: Path) -> None:
+    async def test_a_scenario_of_one_payment_is_recorded_as_a_rule(self, tmp_path: Path) -> None:
         late = """
 enabled: false
 outcomes:
@@ -395,7 +393,7 @@ outcomes:
                 "payment.failed",
                 "payment.completed",
             ]
-            await check_that_it_happens_again(emulator, tmp_path)
+            await check_replay(emulator, tmp_path)
 
     async def test_outcomes_of_a_configured_method_are_recorded(self, tmp_path: Path) -> None:
         rules = """
@@ -429,22 +427,22 @@ outcomes:
 
 
 class TestExpiry:
-    """How long a checkout stayed open is said by its creation, or else by rules for all."""
+    """The lifetime of checkouts is recorded in the create steps, or else in rules for all."""
 
     async def test_whole_seconds_are_recorded_in_the_create_step(self, tmp_path: Path) -> None:
         rules = "expiry: [{when: {metadata: {case: short}}, after: 5s}]\n"
         async with scenario_world(tmp_path, shop=rules) as emulator:
-            for said in (
+            for members in (
                 {"metadata": {"case": "short"}},
                 {"expires_in": 1800},
                 {"expires_in": 315_360_000},
             ):
-                await emulator.create(**said)
+                await emulator.create(**members)
             recording = parts(await recorded(emulator))
             creations = [step["create"] for step in recording["script"] if "create" in step]
             assert [one.get("expires_in") for one in creations] == [5, None, 315_360_000]
             assert "expiry" not in recording
-            await check_that_it_happens_again(emulator, tmp_path)
+            await check_replay(emulator, tmp_path)
 
     async def test_fractions_of_seconds_are_recorded_as_rules_for_all_payments(
         self, tmp_path: Path
@@ -452,8 +450,8 @@ class TestExpiry:
         rules = "expiry: [{when: {metadata: {case: short}}, after: 1500ms}]\n"
         short = {"metadata": {"case": "short"}}
         async with scenario_world(tmp_path, shop=rules) as emulator:
-            for said in ({}, {"expires_in": 1800}, short, short, {"expires_in": 60}):
-                await emulator.create(**said)
+            for members in ({}, {"expires_in": 1800}, short, short, {"expires_in": 60}):
+                await emulator.create(**members)
             recording = parts(await recorded(emulator))
             assert recording["expiry"] == [
                 {"when": {}, "after": "30m", "times": 2},
@@ -462,11 +460,11 @@ class TestExpiry:
             ]
             assert "expires_in" not in str(recording["script"])
             await emulator.advance(3600)
-            await check_that_it_happens_again(emulator, tmp_path)
+            await check_replay(emulator, tmp_path)
 
 
 class TestOldDatabases:
-    """Of what was done before actions were kept, only events tell."""
+    """Of older databases, which store no actions, only the events are recorded."""
 
     async def forget_actions(self, path: Path, *, but_the_last: int = 0) -> None:
         with closing(sqlite3.connect(path)) as database, database:
@@ -514,7 +512,7 @@ class TestOldDatabases:
                 },
             ]
             assert [step for step in done if step.keys() & {"pay", "answer"}] == []
-            await check_that_it_happens_again(emulator, tmp_path)
+            await check_replay(emulator, tmp_path)
 
     async def test_an_answer_without_a_stored_submit_is_recorded_as_a_transition(
         self, tmp_path: Path
@@ -536,9 +534,9 @@ class TestOldDatabases:
                 {"payment": "order_1", "status": "failed", "reason": "user_cancelled"},
                 {"payment": "order_2", "status": "failed", "reason": "timeout"},
             ]
-            await check_that_it_happens_again(emulator, tmp_path)
+            await check_replay(emulator, tmp_path)
 
-    async def test_where_the_order_is_lost_it_is_not_expected(self, tmp_path: Path) -> None:
+    async def test_an_unknown_order_of_events_is_not_expected(self, tmp_path: Path) -> None:
         path = tmp_path / "old.sqlite3"
         async with world(self.settings(path)) as emulator:
             payment = await emulator.create()
@@ -558,7 +556,7 @@ class TestOldDatabases:
             async with replayed(text, tmp_path) as again:
                 assert sorted(await history(again)) == sorted(await history(emulator))
 
-    async def test_a_history_outlives_the_program(self, tmp_path: Path) -> None:
+    async def test_a_history_survives_a_restart(self, tmp_path: Path) -> None:
         path = tmp_path / "kept.sqlite3"
         async with world(self.settings(path)) as emulator:
             payment = await emulator.create()
@@ -570,7 +568,7 @@ class TestOldDatabases:
             assert [next(iter(step)) for step in await steps(emulator)] == [
                 *("create", "cancel", "pay", "answer", "create", "cancel"),
             ]
-            await check_that_it_happens_again(emulator, tmp_path)
+            await check_replay(emulator, tmp_path)
 
 
 async def test_a_reset_ends_the_history(emulator: World) -> None:

@@ -18,7 +18,7 @@ async def refusal(emulator: World) -> str:
     return str(response.json()["error"]["message"])
 
 
-async def test_a_thousand_steps_are_recorded_and_not_one_more(emulator: World) -> None:
+async def test_a_recording_has_at_most_a_thousand_steps(emulator: World) -> None:
     for _ in range(498):
         payment = await emulator.create()
     for _ in range(3):
@@ -33,7 +33,7 @@ async def test_a_thousand_steps_are_recorded_and_not_one_more(emulator: World) -
     )
 
 
-async def test_a_history_that_is_far_too_long_is_not_read(emulator: World) -> None:
+async def test_a_much_too_long_history_is_refused_before_it_is_read(emulator: World) -> None:
     for _ in range(501):
         await emulator.create()
     assert "That takes 1,002 steps at least; a file can have 1,000." in await refusal(emulator)
@@ -46,7 +46,7 @@ def nodes(value: Any) -> int:
 
 
 @pytest.mark.parametrize("more", [0, 1])
-async def test_ten_thousand_nodes_are_recorded_and_hardly_more(more: int, emulator: World) -> None:
+async def test_a_recording_has_at_most_ten_thousand_nodes(more: int, emulator: World) -> None:
     full = {f"key{n}": "value" for n in range(20)}
     for _ in range(165):
         await emulator.create(metadata=full)
@@ -66,7 +66,7 @@ async def test_ten_thousand_nodes_are_recorded_and_hardly_more(more: int, emulat
 
 
 @pytest.mark.parametrize("rest", [0, 1])
-async def test_a_file_is_as_large_as_it_may_be(rest: int, emulator: World) -> None:
+async def test_a_recording_has_at_most_256_kibibytes(rest: int, emulator: World) -> None:
     most = 256 * 1024
     await emulator.create(metadata={"a": "x" * 200, "b": "x" * 200})
     frame = len((await recorded(emulator)).encode()) - 400

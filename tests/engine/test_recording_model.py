@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.depth import usually
 from tests.engine.hostile_texts import TEXTS
-from tests.engine.recording_player import check_that_it_happens_again
+from tests.engine.recording_player import check_replay
 from tests.engine.scenario_world import scenario_world
 from tests.world import LIVE_KEY, TEST_KEY, World, headers, order
 
@@ -121,8 +121,8 @@ class Life:
     async def do(self, deed: tuple[Any, ...]) -> None:
         await getattr(self, deed[0])(*deed[1:])
 
-    async def create(self, said: dict[str, Any]) -> None:
-        body = order(**said)
+    async def create(self, changes: dict[str, Any]) -> None:
+        body = order(**changes)
         response = await self.emulator.api.post(
             "/v1/payments", json=body, headers=headers(self.key)
         )
@@ -198,10 +198,12 @@ async def live(deeds: list[tuple[Any, ...]], key: str) -> None:
             await life.create({})
             for deed in deeds:
                 await life.do(deed)
-            await check_that_it_happens_again(emulator, directory, key)
+            await check_replay(emulator, directory, key)
 
 
 @settings(max_examples=usually(12, deep=60))
 @given(deeds=st.lists(DEEDS, min_size=15, max_size=30), key=st.sampled_from([TEST_KEY, LIVE_KEY]))
-def test_whatever_happened_happens_again(deeds: list[tuple[Any, ...]], key: str) -> None:
+def test_a_replay_of_a_recording_has_the_same_history(
+    deeds: list[tuple[Any, ...]], key: str
+) -> None:
     asyncio.run(live(deeds, key))

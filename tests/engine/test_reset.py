@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from emulator.settings import Settings
 from tests.engine.observed_world import observed, run_pending
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, START_MS, TEST_KEY, World, headers, order, world
 
@@ -21,7 +20,7 @@ async def data(emulator: World, key: str = TEST_KEY) -> list[str]:
     return [payment["id"] for payment in response.json()["data"]]
 
 
-async def test_it_takes_away_all_that_is_the_accounts_in_both_modes(emulator: World) -> None:
+async def test_a_reset_deletes_the_rows_of_both_modes(emulator: World) -> None:
     for key in (TEST_KEY, LIVE_KEY):
         await emulator.create(key, **KEY)
     other = await emulator.create(OTHER_TEST_KEY)
@@ -32,16 +31,8 @@ async def test_it_takes_away_all_that_is_the_accounts_in_both_modes(emulator: Wo
     assert await data(emulator, OTHER_TEST_KEY) == [other["id"]]
 
 
-async def test_it_sets_the_clock_back(emulator: World) -> None:
-    """Design 6: never back, except by reset."""
-    await emulator.advance(3600)
-    await reset(emulator)
-    clock = (await emulator.control("GET", "/clock")).json()
-    assert clock == {"now": "2026-01-01T00:00:00.000Z", "frozen": True, "next": None}
-
-
-async def test_after_it_the_same_requests_give_the_same_bytes(emulator: World) -> None:
-    """Design 3: deterministic."""
+async def test_after_a_reset_the_same_requests_get_the_same_bytes(emulator: World) -> None:
+    """Clock, idempotency keys and random streams begin again."""
 
     async def day() -> list[bytes]:
         created = await emulator.api.post("/v1/payments", json=order(**KEY), headers=headers())
@@ -52,14 +43,15 @@ async def test_after_it_the_same_requests_give_the_same_bytes(emulator: World) -
         listed = await emulator.api.get("/v1/payments", headers=headers())
         events = await emulator.control("GET", "/events")
         values = [value for _, value in created.headers.raw]
-        return [created.content, *values, listed.content, events.content]
+        clock = await emulator.control("GET", "/clock")
+        return [created.content, *values, listed.content, events.content, clock.content]
 
     first = await day()
     await reset(emulator)
     assert await day() == first
 
 
-async def test_a_payment_from_before_it_is_not_found_again(emulator: World) -> None:
+async def test_a_payment_from_before_a_reset_is_not_found(emulator: World) -> None:
     """4.2: nothing is remembered, rendered payments included."""
     first, second = await emulator.create(), await emulator.create()
     await emulator.retrieve(second["id"])
@@ -69,25 +61,14 @@ async def test_a_payment_from_before_it_is_not_found_again(emulator: World) -> N
     assert gone.json()["error"]["code"] == "payment_not_found"
 
 
-async def test_an_idempotency_key_is_free_after_it(emulator: World) -> None:
-    """4.1: a key is kept as long as its payment."""
-    await emulator.create(**KEY)
-    await reset(emulator)
-    again = await emulator.api.post(
-        "/v1/payments", json=order(**KEY, amount=200), headers=headers()
-    )
-    assert again.status_code == 201
-    assert "idempotent-replayed" not in again.headers
-
-
-async def test_what_was_scheduled_before_it_never_happens(emulator: World) -> None:
+async def test_a_reset_cancels_scheduled_changes(emulator: World) -> None:
     """Design 6: timers belong to what they were set for."""
     await emulator.create()
     await reset(emulator)
     assert (await emulator.advance(7200))["effects"] == []
 
 
-async def test_the_scheduler_forgets_too() -> None:
+async def test_the_scheduler_fires_only_timers_after_a_reset() -> None:
     """Design 6: and fires what is scheduled afterwards."""
     async with observed() as (emulator, wall):
         await emulator.create(expires_in=60)
@@ -102,7 +83,7 @@ async def test_the_scheduler_forgets_too() -> None:
         assert (await emulator.retrieve(payment["id"]))["status"] == "expired"
 
 
-async def test_everything_is_reset_at_once(emulator: World) -> None:
+async def test_a_reset_of_everything_leaves_the_first_two_accounts(emulator: World) -> None:
     """Design 10: `{all}`: the first two accounts as at start, and no other."""
     created = await emulator.control("POST", "/accounts", {"name": "X"})
     key = created.json()["test_key"]
@@ -119,7 +100,7 @@ async def test_everything_is_reset_at_once(emulator: World) -> None:
 
 
 @pytest.mark.parametrize("everything", [False, True])
-async def test_it_holds_after_a_restart(tmp_path: Path, everything: bool) -> None:
+async def test_a_reset_survives_a_restart(tmp_path: Path, everything: bool) -> None:
     """Design 15: an acknowledged write survives."""
     database = str(tmp_path / "state.db")
     async with world(database=database) as emulator:
@@ -129,11 +110,3 @@ async def test_it_holds_after_a_restart(tmp_path: Path, everything: bool) -> Non
     async with world(database=database) as emulator:
         assert await data(emulator) == []
         assert (await emulator.create(**KEY))["created_at"] == "2026-01-01T00:00:00.000Z"
-
-
-async def test_without_a_seed_ids_are_new_after_it() -> None:
-    """Design 3: a random seed is drawn anew."""
-    async with world(Settings()) as emulator:
-        first = await emulator.create()
-        await reset(emulator)
-        assert (await emulator.create())["id"] != first["id"]

@@ -16,7 +16,7 @@ from tests.webhooks.receiver import receiving
 from tests.world import OTHER_TEST_KEY, START, World, world
 
 
-async def test_one_that_cannot_be_restored_changes_nothing(emulator: World) -> None:
+async def test_a_snapshot_that_cannot_be_restored_changes_nothing(emulator: World) -> None:
     await emulator.create()
     await register(emulator, "http://127.0.0.1:9/")
     await save(emulator)
@@ -65,7 +65,7 @@ def _state(emulator: World) -> bytes:
     return found[0]
 
 
-async def test_it_survives_a_restart(tmp_path: Path) -> None:
+async def test_a_snapshot_survives_a_restart(tmp_path: Path) -> None:
     """Design 15: an acknowledged write survives. Without a seed, too, ids go on as they did."""
     database = str(tmp_path / "state.db")
     settings = Settings(clock=parse_clock(f"frozen@{START}"), database=database)
@@ -75,7 +75,7 @@ async def test_it_survives_a_restart(tmp_path: Path) -> None:
         first = kept(await posted(emulator, expires_in=60))
         await emulator.advance(3_600)
     async with world(settings) as emulator:
-        # Timers are counted anew, since there are none, and those of the snapshot come back.
+        # Without timers their count begins again; the restored timers have higher sequences.
         await emulator.create(OTHER_TEST_KEY)
         await restore(emulator)
         assert [await emulator.retrieve(payment["id"]) for payment in before] == before
@@ -89,19 +89,7 @@ async def test_it_survives_a_restart(tmp_path: Path) -> None:
         assert len(await listed(emulator)) == 10
 
 
-async def test_a_clock_that_flows_on_does_so_in_the_next_program(tmp_path: Path) -> None:
-    settings = Settings(seed=1, database=str(tmp_path / "state.db"))
-    async with world(settings) as emulator:
-        await emulator.advance(100)
-        await save(emulator)
-        await emulator.advance(1_000)
-        await restore(emulator)
-    async with world(settings) as emulator:
-        now = {"now": "2026-01-01T00:01:40.000Z", "frozen": False, "next": None}
-        assert await clock(emulator) == now
-
-
-async def test_a_rate_limit_that_is_another_one_now_is_full(tmp_path: Path) -> None:
+async def test_a_changed_rate_limit_is_full_after_a_restore(tmp_path: Path) -> None:
     database = str(tmp_path / "state.db")
 
     async def most(limit: RateLimit | None, *, saved: bool = True) -> int:
@@ -121,7 +109,7 @@ async def test_a_rate_limit_that_is_another_one_now_is_full(tmp_path: Path) -> N
     assert await most(None) == 10
 
 
-def test_kill_9_takes_neither_a_snapshot_nor_what_was_restored(tmp_path: Path) -> None:
+def test_a_snapshot_and_a_restored_state_survive_kill_9(tmp_path: Path) -> None:
     options = ("--database", str(tmp_path / "state.db"), "--clock", f"frozen@{START}")
     webhooks = ("--webhook-url", "http://127.0.0.1:9/hook")
     with serving(*options, *webhooks, logs=tmp_path) as server:
@@ -154,7 +142,7 @@ def _seen(server: Server, payments: list[dict[str, Any]]) -> list[bytes]:
     return [answer.body for answer in answers]
 
 
-async def test_an_endpoint_comes_back_to_a_program_that_has_never_sent(tmp_path: Path) -> None:
+async def test_a_restored_endpoint_starts_the_dispatcher(tmp_path: Path) -> None:
     database = str(tmp_path / "state.db")
     async with receiving() as receiver:
         async with world(database=database) as emulator:

@@ -31,7 +31,7 @@ async def reason_of(emulator: World, payment: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-async def test_scenarios_and_faults_are_those_that_there_were(
+async def test_a_restore_restores_scenarios_faults_and_their_counts(
     restarted: bool, tmp_path: Path
 ) -> None:
     """And their uses are counted from there, be it that the program was another one."""
@@ -88,7 +88,7 @@ async def test_an_account_without_overrides_has_none_after_a_restore(
         assert await reason_of(emulator, await emulator.create()) is None
 
 
-async def test_the_journal_is_as_it_was(emulator: World) -> None:
+async def test_a_restore_restores_the_journal(emulator: World) -> None:
     await emulator.create()
     await save(emulator)
     before = await shown(emulator, "/requests")
@@ -99,7 +99,7 @@ async def test_the_journal_is_as_it_was(emulator: World) -> None:
         assert await shown(emulator, "/requests") == before
 
 
-async def test_the_next_program_knows_no_journal(tmp_path: Path) -> None:
+async def test_the_journal_is_empty_after_a_restart_and_a_restore(tmp_path: Path) -> None:
     database = str(tmp_path / "state.db")
     async with world(database=database) as emulator:
         await emulator.create()
@@ -111,7 +111,7 @@ async def test_the_next_program_knows_no_journal(tmp_path: Path) -> None:
         assert journal == {"data": [], "overflowed": False}
 
 
-async def test_what_memory_keeps_goes_with_its_snapshot(emulator: World) -> None:
+async def test_the_extras_in_memory_are_deleted_with_their_snapshot(emulator: World) -> None:
     account = emulator.running.engine.accounts.first
     for name in ("a", "b"):
         await save(emulator, name=name)

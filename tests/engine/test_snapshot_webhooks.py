@@ -4,12 +4,12 @@ import asyncio
 
 from tests.engine.observed_world import observed, run_pending
 from tests.engine.snapshot_calls import clock, restore, save
-from tests.engine.webhook_world import register, webhook_world
-from tests.webhooks.receiver import Received, Reply, receiving, replies
+from tests.engine.webhook_world import register, reply_after, webhook_world
+from tests.webhooks.receiver import Reply, receiving, replies
 from tests.world import LIVE_KEY, START_MS, world
 
 
-async def test_what_was_still_to_be_delivered_is_delivered_again() -> None:
+async def test_a_pending_delivery_is_pending_again_after_a_restore() -> None:
     async with webhook_world(replies(Reply(status=500), Reply(status=200))) as hooks:
         await hooks.create()
         await save(hooks.emulator)
@@ -27,7 +27,7 @@ async def test_what_was_still_to_be_delivered_is_delivered_again() -> None:
         assert len(hooks.ids) == 3
 
 
-async def test_what_was_to_be_delivered_later_is_delivered_as_time_flows() -> None:
+async def test_a_restored_delivery_is_sent_as_time_flows() -> None:
     async with observed() as (emulator, wall), receiving() as receiver:
         receiver.answer = replies(Reply(status=500), Reply())
         await register(emulator, receiver.url)
@@ -46,20 +46,15 @@ async def test_what_was_to_be_delivered_later_is_delivered_as_time_flows() -> No
 
 
 async def test_an_attempt_in_progress_is_discarded_and_repeated_after_a_restore() -> None:
-    said = asyncio.Event()
-
-    async def answer(_: Received) -> Reply:
-        await said.wait()
-        return Reply(status=410)
-
-    async with webhook_world(answer) as hooks:
+    answered = asyncio.Event()
+    async with webhook_world(reply_after(answered, 410)) as hooks:
         await hooks.emulator.create()
         await hooks.receiver.wait_for(1)
         await save(hooks.emulator)
         hooks.receiver.answer = replies(Reply())
         await restore(hooks.emulator)
         await hooks.receiver.wait_for(2)
-        said.set()
+        answered.set()
         await hooks.settle()
         [delivery] = await hooks.deliveries()
         assert [attempt["status"] for attempt in delivery["attempts"]] == [200]
@@ -67,27 +62,22 @@ async def test_an_attempt_in_progress_is_discarded_and_repeated_after_a_restore(
 
 
 async def test_a_resend_in_progress_is_not_recorded_after_a_restore() -> None:
-    said = asyncio.Event()
+    answered = asyncio.Event()
     async with webhook_world() as hooks:
         await hooks.create()
         await save(hooks.emulator)
         [delivery] = await hooks.deliveries()
-
-        async def answer(_: Received) -> Reply:
-            await said.wait()
-            return Reply()
-
-        hooks.receiver.answer = answer
+        hooks.receiver.answer = reply_after(answered)
         path = f"/deliveries/{delivery['id']}/resend"
         resending = asyncio.create_task(hooks.emulator.control("POST", path))
         await hooks.receiver.wait_for(2)
         await restore(hooks.emulator)
-        said.set()
+        answered.set()
         assert (await resending).json()["error"]["code"] == "delivery_not_found"
         assert await hooks.deliveries() == [delivery]
 
 
-async def test_endpoints_are_those_that_there_were() -> None:
+async def test_a_restore_restores_the_endpoints() -> None:
     async with world() as emulator, receiving() as kept, receiving() as dropped:
         deleted = await register(emulator, dropped.url)
         await emulator.control("DELETE", f"/webhook_endpoints/{deleted['id']}")

@@ -11,8 +11,8 @@ from emulator.engine.payments.payments import CreatedPayment, Order
 from emulator.settings import Settings
 from tests.engine.observed_world import observed, run_pending, timeline
 from tests.engine.snapshot_calls import clock, connection, kept, listed, posted, restore, rows, save
-from tests.engine.webhook_world import webhook_world
-from tests.webhooks.receiver import NEVER, Received, Reply, replies
+from tests.engine.webhook_world import reply_after, webhook_world
+from tests.webhooks.receiver import NEVER, Reply, replies
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, START_MS, TEST_KEY, World, headers, world
 
 ORDER = Order(
@@ -80,7 +80,7 @@ async def test_the_same_requests_get_the_same_bytes_again(emulator: World) -> No
     assert await day() == first
 
 
-async def test_an_idempotency_key_that_was_used_afterwards_is_free(emulator: World) -> None:
+async def test_a_later_idempotency_key_is_free_after_a_restore(emulator: World) -> None:
     before = await posted(emulator, idempotency_key="before")
     await save(emulator)
     await posted(emulator, **KEY)
@@ -92,7 +92,7 @@ async def test_an_idempotency_key_that_was_used_afterwards_is_free(emulator: Wor
     assert replay.content == before.content
 
 
-async def test_the_rate_limit_is_as_it_was() -> None:
+async def test_a_restore_restores_the_rate_limit() -> None:
     async with world(rate_limit=RateLimit(requests=3, period_ms=60_000)) as emulator:
         await posted(emulator)
         await save(emulator)
@@ -103,7 +103,7 @@ async def test_the_rate_limit_is_as_it_was() -> None:
         assert [(await posted(emulator)).status_code for _ in range(3)] == statuses
 
 
-async def test_how_often_a_live_payment_was_read_is_counted_from_there(emulator: World) -> None:
+async def test_a_restore_restores_the_read_counts_of_live_payments(emulator: World) -> None:
     payment = await emulator.create(LIVE_KEY)
 
     async def reads_until_warned() -> int:
@@ -122,7 +122,7 @@ async def test_how_often_a_live_payment_was_read_is_counted_from_there(emulator:
     assert await reads_until_warned() == 11
 
 
-async def test_the_uses_of_a_rule_are_as_they_were(emulator: World) -> None:
+async def test_a_restore_restores_the_uses_of_rules(emulator: World) -> None:
     connection(emulator).execute("INSERT INTO rule_uses VALUES (1, 'mine', 'outcomes', 0, 2)")
     await save(emulator)
     connection(emulator).execute("UPDATE rule_uses SET uses = 3")
@@ -132,7 +132,7 @@ async def test_the_uses_of_a_rule_are_as_they_were(emulator: World) -> None:
     assert found == [(1, "mine", "outcomes", 0, 2)]
 
 
-async def test_another_account_is_not_touched(emulator: World) -> None:
+async def test_a_restore_does_not_change_other_accounts(emulator: World) -> None:
     """Nor are the accounts whose numbers are next to it."""
     third = (await emulator.control("POST", "/accounts", {"test_key": "test_third"})).json()
     keys = (TEST_KEY, OTHER_TEST_KEY, third["test_key"])
@@ -151,7 +151,7 @@ async def test_another_account_is_not_touched(emulator: World) -> None:
         assert (await clock(emulator, key))["now"] == "2026-01-01T00:00:05.000Z"
 
 
-async def test_what_was_due_later_is_due_again_at_its_instant(emulator: World) -> None:
+async def test_restored_timers_fire_at_their_instants(emulator: World) -> None:
     soon = await emulator.create(expires_in=60)
     late = await emulator.create(expires_in=600)
     body = {"method": "telebirr", "phone": "0900000003"}
@@ -165,7 +165,7 @@ async def test_what_was_due_later_is_due_again_at_its_instant(emulator: World) -
     assert (await timeline(emulator, soon))[-1] == ("expired", "2026-01-01T00:01:00.000Z")
 
 
-async def test_between_equal_instants_what_was_there_before_comes_first(emulator: World) -> None:
+async def test_restored_timers_precede_new_ones_of_the_same_instant(emulator: World) -> None:
     """Though another account has counted on meanwhile, and this one begins to count again."""
     keys = (TEST_KEY, OTHER_TEST_KEY)
     before = [await emulator.create(expires_in=60) for _ in range(3)]
@@ -180,7 +180,7 @@ async def test_between_equal_instants_what_was_there_before_comes_first(emulator
         assert [effect["payment"] for effect in effects] == [one["id"] for one in created]
 
 
-async def test_a_snapshot_is_settled_first() -> None:
+async def test_due_timers_fire_before_a_snapshot_is_saved() -> None:
     async with world(Settings(seed=1)) as emulator:
         payment = await emulator.create(expires_in=60)
         emulator.wall.move(90_000)
@@ -193,7 +193,9 @@ async def test_a_snapshot_is_settled_first() -> None:
 
 @pytest.mark.parametrize("frozen", [False, True])
 @pytest.mark.parametrize("later", [False, True])
-async def test_the_clock_stands_or_flows_on_from_there(frozen: bool, later: bool) -> None:
+async def test_a_restored_clock_is_frozen_or_flows_as_when_it_was_saved(
+    frozen: bool, later: bool
+) -> None:
     async with world(Settings(seed=1)) as emulator:
         await emulator.control("PUT", "/clock", {"frozen": frozen})
         await emulator.advance(5)
@@ -209,7 +211,7 @@ async def test_the_clock_stands_or_flows_on_from_there(frozen: bool, later: bool
         assert await clock(emulator) == now
 
 
-async def test_the_scheduler_fires_what_is_restored() -> None:
+async def test_the_scheduler_fires_restored_timers() -> None:
     async with observed() as (emulator, wall):
         payment = await emulator.create(expires_in=60)
         wall.move(20_000)
@@ -228,14 +230,9 @@ async def test_the_scheduler_fires_what_is_restored() -> None:
         ]
 
 
-async def test_it_waits_for_an_advance_that_goes_on() -> None:
-    said = asyncio.Event()
-
-    async def answer(_: Received) -> Reply:
-        await said.wait()
-        return Reply()
-
-    async with webhook_world(answer) as hooks:
+async def test_a_restore_waits_for_an_advance_in_progress() -> None:
+    answered = asyncio.Event()
+    async with webhook_world(reply_after(answered)) as hooks:
         emulator = hooks.emulator
         await save(emulator)
         payment = await emulator.create(expires_in=60)
@@ -244,7 +241,7 @@ async def test_it_waits_for_an_advance_that_goes_on() -> None:
         restoring = asyncio.create_task(restore(emulator))
         await run_pending(emulator)
         assert not restoring.done()
-        said.set()
+        answered.set()
         assert (await advancing)["now"] == "2026-01-01T00:01:30.000Z"
         await restoring
         assert (await clock(emulator))["now"] == "2026-01-01T00:00:00.000Z"
@@ -283,7 +280,7 @@ async def test_a_wait_for_a_removed_payment_ends() -> None:
 async def test_simultaneous_requests_are_executed_before_or_after_a_restore(
     emulator: World,
 ) -> None:
-    """Nobody is answered from a memory of what is not there any more."""
+    """No response comes from a cache of removed payments."""
     first = await emulator.create()
     await save(emulator)
 
@@ -314,7 +311,7 @@ async def test_a_payment_of_the_same_transaction_as_a_restore_is_not_cached(
     database, first = engine.snapshots._database, engine.accounts.first
 
     async def create() -> CreatedPayment:
-        # What is asked for in one turn of the loop shares a transaction: this read and that of
+        # The work of one turn of the loop shares a transaction: this read and that of
         # the snapshot, and then the creation and the restoring.
         await database.read(lambda _: None, is_long=True)
         return await engine.payments.create(first.test, ORDER, objection=None)

@@ -35,24 +35,37 @@ def ends(number: Number) -> str:
 
 
 @pytest.mark.clause("4.4.6")
-@pytest.mark.parametrize(("method", "ours"), [("telebirr", OURS), ("mpesa", OURS_OF_MPESA)])
-async def test_in_test_mode_they_are_ours(emulator: World, method: str, ours: list[str]) -> None:
-    """4.4: the designated numbers."""
+@pytest.mark.parametrize(("method", "designated"), [("telebirr", OURS), ("mpesa", OURS_OF_MPESA)])
+async def test_in_test_mode_the_designated_numbers_are_offered(
+    emulator: World, method: str, designated: list[str]
+) -> None:
     numbers = await offered(await visitor(emulator), method)
-    assert phones(numbers) == ours
+    assert phones(numbers) == designated
     assert [ends(number) for number in numbers] == OURS_LEAD_TO
 
 
-async def test_in_live_mode_none_of_ours_is_offered(emulator: World) -> None:
-    shopper = await visitor(emulator, LIVE_KEY)
-    assert [await offered(shopper, method) for method in ("telebirr", "mpesa")] == [(), ()]
+DECIDES_ALL = "outcomes: [{when: {}, then: [{status: completed}]}]\n"
+DISABLED = 'enabled: false\noutcomes: [{when: {phone: "0955555555"}, then: handset}]\n'
+OTHER_OFFERS: dict[str, tuple[str, str, str, list[str]]] = {
+    "none in live mode": ("", LIVE_KEY, "telebirr", []),
+    "none of M-Pesa in live mode": ("", LIVE_KEY, "mpesa", []),
+    "none for a bank transfer": ("", TEST_KEY, "bank_transfer", []),
+    "none where a scenario decides everything": (DECIDES_ALL, TEST_KEY, "telebirr", []),
+    "none of a disabled scenario": (DISABLED, TEST_KEY, "telebirr", OURS),
+}
 
 
-async def test_a_bank_transfer_has_none(emulator: World) -> None:
-    assert await offered(await visitor(emulator), "bank_transfer") == ()
+@pytest.mark.parametrize(
+    ("text", "key", "method", "expected"), OTHER_OFFERS.values(), ids=OTHER_OFFERS
+)
+async def test_the_offered_numbers_are(
+    text: str, key: str, method: str, expected: list[str], tmp_path: Path
+) -> None:
+    async with scenario_world(tmp_path, **({"shop": text} if text else {})) as emulator:
+        assert phones(await offered(await visitor(emulator, key), method)) == expected
 
 
-async def test_a_scenarios_own_number_comes_before_ours(tmp_path: Path) -> None:
+async def test_the_number_of_a_scenario_precedes_the_designated_ones(tmp_path: Path) -> None:
     text = """
 outcomes:
   - when: {phone: "0955555555"}
@@ -71,18 +84,6 @@ outcomes:
     ]
 
 
-async def test_a_scenario_that_decides_everything_leaves_none(tmp_path: Path) -> None:
-    text = "outcomes: [{when: {}, then: [{status: completed}]}]\n"
-    async with scenario_world(tmp_path, all=text) as emulator:
-        assert await offered(await visitor(emulator)) == ()
-
-
-async def test_a_scenario_that_is_not_enabled_names_none(tmp_path: Path) -> None:
-    text = 'enabled: false\noutcomes: [{when: {phone: "0955555555"}, then: handset}]\n'
-    async with scenario_world(tmp_path, idle=text) as emulator:
-        assert phones(await offered(await visitor(emulator))) == OURS
-
-
 COUNTED = """
 outcomes:
   - when: {phone: "0955555555"}
@@ -94,7 +95,7 @@ outcomes:
 """
 
 
-async def test_a_number_that_retires_does_what_the_next_rule_says_and_then_nothing(
+async def test_a_number_with_times_gets_the_outcome_of_the_next_rule(
     tmp_path: Path,
 ) -> None:
     async with scenario_world(tmp_path, counted=COUNTED) as emulator:
@@ -117,13 +118,13 @@ async def test_a_number_that_retires_does_what_the_next_rule_says_and_then_nothi
     assert done == ["wrong_pin", "wrong_pin", "completed", "processing"]
 
 
-async def test_asking_counts_no_use(tmp_path: Path) -> None:
+async def test_reading_the_numbers_counts_no_use(tmp_path: Path) -> None:
     async with scenario_world(tmp_path, counted=COUNTED) as emulator:
         shopper = await visitor(emulator)
-        asked = [
+        offers = [
             [(number.phone, number.outcome) for number in await offered(shopper)] for _ in range(5)
         ]
-        assert asked.count(asked[0]) == 5
+        assert offers.count(offers[0]) == 5
         await shopper.pay("0955555555")
         assert (await shopper.open()).payment.reason == "wrong_pin"
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.engine.recording.yaml_writer import WIDEST_LINE, yaml_text
-from emulator.scenarios.nodes import MapNode, ScalarKind, ScalarNode
+from emulator.scenarios.entries import MapNode, ScalarKind, ScalarNode
 from emulator.scenarios.problems import Notes
 from emulator.scenarios.yaml_tree import read_tree
 from tests.depth import usually
@@ -28,7 +28,7 @@ def read(text: str, loader: Any) -> Any:
 
 @settings(max_examples=usually(50, deep=200))
 @given(document=st.dictionaries(st.sampled_from(["name", "script"]), VALUES, min_size=1))
-def test_what_is_written_is_read_again(document: dict[str, Any]) -> None:
+def test_a_yaml_parser_reads_the_same_document(document: dict[str, Any]) -> None:
     text = yaml_text(document)
     for loader in LOADERS:
         assert read(text, loader) == document
@@ -66,11 +66,11 @@ def test_a_text_is_a_text_to_the_scenario_reader_too(text: str) -> None:
         ("\U000e0001", '"\\U000e0001"'),
     ],
 )
-def test_quotes_stand_only_where_they_are_needed(text: str, written: str) -> None:
+def test_only_ambiguous_texts_are_quoted(text: str, written: str) -> None:
     assert yaml_text({"key": text}) == f"key: {written}\n"
 
 
-def test_what_fits_stands_in_a_line_and_what_does_not_is_spread() -> None:
+def test_a_value_that_does_not_fit_takes_several_lines() -> None:
     long = {f"key_{n}": "v" * 20 for n in range(5)}
     document = {
         "name": "case",

@@ -17,7 +17,7 @@ async def now(emulator: World) -> str:
     return str(response.json()["now"])
 
 
-async def test_a_webhook_is_stamped_and_a_request_logged_by_the_wall_clock() -> None:
+async def test_webhook_timestamps_and_the_log_use_the_system_clock() -> None:
     async with observed() as (emulator, wall), receiving() as receiver:
         await register(emulator, receiver.url)
         wall.set_back(HOUR)
@@ -31,7 +31,7 @@ async def test_a_webhook_is_stamped_and_a_request_logged_by_the_wall_clock() -> 
     assert "23:00:01.000 POST /v1/payments 201" in "".join(emulator.log)
 
 
-async def test_a_clock_that_was_moved_goes_on_from_there_after_a_restart(tmp_path: Path) -> None:
+async def test_a_moved_clock_continues_after_a_restart(tmp_path: Path) -> None:
     settings = Settings(seed=1, database=str(tmp_path / "payments.db"))
     async with observed(settings) as (emulator, wall):
         wall.set_back(HOUR)
@@ -44,7 +44,7 @@ async def test_a_clock_that_was_moved_goes_on_from_there_after_a_restart(tmp_pat
         assert await now(emulator) == "2026-01-01T00:01:01.000Z"
 
 
-async def test_a_snapshot_that_was_restored_goes_on_from_there_after_a_restart(
+async def test_a_restored_clock_continues_after_a_restart(
     tmp_path: Path,
 ) -> None:
     settings = Settings(seed=1, database=str(tmp_path / "payments.db"))

@@ -87,7 +87,7 @@ def has_delivered(server: Server) -> bool:
 
 
 @pytest.mark.sampled
-def test_kill_9_in_the_middle_of_200_deliveries_loses_none(tmp_path: Path) -> None:
+def test_kill_9_during_200_deliveries_loses_none(tmp_path: Path) -> None:
     """Several times, each time a bit later; what arrives twice was under way in that moment."""
     port = free_port()
     kept = ("--database", str(tmp_path / "kept.sqlite3"))

@@ -19,7 +19,7 @@ from tests.world import LIVE_KEY, START, World, order, world
 
 
 @asynccontextmanager
-async def told_by(
+async def faulty_world(
     rules: str, directory: Path, answer: Answer | None = None, **terms: Any
 ) -> AsyncIterator[WebhookWorld]:
     """A receiver in a world where these rules are in force."""
@@ -56,7 +56,7 @@ PAID = [
 async def test_a_payment_that_is_paid_at_once_sends(
     tmp_path: Path, rules: str, at_once: list[str], later: list[str]
 ) -> None:
-    async with told_by(rules, tmp_path) as hooks:
+    async with faulty_world(rules, tmp_path) as hooks:
         await hooks.pay(await hooks.emulator.create())
         await hooks.settle()
         assert hooks.types == [f"payment.{kind}" for kind in at_once]
@@ -69,9 +69,9 @@ async def test_a_payment_that_is_paid_at_once_sends(
         assert len({delivery["id"] for delivery in await hooks.deliveries()}) == len(hooks.ids)
 
 
-async def test_a_delay_is_of_the_accounts_clock(tmp_path: Path) -> None:
+async def test_a_delay_is_measured_by_the_accounts_clock(tmp_path: Path) -> None:
     rules = "  - when: {event: payment.created}\n    then: {delay: 10s}"
-    async with told_by(rules, tmp_path) as hooks:
+    async with faulty_world(rules, tmp_path) as hooks:
         payment = await hooks.create()
         assert hooks.types == []
         assert await hooks.advance(9.999) == []
@@ -83,9 +83,9 @@ async def test_a_delay_is_of_the_accounts_clock(tmp_path: Path) -> None:
         assert hooks.receiver.received[-1].json["timestamp"] == "2026-01-01T00:00:00.000Z"
 
 
-async def test_what_is_dropped_is_listed_and_never_attempted(tmp_path: Path) -> None:
+async def test_a_dropped_delivery_is_listed_and_never_attempted(tmp_path: Path) -> None:
     rules = "  - when: {event: payment.completed}\n    then: {drop: true}"
-    async with told_by(rules, tmp_path) as hooks:
+    async with faulty_world(rules, tmp_path) as hooks:
         await hooks.pay(await hooks.emulator.create())
         await hooks.advance(100)
         assert hooks.types == ["payment.created", "payment.processing"]
@@ -99,9 +99,9 @@ async def test_what_is_dropped_is_listed_and_never_attempted(tmp_path: Path) -> 
         assert hooks.types[-1] == "payment.completed"
 
 
-async def test_what_is_held_comes_after_the_payments_next_event(tmp_path: Path) -> None:
+async def test_a_held_delivery_follows_the_next_event_of_its_payment(tmp_path: Path) -> None:
     rules = "  - when: {event: payment.processing}\n    then: {hold: true}"
-    async with told_by(rules, tmp_path) as hooks:
+    async with faulty_world(rules, tmp_path) as hooks:
         payment = await hooks.emulator.create()
         await hooks.pay(payment, "0911223344")
         await hooks.settle()
@@ -112,9 +112,9 @@ async def test_what_is_held_comes_after_the_payments_next_event(tmp_path: Path) 
         assert hooks.types == ["payment.created", "payment.completed", "payment.processing"]
 
 
-async def test_what_is_held_waits_for_a_minute_at_most(tmp_path: Path) -> None:
+async def test_a_held_delivery_waits_for_a_minute_at_most(tmp_path: Path) -> None:
     rules = "  - when: {event: payment.processing}\n    then: {hold: true}"
-    async with told_by(rules, tmp_path) as hooks:
+    async with faulty_world(rules, tmp_path) as hooks:
         payment = await hooks.emulator.create(methods=["bank_transfer"])
         body = {"method": "bank_transfer", "bank": "walia_test"}
         await hooks.emulator.control("POST", f"/payments/{payment['id']}/pay", body)
@@ -123,7 +123,7 @@ async def test_what_is_held_waits_for_a_minute_at_most(tmp_path: Path) -> None:
         assert effect["event_type"] == "payment.processing"
 
 
-async def test_what_is_held_is_sent_once_though_its_handler_makes_the_next_event(
+async def test_a_held_delivery_whose_handler_causes_the_next_event_is_sent_once(
     tmp_path: Path,
 ) -> None:
     async def answer(received: Received) -> Reply:
@@ -132,17 +132,17 @@ async def test_what_is_held_is_sent_once_though_its_handler_makes_the_next_event
         return Reply()
 
     rules = "  - when: {event: payment.created}\n    then: {hold: true}"
-    async with told_by(rules, tmp_path, answer) as hooks:
+    async with faulty_world(rules, tmp_path, answer) as hooks:
         payment = await hooks.emulator.create()
         effects = await hooks.advance(60)
-        told_of = [effect["event_type"] for effect in effects]
-        assert told_of == ["payment.created", "payment.processing", "payment.completed"]
-        assert hooks.types == told_of
+        types = [effect["event_type"] for effect in effects]
+        assert types == ["payment.created", "payment.processing", "payment.completed"]
+        assert hooks.types == types
 
 
-async def test_a_resend_that_fails_leaves_what_is_held_where_it_is(tmp_path: Path) -> None:
+async def test_a_failed_resend_does_not_release_a_held_delivery(tmp_path: Path) -> None:
     rules = "  - when: {event: payment.created}\n    then: {hold: true}"
-    async with told_by(rules, tmp_path, lambda _: Reply(status=500)) as hooks:
+    async with faulty_world(rules, tmp_path, lambda _: Reply(status=500)) as hooks:
         payment = await hooks.emulator.create()
         [held] = await hooks.deliveries()
         await hooks.resend(held)
@@ -166,13 +166,13 @@ async def test_during_an_advance_a_create_call_waits_for_no_webhook(tmp_path: Pa
         return Reply()
 
     rules = "  - when: {event: payment.created}\n    then: {before_response: true}"
-    async with told_by(rules, tmp_path, answer) as hooks:
+    async with faulty_world(rules, tmp_path, answer) as hooks:
         await hooks.emulator.create(expires_in=60)
         await hooks.advance(60)
         assert hooks.types == ["payment.created", "payment.expired", "payment.created"]
 
 
-async def test_a_webhook_can_come_before_the_create_call_answers(tmp_path: Path) -> None:
+async def test_a_webhook_can_arrive_before_the_response_of_the_create_call(tmp_path: Path) -> None:
     async def answer(received: Received) -> Reply:
         assert not creating.done()
         seen.append(await hooks.emulator.retrieve(received.json["data"]["id"]))
@@ -180,7 +180,7 @@ async def test_a_webhook_can_come_before_the_create_call_answers(tmp_path: Path)
 
     seen: list[dict[str, Any]] = []
     rules = "  - when: {event: payment.created}\n    then: {before_response: true}"
-    async with told_by(rules, tmp_path, answer) as hooks:
+    async with faulty_world(rules, tmp_path, answer) as hooks:
         creating = asyncio.create_task(hooks.emulator.create())
         assert seen == [] or creating.done()
         assert [await creating] == seen
@@ -188,7 +188,7 @@ async def test_a_webhook_can_come_before_the_create_call_answers(tmp_path: Path)
 
 async def test_the_create_call_waits_for_two_seconds_at_most(tmp_path: Path) -> None:
     rules = "  - when: {}\n    then: {before_response: true}"
-    async with told_by(rules, tmp_path, lambda _: NEVER) as hooks:
+    async with faulty_world(rules, tmp_path, lambda _: NEVER) as hooks:
         creating = asyncio.create_task(hooks.emulator.create())
         await hooks.receiver.wait_for(1)
         hooks.emulator.wall.move(1_999)
@@ -200,13 +200,15 @@ async def test_the_create_call_waits_for_two_seconds_at_most(tmp_path: Path) -> 
 
 async def test_a_create_call_without_a_subscribed_endpoint_does_not_wait(tmp_path: Path) -> None:
     rules = "  - when: {}\n    then: {before_response: true}"
-    async with told_by(rules, tmp_path, lambda _: NEVER, events=["payment.completed"]) as hooks:
+    async with faulty_world(
+        rules, tmp_path, lambda _: NEVER, events=["payment.completed"]
+    ) as hooks:
         await hooks.emulator.create()
         await hooks.emulator.create(LIVE_KEY)
 
 
 @pytest.mark.parametrize("tamper", ["body", "signature", "timestamp"])
-async def test_what_is_tampered_with_never_verifies_but_a_resend_does(
+async def test_a_tampered_webhook_never_verifies_but_its_resend_does(
     tmp_path: Path, tamper: str
 ) -> None:
     path = tmp_path / "odd.yaml"
@@ -237,16 +239,16 @@ async def test_what_is_tampered_with_never_verifies_but_a_resend_does(
 
 async def test_a_rule_is_used_once_for_an_event_with_several_deliveries(tmp_path: Path) -> None:
     rules = "  - when: {event: payment.created}\n    then: {copies: 2}\n    times: 2"
-    async with told_by(rules, tmp_path) as hooks:
+    async with faulty_world(rules, tmp_path) as hooks:
         await register(hooks.emulator, hooks.receiver.url)
         for _ in range(3):
             await hooks.create()
         assert len(hooks.receiver.received) == 4 + 4 + 2
 
 
-async def test_a_rule_of_one_mode_leaves_the_other_alone(tmp_path: Path) -> None:
+async def test_a_rule_of_one_mode_does_not_affect_the_other(tmp_path: Path) -> None:
     rules = "  - when: {mode: live}\n    then: {drop: true}"
-    async with told_by(rules, tmp_path) as hooks:
+    async with faulty_world(rules, tmp_path) as hooks:
         await register(hooks.emulator, hooks.receiver.url, LIVE_KEY)
         await hooks.emulator.create()
         await hooks.emulator.create(LIVE_KEY)
@@ -265,13 +267,13 @@ TAUGHT = {
 }
 
 
-def test_every_teaching_file_of_webhooks_is_tried_here() -> None:
+def test_every_shipped_webhook_file_is_tested() -> None:
     files = data_directory("scenarios").glob("*-webhooks.yaml")
     assert {path.stem for path in files} == set(TAUGHT)
 
 
 @pytest.mark.parametrize("name", TAUGHT)
-async def test_a_teaching_file_does_what_it_says(tmp_path: Path, name: str) -> None:
+async def test_a_shipped_webhook_file_has_this_effect(tmp_path: Path, name: str) -> None:
     async with switched_on(name, tmp_path) as emulator, webhook_world(emulator=emulator) as hooks:
         response = await emulator.api.post(
             "/v1/payments", json=order(), headers={"Authorization": "Bearer test_demo_key"}

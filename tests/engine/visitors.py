@@ -12,14 +12,14 @@ from emulator.engine.payments.customer import PhoneAnswer, Submission
 from emulator.engine.state.account import Owner
 from tests.world import TEST_KEY, World
 
-ASKED = "0911111111"
+UNSCRIPTED = "0911111111"
 COMPLETES = "0900000001"
 TIMES_OUT = "0900000003"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Visitor:
-    """Whoever was sent to the checkout of a payment."""
+    """The customer at the checkout of a payment."""
 
     world: World
     payment_id: str
@@ -42,7 +42,7 @@ class Visitor:
     async def moment(self) -> str:
         return (await self.open()).moment
 
-    async def pay(self, phone: str = ASKED) -> None:
+    async def pay(self, phone: str = UNSCRIPTED) -> None:
         await self.checkouts.pay(await self.open(), Submission(method="telebirr", phone=phone))
 
     async def pay_by_bank(self) -> None:

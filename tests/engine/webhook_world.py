@@ -1,11 +1,12 @@
 """A world with a webhook endpoint, and its receiver."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tests.webhooks.receiver import Answer, Receiver, receiving
+from tests.webhooks.receiver import Answer, Received, Receiver, Reply, receiving
 from tests.world import TEST_KEY, World, world
 
 APPROVES = "+251900000001"
@@ -87,6 +88,16 @@ async def webhook_world(
     async with receiving(answer) as receiver:
         endpoint = await register(emulator, receiver.url, **terms)
         yield WebhookWorld(emulator=emulator, receiver=receiver, endpoint=endpoint)
+
+
+def reply_after(event: asyncio.Event, status: int = 200) -> Answer:
+    """Each response waits for the event."""
+
+    async def answer(_: Received) -> Reply:
+        await event.wait()
+        return Reply(status=status)
+
+    return answer
 
 
 def attempts_in(effects: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from emulator.http.addresses import (
 )
 
 
-def test_docker_podman_and_kubernetes_are_known_by_their_marks(tmp_path: Path) -> None:
+def test_docker_podman_and_kubernetes_are_recognised(tmp_path: Path) -> None:
     assert not is_in_container({"HOME": "/root"}, tmp_path)
     assert is_in_container({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, tmp_path)
     (tmp_path / "run").mkdir()
@@ -45,7 +45,7 @@ def test_docker_podman_and_kubernetes_are_known_by_their_marks(tmp_path: Path) -
         ("", False),
     ],
 )
-def test_loopback_is_what_is_another_machine_in_each_container(host: str, loopback: bool) -> None:
+def test_loopback_hosts_mean_the_connecting_machine(host: str, loopback: bool) -> None:
     assert is_loopback(host) is loopback
 
 
@@ -57,7 +57,7 @@ def test_loopback_is_what_is_another_machine_in_each_container(host: str, loopba
         ("http://[::1]:99/?q=1#f", "[::1]:99", "http://shop:99/?q=1#f", "ftp://[::1]:99/?q=1#f"),
     ],
 )
-def test_a_url_is_taken_elsewhere(
+def test_the_host_or_the_scheme_of_a_url_is_replaced(
     url: str, address: str, elsewhere: str, other_scheme: str
 ) -> None:
     assert host_and_port(url) == address

@@ -98,14 +98,14 @@ async def test_a_body_in_chunks_is_put_together() -> None:
         (b"", "the connection was cut before an answer came"),
         (OK[:30], "the connection was cut before an answer came"),
         (OK[:-1], "the connection was cut in the middle of the answer"),
-        (b"SSH-2.0-OpenSSH\r\n\r\n", "what came is no HTTP"),
+        (b"SSH-2.0-OpenSSH\r\n\r\n", "the answer is not HTTP"),
         (
             b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % (MAX_RESPONSE_BYTES * 2)
             + b" " * (MAX_RESPONSE_BYTES + 1),
-            "it is larger than",
+            "the answer is larger than",
         ),
     ],
-    ids=["nothing", "half a head", "half a body", "no HTTP", "too much"],
+    ids=["nothing", "half a head", "half a body", "not HTTP", "too large"],
 )
 async def test_an_incomplete_response_is_a_failure(answer: bytes, why: str) -> None:
     async with responding(answer, OK) as (server, client):
@@ -147,7 +147,7 @@ async def test_a_connection_that_was_closed_while_idle_is_not_used_again() -> No
 async def test_a_response_that_never_ends_is_a_failure() -> None:
     async with responding(OK[:-2] + b"}") as (_, client):
         response = await client.request("GET", "/", timeout_s=0.01)
-        assert response.failure == "none came within 0.01 s"
+        assert response.failure == "timed out after 0.01 s"
 
 
 async def test_a_path_is_sent_verbatim() -> None:
@@ -187,7 +187,7 @@ async def test_a_closed_port_is_explained_in_one_line() -> None:
 
 
 async def test_an_unknown_name_is_explained_in_one_line() -> None:
-    for host in ("nobody.invalid", f"{'a' * 64}.invalid", "a..b", "xn--zz-", "999.1.1.1"):
+    for host in ("unknown.invalid", f"{'a' * 64}.invalid", "a..b", "xn--zz-", "999.1.1.1"):
         with pytest.raises(Unreachable) as raised:
             await request(f"http://{host}")
         assert str(raised.value).startswith(f"cannot reach the emulator at http://{host}:80: ")

@@ -9,16 +9,16 @@ import pytest
 from emulator.http.name_lookup import ip_addresses, run_on_daemon_thread
 
 
-async def test_who_waits_gets_what_comes_of_it() -> None:
+async def test_the_result_of_the_function_is_returned() -> None:
     assert await run_on_daemon_thread(lambda: 6 * 7, name="sum") == 42
 
 
-async def test_who_waits_gets_what_goes_wrong() -> None:
+async def test_the_exception_of_the_function_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         await run_on_daemon_thread(lambda: 1 // 0, name="sum")
 
 
-def test_a_loop_ends_while_the_work_goes_on() -> None:
+def test_an_event_loop_ends_while_the_function_runs() -> None:
     may_end, has_ended = Event(), Event()
 
     def work() -> None:
@@ -46,17 +46,17 @@ async def test_a_name_is_looked_up_and_ipv4_comes_first() -> None:
 
 
 @pytest.mark.parametrize("host", [b"no-such-host.invalid", b"a..b", b"a" * 64, b"%00", b""])
-async def test_a_name_that_nobody_has_is_not_found(host: bytes) -> None:
+async def test_an_unknown_or_invalid_name_is_not_found(host: bytes) -> None:
     with pytest.raises(socket.gaierror):
         await ip_addresses(host)
 
 
-async def test_who_waits_for_a_name_may_be_cancelled() -> None:
-    looking_up = [asyncio.create_task(ip_addresses(b"no-such-host.invalid")) for _ in range(3)]
+async def test_a_look_up_can_be_cancelled() -> None:
+    tasks = [asyncio.create_task(ip_addresses(b"no-such-host.invalid")) for _ in range(3)]
     cancelled = asyncio.Event()
     asyncio.get_running_loop().call_soon(cancelled.set)
     await cancelled.wait()
-    for one in looking_up:
-        one.cancel()
-    ended = await asyncio.gather(*looking_up, return_exceptions=True)
-    assert [type(one) for one in ended] == [asyncio.CancelledError] * 3
+    for task in tasks:
+        task.cancel()
+    ended = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(result) for result in ended] == [asyncio.CancelledError] * 3

@@ -1,4 +1,4 @@
-"""The emulator and other people's programs: what is here runs when it is asked for.
+"""Marks the tests with other programs.
 
 `python -m pytest -m interop`: it takes minutes, and needs Node.js, Java, PHP, Ruby and nginx.
 """

@@ -1,4 +1,4 @@
-"""A Docker engine as far as Testcontainers asks one; its containers are processes of the emulator.
+"""Emulates the Docker calls that Testcontainers uses; containers are processes of the emulator.
 
 A container behaves as `Dockerfile` says: without a health check there, it never is healthy.
 """
@@ -18,7 +18,7 @@ from tests.architecture.dockerfile import Instruction, of_image
 from tests.cli.processes import COMMAND, ended, environment, free_port, run
 
 API_VERSION = "1.44"
-# What the emulator believes inside, where it cannot know how its ports are mapped.
+# The address inside of the container, which does not know how its ports are mapped.
 CHECKOUT_URL = "http://localhost:8081"
 
 _VARIABLES = {8080: "EMULATOR_PORT", 8081: "EMULATOR_CHECKOUT_PORT"}
@@ -28,9 +28,9 @@ _NEVER = "0001-01-01T00:00:00Z"
 class Container:
     """A process with two ports of this machine mapped to those of the image."""
 
-    def __init__(self, asked: dict[str, Any], log: Path) -> None:
-        self.asked = asked
-        self.ports = {port: free_port() for port in _exposed(asked)}
+    def __init__(self, options: dict[str, Any], log: Path) -> None:
+        self.options = options
+        self.ports = {port: free_port() for port in _exposed(options)}
         self._log = log
         self._running = ExitStack()
         self._is_healthy = False
@@ -55,7 +55,7 @@ class Container:
     @property
     def _variables(self) -> dict[str, str]:
         inside = {"EMULATOR_CHECKOUT_URL": CHECKOUT_URL}
-        given = (pair.partition("=") for pair in self.asked.get("Env") or [])
+        given = (pair.partition("=") for pair in self.options.get("Env") or [])
         ports = {_VARIABLES[port]: str(mapped) for port, mapped in self.ports.items()}
         return inside | {name: value for name, _, value in given} | ports
 
@@ -73,7 +73,7 @@ class Container:
             "Id": "c0ffee",
             "Name": "/emulator",
             "State": state,
-            "Config": {"Labels": self.asked.get("Labels", {}), "Hostname": "c0ffee"},
+            "Config": {"Labels": self.options.get("Labels", {}), "Hostname": "c0ffee"},
             "HostConfig": {"PortBindings": mapped},
             "NetworkSettings": {"Ports": mapped, "Networks": {}},
         }
@@ -84,8 +84,8 @@ class Container:
         return self._is_healthy
 
 
-def _exposed(asked: dict[str, Any]) -> list[int]:
-    return [int(port.partition("/")[0]) for port in asked["ExposedPorts"]]
+def _exposed(options: dict[str, Any]) -> list[int]:
+    return [int(port.partition("/")[0]) for port in options["ExposedPorts"]]
 
 
 class Engine(ThreadingHTTPServer):
@@ -94,7 +94,7 @@ class Engine(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, logs: Path) -> None:
-        super().__init__(("127.0.0.1", 0), _Asked)
+        super().__init__(("127.0.0.1", 0), _Handler)
         self.logs = logs
         self.container: Container | None = None
         self.calls: list[str] = []
@@ -142,7 +142,7 @@ class Engine(ThreadingHTTPServer):
         return HTTPStatus.NOT_IMPLEMENTED, {"message": call}
 
 
-class _Asked(BaseHTTPRequestHandler):
+class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: Engine
 
@@ -161,7 +161,7 @@ class _Asked(BaseHTTPRequestHandler):
     do_GET = do_POST = do_DELETE = _answer  # noqa: N815 - their names
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name
-        """What was asked is kept as calls."""
+        """No log; `calls` has the requests."""
 
 
 @contextmanager

@@ -1,10 +1,9 @@
-"""Prism between a client and the emulator, a proxy for each document; what has passed is kept.
+"""Runs Prism between a client and the emulator, a proxy for each document; records exchanges.
 
     client -> Front -> Prism of the document -> Back -> emulator
 
-A connection that is cut cannot be passed on by Prism as what it is: for one it answers 500 by
-itself, and for half an answer it waits for ever. So `Back` makes no answer of half a one, and
-`Front` no answer of Prism's own.
+Prism cannot pass on a broken connection: without a response it returns 500, and for half a response
+it waits for ever. So `Back` drops half a response, and `Front` drops Prism's own responses.
 """
 
 import json
@@ -24,12 +23,12 @@ from tests.cli.processes import environment, wait_for
 PACKAGE = "@stoplight/prism-cli@5"
 # In one process, also where NODE_ENV would make it two.
 OPTIONS = ("--host=127.0.0.1", "--port=0", "--multiprocess=false")
-# With it Prism tells of a failure of its own, or of one to reach what it stands in front of.
+# The media type of Prism's own errors, such as an unreachable upstream.
 ITS_OWN = "application/problem+json"
 MAX_RESPONSE_S = 60
 
 _LISTENING = re.compile(r"Prism is listening on http://127\.0\.0\.1:(\d+)")
-# Of one connection only; the length is written anew.
+# Of one connection only; the length is computed.
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length"}
 
 Part = tuple[str, ...]
@@ -37,7 +36,7 @@ Part = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """What Prism objects to: `location` leads to it, from `request` or `response` on."""
+    """A violation that Prism reports; `location` begins with `request` or `response`."""
 
     location: Part
     code: str | int | None
@@ -65,15 +64,15 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """A request with the answer that has come, and what Prism says of both."""
+    """A request, its response, and the violations of both."""
 
     request: Request
     answer: Answer
     violations: tuple[Violation, ...]
 
     def __str__(self) -> str:
-        told = "; ".join(f"{'.'.join(one.location)}: {one.message}" for one in self.violations)
-        return f"{self.request.method} {self.request.target}: {self.answer.status} {told}".rstrip()
+        words = "; ".join(f"{'.'.join(one.location)}: {one.message}" for one in self.violations)
+        return f"{self.request.method} {self.request.target}: {self.answer.status} {words}".rstrip()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -106,11 +105,11 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _pass_on  # noqa: N815 - their names
 
     def log_message(self, *_: object) -> None:
-        """Nobody reads it."""
+        """No log."""
 
 
 class Back(ThreadingHTTPServer):
-    """Passes requests on to `port`. Of an answer that is cut nothing is passed on."""
+    """Passes requests on to `port`; drops a response that is cut."""
 
     port = 0
 
@@ -119,19 +118,19 @@ class Back(ThreadingHTTPServer):
 
     def ask(self, request: Request) -> Answer | None:
         try:
-            return asked(self.port, request)
+            return send(self.port, request)
         except (HTTPException, ConnectionError):
             return None
 
 
 class Front(Back):
-    """Passes requests on to the Prism whose document has their path, and keeps what came of it."""
+    """Passes requests on to the Prism whose document has their path, and records exchanges."""
 
     def __init__(self) -> None:
         super().__init__()
         self.ports: dict[str, int] = {}
         self.exchanges: list[Exchange] = []
-        # What Prism said where no answer came.
+        # Prism's errors for requests without a response.
         self.lost: list[str] = []
 
     def ask(self, request: Request) -> Answer | None:
@@ -142,9 +141,9 @@ class Front(Back):
         return exchange.answer
 
     def passed(self, request: Request) -> Exchange | None:
-        """What comes of a request, without keeping it; None where Prism has no answer to pass."""
+        """The exchange of a request, unrecorded; None without a response to pass on."""
         document = "v1" if request.target.startswith("/v1/") else "control"
-        answer = asked(self.ports[document], request)
+        answer = send(self.ports[document], request)
         if answer.header("content-type") == ITS_OWN:
             self.lost.append(json.loads(answer.body)["title"])
             return None
@@ -152,7 +151,7 @@ class Front(Back):
         return Exchange(request=request, answer=answer, violations=violations)
 
 
-def asked(port: int, request: Request) -> Answer:
+def send(port: int, request: Request) -> Answer:
     """Raises HTTPException or ConnectionError where no answer, or half of one, comes."""
     with closing(HTTPConnection("127.0.0.1", port, timeout=MAX_RESPONSE_S)) as connection:
         connection.putrequest(
@@ -165,18 +164,18 @@ def asked(port: int, request: Request) -> Answer:
         return Answer(status=response.status, headers=response.getheaders(), body=response.read())
 
 
-def _violations(told: str) -> tuple[Violation, ...]:
+def _violations(header: str) -> tuple[Violation, ...]:
     return tuple(
         Violation(
             location=tuple(map(str, one["location"])), code=one.get("code"), message=one["message"]
         )
-        for one in json.loads(told or "[]")
+        for one in json.loads(header or "[]")
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proxied:
-    """Both Prisms, ready; the emulator is at the port that `back` is told."""
+    """Both Prisms, ready; `back.port` is the emulator's port."""
 
     front: Front
     back: Back
@@ -237,7 +236,7 @@ def _started(command: list[str], log: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def _port(process: subprocess.Popen[str], log: Path) -> int:
-    """Once Prism has read its document; it takes a free port and says which."""
+    """The port that Prism prints after it has read its document."""
 
     def read() -> re.Match[str] | None:
         return _LISTENING.search(log.read_text(encoding="utf-8"))

@@ -18,7 +18,7 @@ from tests.docs.document import Kind, sections_of, shown_file
 MAX_RESPONSE_S = 60.0
 PAGE = "docs/guides/several-processes.md"
 CONFIGURATION = "payments-emulator.conf"
-# What Debian has around it, and a place to write in for whoever runs the tests.
+# The rest of the configuration, with paths that the user of the tests can write.
 AROUND = """
 daemon off;
 pid nginx.pid;
@@ -93,7 +93,7 @@ def nginx_program() -> str:
 @contextmanager
 def listening(nginx: str, directory: Path, port: int) -> Iterator[None]:
     """An nginx with the configuration in a directory, once it listens on a port."""
-    # Root's workers would be somebody else, who may not write here.
+    # Root's workers would run as another user, who cannot write here.
     user = "user root;" if os.geteuid() == 0 else ""
     around = AROUND.format(user=user, configuration=CONFIGURATION)
     (directory / "nginx.conf").write_text(around, encoding="utf-8")

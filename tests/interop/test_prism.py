@@ -1,4 +1,4 @@
-"""All shipped scenarios hold to both documents, in the eyes of Prism, which looks at everything."""
+"""Prism checks every request and response of the shipped scenarios against both documents."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from tests.openapi.navigation import Json, Operation, objects, operations, resol
 
 PRINTED_BY = {"v1": ("openapi",), "control": ("openapi", "--control")}
 SCENARIOS = sorted((REPOSITORY / "scenarios").glob("*.yaml"))
-# No schema can tell all that is wrong: the payment was created for other methods.
+# No schema describes this refusal: the payment was created for other methods.
 NO_SCHEMA_TELLS = {("pay_payment", "invalid_method")}
 # What replay needs for the shipped scenarios.
 CALLS = {
@@ -29,7 +29,7 @@ CALLS = {
     *("pay_payment", "answer_payment", "cancel_payment", "transition_payment"),
     *("list_events", "list_deliveries", "list_requests"),
 }
-# Of the connection, or of Prism: no document speaks of them.
+# Headers of the connection or of Prism, which no document describes.
 NOT_OF_THE_ANSWER = re.compile(
     r"(?i)access-control-.+|connection|content-(length|type)|date|keep-alive|sl-violations"
 )
@@ -99,9 +99,9 @@ def test_no_answer_is_another_than_the_documents_say(
     played: Proxied, documents: dict[str, Any]
 ) -> None:
     objected = {
-        (name_of(exchange, documents), exchange.answer.status): told
+        (name_of(exchange, documents), exchange.answer.status): found
         for exchange in played.front.exchanges
-        if (told := objections(exchange, "response"))
+        if (found := objections(exchange, "response"))
     }
     assert objected == {}
 
@@ -113,8 +113,8 @@ def test_the_documents_refuse_the_requests_that_the_emulator_refuses_and_no_othe
     refused = set()
     for exchange in played.front.exchanges:
         answer = (name_of(exchange, documents), code_of(exchange))
-        if told := objections(exchange, "request"):
-            objected[answer] = told
+        if found := objections(exchange, "request"):
+            objected[answer] = found
         if exchange.answer.status == 400:
             refused.add(answer)
     assert set(objected) == refused - NO_SCHEMA_TELLS, objected
@@ -131,7 +131,7 @@ def test_no_answer_is_lost_but_those_that_the_scripts_let_be_lost(played: Proxie
     scripts = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in SCENARIOS]
     scripted = sum(found.get("lost") is True for script in scripts for found in objects(script))
     assert len(played.front.lost) == scripted > 0
-    assert all(told.endswith("reason: socket hang up") for told in played.front.lost)
+    assert all(error.endswith("reason: socket hang up") for error in played.front.lost)
 
 
 def test_without_a_key_prism_refuses_as_the_emulator_does(played: Proxied, tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_recording_is_as_the_document_says_and_need_not_be_json(
 
 
 def read(prisms: Proxied, target: str, directory: Path) -> Exchange:
-    """Ask a fresh emulator for something, without a key."""
+    """The exchange of a GET request to a fresh emulator, without a key."""
     request = Request(method="GET", target=target, headers=[("Host", "localhost")], body=b"")
     with serving(logs=directory) as server:
         prisms.back.port = server.api_port

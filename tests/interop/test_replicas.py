@@ -1,4 +1,4 @@
-"""The form for nginx in README.md, tried: an account lives whole on one of two replicas."""
+"""The documented nginx configuration: each account lives entirely on one of two replicas."""
 
 import asyncio
 from collections import Counter
@@ -78,7 +78,7 @@ async def live(client: httpx.AsyncClient, key: str, receiver_url: str) -> Life:
 
 
 def accounts(replica: Server) -> list[dict[str, Any]]:
-    """Those that keys have made, asked without one, so that the asking makes none."""
+    """The accounts created by keys; the request has no key, so that it creates none."""
     listed = _ask(replica, "/accounts")
     return [one for one in listed if one["id"] not in {"acct_demo", "acct_other"}]
 
@@ -96,7 +96,7 @@ def _ask(replica: Server, path: str) -> list[dict[str, Any]]:
 
 
 def verified(secret: str, received: list[Received]) -> Counter[tuple[str, str]]:
-    """How often what was told of which payment, if the signatures are right."""
+    """The number of verified events by payment and type."""
     events = [Webhook(secret).verify(one.body, one.headers) for one in received]
     return Counter((event["data"]["id"], event["type"]) for event in events)
 
@@ -114,8 +114,8 @@ async def test_fifty_accounts_in_parallel_live_whole_on_one_replica_each(pair: B
     )
     assert min(map(len, homes)) >= FAIR_SHARE
     for key, life in zip(keys, lives, strict=True):
-        told = [one for one in received if one.path.endswith(f"/{key}")]
-        assert verified(life.secret, told) == {
+        own = [one for one in received if one.path.endswith(f"/{key}")]
+        assert verified(life.secret, own) == {
             (life.paid, "payment.created"): 1,
             (life.paid, "payment.processing"): 1,
             (life.paid, "payment.completed"): 1,
@@ -199,7 +199,7 @@ async def test_a_lost_replica_takes_its_accounts_along_until_it_is_back(tmp_path
                 (await client.get("/v1/payments", headers=headers(key))).status_code for key in keys
             ]
             assert Counter(answers) == {200: on_the_first, 502: len(keys) - on_the_first}
-            assert len(accounts(pair.replicas[0])) == on_the_first, "one has begun there anew"
+            assert len(accounts(pair.replicas[0])) == on_the_first, "an account was created again"
             pair.start(1)
             for key, payment_id in zip(keys, created, strict=True):
                 listed = (await call(client, "GET", "/v1/payments", key))["data"]

@@ -80,8 +80,8 @@ def test_the_recipe_for_python_pays_in_a_container(docker: Engine, tmp_path: Pat
 def test_the_recipe_for_node_lets_a_payment_expire_in_a_container(
     docker: Engine, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    told = subprocess.run(["node", "--version"], capture_output=True, encoding="utf-8", check=True)
-    installed = int(told.stdout.lstrip("v").partition(".")[0])
+    node = subprocess.run(["node", "--version"], capture_output=True, encoding="utf-8", check=True)
+    installed = int(node.stdout.lstrip("v").partition(".")[0])
     fitting = [version for version, needed in NEEDS_NODE.items() if needed <= installed]
     assert fitting, f"Node.js {installed} is too old for Testcontainers"
     link(tmp_path, tmp_path_factory, f"testcontainers@{fitting[0]}")

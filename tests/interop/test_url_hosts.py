@@ -30,7 +30,7 @@ const hosts = JSON.parse(require("fs").readFileSync(0));
 const parse = host => { try { return new URL(`https://${host}/`).hostname } catch { return null } };
 console.log(JSON.stringify(hosts.map(parse)));
 """
-ASK_PORTS = """
+BLOCKED_PORTS_IN_NODE = """
 const dispatcher = {dispatch() { throw new Error("reached") }};
 const blocked = async port => {
   try { await fetch(`http://127.0.0.1:${port}/`, {dispatcher}) }
@@ -95,8 +95,8 @@ def encoded(host: str) -> str:
 
 
 def test_a_host_is_parsed_as_node_parses_it() -> None:
-    asked = hosts()
-    for host, expected in zip(asked, in_node(PARSE, asked), strict=True):
+    all_hosts = hosts()
+    for host, expected in zip(all_hosts, in_node(PARSE, all_hosts), strict=True):
         parsed = parse_url_host(host)
         if expected is not None and not is_resolvable(expected):
             assert parsed is None, ascii(host)
@@ -105,7 +105,7 @@ def test_a_host_is_parsed_as_node_parses_it() -> None:
 
 
 def test_the_blocked_ports_are_those_of_the_fetch_standard() -> None:
-    blocked = set(in_node(ASK_PORTS))
+    blocked = set(in_node(BLOCKED_PORTS_IN_NODE))
     assert blocked - OPENED_BY_CHROMIUM == BLOCKED_PORTS - {0}
 
 

@@ -1,8 +1,8 @@
 """Hooks of Schemathesis: requests to the control API name existing resources and are short.
 
-It loads this module as its hooks (`SCHEMATHESIS_HOOKS`). Only what is valid is ever changed: a
-value that no schema can tell from a right one is put in place of a random one, which would be
-refused, or not found, every time. What is left of that is waived, one code of one call at a time.
+Schemathesis loads this module as its hooks (`SCHEMATHESIS_HOOKS`). They change valid values only:
+a random identifier is replaced by an existing one. Refusals that no schema can express are waived,
+one code of one call at a time.
 """
 
 import re
@@ -22,8 +22,8 @@ from tests.openapi.control_targets import Targets, targets_of
 
 Body = dict[str, Any]
 
-# Valid by the schema, and refused all the same: what it cannot say.
-REFUSED_ALL_THE_SAME = {
+# Refusals of values that are valid according to the schema.
+REFUSED_VALID_VALUES = {
     ("create_account", "invalid_seed"): "to JSON Schema 1.0 is an integer",
     ("create_account", "invalid_clock"): "a day that the month has not",
     ("advance_clock", "invalid_clock"): "the clock cannot go back, nor pass the calendar",
@@ -31,9 +31,9 @@ REFUSED_ALL_THE_SAME = {
     ("transition_payment", "invalid_method"): "the payment has another method already",
     ("list_requests", "invalid_before"): "the journal has no such request",
 }
-# What no schema can say of a scenario or a fault rule, by the words of each problem.
+# Problems of a scenario or a fault rule that no schema can express, by their messages.
 REFUSED_RULES = {
-    r"a scenario must be a mapping, not '": "the schema of YAML is that of any text",
+    r"a scenario must be a mapping, not ['\"]": "the schema of YAML is that of any text",
     r", so this never matches$": "a bank beside a method that takes a phone, or the other way",
     r", so it never pays by ": "a phone of the other operator",
     r"gte must not be above lte": "an empty range of amounts",
@@ -49,9 +49,9 @@ PROBLEMS = {
     ("put_scenario", "invalid_scenario"): re.compile("; (?=line |and )"),
     ("add_fault", "invalid_fault"): re.compile("; "),
 }
-# What a valid wait becomes: nothing, or about a millisecond, in every form of a number.
+# The replacements of valid waits: at most about a millisecond, in every form of a number.
 SHORT_WAITS = (0, 0.0, 1e-05, "-0", "1e-3", "1.0E-3", "0.001", "0e0")
-# After these there is less than there was, or something else.
+# Calls that remove or replace resources.
 REMOVES = {
     "reset",
     "delete_account",
@@ -62,7 +62,7 @@ REMOVES = {
     "delete_snapshot",
     "restore_snapshot",
 }
-# What a payment has to have gone through for these to be possible, and only once.
+# The changes of a new payment before these calls, each of which succeeds only once.
 LIFE_BEFORE: Mapping[str, tuple[Body, ...]] = {
     "pay_payment": (),
     "cancel_payment": (),
@@ -76,9 +76,9 @@ _numbers = count()
 def before_call(context: HookContext, case: Case, **_: Any) -> None:  # noqa: ARG001
     targets = targets_of(case.operation.base_url)
     _make_short(case)
-    _name_what_there_is(case, targets)
+    _use_existing(case, targets)
     if isinstance(case.body, dict) and not _is_negative(case, ParameterLocation.BODY):
-        case.body = BODIES.get(_call(case), _as_it_is)(case.body, case, targets)
+        case.body = BODIES.get(_call(case), _unchanged)(case.body, case, targets)
 
 
 @schemathesis.hook
@@ -94,7 +94,7 @@ def filter_failure(
     case: Case,
     response: Response,
 ) -> bool:
-    """Whether a failure is one."""
+    """Whether a failure is reported."""
     code = _code(response)
     if isinstance(failure, UnsupportedMethodResponse):
         # The contract's statuses are a closed set without 405, and here they are the same.
@@ -104,7 +104,7 @@ def filter_failure(
         if refused in PROBLEMS:
             problems = PROBLEMS[refused].split(response.json()["error"]["message"])
             return not all(map(_is_beyond_a_schema, problems))
-        return refused not in REFUSED_ALL_THE_SAME
+        return refused not in REFUSED_VALID_VALUES
     return True
 
 
@@ -135,12 +135,12 @@ def _make_short(case: Case) -> None:
             case.query["timeout"] = _chosen(case.query.get("timeout"), SHORT_WAITS)
 
 
-def _name_what_there_is(case: Case, targets: Targets) -> None:
-    """Put what exists in place of what does not, on the account that it is of.
+def _use_existing(case: Case, targets: Targets) -> None:
+    """Replaces random identifiers by those of existing resources.
 
-    What a link has found is of another account, it may be, and stays.
+    Identifiers from links remain, because they can belong to another account.
     """
-    is_found_here = False
+    is_replaced = False
     for location, values in (
         (ParameterLocation.PATH, case.path_parameters),
         (ParameterLocation.QUERY, case.query),
@@ -149,11 +149,11 @@ def _name_what_there_is(case: Case, targets: Targets) -> None:
             continue
         for name, value in values.items():
             known = targets.known.get(_kind(case, name), [])
-            if known and not _is_of_a_link(case, value, known[0]):
+            if known and not _is_from_link(case, value, known[0]):
                 made = [targets.payment(*LIFE_BEFORE[_call(case)])] if _uses_up(case, name) else []
                 values[name] = _chosen(value, [*known, *made * len(known)])
-                is_found_here |= name not in ("account", "account_id")
-    if is_found_here and not _is_negative(case, ParameterLocation.QUERY):
+                is_replaced |= name not in ("account", "account_id")
+    if is_replaced and not _is_negative(case, ParameterLocation.QUERY):
         case.query = {
             name: value for name, value in case.query.items() if name not in ("account", "mode")
         }
@@ -164,14 +164,14 @@ def _uses_up(case: Case, name: str) -> bool:
 
 
 def _kind(case: Case, name: str) -> str:
-    """What a parameter names, where it is to be found."""
-    is_made_by_it = case.method == "PUT" and not case.operation.path.endswith("/enabled")
-    if name != "name" or is_made_by_it:
+    """The kind of resource that a parameter identifies."""
+    creates_it = case.method == "PUT" and not case.operation.path.endswith("/enabled")
+    if name != "name" or creates_it:
         return name
     return case.operation.path.split("/")[2]
 
 
-def _is_of_a_link(case: Case, value: Any, known: str) -> bool:
+def _is_from_link(case: Case, value: Any, known: str) -> bool:
     if case.meta is None or case.meta.phase.name is not TestPhase.STATEFUL:
         return False
     prefix, has_prefix, _ = known.partition("_")
@@ -179,16 +179,16 @@ def _is_of_a_link(case: Case, value: Any, known: str) -> bool:
 
 
 def _chosen(value: object, known: Sequence[Any]) -> Any:
-    """One of them, always the same for a value, so that a failure can be had again."""
+    """One of them, always the same for a value, so that failures are reproducible."""
     return known[crc32(repr(value).encode()) % len(known)]
 
 
-def _as_it_is(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
+def _unchanged(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
     return body
 
 
 def _create_account(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
-    """No two accounts have one key."""
+    """Gives each account its own keys."""
     for name, prefix in (("test_key", "test"), ("live_key", "live")):
         if body.get(name):
             body = {**body, name: f"{prefix}_{next(_numbers):08}"}
@@ -202,7 +202,7 @@ def _set_clock(body: Body, case: Case, targets: Targets) -> Body:
 
 
 def _advance_clock(body: Body, case: Case, targets: Targets) -> Body:
-    """Some milliseconds, or what is scheduled in the calendar would all be past at once."""
+    """Advances by some milliseconds, so that most scheduled changes remain pending."""
     if body.get("until"):
         return {**body, "until": targets.soon(case)}
     if body.get("seconds"):
@@ -211,7 +211,7 @@ def _advance_clock(body: Body, case: Case, targets: Targets) -> Body:
 
 
 def _pay_payment(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
-    """A phone is of one operator, and of a payment's methods there are three."""
+    """Chooses a method with a matching phone or bank."""
     digits = f"{crc32(repr(body).encode()):010}"[-8:]
     return _chosen(
         body,
@@ -233,11 +233,11 @@ def _place_scenario(body: Body, case: Case, targets: Targets) -> Body:  # noqa: 
 
 
 def _put_scenario(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
-    """It must have the name of its address."""
+    """Sets the name to that of the path."""
     return {**body, "name": case.path_parameters["name"]} if "name" in body else body
 
 
-def _to_nobody(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
+def _replace_url(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
     """Replaces URLs, so that nothing is sent to foreign addresses."""
     if not body.get("url"):
         return body
@@ -252,7 +252,7 @@ BODIES: Mapping[str, Callable[[Body, Case, Targets], Body]] = {
     "transition_payment": _transition_payment,
     "place_scenario": _place_scenario,
     "put_scenario": _put_scenario,
-    "create_webhook_endpoint": _to_nobody,
-    "update_webhook_endpoint": _to_nobody,
-    "set_checkout_url": _to_nobody,
+    "create_webhook_endpoint": _replace_url,
+    "update_webhook_endpoint": _replace_url,
+    "set_checkout_url": _replace_url,
 }

@@ -14,7 +14,7 @@ from tests.world import TEST_KEY, headers, order
 
 # Payments last longer than any clock is moved.
 TEN_YEARS_S = 315_360_000
-# What is done to each payment: they end in all states.
+# The actions on each payment; together they reach all statuses.
 LIVES: tuple[tuple[dict[str, Any], ...], ...] = (
     (),
     ({"method": "bank_transfer", "bank": "walia_test"},),
@@ -23,14 +23,14 @@ LIVES: tuple[tuple[dict[str, Any], ...], ...] = (
     ({"status": "expired"},),
     ({"method": "telebirr", "phone": "0900000001"}, {"status": "refunded"}),
 )
-NEVER_STRIKES = {"when": {"mode": "live", "nth": 1_000_000}, "then": {"status": 500}}
+NEVER_APPLIES = {"when": {"mode": "live", "nth": 1_000_000}, "then": {"status": 500}}
 
 
 class Targets:
     """The identifiers of existing resources, by the parameters that take them."""
 
     def __init__(self, base_url: str) -> None:
-        # A connection for each request: one that is kept for long may just be closing.
+        # A connection for each request, because the server may close an idle one.
         limits = httpx.Limits(max_keepalive_connections=0)
         self._client = httpx.Client(base_url=base_url, limits=limits)
         self.own_url = f"{base_url}/_emulator/health"
@@ -42,9 +42,11 @@ class Targets:
         accounts = self._all("accounts", lambda: self._post("accounts"))
         endpoints = self._all("webhook_endpoints", self._make_endpoint)
         payments = [event["data"] for event in self._all("events", self._make_payments)]
-        faults = self._all("faults", lambda: self._post("faults", NEVER_STRIKES))
+        faults = self._all("faults", lambda: self._post("faults", NEVER_APPLIES))
         scenarios = self._all("scenarios", self._make_scenario, origin="control")
-        snapshots = self._all("snapshots", lambda: self._ask("PUT", "/_emulator/snapshots/kept"))
+        snapshots = self._all(
+            "snapshots", lambda: self._request("PUT", "/_emulator/snapshots/saved")
+        )
         self.known = {
             "account": ["acct_demo"],
             "account_id": _ids(accounts),
@@ -59,20 +61,20 @@ class Targets:
             "snapshots": [snapshot["name"] for snapshot in snapshots],
         }
 
-    def payment(self, *deeds: dict[str, Any]) -> str:
+    def payment(self, *actions: dict[str, Any]) -> str:
         """A new payment after these actions."""
-        payment_id = str(self._ask("POST", "/v1/payments", order(expires_in=TEN_YEARS_S))["id"])
-        for deed in deeds:
-            verb = "transition" if "status" in deed else "pay"
-            self._post(f"payments/{payment_id}/{verb}", deed)
+        payment_id = str(self._request("POST", "/v1/payments", order(expires_in=TEN_YEARS_S))["id"])
+        for body in actions:
+            action = "transition" if "status" in body else "pay"
+            self._post(f"payments/{payment_id}/{action}", body)
         return payment_id
 
     def soon(self, case: Case) -> str:
-        """A little after what the clock of a call's account shows."""
+        """An instant shortly after the clock of the account of a call."""
         account = (case.query or {}).get("account")
         query = {} if account is None else {"account": account}
         response = self._client.get("/_emulator/clock", params=query)
-        # Who asks about no account is not answered by a clock.
+        # The response for an unknown account is an error.
         now = response.json().get("now", "2026-01-01T00:00:00.000Z")
         return f"{now[:-1]}9Z"
 
@@ -82,7 +84,7 @@ class Targets:
         """The resources of a kind with these members; `make` creates them if there are none."""
         found = [
             one
-            for one in self._ask("GET", f"/_emulator/{what}")["data"]
+            for one in self._request("GET", f"/_emulator/{what}")["data"]
             if having.items() <= one.items() and one["id" if "id" in one else "name"] != "acct_demo"
         ]
         if found or make is None:
@@ -94,7 +96,7 @@ class Targets:
         self._post("webhook_endpoints", {"url": self.own_url})
 
     def _make_scenario(self) -> None:
-        self._ask("PUT", "/_emulator/scenarios/own", {"description": "To be looked at."})
+        self._request("PUT", "/_emulator/scenarios/own", {"description": "A stored scenario."})
 
     def _make_payments(self) -> None:
         for life in LIVES:
@@ -102,9 +104,9 @@ class Targets:
         self._post("clock/advance", {"seconds": 0})
 
     def _post(self, what: str, body: Any = None) -> dict[str, Any]:
-        return self._ask("POST", f"/_emulator/{what}", body)
+        return self._request("POST", f"/_emulator/{what}", body)
 
-    def _ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+    def _request(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         response = self._client.request(method, path, json=body, headers=headers(TEST_KEY))
         assert response.is_success, response.text
         return dict(response.json())

@@ -65,4 +65,4 @@ def examples(document: Json) -> Iterator[tuple[str, Json, Any]]:
         if "example" in found:
             yield str(found.get("name", "example")), schema, found["example"]
         for name, example in found.get("examples", {}).items():
-            yield name, schema, resolved(document, example)["value"]
+            yield name, schema, example["value"]

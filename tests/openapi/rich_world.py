@@ -8,7 +8,7 @@ from typing import Any
 from tests.webhooks.receiver import HANG_UP, Receiver, Reply, receiving, replies
 from tests.world import World, headers, order, world
 
-# What is done to each payment; between them they end in all states, and one is asked about.
+# The actions on each payment; together they reach all statuses.
 LIVES: tuple[tuple[dict[str, Any], ...], ...] = (
     (),
     ({"method": "bank_transfer", "bank": "fidel_test"},),
@@ -46,7 +46,7 @@ class RichWorld:
     values: dict[str, list[str]] = field(default_factory=dict)
 
     def paths_of(self, template: str) -> list[str]:
-        """Every path that leads to something, with a query where one is needed."""
+        """The paths of existing resources, with a query where one is required."""
         if template.endswith("/wait"):
             [paths] = [self.paths_of(template.removesuffix("/wait"))]
             return [f"{path}/wait?status=completed&timeout=0" for path in paths]
@@ -61,11 +61,11 @@ class RichWorld:
 @asynccontextmanager
 async def rich_world() -> AsyncIterator[RichWorld]:
     async with world() as emulator, receiving() as receiver:
-        await _tell(emulator, receiver)
+        await _add_endpoints(emulator, receiver)
         for life in LIVES:
-            await _live(emulator, await emulator.create(metadata={"ዕቃ": "ቡና"}), life)
+            await _act(emulator, await emulator.create(metadata={"ዕቃ": "ቡና"}), life)
         await emulator.advance(10)
-        await _ask_oddly(emulator)
+        await _send_requests(emulator)
         await emulator.control("PUT", "/snapshots/now")
         rich = RichWorld(emulator=emulator)
         rich.values["openapi"] = ["v1.json", "control"]
@@ -83,10 +83,10 @@ async def rich_world() -> AsyncIterator[RichWorld]:
         yield rich
 
 
-async def _tell(emulator: World, receiver: Receiver) -> None:
-    """Endpoints that answer well, badly, not at all and not any more; and what goes wrong."""
+async def _add_endpoints(emulator: World, receiver: Receiver) -> None:
+    """Adds endpoints that succeed, fail, do not respond and are disabled; and webhook faults."""
     receiver.answer = replies(Reply(), HANG_UP, Reply(status=503), Reply(body=b"\xff\x00"))
-    for url in (receiver.url, "http://127.0.0.1:1/hook", "http://nobody.invalid/"):
+    for url in (receiver.url, "http://127.0.0.1:1/hook", "http://unknown.invalid/"):
         endpoint = {"url": url, "profile": "standard", "events": ["payment.expired"]}
         whole = {"url": url} if url == receiver.url else endpoint
         made = (await emulator.control("POST", "/webhook_endpoints", whole)).json()
@@ -95,17 +95,17 @@ async def _tell(emulator: World, receiver: Receiver) -> None:
     await emulator.control("PUT", "/scenarios/odd", ODD)
 
 
-async def _live(emulator: World, payment: dict[str, Any], life: tuple[Any, ...]) -> None:
+async def _act(emulator: World, payment: dict[str, Any], life: tuple[Any, ...]) -> None:
     at = f"/payments/{payment['id']}"
     await emulator.control("PUT", f"{at}/scenario", {"name": "telebirr-test-numbers"})
-    for deed in life:
-        verb = "transition" if "status" in deed else "pay"
-        response = await emulator.control("POST", f"{at}/{verb}", deed)
+    for body in life:
+        action = "transition" if "status" in body else "pay"
+        response = await emulator.control("POST", f"{at}/{action}", body)
         assert response.status_code == 200, response.text
 
 
-async def _ask_oddly(emulator: World) -> None:
-    """Requests that are refused, warned about, replayed, struck and too long to be kept whole."""
+async def _send_requests(emulator: World) -> None:
+    """Sends requests that are refused, replayed, truncated, get a warning or meet a fault."""
     for fault in FAULTS:
         response = await emulator.control("POST", "/faults", fault)
         assert response.status_code == 201, response.text

@@ -1,4 +1,4 @@
-"""A call is valid to the document of the control API just where it is to the program."""
+"""The document of the control API and the program agree on what is valid."""
 
 import json
 from base64 import b64encode
@@ -184,8 +184,11 @@ QUERIES: list[tuple[str, str, str, bool]] = [
     ],
 ]
 NAMES: list[tuple[str, str, bool]] = [
-    *[("save_snapshot", name, True) for name in ("a", "A-1_2.3", "x" * 64)],
-    *[("save_snapshot", name, False) for name in ("-a", "a b", "ሀ", "x" * 65, "a\n")],
+    *[("save_snapshot", name, True) for name in ("a", "Z", "0", "A-1_2.3", "x" * 64)],
+    *[
+        ("save_snapshot", name, False)
+        for name in ("-", "_a", ".a", "a b", "a:b", "ሀ", "x" * 65, "a\n", "\0")
+    ],
     *[("put_scenario", name, True) for name in ("a", "1-a_b", "x" * 64)],
     *[("put_scenario", name, False) for name in ("A", "-a", "a.b", "x" * 65, "a\n")],
 ]
@@ -206,7 +209,7 @@ def is_valid(document: Json, schema: Json, value: Any) -> bool:
     return bool(Draft202012Validator(whole, validate_formats=True).is_valid(value))
 
 
-async def path_to_what_there_is(emulator: World, template: str) -> str:
+async def path_of(emulator: World, template: str) -> str:
     payment = await emulator.create() if "{payment_id}" in template else {"id": ""}
     endpoint = {"id": ""}
     if "{endpoint_id}" in template:
@@ -221,7 +224,7 @@ async def test_a_body_is(emulator: World, control: Json, call: str) -> None:
     operation = operation_named(control, call)
     schema = operation.definition["requestBody"]["content"]["application/json"]["schema"]
     for body, is_right in [row[1:] for row in BODIES if row[0] == call]:
-        path = await path_to_what_there_is(emulator, operation.path)
+        path = await path_of(emulator, operation.path)
         response = await emulator.control(operation.method.upper(), path, body)
         assert response.is_success or response.status_code == 400, response.text
         assert (is_valid(control, schema, body), response.is_success) == (is_right, is_right), body
@@ -231,7 +234,7 @@ async def test_a_body_is(emulator: World, control: Json, call: str) -> None:
 async def test_a_query_is(emulator: World, control: Json, call: str) -> None:
     operation = operation_named(control, call)
     found = [resolved(control, one) for one in operation.definition["parameters"]]
-    path = await path_to_what_there_is(emulator, operation.path)
+    path = await path_of(emulator, operation.path)
     needed = {"status": "pending"} if call == "wait_for_payment" else {}
     for name, value, is_right in [row[1:] for row in QUERIES if row[0] == call]:
         [schema] = [one["schema"] for one in found if one["name"] == name]

@@ -3,18 +3,15 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 from jsonschema_rs import meta
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
-from starlette.routing import Route, Router
 
 from emulator import __version__
 from tests.cli.processes import HANGS_AFTER_S, REPOSITORY
-from tests.openapi.files import FILES
 from tests.openapi.navigation import (
     HTTP_METHODS,
     Json,
@@ -24,11 +21,10 @@ from tests.openapi.navigation import (
     resolved,
     self_contained,
 )
-from tests.openapi.recorder import written
 from tests.world import World, headers, world
 
 SERVED = {"v1": "/_emulator/openapi/v1.json", "control": "/_emulator/openapi/control.json"}
-# What would be imported too early is told by its name.
+# Prints the modules of documents that are imported at start.
 NOT_AT_START = """
 import sys
 import emulator.app.composition, emulator.cli.commands, emulator.control.app
@@ -36,13 +32,13 @@ print([name for name in sys.modules if name.startswith("emulator.") and name.end
 """
 
 
-def test_it_is_openapi(document: Json) -> None:
+def test_a_document_is_valid_openapi(document: Json) -> None:
     """As the OpenAPI Initiative's own schema says."""
     problems = OPENAPI_31_VALIDATOR.iter_errors(document)
     assert [f"{problem.instance_path}: {problem.message}" for problem in problems] == []
 
 
-def test_every_schema_is_one(document: Json) -> None:
+def test_every_schema_is_valid(document: Json) -> None:
     schemas = [*document["components"]["schemas"].values()]
     schemas += [found["schema"] for found in objects(document) if isinstance(_schema(found), dict)]
     assert schemas
@@ -55,7 +51,7 @@ def _schema(found: Json) -> Any:
     return found.get("schema") if {"in", "examples", "description"} & set(found) else None
 
 
-def test_every_reference_leads_somewhere_and_everything_is_referred_to(document: Json) -> None:
+def test_references_and_components_match(document: Json) -> None:
     references = {found["$ref"] for found in objects(document) if "$ref" in found}
     for reference in references:
         assert resolved(document, {"$ref": reference})
@@ -68,7 +64,7 @@ def test_every_reference_leads_somewhere_and_everything_is_referred_to(document:
     assert named == references
 
 
-def test_every_operation_has_a_name_of_its_own_and_every_link_leads_to_one(document: Json) -> None:
+def test_operation_ids_are_unique_and_links_refer_to_them(document: Json) -> None:
     named = {operation.name: operation for operation in operations(document)}
     assert len(named) == len(operations(document))
     links = [link for found in objects(document) for link in _links(found)]
@@ -86,7 +82,7 @@ def _links(found: Json) -> list[Json]:
     return [link for link in links if "operationId" in link]
 
 
-def test_every_response_says_what_it_carries(document: Json) -> None:
+def test_every_response_describes_its_headers_and_content(document: Json) -> None:
     for operation in operations(document):
         for status, response in operation.definition["responses"].items():
             carried = resolved(document, response)
@@ -103,22 +99,12 @@ def test_every_example_is_valid(document: Json) -> None:
     assert found >= len(operations(document))
 
 
-def test_it_has_the_version_of_the_program(document: Json) -> None:
+def test_a_document_has_the_version_of_the_program(document: Json) -> None:
     assert document["openapi"].startswith("3.1.")
     assert document["info"]["version"] == __version__
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.parent.name)
-async def test_the_examples_are_what_the_program_answers(file: Path) -> None:
-    """`python -m tests.openapi` writes them."""
-    assert _text(file) == written(await FILES[file]())
-
-
-def _text(file: Path) -> str:
-    return file.read_text(encoding="utf-8")
-
-
-async def test_what_is_served_is_what_is_printed(
+async def test_the_served_and_the_printed_document_are_equal(
     emulator: World, name: str, document: Json
 ) -> None:
     for path in (SERVED[name], SERVED[name].removesuffix(".json")):
@@ -130,13 +116,13 @@ async def test_what_is_served_is_what_is_printed(
         assert list(served) == [key for key in document if key != "servers"]
 
 
-async def test_what_is_served_names_the_server_that_was_asked(emulator: World, name: str) -> None:
+async def test_a_served_document_contains_the_requested_server(emulator: World, name: str) -> None:
     response = await emulator.api.get(SERVED[name], headers={"Host": "shop.localhost:9999"})
     [server] = response.json()["servers"]
     assert server["url"] == "http://shop.localhost:9999"
 
 
-async def test_what_is_served_knows_the_methods_of_the_settings(name: str) -> None:
+async def test_a_served_document_contains_the_configured_methods(name: str) -> None:
     async with world(methods=("cbebirr", "telebirr")) as emulator:
         text = (await emulator.api.get(SERVED[name])).text
     assert '"cbebirr"' in text
@@ -146,7 +132,7 @@ async def test_what_is_served_knows_the_methods_of_the_settings(name: str) -> No
         assert [(example, problem.message) for problem in problems] == []
 
 
-async def test_there_is_a_list_of_them(emulator: World) -> None:
+async def test_the_documents_are_listed(emulator: World) -> None:
     for path in ("/_emulator/openapi/", "/_emulator/openapi"):
         listed = (await emulator.api.get(path)).json()["data"]
         assert [document["name"] for document in listed] == ["v1", "control"]
@@ -156,27 +142,27 @@ async def test_there_is_a_list_of_them(emulator: World) -> None:
 
 
 @pytest.mark.parametrize("name", ["v2", "v1.yaml", ".json", "v1.json.json"])
-async def test_another_is_not_found(emulator: World, name: str) -> None:
+async def test_an_unknown_document_is_not_found(emulator: World, name: str) -> None:
     response = await emulator.api.get(f"/_emulator/openapi/{name}")
     assert response.json()["error"]["code"] == "route_not_found"
 
 
-async def test_another_web_page_does_not_get_them(emulator: World) -> None:
+async def test_a_page_of_another_origin_is_refused(emulator: World) -> None:
     for header in ({"Origin": "https://evil.example"}, {"Host": "evil.example"}):
         response = await emulator.api.get(SERVED["v1"], headers=header)
         assert response.json()["error"]["code"] == "forbidden_origin"
 
 
-async def test_every_call_that_it_has_is_there_with_these_verbs_and_no_other(
+async def test_every_path_has_exactly_the_described_methods(
     emulator: World, document: Json
 ) -> None:
-    there = {(operation.method, operation.path) for operation in operations(document)}
+    described = {(operation.method, operation.path) for operation in operations(document)}
     for path in document["paths"]:
-        asked = path.format_map(_Named())
+        requested = path.format_map(_Named())
         for method in HTTP_METHODS:
-            response = await emulator.api.request(method.upper(), asked, headers=headers())
-            is_there = not response.text.startswith('{"error":{"code":"route_not_found"')
-            assert is_there is ((method, path) in there), (method, path, response.text)
+            response = await emulator.api.request(method.upper(), requested, headers=headers())
+            is_route = not response.text.startswith('{"error":{"code":"route_not_found"')
+            assert is_route is ((method, path) in described), (method, path, response.text)
 
 
 class _Named(dict[str, str]):
@@ -186,28 +172,7 @@ class _Named(dict[str, str]):
         return {"name": "v1"}.get(name, "x1")
 
 
-async def test_every_call_that_there_is_is_in_the_document_of_the_control_api(
-    emulator: World,
-) -> None:
-    document = (await emulator.api.get(SERVED["control"])).json()
-    described = {(operation.method, operation.path) for operation in operations(document)}
-    there = {
-        (method.lower(), route.path.rstrip("/"))
-        for route in _control_routes(emulator)
-        for method in (route.methods or set()) - {"HEAD"}
-    }
-    # The gateway answers it by itself, before there is a control API.
-    assert described == there | {("get", "/_emulator/health")}
-
-
-def _control_routes(emulator: World) -> list[Route]:
-    guard: Any = emulator.running.gateway._control
-    router = guard._app._app
-    assert isinstance(router, Router)
-    return [route for route in router.routes if isinstance(route, Route)]
-
-
-def test_nothing_of_the_documents_is_imported_before_they_are_asked_for() -> None:
+def test_no_module_of_a_document_is_imported_at_start() -> None:
     ended = subprocess.run(
         [sys.executable, "-c", NOT_AT_START],
         cwd=REPOSITORY,

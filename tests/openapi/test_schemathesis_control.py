@@ -1,7 +1,6 @@
-"""Whatever the document of the control API allows is accepted, and what it forbids is refused.
+"""Valid requests to the control API are accepted and invalid ones are refused.
 
-Here it is asked of a few calls of different kinds; of all of them, and at length, by
-`tests/interop`.
+This module tests a few calls of different kinds; `tests/interop` tests all of them.
 """
 
 import json
@@ -15,7 +14,7 @@ from tests.openapi.navigation import Json, objects
 from tests.openapi.schemathesis_runs import patient_server, run_schemathesis
 
 PHASES = ("examples", "fuzzing", "stateful")
-# Made and removed, looked at and changed; by an identifier and by a name.
+# Calls that create, remove, read and change resources.
 CALLS = {
     "create_account",
     "advance_clock",
@@ -38,8 +37,8 @@ def test_nothing_is_found_wrong_with_a_call_of_each_kind(tmp_path: Path) -> None
 def of_these_calls(document: Json, calls: Collection[str]) -> Json:
     """The document without all others, and without what leads to them."""
     for item in document["paths"].values():
-        for verb in [verb for verb, call in item.items() if call["operationId"] not in calls]:
-            del item[verb]
+        for method in [method for method, call in item.items() if call["operationId"] not in calls]:
+            del item[method]
     for found in objects(document["paths"]):
         links = found.get("links", {})
         for name in [name for name in links if name not in calls]:

@@ -23,7 +23,7 @@ Waiver = Callable[[Case, str], bool]
 
 
 def is_no_route(_case: Case, code: str) -> bool:
-    """The contract's statuses are a closed set without 405: another verb is no route."""
+    """The contract's statuses are a closed set without 405: another method is an unknown route."""
     return code == "route_not_found"
 
 

@@ -50,7 +50,7 @@ def test_the_installed_plugin_is_up_to_date() -> None:
 
 
 def test_an_unused_plugin_imports_only_itself() -> None:
-    ended_ = subprocess.run(
+    ran = subprocess.run(
         [
             sys.executable,
             "-c",
@@ -63,11 +63,11 @@ def test_an_unused_plugin_imports_only_itself() -> None:
         encoding="utf-8",
         check=True,
     )
-    assert ended_.stdout.split() == [PLUGIN]
+    assert ran.stdout.split() == [PLUGIN]
 
 
 MERCHANT_OF_AN_EMULATOR = {
-    "emulator/__init__.py": "WHOSE = 'the merchant'\n",
+    "emulator/__init__.py": "OWNER = 'the merchant'\n",
     "emulator/domain/__init__.py": "",
     "emulator/pytest_plugin/__init__.py": "",
     "test_kiosk.py": """\
@@ -88,12 +88,12 @@ def test_a_payment(payments_account):
     ]
 
 
-def test_whose_it_is():
+def test_the_packages_are_those_of_the_merchant():
     import emulator.domain
 
-    assert emulator.WHOSE == "the merchant"
-    mine = [name for name in sys.modules if name.partition(".")[0] == "emulator"]
-    assert sorted(mine) == ["emulator", "emulator.domain"]
+    assert emulator.OWNER == "the merchant"
+    loaded = [name for name in sys.modules if name.partition(".")[0] == "emulator"]
+    assert sorted(loaded) == ["emulator", "emulator.domain"]
 """,
 }
 
@@ -194,11 +194,11 @@ def test_a_failure_with_an_external_emulator_has_a_report(
     assert f"\n{payments_emulator.base_url}\n" in printed
     report = printed.partition("- payments emulator -")[2].splitlines()
     assert report[1:3] == [
-        "asked     POST /v1/payments  201",
+        "requests  POST /v1/payments  201",
         "          POST /v1/payments  500 internal_error, by a fault",
     ]
-    assert report[3].startswith("happened  payment.created  pay_")
-    assert report[6] == "told      payment.completed to http://127.0.0.1:9/hook  connection refused"
+    assert report[3].startswith("events    payment.created  pay_")
+    assert report[6] == "webhooks  payment.completed to http://127.0.0.1:9/hook  connection refused"
 
 
 A_TEST = "def test_one(payments_account): pass\n"
@@ -218,15 +218,24 @@ def test_a_missing_external_emulator_is_explained_in_a_sentence(run_here: Run) -
     assert "emulator/pytest_plugin" not in printed
 
 
-@pytest.mark.parametrize("url", ["localhost:8080", "ftp://localhost", "http://", "http://a:b"])
-def test_the_option_must_be_a_url(url: str, pytestconfig: pytest.Config) -> None:
-    with pytest.raises(pytest.UsageError, match=f"found '{url}', expected an absolute http"):
+NO_URL = "found '{url}', expected an absolute http"
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("localhost:8080", NO_URL),
+        ("ftp://localhost", NO_URL),
+        ("http://", NO_URL),
+        ("http://a:b", NO_URL),
+        ("http://a:b@localhost", "a user and a password cannot be sent"),
+    ],
+)
+def test_the_option_must_be_a_url_without_a_password(
+    pytestconfig: pytest.Config, url: str, message: str
+) -> None:
+    with pytest.raises(pytest.UsageError, match=message.format(url=url)):
         pytestconfig._parser.parse_known_args(["--payments-emulator-url", url])
-
-
-def test_the_option_must_not_contain_a_password(pytestconfig: pytest.Config) -> None:
-    with pytest.raises(pytest.UsageError, match="a user and a password cannot be sent"):
-        pytestconfig._parser.parse_known_args(["--payments-emulator-url", "http://a:b@localhost"])
 
 
 TESTS_OF_OPTIONS = """\
@@ -252,7 +261,7 @@ payments_emulator_options = --strict --scenarios cases
 """
 SCENARIO = """\
 version: 1
-name: nobody-answers
+name: stays-in-processing
 description: Every payment stays in processing.
 outcomes:
   - when: {}
@@ -261,7 +270,7 @@ outcomes:
 
 
 def test_the_server_has_the_configured_options(run_here: Run) -> None:
-    files = {"pytest.ini": INI, "cases/nobody-answers.yaml": SCENARIO}
+    files = {"pytest.ini": INI, "cases/stays-in-processing.yaml": SCENARIO}
     files |= {"tests/test_kiosk.py": TESTS_OF_OPTIONS, "conftest.py": ""}
     code, printed = run_here(files, "tests")
     assert code == pytest.ExitCode.OK, printed

@@ -12,7 +12,6 @@ from emulator.pytest_plugin import server_process
 from emulator.pytest_plugin.control_client import ControlClient, PaymentsEmulatorError
 from emulator.pytest_plugin.server import (
     ServerLease,
-    ServerOptions,
     SharedServer,
     connect_lifeline,
     join_or_start,
@@ -25,8 +24,7 @@ def test_later_processes_share_the_server_and_the_last_release_ends_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EMULATOR_HOST", "for a server that a user starts")
-    options = ServerOptions(options=(), directory=tmp_path)
-    start_server = partial(start, options)
+    start_server = partial(start, (), tmp_path)
     first, second = (join_or_start(tmp_path / "server", start_server) for _ in range(2))
     assert second.process is None, "only one was started"
     assert second.server == first.server
@@ -54,9 +52,8 @@ def test_a_server_that_has_ended_is_replaced(tmp_path: Path, is_complete: bool) 
 
 
 def test_a_server_that_cannot_start_is_explained(tmp_path: Path) -> None:
-    options = ServerOptions(options=("--scenarios", "nowhere.yaml"), directory=tmp_path)
     with pytest.raises(PaymentsEmulatorError, match=r"did not start: .*nowhere\.yaml"):
-        start(options, tmp_path / "server")
+        start(("--scenarios", "nowhere.yaml"), tmp_path, tmp_path / "server")
 
 
 def test_a_server_without_any_connection_ends() -> None:
@@ -74,12 +71,12 @@ def test_a_server_ends_when_its_last_connection_closes() -> None:
         assert holder.recv(2) == server_process.WELCOME
 
 
-def test_another_server_and_a_closed_port_are_told_apart() -> None:
+def test_another_server_and_a_closed_port_have_different_messages() -> None:
     with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
         control = ControlClient(base_url=f"http://127.0.0.1:{server.server_port}")
         thread = Thread(target=server.handle_request)
         thread.start()
-        with pytest.raises(PaymentsEmulatorError, match=r"answers 501 .*, as no payments emulator"):
+        with pytest.raises(PaymentsEmulatorError, match=r"501 .* it is not a payments emulator"):
             control.call("GET", "/health")
         thread.join()
     with pytest.raises(PaymentsEmulatorError, match="does not answer: Connection refused"):

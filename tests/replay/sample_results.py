@@ -14,7 +14,7 @@ from emulator.replay.results import (
     TracedWebhook,
 )
 from emulator.scenarios.loader import parse_scenario
-from emulator.scenarios.steps import Advance, Place, Step
+from emulator.scenarios.values import Advance, Place, Step
 
 BEGIN = "2026-01-01T00:00:00.000Z"
 LATER = "2026-01-01T00:00:30.000Z"

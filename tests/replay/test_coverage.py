@@ -2,14 +2,7 @@
 
 from emulator.domain.transitions import TRANSITIONS
 from emulator.replay.console import coverage_lines
-from emulator.replay.coverage import (
-    DELIVERY_FAULT_NAMES,
-    FAULT_NAMES,
-    REASON_NAMES,
-    TRANSITION_NAMES,
-    Coverage,
-    coverage_of,
-)
+from emulator.replay.coverage import NAMES, Coverage, coverage_of
 from emulator.replay.results import Trace
 from emulator.reporting import Paint
 from tests.replay.sample_results import OTHER, event, request
@@ -19,16 +12,14 @@ def exercised(*traces: Trace) -> dict[str, frozenset[str]]:
     return {group.title: group.exercised for group in coverage_of(traces).groups}
 
 
-def test_there_is_a_place_for_each_transition_and_the_creation() -> None:
-    assert len(TRANSITION_NAMES) == len(TRANSITIONS) + 1
-    assert TRANSITION_NAMES[0] == "(none) → pending"
+def test_each_transition_and_the_creation_have_a_name() -> None:
+    assert len(NAMES["Transitions"]) == len(TRANSITIONS) + 1
+    assert NAMES["Transitions"][0] == "(none) → pending"
 
 
-def test_each_name_is_there_once() -> None:
-    names = [*TRANSITION_NAMES, *REASON_NAMES, *FAULT_NAMES, *DELIVERY_FAULT_NAMES]
-    groups = (TRANSITION_NAMES, REASON_NAMES, FAULT_NAMES, DELIVERY_FAULT_NAMES)
-    assert all(len(set(group)) == len(group) for group in groups)
-    assert coverage_of([]).total == len(names)
+def test_each_name_is_unique_in_its_group() -> None:
+    assert all(len(set(names)) == len(names) for names in NAMES.values())
+    assert coverage_of([]).total == sum(map(len, NAMES.values()))
 
 
 def test_transitions_are_those_of_each_payment_on_its_own() -> None:
@@ -98,5 +89,5 @@ def test_the_table_marks_what_was_exercised() -> None:
     assert lines[0].startswith("Coverage: 1 of ")
     assert any("✓ (none) → pending" in line for line in lines)
     assert any("  pending → processing" in line and "✓" not in line for line in lines)
-    assert all(any(name in line for line in lines) for name in DELIVERY_FAULT_NAMES)
+    assert all(any(name in line for line in lines) for name in NAMES["Webhooks"])
     assert max(map(len, lines)) <= 80

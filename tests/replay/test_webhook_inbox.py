@@ -4,7 +4,7 @@ import pytest
 
 from emulator.http.receiver import ReceivedWebhook
 from emulator.replay.webhook_inbox import Arrival, in_order
-from emulator.scenarios.steps import Json
+from emulator.scenarios.values import Json
 from tests.replay.sample_results import BEGIN, LATER, ORDER, OTHER
 
 Delivery = dict[str, Json]

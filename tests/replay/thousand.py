@@ -17,7 +17,7 @@ from typing import Any
 from emulator.replay.case_runner import play_all
 from emulator.replay.cases import read_cases
 from emulator.replay.results import Case, CaseResult, PlayedStep
-from emulator.scenarios.writing import step_json
+from emulator.scenarios.scenario_file import step_json
 from tests.replay.player import new_player
 
 MAX_CONCURRENT = 4

@@ -1,4 +1,4 @@
-"""Whatever a scenario can say, drawn by hypothesis; its steps all stand at one place."""
+"""Hypothesis strategies for the values of a scenario; all steps have one position."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,33 +13,30 @@ from emulator.domain.outcomes import Step as OutcomeStep
 from emulator.domain.payment import Reason, Status
 from emulator.domain.payment_methods import BANKS
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryEffect, Tamper
-from emulator.scenarios.action_steps import ANSWERS
 from emulator.scenarios.expectations import PAYMENT_FIELDS
 from emulator.scenarios.faults import FAULT_THEN
-from emulator.scenarios.request_steps import CREATE_MEMBERS, LIST
-from emulator.scenarios.steps import (
+from emulator.scenarios.script_steps import ANSWERS, CREATE_MEMBERS, LIST
+from emulator.scenarios.values import (
     AddFault,
     Advance,
+    AmountRange,
     Cancel,
     Create,
     CustomerAnswer,
     Expect,
+    ExpiryRule,
+    Fault,
+    FaultRule,
+    FaultWhen,
     FieldCheck,
     List,
+    OutcomeRule,
     Pay,
     Place,
     Repeat,
     Retrieve,
     Step,
     Transition,
-)
-from emulator.scenarios.values import (
-    AmountRange,
-    ExpiryRule,
-    Fault,
-    FaultRule,
-    FaultWhen,
-    OutcomeRule,
     WebhookRule,
     WebhookWhen,
     When,
@@ -328,11 +325,11 @@ def _or_repeated(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[Step]:
 
 
 STEPS = _or_repeated(_or_repeated(_or_repeated(_SINGLE)))
-"""Steps that may follow `create`s which give the names GIVEN."""
+"""Steps that can follow `create` steps with the names GIVEN."""
 
 
 def nowhere(step: Step) -> Step:
-    """The step as if it had been drawn."""
+    """The step with the position of drawn steps."""
     if isinstance(step, Expect):
         checks = tuple(replace(check, place=NOWHERE) for check in step.checks)
         return replace(step, place=NOWHERE, checks=checks)

@@ -64,7 +64,7 @@ def test_each_method_has_the_numbers_of_its_operator() -> None:
     assert numbers.of(Mode.TEST, payment(), "bank_transfer") == ()
 
 
-def test_a_number_of_which_a_person_is_asked_is_offered_where_a_rule_says_so() -> None:
+def test_a_number_with_a_handset_rule_is_offered() -> None:
     numbers = named([rule(Handset(), phone=ONE), rule(mode=Mode.LIVE, phone=TWO)])
     assert numbers.of(Mode.TEST, payment(), "telebirr") == ((ONE, Handset()),)
 
@@ -74,7 +74,7 @@ def test_a_number_that_a_rule_without_phone_decides_is_not_offered() -> None:
     assert phones(numbers) == [ONE]
 
 
-def test_a_number_does_what_the_first_rule_says_that_matches() -> None:
+def test_the_first_matching_rule_decides_a_number() -> None:
     numbers = named([rule(FAILS, mode=Mode.LIVE, phone=ONE)], [rule(mode=Mode.TEST, phone=ONE)])
     assert numbers.of(Mode.TEST, payment(), "telebirr") == ((ONE, COMPLETES),)
     assert numbers.of(Mode.LIVE, payment(), "telebirr") == ((ONE, FAILS),)
@@ -109,7 +109,7 @@ def test_a_number_may_depend_on_metadata(metadata: str, expected: list[str]) -> 
     assert phones(numbers, payment(metadata=metadata)) == expected
 
 
-def test_a_rule_that_has_retired_makes_room_for_the_next() -> None:
+def test_after_its_uses_a_rule_leaves_the_number_to_the_next_one() -> None:
     numbers = named([rule(FAILS, times=2, phone=ONE), rule(phone=ONE), rule(times=1, phone=TWO)])
     used = {"s0": {0: 0, 2: 0}}
 
@@ -125,24 +125,23 @@ def test_a_rule_that_has_retired_makes_room_for_the_next() -> None:
     assert shown() == ((ONE, COMPLETES),)
 
 
-def test_without_a_rule_that_retires_no_uses_are_needed() -> None:
+def test_uses_are_required_only_for_rules_with_a_limit() -> None:
     assert not named([rule(phone=ONE)], []).is_counted
 
 
-def test_there_are_no_more_than_a_page_has_room_for() -> None:
+def test_at_most_eight_numbers_are_offered() -> None:
     named_phones = [f"+2519{number:08}" for number in range(20)]
     of_live_mode = [rule(mode=Mode.LIVE, phone="+251999999999")]
     numbers = named(of_live_mode + [rule(phone=phone) for phone in named_phones])
     assert phones(numbers) == named_phones[:8]
 
 
-def test_there_is_an_end_to_deciding() -> None:
-    """A file may name thousands, and a page is to be quick."""
+def test_at_most_a_hundred_numbers_are_decided() -> None:
     numbers = (f"+25195{number:07}" for number in range(MAX_DECIDED_NUMBERS))
     never = [rule(mode=Mode.LIVE, phone=phone) for phone in numbers]
     assert phones(named([*never[1:], rule(phone=ONE)])) == [ONE]
     assert phones(named([*never, rule(phone=ONE)])) == []
 
 
-def test_without_scenarios_there_are_none() -> None:
+def test_without_scenarios_no_number_is_offered() -> None:
     assert phones(named()) == []

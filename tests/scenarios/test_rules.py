@@ -1,5 +1,11 @@
+"""Chooses rules by their conditions, precedence and uses."""
+
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -7,9 +13,10 @@ from emulator.domain.accounts import Mode
 from emulator.domain.outcomes import Handset, Scripted, Step
 from emulator.domain.payment import Status
 from emulator.scenarios.rules import (
-    ChosenWebhook,
+    Chosen,
     PaymentFacts,
     RuleKey,
+    Uses,
     choose_expiry,
     choose_outcome,
     choose_webhook,
@@ -44,23 +51,43 @@ AT_BANK = PaymentFacts(
     bank="walia_test",
 )
 
-COMPLETES = Scripted(steps=(Step(status=Status.COMPLETED),))
-FAILS = Scripted(steps=(Step(status=Status.FAILED),))
+# A rule of each section that matches everything, and one that matches nothing of these tests.
+RULES: dict[RuleSection, tuple[Any, Any]] = {
+    RuleSection.OUTCOMES: (
+        OutcomeRule(then=Scripted(steps=(Step(status=Status.COMPLETED),))),
+        OutcomeRule(when=When(mode=Mode.LIVE), then=Handset()),
+    ),
+    RuleSection.EXPIRY: (
+        ExpiryRule(after_ms=5_000),
+        ExpiryRule(when=When(mode=Mode.LIVE), after_ms=1),
+    ),
+    RuleSection.WEBHOOKS: (
+        WebhookRule(then=delivery_fault(copies=2)),
+        WebhookRule(when=WebhookWhen(event="payment.failed"), then=delivery_fault(drop=True)),
+    ),
+}
+SECTIONS = pytest.mark.parametrize("section", RULES)
 
-TWICE = delivery_fault(copies=2)
-DROPPED = delivery_fault(drop=True)
+
+def fail_if_counted(key: RuleKey) -> int:
+    raise AssertionError(f"the uses of {key} were requested")
 
 
-def never_used(_: RuleKey) -> int:
-    return 0
-
-
-def must_not_ask(key: RuleKey) -> int:
-    raise AssertionError(f"the uses of {key} were asked for")
+def choose(section: RuleSection, files: Sequence[Sequence[Any]], uses: Uses) -> Chosen[Any] | None:
+    """The rule that is chosen from files with these rules in one section, the strongest first."""
+    scenarios = [
+        Scenario(name=f"s{index}", **{section.value: tuple(rules)})
+        for index, rules in enumerate(files)
+    ]
+    if section is RuleSection.WEBHOOKS:
+        return choose_webhook(scenarios, mode=Mode.TEST, event="payment.completed", uses=uses)
+    if section is RuleSection.EXPIRY:
+        return choose_expiry(scenarios, CREATED, uses)
+    return choose_outcome(scenarios, SUBMITTED, uses)
 
 
 @pytest.mark.parametrize(
-    ("when", "subject", "expected"),
+    ("when", "facts", "expected"),
     [
         (When(), SUBMITTED, True),
         (When(), CREATED, True),
@@ -88,101 +115,10 @@ def must_not_ask(key: RuleKey) -> int:
         (When(mode=Mode.TEST, method="mpesa"), SUBMITTED, False),
     ],
 )
-def test_a_rule_matches_when_everything_it_asks_for_is_true(
-    when: When, subject: PaymentFacts, expected: bool
+def test_a_condition_matches_when_all_its_keys_match(
+    when: When, facts: PaymentFacts, expected: bool
 ) -> None:
-    assert matches(when, subject) is expected
-
-
-def test_without_a_matching_rule_a_person_answers() -> None:
-    live_only = Scenario(name="s", outcomes=(OutcomeRule(when=When(mode=Mode.LIVE), then=FAILS),))
-    for scenarios in ([], [live_only]):
-        chosen = choose_outcome(scenarios, SUBMITTED, must_not_ask)
-        assert chosen.outcome == Handset()
-        assert chosen.key is None
-        assert not chosen.counts
-
-
-def test_inside_a_file_the_first_rule_that_matches_wins() -> None:
-    scenario = Scenario(
-        name="s",
-        outcomes=(
-            OutcomeRule(when=When(mode=Mode.LIVE), then=Handset()),
-            OutcomeRule(then=COMPLETES),
-            OutcomeRule(then=FAILS),
-        ),
-    )
-    chosen = choose_outcome([scenario], SUBMITTED, must_not_ask)
-    assert chosen.outcome == COMPLETES
-    assert chosen.key == RuleKey(scenario="s", section=RuleSection.OUTCOMES, index=1)
-    assert not chosen.counts
-
-
-def test_the_first_scenario_that_matches_beats_later_ones() -> None:
-    scenarios = [
-        Scenario(
-            name="no-match", outcomes=(OutcomeRule(when=When(bank="walia_test"), then=FAILS),)
-        ),
-        Scenario(name="strong", outcomes=(OutcomeRule(then=COMPLETES),)),
-        Scenario(name="weak", outcomes=(OutcomeRule(then=FAILS),)),
-    ]
-    chosen = choose_outcome(scenarios, SUBMITTED, must_not_ask)
-    assert chosen.key == RuleKey(scenario="strong", section=RuleSection.OUTCOMES, index=0)
-
-
-def test_a_rule_that_was_used_as_often_as_it_says_makes_room_for_the_next() -> None:
-    scenario = Scenario(
-        name="fail-fail-succeed",
-        outcomes=(OutcomeRule(then=FAILS, times=2), OutcomeRule(then=COMPLETES)),
-    )
-    uses: dict[RuleKey, int] = {}
-    outcomes = []
-    for _ in range(4):
-        chosen = choose_outcome([scenario], SUBMITTED, lambda key: uses.get(key, 0))
-        outcomes.append(chosen.outcome)
-        if chosen.counts:
-            assert chosen.key is not None
-            uses[chosen.key] = uses.get(chosen.key, 0) + 1
-    assert outcomes == [FAILS, FAILS, COMPLETES, COMPLETES]
-    assert list(uses.values()) == [2]
-
-
-def test_uses_are_asked_only_of_a_rule_that_matches() -> None:
-    scenario = Scenario(
-        name="s", outcomes=(OutcomeRule(when=When(mode=Mode.LIVE), then=FAILS, times=1),)
-    )
-    assert choose_outcome([scenario], SUBMITTED, must_not_ask).outcome == Handset()
-
-
-def test_a_handset_rule_is_a_match_of_its_own() -> None:
-    scenario = Scenario(name="s", outcomes=(OutcomeRule(then=Handset()), OutcomeRule(then=FAILS)))
-    chosen = choose_outcome([scenario], SUBMITTED, never_used)
-    assert chosen.outcome == Handset()
-    assert chosen.key is not None
-
-
-def test_an_expiry_rule_matches_a_method_that_is_offered() -> None:
-    scenario = Scenario(
-        name="s",
-        expiry=(
-            ExpiryRule(when=When(phone="+251900000001"), after_ms=1),
-            ExpiryRule(when=When(bank="walia_test"), after_ms=2),
-            ExpiryRule(when=When(method="mpesa"), after_ms=5_000, times=1),
-            ExpiryRule(after_ms=6_000),
-        ),
-    )
-    first = choose_expiry([scenario], CREATED, never_used)
-    assert first is not None
-    assert (first.after_ms, first.counts) == (5_000, True)
-    assert first.key == RuleKey(scenario="s", section=RuleSection.EXPIRY, index=2)
-    second = choose_expiry([scenario], CREATED, lambda _: 1)
-    assert second is not None
-    assert (second.after_ms, second.counts) == (6_000, False)
-
-
-def test_without_an_expiry_rule_nothing_is_said_about_expiry() -> None:
-    scenario = Scenario(name="s", outcomes=(OutcomeRule(then=FAILS),))
-    assert choose_expiry([scenario], CREATED, must_not_ask) is None
+    assert matches(when, facts) is expected
 
 
 @pytest.mark.parametrize(
@@ -199,82 +135,55 @@ def test_without_an_expiry_rule_nothing_is_said_about_expiry() -> None:
     ],
 )
 def test_a_webhook_rule_matches_on_mode_and_event(when: WebhookWhen, expected: bool) -> None:
-    scenario = Scenario(name="s", webhooks=(WebhookRule(when=when, then=TWICE),))
-    chosen = choose_webhook(
-        [scenario], mode=Mode.TEST, event="payment.completed", uses=must_not_ask
-    )
-    key = RuleKey(scenario="s", section=RuleSection.WEBHOOKS, index=0)
-    assert chosen == (ChosenWebhook(fault=TWICE, key=key, counts=False) if expected else None)
+    rule = WebhookRule(when=when, then=delivery_fault(copies=2))
+    chosen = choose(RuleSection.WEBHOOKS, [[rule]], fail_if_counted)
+    assert (chosen is not None) is expected
 
 
-def test_without_a_webhook_rule_nothing_goes_wrong() -> None:
-    scenario = Scenario(name="s", outcomes=(OutcomeRule(then=FAILS),))
-    for scenarios in ([], [scenario]):
-        chosen = choose_webhook(
-            scenarios, mode=Mode.LIVE, event="payment.failed", uses=must_not_ask
-        )
-        assert chosen is None
+@SECTIONS
+def test_without_a_matching_rule_none_is_chosen(section: RuleSection) -> None:
+    _, other = RULES[section]
+    # The uses of a rule that does not match are not requested.
+    for files in ([], [[]], [[other]], [[replace(other, times=1)]]):
+        assert choose(section, files, fail_if_counted) is None
 
 
-def test_the_first_webhook_rule_of_the_first_scenario_that_matches_wins() -> None:
-    scenarios = [
-        Scenario(
-            name="no-match",
-            webhooks=(WebhookRule(when=WebhookWhen(mode=Mode.LIVE), then=DROPPED),),
-        ),
-        Scenario(
-            name="strong",
-            webhooks=(
-                WebhookRule(when=WebhookWhen(event="payment.failed"), then=DROPPED),
-                WebhookRule(then=TWICE),
-                WebhookRule(then=DROPPED),
-            ),
-        ),
-        Scenario(name="weak", webhooks=(WebhookRule(then=DROPPED),)),
-    ]
-    chosen = choose_webhook(scenarios, mode=Mode.TEST, event="payment.created", uses=must_not_ask)
+@SECTIONS
+def test_the_first_matching_rule_of_the_strongest_scenario_applies(section: RuleSection) -> None:
+    rule, other = RULES[section]
+    chosen = choose(section, [[other], [other, rule, rule], [rule]], fail_if_counted)
     assert chosen is not None
-    assert chosen.key == RuleKey(scenario="strong", section=RuleSection.WEBHOOKS, index=1)
+    assert chosen.rule == rule
+    assert chosen.key == RuleKey(scenario="s1", section=section, index=1)
+    assert not chosen.counts
 
 
-def test_a_webhook_rule_retires_and_makes_room_for_the_next_and_then_for_none() -> None:
-    scenarios = [
-        Scenario(
-            name="drop-two",
-            webhooks=(
-                WebhookRule(when=WebhookWhen(event="payment.completed"), then=DROPPED, times=2),
-            ),
-        ),
-        Scenario(name="then-twice", webhooks=(WebhookRule(then=TWICE, times=1),)),
-    ]
-    uses: dict[RuleKey, int] = {}
-    faults = []
+@SECTIONS
+def test_after_its_uses_a_rule_is_inactive_and_the_next_one_applies(section: RuleSection) -> None:
+    rule, _ = RULES[section]
+    files = [[replace(rule, times=2)], [replace(rule, times=1)]]
+    uses: Counter[RuleKey] = Counter()
+    names = []
     for _ in range(5):
-        chosen = choose_webhook(
-            scenarios,
-            mode=Mode.TEST,
-            event="payment.completed",
-            uses=lambda key: uses.get(key, 0),
-        )
-        faults.append(chosen and chosen.fault)
+        chosen = choose(section, files, lambda key: uses[key])
+        names.append(chosen and chosen.key.scenario)
         if chosen is not None:
             assert chosen.counts
-            uses[chosen.key] = uses.get(chosen.key, 0) + 1
-    assert faults == [DROPPED, DROPPED, TWICE, None, None]
+            uses[chosen.key] += 1
+    assert names == ["s0", "s0", "s1", None, None]
 
 
-def test_uses_are_asked_only_of_a_webhook_rule_that_matches() -> None:
-    live_only = WebhookRule(when=WebhookWhen(mode=Mode.LIVE), then=DROPPED, times=1)
-    scenario = Scenario(name="s", webhooks=(live_only,))
-    assert (
-        choose_webhook([scenario], mode=Mode.TEST, event="payment.failed", uses=must_not_ask)
-        is None
-    )
+def test_an_expiry_rule_with_a_phone_or_a_bank_never_matches() -> None:
+    whens = [When(phone="+251900000001"), When(bank="walia_test"), When(method="mpesa")]
+    rules = [ExpiryRule(when=when, after_ms=5_000) for when in whens]
+    chosen = choose(RuleSection.EXPIRY, [rules], fail_if_counted)
+    assert chosen is not None
+    assert chosen.key.index == 2
 
 
 def test_choosing_a_rule_and_printing_the_schema_need_no_yaml() -> None:
     code = (
-        "import sys, emulator.scenarios.rules, emulator.scenarios.schema;"
+        "import sys, emulator.scenarios.rules, emulator.scenarios.scenario_file;"
         " sys.exit('yaml' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

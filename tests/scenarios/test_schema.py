@@ -9,7 +9,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from emulator.scenarios.schema import scenario_schema
+from emulator.scenarios.scenario_file import scenario_schema
 
 SCHEMA = scenario_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)

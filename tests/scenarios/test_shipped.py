@@ -11,8 +11,8 @@ from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
 from emulator.domain.payment import Reason, Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhooks import DeliveryEffect, Tamper
-from emulator.scenarios.library import in_force, load_paths
-from emulator.scenarios.rules import PaymentFacts, choose_outcome
+from emulator.scenarios.loader import in_force, load_paths
+from emulator.scenarios.rules import DEFAULT_OUTCOME, PaymentFacts, choose_outcome
 from emulator.scenarios.values import Fault, FaultRule, FaultWhen, OutcomeRule, Scenario
 from tests.cli.processes import run
 from tests.scenarios.drawn import delivery_fault, request_fault
@@ -65,7 +65,7 @@ FAULTS: dict[str, set[FaultRule]] = {
 }
 
 COMPLETED = Scripted(steps=(Step(status=Status.COMPLETED),))
-TOO_POOR = Scripted(steps=(Step(status=Status.FAILED, reason=Reason.INSUFFICIENT_BALANCE),))
+LACKS_BALANCE = Scripted(steps=(Step(status=Status.FAILED, reason=Reason.INSUFFICIENT_BALANCE),))
 TIMES_OUT = Scripted(steps=(Step(status=Status.FAILED, reason=Reason.TIMEOUT, after_ms=30_000),))
 CANCELLED = Scripted(steps=(Step(status=Status.FAILED, reason=Reason.USER_CANCELLED),))
 UNAVAILABLE = Scripted(steps=(Step(status=Status.FAILED, reason=Reason.PROVIDER_ERROR),))
@@ -76,7 +76,7 @@ REFUNDED = Step(status=Status.REFUNDED, after_ms=3_600_000)
 # ... or with every payment, after the submit.
 OUTCOMES: dict[str, tuple[OutcomeRule, ...]] = {
     "fail-twice-then-succeed": (
-        OutcomeRule(then=TOO_POOR, times=1),
+        OutcomeRule(then=LACKS_BALANCE, times=1),
         OutcomeRule(then=Scripted(steps=(OVER_THE_LIMIT,)), times=1),
         OutcomeRule(then=COMPLETED),
     ),
@@ -92,28 +92,8 @@ def shipped() -> tuple[Scenario, ...]:
     return load_paths([DIRECTORY])
 
 
-def outcome(
-    shipped: tuple[Scenario, ...],
-    mode: Mode,
-    method: str,
-    *,
-    phone: str | None = None,
-    bank: str | None = None,
-) -> Outcome:
-    subject = PaymentFacts(
-        mode=mode,
-        methods=DEFAULT_METHODS,
-        amount_minor=100,
-        method=method,
-        phone=phone,
-        bank=bank,
-    )
-    on = [scenario for scenario in shipped if scenario.enabled]
-    return choose_outcome(on, subject, lambda _: 0).outcome
-
-
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_each_shipped_file_says_what_it_is_for_and_has_a_script_that_shows_it(file: Path) -> None:
+def test_each_shipped_file_has_a_description_and_a_script(file: Path) -> None:
     (scenario,) = load_paths([file])
     assert scenario.name == file.stem
     assert scenario.description
@@ -123,7 +103,7 @@ def test_each_shipped_file_says_what_it_is_for_and_has_a_script_that_shows_it(fi
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_every_script_is_played_and_together_they_show_all_that_there_is() -> None:
+def test_all_scripts_pass_and_exercise_everything_together() -> None:
     played = run("replay", str(DIRECTORY), "--fail-under", "100")
     assert (played.returncode, played.stderr) == (0, ""), played.stdout
     assert f"{len(FILES)} cases: {len(FILES)} passed, 0 failed" in played.stdout
@@ -131,19 +111,20 @@ def test_every_script_is_played_and_together_they_show_all_that_there_is() -> No
     assert re.search(r"^Coverage: (\d+) of \1, 100\.0 %$", played.stdout, re.MULTILINE)
 
 
-def test_what_is_on_at_start_are_the_test_numbers_the_banks_and_expiry(
+def test_the_test_numbers_the_banks_and_the_expiry_are_on_at_start(
     shipped: tuple[Scenario, ...],
 ) -> None:
-    assert {scenario.name for scenario in shipped if scenario.enabled} == {
-        "telebirr-test-numbers",
-        "mpesa-test-numbers",
-        "banks",
-        "expiry-after-30-minutes",
-    }
+    on = [scenario for scenario in shipped if scenario.enabled]
+    names = {"telebirr-test-numbers", "mpesa-test-numbers", "banks", "expiry-after-30-minutes"}
+    assert {scenario.name for scenario in on} == names
+    assert not any(scenario.webhooks or scenario.faults for scenario in on)
+    # A rule that matches everything would override `expires_in`.
+    assert not any(scenario.expiry for scenario in on)
+    assert [scenario.name for scenario in shipped if not scenario.enabled] == TEACHING
 
 
 @pytest.mark.parametrize("name", TEACHING)
-def test_a_teaching_file_shows_one_kind_of_mishap(name: str) -> None:
+def test_a_teaching_file_shows_one_kind_of_fault_or_outcome(name: str) -> None:
     (scenario,) = load_paths([DIRECTORY / f"{name}.yaml"])
     assert {rule.when.event: rule.then for rule in scenario.webhooks} == WEBHOOKS.get(name, {})
     assert all(rule.times is None and rule.when.mode is None for rule in scenario.webhooks)
@@ -153,7 +134,7 @@ def test_a_teaching_file_shows_one_kind_of_mishap(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TEACHING)
-def test_a_teaching_file_tells_what_to_do_about_it(name: str) -> None:
+def test_the_comment_of_a_teaching_file_has_four_parts(name: str) -> None:
     text = (DIRECTORY / f"{name}.yaml").read_text(encoding="utf-8")
     comment = text.partition("version: 1")[0]
     assert all(line.startswith("#") for line in comment.splitlines())
@@ -161,12 +142,7 @@ def test_a_teaching_file_tells_what_to_do_about_it(name: str) -> None:
         assert f"\n{part}" in comment
 
 
-def test_whatever_is_off_at_start_is_a_teaching_file(shipped: tuple[Scenario, ...]) -> None:
-    off = [scenario.name for scenario in shipped if not scenario.enabled]
-    assert off == TEACHING
-
-
-async def test_the_files_that_are_off_come_before_those_that_are_on_each_in_order_of_name(
+async def test_disabled_files_precede_enabled_ones_in_order_of_name(
     emulator: World,
 ) -> None:
     listed = (await emulator.control("GET", "/scenarios")).json()["data"]
@@ -202,44 +178,31 @@ def test_a_copy_switches_a_teaching_file_on_as_its_comment_says(
     assert [scenario for scenario in in_force([given], shipped) if scenario.name == name] == [given]
 
 
-def test_at_start_nothing_goes_wrong(shipped: tuple[Scenario, ...]) -> None:
-    on = [scenario for scenario in shipped if scenario.enabled]
-    assert not any(scenario.webhooks or scenario.faults for scenario in on)
-
-
-def test_that_checkouts_expire_after_30_minutes_needs_no_rule(
-    shipped: tuple[Scenario, ...],
-) -> None:
-    """One that matches everything would beat `expires_in`."""
-    on = [scenario for scenario in shipped if scenario.enabled]
-    assert not any(scenario.expiry for scenario in on)
-
-
 @pytest.mark.parametrize(
-    ("last_digit", "expected"), [(1, COMPLETED), (2, TOO_POOR), (3, TIMES_OUT), (4, CANCELLED)]
+    ("method", "payer", "test", "live"),
+    [
+        *(
+            (method, {"phone": f"+251{digit}0000000{last_digit}"}, expected, Handset())
+            for method, digit in (("telebirr", 9), ("mpesa", 7))
+            for last_digit, expected in enumerate(
+                (COMPLETED, LACKS_BALANCE, TIMES_OUT, CANCELLED), 1
+            )
+        ),
+        ("telebirr", {"phone": "+251900000005"}, Handset(), Handset()),
+        ("mpesa", {"phone": "+251711223344"}, Handset(), Handset()),
+        ("bank_transfer", {"bank": "fidel_test"}, UNAVAILABLE, UNAVAILABLE),
+        ("bank_transfer", {"bank": "walia_test"}, Handset(), Handset()),
+        ("bank_transfer", {"bank": "gelada_test"}, Handset(), Handset()),
+        ("bank_transfer", {"bank": "semien_test"}, Handset(), Handset()),
+    ],
 )
-@pytest.mark.parametrize(("method", "first_digit"), [("telebirr", 9), ("mpesa", 7)])
-def test_the_test_numbers_have_their_outcomes_in_test_mode_only(
-    shipped: tuple[Scenario, ...],
-    method: str,
-    first_digit: int,
-    last_digit: int,
-    expected: Outcome,
+def test_a_phone_or_a_bank_has_its_outcome_at_start(
+    shipped: tuple[Scenario, ...], method: str, payer: dict[str, str], test: Outcome, live: Outcome
 ) -> None:
-    phone = f"+251{first_digit}0000000{last_digit}"
-    assert outcome(shipped, Mode.TEST, method, phone=phone) == expected
-    assert outcome(shipped, Mode.LIVE, method, phone=phone) == Handset()
-
-
-def test_any_other_number_is_answered_at_the_handset(shipped: tuple[Scenario, ...]) -> None:
-    assert outcome(shipped, Mode.TEST, "telebirr", phone="+251900000005") == Handset()
-    assert outcome(shipped, Mode.TEST, "mpesa", phone="+251711223344") == Handset()
-
-
-@pytest.mark.parametrize("mode", list(Mode))
-def test_one_bank_is_always_unavailable_and_three_ask(
-    shipped: tuple[Scenario, ...], mode: Mode
-) -> None:
-    assert outcome(shipped, mode, "bank_transfer", bank="fidel_test") == UNAVAILABLE
-    for bank in ("walia_test", "gelada_test", "semien_test"):
-        assert outcome(shipped, mode, "bank_transfer", bank=bank) == Handset()
+    on = [scenario for scenario in shipped if scenario.enabled]
+    for mode, expected in ((Mode.TEST, test), (Mode.LIVE, live)):
+        facts = PaymentFacts(
+            mode=mode, methods=DEFAULT_METHODS, amount_minor=100, method=method, **payer
+        )
+        chosen = choose_outcome(on, facts, lambda _: 0)
+        assert (DEFAULT_OUTCOME if chosen is None else chosen.rule.then) == expected

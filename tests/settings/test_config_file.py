@@ -38,7 +38,7 @@ def test_a_file_is_named_keys_with_values(tmp_path: Path) -> None:
         (b"\xef\xbb\xbfport: 1", "port", 1),
         (b'"port": 1', "port", 1),
         (b"{port: 1}", "port", 1),
-        (b"x: &p 1".replace(b"x", b"seed") + b"\nport: *p", "port", 1),
+        (b"seed: &p 1\nport: *p", "port", 1),
         (b"strict: off", "strict", False),
         (b"database: 2026-01-01", "database", "2026-01-01"),
         (b"database: 1.50", "database", "1.50"),
@@ -122,9 +122,9 @@ def test_a_mistake_is_one_line_with_its_place(
 ) -> None:
     with pytest.raises(SettingsError) as refusal:
         settings_of(tmp_path, content)
-    told = str(refusal.value)
-    assert told.removeprefix(str(tmp_path / "emulator.yaml")).startswith(message)
-    assert len(told.splitlines()) == 1
+    text = str(refusal.value)
+    assert text.removeprefix(str(tmp_path / "emulator.yaml")).startswith(message)
+    assert len(text.splitlines()) == 1
 
 
 def test_a_limit_is_met_before_the_rest_of_the_file_is_read(tmp_path: Path) -> None:
@@ -142,24 +142,19 @@ def test_nesting_up_to_the_limit_is_yaml(text: str) -> None:
     assert compose(text) is not None
 
 
-def test_a_message_masks_a_refused_key(tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", [b"[test_very_secret_key]", b"test_very_secret-key"])
+def test_a_message_masks_a_refused_key(tmp_path: Path, key: bytes) -> None:
     with pytest.raises(SettingsError) as refusal:
-        settings_of(tmp_path, b"test-key: [test_very_secret_key]")
-    assert "very_secret" not in str(refusal.value)
-    with pytest.raises(SettingsError) as refusal:
-        settings_of(tmp_path, b"test-key: test_very_secret-key")
+        settings_of(tmp_path, b"test-key: " + key)
     assert "very_secret" not in str(refusal.value)
 
 
-def test_the_message_for_a_missing_file_names_its_source(tmp_path: Path) -> None:
-    path = str(tmp_path / "none.yaml")
+def test_the_message_for_an_unreadable_file_names_its_source(tmp_path: Path) -> None:
+    missing = str(tmp_path / "none.yaml")
     with pytest.raises(SettingsError, match=r"^flag --config: cannot read '.*none.yaml': No such"):
-        resolve({"config": path}, {})
+        resolve({"config": missing}, {})
     with pytest.raises(SettingsError, match=r"^variable EMULATOR_CONFIG: cannot read '.*none"):
-        resolve({}, {"EMULATOR_CONFIG": path})
-
-
-def test_a_directory_is_no_configuration_file(tmp_path: Path) -> None:
+        resolve({}, {"EMULATOR_CONFIG": missing})
     with pytest.raises(SettingsError, match=r"^flag --config: cannot read .*: Is a directory$"):
         resolve({"config": str(tmp_path)}, {})
 

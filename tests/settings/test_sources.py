@@ -6,87 +6,42 @@ import pytest
 
 from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
 
-FILE = """
-host: "::"
-port: 3
-checkout-port: 13
-checkout-url: https://file.example.com/pay/
-database: file.sqlite
-clock: frozen@2026-01-01T00:00:00Z
-seed: 30
-methods: [file_money]
-scenarios: [file.yaml]
-test-key: test_from_file
-live-key: live_from_file
-auto-provision: true
-webhook-url: http://file.example.com/hook
-webhook-secret: whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz
-allow-http-localhost: yes
-allowed-hosts: [file.example.com]
-rate-limit: 3/s
-no-handset: on
-strict: True
-log-format: json
-"""
-
-VARIABLES = {
-    "EMULATOR_HOST": "0.0.0.0",  # noqa: S104 - a value, nothing is bound
-    "EMULATOR_PORT": "2",
-    "EMULATOR_CHECKOUT_PORT": "12",
-    "EMULATOR_CHECKOUT_URL": "https://variable.example.com",
-    "EMULATOR_DATABASE": "variable.sqlite",
-    "EMULATOR_CLOCK": "frozen",
-    "EMULATOR_SEED": "-20",
-    "EMULATOR_METHODS": "variable_money, other_money",
-    "EMULATOR_SCENARIOS": "variable.yaml,other.yaml",
-    "EMULATOR_TEST_KEY": "test_from_variable",
-    "EMULATOR_LIVE_KEY": "live_from_variable",
-    "EMULATOR_AUTO_PROVISION": "1",
-    "EMULATOR_WEBHOOK_URL": "http://variable.example.com/hook",
-    "EMULATOR_WEBHOOK_SECRET": "whsec_MTEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz",
-    "EMULATOR_ALLOW_HTTP_LOCALHOST": "true",
-    "EMULATOR_ALLOWED_HOSTS": "variable.example.com",
-    "EMULATOR_RATE_LIMIT": "2/min",
-    "EMULATOR_NO_HANDSET": "YES",
-    "EMULATOR_STRICT": "On",
-    "EMULATOR_LOG_FORMAT": "json",
+# Of each option: what the file, a variable and a flag state.
+VALUES: dict[str, tuple[str, str, object]] = {
+    "host": ('"::"', "0.0.0.0", "flag"),  # noqa: S104 - a value, nothing is bound
+    "port": ("3", "2", "1"),
+    "checkout-port": ("13", "12", "11"),
+    "checkout-url": ("https://f.example/pay/", "https://v.example", "https://flag.example"),
+    "database": ("file.sqlite", "variable.sqlite", "flag.sqlite"),
+    "clock": ("frozen@2026-01-01T00:00:00Z", "frozen", "frozen@2027-01-01"),
+    "seed": ("30", "-20", "10"),
+    "methods": ("[file_money]", "variable_money, other_money", ("flag_money",)),
+    "scenarios": ("[file.yaml]", "variable.yaml,other.yaml", ("flag,one.yaml", "two.yaml")),
+    "test-key": ("test_from_file", "test_from_variable", "test_from_flag"),
+    "live-key": ("live_from_file", "live_from_variable", "live_from_flag"),
+    "auto-provision": ("true", "1", True),
+    "webhook-url": ("http://f.example/hook", "http://v.example/hook", "http://flag.example/hook"),
+    "webhook-secret": (
+        "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz",
+        "whsec_MTEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz",
+        "whsec_MjEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz",
+    ),
+    "allow-http-localhost": ("yes", "true", True),
+    "allowed-hosts": ("[f.example]", "v.example", ("flag.example",)),
+    "rate-limit": ("3/s", "2/min", "1/s"),
+    "no-handset": ("on", "YES", True),
+    "strict": ("True", "On", True),
+    "log-format": ("json", "json", "json"),
 }
-
-FLAGS: dict[str, object] = {
-    "host": "flag",
-    "port": "1",
-    "checkout-port": "11",
-    "checkout-url": "https://flag.example.com",
-    "database": "flag.sqlite",
-    "clock": "frozen@2027-01-01",
-    "seed": "10",
-    "methods": ("flag_money",),
-    "scenarios": ("flag,one.yaml", "two.yaml"),
-    "test-key": "test_from_flag",
-    "live-key": "live_from_flag",
-    "auto-provision": True,
-    "webhook-url": "http://flag.example.com/hook",
-    "webhook-secret": "whsec_MjEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz",
-    "allow-http-localhost": True,
-    "allowed-hosts": ("flag.example.com",),
-    "rate-limit": "1/s",
-    "no-handset": True,
-    "strict": True,
-    "log-format": "json",
-}
-
 FILE_OPTIONS = [option for option in OPTIONS if option.is_file_key]
+VARIABLES = {option.variable: VALUES[option.name][1] for option in FILE_OPTIONS}
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> str:
     path = tmp_path / "emulator.yaml"
-    path.write_text(FILE)
+    path.write_text("".join(f"{name}: {value}\n" for name, (value, _, _) in VALUES.items()))
     return str(path)
-
-
-def test_with_nothing_given_every_setting_has_its_default() -> None:
-    assert resolve({}, {}) == Settings()
 
 
 @pytest.mark.parametrize("option", FILE_OPTIONS, ids=lambda option: option.name)
@@ -96,7 +51,7 @@ def test_a_flag_beats_a_variable_beats_the_file_beats_the_default(
     needed = {"webhook_url": "http://localhost/"} if option.name == "webhook-secret" else {}
     of_file = resolve({"config": file}, {})
     of_variable = resolve({"config": file, **needed}, {option.variable: VARIABLES[option.variable]})
-    of_flag = resolve({"config": file, option.name: FLAGS[option.name]}, VARIABLES)
+    of_flag = resolve({"config": file, option.name: VALUES[option.name][2]}, VARIABLES)
     values = [
         getattr(settings, option.attribute)
         for settings in (Settings(), of_file, of_variable, of_flag)
@@ -142,12 +97,9 @@ def test_a_flag_that_no_option_has_is_the_programmers_error() -> None:
         resolve({"prot": "1"}, {})
 
 
-def test_names_may_be_repeated_or_separated_by_commas() -> None:
-    settings = resolve({"methods": ("cash,card", "cheque")}, {})
-    assert settings.methods == ("cash", "card", "cheque")
-
-
-def test_a_comma_belongs_to_the_path_in_a_flag_and_separates_in_a_variable() -> None:
+def test_commas_separate_values_except_in_the_path_of_a_flag() -> None:
+    methods = resolve({"methods": ("cash,card", "cheque")}, {}).methods
+    assert methods == ("cash", "card", "cheque")
     assert resolve({"scenarios": ("a,b", "c")}, {}).scenarios == ("a,b", "c")
     assert resolve({}, {"EMULATOR_SCENARIOS": "a, b"}).scenarios == ("a", "b")
 
@@ -157,25 +109,30 @@ def test_an_empty_variable_is_not_given(option: Option) -> None:
     assert resolve({}, {option.variable: ""}) == Settings()
 
 
-@pytest.mark.parametrize("variable", ["EMULATOR_PORT", "EMULATOR_CHECKOUT_PORT"])
-def test_a_port_that_kubernetes_sets_for_a_service_is_ignored(variable: str) -> None:
-    assert resolve({}, {variable: "tcp://10.0.0.1:80"}) == Settings()
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {},
+        {"EMULATOR_PROT": "1", "PORT": "1"},
+        # Kubernetes sets these for a service.
+        {"EMULATOR_PORT": "tcp://10.0.0.1:80", "EMULATOR_PORT_80_TCP": "tcp://10.0.0.1:80"},
+        {"EMULATOR_CHECKOUT_PORT": "tcp://10.0.0.1:80"},
+    ],
+)
+def test_without_variables_of_ours_every_setting_has_its_default(variables: dict[str, str]) -> None:
+    assert resolve({}, variables) == Settings()
 
 
-def test_variables_of_others_are_ignored() -> None:
-    others = {"EMULATOR_PORT_80_TCP": "tcp://10.0.0.1:80", "EMULATOR_PROT": "1", "PORT": "1"}
-    assert resolve({}, others) == Settings()
+PORT = "found 'x', expected an integer from 0 to 65535"
+SAME_PORT = "found the same port for the API and the checkout pages, expected two ports"
+NO_URL = "found a secret without a webhook URL, expected --webhook-url too"
 
 
 @pytest.mark.parametrize(
     ("flags", "variables", "message"),
     [
-        ({"port": "x"}, {}, "flag --port: found 'x', expected an integer from 0 to 65535"),
-        (
-            {},
-            {"EMULATOR_PORT": "x"},
-            "variable EMULATOR_PORT: found 'x', expected an integer from 0 to 65535",
-        ),
+        ({"port": "x"}, {}, f"flag --port: {PORT}"),
+        ({}, {"EMULATOR_PORT": "x"}, f"variable EMULATOR_PORT: {PORT}"),
         (
             {"log_format": "xml"},
             {"EMULATOR_LOG_FORMAT": "json"},
@@ -191,29 +148,18 @@ def test_variables_of_others_are_ignored() -> None:
             {},
             "flag --host: found 'a\\nb', expected an IP address or a host name",
         ),
-        (
-            {"port": "8081"},
-            {},
-            "flag --port: found the same port for the API and the checkout pages, "
-            "expected two ports",
-        ),
+        ({"port": "8081"}, {}, f"flag --port: {SAME_PORT}"),
         (
             {"port": "7"},
             {"EMULATOR_CHECKOUT_PORT": "7"},
-            "variable EMULATOR_CHECKOUT_PORT: found the same port for the API and the checkout "
-            "pages, expected two ports",
+            f"variable EMULATOR_CHECKOUT_PORT: {SAME_PORT}",
         ),
         (
-            {"webhook_secret": "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"},
+            {"webhook_secret": VALUES["webhook-secret"][2]},
             {},
-            "flag --webhook-secret: found a secret without a webhook URL, "
-            "expected --webhook-url too",
+            f"flag --webhook-secret: {NO_URL}",
         ),
-        (
-            {"methods": ("cash", "cash")},
-            {},
-            "flag --methods: found a method twice, expected each once",
-        ),
+        ({"methods": ("a", "a")}, {}, "flag --methods: found a method twice, expected each once"),
     ],
 )
 def test_a_message_has_the_source_the_value_and_the_expected_values(
@@ -239,8 +185,8 @@ def test_a_message_masks_a_refused_secret(name: str, value: str) -> None:
 
 
 def test_secrets_stay_out_of_the_representation_of_settings() -> None:
-    settings = resolve({"webhook_url": "http://a/", "webhook_secret": FLAGS["webhook-secret"]}, {})
-    shown = repr(settings)
+    secret = VALUES["webhook-secret"][2]
+    shown = repr(resolve({"webhook_url": "http://a/", "webhook_secret": secret}, {}))
     assert "whsec_" not in shown
     assert "_demo_key" not in shown
 

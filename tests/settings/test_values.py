@@ -6,14 +6,7 @@ import dataclasses
 import pytest
 
 from emulator.domain.rate_limit import RateLimit
-from emulator.settings import (
-    OPTIONS,
-    Option,
-    Settings,
-    SettingsError,
-    data_directory,
-    resolve,
-)
+from emulator.settings import OPTIONS, Option, Settings, SettingsError, data_directory, resolve
 
 
 def secret_of(size: int) -> str:
@@ -112,29 +105,27 @@ def test_any_other_webhook_secret_is_refused(text: str) -> None:
         resolve({"webhook_url": "https://a/", "webhook_secret": text}, {})
 
 
-def test_two_free_ports_are_two_ports() -> None:
+def test_both_ports_may_be_any_free_port() -> None:
     settings = resolve({"port": "0", "checkout_port": "0"}, {})
     assert (settings.port, settings.checkout_port) == (0, 0)
 
 
 @pytest.mark.parametrize(
-    ("host", "base"),
+    ("flags", "base"),
     [
-        ("127.0.0.1", "http://127.0.0.1:9000"),
-        ("0.0.0.0", "http://localhost:9000"),  # noqa: S104 - a value, nothing is bound
-        ("::", "http://localhost:9000"),
-        ("0:0:0:0:0:0:0:0", "http://localhost:9000"),
-        ("::1", "http://[::1]:9000"),
-        ("emulator", "http://emulator:9000"),
+        ({"host": "127.0.0.1"}, "http://127.0.0.1:9000"),
+        ({"host": "0.0.0.0"}, "http://localhost:9000"),  # noqa: S104 - a value, nothing is bound
+        ({"host": "::"}, "http://localhost:9000"),
+        ({"host": "0:0:0:0:0:0:0:0"}, "http://localhost:9000"),
+        ({"host": "::1"}, "http://[::1]:9000"),
+        ({"host": "emulator"}, "http://emulator:9000"),
+        ({"host": "::", "checkout_url": "https://pay.example/x/"}, "https://pay.example/x"),
     ],
 )
-def test_the_checkout_is_reached_at_host_and_real_port(host: str, base: str) -> None:
-    assert resolve({"host": host}, {}).public_checkout_url(9000) == base
-
-
-def test_a_configured_checkout_url_beats_host_and_port() -> None:
-    settings = resolve({"checkout_url": "https://pay.example.com/x/"}, {})
-    assert settings.public_checkout_url(9000) == "https://pay.example.com/x"
+def test_the_checkout_url_is_the_configured_one_or_host_and_real_port(
+    flags: dict[str, object], base: str
+) -> None:
+    assert resolve(flags, {}).public_checkout_url(9000) == base
 
 
 @pytest.mark.parametrize("name", ["templates", "scenarios"])

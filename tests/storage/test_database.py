@@ -26,27 +26,16 @@ def make_table(tx: Transaction) -> None:
 
 
 def add(tx: Transaction, note: str) -> str:
+    """Inserts a note; raises after the insertion of `bad`."""
     tx.execute("INSERT INTO notes VALUES (?)", (note,))
+    if note == "bad":
+        raise Refused(note)
     return note
 
 
-def add_and_fail(tx: Transaction, note: str) -> str:
-    add(tx, note)
-    raise Refused(note)
-
-
 def add_all(tx: Transaction, notes: Sequence[str]) -> list[str | Exception]:
-    """Refuses what begins with `no`, and raises for what begins with `bad`."""
-    results: list[str | Exception] = []
-    for note in notes:
-        if note.startswith("no"):
-            results.append(Refused(note))
-        else:
-            add(tx, note)
-            if note.startswith("bad"):
-                raise Refused(note)
-            results.append(note)
-    return results
+    """Inserts notes; returns an exception for `no`, and raises for `bad`."""
+    return [Refused(note) if note == "no" else add(tx, note) for note in notes]
 
 
 def read_all(tx: Transaction) -> list[str]:
@@ -79,61 +68,34 @@ def other(kept: Database, path: Path) -> Iterator[sqlite3.Connection]:  # noqa: 
         yield connection
 
 
-async def test_a_unit_of_work_that_fails_takes_no_neighbour_along(database: Database) -> None:
+FAILURES = {
+    "one of three writes raises": ([], ["a", "bad", "c"], [str, Refused, str]),
+    "one of three writes breaks a constraint": (
+        *([], ["a", "a", "b"], [str, sqlite3.IntegrityError, str]),
+    ),
+    "the only write raises": ([], ["bad"], [Refused]),
+    "one of three items is refused": (["a", "no", "b"], [], [str, Refused, str]),
+    "one item raises in its bulk": (
+        *(["a", "bad", "no", "b"], ["c"], [str, Refused, Refused, str, str]),
+    ),
+    "the only item raises": (["bad"], [], [Refused]),
+}
+
+
+@pytest.mark.parametrize(("items", "notes", "types"), FAILURES.values(), ids=FAILURES)
+async def test_a_failing_unit_of_work_does_not_affect_the_others(
+    items: list[str], notes: list[str], types: list[type], database: Database
+) -> None:
     results = await asyncio.gather(
-        database.write(partial(add, note="a")),
-        database.write(partial(add_and_fail, note="b")),
-        database.write(partial(add, note="c")),
+        *(database.write_bulk(add_all, item) for item in items),
+        *(database.write(partial(add, note=note)) for note in notes),
         return_exceptions=True,
     )
-    assert results[0] == "a"
-    assert isinstance(results[1], Refused)
-    assert results[2] == "c"
-    assert await database.read(read_all) == ["a", "c"]
-
-
-async def test_a_unit_of_work_that_breaks_a_constraint_fails_alone(database: Database) -> None:
-    results = await asyncio.gather(
-        *(database.write(partial(add, note=note)) for note in ("a", "a", "b")),
-        return_exceptions=True,
-    )
-    assert [type(result) for result in results] == [str, sqlite3.IntegrityError, str]
-    assert await database.read(read_all) == ["a", "b"]
-
-
-async def test_a_unit_of_work_alone_that_fails_leaves_nothing(database: Database) -> None:
-    with pytest.raises(Refused):
-        await database.write(partial(add_and_fail, note="a"))
-    assert await database.read(read_all) == []
-    assert await database.write(partial(add, note="a")) == "a"
-
-
-async def test_items_of_a_bulk_are_answered_each_with_its_own(database: Database) -> None:
-    results = await asyncio.gather(
-        *(database.write_bulk(add_all, note) for note in ("a", "no", "b")),
-        return_exceptions=True,
-    )
-    assert results[0] == "a"
-    assert isinstance(results[1], Refused)
-    assert results[2] == "b"
-    assert await database.read(read_all) == ["a", "b"]
-
-
-async def test_an_item_that_breaks_its_bulk_fails_alone(database: Database) -> None:
-    results = await asyncio.gather(
-        *(database.write_bulk(add_all, note) for note in ("a", "bad", "no", "b")),
-        database.write(partial(add, note="c")),
-        return_exceptions=True,
-    )
-    assert [str(result) for result in results] == ["a", "bad", "no", "b", "c"]
-    assert [type(result) for result in results] == [str, Refused, Refused, str, str]
-    assert await database.read(read_all) == ["a", "b", "c"]
-
-
-async def test_an_item_alone_that_fails_leaves_nothing(database: Database) -> None:
-    with pytest.raises(Refused):
-        await database.write_bulk(add_all, "bad")
-    assert await database.read(read_all) == []
+    assert [type(result) for result in results] == types
+    stored = [note for note, kind in zip([*items, *notes], types, strict=True) if kind is str]
+    assert [result for result in results if isinstance(result, str)] == stored
+    assert await database.read(read_all) == stored
+    assert await database.write(partial(add, note="later")) == "later"
 
 
 async def test_a_read_sees_the_writes_that_came_with_it_and_none_that_failed(
@@ -141,20 +103,20 @@ async def test_a_read_sees_the_writes_that_came_with_it_and_none_that_failed(
 ) -> None:
     _, _, notes = await asyncio.gather(
         database.write(partial(add, note="a")),
-        database.write(partial(add_and_fail, note="b")),
+        database.write(partial(add, note="bad")),
         database.read(read_all),
         return_exceptions=True,
     )
     assert notes == ["a"]
 
 
-async def test_what_follows_a_commit_follows_only_a_commit(database: Database) -> None:
-    told: list[str] = []
+async def test_after_commit_is_called_only_after_a_commit(database: Database) -> None:
+    called: list[str] = []
 
     def work(tx: Transaction, *, note: str, fails: bool) -> None:
         add(tx, note)
-        tx.after_commit.append(partial(told.append, f"{note} committed"))
-        tx.undo.append(partial(told.append, f"{note} undone"))
+        tx.after_commit.append(partial(called.append, f"{note} committed"))
+        tx.undo.append(partial(called.append, f"{note} undone"))
         if fails:
             raise Refused
 
@@ -163,7 +125,7 @@ async def test_what_follows_a_commit_follows_only_a_commit(database: Database) -
         database.write(partial(work, note="b", fails=True)),
         return_exceptions=True,
     )
-    assert told == ["b undone", "a committed"]
+    assert called == ["b undone", "a committed"]
 
 
 async def test_another_program_sees_only_what_is_committed(
@@ -184,7 +146,7 @@ async def test_another_program_sees_only_what_is_committed(
 
 
 @pytest.mark.parametrize("is_long", [False, True])
-async def test_a_lock_of_another_program_is_waited_for(
+async def test_a_write_waits_for_the_lock_of_another_program(
     kept: Database, other: sqlite3.Connection, *, is_long: bool
 ) -> None:
     other.execute("BEGIN IMMEDIATE")
@@ -227,13 +189,13 @@ async def test_many_units_of_work_share_one_transaction(database: Database) -> N
     assert len(await database.read(read_all)) == 100
 
 
-async def test_a_file_has_one_emulator(kept: Database, path: Path) -> None:  # noqa: ARG001
+async def test_a_file_is_used_by_one_emulator_only(kept: Database, path: Path) -> None:  # noqa: ARG001
     with pytest.raises(UnusableDatabase, match="in use by another emulator"):
         async with Database(str(path)):
             pass
 
 
-async def test_a_closed_file_may_be_opened_again(path: Path) -> None:
+async def test_a_closed_database_can_be_opened_again(path: Path) -> None:
     async with Database(str(path)) as database:
         await database.write(make_table)
         await database.write(partial(add, note="a"))
@@ -241,7 +203,7 @@ async def test_a_closed_file_may_be_opened_again(path: Path) -> None:
         assert await database.read(read_all) == ["a"]
 
 
-async def test_a_closed_database_takes_no_work(path: Path) -> None:
+async def test_a_closed_database_refuses_work(path: Path) -> None:
     async with Database(str(path)) as database:
         pass
     with pytest.raises(NotReady):

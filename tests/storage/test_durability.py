@@ -102,14 +102,14 @@ def has_acknowledged(load: Load, count: int) -> Callable[[], bool]:
     return lambda: len(load.acknowledged) >= count
 
 
-def test_what_is_acknowledged_can_be_read_by_another_program_at_once(tmp_path: Path) -> None:
+def test_another_program_can_read_an_acknowledged_payment(tmp_path: Path) -> None:
     database = tmp_path / "kept.sqlite3"
     with serving("--database", str(database), logs=tmp_path) as server:
         payment = server.create()
         assert query(database, "SELECT id FROM payments") == [(payment["id"],)]
 
 
-def test_timers_that_fell_due_while_it_was_dead_fire_once(tmp_path: Path) -> None:
+def test_timers_that_were_due_during_a_stop_fire_once(tmp_path: Path) -> None:
     database = tmp_path / "kept.sqlite3"
     kept = ("--database", str(database), "--clock", f"frozen@{START}")
     with serving(*kept, logs=tmp_path) as server:
@@ -125,7 +125,7 @@ def test_timers_that_fell_due_while_it_was_dead_fire_once(tmp_path: Path) -> Non
     assert query(database, "SELECT count(*) FROM timers") == [(0,)]
 
 
-def test_an_advance_that_was_killed_is_taken_up_and_fires_nothing_twice(tmp_path: Path) -> None:
+def test_a_killed_advance_continues_and_fires_nothing_twice(tmp_path: Path) -> None:
     count = 3_000
     database = tmp_path / "kept.sqlite3"
     kept = ("--database", str(database), "--clock", f"frozen@{START}")
@@ -159,7 +159,7 @@ def has_expired(server: Server) -> bool:
     return bool(server.request("GET", "/v1/payments?status=expired&limit=1").json["data"])
 
 
-def test_real_time_goes_on_while_it_is_dead(tmp_path: Path) -> None:
+def test_flowing_clocks_continue_during_a_stop(tmp_path: Path) -> None:
     count = 40
     database = tmp_path / "kept.sqlite3"
     kept = ("--database", str(database))

@@ -58,7 +58,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("lose", [delete, replace, move_the_directory, delete_the_log])
-async def test_what_needs_a_lost_database_gets_500_and_the_log_has_one_error(
+async def test_requests_to_a_lost_database_get_500_and_the_log_has_one_error(
     lose: Callable[[Path], None], path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with world(database=str(path)) as emulator:
@@ -85,7 +85,7 @@ async def test_what_needs_a_lost_database_gets_500_and_the_log_has_one_error(
     )
 
 
-async def test_a_database_that_stays_where_it_is_is_used_on(
+async def test_a_database_that_is_not_moved_stays_in_use(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with world(database=str(path)) as emulator:
@@ -115,7 +115,7 @@ async def test_scheduled_work_of_a_lost_database_ends_without_further_errors(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="it has no such rights")
-async def test_the_files_of_a_new_database_are_the_owners_alone(path: Path) -> None:
+async def test_only_the_owner_can_read_the_files_of_a_new_database(path: Path) -> None:
     before = os.umask(0)
     try:
         async with Database(str(path)):
@@ -128,7 +128,7 @@ async def test_the_files_of_a_new_database_are_the_owners_alone(path: Path) -> N
 
 
 @pytest.mark.skipif(os.name != "posix", reason="it has no such rights")
-async def test_the_rights_of_a_database_that_exists_are_left_as_they_are(path: Path) -> None:
+async def test_the_rights_of_an_existing_database_are_not_changed(path: Path) -> None:
     async with Database(str(path)):
         pass
     change_rights(path, 0o644)

@@ -81,7 +81,7 @@ async def test_events_of_an_older_database_have_no_request(tmp_path: Path) -> No
     assert [(event.status, event.request_id) for event in stored] == [(Status.PENDING, None)]
 
 
-def test_a_later_step_is_added_to_what_is_there() -> None:
+def test_a_later_step_keeps_the_rows() -> None:
     later = [
         *migrations(),
         Migration(len(migrations()) + 1, "ALTER TABLE accounts ADD COLUMN color TEXT;"),
@@ -109,7 +109,7 @@ def test_a_step_that_fails_changes_nothing(tmp_path: Path) -> None:
         assert after.execute("SELECT 1 FROM sqlite_schema WHERE name = 'new'").fetchall() == []
 
 
-async def test_a_newer_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+async def test_a_newer_database_is_refused_and_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "new.sqlite3"
     with closing(sqlite3.connect(path, isolation_level=None)) as new:
         migrate(new, str(path))
@@ -132,7 +132,7 @@ async def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:
             pass
 
 
-def test_another_program_is_found_out_when_its_header_is_still_in_its_log() -> None:
+def test_a_file_of_another_program_whose_header_is_in_its_log_is_refused() -> None:
     with closing(memory()) as theirs:
         theirs.execute("CREATE TABLE theirs (x)")
         with pytest.raises(UnusableDatabase, match="belongs to another program"):

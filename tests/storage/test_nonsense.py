@@ -114,7 +114,7 @@ async def outcome(path: Path) -> str:
 
 
 @pytest.mark.sampled
-async def test_any_value_in_any_column_is_a_clean_start_or_one_line(
+async def test_a_start_with_any_value_in_any_column_succeeds_or_fails_with_one_line(
     filled: Path, tmp_path: Path
 ) -> None:
     wrong: list[tuple[str, str, object, object]] = []

@@ -21,7 +21,7 @@ LIMIT = 10
 OWNER = 4
 OWNERS = (2, 3, OWNER, 5, 6)
 # Of many payments as many are failed ones of M-Pesa as of few, all over the table. In between are
-# failed ones and ones of M-Pesa: whoever looks at those is found out.
+# failed ones and ones of M-Pesa: a query that reads those takes more steps.
 STATUSES = ("pending", "processing", "completed", "failed", "expired", "refunded")
 METHODS = (None, "telebirr", "mpesa", "bank_transfer")
 TICK_MS = 10
@@ -78,7 +78,7 @@ class Table:
 def filled(count: int) -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     migrate(connection, "memory")
-    # Events and timers are not what is asked here.
+    # These tests read no events and timers.
     connection.execute("DROP TRIGGER payments_begin")
     parameters = {
         "count": count,
@@ -171,7 +171,9 @@ def test_no_page_scans_or_sorts(filters: dict[str, Any], many: Table) -> None:
 
 
 @every_combination
-def test_a_page_holds_what_the_filters_say(filters: dict[str, Any], few: Table) -> None:
+def test_a_page_contains_the_payments_that_match_the_filters(
+    filters: dict[str, Any], few: Table
+) -> None:
     query = few.query(filters)
     expected = [
         ordinal

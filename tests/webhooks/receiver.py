@@ -1,4 +1,4 @@
-"""A merchant's server for the tests: real HTTP, with configurable responses."""
+"""Servers for the tests: real HTTP with configurable responses, and other protocols."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 MAX_WAIT_S = 60
-# A key, and what it says of itself: that it is `localhost`, from 2020 to 2120.
+# A key and a self-signed certificate for `localhost`, valid from 2020 to 2120.
 SELF_SIGNED = Path(__file__).with_name("localhost.pem")
 MAX_HEAD = 65_536
 PATH = "/hook"
@@ -43,13 +43,6 @@ class Reply:
     body: bytes = b""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Verbatim:
-    """Bytes that are sent verbatim before the connection is closed."""
-
-    parts: AsyncIterator[bytes]
-
-
 class Silence(Enum):
     """The ways not to respond."""
 
@@ -62,12 +55,10 @@ class Silence(Enum):
 NEVER = Silence.NEVER
 HANG_UP = Silence.HANG_UP
 
-Response = Reply | Verbatim | Silence
+Response = Reply | bytes | AsyncIterator[bytes] | Silence
+"""Bytes are sent verbatim before the connection is closed."""
 Answer = Callable[[Received], Response | Awaitable[Response]]
-
-
-def accept(_received: Received) -> Reply:
-    return Reply()
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 def replies(*outcomes: Response) -> Answer:
@@ -159,28 +150,22 @@ async def _respond(
         await reader.read()
         return
     if isinstance(outcome, Reply):
-        writer.write(_encoded(outcome))
-        await writer.drain()
-        return
-    assert isinstance(outcome, Verbatim)
-    async for part in outcome.parts:
-        writer.write(part)
-        await writer.drain()
+        outcome = _encoded(outcome)
+    if isinstance(outcome, bytes):
+        writer.write(outcome)
+    elif isinstance(outcome, AsyncIterator):
+        async for part in outcome:
+            writer.write(part)
+            await writer.drain()
+    await writer.drain()
 
 
 def _encoded(reply: Reply) -> bytes:
-    headers = {
-        **reply.headers,
-        "Content-Length": str(len(reply.body)),
-        "Connection": "close",
-    }
-    lines = [f"HTTP/1.1 {reply.status} {_phrase(reply.status)}"]
+    phrase = HTTPStatus(reply.status).phrase if reply.status in list(HTTPStatus) else "Unknown"
+    headers = {**reply.headers, "Content-Length": len(reply.body), "Connection": "close"}
+    lines = [f"HTTP/1.1 {reply.status} {phrase}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + reply.body
-
-
-def _phrase(status: int) -> str:
-    return HTTPStatus(status).phrase if status in list(HTTPStatus) else "Unknown"
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + reply.body
 
 
 def self_signed() -> ssl.SSLContext:
@@ -198,7 +183,7 @@ async def receiving(
 
     With `tls` it speaks HTTPS, and its URL names `localhost`.
     """
-    receiver = Receiver(answer or accept)
+    receiver = Receiver(answer or replies(Reply()))
     server = await asyncio.start_server(
         receiver.connected, "127.0.0.1", 0, ssl=tls, limit=MAX_HEAD, backlog=1024
     )
@@ -209,3 +194,24 @@ async def receiving(
     finally:
         server.close()
         await receiver.close()
+
+
+@asynccontextmanager
+async def serving(serve: Serve, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[int]:
+    """The port of a server of any protocol; each of its connections ends by itself."""
+    connections: list[asyncio.Task[None]] = []
+
+    async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await serve(reader, writer)
+        finally:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+
+    server = await asyncio.start_server(
+        lambda *streams: connections.append(asyncio.create_task(connect(*streams))), host, port
+    )
+    async with server, asyncio.timeout(MAX_WAIT_S):
+        yield server.sockets[0].getsockname()[1]
+        await asyncio.gather(*connections)

@@ -82,14 +82,6 @@ def test_a_webhook_has_these_headers_and_no_other() -> None:
     assert signature.startswith("v1,")
 
 
-@pytest.mark.parametrize("tamper", [None, *Tamper])
-def test_the_same_message_is_the_same_request(tamper: Tamper | None) -> None:
-    signed = message()
-    assert request(signed, url=URL, secrets=[SECRET], tamper=tamper) == request(
-        signed, url=URL, secrets=[SECRET], tamper=tamper
-    )
-
-
 @pytest.mark.parametrize("secret", [SECRET, OLD_SECRET])
 @pytest.mark.parametrize("tamper", Tamper)
 def test_a_tampered_webhook_verifies_with_no_secret(tamper: Tamper, secret: str) -> None:
@@ -121,7 +113,7 @@ def test_a_tampered_signature_is_well_formed() -> None:
     assert foreign.headers[:-1] == right.headers[:-1]
     right_signatures = right.headers[-1][1].split(" ")
     foreign_signatures = foreign.headers[-1][1].split(" ")
-    assert [len(one) for one in foreign_signatures] == [len(one) for one in right_signatures]
+    assert list(map(len, foreign_signatures)) == list(map(len, right_signatures))
     assert set(foreign_signatures).isdisjoint(right_signatures)
 
 

@@ -1,20 +1,14 @@
 """The contract as an OpenAPI 3.1 document."""
 
-from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qsl, urlencode
-
 from emulator import __version__
 from emulator.api.document.operations import CONVENTIONS, HEADERS, payments
 from emulator.api.document.schemas import contract_schemas
 from emulator.api.document.webhooks import webhooks
-from emulator.openapi.declarations import JsonObject
+from emulator.openapi.declarations import JsonObject, ref
 from emulator.openapi.document import DocumentWriter
-from emulator.openapi.examples import Record, RecordedExamples, load_records
+from emulator.openapi.examples import example_of
 
 __all__ = ["build", "contract_schemas"]
-
-EXAMPLES = Path(__file__).parent.with_name("examples.json")
 
 _DESCRIPTION = """\
 Create, retrieve and list customer checkout payments in ETB. The merchant creates a payment \
@@ -24,10 +18,7 @@ redirected to `success_url` or `cancel_url`.
 The ETB payments sandbox emulator serves this API under `/v1`. It accepts what the contract \
 leaves open with an `Emulator-Warning` header or, with `--strict`, refuses it with 400. Other \
 paths and methods get 404 `route_not_found`, because the statuses of the contract do not include \
-405.
-
-Each example is a recorded response of the emulator; that of an error is the response to one of \
-the operations that can get it."""
+405."""
 
 _BEARER = """\
 The secret key of an account. A key with the prefix `test_` uses the test mode, one with the \
@@ -37,11 +28,10 @@ of another account or mode 404."""
 
 def build(*, base_url: str, methods: tuple[str, ...]) -> JsonObject:
     """The document of an emulator at `base_url` with these payment methods."""
-    records = {name: _offering(record, methods) for name, record in load_records(EXAMPLES).items()}
-    examples = RecordedExamples(records)
-    writer = DocumentWriter((payments(methods),), CONVENTIONS, examples, contract_schemas(methods))
+    writer = DocumentWriter((payments(methods),), CONVENTIONS, contract_schemas(methods))
     events = {"name": "events", "description": "The events of payments, sent to endpoints."}
     components = {name: part for name, part in writer.components().items() if part}
+    event = example_of(ref("PaymentEvent"), components["schemas"])
     return {
         "openapi": "3.1.0",
         "info": {
@@ -55,7 +45,7 @@ def build(*, base_url: str, methods: tuple[str, ...]) -> JsonObject:
         "security": [{"bearer": []}],
         "tags": [*writer.tags(), events],
         "paths": writer.paths(),
-        "webhooks": webhooks(examples),
+        "webhooks": webhooks(event, methods[0]),
         "components": {
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer", "description": _BEARER}
@@ -64,17 +54,3 @@ def build(*, base_url: str, methods: tuple[str, ...]) -> JsonObject:
             **components,
         },
     }
-
-
-def _offering(record: Record, methods: tuple[str, ...]) -> Record:
-    """A recorded request that is valid for other payment methods as well."""
-    request = dict(record.get("request", {}))
-    body: Any = request.get("body")
-    if isinstance(body, dict) and isinstance(body.get("methods"), list):
-        known = [method for method in body["methods"] if method in methods]
-        request["body"] = {**body, "methods": known or [*methods]}
-    path, _, query = request.get("path", "").partition("?")
-    sent = dict(parse_qsl(query))
-    if sent.get("method", methods[0]) not in methods:
-        request["path"] = f"{path}?{urlencode({**sent, 'method': methods[0]})}"
-    return {**record, "request": request}

@@ -25,11 +25,23 @@ from emulator.openapi.schemas import Enumerations, component_schemas
 ENUMERATIONS: Enumerations = {Status: ("PaymentStatus", "The status of a payment.")}
 
 _HOUR_MS = 3_600_000
+_SUCCESS_URL = "https://shop.example/orders/1042"
+_CANCEL_URL = "https://shop.example/cart"
+_METADATA = {"order": "1042"}
+_CHECKOUT_URL = "http://127.0.0.1:8081/c/000001FXnjOasxbc3T6lG61rwPZf0Pqm"
 
 # Of any length: the contract names the prefix only.
-PaymentId = Annotated[str, Meta(pattern="^pay_[A-Za-z0-9]+$")]
+PaymentId = Annotated[
+    str, Meta(pattern="^pay_[A-Za-z0-9]+$", examples=["pay_000001Dz8o8aapLUyz3InHE9"])
+]
 AmountMinor = Annotated[
-    int, Meta(ge=MIN_AMOUNT_MINOR, le=MAX_AMOUNT_MINOR, extra_json_schema={"format": "int64"})
+    int,
+    Meta(
+        ge=MIN_AMOUNT_MINOR,
+        le=MAX_AMOUNT_MINOR,
+        examples=[15_000],
+        extra_json_schema={"format": "int64"},
+    ),
 ]
 Currency = Annotated[Any, refers_to("Currency")]
 Metadata = Annotated[Any, refers_to("Metadata")]
@@ -37,9 +49,10 @@ PaymentMethod = Annotated[Any, refers_to("PaymentMethod")]
 Timestamp = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 
-def _redirect_url(when: str) -> Meta:
+def _redirect_url(when: str, example: str) -> Meta:
     return Meta(
         pattern=f"^{parameters.HTTPS_URL}$",
+        examples=[example],
         description=f"An absolute HTTPS URL to which the customer is redirected {when}, exactly as"
         " it is given. The control characters U+0080 to U+009F are refused as well, and brackets"
         " without an IPv6 address in them. A URL with user information, a backslash, more than"
@@ -62,14 +75,15 @@ class CreatePayment(Struct):
             description="The payment methods to offer, in order; duplicates count once.",
         ),
     ]
-    success_url: Annotated[str, _redirect_url("after success")]
-    cancel_url: Annotated[str, _redirect_url("on cancellation")]
+    success_url: Annotated[str, _redirect_url("after success", _SUCCESS_URL)]
+    cancel_url: Annotated[str, _redirect_url("on cancellation", _CANCEL_URL)]
     # Not `type: [object, null]`: generated clients would have a separate class for it.
     metadata: Annotated[
         Any,
         Meta(
             description=f"Keys over {parameters.USUAL_METADATA_KEY_LENGTH} and values over"
             f" {parameters.USUAL_METADATA_VALUE_LENGTH} characters get a warning.",
+            examples=[_METADATA],
             extra_json_schema={"oneOf": [ref("Metadata"), {"type": "null"}]},
         ),
     ] = None
@@ -78,7 +92,8 @@ class CreatePayment(Struct):
         doc(
             "Makes retries safe: requests with the same key and the same parameters create one"
             " payment; the same key with other parameters gets 409. A key is stored for"
-            f" {KEY_RETENTION_MS // _HOUR_MS} hours of the account's clock."
+            f" {KEY_RETENTION_MS // _HOUR_MS} hours of the account's clock.",
+            "order-1042",
         ),
     ] = None
     # No `default`: types generated for TypeScript would make it a required member.
@@ -104,12 +119,14 @@ class PaymentJson(Struct):
     currency: Currency
     status: Status
     method: str | None
-    checkout_url: Annotated[str, doc("The URL of the hosted checkout page.")]
-    success_url: Annotated[str, doc("The redirect URL after success.")]
-    cancel_url: Annotated[str, doc("The redirect URL on cancellation.")]
+    checkout_url: Annotated[str, doc("The URL of the hosted checkout page.", _CHECKOUT_URL)]
+    success_url: Annotated[str, doc("The redirect URL after success.", _SUCCESS_URL)]
+    cancel_url: Annotated[str, doc("The redirect URL on cancellation.", _CANCEL_URL)]
     metadata: Metadata
     created_at: Annotated[Timestamp, doc("The instant of the creation.")]
-    expires_at: Annotated[Timestamp, doc("The instant at which the checkout expires.")]
+    expires_at: Annotated[
+        Timestamp, doc("The instant at which the checkout expires.", "2026-01-01T00:30:00.000Z")
+    ]
     completed_at: Annotated[
         Timestamp | None, doc("The instant of the confirmation; null before it.")
     ]
@@ -119,7 +136,7 @@ class PaymentList(Struct):
     """One page of payments."""
 
     data: Annotated[list[PaymentJson], doc("The payments of this page, newest first.")]
-    has_more: Annotated[bool, doc("Whether a further page exists.")]
+    has_more: Annotated[bool, doc("Whether a further page exists.", False)]
     next_cursor: Annotated[
         str | None, doc("The value of `after` for the next page; null on the last page.")
     ]
@@ -167,7 +184,14 @@ class ListPaymentsQuery(Struct):
 class PaymentEvent(Struct):
     """An event of a payment."""
 
-    id: Annotated[str, Meta(description="Identifies the event.", pattern="^evt_[A-Za-z0-9]+$")]
+    id: Annotated[
+        str,
+        Meta(
+            description="Identifies the event.",
+            pattern="^evt_[A-Za-z0-9]+$",
+            examples=["evt_6tlMJw7K49zgw5rZGiGaL2vq"],
+        ),
+    ]
     object: Annotated[
         str, Meta(description="Always `event`.", extra_json_schema={"enum": ["event"]})
     ]
@@ -197,8 +221,10 @@ class ErrorDetail(Struct):
             examples=["invalid_amount"],
         ),
     ]
-    message: Annotated[str, doc("The human-readable message.")]
-    param: Annotated[str, doc("The invalid field, if there is exactly one.")] | UnsetType = UNSET
+    message: Annotated[str, doc("The human-readable message.", "The amount is invalid.")]
+    param: (
+        Annotated[str, doc("The invalid field, if there is exactly one.", "amount")] | UnsetType
+    ) = UNSET
 
 
 class ErrorJson(Struct):
@@ -222,6 +248,7 @@ def contract_schemas(methods: tuple[str, ...]) -> dict[str, JsonObject]:
         "Metadata": {
             "type": "object",
             "description": "The key-value pairs of the merchant, in their order.",
+            "examples": [_METADATA],
             "additionalProperties": {"type": "string"},
             "maxProperties": MAX_METADATA_PAIRS,
         },

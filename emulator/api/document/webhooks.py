@@ -2,7 +2,6 @@
 
 from emulator.domain.payment import EVENT_TYPES, Status
 from emulator.openapi.declarations import JSON, JsonObject, ref
-from emulator.openapi.examples import RecordedExamples
 
 _MEANINGS = {
     Status.PENDING: "A payment was created.",
@@ -26,18 +25,30 @@ _HEADERS = {
 }
 
 
-def webhooks(examples: RecordedExamples) -> JsonObject:
-    """One webhook for each type of event, by its name."""
+def webhooks(event: JsonObject, method: str) -> JsonObject:
+    """One webhook for each type of event, by its name.
+
+    `event` and `method` are examples.
+    """
     return {
-        EVENT_TYPES[status]: {"post": _webhook(EVENT_TYPES[status], meaning, examples)}
+        EVENT_TYPES[status]: {"post": _webhook(status, meaning, event, method)}
         for status, meaning in _MEANINGS.items()
     }
 
 
-def _webhook(event_type: str, meaning: str, examples: RecordedExamples) -> JsonObject:
-    operation_id = f"on_{event_type.replace('.', '_')}"
+def _webhook(status: Status, meaning: str, event: JsonObject, method: str) -> JsonObject:
+    event_type = EVENT_TYPES[status]
+    has_method = status not in (Status.PENDING, Status.EXPIRED)
+    is_paid = status in (Status.COMPLETED, Status.REFUNDED)
+    payment: JsonObject = event["data"]
+    changes = {
+        "status": status,
+        "method": method if has_method else None,
+        "completed_at": event["timestamp"] if is_paid else None,
+    }
+    example = {**event, "type": event_type, "data": {**payment, **changes}}
     return {
-        "operationId": operation_id,
+        "operationId": f"on_{event_type.replace('.', '_')}",
         "tags": ["events"],
         "summary": meaning,
         "description": "Sent according to Standard Webhooks, and retried unless the endpoint"
@@ -51,9 +62,7 @@ def _webhook(event_type: str, meaning: str, examples: RecordedExamples) -> JsonO
         "requestBody": {
             "description": "The event: the same bytes on every attempt.",
             "required": True,
-            "content": {
-                JSON: {"schema": ref("PaymentEvent"), "examples": examples.bodies(operation_id)}
-            },
+            "content": {JSON: {"schema": ref("PaymentEvent"), "example": example}},
         },
         "responses": {
             "2XX": {"description": "The endpoint received the event."},

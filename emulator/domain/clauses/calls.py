@@ -63,23 +63,17 @@ CLAUSES = (
         assumed="the order, and that duplicates are accepted",
         configured_by=("--methods", "--strict"),
     ),
-    Clause(
-        "4.1.6",
-        "`success_url`: string, an HTTPS URL",
-        "Absolute, with a host and without white space, else 400 `invalid_success_url`;"
-        " accepted with a warning: user information, a backslash, more than 2048 characters, a"
-        " host or port that no browser opens",
-        assumed="the code; which URLs get a warning",
-        configured_by=("--allow-http-localhost", "--strict"),
-    ),
-    Clause(
-        "4.1.7",
-        "`cancel_url`: string, an HTTPS URL",
-        "Absolute, with a host and without white space, else 400 `invalid_cancel_url`; accepted"
-        " with a warning: user information, a backslash, more than 2048 characters, a host or"
-        " port that no browser opens",
-        assumed="the code; which URLs get a warning",
-        configured_by=("--allow-http-localhost", "--strict"),
+    *(
+        Clause(
+            number,
+            f"`{param}`: string, an HTTPS URL",
+            f"Absolute, with a host and without white space, else 400 `invalid_{param}`;"
+            " accepted with a warning: user information, a backslash, more than 2048 characters, a"
+            " host or port that no browser opens",
+            assumed="the code; which URLs get a warning",
+            configured_by=("--allow-http-localhost", "--strict"),
+        )
+        for number, param in (("4.1.6", "success_url"), ("4.1.7", "cancel_url"))
     ),
     Clause(
         "4.1.8",
@@ -237,19 +231,18 @@ CLAUSES = (
         assumed="that the methods offered do not count",
         configured_by=("--methods",),
     ),
-    Clause(
-        "4.3.7",
-        "`created_gte`: ISO 8601 timestamp; only payments created after it",
-        "To the millisecond; without an offset it is UTC, with a warning; see 4.3.14",
-        assumed="that a timestamp without an offset is UTC",
-        configured_by=("--strict",),
-    ),
-    Clause(
-        "4.3.8",
-        "`created_lte`: ISO 8601 timestamp; only payments created before it",
-        "To the millisecond; without an offset it is UTC, with a warning; see 4.3.14",
-        assumed="that a timestamp without an offset is UTC",
-        configured_by=("--strict",),
+    *(
+        Clause(
+            number,
+            f"`{param}`: ISO 8601 timestamp; only payments created {relation} it",
+            "To the millisecond; without an offset it is UTC, with a warning; see 4.3.14",
+            assumed="that a timestamp without an offset is UTC",
+            configured_by=("--strict",),
+        )
+        for number, param, relation in (
+            ("4.3.7", "created_gte", "after"),
+            ("4.3.8", "created_lte", "before"),
+        )
     ),
     Clause(
         "4.3.9",

@@ -8,10 +8,10 @@ from emulator.domain.errors import InvalidField
 from emulator.domain.instants import LAST_INSTANT, Instant, format_instant
 from emulator.domain.timers import LAST_SEQUENCE, Due
 from emulator.engine.payments.context import EngineContext
-from emulator.engine.state.account import Account
-from emulator.engine.state.effects import Effects
+from emulator.engine.state.account import Account, Effects
 from emulator.storage import accounts, timers
 from emulator.storage.batch import Transaction
+from emulator.storage.database import reads, writes
 
 MAX_EFFECTS = 100_000
 MAX_ADVANCE_MS = 60_000
@@ -68,16 +68,17 @@ class ClockService:
 
     async def read(self, account: Account) -> ClockState:
         await self._scheduler.fire_due(account)
-        return await self._database.read(partial(self._read, account=account))
+        return await self._read(account)
 
-    def _read(self, tx: Transaction, *, account: Account) -> ClockState:
+    @reads()
+    def _read(self, tx: Transaction, account: Account) -> ClockState:
         return ClockState(
             now=account.clock.now(),
             is_frozen=account.clock.is_frozen,
-            next=self._next_due(tx, account=account),
+            next=self._next_due(tx, account),
         )
 
-    def _next_due(self, tx: Transaction, *, account: Account) -> Due | None:
+    def _next_due(self, tx: Transaction, account: Account) -> Due | None:
         """The next timer or attempt; the one that was created first at equal instants."""
         candidates = []
         timer = timers.next_of_account(tx, account.number)
@@ -104,12 +105,13 @@ class ClockService:
         if frozen is not None and is_settled:
             async with account.advancing:
                 account.check_open()
-                await self._database.write(partial(self._freeze, account=account, frozen=frozen))
+                await self._freeze(account, frozen=frozen)
             self._webhooks.wake(account)
         self._scheduler.reschedule(account)
         return replace(await self.read(account), is_settled=is_settled)
 
-    def _freeze(self, tx: Transaction, *, account: Account, frozen: bool) -> None:
+    @writes()
+    def _freeze(self, tx: Transaction, account: Account, *, frozen: bool) -> None:
         clock = account.clock
         if frozen == clock.is_frozen:
             return
@@ -145,7 +147,7 @@ class ClockService:
                     waits=target.waits,
                 )
                 effects = account.collector = account.unsettled or Effects()
-                await self._database.write(partial(self._begin, account=account, plan=plan))
+                await self._begin(account, plan)
                 if plan.waits:
                     account.unsettled = effects
                 is_settled = await self._advance(account, plan)
@@ -172,22 +174,17 @@ class ClockService:
             # For what is due already the clock does not have to move.
             until = now if due is None else max(now, due.at)
         if until < now:
-            raise InvalidField(
-                param,
-                f"The clock stands at {format_instant(now)}; it cannot be moved back to"
-                f" {format_instant(until)}.",
-                kind="clock",
-            )
-        if until >= LAST_INSTANT:
-            raise InvalidField(
-                param,
-                f"The clock stands at {format_instant(now)}; it cannot pass the year 9988.",
-                kind="clock",
-            )
-        return until
+            reason = f"be moved back to {format_instant(until)}"
+        elif until >= LAST_INSTANT:
+            reason = "pass the year 9988"
+        else:
+            return until
+        raise InvalidField(
+            param, f"The clock stands at {format_instant(now)}; it cannot {reason}.", kind="clock"
+        )
 
-    @staticmethod
-    def _begin(tx: Transaction, *, account: Account, plan: "_AdvancePlan") -> None:
+    @writes()
+    def _begin(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> None:
         """Stop the clock, and separate what is due now from what will be due."""
         if account.collector is None:
             return  # The caller was cancelled.
@@ -198,18 +195,18 @@ class ClockService:
 
     async def _advance(self, account: Account, plan: "_AdvancePlan") -> bool:
         """Repeat steps; returns whether the target was reached before a limit."""
-        is_late = plan.waits and not await self._wait_for_attempts(account, plan)
-        step = partial(self._step, account=account, plan=plan)
+        wait_for_attempts = partial(self._webhooks.wait_for_due, account, plan.deadline_ms)
+        is_late = plan.waits and not await wait_for_attempts()
         while not is_late:
-            reached = await self._database.write(step, is_long=True)
+            reached = await self._step(account, plan)
             if reached is _Reached.END:
                 return True
             is_late = self._has_reached_limit(account, plan) or (
-                reached is _Reached.ATTEMPTS and not await self._wait_for_attempts(account, plan)
+                reached is _Reached.ATTEMPTS and not await wait_for_attempts()
             )
         if plan.waits:
             # The attempts in progress become effects of the next advance.
-            await self._database.write(partial(self._begin, account=account, plan=plan))
+            await self._begin(account, plan)
         return False
 
     def _has_reached_limit(self, account: Account, plan: "_AdvancePlan") -> bool:
@@ -218,14 +215,12 @@ class ClockService:
             effects is not None and effects.count >= self._max_effects
         )
 
-    async def _wait_for_attempts(self, account: Account, plan: "_AdvancePlan") -> bool:
-        return await self._webhooks.wait_for_due(account, plan.deadline_ms)
-
-    def _step(self, tx: Transaction, *, account: Account, plan: "_AdvancePlan") -> "_Reached":
+    @writes(is_long=True)
+    def _step(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> "_Reached":
         """Fire a chunk of timers, or allow the attempts of one instant, with the clock there."""
         clock, effects = account.clock, account.collector
         if effects is None:
-            return _Reached.END  # Whoever asked for it was cancelled.
+            return _Reached.END  # The caller was cancelled.
         tx.undo.append(partial(clock.restore, clock.state()))
         attempt = self._webhooks.next_due(tx, account) if plan.waits else None
         limit = (plan.until, LAST_SEQUENCE)

@@ -1,6 +1,5 @@
 """Adds, switches and removes the scenarios and faults of an account."""
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from emulator import ids
@@ -9,16 +8,15 @@ from emulator.domain.errors import (
     TooManyFaults,
     TooManyScenarios,
     UnknownFault,
-    UnknownPayment,
     UnknownScenario,
 )
 from emulator.domain.payment import Payment
-from emulator.engine.payments.faults import FAULTS
 from emulator.engine.state.account import Account, Owner
+from emulator.engine.state.rule_choice import FAULTS
 from emulator.engine.state.rules import Listed, Origin, PostedFault
 from emulator.storage import payments, scenarios
 from emulator.storage.batch import Transaction
-from emulator.storage.database import Database
+from emulator.storage.database import Database, reads, writes
 
 if TYPE_CHECKING:
     from emulator.scenarios.values import FaultRule, Scenario
@@ -33,62 +31,52 @@ class Scenarios:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def put(self, account: Account, scenario: "Scenario", source: str) -> tuple[bool, Listed]:
+    @writes()
+    def put(
+        self, tx: Transaction, account: Account, scenario: "Scenario", source: str
+    ) -> tuple[bool, Listed]:
         """Add a scenario to an account, or replace its own one; it is the strongest from now on.
 
         It is on unless its file disables it, and the counts of its rules are reset. Returns
         whether the account had no own scenario of this name. Raises TooManyScenarios,
         InvalidApiKey.
         """
-        work = partial(self._put, account=account, scenario=scenario, source=source)
-        return await self._database.write(work)
-
-    def _put(
-        self, tx: Transaction, *, account: Account, scenario: "Scenario", source: str
-    ) -> tuple[bool, Listed]:
         account.check_open()
         overrides, name = account.rules.overrides, scenario.name
-        others = tuple(other for other in overrides.scenarios if other.name != name)
-        if len(others) >= MAX_SCENARIOS:
+        others = overrides.without(name)
+        if len(others.scenarios) >= MAX_SCENARIOS:
             raise TooManyScenarios(MAX_SCENARIOS)
         scenarios.put(tx, account.number, name, source)
         self._reset_counts(tx, account, name)
-        switches = {other: is_on for other, is_on in overrides.switches.items() if other != name}
-        _override(tx, account, scenarios=(scenario, *others), switches=switches)
-        return len(others) == len(overrides.scenarios), _listed(account, name)
+        own = (scenario, *others.scenarios)
+        _override(tx, account, scenarios=own, switches=others.switches)
+        return len(own) > len(overrides.scenarios), _listed(account, name)
 
-    async def remove(self, account: Account, name: str) -> None:
+    @writes()
+    def remove(self, tx: Transaction, account: Account, name: str) -> None:
         """Remove a scenario of the account; one of the same name from a file applies again.
 
         Raises UnknownScenario, ScenarioIsPermanent for one that is only in a file, InvalidApiKey.
         """
-        await self._database.write(partial(self._remove, account=account, name=name))
-
-    def _remove(self, tx: Transaction, *, account: Account, name: str) -> None:
         account.check_open()
         if _listed(account, name).origin is not Origin.CONTROL:
             raise ScenarioIsPermanent(name)
-        overrides = account.rules.overrides
         scenarios.delete(tx, account.number, name)
         self._reset_counts(tx, account, name)
-        switches = {other: is_on for other, is_on in overrides.switches.items() if other != name}
-        remaining = tuple(other for other in overrides.scenarios if other.name != name)
-        _override(tx, account, scenarios=remaining, switches=switches)
+        others = account.rules.overrides.without(name)
+        _override(tx, account, scenarios=others.scenarios, switches=others.switches)
 
     @staticmethod
     def _reset_counts(tx: Transaction, account: Account, source: str) -> None:
         scenarios.reset_counts(tx, account.number, _owners(account), source)
         scenarios.switch(tx, account.number, source, is_enabled=None)
 
-    async def switch(self, account: Account, name: str, *, is_enabled: bool) -> Listed:
+    @writes()
+    def switch(self, tx: Transaction, account: Account, name: str, *, is_enabled: bool) -> Listed:
         """Switch a scenario on or off; its counts are reset.
 
         Raises UnknownScenario, InvalidApiKey.
         """
-        work = partial(self._switch, account=account, name=name, is_enabled=is_enabled)
-        return await self._database.write(work)
-
-    def _switch(self, tx: Transaction, *, account: Account, name: str, is_enabled: bool) -> Listed:
         account.check_open()
         listed = _listed(account, name)
         if listed.is_enabled is is_enabled:
@@ -98,15 +86,11 @@ class Scenarios:
         _override(tx, account, switches={**account.rules.overrides.switches, name: is_enabled})
         return _listed(account, name)
 
-    async def add_fault(self, account: Account, rule: "FaultRule", source: str) -> PostedFault:
-        """Add a fault rule for requests. Raises TooManyFaults, InvalidApiKey."""
-        work = partial(self._add_fault, account=account, rule=rule, source=source)
-        return await self._database.write(work)
-
-    @staticmethod
-    def _add_fault(
-        tx: Transaction, *, account: Account, rule: "FaultRule", source: str
+    @writes()
+    def add_fault(
+        self, tx: Transaction, account: Account, rule: "FaultRule", source: str
     ) -> PostedFault:
+        """Add a fault rule for requests. Raises TooManyFaults, InvalidApiKey."""
         account.check_open()
         if len(account.rules.overrides.faults) >= MAX_FAULTS:
             _remove_used_up(tx, account)
@@ -119,21 +103,17 @@ class Scenarios:
         _override(tx, account, faults=(posted, *faults))
         return posted
 
-    async def uses_of_faults(self, account: Account) -> dict[str, int]:
+    @reads()
+    def uses_of_faults(self, tx: Transaction, account: Account) -> dict[str, int]:
         """How often each posted rule with `times` has applied, by its id."""
-        return await self._database.read(
-            partial(scenarios.uses_of_section, account=account.number, section=FAULTS)
-        )
+        return scenarios.uses_of_section(tx, account.number, FAULTS)
 
-    async def remove_fault(self, account: Account, fault_id: str | None) -> None:
+    @writes()
+    def remove_fault(self, tx: Transaction, account: Account, fault_id: str | None) -> None:
         """Remove one fault rule, or (None) all that were posted.
 
         Raises UnknownFault, InvalidApiKey.
         """
-        await self._database.write(partial(self._remove_fault, account=account, fault_id=fault_id))
-
-    @staticmethod
-    def _remove_fault(tx: Transaction, *, account: Account, fault_id: str | None) -> None:
         account.check_open()
         faults = account.rules.overrides.faults
         removed = [fault for fault in faults if fault_id in (None, fault.id)]
@@ -141,26 +121,18 @@ class Scenarios:
             raise UnknownFault(fault_id)
         _remove_faults(tx, account, removed)
 
-    async def place(self, owner: Owner, payment_id: str, name: str) -> Payment:
+    @writes()
+    def place(self, tx: Transaction, owner: Owner, payment_id: str, name: str) -> Payment:
         """Apply a scenario to one payment, where it is the strongest, whether on or off.
 
         Raises UnknownPayment, UnknownScenario, InvalidApiKey.
         """
-        work = partial(self._place, owner=owner, payment_id=payment_id, name=name)
-        return await self._database.write(work)
-
-    @staticmethod
-    def _place(tx: Transaction, *, owner: Owner, payment_id: str, name: str) -> Payment:
         account = owner.account
         account.check_open()
         payment = payments.find(tx, owner.number, payment_id)
-        if payment is None:
-            raise UnknownPayment(payment_id)
         _listed(account, name)
         scenarios.apply(tx, payment.position, name)
-        before = account.payment_scenarios
-        tx.undo.append(partial(setattr, account, "payment_scenarios", before))
-        account.payment_scenarios = {**before, payment.position: name}
+        tx.set(account, "payment_scenarios", {**account.payment_scenarios, payment.position: name})
         return payment
 
 
@@ -187,8 +159,8 @@ def _owners(account: Account) -> tuple[int, int]:
 
 def _override(tx: Transaction, account: Account, **changes: object) -> None:
     """Change the overrides of an account within the transaction."""
-    tx.undo.append(partial(setattr, account, "rules", account.rules))
-    account.rules = account.rules.with_overrides(account.rules.overrides.changed(**changes))
+    rules = account.rules
+    tx.set(account, "rules", rules.with_overrides(rules.overrides.changed(**changes)))
 
 
 def _listed(account: Account, name: str) -> Listed:

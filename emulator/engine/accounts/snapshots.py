@@ -13,6 +13,7 @@ from emulator.engine.state.journal import Journal
 from emulator.engine.state.rules import stored_overrides
 from emulator.storage import accounts, endpoints, scenarios, snapshots, timers
 from emulator.storage.batch import Transaction
+from emulator.storage.database import reads, writes
 from emulator.storage.snapshots import Rows, Snapshot
 
 MAX_SNAPSHOTS = 100
@@ -53,13 +54,15 @@ class Snapshots:
         self._change_notifier = context.change_notifier
         self._webhooks = context.webhooks
 
-    async def all(self, account: Account) -> list[Snapshot]:
+    @reads()
+    def all(self, tx: Transaction, account: Account) -> list[Snapshot]:
         """Newest first."""
-        return await self._database.read(partial(snapshots.newest, account=account.number))
+        return snapshots.newest(tx, account.number)
 
-    async def get(self, account: Account, name: str) -> Snapshot:
+    @reads()
+    def get(self, tx: Transaction, account: Account, name: str) -> Snapshot:
         """Raises UnknownSnapshot."""
-        return await self._database.read(partial(_find, account=account, name=name))
+        return _find(tx, account, name)
 
     async def save(self, account: Account, name: str) -> tuple[Snapshot, bool]:
         """Save the state of an account, after all due timers.
@@ -71,23 +74,22 @@ class Snapshots:
             account.check_open()
             await self._scheduler.fire_due(account)
             # Copied on the event loop, where requests change them.
-            work = partial(
-                self._save,
-                account=account,
-                name=name,
+            saved = await self._save(
+                account,
+                name,
                 counts=(_counts(account.test), _counts(account.live)),
                 journals=(account.test.journal.copy(), account.live.journal.copy()),
             )
-            saved = await self._database.write(work, is_long=True)
         self._scheduler.reschedule(account)
         return saved
 
+    @writes(is_long=True)
     def _save(
         self,
         tx: Transaction,
-        *,
         account: Account,
         name: str,
+        *,
         counts: tuple[_Counts, _Counts],
         journals: tuple[Journal, Journal],
     ) -> tuple[Snapshot, bool]:
@@ -110,7 +112,8 @@ class Snapshots:
         snapshots.put(tx, account.number, snapshot, msgspec.msgpack.encode(state))
         extras = _extras_without(account, name)
         extras[name] = SnapshotExtras(rules=account.rules, journals=journals)
-        _set_extras(tx, account, dict(list(extras.items())[-MAX_SNAPSHOTS_IN_MEMORY:]))
+        newest = dict(list(extras.items())[-MAX_SNAPSHOTS_IN_MEMORY:])
+        tx.set(account, "snapshot_extras", newest)
         return snapshot, name not in names
 
     async def restore(self, account: Account, name: str) -> Snapshot:
@@ -121,23 +124,22 @@ class Snapshots:
         """
         async with account.advancing:
             account.check_open()
-            load = partial(self._load, account=account, name=name)
-            snapshot, state = await self._database.read(load, is_long=True)
+            snapshot, state = await self._load(account, name)
             if state.rows["endpoints"].rows:
                 self._webhooks.start()
-            work = partial(self._restore, account=account, snapshot=snapshot, state=state)
-            await self._database.write(work, is_long=True)
+            await self._restore(account, snapshot, state)
         self._scheduler.reschedule(account)
         return snapshot
 
-    @staticmethod
-    def _load(tx: Transaction, *, account: Account, name: str) -> tuple[Snapshot, _State]:
-        snapshot = _find(tx, account=account, name=name)
+    @reads(is_long=True)
+    def _load(self, tx: Transaction, account: Account, name: str) -> tuple[Snapshot, _State]:
+        snapshot = _find(tx, account, name)
         state = snapshots.state(tx, account.number, name)
         return snapshot, msgspec.msgpack.decode(state, type=_State)
 
+    @writes(is_long=True)
     def _restore(
-        self, tx: Transaction, *, account: Account, snapshot: Snapshot, state: _State
+        self, tx: Transaction, account: Account, snapshot: Snapshot, state: _State
     ) -> None:
         snapshots.put_back(tx, account.number, state.rows)
         tx.forget_ordinals()
@@ -184,16 +186,16 @@ class Snapshots:
         """Raises UnknownSnapshot, InvalidApiKey."""
         async with account.advancing:
             account.check_open()
-            await self._database.write(partial(self._delete, account=account, name=name))
+            await self._delete(account, name)
 
-    @staticmethod
-    def _delete(tx: Transaction, *, account: Account, name: str) -> None:
-        _find(tx, account=account, name=name)
+    @writes()
+    def _delete(self, tx: Transaction, account: Account, name: str) -> None:
+        _find(tx, account, name)
         snapshots.delete(tx, account.number, name)
-        _set_extras(tx, account, _extras_without(account, name))
+        tx.set(account, "snapshot_extras", _extras_without(account, name))
 
 
-def _find(tx: Transaction, *, account: Account, name: str) -> Snapshot:
+def _find(tx: Transaction, account: Account, name: str) -> Snapshot:
     """Raises UnknownSnapshot."""
     for snapshot in snapshots.newest(tx, account.number):
         if snapshot.name == name:
@@ -212,11 +214,6 @@ def _counts(owner: Owner) -> _Counts:
 
 def _extras_without(account: Account, name: str) -> dict[str, SnapshotExtras]:
     return {other: extras for other, extras in account.snapshot_extras.items() if other != name}
-
-
-def _set_extras(tx: Transaction, account: Account, extras: dict[str, SnapshotExtras]) -> None:
-    tx.undo.append(partial(setattr, account, "snapshot_extras", account.snapshot_extras))
-    account.snapshot_extras = extras
 
 
 def _restore_extras(tx: Transaction, restored: Account, extras: SnapshotExtras | None) -> None:

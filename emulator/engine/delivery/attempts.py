@@ -21,11 +21,10 @@ from emulator.domain.webhooks import (
 from emulator.domain.wire import PING, ping_json
 from emulator.engine.delivery.endpoints import put_endpoint
 from emulator.engine.state.account import Account, Owner
-from emulator.engine.state.events import event_body, event_id
 from emulator.http.addresses import host_and_port
 from emulator.storage import deliveries, events, payments
 from emulator.storage.batch import LAST_ORDINAL, Transaction
-from emulator.storage.database import Database
+from emulator.storage.database import Database, writes
 from emulator.storage.deliveries import Delivery
 from emulator.webhooks.messages import Message, request
 from emulator.webhooks.retry_schedule import delay_ms_after, is_gone
@@ -61,32 +60,26 @@ def delivery_id(owner: Owner, delivery: Delivery) -> str:
 
 def delivery_job(tx: Transaction, owner: Owner, delivery: Delivery) -> DeliveryJob:
     """The delivery with its event, which shows the payment as it was at the event."""
+    payment_id = None
     if delivery.event is None or delivery.payment is None:
-        ping_id = ids.ping_id(owner.stream, delivery.position & LAST_ORDINAL)
-        ping = ping_json(event_id=ping_id, at=delivery.created_at, mode=owner.mode).encode()
-        return DeliveryJob(
-            owner=owner,
-            generation=owner.account.generation,
-            delivery=delivery,
-            event_id=ping_id,
-            event_type=PING,
-            payment_id=None,
-            body=ping,
-            tampered_body=ping,
-        )
-    event = events.get(tx, delivery.event)
-    payment = payments.get(tx, delivery.payment)
-    body = tampered_body = event_body(owner, event, payment)
-    if delivery.tamper is Tamper.BODY:
-        changed = payment._replace(amount_minor=payment.amount_minor + 1)
-        tampered_body = event_body(owner, event, changed)
+        event_type = PING
+        event_id = ids.ping_id(owner.stream, delivery.position & LAST_ORDINAL)
+        body = tampered_body = ping_json(event_id=event_id, at=delivery.created_at, mode=owner.mode)
+    else:
+        event = events.get(tx, delivery.event)
+        payment = payments.get(tx, delivery.payment)
+        event_type, event_id, payment_id = event.type, owner.event_id(event), payment.id
+        body = tampered_body = owner.event_body(event, payment)
+        if delivery.tamper is Tamper.BODY:
+            changed = payment._replace(amount_minor=payment.amount_minor + 1)
+            tampered_body = owner.event_body(event, changed)
     return DeliveryJob(
         owner=owner,
         generation=owner.account.generation,
         delivery=delivery,
-        event_id=event_id(owner, event),
-        event_type=event.type,
-        payment_id=payment.id,
+        event_id=event_id,
+        event_type=event_type,
+        payment_id=payment_id,
         body=body.encode(),
         tampered_body=tampered_body.encode(),
     )
@@ -137,14 +130,15 @@ class Attempts:
     async def _record(self, attempt: "_CompletedAttempt") -> None:
         while True:
             try:
-                return await self._database.write(partial(self._write, attempt=attempt))
+                return await self._write(attempt)
             except sqlite3.Error:
                 # An attempt without a record would be repeated without end; and a full disk may
                 # have free space again later.
                 logger.exception("an attempt could not be written down")
                 await pause(self._wall, PAUSE_AFTER_FAILURE_MS)
 
-    def _write(self, tx: Transaction, *, attempt: "_CompletedAttempt") -> None:
+    @writes()
+    def _write(self, tx: Transaction, attempt: "_CompletedAttempt") -> None:
         job, result = attempt.job, attempt.result
         owner, sent = job.owner, job.delivery
         stored = deliveries.get(tx, sent.position)

@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
 from emulator import ids
-from emulator.domain.errors import UnknownDelivery, UnknownEndpoint, UnknownPayment
+from emulator.domain.errors import UnknownDelivery, UnknownEndpoint
 from emulator.domain.webhooks import Attempt, DeliveryState, Endpoint, Trigger
 from emulator.engine.delivery.attempts import Attempts, DeliveryJob, delivery_id, delivery_job
 from emulator.engine.delivery.endpoints import find_endpoint
 from emulator.engine.state.account import Owner
 from emulator.storage import deliveries, endpoints, payments
 from emulator.storage.batch import Transaction, first_position
-from emulator.storage.database import Database
+from emulator.storage.database import Database, reads, writes
 from emulator.storage.deliveries import Delivery, DeliveryQuery
 
 MAX_ROWS_PER_READ = 50
@@ -54,21 +53,19 @@ class Deliveries:
         while len(details) < selection.limit:
             before = details[-1].job.delivery.position if details else None
             limit = min(MAX_ROWS_PER_READ, selection.limit - len(details))
-            work = partial(
-                self._newest, owner=owner, selection=selection, before=before, limit=limit
-            )
-            part = await self._database.read(work, is_long=True)
+            part = await self._newest(owner, selection, before=before, limit=limit)
             details += part
             if len(part) < limit:
                 break
         return details
 
-    @staticmethod
+    @reads(is_long=True)
     def _newest(
+        self,
         tx: Transaction,
-        *,
         owner: Owner,
         selection: DeliveryFilter,
+        *,
         before: int | None,
         limit: int,
     ) -> list[DeliveryDetail]:
@@ -85,18 +82,13 @@ class Deliveries:
             for delivery in deliveries.newest(tx, owner.number, query)
         ]
 
-    async def get(self, owner: Owner, delivery: str) -> DeliveryDetail:
+    @reads()
+    def get(self, tx: Transaction, owner: Owner, name: str) -> DeliveryDetail:
         """Raises UnknownDelivery."""
-        ordinal = ids.delivery_ordinal(owner.stream, delivery)
+        ordinal = ids.delivery_ordinal(owner.stream, name)
         if ordinal is None:
-            raise UnknownDelivery(delivery)
-        position = first_position(owner.number) + ordinal
-        work = partial(self._get, owner=owner, position=position, name=delivery)
-        return await self._database.read(work)
-
-    @staticmethod
-    def _get(tx: Transaction, *, owner: Owner, position: int, name: str) -> DeliveryDetail:
-        delivery = deliveries.get(tx, position)
+            raise UnknownDelivery(name)
+        delivery = deliveries.get(tx, first_position(owner.number) + ordinal)
         if delivery is None:
             raise UnknownDelivery(name)
         names = endpoints.ids(tx, owner.number)
@@ -119,13 +111,12 @@ class Deliveries:
 
         Raises UnknownEndpoint.
         """
-        work = partial(self._insert_ping, owner=owner, endpoint_id=endpoint_id)
-        before, endpoint = await self._database.write(work)
+        before, endpoint = await self._insert_ping(owner, endpoint_id)
         return await self._make(before, endpoint, Trigger.PING)
 
-    @staticmethod
+    @writes()
     def _insert_ping(
-        tx: Transaction, *, owner: Owner, endpoint_id: str
+        self, tx: Transaction, owner: Owner, endpoint_id: str
     ) -> tuple[DeliveryDetail, Endpoint]:
         endpoint = find_endpoint(owner, endpoint_id)
         delivery = Delivery(
@@ -172,12 +163,7 @@ def _detail(tx: Transaction, owner: Owner, delivery: Delivery, endpoint_id: str)
 
 def _payment(tx: Transaction, owner: Owner, payment_id: str | None) -> int | None:
     """Raises UnknownPayment."""
-    if payment_id is None:
-        return None
-    payment = payments.find(tx, owner.number, payment_id)
-    if payment is None:
-        raise UnknownPayment(payment_id)
-    return payment.position
+    return None if payment_id is None else payments.find(tx, owner.number, payment_id).position
 
 
 def _endpoint(names: Mapping[int, str], endpoint_id: str | None) -> int | None:

@@ -16,7 +16,7 @@ from emulator.engine.delivery.attempts import Attempts, DeliveryJob, delivery_jo
 from emulator.engine.state.account import FAR_OFF, NEVER, Account, Owner
 from emulator.storage import deliveries
 from emulator.storage.batch import Transaction
-from emulator.storage.database import Database, DatabaseLost
+from emulator.storage.database import Database, DatabaseLost, reads
 from emulator.storage.deliveries import Delivery
 from emulator.storage.invalid_rows import check_instant
 
@@ -93,11 +93,11 @@ class Dispatcher:
             self._to_read.add(queue)
             self._woken.set()
 
-    @staticmethod
-    def check(tx: Transaction, *, owner: Owner) -> None:
+    @reads()
+    def check(self, tx: Transaction, owner: Owner) -> None:
         """Read the next deliveries of an owner's endpoints, for the errors that this may raise."""
         for endpoint in owner.endpoints:
-            next_jobs = _next_jobs(tx, queue=EndpointQueue(owner, endpoint), in_progress={})
+            next_jobs = _next_jobs(tx, EndpointQueue(owner, endpoint), {})
             for job in next_jobs.jobs:
                 check_instant("due_at", job.delivery.due_at)
             if next_jobs.due_at != NEVER:
@@ -140,14 +140,11 @@ class Dispatcher:
 
         Raises NotReady, DatabaseLost.
         """
-        reads = (
-            self._database.read(
-                partial(_next_jobs, queue=queue, in_progress=dict(queue.in_progress))
-            )
-            for queue in queues
-        )
         failed: set[EndpointQueue] = set()
-        results = await asyncio.gather(*reads, return_exceptions=True)
+        results = await asyncio.gather(
+            *(self._next_jobs(queue, dict(queue.in_progress)) for queue in queues),
+            return_exceptions=True,
+        )
         for queue, result in zip(queues, results, strict=True):
             if isinstance(result, NotReady | DatabaseLost):
                 raise result
@@ -157,6 +154,12 @@ class Dispatcher:
             elif self._queues.get(queue.endpoint) is queue:  # Else its account was reset.
                 self._begin_in(queue, result)
         return failed
+
+    @reads()
+    def _next_jobs(
+        self, tx: Transaction, queue: EndpointQueue, in_progress: dict[int, Delivery]
+    ) -> _NextJobs:
+        return _next_jobs(tx, queue, in_progress)
 
     def _begin_in(self, queue: EndpointQueue, next_jobs: _NextJobs) -> None:
         queue.due_at = next_jobs.due_at
@@ -219,9 +222,7 @@ class Dispatcher:
         """
         changed = self._waiting[account] = asyncio.Event()
         try:
-            while self._is_busy(account) or await self._database.read(
-                partial(_is_due, account=account)
-            ):
+            while self._is_busy(account) or await self._is_due(account):
                 left_ms = deadline_ms - self._wall.monotonic_ms()
                 if left_ms <= 0:
                     return False
@@ -238,6 +239,15 @@ class Dispatcher:
 
     def _is_busy(self, account: Account) -> bool:
         return any(queue.in_progress for queue in self._queues_of(account))
+
+    @reads()
+    def _is_due(self, tx: Transaction, account: Account) -> bool:
+        """Whether an attempt is due, and not beyond the horizon."""
+        pending = (deliveries.next_of(tx, owner.endpoints) for owner in account.owners)
+        horizon = _horizon(account)
+        return any(
+            delivery is not None and deliveries.due_key(delivery) <= horizon for delivery in pending
+        )
 
     def give_head_start(self, owner: Owner, payment_id: str, awaited: Iterable[int]) -> None:
         """Register the deliveries that have to arrive before the response of a create call."""
@@ -283,15 +293,6 @@ class Dispatcher:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-def _is_due(tx: Transaction, *, account: Account) -> bool:
-    """Whether an attempt is due, and not beyond the horizon."""
-    pending = (deliveries.next_of(tx, owner.endpoints) for owner in account.owners)
-    horizon = _horizon(account)
-    return any(
-        delivery is not None and deliveries.due_key(delivery) <= horizon for delivery in pending
-    )
-
-
 def _horizon(account: Account) -> DueKey:
     """The last due key that may be attempted now."""
     effects = account.collector
@@ -301,7 +302,7 @@ def _horizon(account: Account) -> DueKey:
 
 
 def _next_jobs(
-    tx: Transaction, *, queue: EndpointQueue, in_progress: dict[int, Delivery]
+    tx: Transaction, queue: EndpointQueue, in_progress: dict[int, Delivery]
 ) -> _NextJobs:
     free = MAX_CONCURRENT_ATTEMPTS - len(in_progress)
     if free <= 0 or queue.endpoint not in queue.owner.endpoints:

@@ -12,11 +12,10 @@ from emulator.domain.webhooks import (
     Endpoint,
     Profile,
 )
-from emulator.engine.state.account import Account, Owner
-from emulator.engine.state.config import ConfiguredEndpoint
+from emulator.engine.state.account import Account, ConfiguredEndpoint, Owner
 from emulator.storage import deliveries, endpoints
 from emulator.storage.batch import LAST_ORDINAL, Transaction
-from emulator.storage.database import Database
+from emulator.storage.database import Database, writes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,28 +62,47 @@ class Endpoints:
     async def create(self, owner: Owner, url: str, terms: EndpointTerms) -> Endpoint:
         """A new endpoint, which receives later events. Raises TooManyEndpoints."""
         self._before_first()
-        work = partial(self._create, owner=owner, url=url, terms=terms)
-        return await self._database.write(work)
+        return await self._database.write(partial(self._create, owner=owner, url=url, terms=terms))
 
-    async def change(self, owner: Owner, endpoint_id: str, terms: EndpointTerms) -> Endpoint:
+    @writes()
+    def change(
+        self, tx: Transaction, owner: Owner, endpoint_id: str, terms: EndpointTerms
+    ) -> Endpoint:
         """Change an endpoint; disabling it cancels its pending deliveries.
 
         Raises UnknownEndpoint.
         """
-        work = partial(self._change, owner=owner, endpoint_id=endpoint_id, terms=terms)
-        return await self._database.write(work)
+        endpoint = terms.of(find_endpoint(owner, endpoint_id))
+        put_endpoint(tx, owner, endpoint)
+        return endpoint
 
-    async def rotate(self, owner: Owner, endpoint_id: str, secret: str | None) -> Endpoint:
+    @writes()
+    def rotate(
+        self, tx: Transaction, owner: Owner, endpoint_id: str, secret: str | None
+    ) -> Endpoint:
         """Replace an endpoint's secret; the old one also signs for 24 hours of the account's clock.
 
         Raises UnknownEndpoint.
         """
-        work = partial(self._rotate, owner=owner, endpoint_id=endpoint_id, secret=secret)
-        return await self._database.write(work)
+        before = find_endpoint(owner, endpoint_id)
+        endpoint = replace(
+            before,
+            secret=secret or ids.webhook_secret_after(owner.stream, before.secret),
+            old_secret=before.secret,
+            old_secret_until=owner.account.clock.now() + ROTATION_OVERLAP_MS,
+        )
+        put_endpoint(tx, owner, endpoint)
+        return endpoint
 
-    async def delete(self, owner: Owner, endpoint_id: str) -> None:
+    @writes()
+    def delete(self, tx: Transaction, owner: Owner, endpoint_id: str) -> None:
         """Delete an endpoint; its deliveries can still be read. Raises UnknownEndpoint."""
-        await self._database.write(partial(self._delete, owner=owner, endpoint_id=endpoint_id))
+        endpoint = find_endpoint(owner, endpoint_id)
+        deliveries.cancel_all(tx, endpoint.position)
+        endpoints.mark_deleted(tx, endpoint.position)
+        remaining = {**owner.endpoints}
+        del remaining[endpoint.position]
+        tx.set(owner, "endpoints", remaining)
 
     async def ensure(self, account: Account, configured: ConfiguredEndpoint) -> dict[int, Endpoint]:
         """Create the configured endpoint in both modes of an account, unless it exists.
@@ -92,8 +110,7 @@ class Endpoints:
         Returns the endpoints as a reset creates them, by the number of their owner.
         """
         self._before_first()
-        work = partial(self._ensure, account=account, configured=configured)
-        present = await self._database.write(work)
+        present = await self._ensure(account, configured)
         terms = EndpointTerms(secret=configured.secret)
         return {number: terms.of(endpoint.as_new()) for number, endpoint in present.items()}
 
@@ -111,37 +128,12 @@ class Endpoints:
         )
         endpoint = terms.of(endpoint)
         endpoints.insert(tx, endpoint)
-        _set_endpoint(tx, owner, endpoint)
+        tx.set(owner, "endpoints", {**owner.endpoints, endpoint.position: endpoint})
         return endpoint
 
-    def _change(
-        self, tx: Transaction, *, owner: Owner, endpoint_id: str, terms: EndpointTerms
-    ) -> Endpoint:
-        endpoint = terms.of(find_endpoint(owner, endpoint_id))
-        put_endpoint(tx, owner, endpoint)
-        return endpoint
-
-    def _rotate(
-        self, tx: Transaction, *, owner: Owner, endpoint_id: str, secret: str | None
-    ) -> Endpoint:
-        before = find_endpoint(owner, endpoint_id)
-        endpoint = replace(
-            before,
-            secret=secret or ids.webhook_secret_after(owner.stream, before.secret),
-            old_secret=before.secret,
-            old_secret_until=owner.account.clock.now() + ROTATION_OVERLAP_MS,
-        )
-        put_endpoint(tx, owner, endpoint)
-        return endpoint
-
-    def _delete(self, tx: Transaction, *, owner: Owner, endpoint_id: str) -> None:
-        endpoint = find_endpoint(owner, endpoint_id)
-        deliveries.cancel_all(tx, endpoint.position)
-        endpoints.mark_deleted(tx, endpoint.position)
-        _set_endpoint(tx, owner, endpoint, is_deleted=True)
-
+    @writes()
     def _ensure(
-        self, tx: Transaction, *, account: Account, configured: ConfiguredEndpoint
+        self, tx: Transaction, account: Account, configured: ConfiguredEndpoint
     ) -> dict[int, Endpoint]:
         secret = configured.secret or ids.webhook_secret(account.test.stream, 0)
         terms = EndpointTerms(secret=secret)
@@ -165,19 +157,7 @@ def put_endpoint(tx: Transaction, owner: Owner, endpoint: Endpoint) -> None:
     if not endpoint.is_enabled:
         deliveries.cancel_all(tx, endpoint.position)
     endpoints.update(tx, endpoint)
-    _set_endpoint(tx, owner, endpoint)
-
-
-def _set_endpoint(
-    tx: Transaction, owner: Owner, endpoint: Endpoint, *, is_deleted: bool = False
-) -> None:
-    """Set the endpoint in memory; undone if the transaction fails."""
-    before = owner.endpoints
-    after = {**before, endpoint.position: endpoint}
-    if is_deleted:
-        del after[endpoint.position]
-    tx.undo.append(partial(setattr, owner, "endpoints", before))
-    owner.endpoints = after
+    tx.set(owner, "endpoints", {**owner.endpoints, endpoint.position: endpoint})
 
 
 def _with_url(owner: Owner, url: str) -> Endpoint | None:

@@ -11,8 +11,8 @@ from emulator.domain.webhooks import MAX_HOLD_MS, DeliveryEffect, DeliveryState,
 from emulator.engine.delivery.dispatcher import Dispatcher
 from emulator.engine.state.account import Owner
 from emulator.engine.state.rule_choice import delivery_fault, may_have_delivery_faults
+from emulator.scenarios.scenario_file import delivery_fault_json
 from emulator.scenarios.values import Fault
-from emulator.scenarios.writing import delivery_fault_json
 from emulator.storage import deliveries
 from emulator.storage.batch import Transaction
 from emulator.storage.deliveries import Delivery

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from emulator.clock import SystemClock
 from emulator.domain.payment import Payment
 from emulator.domain.timers import ComingAttempt, Due, DueKey
-from emulator.engine.state.account import Account, Owner
-from emulator.engine.state.config import EngineConfig
+from emulator.engine.state.account import Account, EngineConfig, Owner
 from emulator.storage import endpoints
 from emulator.storage.batch import ORDINAL_BITS, Transaction
 from emulator.storage.database import Database
@@ -104,7 +103,7 @@ class Webhooks:
             # An invalid row would make the dispatcher fail again and again.
             with reading("deliveries"):
                 for owner in owners.values():
-                    await self._database.read(partial(self._dispatcher.check, owner=owner))
+                    await self._dispatcher.check(owner)
         if self._config.endpoint is not None:
             self._initial_endpoints = await self.endpoints.ensure(first, self._config.endpoint)
         if stored:

@@ -18,6 +18,7 @@ from emulator.engine.state.account import Account, Owner
 from emulator.engine.state.rule_choice import numbers, uncounted_numbers
 from emulator.storage import timers
 from emulator.storage.batch import ORDINAL_BITS, Transaction
+from emulator.storage.database import reads
 
 FindOwner = Callable[[int], Owner | None]
 """Returns the owner with a number, if its account exists."""
@@ -71,14 +72,15 @@ class Checkouts:
 
     async def open(self, token: str) -> Checkout:
         """The checkout of a token, with all due timers fired. Raises UnknownCheckout."""
-        read = partial(self._open, token=token, payment_id=ids.payment_id(token))
-        opened = await self._database.read(read)
+        payment_id = ids.payment_id(token)
+        opened = await self._open(token, payment_id)
         while isinstance(opened, Account):
             await self._scheduler.fire_due(opened)
-            opened = await self._database.read(read)
+            opened = await self._open(token, payment_id)
         return opened
 
-    def _open(self, tx: Transaction, *, token: str, payment_id: str) -> Checkout | Account:
+    @reads()
+    def _open(self, tx: Transaction, token: str, payment_id: str) -> Checkout | Account:
         """The checkout, or its account if timers have to be fired there first."""
         row = timers.with_payment(tx, payment_id)
         if row is None:

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 from emulator.clock import SystemClock
 from emulator.engine.delivery.webhooks import Webhooks
-from emulator.engine.payments.scheduler import Scheduler
-from emulator.engine.payments.status_writer import StatusWriter
+from emulator.engine.payments.scheduler import Scheduler, StatusWriter
+from emulator.engine.state.account import EngineConfig
 from emulator.engine.state.change_notifier import ChangeNotifier
-from emulator.engine.state.config import EngineConfig
 from emulator.engine.state.payment_cache import PaymentCache
 from emulator.storage.database import Database
 

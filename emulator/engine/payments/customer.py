@@ -17,7 +17,6 @@ from emulator.domain.errors import (
     InvalidField,
     MissingParameter,
     PaymentNotPayable,
-    UnknownPayment,
 )
 from emulator.domain.instants import Instant
 from emulator.domain.outcomes import Handset, Outcome, Scripted, Step, answer_due_at
@@ -30,14 +29,15 @@ from emulator.domain.payment_methods import (
     normalise_phone,
 )
 from emulator.domain.received_values import not_accepted, received
-from emulator.domain.timers import Timer, TimerKind, is_asked
+from emulator.domain.timers import TimerKind, is_asked
 from emulator.domain.transitions import Change, not_offered
 from emulator.engine.payments.context import EngineContext
-from emulator.engine.state.account import Account, Owner
+from emulator.engine.state.account import Owner
 from emulator.engine.state.rule_choice import outcome_of
 from emulator.storage import actions, events, payments, timers
 from emulator.storage.actions import Action
 from emulator.storage.batch import Transaction
+from emulator.storage.database import writes
 
 _HANDSET = "handset"
 
@@ -203,19 +203,16 @@ class Customer:
         self, owner: Owner, payment_id: str, perform: Callable[..., _Done]
     ) -> Payment:
         await self._scheduler.fire_due(owner.account)
-        payment = await self._database.write(
-            partial(self._decide, owner=owner, payment_id=payment_id, perform=perform)
-        )
+        payment = await self._decide(owner, payment_id, perform)
         self._scheduler.reschedule(owner.account)
         return payment
 
+    @writes()
     def _decide(
-        self, tx: Transaction, *, owner: Owner, payment_id: str, perform: Callable[..., _Done]
+        self, tx: Transaction, owner: Owner, payment_id: str, perform: Callable[..., _Done]
     ) -> Payment:
         now = self._status_writer.fire_due(tx, owner.account)
         payment = payments.find(tx, owner.number, payment_id)
-        if payment is None:
-            raise UnknownPayment(payment_id)
         event = events.next_position(tx, owner.number)
         after, action = perform(tx, owner, payment, now)
         stored = Action(now, action.name, payment.position, event, stored_action(action))
@@ -234,21 +231,14 @@ class Customer:
         submission = _checked(submission, payment)
         if payment.status is not Status.PENDING:
             raise PaymentNotPayable(f"A payment that is {payment.status} takes no method any more.")
-        outcome = outcome_of(
-            tx,
-            owner,
-            payment,
-            method=submission.method,
-            phone=submission.phone,
-            bank=submission.bank,
-        )
-        timers.cancel(tx, owner.account.number, payment)
         change = Change(
             to=Status.PROCESSING,
             method=submission.method,
             phone=submission.phone,
             bank=submission.bank,
         )
+        outcome = outcome_of(tx, owner, payment, change)
+        timers.cancel(tx, owner.account.number, payment)
         submitted = self._status_writer.apply(tx, owner, payment, change, now=now)
         action = Paid(
             method=submission.method,
@@ -262,35 +252,19 @@ class Customer:
         self, tx: Transaction, owner: Owner, payment: Payment, outcome: Outcome, now: Instant
     ) -> Payment:
         """Apply the immediate steps of an outcome, and schedule the others."""
+        schedule = partial(self._status_writer.schedule, tx, owner.account, payment)
         if not isinstance(outcome, Scripted):
-            self._await_answer(tx, owner.account, payment, now)
+            due_at = answer_due_at(payment.method, submitted_at=now, expires_at=payment.expires_at)
+            timeout = Change(to=Status.FAILED, reason=Reason.TIMEOUT)
+            schedule(TimerKind.HANDSET_TIMEOUT, timeout, due_at=due_at)
             return payment
         for step in outcome.steps:
             change = Change(to=step.status, reason=step.reason, unusual=step.unusual)
             if step.after_ms == 0:
                 payment = self._status_writer.apply(tx, owner, payment, change, now=now)
             else:
-                timer = Timer(
-                    due_at=now + step.after_ms,
-                    sequence=tx.next_timer(),
-                    payment=payment.position,
-                    kind=TimerKind.OUTCOME,
-                    change=change,
-                )
-                self._status_writer.schedule(tx, [(owner.account, timer)])
+                schedule(TimerKind.OUTCOME, change, due_at=now + step.after_ms)
         return payment
-
-    def _await_answer(
-        self, tx: Transaction, account: Account, payment: Payment, now: Instant
-    ) -> None:
-        timer = Timer(
-            due_at=answer_due_at(payment.method, submitted_at=now, expires_at=payment.expires_at),
-            sequence=tx.next_timer(),
-            payment=payment.position,
-            kind=TimerKind.HANDSET_TIMEOUT,
-            change=Change(to=Status.FAILED, reason=Reason.TIMEOUT),
-        )
-        self._status_writer.schedule(tx, [(account, timer)])
 
     def _answer(
         self, tx: Transaction, owner: Owner, payment: Payment, now: Instant, *, answer: PhoneAnswer

@@ -1,12 +1,12 @@
 """Records the history of an account and mode as a scenario file."""
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from emulator.engine.payments.context import EngineContext
 from emulator.engine.state.account import Owner
 from emulator.storage import actions, events, payments
 from emulator.storage.batch import Transaction
+from emulator.storage.database import reads
 
 if TYPE_CHECKING:
     from emulator.engine.recording.script_builder import AccountHistory
@@ -24,11 +24,11 @@ class Recorder:
         from emulator.engine.recording.recording_file import recording_file
 
         await self._scheduler.fire_due(owner.account)
-        history = await self._database.read(partial(self._read, owner=owner), is_long=True)
+        history = await self._read(owner)
         return recording_file(history, account_id=owner.account.profile.id, mode=owner.mode)
 
-    @staticmethod
-    def _read(tx: Transaction, *, owner: Owner) -> "AccountHistory":
+    @reads(is_long=True)
+    def _read(self, tx: Transaction, owner: Owner) -> "AccountHistory":
         from emulator.engine.recording.recording_file import check_extent
         from emulator.engine.recording.script_builder import AccountHistory
 

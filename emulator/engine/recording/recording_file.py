@@ -19,12 +19,17 @@ from emulator.engine.payments.customer import Paid, payment_action
 from emulator.engine.recording.script_builder import AccountHistory, script_of
 from emulator.engine.recording.yaml_writer import Json, yaml_text
 from emulator.files import MAX_FILE_BYTES, MAX_NODES
-from emulator.scenarios.library import load_paths
-from emulator.scenarios.rules import PaymentFacts, RuleKey, choose_expiry, choose_outcome
-from emulator.scenarios.scenario_file import VERSION
+from emulator.scenarios.loader import load_paths
+from emulator.scenarios.rules import (
+    DEFAULT_OUTCOME,
+    PaymentFacts,
+    RuleKey,
+    choose_expiry,
+    choose_outcome,
+)
+from emulator.scenarios.scenario_file import VERSION, expiry_rule_json, outcome_rule_json, step_json
 from emulator.scenarios.script import MAX_SCRIPT_STEPS
 from emulator.scenarios.values import ExpiryRule, OutcomeRule, Scenario, When
-from emulator.scenarios.writing import expiry_rule_json, outcome_rule_json, step_json
 from emulator.settings import data_directory
 
 NAME = "recording"
@@ -158,7 +163,9 @@ def _usual_outcome(payment: Payment, action: Paid) -> Outcome | None:
         metadata=payment.terms.metadata,
     )
     chosen = choose_outcome(_shipped(), subject, _no_uses)
-    return None if chosen.counts else chosen.outcome
+    if chosen is None:
+        return DEFAULT_OUTCOME
+    return None if chosen.counts else chosen.rule.then
 
 
 def _expiry_rules(payments: Sequence[Payment]) -> tuple[ExpiryRule, ...]:
@@ -182,7 +189,7 @@ def _is_expressible(payment: Payment) -> bool:
         metadata=payment.terms.metadata,
     )
     chosen = choose_expiry(_shipped(), subject, _no_uses)
-    return chosen is None or (chosen.after_ms == lifetime_ms and not chosen.counts)
+    return chosen is None or (chosen.rule.after_ms == lifetime_ms and not chosen.counts)
 
 
 def _runs(values: Iterable[T]) -> list[tuple[T, int | None]]:

@@ -31,14 +31,14 @@ from emulator.engine.payments.customer import (
     Transitioned,
     payment_action,
 )
-from emulator.scenarios import steps
-from emulator.scenarios.steps import Json, Step
+from emulator.scenarios import values
+from emulator.scenarios.values import Json, Step
 from emulator.storage.actions import Action
 
 # The control API returns so many events; a longer list is not expected.
 MAX_EXPECTED_EVENTS = 1_000
 
-_NOWHERE = steps.Place(line=1, column=1)
+_NOWHERE = values.Place(line=1, column=1)
 
 
 class AccountHistory(NamedTuple):
@@ -95,9 +95,9 @@ class _PaymentSteps:
             return None
         self.scheduled.clear()
         if isinstance(action, Answered) and awaited_answer:
-            return steps.CustomerAnswer(place=_NOWHERE, payment=self.name, answer=action.answer)
+            return values.CustomerAnswer(place=_NOWHERE, payment=self.name, answer=action.answer)
         if isinstance(action, Transitioned):
-            return steps.Transition(
+            return values.Transition(
                 place=_NOWHERE,
                 payment=self.name,
                 status=action.status,
@@ -130,7 +130,7 @@ class _PaymentSteps:
 
     def _transition(self, before: Event, event: Event) -> Step:
         is_new_method = event.method is not None and before.method is None
-        return steps.Transition(
+        return values.Transition(
             place=_NOWHERE,
             payment=self.name,
             status=event.status,
@@ -187,7 +187,7 @@ class _ScriptBuilder:
     def _add_cancel(self, action: Action) -> None:
         self._advance_to(action.at)
         name = self._payments[action.payment].name
-        self._steps.append(steps.Cancel(place=_NOWHERE, payment=name))
+        self._steps.append(values.Cancel(place=_NOWHERE, payment=name))
 
     def _add_event(self, event: Event, action: PaymentAction | None) -> None:
         self._advance_to(event.at)
@@ -231,7 +231,9 @@ class _ScriptBuilder:
         if self._sets_expiry and expires_in_s != DEFAULT_EXPIRES_IN_S:
             members["expires_in"] = expires_in_s
         self._steps.append(
-            steps.Create(place=_NOWHERE, name=steps_of_payment.name, members=tuple(members.items()))
+            values.Create(
+                place=_NOWHERE, name=steps_of_payment.name, members=tuple(members.items())
+            )
         )
 
     def _advance_to(self, instant: Instant) -> None:
@@ -246,7 +248,7 @@ class _ScriptBuilder:
         self._changed.clear()
         while span_ms > 0:
             by_ms = min(span_ms, MAX_DURATION_MS)
-            self._steps.append(steps.Advance(place=_NOWHERE, by_ms=by_ms))
+            self._steps.append(values.Advance(place=_NOWHERE, by_ms=by_ms))
             span_ms -= by_ms
         self._now = instant
 
@@ -267,7 +269,7 @@ def _names(count: int) -> Iterator[str]:
 
 
 def _pay(name: str, action: Paid) -> Step:
-    return steps.Pay(
+    return values.Pay(
         place=_NOWHERE,
         payment=name,
         method=action.method,
@@ -278,11 +280,11 @@ def _pay(name: str, action: Paid) -> Step:
 
 
 def _expect(name: str | None, checks: dict[str, Json]) -> Step:
-    return steps.Expect(
+    return values.Expect(
         place=_NOWHERE,
         payment=name,
         checks=tuple(
-            steps.FieldCheck(place=_NOWHERE, key=key, expected=expected)
+            values.FieldCheck(place=_NOWHERE, key=key, expected=expected)
             for key, expected in checks.items()
         ),
     )

@@ -1,22 +1,112 @@
-"""An account while the program runs: its clock, its modes and the instant of its next timer."""
+"""An account while the program runs: its configuration, clock, modes and next timer."""
 
 import asyncio
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, NamedTuple
 
+from emulator import ids
 from emulator.clock import AccountClock
 from emulator.domain.accounts import AccountProfile, Mode
 from emulator.domain.errors import InvalidApiKey
 from emulator.domain.instants import ClockSpec, Instant
+from emulator.domain.payment import Event, Payment
 from emulator.domain.rate_limit import RateLimit, TokenBucket
-from emulator.engine.state.effects import Effects
+from emulator.domain.timers import DueKey
+from emulator.domain.wire import event_json
 from emulator.engine.state.journal import Journal
 from emulator.engine.state.rules import Rules
+from emulator.storage.batch import LAST_ORDINAL
 
 if TYPE_CHECKING:
     from emulator.domain.webhooks import Endpoint
     from emulator.scenarios.values import Scenario
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfiguredEndpoint:
+    """The webhook endpoint of the first account; without a secret one is generated."""
+
+    url: str
+    secret: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineConfig:
+    """What the settings determine about every account.
+
+    `stamps_business_time` puts the account's clock in `webhook-timestamp`. Only a replay sets it,
+    because real time would make each of its runs different.
+    """
+
+    first_test_key: str
+    first_live_key: str
+    seed: int | None
+    clock: ClockSpec
+    rate_limit: RateLimit | None
+    auto_provision: bool
+    endpoint: ConfiguredEndpoint | None = None
+    stamps_business_time: bool = False
+
+
+class Effects:
+    """The effects of one advance, as JSON objects.
+
+    Attempts that were due before it began are not its effects. Attempts beyond the `horizon` wait;
+    without a horizon the advance does not wait for attempts. After an advance that a limit
+    stopped, the next one goes on with the same object.
+    """
+
+    __slots__ = ("_ordered", "_pending", "_since", "horizon")
+
+    def __init__(self) -> None:
+        self._ordered: list[str] = []
+        # Those whose order is not known yet, each with its due key.
+        self._pending: list[tuple[DueKey, str]] = []
+        self._since: DueKey | None = None
+        self.horizon: DueKey | None = None
+
+    def begin(self, latest: DueKey, *, waits: bool) -> None:
+        """Begin or continue an advance: attempts that are due later than `latest` are effects."""
+        self._since = self._since or latest
+        self.horizon = latest if waits else None
+
+    @property
+    def count(self) -> int:
+        return len(self._ordered) + len(self._pending)
+
+    def add_ordered(self, effects: Iterable[str]) -> None:
+        """Add timers of an account without endpoints: no attempt can come between them."""
+        self._order_pending()
+        self._ordered.extend(effects)
+
+    def add(self, effects: Iterable[tuple[DueKey, str]]) -> None:
+        """Add timers; the receiver of an event may cause other effects before it responds."""
+        self._pending.extend(effects)
+
+    def add_attempt(self, due: DueKey, effect: str) -> None:
+        """Add an attempt; concurrent attempts end in any order."""
+        since, horizon = self._since, self.horizon
+        if since is not None and horizon is not None and since < due <= horizon:
+            self._pending.append((due, effect))
+
+    def truncate(self, count: int) -> None:
+        """Remove all but the first so many: the transaction of the others failed."""
+        del self._pending[max(0, count - len(self._ordered)) :]
+        del self._ordered[count:]
+
+    def take(self) -> list[str]:
+        """Remove and return all effects, in order of due time and then of creation."""
+        self._order_pending()
+        ordered, self._ordered = self._ordered, []
+        return ordered
+
+    def _order_pending(self) -> None:
+        # Another thread may add an attempt at the same time.
+        pending, self._pending = self._pending, []
+        self._ordered += [effect for _, effect in sorted(pending)]
+
 
 NEVER: Instant = 1 << 62
 # Later than any instant of real time: NEVER, as seen from a clock that is ahead or behind.
@@ -139,6 +229,19 @@ class Owner:
         self.reads: dict[str, int] = {}
         self.endpoints: dict[int, Endpoint] = {}
         self.journal = Journal()
+
+    def event_id(self, event: Event) -> str:
+        return ids.event_id(self.stream, event.position & LAST_ORDINAL)
+
+    def event_body(self, event: Event, payment: Payment) -> str:
+        """The event as webhooks and the control API show it, with the payment as it was then."""
+        payment_then = payment._replace(
+            status=event.status,
+            method=event.method,
+            reason=event.reason,
+            completed_at=event.completed_at,
+        )
+        return event_json(event, payment_then, event_id=self.event_id(event), mode=self.mode)
 
 
 # All but the parts of the object itself.

@@ -1,20 +1,28 @@
-"""Chooses the rule that decides about a payment or a delivery, and counts its use."""
+"""Chooses the rule that decides about a payment, a delivery or a request, and counts its use."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from emulator import ids
 from emulator.domain.outcomes import Outcome
 from emulator.domain.payment import Payment
+from emulator.domain.transitions import Change
 from emulator.engine.state.account import Owner
+from emulator.engine.state.rules import FaultCandidate
 from emulator.storage import scenarios
 from emulator.storage.batch import Transaction
+from emulator.storage.database import Database, writes
 
 if TYPE_CHECKING:
     from emulator.domain.webhooks import DeliveryEffect
     from emulator.scenarios.numbers import Numbers
-    from emulator.scenarios.rules import RuleKey
+    from emulator.scenarios.rules import Chosen, RuleKey
     from emulator.scenarios.values import Fault
+
+
+# As in `scenarios.values.Section`, which starting does not need.
+FAULTS = "faults"
 
 
 def expiry_ms(
@@ -34,38 +42,30 @@ def expiry_ms(
     chosen = choose_expiry(owner.account.rules.with_expiry, facts, _uses(tx, owner))
     if chosen is None:
         return None
-    if chosen.counts:
-        _count_use(tx, owner, chosen.key)
-    return chosen.after_ms
+    _count_use(tx, owner, chosen)
+    return chosen.rule.after_ms
 
 
-def outcome_of(
-    tx: Transaction,
-    owner: Owner,
-    payment: Payment,
-    *,
-    method: str,
-    phone: str | None,
-    bank: str | None,
-) -> Outcome:
+def outcome_of(tx: Transaction, owner: Owner, payment: Payment, submit: Change) -> Outcome:
     """What the phone or the bank will do after a submit."""
-    from emulator.scenarios.rules import PaymentFacts, choose_outcome
+    from emulator.scenarios.rules import DEFAULT_OUTCOME, PaymentFacts, choose_outcome
 
     facts = PaymentFacts(
         mode=owner.mode,
         methods=payment.methods,
         amount_minor=payment.amount_minor,
-        method=method,
-        phone=phone,
-        bank=bank,
+        method=submit.method,
+        phone=submit.phone,
+        bank=submit.bank,
         metadata=payment.terms.metadata,
     )
     account = owner.account
     candidates = account.rules.with_applied(account.scenario_of(payment.position))
     chosen = choose_outcome(candidates, facts, _uses(tx, owner))
-    if chosen.counts and chosen.key is not None:
-        _count_use(tx, owner, chosen.key)
-    return chosen.outcome
+    if chosen is None:
+        return DEFAULT_OUTCOME
+    _count_use(tx, owner, chosen)
+    return chosen.rule.then
 
 
 def may_have_delivery_faults(owner: Owner) -> bool:
@@ -86,9 +86,8 @@ def delivery_fault(
     chosen = choose_webhook(candidates, mode=owner.mode, event=event_type, uses=uses)
     if chosen is None:
         return None
-    if chosen.counts:
-        _count_use(tx, owner, chosen.key)
-    return chosen.fault
+    _count_use(tx, owner, chosen)
+    return chosen.rule.then
 
 
 def uncounted_numbers(owner: Owner, payment: Payment, method: str) -> "Numbers | None":
@@ -113,9 +112,103 @@ def _use_count(tx: Transaction, account: int, key: "RuleKey") -> int:
     return scenarios.use_count(tx, account, _rule(key))
 
 
-def _count_use(tx: Transaction, owner: Owner, key: "RuleKey") -> None:
-    scenarios.count_use(tx, owner.account.number, _rule(key))
+def _count_use(tx: Transaction, owner: Owner, chosen: "Chosen[Any]") -> None:
+    if chosen.counts:
+        scenarios.count_use(tx, owner.account.number, _rule(chosen.key))
 
 
 def _rule(key: "RuleKey") -> tuple[str, str, int]:
     return key.scenario, key.section.value, key.index
+
+
+class Faults:
+    """Chooses faults; the API injects them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def choose(self, owner: Owner, request: str) -> FaultCandidate | None:
+        """The fault of a request, if one applies; the request is counted.
+
+        `request` is a value of ApiRequest. The use of a fault that applies before the commit is
+        counted at once.
+        """
+        candidates = [
+            candidate
+            for candidate in owner.account.rules.faults
+            if candidate.rule.when.mode in (None, owner.mode)
+            and candidate.rule.when.request in (None, request)
+        ]
+        if not any(map(_is_counted, candidates)):
+            return candidates[0] if candidates else None
+        return await self._choose(owner, candidates)
+
+    @writes()
+    def _choose(
+        self, tx: Transaction, owner: Owner, candidates: Sequence[FaultCandidate]
+    ) -> FaultCandidate | None:
+        owner.account.check_open()
+        # Each rule counts all requests of its kind, even if a stronger rule applies to them:
+        # the second request is the second for all rules.
+        matching = [candidate for candidate in candidates if _matches(tx, owner, candidate)]
+        chosen = next((match for match in matching if _is_left(tx, owner, match)), None)
+        if chosen is not None and not _applies_after_commit(chosen):
+            _use(tx, owner, chosen)
+        return chosen
+
+    async def spend(self, owner: Owner, chosen: FaultCandidate, *, generation: int) -> bool:
+        """Count the use of a fault that applies after the commit; whether a use was left.
+
+        None is left where the account was reset or restored since `generation`.
+        """
+        if chosen.rule.times is None:
+            return True
+        return await self._spend(owner, chosen, generation)
+
+    @writes()
+    def _spend(
+        self, tx: Transaction, owner: Owner, chosen: FaultCandidate, generation: int
+    ) -> bool:
+        account = owner.account
+        if account.is_closed or account.generation != generation or not _is_left(tx, owner, chosen):
+            return False
+        _use(tx, owner, chosen)
+        return True
+
+
+def _is_counted(candidate: FaultCandidate) -> bool:
+    return candidate.rule.times is not None or candidate.rule.when.is_counted
+
+
+def _applies_after_commit(candidate: FaultCandidate) -> bool:
+    from emulator.domain.faults import Point
+
+    return candidate.rule.then.effect.point is Point.AFTER_COMMIT
+
+
+def _matches(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> bool:
+    """Count the request for a rule; returns whether the rule applies to it."""
+    when = candidate.rule.when
+    if not when.is_counted:
+        return True
+    count = scenarios.count_request(tx, owner.number, candidate.source, candidate.index)
+    if when.nth is not None:
+        return count == when.nth
+    if when.every is not None:
+        return count % when.every == 0
+    place = f"{candidate.source}/{candidate.index}"
+    return when.chance is None or ids.chance(owner.stream, place, count) < when.chance
+
+
+def _is_left(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> bool:
+    times = candidate.rule.times
+    return times is None or scenarios.use_count(tx, owner.account.number, _place(candidate)) < times
+
+
+def _use(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> None:
+    if candidate.rule.times is not None:
+        scenarios.count_use(tx, owner.account.number, _place(candidate))
+
+
+def _place(candidate: FaultCandidate) -> tuple[str, str, int]:
+    return candidate.source, FAULTS, candidate.index

@@ -54,6 +54,13 @@ class AccountOverrides(msgspec.Struct, frozen=True, kw_only=True):
     def changed(self, **changes: object) -> "AccountOverrides":
         return msgspec.structs.replace(self, **changes)
 
+    def without(self, name: str) -> "AccountOverrides":
+        """The overrides without the scenario of this name and without its switch."""
+        return self.changed(
+            scenarios=tuple(other for other in self.scenarios if other.name != name),
+            switches={other: is_on for other, is_on in self.switches.items() if other != name},
+        )
+
 
 class FaultCandidate(msgspec.Struct, frozen=True, kw_only=True):
     """A fault rule and its place, by which its uses and requests are counted."""

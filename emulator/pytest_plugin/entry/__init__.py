@@ -55,19 +55,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--payments-emulator-url",
         metavar="URL",
         type=_base_url,
-        help="Use the payments emulator that runs there, in a container perhaps; "
+        help="Use the payments emulator at this URL, such as one in a container; "
         "otherwise one is started when a test first needs it.",
     )
     group.addoption(
         "--payments-emulator-webhook-host",
         metavar="HOST",
-        help="The name by which that emulator reaches this machine, as host.docker.internal; "
+        help="The name by which that emulator reaches this machine, such as host.docker.internal; "
         "webhooks for the tests are then received on all addresses.",
     )
     parser.addini(
         "payments_emulator_options",
         type="args",
-        help="Options of `payments-emulator serve` for the one that is started, as --strict; "
+        help="Options of `payments-emulator serve` for the started emulator, such as --strict; "
         "relative paths begin at pytest's root directory.",
     )
 
@@ -141,4 +141,4 @@ def _directory() -> Path:
         directory = parent / "emulator"
         if (directory / _SUBPACKAGE / "session.py").is_file():
             return directory
-    raise ModuleNotFoundError(f"there is no {_SUBPACKAGE} of the payments emulator beside {beside}")
+    raise ModuleNotFoundError(f"there is no {_SUBPACKAGE} of the payments emulator in {beside}")

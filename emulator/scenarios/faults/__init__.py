@@ -17,8 +17,7 @@ from emulator.scenarios.faults.status import STATUS
 from emulator.scenarios.faults.truncate import TRUNCATE
 from emulator.scenarios.kinds import JsonSchema, Kind, WholeNumber, Word
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
-from emulator.scenarios.steps import Json
-from emulator.scenarios.values import FaultRule, FaultWhen
+from emulator.scenarios.values import FaultRule, FaultWhen, Json
 
 TYPES = (STATUS, LATENCY, DROP, TRUNCATE)
 

@@ -10,8 +10,7 @@ from emulator.scenarios.conditions import list_of_rules, mode_key, rule_keys
 from emulator.scenarios.fault_types import FaultMapping
 from emulator.scenarios.kinds import Word
 from emulator.scenarios.mappings import Key, MappingOf
-from emulator.scenarios.steps import Json
-from emulator.scenarios.values import WebhookRule, WebhookWhen
+from emulator.scenarios.values import Json, WebhookRule, WebhookWhen
 from emulator.scenarios.webhook_faults.before_response import BEFORE_RESPONSE
 from emulator.scenarios.webhook_faults.copies import COPIES
 from emulator.scenarios.webhook_faults.delay import DELAY

@@ -1,4 +1,4 @@
-"""What axe-core finds on a page, and what it has to be told."""
+"""Runs axe-core on a page, with options for the checkout."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ WCAG = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 
 _OPTIONS: dict[str, Any] = {
     "runOnly": [*WCAG, "best-practice"],
-    # Part of WCAG 2.2 AA, and off unless it is asked for.
+    # Part of WCAG 2.2 AA, and off by default.
     "rules": {"target-size": {"enabled": True}},
-    # What is drawn by `::before` lies beside the text, as a test proves; axe cannot tell.
+    # Decorations by `::before` lie beside the text, as `text_on_decorations` proves; axe cannot.
     "checks": {"color-contrast": {"options": {"ignorePseudo": True}}},
     "resultTypes": ["violations", "incomplete"],
 }
@@ -46,9 +46,9 @@ _TEXT_ON_DECORATIONS = """() => {
 
 
 async def bring_axe(page: Page) -> None:
-    """Load axe into a page, once for all that is asked of it.
+    """Load axe into a page once.
 
-    It comes by way of the debugger, to which the page's Content-Security-Policy does not apply.
+    The debugger loads it, to which the page's Content-Security-Policy does not apply.
     """
     await page.evaluate(AXE_SCRIPT)
 

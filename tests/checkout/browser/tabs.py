@@ -152,36 +152,36 @@ class Tab:
     async def reads(self, heading: str, reason: str | None = None) -> None:
         """The heading, and the sentence below it, by their keys in the catalogue."""
         await expect(self.page.locator("h1")).to_have_text(self.says(heading))
-        told = self.page.get_by_test_id("reason")
+        shown = self.page.get_by_test_id("reason")
         if reason is None:
-            await expect(told).to_have_count(0)
+            await expect(shown).to_have_count(0)
         else:
-            await expect(told).to_have_text(self.says(reason))
+            await expect(shown).to_have_text(self.says(reason))
 
     async def is_on(self, page: str, status: str | None = None) -> None:
         status_of = "" if status is None else f"[data-status={status}]"
         await expect(self.page.locator(f"main[data-page={page}]{status_of}")).to_have_count(1)
 
     @asynccontextmanager
-    async def asks(self) -> AsyncIterator[None]:
+    async def requests_status(self) -> AsyncIterator[None]:
         """The page requests the status during the block."""
         async with self.page.expect_request(_requests_status):
             yield
 
     @asynccontextmanager
-    async def hears(self) -> AsyncIterator[None]:
+    async def receives_change(self) -> AsyncIterator[None]:
         """The change in the block answers a request that the page has sent before it."""
-        asked = [request for request in self.record.requests if _requests_status(request)]
+        sent = [request for request in self.record.requests if _requests_status(request)]
         async with self.page.expect_response(lambda it: _requests_status(it.request)) as news:
             yield
-        assert (await news.value).request in asked
+        assert (await news.value).request in sent
 
     async def leaves_for(self, url: str) -> None:
         """The page ends up at an address of the shop: byte for byte, fragment included."""
         # Not `wait_for_url`: it fails where one navigation is given up for another one.
         await expect(self.page).to_have_url(re.compile(f"^{re.escape(url)}$"))
-        asked = url.removeprefix(self.merchant.shop.base).partition("#")[0]
-        await expect(self.page.locator("h1")).to_have_text(asked)
+        path = url.removeprefix(self.merchant.shop.base).partition("#")[0]
+        await expect(self.page.locator("h1")).to_have_text(path)
 
     async def another(self) -> "Tab":
         """One more tab of the same browser."""

@@ -1,4 +1,4 @@
-"""A page that is open follows its payment: at once where there are scripts, soon where not."""
+"""An open page follows its payment: at once with scripts, soon without."""
 
 import asyncio
 import re
@@ -69,9 +69,9 @@ async def test_an_open_page_moves_on_at_once(
     payment = await customer.merchant.create(**urls)
     if paid_by:
         await customer.merchant.pay(payment, **paid_by)
-    async with customer.asks():
+    async with customer.requests_status():
         await customer.open(payment, rest)
-    async with customer.hears():
+    async with customer.receives_change():
         await change(customer, payment)
     await customer.is_on(page)
 
@@ -80,12 +80,12 @@ async def test_an_open_page_moves_on_at_once(
 async def test_the_countdown_follows_the_clock_without_a_reload(customer: Tab) -> None:
     payment = await customer.merchant.create()
     await customer.merchant.pay(payment, **ON_PHONE)
-    async with customer.asks():
+    async with customer.requests_status():
         await customer.open(payment, "/wait")
     await customer.sees("countdown", "0:30")
     await customer.page.evaluate("() => { window.isTheSamePage = true }")
     for text in ("0:26", "0:22", "0:18"):
-        async with customer.asks(), customer.hears():
+        async with customer.requests_status(), customer.receives_change():
             await customer.merchant.advance(4)
         await customer.sees("countdown", text)
     assert await customer.page.evaluate("window.isTheSamePage")

@@ -1,4 +1,4 @@
-"""What a page loads: little, all of it from the checkout itself, and letters for Amharic."""
+"""Pages load few bytes, all from the checkout itself, and letters for Amharic."""
 
 import pytest
 from playwright.async_api import expect
@@ -54,10 +54,10 @@ async def test_an_amharic_page_is_light_with_all_its_letters(
         # What only names need is not loaded for the words of the page.
         assert len(fonts) == 2, fonts
         assert all("-words-" in url for url in fonts), fonts
-        assert await letters_of_others(customer) == {}
+        assert await letters_of_other_fonts(customer) == {}
 
 
-async def letters_of_others(customer: Tab) -> dict[str, int]:
+async def letters_of_other_fonts(customer: Tab) -> dict[str, int]:
     """How many Ethiopic letters are drawn with a font that the page has not sent, by their text."""
     session = await customer.page.context.new_cdp_session(customer.page)
     for domain in ("DOM", "CSS"):
@@ -76,7 +76,7 @@ async def letters_of_others(customer: Tab) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("accepted", LANGUAGES)
-async def test_the_browser_s_language_is_spoken_until_another_is_chosen(
+async def test_the_browser_s_language_is_used_until_another_is_chosen(
     open_tab: OpenTab, accepted: str
 ) -> None:
     [other] = {*LANGUAGES} - {accepted}
@@ -93,7 +93,7 @@ async def test_the_browser_s_language_is_spoken_until_another_is_chosen(
         await expect(customer.page.locator("html")).to_have_attribute("lang", other)
 
 
-async def test_waiting_moves_only_for_those_who_like_it(open_tab: OpenTab) -> None:
+async def test_the_waiting_dots_respect_reduced_motion(open_tab: OpenTab) -> None:
     async with open_tab() as customer:
         payment = await customer.merchant.create()
         await customer.merchant.pay(payment, **ON_PHONE)
@@ -104,7 +104,7 @@ async def test_waiting_moves_only_for_those_who_like_it(open_tab: OpenTab) -> No
         await expect(dot).to_have_css("animation-name", "pulse")
 
 
-async def test_the_dark_is_dark(open_tab: OpenTab) -> None:
+async def test_the_dark_scheme_is_dark(open_tab: OpenTab) -> None:
     grounds = []
     async with open_tab() as customer:
         await customer.open(await customer.merchant.create())

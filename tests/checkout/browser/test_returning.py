@@ -1,4 +1,4 @@
-"""Two tabs, the back button, reloads and double clicks: the page shows what is, and pays once."""
+"""Two tabs, the back button, reloads and double clicks: the page is current, and pays once."""
 
 import pytest
 from playwright.async_api import expect
@@ -51,7 +51,7 @@ async def test_the_way_back_to_a_paid_checkout_does_not_leave_again(
         assert (await merchant.timeline(payment))[:3] == PAID
 
 
-async def test_what_moves_by_itself_leaves_no_trace_in_the_history(customer: Tab) -> None:
+async def test_automatic_navigation_adds_nothing_to_the_history(customer: Tab) -> None:
     payment = await customer.merchant.create()
     await customer.page.goto(customer.merchant.shop.base + "/cart")
     await customer.open(payment, "?method=telebirr")

@@ -1,4 +1,4 @@
-"""What the page's script does where the browser, the network or the customer is not at its best."""
+"""The page's script in a browser without events, with stopped forms and with many tabs."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ window.addEventListener = (kind, ...rest) => kind === "beforeunload" || add(kind
 """
 
 
-async def test_the_news_does_not_overtake_a_form_where_a_browser_tells_of_no_leaving(
+async def test_a_change_does_not_overtake_a_form_without_the_event_beforeunload(
     open_tab: OpenTab,
 ) -> None:
     """As on iOS, where `beforeunload` never fires."""

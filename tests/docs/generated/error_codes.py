@@ -1,5 +1,6 @@
 """The tables of docs/reference/error-codes.md."""
 
+import asyncio
 import inspect
 import json
 import re
@@ -10,7 +11,6 @@ import pytest
 
 from emulator.api import parameters, queries
 from emulator.api.bodies import MAX_BODY_BYTES
-from emulator.api.document import EXAMPLES
 from emulator.api.errors import ANSWERS, INTERNAL_ERROR_BODY, INTERNAL_ERROR_CAUSE, code_of
 from emulator.app.documents import documents
 from emulator.domain import errors
@@ -19,9 +19,8 @@ from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhooks import MAX_ENDPOINTS
 from emulator.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
 from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS
-from emulator.openapi.examples import load_records
 from tests.docs.markdown import table
-from tests.world import order
+from tests.world import headers, order, world
 
 _LIMITS: dict[type[Refusal], str] = {
     errors.RequestTooLarge: f"{MAX_BODY_BYTES // 1024} KiB",
@@ -86,14 +85,21 @@ def _field_causes() -> dict[str, str]:
         *(partial(parameters.check_order, body, rules, []) for body in bodies),
         *(partial(queries.page_query, text, DEFAULT_METHODS, []) for text in texts),
     ]
-    # The engine validates the cursor; the OpenAPI document has a real response.
-    cursor = load_records(EXAMPLES)["any_call/invalid_cursor"]["body"]["error"]
+    # The engine validates the cursor.
+    cursor = asyncio.run(_refused_cursor())
     messages = {cursor["code"]: cursor["message"]}
     for check in checks:
         with pytest.raises(InvalidField) as refused:
             check()
         messages[code_of(refused.value)] = refused.value.message
     return {code: _ACCEPTED.sub(r"`\1` must be \2.", text) for code, text in messages.items()}
+
+
+async def _refused_cursor() -> dict[str, str]:
+    async with world() as emulator:
+        response = await emulator.api.get("/v1/payments?after=pay_unknown", headers=headers())
+    error: dict[str, str] = response.json()["error"]
+    return error
 
 
 def _invalid_in(code: str, operations: list[str]) -> str:

@@ -7,7 +7,7 @@ from emulator.domain.accounts import Mode
 from emulator.domain.clauses import CLAUSES, Clause
 from emulator.domain.outcomes import Handset, Outcome
 from emulator.domain.payment_methods import METHODS
-from emulator.scenarios.library import load_paths
+from emulator.scenarios.loader import load_paths
 from emulator.settings import OPTIONS, Option, data_directory
 from tests.clauses import MarkedTest, clause_tests
 from tests.docs.markdown import table

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from emulator.scenarios.schema import scenario_schema
+from emulator.scenarios.scenario_file import scenario_schema
 from tests.docs.generated.scenario_types import WORDS, joined, key_rows, type_name
 from tests.docs.markdown import table
 

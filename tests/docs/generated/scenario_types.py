@@ -6,12 +6,12 @@ from typing import Any
 from emulator.domain.payment import MAX_AMOUNT_MINOR
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
-from emulator.scenarios.action_steps import ANSWERS
+from emulator.scenarios.conditions import BANK, METHOD, PAYMENT_NAME, PHONE, REASON
 from emulator.scenarios.faults.latency import MAX_LATENCY_MS, Latency
 from emulator.scenarios.faults.status import RetryAfter
 from emulator.scenarios.kinds import Duration, Kind
-from emulator.scenarios.payment_kinds import BANK, METHOD, PAYMENT_NAME, PHONE, REASON
 from emulator.scenarios.scenario_file import FILE_KEYS
+from emulator.scenarios.script_steps import ANSWERS
 
 
 def _pattern(kind: Kind[Any]) -> str:

@@ -1,4 +1,4 @@
-"""A shop's program in each language: how its client is generated, and what it has to print."""
+"""Generates the clients of a shop's programs, runs the programs and checks their output."""
 
 import os
 import re
@@ -30,7 +30,7 @@ DEBIAN_PACKAGES = {
     "ruby": "ruby",
     "gem": "ruby",
 }
-# Java takes its time on a machine that is busy.
+# Java is slow on a busy machine.
 MAX_S = 180
 
 _THANKS = "https://shop.example/አመሰግናለሁ"
@@ -107,7 +107,7 @@ def point(program: Path, server: Server) -> None:
 
 
 def _history(server: Server) -> None:
-    """Payments of each method, one of them older than the rest, and one that nobody paid."""
+    """Payments of each method, one of them older than the rest, and an unpaid one."""
     _pay(server, "telebirr", "0900000001")
     server.request("POST", "/_emulator/clock/advance", {"seconds": 60})
     _pay(server, "telebirr", "0900000001")

@@ -34,7 +34,7 @@ def test_a_client_in_php_is_generated_loaded_and_used(shop: Path) -> None:
 
 
 def has_all_extensions(shop: Path) -> None:
-    """What the client asks of Composer. Raises AssertionError where one is missing."""
+    """Check the extensions that the client requires. Raises AssertionError for a missing one."""
     wanted = json.loads((shop / CLIENT / "composer.json").read_text(encoding="utf-8"))["require"]
     names = {name.removeprefix("ext-") for name in wanted if name.startswith("ext-")}
     missing = names - set(ran(shop, "php", "-m").stdout.split())

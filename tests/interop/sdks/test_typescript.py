@@ -83,5 +83,5 @@ def test_the_types_refuse_what_the_service_would_refuse(project: Path) -> None:
     (project / "wrong.ts").write_text(text, encoding="utf-8")
     with pytest.raises(AssertionError) as refused:
         compile_programs(project, "wrong.ts")
-    told = re.findall(r"wrong\.ts\((\d+),\d+\): error", str(refused.value))
-    assert {int(number) for number in told} == set(wrong)
+    refused_lines = re.findall(r"wrong\.ts\((\d+),\d+\): error", str(refused.value))
+    assert {int(number) for number in refused_lines} == set(wrong)

@@ -1,60 +1,40 @@
-"""The values of the section `faults`; `format.txt` has its mistakes."""
+"""The values of the sections `faults` and `webhooks`; `format.txt` has their mistakes."""
 
+from collections.abc import Sequence
 from itertools import permutations
+from typing import Any
 
 import pytest
 
-from emulator.domain.accounts import Mode
 from emulator.domain.faults import ApiRequest, Cut, Point, RequestEffect
-from emulator.scenarios.faults import FAULT_THEN, TYPES
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryEffect, Tamper
+from emulator.scenarios import faults, webhook_faults
+from emulator.scenarios.fault_types import FaultType
 from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
 from emulator.scenarios.problems import ScenarioError
-from emulator.scenarios.values import FaultRule, FaultWhen
+from emulator.scenarios.values import FaultRule, FaultWhen, WebhookWhen
 from tests.scenarios.drawn import request_fault
 
-HEAD = "version: 1\nname: case\nfaults:\n"
 # A value for each fault type.
-VALUES = {"status": "500", "latency": "1s", "drop": "true", "truncate": "true"}
+REQUEST_FAULTS = {"status": "500", "latency": "1s", "drop": "true", "truncate": "true"}
+WEBHOOK_FAULTS = {
+    "copies": "2",
+    "delay": "1s",
+    "drop": "true",
+    "hold": "true",
+    "before_response": "true",
+    "tamper": "body",
+}
 
 
-def rules_of(text: str) -> tuple[FaultRule, ...]:
-    return parse_scenario(HEAD + text, "case.yaml").faults
+def rule_of(section: str, when: str, then: str) -> Any:
+    text = f"version: 1\nname: case\n{section}:\n  - when: {when}\n    then: {then}\n"
+    (rule,) = getattr(parse_scenario(text, "case.yaml"), section)
+    return rule
 
 
-def effect_of(then: str) -> RequestEffect:
-    (rule,) = rules_of(f"  - when: {{}}\n    then: {then}\n")
-    return rule.then.effect
-
-
-def test_a_rule_has_a_condition_an_effect_and_a_limit() -> None:
-    assert rules_of(
-        """
-  - when: {mode: test, request: create_payment, nth: 2}
-    then: {status: 500, point: after_commit}
-    times: 1
-  - when: {mode: live, request: any, every: 3}
-    then: {status: 429, retry_after: 30s, latency: 1.5s}
-  - when: {request: list_payments, chance: 0.3}
-    then: {drop: true, latency: 250ms}
-  - when: {}
-    then: {truncate: true}
-"""
-    ) == (
-        FaultRule(
-            when=FaultWhen(mode=Mode.TEST, request=ApiRequest.CREATE_PAYMENT, nth=2),
-            then=request_fault(status=500, point=Point.AFTER_COMMIT),
-            times=1,
-        ),
-        FaultRule(
-            when=FaultWhen(mode=Mode.LIVE, every=3),
-            then=request_fault(status=429, retry_after=30, latency=1_500),
-        ),
-        FaultRule(
-            when=FaultWhen(request=ApiRequest.LIST_PAYMENTS, chance=0.3),
-            then=request_fault(drop=True, latency=250),
-        ),
-        FaultRule(then=request_fault(truncate=True)),
-    )
+def effect_of(section: str, then: str, when: str = "{}") -> Any:
+    return rule_of(section, when, then).then.effect
 
 
 @pytest.mark.parametrize(
@@ -73,8 +53,13 @@ def test_a_rule_has_a_condition_an_effect_and_a_limit() -> None:
     ],
 )
 def test_a_condition_selects_requests(when: str, expected: FaultWhen) -> None:
-    (rule,) = rules_of(f"  - when: {when}\n    then: {{drop: true}}\n")
-    assert rule.when == expected
+    assert rule_of("faults", when, "{drop: true}").when == expected
+
+
+@pytest.mark.parametrize("event", EVENT_TYPES_IN_ORDER)
+def test_a_condition_selects_an_event(event: str) -> None:
+    rule = rule_of("webhooks", f"{{event: {event}}}", "{copies: 2}")
+    assert rule.when == WebhookWhen(event=event)
 
 
 AFTER = Point.AFTER_COMMIT
@@ -115,40 +100,62 @@ NONE, HALF = Cut.BEFORE_RESPONSE, Cut.IN_BODY
         ("{truncate: false, latency: 1s, point: before_commit}", RequestEffect(delay_ms=1_000)),
     ],
 )
-def test_keys_have_an_effect(then: str, expected: RequestEffect) -> None:
-    assert effect_of(then) == expected
+def test_keys_have_an_effect_on_a_request(then: str, expected: RequestEffect) -> None:
+    assert effect_of("faults", then) == expected
 
 
-def test_two_fault_types_have_both_effects_or_exclude_each_other() -> None:
-    excluded = {frozenset((type_.name, other)) for type_ in TYPES for other in type_.excludes}
-    assert [*VALUES] == [type_.name for type_ in TYPES]
-    assert {*FAULT_THEN.keys} - {*VALUES} == {"retry_after", "point"}
-    for key, other in permutations(VALUES, 2):
-        then = f"{{{key}: {VALUES[key]}, {other}: {VALUES[other]}}}"
+@pytest.mark.parametrize(
+    ("then", "expected"),
+    [
+        ("{copies: 1}", DeliveryEffect()),  # it has no effect, and precedes later rules
+        ("{copies: 100}", DeliveryEffect(copies=100)),
+        ("{delay: 1ms}", DeliveryEffect(delay_ms=1)),
+        ("{delay: 1.5h, tamper: body}", DeliveryEffect(delay_ms=5_400_000, tamper=Tamper.BODY)),
+        ("{drop: true}", DeliveryEffect(drop=True)),
+        ("{hold: true}", DeliveryEffect(hold=True)),
+        ("{before_response: true}", DeliveryEffect(before_response=True)),
+        ("{tamper: signature}", DeliveryEffect(tamper=Tamper.SIGNATURE)),
+        # A key that is false is as good as absent.
+        ("{copies: 2, drop: false}", DeliveryEffect(copies=2)),
+        ("{drop: true, hold: false, before_response: false}", DeliveryEffect(drop=True)),
+        ("{hold: false, delay: 1s}", DeliveryEffect(delay_ms=1_000)),
+        ("{before_response: false, hold: true}", DeliveryEffect(hold=True)),
+        ("{before_response: true, hold: false}", DeliveryEffect(before_response=True)),
+    ],
+)
+def test_keys_have_an_effect_on_a_delivery(then: str, expected: DeliveryEffect) -> None:
+    assert effect_of("webhooks", then) == expected
+
+
+@pytest.mark.parametrize(
+    ("section", "types", "values", "nothing"),
+    [
+        ("faults", faults.TYPES, REQUEST_FAULTS, RequestEffect()),
+        ("webhooks", webhook_faults.TYPES, WEBHOOK_FAULTS, DeliveryEffect()),
+    ],
+)
+def test_two_fault_types_have_both_effects_or_exclude_each_other(
+    section: str, types: Sequence[FaultType[Any]], values: dict[str, str], nothing: object
+) -> None:
+    assert [*values] == [type_.name for type_ in types]
+    excluded = {
+        frozenset((type_.name, other))
+        for type_ in types
+        for other in (values if type_.excludes_all else type_.excludes)
+    }
+    for key, other in permutations(values, 2):
+        then = f"{{{key}: {values[key]}, {other}: {values[other]}}}"
         if {key, other} in excluded:
             with pytest.raises(ScenarioError):
-                effect_of(then)
+                effect_of(section, then)
         else:
-            assert effect_of(then) not in (effect_of(f"{{{key}: {VALUES[key]}}}"), RequestEffect())
+            alone = effect_of(section, f"{{{key}: {values[key]}}}")
+            assert effect_of(section, then) not in (alone, nothing)
 
 
-def test_the_mistakes_of_several_rules_are_in_the_order_of_the_file() -> None:
-    with pytest.raises(ScenarioError) as raised:
-        rules_of(
-            """  - when: {mode: tset, request: create, nth: 0}
-    then: {status: 200, latency: 0s, point: never}
-    times: 0
-  - when: {}
-    then: {drop: true, status: 500, truncate: true}
-  - then: {}
-"""
-        )
-    assert [(problem.line, problem.column) for problem in raised.value.problems] == [
-        (4, 18), (4, 33), (4, 46), (5, 20), (5, 34), (5, 45), (6, 12),
-        (8, 32), (8, 47),
-        (9, 5), (9, 11),
-    ]  # fmt: skip
-    assert {problem.key for problem in raised.value.problems} == {"faults"}
+@pytest.mark.parametrize("when", ["{}", "{mode: live}", "{event: payment.created}"])
+def test_the_event_of_creation_can_come_before_the_response(when: str) -> None:
+    assert effect_of("webhooks", "{before_response: true}", when).before_response
 
 
 def test_a_rule_that_stands_alone_is_json_or_yaml() -> None:

@@ -1,16 +1,15 @@
-"""Declares the section `outcomes`: what happens after the submit, in steps that are all legal."""
+"""Declares the sections `outcomes` and `expiry`: the rules about payments."""
+
+from dataclasses import replace
 
 from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
 from emulator.domain.payment import Status
 from emulator.domain.transitions import TRANSITIONS, Edge
-from emulator.scenarios.conditions import WHEN, list_of_rules, rule_keys
-from emulator.scenarios.entries import Entry, listed, read_items
+from emulator.scenarios.conditions import REASON, REASON_RULE, WHEN, list_of_rules, rule_keys
+from emulator.scenarios.entries import Entry, ScalarNode, listed, read_items
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, Word
-from emulator.scenarios.mappings import Key, MappingOf, Members
-from emulator.scenarios.nodes import ScalarNode
-from emulator.scenarios.payment_kinds import REASON, REASON_RULE
-from emulator.scenarios.steps import Json
-from emulator.scenarios.values import OutcomeRule
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
+from emulator.scenarios.values import ExpiryRule, Json, OutcomeRule
 
 HANDSET = "handset"
 MAX_STEPS = 100
@@ -57,7 +56,7 @@ STEP = MappingOf(
 
 
 class _Outcome(Kind[Outcome]):
-    """A list of steps, or the word that leaves the answer to the customer or a test."""
+    """A list of steps, or HANDSET: the customer or a test answers."""
 
     def read(self, entry: Entry) -> Outcome | None:
         if isinstance(entry.node, ScalarNode) and entry.node.text == HANDSET:
@@ -121,7 +120,7 @@ def _read_step(members: Members, earlier_ms: int) -> Step | None:
             "after counts from the submit, so it must not be less than in the step above"
         )
         after_ms = None
-    # Neither a wrong time nor a wrong word is to be noted twice.
+    # A wrong value has been noted already, so it causes no second problem.
     if after_ms is None:
         members.values["after"] = earlier_ms
     if members.values["unusual"] is None:
@@ -150,3 +149,49 @@ def _what_can_follow(since: Status, status: Status) -> str:
     if not possible:
         return f"{status} cannot follow {since}: {since} is the end of a payment"
     return f"{status} cannot follow {since}; after {since} can come {listed(possible, 'or')}"
+
+
+_ADVICE = "a duration such as 5s"
+_AFTER = Key(
+    Duration(is_positive=True),
+    "The time from the creation of the payment to the expiry of its checkout.",
+    field="after_ms",
+)
+
+
+def _after_ms(after_ms: int) -> int:
+    return after_ms
+
+
+def _check_forms(members: Members) -> None:
+    known = members.known
+    if not known.keys() & {"after", "then"}:
+        members.entry.note(f"{members.entry.label} must have 'after': {_ADVICE}")
+    if known.keys() >= {"after", "then"}:
+        known["then"].note("'after' must be given once: beside 'when', or inside 'then'")
+        del known["after"]
+
+
+def _use_form(members: Members) -> None:
+    if "then" in members.known:
+        members.values["after"] = members.values["then"]
+
+
+EXPIRY_RULE = MappingOf(
+    ExpiryRule,
+    rule_keys(
+        WHEN,
+        after=_AFTER,
+        then=Key(
+            MappingOf(_after_ms, {"after": replace(_AFTER, required=_ADVICE)}),
+            "The same as `after`, in another form: `then: {after: 5s}`.",
+            field=None,
+        ),
+    ),
+    KeyRule(
+        check_keys=_check_forms,
+        check=_use_form,
+        schema={"oneOf": [{"required": ["after"]}, {"required": ["then"]}]},
+    ),
+)
+EXPIRY = list_of_rules(EXPIRY_RULE, "an expiry rule")

@@ -1,8 +1,10 @@
+"""Reads the scenario files of files and directories."""
+
 from pathlib import Path
 
 import pytest
 
-from emulator.scenarios.library import check_paths, in_force, load_paths
+from emulator.scenarios.loader import check_paths, in_force, load_paths
 from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.values import Scenario
 
@@ -12,12 +14,12 @@ def write(path: Path, name: str, more: str = "") -> Path:
     return path
 
 
-def test_a_directory_stands_for_its_yaml_files_by_name(tmp_path: Path) -> None:
+def test_a_directory_contains_scenarios_in_order_of_name(tmp_path: Path) -> None:
     write(tmp_path / "b.yaml", "second")
     write(tmp_path / "a.yml", "first")
     write(tmp_path / "c.txt", "no-scenario")
     (tmp_path / "deeper").mkdir()
-    write(tmp_path / "deeper" / "d.yaml", "not-looked-into")
+    write(tmp_path / "deeper" / "d.yaml", "not-read")
     assert [scenario.name for scenario in load_paths([tmp_path])] == ["first", "second"]
     assert check_paths([tmp_path]) == ([], 2)
 
@@ -28,7 +30,7 @@ def test_scenarios_come_in_the_order_of_the_paths(tmp_path: Path) -> None:
     assert [scenario.name for scenario in load_paths([last, first])] == ["zebra", "antelope"]
 
 
-def test_no_paths_are_no_scenarios() -> None:
+def test_without_paths_no_scenarios_are_read() -> None:
     assert load_paths([]) == ()
     assert check_paths([]) == ([], 0)
 
@@ -63,7 +65,7 @@ def test_a_missing_path_is_named(tmp_path: Path) -> None:
     assert problem_lines([missing]) == [f"{missing}:1:1: cannot be read: No such file or directory"]
 
 
-def test_a_path_that_cannot_exist_is_a_problem_and_no_crash() -> None:
+def test_a_path_with_a_null_character_is_a_problem() -> None:
     (line,) = problem_lines([Path("a\0b")])
     assert "cannot be read: embedded null" in line
 

@@ -1,0 +1,396 @@
+"""Declares the steps that act: requests, the customer's actions, and changes from outside."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from emulator.domain.payment import Status
+from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS, method_of_phone
+from emulator.scenarios import values
+from emulator.scenarios.conditions import (
+    BANK,
+    METHOD,
+    PAYMENT_NAME,
+    PHONE,
+    REASON_RULE,
+    NewPaymentName,
+    payer_rule,
+)
+from emulator.scenarios.entries import (
+    Entry,
+    MapNode,
+    ScalarNode,
+    is_empty,
+    listed,
+    read_pairs,
+    read_text,
+    text_of,
+)
+from emulator.scenarios.faults import FAULT_RULE, LONE_FAULT_RULE
+from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, JsonValue, Kind, Word
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
+from emulator.scenarios.payment_rules import REASON_KEY
+from emulator.scenarios.problems import hint_nearest
+from emulator.scenarios.values import Json, Step
+
+Fields = dict[str, Any]
+"""The fields of a step, without its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepType:
+    """A step of a script. Its kind reads the fields of the step's class, and writes the step.
+
+    The examples of all steps, in their order, are a valid script.
+    """
+
+    make: Callable[..., Step]
+    kind: Kind[Any]
+    description: str
+    example: Json
+
+    def schema(self) -> JsonSchema:
+        return {"description": self.description, **self.kind.schema(), "examples": [self.example]}
+
+
+class NameOrMapping(Kind[Fields]):
+    """The name of a payment alone is the short form of a mapping with the key `payment`."""
+
+    def __init__(self, mapping: MappingOf[Fields], expected: str) -> None:
+        self._mapping = mapping
+        self._expected = expected
+
+    def read(self, entry: Entry) -> Fields | None:
+        if isinstance(entry.node, MapNode):
+            return self._mapping.read(entry)
+        if text_of(entry) is None:
+            entry.refuse(self._expected)
+            return None
+        return {"payment": PAYMENT_NAME.read(entry)}
+
+    def schema(self) -> JsonSchema:
+        return {"anyOf": [PAYMENT_NAME.schema(), self._mapping.schema()]}
+
+    def write(self, value: Any) -> Json:
+        return value.payment or self._mapping.write(value)
+
+
+NAMED = "The name that `create` gave the payment with `as`."
+PAYMENT = Key(PAYMENT_NAME, NAMED, required="the name that 'create' gave it")
+
+
+_JSON = JsonValue()
+
+
+def _as_given(description: str, kind: Kind[Any] = _JSON, *, default_text: str = "") -> Key:
+    return Key(kind, f"{description} The value is sent without a check.", default_text=default_text)
+
+
+# Of the parameters that the API requires.
+_FILLED_IN = "filled in"
+CREATE_MEMBERS = {
+    "amount": _as_given("The amount in ETB cents.", default_text=_FILLED_IN),
+    "currency": _as_given("The currency: ETB.", default_text=_FILLED_IN),
+    "methods": _as_given("The payment methods to offer.", default_text=_FILLED_IN),
+    "success_url": _as_given("The redirect URL after success.", default_text=_FILLED_IN),
+    "cancel_url": _as_given("The redirect URL after a cancellation.", default_text=_FILLED_IN),
+    "metadata": _as_given("Up to 20 pairs of texts."),
+    "idempotency_key": _as_given("The key that makes a retry of the request safe."),
+    "expires_in": _as_given("The seconds until the checkout expires."),
+}
+
+
+class _UnknownMembers(Kind[list[tuple[str, Json]]]):
+    """Members of a request that the API does not know."""
+
+    def read(self, entry: Entry) -> list[tuple[str, Json]]:
+        members = []
+        for name, (key_entry, value) in (read_pairs(entry) or {}).items():
+            if name in CREATE_MEMBERS:
+                key_entry.note(f"{name!r} is known to the API, so it belongs beside 'unknown'")
+            members.append((name, _JSON.read(value)))
+        return members
+
+    def schema(self) -> JsonSchema:
+        return {"type": "object", "propertyNames": {"not": {"enum": list(CREATE_MEMBERS)}}}
+
+
+class _Create(MappingOf[Fields]):
+    def build(self, members: Members) -> Fields:
+        values = members.values
+        known = [(key, values[key]) for key in members.known if key in CREATE_MEMBERS]
+        return {"name": values["as"], "members": (*known, *(values["unknown"] or ()))}
+
+    def write(self, value: Any) -> Json:
+        known = {key: member for key, member in value.members if key in CREATE_MEMBERS}
+        unknown = {key: member for key, member in value.members if key not in CREATE_MEMBERS}
+        name = {} if value.name is None else {"as": value.name}
+        return {**name, **known, **({"unknown": unknown} if unknown else {})}
+
+
+CREATE = _Create(
+    dict,
+    {
+        "as": Key(
+            NewPaymentName(),
+            "The name of the payment in later steps. A later `create` can use the name again.",
+        ),
+        **CREATE_MEMBERS,
+        "unknown": Key(_UnknownMembers(), "Members that the API does not know."),
+    },
+    is_optional=True,
+)
+
+
+class _PaymentId(Kind[str]):
+    def read(self, entry: Entry) -> str | None:
+        payment_id = read_text(entry)
+        if payment_id == "":
+            entry.note("id must not be empty")
+            return None
+        return payment_id
+
+    def schema(self) -> JsonSchema:
+        return {"type": "string", "minLength": 1}
+
+
+def _check_one_of_both(members: Members) -> None:
+    if not members.known and not members.has_stray_keys:
+        members.entry.note("retrieve must have 'payment' or 'id'")
+    if len(members.known) > 1:
+        members.known["id"].note("'id' makes no sense beside 'payment': either says which it is")
+
+
+RETRIEVE = MappingOf[Fields](
+    dict,
+    {
+        "payment": Key(PAYMENT_NAME, NAMED),
+        "id": _as_given("An id, instead of `payment`.", _PaymentId()),
+    },
+    KeyRule(check_keys=_check_one_of_both, schema={"minProperties": 1, "maxProperties": 1}),
+)
+
+
+class _QueryValue(Kind[str]):
+    """Any scalar as it is written, since a script must be able to send wrong ones."""
+
+    def read(self, entry: Entry) -> str | None:
+        if isinstance(entry.node, ScalarNode) and not is_empty(entry):
+            return entry.node.text
+        hint = '; an empty text is written ""' if is_empty(entry) else ""
+        entry.refuse("text or a number", hint)
+        return None
+
+    def schema(self) -> JsonSchema:
+        return {"type": ["string", "number", "boolean"]}
+
+
+def _query(description: str) -> Key:
+    return _as_given(description, _QueryValue())
+
+
+class _List(MappingOf[Fields]):
+    def build(self, members: Members) -> Fields:
+        values = ((key, members.values[key]) for key in members.known if key != "after")
+        query = tuple((key, text) for key, text in values if text is not None)
+        return {"query": query, "after": members.values["after"]}
+
+    def write(self, value: Any) -> Json:
+        return {**dict(value.query), **({} if value.after is None else {"after": value.after})}
+
+
+LIST = _List(
+    dict,
+    {
+        "limit": _query("The number of payments on the page."),
+        "after": Key(PAYMENT_NAME, "The page begins after this payment, given by its name."),
+        "status": _query("Only payments with this status."),
+        "method": _query("Only payments with this method."),
+        "created_gte": _query("Only payments created at this time or later."),
+        "created_lte": _query("Only payments created at this time or earlier."),
+    },
+    is_optional=True,
+)
+
+
+REQUEST_STEPS = {
+    "create": StepType(
+        values.Create, CREATE, "Creates a payment.", {"as": "order", "amount": 15000}
+    ),
+    "retrieve": StepType(
+        values.Retrieve,
+        NameOrMapping(RETRIEVE, "the name of a payment, or {id: …}"),
+        "Retrieves a payment. A name alone is the short form of `payment`.",
+        "order",
+    ),
+    "list": StepType(
+        values.List,
+        LIST,
+        "Lists payments. `list:` alone lists the newest ten.",
+        {"status": "pending", "limit": 2},
+    ),
+}
+
+
+NEXT = "next"
+ANSWERS = ("approve", "wrong_pin", "insufficient_balance", "cancel", "decline")
+
+
+def _check_payer(members: Members) -> None:
+    """Note what the method needs; what a configured method needs is unknown here."""
+    if members.known.keys() & {"phone", "bank"} or members.has_stray_keys:
+        return
+    method = members.values["method"]
+    if method in PHONE_METHODS:
+        members.entry.note(f"pay must have 'phone': the number that pays by {method}")
+    elif method == BANK_TRANSFER:
+        members.entry.note(f"pay must have 'bank': {listed(BANKS, 'or')}")
+    elif "method" not in members.known:
+        members.entry.note("pay must have 'phone' or 'bank': whose account is to pay")
+
+
+def _pays_by(methods: Iterable[str]) -> JsonSchema:
+    return {"properties": {"method": {"enum": sorted(methods)}}, "required": ["method"]}
+
+
+def _pay(**fields: Any) -> Fields | None:
+    """The fields of the step, with the method that the phone or the bank belongs to."""
+    if fields["method"] is None and fields["phone"] is not None:
+        fields["method"] = method_of_phone(fields["phone"])
+    elif fields["method"] is None and fields["bank"] is not None:
+        fields["method"] = BANK_TRANSFER
+    return None if fields["method"] is None else fields
+
+
+PAY = MappingOf(
+    _pay,
+    {
+        "payment": PAYMENT,
+        "method": Key(
+            METHOD,
+            "The submitted method.",
+            default_text="the method of the phone; `bank_transfer` with a bank",
+        ),
+        "phone": Key(
+            PHONE, "The customer's number, in any form. Required by `telebirr` and `mpesa`."
+        ),
+        "bank": Key(BANK, "The customer's bank, instead of `phone`. Required by `bank_transfer`."),
+    },
+    payer_rule(),
+    KeyRule(
+        check=_check_payer,
+        schema={
+            "anyOf": [{"required": [key]} for key in ("method", "phone", "bank")],
+            "allOf": [
+                {"not": {"required": ["phone", "bank"]}},
+                {"if": _pays_by(PHONE_METHODS), "then": {"required": ["phone"]}},
+                {"if": _pays_by([BANK_TRANSFER]), "then": {"required": ["bank"]}},
+            ],
+        },
+    ),
+)
+ANSWER = MappingOf[Fields](
+    dict,
+    {
+        "payment": PAYMENT,
+        "answer": Key(
+            Word(ANSWERS),
+            "The answer. `wrong_pin` is only for phones, `decline` only for banks.",
+            required=listed(ANSWERS, "or"),
+        ),
+    },
+)
+TRANSITION = MappingOf[Fields](
+    dict,
+    {
+        "payment": PAYMENT,
+        "status": Key(
+            # A payment that is pending has just been created; no transition leads there.
+            Word([status for status in Status if status is not Status.PENDING]),
+            "The new status.",
+            required="what the payment becomes",
+        ),
+        "method": Key(
+            METHOD,
+            "The method, if the payment has none yet.",
+            default_text="the first method that the payment offers",
+        ),
+        "reason": REASON_KEY,
+        "unusual": Key(
+            Boolean(), "Required for `completed` after `failed` or `expired`.", default=False
+        ),
+    },
+    REASON_RULE,
+)
+
+
+class _Advance(Kind[Fields]):
+    def read(self, entry: Entry) -> Fields | None:
+        word = text_of(entry) or ""
+        if word == NEXT:
+            return {"by_ms": None}
+        if not word or word.isalpha():
+            entry.refuse(f"a duration such as 30s, or {NEXT}", hint_nearest(word, [NEXT]))
+            return None
+        by_ms = Duration().read(entry)
+        return None if by_ms is None else {"by_ms": by_ms}
+
+    def schema(self) -> JsonSchema:
+        return {"anyOf": [Duration().schema(), {"const": NEXT}]}
+
+    def write(self, value: Any) -> Json:
+        return NEXT if value.by_ms is None else Duration().write(value.by_ms)
+
+
+class _AddFault(Kind[Fields]):
+    def read(self, entry: Entry) -> Fields | None:
+        rule = LONE_FAULT_RULE.read(entry)
+        return None if rule is None else {"rule": rule}
+
+    def schema(self) -> JsonSchema:
+        return LONE_FAULT_RULE.schema()
+
+    def write(self, value: Any) -> Json:
+        return FAULT_RULE.write(value.rule)
+
+
+ACTION_STEPS = {
+    "pay": StepType(
+        values.Pay,
+        PAY,
+        "Submits a method, as the customer does on the page.",
+        {"payment": "order", "phone": "0711223344"},
+    ),
+    "answer": StepType(
+        values.CustomerAnswer,
+        ANSWER,
+        "Answers on the handset or on the bank's page: "
+        f"{', '.join(f'`{answer}`' for answer in ANSWERS)}.",
+        {"payment": "order", "answer": "approve"},
+    ),
+    "cancel": StepType(
+        values.Cancel,
+        NameOrMapping(MappingOf(dict, {"payment": PAYMENT}), "the name of a payment"),
+        "Presses the cancel button of the page. A name alone is the short form of `payment`.",
+        "order",
+    ),
+    "transition": StepType(
+        values.Transition,
+        TRANSITION,
+        "Changes the status directly.",
+        {"payment": "order", "status": "refunded"},
+    ),
+    "advance": StepType(
+        values.Advance,
+        _Advance(),
+        "Moves the clock by a duration and runs everything that becomes due; "
+        f"`{NEXT}` moves the clock to the next due item.",
+        "30s",
+    ),
+    "fault": StepType(
+        values.AddFault,
+        _AddFault(),
+        "Adds a rule as in `faults`, from this step on.",
+        {"then": {"status": 500}, "times": 1},
+    ),
+}
