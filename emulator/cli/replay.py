@@ -252,7 +252,7 @@ class ReplayRun:
     def _write_files(self, results: "Sequence[CaseResult]", duration_ms: float) -> None:
         options = self._options
         if options.junit is not None:
-            from emulator.replay.junit import junit
+            from emulator.replay.report import junit
 
             write_file("--junit", options.junit, junit(results, duration_ms=duration_ms))
         if options.report is not None:

@@ -14,7 +14,7 @@ from emulator.replay.console import (
     summary_line,
 )
 from emulator.replay.diff import side_by_side
-from emulator.replay.junit import junit
+from emulator.replay.report import junit
 from emulator.replay.results import Case, CaseResult, Mismatch, Trace
 from emulator.replay.step_text import step_name, step_text
 from emulator.reporting import Paint
