@@ -45,6 +45,8 @@ HEARS_CTRL_C = (
 FREE_PORTS = ("--port", "0", "--checkout-port", "0")
 # After this time, a process that hangs is killed, and its test fails.
 HANGS_AFTER_S = 60
+# Of a server that the tests of a module share.
+SHARED_HANGS_AFTER_S = 600
 MAX_POLLS = 5_000
 # In the last paragraph of the banner; an empty line ends that.
 _LAST_NAME = "Database"

@@ -11,7 +11,7 @@ import pytest
 
 from emulator.clock import RealClock
 from emulator.webhooks.messages import Message, request
-from tests.cli.processes import Server, serving
+from tests.cli.processes import SHARED_HANGS_AFTER_S, Server, serving
 from tests.docs.document import REPOSITORY, command_after, sections_of
 from tests.docs.live import Listening, handling, missing
 from tests.docs.shops import HANDLERS, language, marks, missing_for, prepare, variables
@@ -39,7 +39,9 @@ def misbehaving(directory: Path, *names: str) -> Iterator[Server]:
         mine = command.replace("duplicate-webhooks", name).replace("duplicates", name)
         subprocess.run(["bash", "-euc", mine], cwd=directory, check=True)
     options = [f"--scenarios={directory / name}.yaml" for name in names]
-    with serving(*options, "--clock=frozen", logs=directory) as server:
+    with serving(
+        *options, "--clock=frozen", logs=directory, hangs_after_s=SHARED_HANGS_AFTER_S
+    ) as server:
         yield server
 
 

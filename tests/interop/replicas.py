@@ -12,7 +12,15 @@ from pathlib import Path
 
 import httpx
 
-from tests.cli.processes import Server, ended, free_port, listens, serving, wait_for
+from tests.cli.processes import (
+    SHARED_HANGS_AFTER_S,
+    Server,
+    ended,
+    free_port,
+    listens,
+    serving,
+    wait_for,
+)
 from tests.docs.document import Kind, sections_of, shown_file
 
 MAX_RESPONSE_S = 60.0
@@ -57,7 +65,9 @@ class Balanced:
         return httpx.AsyncClient(base_url=self.url, timeout=MAX_RESPONSE_S, trust_env=False)
 
     def start(self, number: int) -> Server:
-        replica = serving(*self.commands[number], logs=self.logs)
+        replica = serving(
+            *self.commands[number], logs=self.logs, hangs_after_s=SHARED_HANGS_AFTER_S
+        )
         return self.running.enter_context(replica)
 
 

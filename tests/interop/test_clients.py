@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.processes import Server, serving
+from tests.cli.processes import SHARED_HANGS_AFTER_S, Server, serving
 from tests.world import TEST_KEY, order
 
 CLIENTS = Path(__file__).parent / "clients"
@@ -28,7 +28,9 @@ COMMANDS = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(logs=tmp_path_factory.mktemp("server")) as server:
+    with serving(
+        logs=tmp_path_factory.mktemp("server"), hangs_after_s=SHARED_HANGS_AFTER_S
+    ) as server:
         yield server
 
 

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 import yaml
 
-from tests.cli.processes import REPOSITORY, run, serving
+from tests.cli.processes import REPOSITORY, SHARED_HANGS_AFTER_S, run, serving
 from tests.interop.node import node_modules
 from tests.interop.prism import PACKAGE, Exchange, Part, Proxied, Request, proxied
 from tests.openapi.navigation import Json, Operation, objects, operations, resolved
@@ -58,7 +58,7 @@ def played(
 
 
 def play_all(prisms: Proxied, directory: Path) -> None:
-    with serving(logs=directory) as server:
+    with serving(logs=directory, hangs_after_s=SHARED_HANGS_AFTER_S) as server:
         prisms.back.port = server.api_port
         ended = run("replay", "--url", prisms.url, "scenarios")
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -151,7 +151,7 @@ def test_a_recording_is_as_the_document_says_and_need_not_be_json(
 def read(prisms: Proxied, target: str, directory: Path) -> Exchange:
     """The exchange of a GET request to a fresh emulator, without a key."""
     request = Request(method="GET", target=target, headers=[("Host", "localhost")], body=b"")
-    with serving(logs=directory) as server:
+    with serving(logs=directory, hangs_after_s=SHARED_HANGS_AFTER_S) as server:
         prisms.back.port = server.api_port
         exchange = prisms.front.passed(request)
     assert exchange is not None, prisms.front.lost

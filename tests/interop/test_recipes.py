@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.dockerfile import of_image
-from tests.cli.processes import serving
+from tests.cli.processes import SHARED_HANGS_AFTER_S, serving
 from tests.docs.document import REPOSITORY, Kind
 from tests.docs.recipes import OWN_WORKFLOW, Recipe, own_workflow, recipes
 from tests.world import TEST_KEY, order
@@ -86,7 +86,7 @@ def test_an_emulator_with_the_variables_of_a_recipe_serves_what_it_is_for(
     variables = recipe.variables or {}
     key = "test_of_this_build" if AUTO_PROVISION in variables else TEST_KEY
     local = order(success_url="http://localhost:3000/thanks", cancel_url="http://shop:3000/cart")
-    with serving(logs=tmp_path, variables=variables) as server:
+    with serving(logs=tmp_path, variables=variables, hangs_after_s=SHARED_HANGS_AFTER_S) as server:
         created = server.request("POST", "/v1/payments", local, key)
         assert created.status == 201, created.body
         listed = server.request("GET", "/_emulator/webhook_endpoints", key=key).json["data"]

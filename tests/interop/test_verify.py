@@ -12,7 +12,7 @@ from emulator.verify.comparison import Comparison, compare
 from emulator.verify.findings import Verdict
 from emulator.verify.session import Session
 from emulator.verify.unchecked import HIDDEN
-from tests.cli.processes import FREE_PORTS, Server, free_port, serving
+from tests.cli.processes import FREE_PORTS, SHARED_HANGS_AFTER_S, Server, free_port, serving
 from tests.interop.jitter import jitter
 from tests.interop.replicas import CONFIGURATION, listening, nginx_program
 
@@ -41,7 +41,9 @@ server {{
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(*FREE_PORTS, logs=tmp_path_factory.mktemp("logs")) as server:
+    with serving(
+        *FREE_PORTS, logs=tmp_path_factory.mktemp("logs"), hangs_after_s=SHARED_HANGS_AFTER_S
+    ) as server:
         yield server
 
 
