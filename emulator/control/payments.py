@@ -22,7 +22,7 @@ from emulator.control.types import Body, PaymentText, ShortText
 from emulator.domain import errors
 from emulator.domain.errors import Refusal
 from emulator.domain.payment import Reason, Status
-from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
+from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, METHODS, PHONE_METHODS
 from emulator.domain.received_values import not_accepted
 from emulator.domain.transitions import Change
 from emulator.engine.payments.customer import PhoneAnswer, Submission
@@ -51,6 +51,11 @@ def _timeout_s(name: str, value: str) -> float:
     raise not_accepted(name, value, f"a number of seconds from 0 to {MAX_TIMEOUT_MS // 1000}")
 
 
+_PHONE_DIGITS_OF_METHODS = ", ".join(
+    f"{method.phone_digit}… is {method.title}" for method in METHODS.values() if method.phone_digit
+)
+
+
 class PayPayment(Body, frozen=True):
     """A method, with its phone or bank."""
 
@@ -64,8 +69,8 @@ class PayPayment(Body, frozen=True):
     phone: Annotated[
         Annotated[str, Meta(extra_json_schema=PHONE.schema())] | None,
         doc(
-            "The customer's phone number, in any form that the checkout page accepts: 9… is"
-            " telebirr, 7… is M-Pesa."
+            "The customer's phone number, in any form that the checkout page accepts: "
+            f"{_PHONE_DIGITS_OF_METHODS}."
         ),
     ] = None
     bank: Annotated[Annotated[str, refers_to("Bank")] | None, doc("The customer's bank.")] = None

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 class PaymentMethod:
     """A payment method of the contract; `--methods` may offer others, without phone and bank.
 
-    `phone_digit` begins the national numbers of the operator. A method `at_bank` is confirmed at
+    `phone_digit` begins the national numbers of the operator; the checkout page has the texts
+    `phone_hint_NAME` and `phone_need_0DIGIT` for such a method. A method `at_bank` is confirmed at
     one of the simulated banks.
     """
 

@@ -23,8 +23,9 @@ Settings = Mapping[str, Any]
 class FaultType(Generic[E]):
     """One way in which something goes wrong; it applies where its first key is given.
 
-    `effect` returns the fields of the effect that the settings change. `excludes` are keys that
-    make no sense beside it, and why; `excludes_all` is the reason where that is every other key.
+    `effect` returns the fields of the effect that the settings change. Where the first key is
+    `true`, `excludes` are the keys that make no sense beside it, and why; `excludes_all` is the
+    reason if these are all other keys.
     `rules` are about the effect, and `rule_rules` about the rule that it is in.
     """
 
