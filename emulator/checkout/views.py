@@ -193,7 +193,7 @@ def _offer(payment: Payment, query: Mapping[str, str], numbers: tuple[TestNumber
     method = _form_method(payment, query)
     if method is not None:
         return _method_form(payment, method, query, numbers)
-    takes_phone = not PHONE_METHODS.isdisjoint(payment.methods)
+    takes_phone = not PHONE_METHODS.keys().isdisjoint(payment.methods)
     return PageView(
         page="choose",
         heading="choose_method",

@@ -22,7 +22,7 @@ from emulator.control.types import Body, PaymentText, ShortText
 from emulator.domain import errors
 from emulator.domain.errors import Refusal
 from emulator.domain.payment import Reason, Status
-from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, METHODS, PHONE_METHODS
+from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
 from emulator.domain.received_values import not_accepted
 from emulator.domain.transitions import Change
 from emulator.engine.payments.customer import PhoneAnswer, Submission
@@ -52,7 +52,7 @@ def _timeout_s(name: str, value: str) -> float:
 
 
 _PHONE_DIGITS_OF_METHODS = ", ".join(
-    f"{method.phone_digit}… is {method.title}" for method in METHODS.values() if method.phone_digit
+    f"{method.phone_digit}… is {method.title}" for method in PHONE_METHODS.values()
 )
 
 

@@ -37,7 +37,7 @@ BANKS = {
 """The fictional banks of the simulated bank transfer."""
 
 DEFAULT_METHODS = tuple(METHODS)
-PHONE_METHODS = frozenset(method.name for method in METHODS.values() if method.phone_digit)
+PHONE_METHODS = {name: method for name, method in METHODS.items() if method.phone_digit}
 # The only one: a bank names no method, so a `pay` step with a bank alone means this method.
 BANK_TRANSFER = next(method.name for method in METHODS.values() if method.at_bank)
 

@@ -103,7 +103,7 @@ def payer_rule(consequence: str = "") -> KeyRule:
         method, phone, bank = (members.values[key] for key in ("method", "phone", "bank"))
         if phone is not None:
             owner = method_of_phone(phone)
-            if method in PHONE_METHODS - {owner}:
+            if method in PHONE_METHODS.keys() - {owner}:
                 members.known["phone"].note(
                     f"{phone} is a number of {owner}, so it never pays by {method}"
                 )

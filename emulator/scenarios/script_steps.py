@@ -5,13 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from emulator.domain.payment import Status
-from emulator.domain.payment_methods import (
-    BANK_TRANSFER,
-    BANKS,
-    METHODS,
-    PHONE_METHODS,
-    method_of_phone,
-)
+from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS, method_of_phone
 from emulator.scenarios import values
 from emulator.scenarios.conditions import (
     BANK,
@@ -280,7 +274,7 @@ PAY = MappingOf(
         "phone": Key(
             PHONE,
             "The customer's number, in any form. Required by "
-            f"{' and '.join(f'`{name}`' for name in METHODS if name in PHONE_METHODS)}.",
+            f"{' and '.join(f'`{name}`' for name in PHONE_METHODS)}.",
         ),
         "bank": Key(BANK, "The customer's bank, instead of `phone`. Required by `bank_transfer`."),
     },
