@@ -1,1 +1,1 @@
-"""The composition root: builds the rooms, gives each its listener and path, and runs them."""
+"""The composition root: builds the packages, gives each its listener and path, and runs them."""
