@@ -12,6 +12,27 @@ ADVANCE = "/_emulator/clock/advance"
 JSON = "application/json"
 
 
+STATE = (
+    "/accounts",
+    "/checkout_url",
+    "/clock",
+    "/deliveries",
+    "/events",
+    "/faults",
+    "/scenarios",
+    "/snapshots",
+    "/webhook_endpoints",
+)
+
+
+@pytest.fixture
+async def unchanged(emulator: World) -> AsyncIterator[None]:
+    """The test must change nothing that the control API shows."""
+    before = [(await emulator.control("GET", path)).content for path in STATE]
+    yield
+    assert [(await emulator.control("GET", path)).content for path in STATE] == before
+
+
 async def post(emulator: World, content: bytes, content_type: str | None = JSON) -> Any:
     headers = {} if content_type is None else {"Content-Type": content_type}
     return await emulator.api.post(ADVANCE, content=content, headers=headers)
@@ -87,6 +108,7 @@ async def test_json_that_is_no_object_is_refused(emulator: World, content: bytes
     assert refusal(await post(emulator, content)) == (400, "invalid_request_body", None)
 
 
+@pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize(
     ("content", "param", "hint"),
     [
@@ -178,6 +200,7 @@ NEEDED = {
 }
 
 
+@pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize(
     ("line", "member", "values"),
     [
@@ -196,6 +219,7 @@ async def test_a_wrong_value_is_refused_by_the_name_of_its_member(
         assert refusal(response) == (400, f"invalid_{member}", member), value
 
 
+@pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize(
     ("line", "body", "code", "param"),
     [
@@ -222,6 +246,7 @@ async def test_the_first_mistake_of_a_body_is_reported(
     assert refusal(await emulator.control(method, path, body)) == (400, code, param)
 
 
+@pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize(
     ("line", "member", "values"),
     [
@@ -247,6 +272,7 @@ async def test_a_wrong_clock_is_an_invalid_clock(
         assert refusal(response) == (400, "invalid_clock", member), value
 
 
+@pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize(
     ("content", "param"),
     [
