@@ -7,7 +7,8 @@ import click
 
 from emulator.cli.event_loop import run_loop
 from emulator.cli.output import (
-    DEFAULT_URL,
+    KEY_OPTION,
+    URL_OPTION,
     base_url,
     check_key,
     cli_error,
@@ -21,15 +22,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option(
-    "--url", metavar="URL", default=DEFAULT_URL, show_default=True, help="URL of the emulator."
-)
-@click.option(
-    "--key",
-    metavar="KEY",
-    show_default="the first test key",
-    help="API key of the account and mode.",
-)
+@URL_OPTION
+@KEY_OPTION
 @click.option(
     "--webhook-url",
     metavar="URL",

@@ -19,6 +19,15 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 # A pipe whose reader has closed it; on Windows the error is EINVAL.
 _READER_CLOSED = {errno.EPIPE, errno.EINVAL}
 DEFAULT_URL = "http://127.0.0.1:8080"
+URL_OPTION = click.option(
+    "--url", metavar="URL", default=DEFAULT_URL, show_default=True, help="URL of the emulator."
+)
+KEY_OPTION = click.option(
+    "--key",
+    metavar="KEY",
+    show_default="the first test key",
+    help="API key of the account and mode.",
+)
 
 
 class CliError(click.ClickException):

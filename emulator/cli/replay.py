@@ -12,8 +12,9 @@ import click
 
 from emulator.cli.event_loop import run_loop
 from emulator.cli.output import (
-    DEFAULT_URL,
     FILE,
+    KEY_OPTION,
+    URL_OPTION,
     base_url,
     check_directory,
     check_key,
@@ -134,15 +135,8 @@ def replay(
 
 
 @click.command()
-@click.option(
-    "--url", metavar="URL", default=DEFAULT_URL, show_default=True, help="URL of the emulator."
-)
-@click.option(
-    "--key",
-    metavar="KEY",
-    show_default="the first test key",
-    help="API key of the account and mode.",
-)
+@URL_OPTION
+@KEY_OPTION
 def record(url: str, key: str | None) -> None:
     """Print an account's history as a scenario file with a script, for `replay`."""
     from emulator.http.client import Unreachable
