@@ -1,11 +1,11 @@
 """Collects the problems of a scenario file, with their positions."""
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from emulator.domain.nearest_word import nearest_word
+
 _MAX_MESSAGE_CHARACTERS = 300
-_MAX_COMPARED_CHARACTERS = 64
 # The search for the nearest word takes as long as reading a hundred lines.
 MAX_WITH_HINTS = 200
 
@@ -61,5 +61,5 @@ class Notes:
 
 def hint_nearest(word: str, known: Iterable[str]) -> str:
     """The end of a message with the nearest known word, or nothing."""
-    nearest = difflib.get_close_matches(word[:_MAX_COMPARED_CHARACTERS].lower(), list(known), n=1)
-    return f"; did you mean '{nearest[0]}'?" if nearest else ""
+    nearest = nearest_word(word.lower(), known)
+    return "" if nearest is None else f"; did you mean '{nearest}'?"
