@@ -25,14 +25,18 @@ from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.instants import format_instant
 
 HEALTH = "/_emulator/health"
-# The pages that people open, and the requests that their browsers add.
-PAGES = frozenset({"/", "/_emulator", "/_emulator/", "/favicon.ico"})
+_PAGES = frozenset({"/", "/_emulator", "/_emulator/", "/favicon.ico"})
 
 _JSON: Header = (b"content-type", b"application/json")
 
 WRITTEN_EVERY_S = 0.05
 _TEXT_LINE = "%s %s %s %d %.1f ms\n"
 _JSON_LINE = '{"at":"%s","method":"%s","path":"%s","status":%d,"duration_ms":%.1f}\n'
+
+
+def is_page(path: str) -> bool:
+    """Whether people open the path, or their browsers do for a page."""
+    return path in _PAGES or path.startswith("/_emulator/view/")
 
 
 class Lazily:
@@ -185,7 +189,7 @@ class Gateway:
             status, word = (200, b"ok") if self.is_ready else (503, b"unavailable")
             body = b'{"status":"%s","version":"%s"}' % (word, __version__.encode())
             await _answer(send, status, body)
-        elif path in PAGES and method in ("GET", "HEAD"):
+        elif is_page(path) and method in ("GET", "HEAD"):
             await self._dashboard(scope, receive, send)
         elif path.startswith("/_emulator/"):
             await self._control(scope, receive, send)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.checkout.assets import Assets
+from emulator.assets import Assets
 
 ICON = b"<svg/>"
 FOREVER = "public, max-age=31536000, immutable"
