@@ -1,5 +1,6 @@
 """Calls the control API within the process, for the dashboard."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -31,7 +32,8 @@ class LocalControl:
         parts: list[bytes] = []
 
         async def receive() -> Message:
-            return {"type": "http.request"}
+            # No call reads a body, and the caller does not disconnect.
+            return await asyncio.Future()
 
         async def send(message: Message) -> None:
             parts.append(message.get("body", b""))
