@@ -197,8 +197,8 @@ class UnknownObject(NotFound):
 
     noun: ClassVar[str]
 
-    def __init__(self, identifier: str) -> None:
-        super().__init__(f"There is no {self.noun} '{identifier}'.")
+    def __init__(self, identifier: str, *, hint: str = "") -> None:
+        super().__init__(f"There is no {self.noun} '{identifier}'.{hint}")
 
 
 class UnknownPayment(UnknownObject):

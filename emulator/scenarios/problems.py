@@ -1,12 +1,11 @@
 """Collects the problems of a scenario file, with their positions."""
 
-import difflib
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from emulator.domain.nearest_word import nearest_word
+
 _MAX_MESSAGE_CHARACTERS = 300
-_MAX_COMPARED_CHARACTERS = 64
 # The search for the nearest word takes as long as reading a hundred lines.
 MAX_WITH_HINTS = 200
 
@@ -60,25 +59,19 @@ class Notes:
         return tuple(sorted(self._problems, key=lambda problem: (problem.line, problem.column)))
 
 
-# Words of other payment services, and of the language, for those of this format.
+# Words of other services, and of the language.
 _SYNONYMS = {
     "completed": "succeeded success successful paid approved captured settled done",
-    "failed": "declined rejected error failure unsuccessful cancelled canceled timeout timed_out",
-    "pending": "created open unpaid requires_action",
-    "processing": "in_progress submitted",
-    "refunded": "reversed returned",
+    "failed": "declined rejected error failure cancelled canceled timeout timed_out",
     "insufficient_balance": "insufficient_funds no_funds not_enough_money low_balance",
     "user_cancelled": "cancelled canceled cancel aborted",
     "timeout": "timed_out time_out no_answer expired",
-    "wrong_pin": "invalid_pin incorrect_pin bad_pin",
-    "bank_declined": "declined rejected do_not_honor",
-    "limit_exceeded": "over_limit limit",
+    "bank_declined": "declined rejected",
     "provider_error": "error internal_error",
-    "approve": "accept confirm",
     "decline": "reject refuse",
-    "create_payment": "post create new_payment",
+    "create_payment": "post create",
     "retrieve_payment": "get retrieve fetch read",
-    "list_payments": "list get_payments",
+    "list_payments": "list",
     "true": "yes on",
     "false": "no off",
     "test": "sandbox",
@@ -88,13 +81,9 @@ _SYNONYMS = {
 
 def hint_nearest(word: str, known: Iterable[str]) -> str:
     """The end of a message with the nearest known word, or nothing."""
-    candidates = list(known)
-    written = word[:_MAX_COMPARED_CHARACTERS].lower()
-    prefix, dot, last = written.rpartition(".")
-    plain = re.sub("[ -]", "_", last)
-    meant = (f"{prefix}{dot}{each}" for each, words in _SYNONYMS.items() if plain in words.split())
-    nearest = next((each for each in meant if each in candidates), None)
-    if nearest is None:
-        close = difflib.get_close_matches(written, candidates, n=1)
-        nearest = close[0] if close else None
-    return f"; did you mean '{nearest}'?" if nearest else ""
+    words = list(known)
+    prefix, dot, last = word.lower().rpartition(".")
+    last = last.replace(" ", "_").replace("-", "_")
+    meant = (f"{prefix}{dot}{each}" for each in _SYNONYMS if last in _SYNONYMS[each].split())
+    nearest = next(filter(words.__contains__, meant), None) or nearest_word(word.lower(), words)
+    return "" if nearest is None else f"; did you mean '{nearest}'?"
