@@ -97,6 +97,7 @@ def serve(**flags: object) -> None:
     import asyncio
     import sqlite3
 
+    from emulator.app.ready_file import NoReadyFile
     from emulator.app.server import NoListener, collect_rarely
     from emulator.app.server import serve as serve_forever
     from emulator.scenarios.problems import ScenarioError
@@ -109,7 +110,7 @@ def serve(**flags: object) -> None:
             runner.run(serve_forever(settings, announce=_announce))
     except ScenarioError as error:
         raise CliError(*map(str, error.problems)) from None
-    except (NoListener, UnusableDatabase) as error:
+    except (NoListener, NoReadyFile, UnusableDatabase) as error:
         raise CliError(str(error)) from None
     except (Busy, sqlite3.DatabaseError) as error:
         raise CliError(f"cannot use the database {settings.database}: {error}") from None
