@@ -209,7 +209,6 @@ async def _response(emulator: World, method: str, path: str, body: Any = None) -
 OUTPUTS: dict[str, Callable[[], str]] = {
     "v1.json": lambda: printed("openapi"),
     "control.json": lambda: printed("openapi", "--control"),
-    "schema.json": lambda: printed("schema"),
     "help.txt": helps,
     "check.txt": checks,
     "banner.txt": banner,
