@@ -8,7 +8,7 @@ import pytest
 from emulator.control.clock import EFFECTS_A_PART
 from emulator.domain.instants import ClockSpec
 from tests.control import refusal
-from tests.world import LIVE_KEY, START, START_MS, World, world
+from tests.world import LIVE_KEY, START, World, world
 
 NOW = "2026-01-01T00:00:00.000Z"
 TIMES_OUT = "+251900000003"
@@ -284,9 +284,3 @@ async def test_a_long_list_of_effects_is_answered_in_parts_and_whole(emulator: W
     ids = [effect["payment"] for effect in advanced["effects"]]
     assert ids == [payment["id"] for payment in created]
     assert advanced["now"] == "2026-01-01T00:30:00.000Z"
-
-
-async def test_the_clock_of_the_wall_is_where_a_real_one_begins() -> None:
-    async with world(clock=ClockSpec()) as emulator:
-        assert emulator.wall.now_ms() == START_MS
-        assert await clock(emulator) == {"now": NOW, "frozen": False, "next": None}
