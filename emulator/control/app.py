@@ -18,6 +18,7 @@ from emulator.control.program import PROGRAM
 from emulator.control.requests import REQUESTS
 from emulator.control.scenarios import SCENARIOS
 from emulator.control.snapshots import SNAPSHOTS
+from emulator.control.stream import STREAM
 from emulator.control.webhook_endpoints import WEBHOOK_ENDPOINTS
 from emulator.domain.errors import UnknownRoute
 from emulator.openapi.declarations import Operation
@@ -33,6 +34,7 @@ RESOURCES = (
     FAULTS,
     REQUESTS,
     SNAPSHOTS,
+    STREAM,
     PROGRAM,
 )
 _WITH_SLASH = "/_emulator/openapi"

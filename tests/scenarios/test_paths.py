@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.scenarios.loader import read_paths, in_force, load_paths
+from emulator.scenarios.loader import in_force, load_paths, read_paths
 from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.values import Scenario
 

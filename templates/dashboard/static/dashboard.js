@@ -137,6 +137,37 @@
     tick();
   }
 
+  // The stream says what has changed. A page names the kinds that it shows in data-stream; a page
+  // of older items, which does not change, only counts the new ones.
+
+  const shown = new Set([...body.dataset.stream.split(" ").filter(Boolean), "clock", "rules"]);
+  const newCount = document.querySelector("[data-new-count]");
+  let isFirst = true;
+
+  function listen() {
+    const stream = new EventSource(withSubject("/_emulator/stream"));
+    stream.addEventListener("hello", (event) => {
+      if (JSON.parse(event.data).version !== body.dataset.version) location.reload();
+      else if (!isFirst) update();
+      isFirst = false;
+    });
+    for (const kind of ["payments", "requests", "deliveries", "clock", "rules", "endpoints"]) {
+      stream.addEventListener(kind, (event) => {
+        if (shown.has(kind)) update();
+        else if (newCount && kind === newCount.dataset.newCount) countNew(JSON.parse(event.data));
+      });
+    }
+  }
+
+  function countNew(change) {
+    const created = change.events.filter((each) => each.type === "payment.created").length;
+    newCount.dataset.count = Number(newCount.dataset.count ?? 0) + created;
+    newCount.querySelector("[data-number]").textContent = newCount.dataset.count;
+    newCount.hidden = newCount.dataset.count === "0";
+  }
+
+  if (body.dataset.stream !== undefined) listen();
+
   // The clock of the account runs on between two updates.
 
   let clockSeenAt = performance.now();
