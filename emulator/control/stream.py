@@ -7,7 +7,12 @@ from starlette.responses import Response, StreamingResponse
 
 from emulator import __version__
 from emulator.control.calls import Call, operation
-from emulator.engine.accounts.activity import KINDS, MAX_EVENTS_PER_MESSAGE, MIN_INTERVAL_MS
+from emulator.engine.accounts.activity import (
+    KINDS,
+    MAX_EVENTS_PER_MESSAGE,
+    MIN_INTERVAL_MS,
+    Message,
+)
 from emulator.openapi.declarations import Resource, SuccessResponse
 
 _EVENT_STREAM = "text/event-stream"
@@ -26,13 +31,14 @@ _RETRY_MS = 1_000
 )
 async def stream(call: Call) -> Response:
     """Stream what happens."""
-    return StreamingResponse(_messages(call), media_type=_EVENT_STREAM)
+    messages = await call.engine.activity.listen(call.owner)
+    return StreamingResponse(_encoded(messages), media_type=_EVENT_STREAM)
 
 
-async def _messages(call: Call) -> AsyncIterator[str]:
+async def _encoded(messages: AsyncIterator[Message]) -> AsyncIterator[str]:
     hello = json.dumps({"version": __version__})
     yield f"retry: {_RETRY_MS}\nevent: hello\ndata: {hello}\n\n"
-    async for message in call.engine.activity.messages(call.owner):
+    async for message in messages:
         yield f"event: {message.kind}\ndata: {message.data}\n\n"
 
 

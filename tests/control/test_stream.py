@@ -51,10 +51,11 @@ async def listening(emulator: World, query: str = "") -> AsyncIterator[asyncio.Q
 async def next_message(emulator: World, received: asyncio.Queue[Message], kind: str) -> Any:
     """The data of the next message of a kind."""
     while True:
-        while received.empty():
+        waiting = asyncio.create_task(received.get())
+        while not waiting.done():
+            await emulator.wall.waited_for()
             emulator.wall.move(MIN_INTERVAL_MS)
-            await asyncio.sleep(0)
-        found, data = received.get_nowait()
+        found, data = waiting.result()
         if found == kind:
             return data
 

@@ -48,29 +48,20 @@ class Activity:
         self._history = history
         self._feeds: dict[Owner, _Feed] = {}
 
-    async def messages(self, owner: Owner) -> AsyncIterator[Message]:
+    async def listen(self, owner: Owner) -> AsyncIterator[Message]:
         """What changes from now on, until the listener is too slow or the program stops."""
+        state = await self._state(owner)
         feed = self._feeds.get(owner)
         if feed is None:
             feed = self._feeds[owner] = _Feed()
-            feed.task = asyncio.create_task(self._run(owner, feed))
-        queue: asyncio.Queue[Message | None] = asyncio.Queue(MAX_WAITING_MESSAGES)
-        feed.queues.add(queue)
-        try:
-            while (message := await queue.get()) is not None:
-                yield message
-        finally:
-            feed.queues.discard(queue)
-            if not feed.queues and self._feeds.get(owner) is feed:
-                del self._feeds[owner]
-                feed.task.cancel()
+            feed.task = asyncio.create_task(self._run(owner, feed, state))
+        return feed.messages()
 
-    async def _run(self, owner: Owner, feed: "_Feed") -> None:
+    async def _run(self, owner: Owner, feed: "_Feed", before: _State) -> None:
         """Compare the state of an owner twice a second, and send the differences."""
         try:
             with self._notifier.woken_by((owner,)) as deliveries_changed:
-                before = await self._state(owner)
-                while not self._notifier.closed.is_set():
+                while feed.queues and not self._notifier.closed.is_set():
                     await self._wall.wait(
                         self._notifier.closed, until=self._wall.now_ms() + MIN_INTERVAL_MS
                     )
@@ -90,6 +81,7 @@ class Activity:
         except NotReady:
             pass  # The program stops.
         finally:
+            del self._feeds[owner]
             feed.close()
 
     async def _state(self, owner: Owner) -> _State:
@@ -123,20 +115,33 @@ class _Feed:
         self.queues: set[asyncio.Queue[Message | None]] = set()
         self.task: asyncio.Task[None]
 
+    def messages(self) -> AsyncIterator[Message]:
+        """The messages to a new listener."""
+        queue: asyncio.Queue[Message | None] = asyncio.Queue(MAX_WAITING_MESSAGES)
+        self.queues.add(queue)
+        return self._messages_of(queue)
+
+    async def _messages_of(self, queue: asyncio.Queue[Message | None]) -> AsyncIterator[Message]:
+        try:
+            while (message := await queue.get()) is not None:
+                yield message
+        finally:
+            self.queues.discard(queue)
+
     def send(self, message: Message) -> None:
-        for queue in self.queues:
+        for queue in list(self.queues):
             if queue.full():
                 self._end(queue)
             else:
                 queue.put_nowait(message)
 
     def close(self) -> None:
-        for queue in self.queues:
+        for queue in list(self.queues):
             self._end(queue)
 
-    @staticmethod
-    def _end(queue: asyncio.Queue[Message | None]) -> None:
-        """Let the listener end after at most the message that it is sending."""
+    def _end(self, queue: asyncio.Queue[Message | None]) -> None:
+        """Let a listener end after at most the message that it is sending."""
+        self.queues.discard(queue)
         while not queue.empty():
             queue.get_nowait()
         queue.put_nowait(None)
