@@ -30,12 +30,12 @@ class PageRequest:
     base_url: str
     control: ControlApi
 
-    async def get(self, path: str, **query: str | None) -> Any:
+    async def get(self, path: str, /, **query: str | None) -> Any:
         """A call of the control API on this account and mode. Raises the refusals of the call."""
         given = {name: value for name, value in query.items() if value}
         return await self.control.get(path, {**self.subject, **given})
 
-    def address(self, section: str, item: str | None = None, **query: str | None) -> str:
+    def address(self, section: str, item: str | None = None, /, **query: str | None) -> str:
         """The address of a page of the same account and mode; None leaves a parameter out."""
         path = f"{ROOT}/{section}" if item is None else f"{ROOT}/{section}/{quote(item, safe='')}"
         given = {name: value for name, value in query.items() if value is not None}

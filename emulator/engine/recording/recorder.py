@@ -19,26 +19,44 @@ class Recorder:
         self._database = context.database
         self._scheduler = context.scheduler
 
-    async def record(self, owner: Owner) -> str:
-        """The history as a scenario file. Raises TooMuchToRecord, InvalidApiKey."""
+    async def record(self, owner: Owner, payment_id: str | None = None) -> str:
+        """The history of an owner, or of one payment, as a scenario file.
+
+        Raises UnknownPayment, TooMuchToRecord, InvalidApiKey.
+        """
         from emulator.engine.recording.recording_file import recording_file
 
         await self._scheduler.fire_due(owner.account)
-        history = await self._read(owner)
+        history = await self._read(owner, payment_id)
         return recording_file(history, account_id=owner.account.profile.id, mode=owner.mode)
 
     @reads(is_long=True)
-    def _read(self, tx: Transaction, owner: Owner) -> "AccountHistory":
+    def _read(self, tx: Transaction, owner: Owner, payment_id: str | None) -> "AccountHistory":
         from emulator.engine.recording.recording_file import check_extent
         from emulator.engine.recording.script_builder import AccountHistory
 
         account = owner.account
         account.check_open()
+        # A flowing clock may have passed a timer that `fire_due` did not fire.
+        now = min(account.clock.now(), account.due_at - 1)
+        if payment_id is not None:
+            chosen = payments.find(tx, owner.number, payment_id)
+            return AccountHistory(
+                payments=[
+                    each for each in payments.of_owner(tx, owner.number) if each[0] == chosen
+                ],
+                events=events.of_payment(tx, chosen.position),
+                actions=[
+                    action
+                    for action in actions.of_owner(tx, owner.number)
+                    if action.payment == chosen.position
+                ],
+                now=now,
+            )
         check_extent(tx.row_count("payments", owner.number), tx.row_count("actions", owner.number))
         return AccountHistory(
             payments=payments.of_owner(tx, owner.number),
             events=events.of_owner(tx, owner.number),
             actions=actions.of_owner(tx, owner.number),
-            # A flowing clock may have passed a timer that `fire_due` did not fire.
-            now=min(account.clock.now(), account.due_at - 1),
+            now=now,
         )
