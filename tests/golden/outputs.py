@@ -53,7 +53,7 @@ def printed(*arguments: str) -> str:
 
 
 def helps() -> str:
-    commands = re.findall(r"^  ([a-z]+)  ", run("--help").stdout, re.MULTILINE)
+    commands = re.findall(r"^  ([a-z][a-z-]*)  ", run("--help").stdout, re.MULTILINE)
     return "\n".join(
         f"$ {' '.join(command)}\n{printed(*command)}"
         for command in [("--help",), *((name, "--help") for name in commands)]
