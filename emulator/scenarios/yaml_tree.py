@@ -226,7 +226,7 @@ def _events(text: str, loader: Loader) -> Iterator[yaml.Event]:
     except yaml.MarkedYAMLError as error:
         from emulator.scenarios.yaml_mistakes import explain
 
-        row, position, message = explain(text, _LINE_BREAK.split(text), error)
+        row, position, message = explain(text, _LINE_BREAK.split(text), error, loader)
         raise _Stop(row + 1, position + 1, message) from error
     # ValueError: the parser in Python passes on what `int` and `chr` say of absurd escapes.
     except (yaml.YAMLError, ValueError) as error:
