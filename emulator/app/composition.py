@@ -143,19 +143,20 @@ def _gateway(
     wall: SystemClock,
 ) -> Gateway:
     stream = ids.stream_key(settings.seed, "gateway")
-    return Gateway(
-        api=PaymentsApi(
-            accounts=engine.accounts,
-            payments=engine.payments,
-            faults=engine.faults,
-            rules=CreateRules(
-                methods=settings.methods, allow_http_localhost=settings.allow_http_localhost
-            ),
-            is_strict=settings.strict,
-            stream=ids.stream_key(settings.seed, "strangers"),
-            wall=wall,
+    api = PaymentsApi(
+        accounts=engine.accounts,
+        payments=engine.payments,
+        faults=engine.faults,
+        rules=CreateRules(
+            methods=settings.methods, allow_http_localhost=settings.allow_http_localhost
         ),
-        control=Lazily(lambda: _control(settings, engine, checkout)),
+        is_strict=settings.strict,
+        stream=ids.stream_key(settings.seed, "strangers"),
+        wall=wall,
+    )
+    return Gateway(
+        api=api,
+        control=Lazily(lambda: _control(settings, engine, checkout, api)),
         dashboard=Lazily(lambda: _dashboard(settings, engine, checkout)),
         checkout=Lazily(lambda: _checkout(settings, engine, checkout)),
         checkout_port=checkout_port,
@@ -164,7 +165,9 @@ def _gateway(
     )
 
 
-def _control(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
+def _control(
+    settings: Settings, engine: Engine, checkout: CheckoutAddress, api: PaymentsApi
+) -> ASGIApp:
     from emulator.api.bodies import read_optional_object
     from emulator.api.exchange import bearer_key
     from emulator.api.yaml_bodies import read_source
@@ -174,7 +177,12 @@ def _control(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> A
     from emulator.control.calls import RequestReaders, Services
 
     app = build(
-        Services(engine=engine, checkout=checkout, documents=documents(settings.methods)),
+        Services(
+            engine=engine,
+            checkout=checkout,
+            documents=documents(settings.methods),
+            list_payments=lambda owner, values: api.page_body(owner, values, []),
+        ),
         RequestReaders(
             bearer_key=bearer_key, read_object=read_optional_object, read_source=read_source
         ),

@@ -24,6 +24,7 @@ _MODULES = {
     "doctor": "doctor",
     "record": "replay",
     "replay": "replay",
+    "trigger": "trigger",
     "verify": "verify",
 }
 
