@@ -1,65 +1,57 @@
 """Explains why a text is not YAML, at the position of the mistake.
 
 A parser notices many mistakes some lines later. Each rule looks for one kind of mistake near the
-position of the parser; the first rule that finds one explains it. Rows and columns count from 0.
+position of the parser; the first mistake that is found explains it. Rows and columns count from 0.
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import takewhile
+from itertools import chain, takewhile
 
 import yaml
 
-Mistake = tuple[int, int, str]
-"""Row, column and message."""
+Mistakes = Iterator[tuple[int, int, str]]
+"""Row, column and message of each."""
 
 _DASHES = r" *(?:- +)*"
 _KEY = r"""(?P<key>[A-Za-z_][\w-]*|"[^"]*"|'[^']*')"""
-# What is wrong in any line, after `start`.
+# What is wrong in any line, from the end of `start` on.
 _WRONG_LINES = {
     r"(?P<start>)(?:<{7}|={7}|>{7})(?: |$)": "a merge conflict is left; keep one of its versions",
     r"(?P<start>)(?:```|%)": "a line must not begin like this",
     r"(?P<start> *)(?://|/\*)": "a comment must begin with #",
     r"(?P<start> *(?:- *)*)\t": "a tab must not indent a line; use blanks",
     r"(?P<start> *(?:- *)*)[^\S ]": "this character looks like a blank; use blanks",
-    rf"(?P<start>{_DASHES}{_KEY}:)(?P<rest>[^\s/:].{{0,60}})": (
-        "a blank must stand after the colon: '{key}: {rest}'"
+    r"(?P<start> *-)(?P<rest>[A-Za-z{\[\"'].{,60})": "a blank must follow the dash: '- {rest}'",
+    rf"(?P<start>{_DASHES}{_KEY}:)(?P<rest>[^\s/:].{{,60}})": (
+        "a blank must follow the colon: '{key}: {rest}'"
     ),
-    r"(?P<start> *-)(?P<rest>[A-Za-z{\[\"'].{0,60})": (
-        "a blank must stand after the dash: '- {rest}'"
-    ),
-    rf"(?P<start>{_DASHES}{_KEY}) *=>? *(?P<rest>.{{0,60}})": (
-        "a colon must stand after a key, not '=': '{key}: {rest}'"
+    rf"(?P<start>{_DASHES}{_KEY}) *=>? *(?P<rest>.{{,60}})": (
+        "a colon must follow a key, not '=': '{key}: {rest}'"
     ),
 }
-_NO_COLON = rf"(?P<start>{_DASHES}{_KEY})(?P<rest>(?:[^:]|:\S)*)"
-_TEXT_BLOCK = r".*[ :-][|>][-+0-9]* *(?:#.*)?"
 _CLOSING = {"{": "}", "[": "]"}
+_LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Failure:
     """Where and why a parser stopped, and the tokens of the text up to the first malformed one."""
 
-    def __init__(
-        self,
-        text: str,
-        lines: list[str],
-        error: yaml.MarkedYAMLError,
-        loader: type[yaml.SafeLoader],
-    ) -> None:
-        mark = error.problem_mark or error.context_mark
-        self.row, self.column = (mark.line, mark.column) if mark else (0, 0)
+    def __init__(self, text: str, error: yaml.MarkedYAMLError) -> None:
+        mark = error.problem_mark or yaml.Mark("", 0, 0, 0, "", 0)
         start = error.context_mark or mark
-        self.start = (start.line, start.column) if start else (0, 0)
+        self.row, self.column = self.here = mark.line, mark.column
+        self.start = start.line, start.column
         self.words = " ".join(f"{error.context or ''}: {error.problem}".split())
-        self.lines = [*lines, ""]
+        self.lines = [*text.splitlines(), ""]
         self.line = self.lines[self.row]
         self.character = self.line[self.column : self.column + 1]
         self.tokens: list[yaml.Token] = []
         with suppress(yaml.YAMLError, ValueError):
-            self.tokens.extend(yaml.scan(text, Loader=loader))
-        here = (self.row, self.column)
-        self.tokens_before = list(takewhile(lambda token: _place(token) < here, self.tokens))
+            self.tokens.extend(yaml.scan(text, Loader=_LOADER))
+        self.before = list(takewhile(lambda token: _place(token) < self.here, self.tokens))
+        # The parser has then searched for the colon of a key that begins at `start`.
         self.is_keyless = "simple key" in self.words
         self.key_row = self.start[0] if self.is_keyless else self.row
 
@@ -69,148 +61,133 @@ class _Failure:
         return next((each for each in rows if self.lines[each].split("#")[0].strip()), 0)
 
 
-def explain(
-    text: str, lines: list[str], error: yaml.MarkedYAMLError, loader: type[yaml.SafeLoader]
-) -> Mistake:
-    failure = _Failure(text, lines, error, loader)
-    rules = (_wrong_line, _quote, _bracket, _character, _colon, _indentation)
-    mistakes = (rule(failure) for rule in rules)
-    unknown = (failure.row, failure.column, f"the file must be YAML{failure.words}")
-    return next((mistake for mistake in mistakes if mistake is not None), unknown)
+def explain(text: str, error: yaml.MarkedYAMLError) -> tuple[int, int, str]:
+    """The row, the column and the message of the mistake."""
+    failure = _Failure(text, error)
+    rules = (_wrong_lines, _quotes, _brackets, _characters, _colons, _indentation)
+    unknown = (*failure.here, f"the file must be YAML: {error.problem}")
+    return next(chain.from_iterable(rule(failure) for rule in rules), unknown)
 
 
 def _place(token: yaml.Token) -> tuple[int, int]:
     return token.start_mark.line, token.start_mark.column
 
 
-def _wrong_line(failure: _Failure) -> Mistake | None:
+def _wrong_lines(failure: _Failure) -> Mistakes:
     for row in sorted({failure.row_above(failure.key_row), failure.key_row, failure.row}):
         for pattern, message in _WRONG_LINES.items():
             match = re.match(pattern, failure.lines[row])
             if match is not None:
-                return row, match.end("start"), message.format(**match.groupdict())
-    return None
+                yield row, match.end("start"), message.format(**match.groupdict())
 
 
-def _quote(failure: _Failure) -> Mistake | None:
-    """A quote that is not closed, or closed too early; its text can end at a later quote."""
-    scalars = [token for token in failure.tokens_before if isinstance(token, yaml.ScalarToken)]
-    (row, column), quote = failure.start, ""
-    if "quoted scalar" in failure.words:
-        quote = failure.lines[row][column]
-    elif scalars and scalars[-1].style in {"'", '"'} and "expected" in failure.words:
-        end = scalars[-1].end_mark
-        if end.line == failure.row and not failure.line[end.column : failure.column].strip():
-            (row, column), quote = _place(scalars[-1]), str(scalars[-1].style)
+def _quotes(failure: _Failure) -> Mistakes:
+    """A text whose quote is missing can end at the next quote, some lines later."""
     if "escape" in failure.words:
         message = "the escape is unknown; write \\\\ for a backslash, or put the text in '…'"
-        return failure.row, failure.column - (failure.character != "\\"), message
-    if not quote or (row == failure.row and failure.character in {*"'\"[]{},:"}):
-        return None
-    if row < failure.row:
-        return row, column, f"this {quote} is not closed; write {quote} at the end of the text"
-    if re.match(rf"{_KEY}: ", failure.line[failure.column :]):
-        return None
-    advice = "write ' twice inside '…'" if quote == "'" else 'write \\" inside "…"'
-    message = f"the text ends at this quote, and more follows; {advice}"
-    return row, scalars[-1].end_mark.column - 1, message
+        yield failure.row, failure.column - (failure.character != "\\"), message
+    place, end = failure.start, failure.column
+    texts = [token for token in failure.before if isinstance(token, yaml.ScalarToken)]
+    if "quoted scalar" not in failure.words:
+        if not texts or texts[-1].style not in {"'", '"'} or "expected" not in failure.words:
+            return
+        place, end = _place(texts[-1]), texts[-1].end_mark.column
+        if texts[-1].end_mark.line < failure.row or failure.line[end : failure.column].strip():
+            return
+    quote = failure.lines[place[0]][place[1]]
+    if place[0] < failure.row:
+        yield *place, f"this {quote} is not closed; write {quote} at the end of the text"
+    elif re.match(rf"[^'\"\[\]{{}},:](?!{_KEY}: )", failure.line[failure.column :]):
+        advice = "write ' twice inside '…'" if quote == "'" else 'write \\" inside "…"'
+        yield failure.row, end - 1, f"the text ends at this quote, and more follows; {advice}"
 
 
-def _collections(tokens: list[yaml.Token]) -> list[yaml.Token]:
-    """The tokens that begin a collection which does not end among these tokens."""
-    opened: list[yaml.Token] = []
+def _opened(tokens: Iterable[yaml.Token]) -> list[tuple[int, int, str]]:
+    """The places and signs of the tokens that open what these tokens do not close."""
+    opened: list[tuple[int, int, str]] = []
     for token in tokens:
-        if token.id in {"}", "]", "<block end>"}:
+        sign = str(getattr(token, "id", ""))
+        if sign in {"}", "]", "<block end>"}:
             del opened[-1:]
-        elif token.id in {"{", "[", "<block mapping start>", "<block sequence start>"}:
-            opened.append(token)
+        elif sign in {"{", "[", "<block mapping start>", "<block sequence start>"}:
+            opened.append((*_place(token), sign))
     return opened
 
 
-def _bracket(failure: _Failure) -> Mistake | None:
-    here, character = (failure.row, failure.column), failure.character
+def _brackets(failure: _Failure) -> Mistakes:
+    character = failure.character
+    brackets = [each for each in _opened(failure.before) if each[2] in _CLOSING]
     if "unexpected ':'" in failure.words:
-        return failure.row, failure.column + 1, "a blank must stand after the colon"
-    brackets = [token for token in _collections(failure.tokens_before) if token.id in _CLOSING]
+        yield failure.row, failure.column + 1, "a blank must follow the colon"
     if "expected" not in failure.words or not (brackets or character in {"}", "]"}):
-        return None
+        return
     if not brackets:
-        return *here, f"no bracket is open that this {character} closes"
-    row, column = _place(brackets[-1])
-    closing = _CLOSING[brackets[-1].id]
+        yield *failure.here, f"no bracket is open that this {character} closes"
+        return
+    row, column, sign = brackets[-1]
+    closing = _CLOSING[sign]
     if character in {"}", "]"} and character != closing:
-        is_awaited = any(_CLOSING[token.id] == character for token in brackets)
-        opened = f"the {brackets[-1].id} in column {column + 1} of line {row + 1}"
+        is_awaited = any(_CLOSING[each[2]] == character for each in brackets)
         advice = f"write {closing} {'before it' if is_awaited else 'instead'}"
-        return *here, f"this {character} does not close {opened}; {advice}"
-    stays_open = (row, column) in map(_place, _collections(failure.tokens))
-    if stays_open and (failure.row > row or character in {"", "#"}):
-        return row, column, f"this {brackets[-1].id} is not closed; write {closing} at the end"
+        opened = f"the {sign} in column {column + 1} of line {row + 1}"
+        yield *failure.here, f"this {character} does not close {opened}; {advice}"
+    if brackets[-1] in _opened(failure.tokens) and (failure.row > row or character in {"", "#"}):
+        yield row, column, f"this {sign} is not closed; write {closing} at the end"
     if character in {",", "]", "}"}:
-        return *here, f"a value is missing before this {character}"
+        yield *failure.here, f"a value is missing before this {character}"
+    # The colon of a key shows that a comma is missing before the key, or else is the mistake.
     word = re.search(r"[^\s{\[,]+$", failure.line[: failure.column]) if character == ":" else None
-    if word is not None and re.search(r"[{\[,:]\s*$", failure.line[: word.start()]):
-        return _colon(failure)
-    column = failure.column if word is None else word.start()
-    entry = re.split(r"[\s:,\]}]", failure.line[column:])[0]
-    return failure.row, column, f"a comma must stand before {entry[:60]}"
+    if word is None or not re.search(r"[{\[,:]\s*$", failure.line[: word.start()]):
+        column = failure.column if word is None else word.start()
+        entry = re.split(r"[\s:,\]}]", failure.line[column:])[0]
+        yield failure.row, column, f"a comma must stand before {entry[:60]}"
 
 
-def _character(failure: _Failure) -> Mistake | None:
-    """A character that begins something else than a text without quotes."""
-    row, column = failure.row, failure.column
+def _characters(failure: _Failure) -> Mistakes:
+    row, column = failure.here
     if "sequence entries are not allowed" in failure.words:
-        message = "a list in one line must be in brackets, such as [a, b]; a text in quotes"
-        return row, column, message
+        yield (
+            row,
+            column,
+            "a list in one line must be in brackets, such as [a, b]; a text in quotes",
+        )
     if re.search("an(chor| alias)|a tag|block scalar", failure.words):
         row, column = failure.start
     elif failure.character not in {*"%@`?"}:
-        return None
-    return row, column, f"a text that begins with {failure.lines[row][column]} must be in quotes"
+        return
+    yield row, column, f"a text that begins with {failure.lines[row][column]} must be in quotes"
 
 
-def _colon(failure: _Failure) -> Mistake | None:
-    """A line without a key, or with a second one."""
+def _colons(failure: _Failure) -> Mistakes:
+    """A line with a second key, or without one."""
     value = re.match(rf".*?{_KEY}: +(?P<rest>\S.*)", failure.line)
     if value and failure.character == ":" and value.start("rest") <= failure.column:
         advice = "put a text in quotes, or a mapping in braces {…}"
-        return failure.row, failure.column, f"a value must not contain ': '; {advice}"
+        yield *failure.here, f"a value must not contain ': '; {advice}"
     row = failure.key_row if failure.is_keyless else failure.row_above(failure.row)
-    match = re.fullmatch(_NO_COLON, failure.lines[row])
+    match = re.fullmatch(rf"({_DASHES}{_KEY})(?P<rest>(?:[^:]|:\S)*)", failure.lines[row])
     if match is None or not (failure.is_keyless or "mapping values" in failure.words):
-        return None
+        return
     above = failure.row_above(row)
-    if re.fullmatch(_TEXT_BLOCK, failure.lines[above]):
-        return (
-            row,
-            0,
-            f"the text that begins in line {above + 1} must be indented more than its key",
-        )
-    rest = match["rest"].strip()[:60]
-    message = f"a colon must stand after the key: '{match['key']}: {rest}".rstrip() + "'"
-    also = "; a text that goes on in this line must be indented" if rest else ""
-    return row, match.end("start"), f"{message}{also}"
+    if re.fullmatch(r".*[ :-][|>][-+0-9]* *(?:#.*)?", failure.lines[above]):
+        yield row, 0, f"the text that begins in line {above + 1} must be indented more than its key"
+    pair = f"{match['key']}: {match['rest'].strip()[:60]}".rstrip()
+    also = "; a text that goes on in this line must be indented" if match["rest"].strip() else ""
+    yield row, match.end(1), f"a colon must follow the key: '{pair}'{also}"
 
 
-def _indentation(failure: _Failure) -> Mistake | None:
+def _indentation(failure: _Failure) -> Mistakes:
     """A line that begins in a column where no line above lets it begin."""
     column = len(failure.line) - len(failure.line.lstrip(" "))
     is_entry = failure.line[column:].startswith("- ")
-    opened: dict[bool, dict[int, int]] = {True: {}, False: {}}
-    for token in _collections(failure.tokens_before):
-        row, begin = _place(token)
-        opened[token.id == "<block sequence start>"][begin] = row
-    if not re.search("block mapping|collection|mapping values", failure.words):
-        return None
-    if not is_entry and column in opened[True]:
-        return failure.row, column, "'- ' must stand before each entry of a list"
-    rows = opened[is_entry]
-    if column in rows or not rows:
-        return None
+    opened = _opened(failure.before)
+    lists = {begin: row for row, begin, sign in opened if sign == "<block sequence start>"}
+    rows = lists if is_entry else {begin: row for row, begin, _ in opened if begin not in lists}
+    if not rows or column in rows or not re.search("mapping|collection", failure.words):
+        return
+    if column in lists:
+        yield failure.row, column, "'- ' must stand before each entry of a list"
     nearest = min(rows, key=lambda each: (abs(each - column), -each))
     first = failure.lines[rows[nearest]][nearest:].split(" ")[0]
-    message = (
-        f"this line begins in column {column + 1}; it must begin in column {nearest + 1}, "
-        f"below '{first[:60]}' of line {rows[nearest] + 1}"
-    )
-    return failure.row, column, message
+    message = f"this line begins in column {column + 1}; it must begin in column {nearest + 1}"
+    yield failure.row, column, f"{message}, below '{first[:60]}' of line {rows[nearest] + 1}"

@@ -26,7 +26,6 @@ LOADER: Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _LINE_BREAK = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
 _RESOLVER = Resolver()
 _EXPONENT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?[eE][-+]?[0-9]+", re.ASCII)
-_GLUED_PAIR = r"(?P<name>[a-z_]+):(?P<text>[^:/].*)"
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _KINDS = {kind.value: kind for kind in ScalarKind}
 
@@ -110,6 +109,8 @@ class _Builder:
 
     def take(self, event: yaml.Event, line: int, column: int) -> None:
         tag = getattr(event, "tag", None)
+        if isinstance(event, yaml.ScalarEvent) and event.anchor and not event.value:
+            self._notes.add(line, column, f"an anchor must have a value{_quote('&')}")
         if tag:
             self._notes.add(line, column, f"tags are not understood here: {tag!r}{_quote(tag)}")
         if isinstance(event, yaml.ScalarEvent):
@@ -126,12 +127,9 @@ class _Builder:
         # Only the parser in Python accepts this escape, and no file or database would store it.
         if self._has_escapes and _SURROGATE.search(event.value):
             raise _Stop(line, column, "half a surrogate pair is not a character")
-        # A style means quotes or a block.
-        is_text = event.style or event.tag
+        # A style means quotes or a block; the others have been noted, also when they are empty.
+        is_text = event.style or event.tag or (event.anchor and not event.value)
         kind = ScalarKind.TEXT if is_text else self._plain_kind(event.value)
-        if event.anchor and not (is_text or event.value):
-            self._notes.add(line, column, f"an anchor must have a value{_quote('&')}")
-            kind = ScalarKind.TEXT
         return ScalarNode(line=line, column=column, text=event.value, kind=kind)
 
     def _plain_kind(self, text: str) -> ScalarKind:
@@ -171,20 +169,18 @@ class _Builder:
 
     def _divided(self, key: Node, value: Node) -> tuple[Node, Node]:
         """A pair; `copies:2` in braces is a key to YAML, and is divided after a note."""
-        if not isinstance(value, ScalarNode) or value.text or value.kind is not ScalarKind.NULL:
+        is_alone = isinstance(value, ScalarNode) and value[2:] == ("", ScalarKind.NULL)
+        if not (is_alone and isinstance(key, ScalarNode)):
             return key, value
-        if not isinstance(key, ScalarNode):
-            return key, value
-        match = re.fullmatch(_GLUED_PAIR, key.text)
+        match = re.fullmatch("([a-z_]+):([^:/].*)", key.text)
         if match is None:
             return key, value
-        name, text = match["name"], match["text"].strip("\"'")
-        place = key.column + match.start("text")
+        column, text = key.column + match.start(2), match[2].strip("\"'")
         self._notes.add(
-            key.line, place, f"a blank must stand after the colon: '{name}: {match['text']}'"
+            key.line, column, f"a blank must follow the colon: '{match[1]}: {match[2]}'"
         )
-        kind = ScalarKind.TEXT if text != match["text"] else self._plain_kind(text)
-        return key._replace(text=name), ScalarNode(key.line, place, text, kind)
+        kind = self._plain_kind(text) if text == match[2] else ScalarKind.TEXT
+        return key._replace(text=match[1]), ScalarNode(key.line, column, text, kind)
 
     def _repeat(self, anchor: str, line: int, column: int) -> None:
         anchored = self._anchors.get(anchor)
@@ -226,7 +222,7 @@ def _events(text: str, loader: Loader) -> Iterator[yaml.Event]:
     except yaml.MarkedYAMLError as error:
         from emulator.scenarios.yaml_mistakes import explain
 
-        row, position, message = explain(text, _LINE_BREAK.split(text), error, loader)
+        row, position, message = explain(text, error)
         raise _Stop(row + 1, position + 1, message) from error
     # ValueError: the parser in Python passes on what `int` and `chr` say of absurd escapes.
     except (yaml.YAMLError, ValueError) as error:
