@@ -164,7 +164,7 @@ def check(paths: tuple[str, ...]) -> int:
     """Validate scenario files and directories of scenario files.
 
     Each mistake is printed as a line path:line:column: message. Exit code 2 when a file has a
-    mistake. A method that is similar to a default method is a warning.
+    mistake. A method that is no default method is a warning.
     """
     from emulator.scenarios.loader import method_warnings, read_paths
 
@@ -172,7 +172,7 @@ def check(paths: tuple[str, ...]) -> int:
     if problems:
         write("".join(f"{escape_controls(str(problem))}\n" for problem in problems))
         return 2
-    for warning in method_warnings(scenarios, DEFAULT_METHODS, only_similar=True):
+    for warning in method_warnings(scenarios, DEFAULT_METHODS):
         write(f"warning: {warning}\n")
     write(f"{files_count} {'file' if files_count == 1 else 'files'}: no problems\n")
     return 0

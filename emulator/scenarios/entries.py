@@ -143,11 +143,10 @@ def read_pairs(entry: Entry) -> Pairs | None:
             continue
         if key in pairs:
             first = pairs[key][0].node
-            # A repeated first key means a forgotten dash.
-            is_new = first.column > 1 and key == next(iter(pairs))
-            hint = "; begin a new entry with '- '" if is_new else ""
-            line = f"first in line {first.line}"
-            key_entry.note(f"{key!r} must be given once in {entry.label} ({line}){hint}")
+            # The first key on another line means a forgotten dash.
+            is_new = first.column > 1 and first.line < key_node.line and key == next(iter(pairs))
+            message = f"{key!r} must be given once in {entry.label} (first in line {first.line})"
+            key_entry.note(message + ("; begin a new entry with '- '" if is_new else ""))
             continue
         value = Entry(node=value_node, label=_label(key), context=entry.context)
         pairs[key] = (key_entry, value)
@@ -204,7 +203,7 @@ def _spelling_hint(node: Node) -> str:
     glued = re.fullmatch(r"([a-z_]+):([^\s:/].{0,60})", text)
     if glued is not None:
         return f"; a blank must follow the colon: '{glued[1]}: {glued[2]}'"
-    if re.search(r"[“”„‘’]|[^\S ]", text):
+    if re.search("[“”„‘’\u00a0\u202f\u3000]", text):
         return "; use straight quotes and usual blanks"
     return f"; remove the '{text[-1]}' at its end" if text[-1:] in {",", ";"} else ""
 

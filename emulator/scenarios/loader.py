@@ -5,7 +5,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from emulator.files import MAX_FILE_BYTES, open_regular
-from emulator.scenarios.entries import Entry, FileContext, MapNode, Node, ScalarNode, is_empty
+from emulator.scenarios.entries import (
+    Entry,
+    FileContext,
+    MapNode,
+    Node,
+    ScalarNode,
+    is_empty,
+    listed,
+)
 from emulator.scenarios.faults import LONE_FAULT_RULE
 from emulator.scenarios.problems import Notes, Problem, ScenarioError, hint_nearest
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, SCENARIO, named_scenario
@@ -147,18 +155,16 @@ def name_taken(name: str, other: object, file: Path, taken: Container[str]) -> s
     return f"the name '{name}' is taken by {other}; give this file another name, such as '{free}'"
 
 
-def method_warnings(
-    scenarios: Iterable[Scenario], methods: Collection[str], *, only_similar: bool = False
-) -> Iterator[str]:
+def method_warnings(scenarios: Iterable[Scenario], methods: Collection[str]) -> Iterator[str]:
     """A line for each method that is not among `methods`, so that its rule never matches."""
     for scenario in scenarios:
         named = [rule.when.method for rule in scenario.outcomes]
         named += [rule.when.method for rule in scenario.expiry]
         named += [step.method for step in scenario.script if isinstance(step, Pay | Transition)]
-        for method in dict.fromkeys(named):
-            hint = hint_nearest(method or "", methods)
-            if method not in {None, *methods} and (hint or not only_similar):
-                yield f"scenario '{scenario.name}': the method '{method}' is unknown{hint}"
+        for method in dict.fromkeys(filter(None, named)):
+            if method not in methods:
+                hint = f"{listed(methods, 'and')}{hint_nearest(method, methods)}"
+                yield f"scenario '{scenario.name}': the method '{method}' is not among {hint}"
 
 
 def _files(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Path]:

@@ -112,7 +112,7 @@ class _Builder:
         if isinstance(event, yaml.ScalarEvent) and event.anchor and not event.value:
             self._notes.add(line, column, f"an anchor must have a value{_quote('&')}")
         if tag:
-            self._notes.add(line, column, f"tags are not understood here: {tag!r}{_quote(tag)}")
+            self._notes.add(line, column, f"tags are not understood here: {tag!r}{_quote('!')}")
         if isinstance(event, yaml.ScalarEvent):
             self._size += 1
             self._add(self._scalar(event, line, column), anchor=event.anchor)
@@ -211,8 +211,8 @@ class _Builder:
             raise _Stop(line, column, f"nesting must not go deeper than {MAX_NESTING} levels")
 
 
-def _quote(text: str) -> str:
-    return f"; a text that begins with {text[0]} must be in quotes"
+def _quote(sign: str) -> str:
+    return f"; a text that begins with {sign} must be in quotes"
 
 
 def _events(text: str, loader: Loader) -> Iterator[yaml.Event]:
