@@ -171,7 +171,9 @@ def note_unknown_key(
     """Note a key that is none of `keys`, with the nearest, or those that make sense here."""
     hint = ""
     if not entry.context.are_many:
-        hint = _spelling_hint(key_entry.node) or hint_nearest(key, keys)
+        word = re.split("[ =]", key)[0]
+        hint = f"; a colon must follow '{word}'" if word != key and word in keys else ""
+        hint = hint or _spelling_hint(key_entry.node) or hint_nearest(key, keys)
         hint = hint or f"; it can have {listed(offered or keys, 'and')}"
     key_entry.note(f"{entry.label} has no key {key!r}{hint}")
 

@@ -213,11 +213,11 @@ def read_file(file: Path) -> Reading:
 def _not_utf_8(source: str, content: bytes, position: int) -> Problem:
     if content[:2] in {b"\xff\xfe", b"\xfe\xff"}:
         return Problem(source=source, message="the file is UTF-16; save it as UTF-8")
-    line_start = content.rfind(b"\n", 0, position) + 1
+    before = content[:position].decode()
     return Problem(
         source=source,
-        line=content.count(b"\n", 0, position) + 1,
-        column=len(content[line_start:position].decode("utf-8")) + 1,
+        line=before.count("\n") + 1,
+        column=len(before) - before.rfind("\n"),
         message=f"the byte 0x{content[position]:02x} here is not UTF-8; save the file as UTF-8",
     )
 

@@ -14,22 +14,18 @@ import yaml
 Mistakes = Iterator[tuple[int, int, str]]
 """Row, column and message of each."""
 
-_DASHES = r" *(?:- +)*"
 _KEY = r"""(?P<key>[A-Za-z_][\w-]*|"[^"]*"|'[^']*')"""
+_START = rf"(?P<start> *(?:- +)*{_KEY}"
 # What is wrong in any line, from the end of `start` on.
 _WRONG_LINES = {
     r"(?P<start>)(?:<{7}|={7}|>{7})(?: |$)": "a merge conflict is left; keep one of its versions",
     r"(?P<start>)(?:```|%)": "a line must not begin like this",
-    r"(?P<start> *)(?://|/\*)": "a comment must begin with #",
+    r"(?P<start>(?:.*[ ,])?)(?://|/\*)": "a comment must begin with #",
     r"(?P<start> *(?:- *)*)\t": "a tab must not indent a line; use blanks",
     r"(?P<start> *(?:- *)*)[^\S ]": "this character looks like a blank; use blanks",
     r"(?P<start> *-)(?P<rest>[A-Za-z{\[\"'].{,60})": "a blank must follow the dash: '- {rest}'",
-    rf"(?P<start>{_DASHES}{_KEY}:)(?P<rest>[^\s/:].{{,60}})": (
-        "a blank must follow the colon: '{key}: {rest}'"
-    ),
-    rf"(?P<start>{_DASHES}{_KEY}) *=>? *(?P<rest>.{{,60}})": (
-        "a colon must follow a key, not '=': '{key}: {rest}'"
-    ),
+    _START + r":)(?P<rest>[^\s/:].{,60})": "a blank must follow the colon: '{key}: {rest}'",
+    _START + r") *=>? *(?P<rest>.{,60})": "a colon must follow a key, not '=': '{key}: {rest}'",
 }
 _CLOSING = {"{": "}", "[": "]"}
 _LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -119,10 +115,15 @@ def _brackets(failure: _Failure) -> Mistakes:
     brackets = [each for each in _opened(failure.before) if each[2] in _CLOSING]
     if "unexpected ':'" in failure.words:
         yield failure.row, failure.column + 1, "a blank must follow the colon"
-    if "expected" not in failure.words or not (brackets or character in {"}", "]"}):
+    if "expected" not in failure.words:
         return
-    if not brackets:
+    closed = re.search(r"[}\]](?=\s*$)", failure.line[: failure.column])
+    if not brackets and closed and character not in {"", "}", "]"}:
+        message = f"nothing must follow this {closed[0]}; a text must be in quotes"
+        yield failure.row, closed.start(), message
+    if not brackets and character in {"}", "]"}:
         yield *failure.here, f"no bracket is open that this {character} closes"
+    if not brackets:
         return
     row, column, sign = brackets[-1]
     closing = _CLOSING[sign]
@@ -153,7 +154,7 @@ def _characters(failure: _Failure) -> Mistakes:
         )
     if re.search("an(chor| alias)|a tag|block scalar", failure.words):
         row, column = failure.start
-    elif failure.character not in {*"%@`?"}:
+    elif failure.character not in {*"%@`?>|"}:
         return
     yield row, column, f"a text that begins with {failure.lines[row][column]} must be in quotes"
 
@@ -165,7 +166,7 @@ def _colons(failure: _Failure) -> Mistakes:
         advice = "put a text in quotes, or a mapping in braces {…}"
         yield *failure.here, f"a value must not contain ': '; {advice}"
     row = failure.key_row if failure.is_keyless else failure.row_above(failure.row)
-    match = re.fullmatch(rf"({_DASHES}{_KEY})(?P<rest>(?:[^:]|:\S)*)", failure.lines[row])
+    match = re.fullmatch(_START + r")(?P<rest>(?:[^:]|:\S)*)", failure.lines[row])
     if match is None or not (failure.is_keyless or "mapping values" in failure.words):
         return
     above = failure.row_above(row)
@@ -173,7 +174,7 @@ def _colons(failure: _Failure) -> Mistakes:
         yield row, 0, f"the text that begins in line {above + 1} must be indented more than its key"
     pair = f"{match['key']}: {match['rest'].strip()[:60]}".rstrip()
     also = "; a text that goes on in this line must be indented" if match["rest"].strip() else ""
-    yield row, match.end(1), f"a colon must follow the key: '{pair}'{also}"
+    yield row, match.end("start"), f"a colon must follow the key: '{pair}'{also}"
 
 
 def _indentation(failure: _Failure) -> Mistakes:
@@ -183,11 +184,14 @@ def _indentation(failure: _Failure) -> Mistakes:
     opened = _opened(failure.before)
     lists = {begin: row for row, begin, sign in opened if sign == "<block sequence start>"}
     rows = lists if is_entry else {begin: row for row, begin, _ in opened if begin not in lists}
-    if not rows or column in rows or not re.search("mapping|collection", failure.words):
+    if column in rows or not re.search("mapping|collection", failure.words):
         return
-    if column in lists:
-        yield failure.row, column, "'- ' must stand before each entry of a list"
+    if not rows:
+        yield failure.row, column, "no list can begin here"
     nearest = min(rows, key=lambda each: (abs(each - column), -each))
+    if column in lists:
+        advice = f"a key of the entry above must begin in column {max(rows) + 1}"
+        yield failure.row, column, f"'- ' must stand before an entry of a list; {advice}"
     first = failure.lines[rows[nearest]][nearest:].split(" ")[0]
     message = f"this line begins in column {column + 1}; it must begin in column {nearest + 1}"
     yield failure.row, column, f"{message}, below '{first[:60]}' of line {rows[nearest] + 1}"

@@ -23,7 +23,6 @@ Loader = type[yaml.SafeLoader] | type[yaml.CSafeLoader]
 # The parser in C is ten times as fast; not every platform's wheel has it.
 LOADER: Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-_LINE_BREAK = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
 _RESOLVER = Resolver()
 _EXPONENT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?[eE][-+]?[0-9]+", re.ASCII)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -45,8 +44,12 @@ def read_tree(
     # The parsers check this too, with different messages.
     unprintable = Reader.NON_PRINTABLE.search(text)
     if unprintable is not None:
-        line, column = _place(text, unprintable.start())
-        notes.add(line, column, f"the character {unprintable[0]!a} must not stand in a file")
+        before = f"{text[: unprintable.start()]}.".splitlines()
+        notes.add(
+            len(before),
+            len(before[-1]),
+            f"the character {unprintable[0]!a} must not stand in a file",
+        )
         return None
     builder = _Builder(text, notes)
     try:
@@ -232,10 +235,3 @@ def _events(text: str, loader: Loader) -> Iterator[yaml.Event]:
 def _start(event: yaml.Event) -> tuple[int, int]:
     mark = event.start_mark
     return (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
-
-
-def _place(text: str, position: int) -> tuple[int, int]:
-    line, start = 1, 0
-    for line_break in _LINE_BREAK.finditer(text, 0, position):
-        line, start = line + 1, line_break.end()
-    return line, position - start + 1
