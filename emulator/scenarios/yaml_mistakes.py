@@ -179,6 +179,11 @@ def _colons(failure: _Failure) -> Mistakes:
 
 def _indentation(failure: _Failure) -> Mistakes:
     """A line that begins in a column where no line above lets it begin."""
+    if "document start" in failure.words:
+        row = next(row for row, line in enumerate(failure.lines) if re.match(" *[^ #-]", line))
+        if failure.lines[row].startswith(" "):
+            yield row, 0, f"this line must begin in the same column as line {failure.row + 1}"
+        yield *failure.here, "the document ends above; delete this line"
     column = len(failure.line) - len(failure.line.lstrip(" "))
     is_entry = failure.line[column:].startswith("- ")
     opened = _opened(failure.before)

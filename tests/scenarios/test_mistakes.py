@@ -1,4 +1,7 @@
-"""`mistakes.txt` has a mistake in each section: the lines after the head, with ‸ before it."""
+"""`mistakes.txt` has a mistake in each section, with ‸ before it.
+
+A text without `version` is what follows the first two lines of a file.
+"""
 
 import re
 from pathlib import Path
@@ -20,7 +23,8 @@ SECTIONS = re.findall(
 
 def text_and_place(section: str) -> tuple[str, str]:
     """The text without the mark, and the line and column of the mark."""
-    before, _, after = f"{HEAD}{section}".partition("‸")
+    head = "" if "version: 1" in section else HEAD
+    before, _, after = f"{head}{section}".partition("‸")
     line = before.count("\n") + 1
     return before + after, f"{line}:{len(before.rpartition(chr(10))[2]) + 1}"
 
