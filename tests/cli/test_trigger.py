@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from emulator.domain.payment import EVENT_TYPES
-from tests.cli.invocation import HEALTHY, invoke, other_server, output, usage_error
+from tests.cli.invocation import HEALTHY, other_server, output, usage_error
 from tests.cli.processes import Server, free_port, serving
 from tests.world import START
 
@@ -89,7 +89,7 @@ def test_a_delivery_that_is_not_sent_has_its_reason(
 
 
 def test_an_outcome_of_a_scenario_can_prevent_an_event(server: Server, key: str) -> None:
-    rule = {"when": {}, "then": "approve"}
+    rule = {"when": {}, "then": [{"status": "completed"}]}
     made = server.request("PUT", "/_emulator/scenarios/own", {"outcomes": [rule]}, key)
     assert made.status < 300, made.body
     assert output("trigger", "payment.completed", *flags(server, key))[0] == 0
