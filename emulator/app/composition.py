@@ -1,5 +1,6 @@
 """Builds the program from the settings and a clock."""
 
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from emulator.settings import Settings, data_directory
 if TYPE_CHECKING:
     from emulator.scenarios.values import Scenario
 
+logger = logging.getLogger(__name__)
 _OFF_AT_START = "\nenabled: false\n"
 
 
@@ -71,12 +73,21 @@ async def compose(
 
 
 def given_scenarios(settings: Settings) -> "tuple[Scenario, ...]":
-    """The scenarios that the settings name, the newest first. Raises ScenarioError."""
+    """The scenarios that the settings name, the newest first. Raises ScenarioError.
+
+    A method that the settings do not have is logged, because its rules never match.
+    """
     if not settings.scenarios:
         return ()
-    from emulator.scenarios.loader import load_paths
+    from emulator.scenarios.loader import read_paths
+    from emulator.scenarios.problems import ScenarioError
 
-    return load_paths([Path(path) for path in settings.scenarios])[::-1]
+    loaded = read_paths([Path(path) for path in settings.scenarios], methods=settings.methods)
+    if loaded.problems:
+        raise ScenarioError(loaded.problems)
+    for warning in loaded.warnings:
+        logger.warning("%s", warning)
+    return loaded.scenarios[::-1]
 
 
 def _in_force(

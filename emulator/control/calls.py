@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from inspect import cleandoc
 from typing import Annotated, Any, Protocol, get_args
 from urllib.parse import parse_qsl
@@ -16,6 +15,7 @@ from starlette.types import Receive
 from emulator.domain import errors
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import DuplicateParameter, Refusal, UnknownParameter
+from emulator.domain.nearest_word import nearest_word_hint
 from emulator.domain.received_values import WrittenNumber
 from emulator.engine.engine import Engine
 from emulator.engine.payments.payments import CheckoutAddress
@@ -339,6 +339,5 @@ def check_names(members: Iterable[str], repeated: list[str], known: Iterable[str
 
 def unknown_parameter(name: str, known: Iterable[str]) -> UnknownParameter:
     shown = name[:MAX_SHOWN_NAME_CHARACTERS]
-    nearest = get_close_matches(shown, known, n=1)
-    hint = f" Did you mean '{nearest[0]}'?" if nearest else ""
+    hint = nearest_word_hint(shown, known)
     return UnknownParameter(f"There is no parameter '{shown}' here.{hint}", param=shown)

@@ -201,11 +201,11 @@ class UnknownObject(NotFound):
 
     noun: ClassVar[str]
 
-    def __init__(self, identifier: str | None = None) -> None:
+    def __init__(self, identifier: str | None = None, *, hint: str = "") -> None:
         if identifier is None:
             message = f"There is no latest {self.noun}: this account and mode has none."
         else:
-            message = f"There is no {self.noun} '{identifier}'."
+            message = f"There is no {self.noun} '{identifier}'.{hint}"
         super().__init__(message)
 
 
