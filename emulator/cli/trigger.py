@@ -119,30 +119,26 @@ def _path_to(status: Status) -> list[Status]:
 
 def _submission(method: str) -> dict[str, str]:
     """A submit without a designated outcome, so that the payment waits for an answer."""
-    if method in PHONE_METHODS:
-        return {"method": method, "phone": f"0{PHONE_METHODS[method].phone_digit}11223344"}
-    return (
-        {"method": method, "bank": next(iter(BANKS))}
-        if method == BANK_TRANSFER
-        else {"method": method}
+    if method == BANK_TRANSFER:
+        return {"method": method, "bank": next(iter(BANKS))}
+    phone_method = PHONE_METHODS.get(method)
+    return {"method": method} | (
+        {"phone": f"0{phone_method.phone_digit}11223344"} if phone_method else {}
     )
 
 
 async def _delivery(client: HttpClient, selection: dict[str, str]) -> dict[str, Any]:
-    """The delivery after its first attempt, or before if a scenario changes it."""
+    """The delivery after its first attempt, or before where a scenario delays it."""
     path = f"{CONTROL}/deliveries/wait?{urlencode({**selection, 'timeout': _WAIT_S})}"
+    # An endpoint that is newer than the event.
+    delivery: dict[str, Any] = {"status": "cancelled", "attempts": []}
     for _ in range(MAX_WAITS):
         waited = await _call(client, "GET", path)
-        # A new endpoint has no delivery of an event before it.
-        delivery = waited["delivery"] or {"status": "cancelled", "attempts": []}
-        if (
-            waited["reached"]
-            or not waited["delivery"]
-            or delivery["attempts"]
-            or delivery["oddity"]
-        ):
+        delivery = waited["delivery"] or delivery
+        is_delayed = not {"delay", "hold"}.isdisjoint(delivery.get("oddity") or ())
+        if waited["reached"] or waited["delivery"] is None or delivery["attempts"] or is_delayed:
             break
-    return dict(delivery)
+    return delivery
 
 
 def _result(delivery: dict[str, Any]) -> str:
