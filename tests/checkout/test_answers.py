@@ -102,7 +102,7 @@ async def test_the_phone_does_not_ask_where_a_scenario_answers(emulator: World) 
     assert page.find("answer-approve") is page.find("answer-wrong_pin") is None
 
 
-@pytest.mark.parametrize(("is_hidden", "refresh"), [(False, "5;"), (True, "1;")])
+@pytest.mark.parametrize(("is_hidden", "refresh"), [(False, "5"), (True, "1;url=")])
 async def test_without_scripts_a_page_with_buttons_refreshes_itself_later(
     is_hidden: bool, refresh: str
 ) -> None:
