@@ -79,6 +79,18 @@ def test_every_key_is_used() -> None:
     assert set(catalogue("en")) <= keys_in_templates() | keys_in_code() | keys_of_methods()
 
 
+def test_no_text_requests_a_pin() -> None:
+    mentions = {"en": "PIN", "am": "ሚስጥር ቁጥር|ፒን"}
+    for language, pin in mentions.items():
+        keys = {key for key, text in catalogue(language).items() if re.search(pin, text)}
+        assert keys == {"never_pin", "wrong_pin", "wrong_pin_answer"}, language
+
+
+async def test_a_line_never_ends_inside_a_phone_number(emulator: World) -> None:
+    page = await (await customer(emulator)).open("?method=telebirr")
+    assert "09XX\u00a0XXX\u00a0XXX" in page.response.text
+
+
 def test_no_template_has_words_of_its_own() -> None:
     for template in templates():
         source = template.read_text(encoding="utf-8")
