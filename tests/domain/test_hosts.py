@@ -117,7 +117,7 @@ def test_a_host_is_parsed_as_browsers_do(host: str, parsed: str) -> None:
         *("<", "a|b", "a^b", "a>b", "a\\b", "%", "a%zz", "a%00.example", "a%20b", "a%2Fb", "a%25b"),
         *("%ff.example", "a\u2488com", "a\ue000b", "a\ufffdb", "a\u200db.example", "\u00ad"),
         # Labels that are empty, invalid or too long.
-        *("a..b", ".a", "a..", ".", "%2e", "\u0301a.example", "1א", "אa"),
+        *("a..b", ".a", "a..", ".", "%2e", "\u0301a.example", "1א", "אa", "aאb", "1.א.example"),
         *("xn--", "shop.xn--", "xn--a", "xn--a-", "xn--\u00e9"),
         *("a" * 64 + ".example", "ሱ" * 60 + ".example", "a." * 150 + "example", "%61" * 100_000),
         # Numbers that are no address.
