@@ -6,7 +6,7 @@ from emulator import __version__
 from emulator.app.composition import Running
 from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY, mask_key
 from emulator.domain.durations import whole_duration_text
-from emulator.domain.instants import format_instant
+from emulator.domain.instants import REAL_RATE, format_instant, rate_number
 from emulator.engine.state.account import Account
 from emulator.scenarios.numbers import designated_numbers
 from emulator.scenarios.values import Scenario
@@ -93,6 +93,9 @@ def _state(account: Account, settings: Settings) -> list[Line]:
     now = format_instant(clock.now())
     if clock.is_frozen:
         clock_text = f"frozen at {now}"
+    elif clock.rate_thousandths != REAL_RATE:
+        rate = rate_number(clock.rate_thousandths)
+        clock_text = f"{now} and running at {rate} times the speed of real time"
     else:
         clock_text = f"{now} and running, not the real time" if clock.offset_ms else "real"
     return [

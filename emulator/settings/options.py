@@ -78,7 +78,8 @@ OPTIONS = (
     Option(
         "clock",
         types.CLOCK,
-        "Business time: real, frozen (at the present instant) or frozen@2026-01-01T00:00:00Z.",
+        "Business time: real, frozen (at the present instant), frozen@2026-01-01T00:00:00Z, or a "
+        "rate: x60 runs sixty times as fast as real time.",
     ),
     Option(
         "seed",

@@ -62,13 +62,13 @@ def database_mistake(path: Path | str, command: Sequence[str] | None = None) -> 
         ("serve --port http", "flag --port: found 'http', expected an integer from 0 to 65535"),
         (
             "serve --clock slow",
-            "flag --clock: found 'slow', expected real, frozen, or frozen@ and an instant"
-            " from 1970 to 9988, such as frozen@2026-01-01T00:00:00Z",
+            "flag --clock: found 'slow', expected real, frozen, frozen@2026-01-01T00:00:00Z"
+            " (1970 to 9988), or a rate from x0.001 to x100000",
         ),
         (
             "serve --clock frozen@1969-12-31T00:00:00Z",
-            "flag --clock: found 'frozen@1969-12-31T00:00:00Z', expected real, frozen, or"
-            " frozen@ and an instant from 1970 to 9988",
+            "flag --clock: found 'frozen@1969-12-31T00:00:00Z', expected real,"
+            " frozen, frozen@2026-01-01T00:00:00Z (1970 to 9988), or a rate",
         ),
         (
             "serve --port 8081",

@@ -42,7 +42,12 @@ async def test_a_new_account_has_the_requested_properties(emulator: World) -> No
     account = await created(emulator, **properties, seed=-(2**63))
     assert {name: account[name] for name in properties} == properties
     response = await emulator.control("GET", "/clock", key="live_mine")
-    assert response.json() == {"now": "2030-06-01T12:00:00.500Z", "frozen": True, "next": None}
+    assert response.json() == {
+        "now": "2030-06-01T12:00:00.500Z",
+        "frozen": True,
+        "rate": None,
+        "next": None,
+    }
 
 
 async def test_a_new_account_can_have_a_flowing_clock(emulator: World) -> None:
@@ -187,7 +192,12 @@ async def test_a_reset_restores_the_initial_state(emulator: World) -> None:
     response = await emulator.control("POST", "/reset")
     assert (response.status_code, response.content) == (204, b"")
     clock = await emulator.control("GET", "/clock")
-    assert clock.json() == {"now": "2026-01-01T00:00:00.000Z", "frozen": True, "next": None}
+    assert clock.json() == {
+        "now": "2026-01-01T00:00:00.000Z",
+        "frozen": True,
+        "rate": None,
+        "next": None,
+    }
     assert (await emulator.control("GET", "/events")).json() == {"data": []}
     response = await emulator.control("GET", f"/payments/{payment['id']}")
     assert refusal(response) == (404, "payment_not_found", None)

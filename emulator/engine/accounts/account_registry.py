@@ -89,7 +89,12 @@ class AccountFactory:
 
     def of_row(self, tx: Transaction, row: AccountRow) -> Account:
         """The account of a row. Raises InvalidRow."""
-        clock = AccountClock(self._wall, frozen_at=row.frozen_at, offset_ms=row.offset_ms)
+        clock = AccountClock(
+            self._wall,
+            frozen_at=row.frozen_at,
+            offset_ms=row.offset_ms,
+            rate_thousandths=row.rate_thousandths,
+        )
         with reading("accounts"):
             initial_clock = parse_clock(row.initial_clock)
         account = Account(
@@ -107,14 +112,8 @@ class AccountFactory:
             if following is not None:
                 check_instant("due_at", following[0].due_at)
         with reading("events"):
-            latest_at = max(
-                (
-                    event.at
-                    for owner in account.owners
-                    for event in events.newest(tx, owner.number, 1)
-                ),
-                default=0,
-            )
+            latest = (events.newest(tx, owner.number, 1) for owner in account.owners)
+            latest_at = max((event.at for found in latest for event in found), default=0)
             check_instant("at", latest_at)
         if clock.now() < latest_at:
             # The system clock was set back while the program was not running.
@@ -158,6 +157,7 @@ def account_row(account: Account) -> AccountRow:
         initial_clock=format_clock(account.initial_clock),
         frozen_at=clock.now() if clock.is_frozen else None,
         offset_ms=clock.offset_ms,
+        rate_thousandths=clock.rate_thousandths,
     )
 
 
