@@ -24,6 +24,7 @@ _MODULES = {
     "doctor": "doctor",
     "record": "replay",
     "replay": "replay",
+    "trigger": "trigger",
     "verify": "verify",
 }
 
@@ -162,15 +163,17 @@ def check(paths: tuple[str, ...]) -> int:
     """Validate scenario files and directories of scenario files.
 
     Each mistake is printed as a line path:line:column: message. Exit code 2 when a file has a
-    mistake.
+    mistake. A method that is similar to one of the default methods is a warning.
     """
-    from emulator.scenarios.loader import check_paths
+    from emulator.scenarios.loader import read_paths
 
-    problems, files_count = check_paths([Path(path) for path in paths])
-    if problems:
-        write("".join(f"{escape_controls(str(problem))}\n" for problem in problems))
+    loaded = read_paths([Path(path) for path in paths])
+    lines = [*map(str, loaded.problems), *(f"{warning} (warning)" for warning in loaded.warnings)]
+    write("".join(f"{escape_controls(line)}\n" for line in lines))
+    if loaded.problems:
         return 2
-    write(f"{files_count} {'file' if files_count == 1 else 'files'}: no problems\n")
+    files = "1 file" if loaded.files_count == 1 else f"{loaded.files_count} files"
+    write(f"{files}: no problems\n")
     return 0
 
 

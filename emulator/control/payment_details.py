@@ -28,7 +28,9 @@ from emulator.openapi.declarations import JsonObject, const, doc, ref, refers_to
 
 
 class PaymentPath(Struct, frozen=True):
-    payment_id: Annotated[PaymentId, Meta(min_length=1, description="The identifier of a payment.")]
+    payment_id: Annotated[
+        PaymentId, Meta(min_length=1, description="The identifier of a payment, or `latest`.")
+    ]
 
 
 class TimelineEntry(Struct, frozen=True):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from emulator.files import open_regular
 from emulator.replay.results import Case
-from emulator.scenarios.loader import Reading, read_scenario
+from emulator.scenarios.loader import Reading, name_taken, read_scenario
 from emulator.scenarios.problems import Problem
 
 _SUFFIXES = frozenset({".yaml", ".yml"})
@@ -64,7 +64,8 @@ def _add(case: Case, cases: dict[str, Case], problems: list[Problem], reading: R
     other = cases.setdefault(account_word(case.name), case)
     if other is not case:
         alike = "" if other.name == case.name else f", whose '{other.name}' counts as the same"
-        message = f"the name '{case.name}' is taken by {other.source}{alike}"
+        taken = {each.name for each in cases.values()}
+        message = name_taken(case.name, f"{other.source}{alike}", case.path, taken)
         problems.append(
             Problem(source=case.source, line=reading.line, column=reading.column, message=message)
         )

@@ -15,6 +15,7 @@ from emulator.scenarios.problems import Notes, hint_nearest
 _WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,20})", re.ASCII)
 _DECIMAL_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _MAX_LABEL_CHARACTERS = 64
+_OCTAL = re.compile(r"0[0-7_]+")
 _BOOLEANS = {"true": True, "false": False}
 # In one script. Each comparison takes as long as a thousand look-ups, and a script may consist of
 # mistakes only.
@@ -32,6 +33,14 @@ class ScalarKind(Enum):
     FLOAT = "tag:yaml.org,2002:float"
     TIMESTAMP = "tag:yaml.org,2002:timestamp"
     EQUALS_SIGN = "tag:yaml.org,2002:value"
+
+
+_KIND_NAMES = {
+    ScalarKind.INTEGER: "number",
+    ScalarKind.FLOAT: "number",
+    ScalarKind.BOOLEAN: "Boolean",
+    ScalarKind.TIMESTAMP: "date",
+}
 
 
 # Named tuples: a file has thousands of nodes, and a dataclass takes three times as long to make.
@@ -88,11 +97,15 @@ class PaymentNames:
 
 
 class FileContext(Notes):
-    """The problems of one file, and the state of its script up to the step that is being read."""
+    """The problems of one file, and the state of its script up to the step that is being read.
+
+    `methods` are the payment methods in the file, each with its line and column.
+    """
 
     def __init__(self, source: str) -> None:
         super().__init__(source)
         self.names = PaymentNames()
+        self.methods: list[tuple[int, int, str]] = []
         self.steps_count = 0
         self.repeat_depth = 0
 
@@ -109,6 +122,7 @@ class Entry(NamedTuple):
 
     def refuse(self, expected: str, hint: str = "") -> None:
         """Note that this should have been something else."""
+        hint = _spelling_hint(self.node) or hint
         self.note(f"{self.label} must be {expected}, not {_described(self.node)}{hint}")
 
     def child(self, key: str) -> "Entry":
@@ -126,7 +140,10 @@ Pairs = dict[str, tuple[Entry, Entry]]
 def read_pairs(entry: Entry) -> Pairs | None:
     """A mapping of any keys, each given once."""
     if not isinstance(entry.node, MapNode):
-        entry.refuse("a mapping")
+        has_keys = isinstance(entry.node, ListNode) and any(
+            isinstance(item, MapNode) for item in entry.node.items
+        )
+        entry.refuse("a mapping", "; write its keys without '- '" if has_keys else "")
         return None
     pairs: Pairs = {}
     key_label = f"a key of {entry.label}"
@@ -139,11 +156,18 @@ def read_pairs(entry: Entry) -> Pairs | None:
         if key is None:
             continue
         if key in pairs:
-            key_entry.note(f"{key!r} must be given once in {entry.label}")
+            key_entry.note(f"{key!r} must be given once in {entry.label}{_repeated(key, pairs)}")
             continue
         value = Entry(node=value_node, label=_label(key), context=entry.context)
         pairs[key] = (key_entry, value)
     return pairs
+
+
+def _repeated(key: str, pairs: Pairs) -> str:
+    """Where a key was given before. Who repeats the first key often forgot a dash."""
+    line = pairs[key][0].node.line
+    is_first = pairs[key][0].node.column > 1 and key == next(iter(pairs))
+    return f" (first in line {line})" + ("; begin a new entry with '- '" if is_first else "")
 
 
 def _label(key: str) -> str:
@@ -170,7 +194,8 @@ def note_unknown_key(
 
 def read_items(entry: Entry, expected: str, item_label: str) -> list[Entry] | None:
     if not isinstance(entry.node, ListNode):
-        entry.refuse(expected)
+        is_map = isinstance(entry.node, MapNode)
+        entry.refuse(expected, "; begin each entry with '- '" if is_map else "")
         return None
     return [Entry(node=node, label=item_label, context=entry.context) for node in entry.node.items]
 
@@ -179,9 +204,25 @@ def read_text(entry: Entry) -> str | None:
     node = entry.node
     if isinstance(node, ScalarNode) and node.kind is ScalarKind.TEXT:
         return node.text
-    is_word = isinstance(node, ScalarNode) and node.kind is not ScalarKind.NULL
-    entry.refuse("text", '; put it in quotes: "…"' if is_word else "")
+    if not isinstance(node, ScalarNode) or node.kind is ScalarKind.NULL:
+        entry.refuse("text")
+        return None
+    kind = "octal number" if _OCTAL.fullmatch(node.text) else _KIND_NAMES.get(node.kind, "value")
+    short = node.text[:_MAX_LABEL_CHARACTERS]
+    quoted = short if short == node.text else f"{short}…"
+    entry.note(f'{entry.label} must be text, not the {kind} {quoted}; put it in quotes: "{quoted}"')
     return None
+
+
+def _spelling_hint(node: Node) -> str:
+    """What is wrong with the characters of a text, or nothing."""
+    text = node.text if isinstance(node, ScalarNode) and node.kind is ScalarKind.TEXT else ""
+    glued = re.fullmatch(r"([a-z_]+):([^\s:/].{0,60})", text)
+    if glued is not None:
+        return f"; a blank must stand after the colon: '{glued[1]}: {glued[2]}'"
+    if re.search("[“”„‘’«»]", text):
+        return "; use straight quotes"
+    return f"; remove the '{text[-1]}' at its end" if text[-1:] in {",", ";"} else ""
 
 
 def text_of(entry: Entry) -> str | None:

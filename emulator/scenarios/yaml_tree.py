@@ -26,6 +26,7 @@ LOADER: Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _LINE_BREAK = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
 _RESOLVER = Resolver()
 _EXPONENT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?[eE][-+]?[0-9]+", re.ASCII)
+_GLUED_PAIR = r"(?P<name>[a-z_]+):(?P<text>[^:/].*)"
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _KINDS = {kind.value: kind for kind in ScalarKind}
 
@@ -53,7 +54,8 @@ def read_tree(
         for event in _events(text, loader):
             line, column = _start(event)
             if isinstance(event, yaml.DocumentStartEvent) and builder.root is not None:
-                notes.add(line, column, "there must be one document in a file, not several")
+                message = "there must be one document in a file, not several"
+                notes.add(line, column, f"{message}; move this one to a file of its own")
                 break
             builder.take(event, line, column)
     except _Stop as stop:
@@ -109,7 +111,7 @@ class _Builder:
     def take(self, event: yaml.Event, line: int, column: int) -> None:
         tag = getattr(event, "tag", None)
         if tag:
-            self._notes.add(line, column, f"tags are not understood here: {tag!r}")
+            self._notes.add(line, column, f"tags are not understood here: {tag!r}{_quote(tag)}")
         if isinstance(event, yaml.ScalarEvent):
             self._size += 1
             self._add(self._scalar(event, line, column), anchor=event.anchor)
@@ -125,7 +127,11 @@ class _Builder:
         if self._has_escapes and _SURROGATE.search(event.value):
             raise _Stop(line, column, "half a surrogate pair is not a character")
         # A style means quotes or a block.
-        kind = ScalarKind.TEXT if event.style else self._plain_kind(event.value)
+        is_text = event.style or event.tag
+        kind = ScalarKind.TEXT if is_text else self._plain_kind(event.value)
+        if event.anchor and not (is_text or event.value):
+            self._notes.add(line, column, f"an anchor must have a value{_quote('&')}")
+            kind = ScalarKind.TEXT
         return ScalarNode(line=line, column=column, text=event.value, kind=kind)
 
     def _plain_kind(self, text: str) -> ScalarKind:
@@ -157,16 +163,34 @@ class _Builder:
         done = self._open.pop()
         node: Node
         if done.is_map:
-            pairs = tuple(pairwise(done.children))[::2]
+            pairs = tuple(self._divided(*pair) for pair in tuple(pairwise(done.children))[::2])
             node = MapNode(line=done.line, column=done.column, pairs=pairs)
         else:
             node = ListNode(line=done.line, column=done.column, items=tuple(done.children))
         self._add(node, anchor=done.anchor, size=done.size, height=done.height)
 
+    def _divided(self, key: Node, value: Node) -> tuple[Node, Node]:
+        """A pair; `copies:2` in braces is a key to YAML, and is divided after a note."""
+        if not isinstance(value, ScalarNode) or value.text or value.kind is not ScalarKind.NULL:
+            return key, value
+        if not isinstance(key, ScalarNode):
+            return key, value
+        match = re.fullmatch(_GLUED_PAIR, key.text)
+        if match is None:
+            return key, value
+        name, text = match["name"], match["text"].strip("\"'")
+        place = key.column + match.start("text")
+        self._notes.add(
+            key.line, place, f"a blank must stand after the colon: '{name}: {match['text']}'"
+        )
+        kind = ScalarKind.TEXT if text != match["text"] else self._plain_kind(text)
+        return key._replace(text=name), ScalarNode(key.line, place, text, kind)
+
     def _repeat(self, anchor: str, line: int, column: int) -> None:
         anchored = self._anchors.get(anchor)
         if anchored is None:
-            raise _Stop(line, column, f"no anchor '&{anchor}' stands before its alias")
+            message = f"no anchor '&{anchor}' stands before its alias{_quote('*')}"
+            raise _Stop(line, column, message)
         self._check_depth(anchored.height, line, column)
         self._size += anchored.size
         self._add(anchored.node, anchor=None, size=anchored.size, height=anchored.height)
@@ -191,15 +215,19 @@ class _Builder:
             raise _Stop(line, column, f"nesting must not go deeper than {MAX_NESTING} levels")
 
 
+def _quote(text: str) -> str:
+    return f"; a text that begins with {text[0]} must be in quotes"
+
+
 def _events(text: str, loader: Loader) -> Iterator[yaml.Event]:
     """The parser's events. Raises _Stop where the text is not YAML."""
     try:
         yield from yaml.parse(text, Loader=loader)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        message = " ".join(str(error.problem or error.context).split())
-        raise _Stop(line, column, f"the file must be YAML: {message}") from error
+        from emulator.scenarios.yaml_mistakes import explain
+
+        row, position, message = explain(text, _LINE_BREAK.split(text), error)
+        raise _Stop(row + 1, position + 1, message) from error
     # ValueError: the parser in Python passes on what `int` and `chr` say of absurd escapes.
     except (yaml.YAMLError, ValueError) as error:
         raise _Stop(1, 1, "the file must be YAML, and cannot be read as such") from error

@@ -156,8 +156,8 @@ async def test_a_payment_loses_its_deleted_scenario(emulator: World) -> None:
     assert await reason_of(emulator, payment["id"]) is None
 
 
-async def test_thousands_of_mistakes_are_reported_quickly(emulator: World) -> None:
-    text = "".join(f"outcomess{number}: 1\n" for number in range(4_000))
+async def test_a_thousand_mistakes_are_reported(emulator: World) -> None:
+    text = "".join(f"outcomess{number}: 1\n" for number in range(1_000))
     message = (await put(emulator, "bad", text)).json()["error"]["message"]
     assert "did you mean 'outcomes'" in message
     assert "more" in message

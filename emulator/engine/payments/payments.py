@@ -14,16 +14,18 @@ from emulator.domain.errors import (
     IdempotencyKeyReused,
     InvalidField,
     Refusal,
+    UnknownPayment,
 )
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Event, Payment, Status
+from emulator.domain.received_values import not_accepted
 from emulator.domain.timers import ComingAttempt, Timer
 from emulator.domain.wire import payment_json
 from emulator.engine.payments.context import EngineContext
 from emulator.engine.state.account import Owner
 from emulator.engine.state.rule_choice import expiry_ms
 from emulator.storage import events, payments, timers
-from emulator.storage.batch import LAST_ORDINAL, Transaction
+from emulator.storage.batch import LAST_ORDINAL, Transaction, positions_of
 from emulator.storage.database import reads
 from emulator.storage.payments import PageQuery, UnknownCursor, UsedKey
 
@@ -338,6 +340,13 @@ class PaymentHistory:
         self._change_notifier = context.change_notifier
         self._webhooks = context.webhooks
 
+    @reads()
+    def latest_id(self, tx: Transaction, owner: Owner) -> str:
+        """The id of the newest payment. Raises UnknownPayment."""
+        for position in payments.page(tx, owner.number, PageQuery(limit=1)):
+            return payments.get(tx, position).id
+        raise UnknownPayment
+
     async def detail(self, owner: Owner, payment_id: str) -> PaymentDetail:
         """Raises UnknownPayment."""
         await self._scheduler.fire_due(owner.account)
@@ -375,14 +384,25 @@ class PaymentHistory:
             return True, payment
         return await self._change_notifier.watch((payment.position,), query, until=until)
 
-    async def events(self, owner: Owner, *, limit: int) -> list[str]:
-        """The bodies of the newest events, newest first, as they are sent."""
+    async def events(self, owner: Owner, *, limit: int, before: str | None = None) -> list[str]:
+        """The bodies of the newest events, or of those before an event, newest first, as sent.
+
+        Raises InvalidField for `before`.
+        """
         await self._scheduler.fire_due(owner.account)
-        return await self._events(owner, limit)
+        return await self._events(owner, limit, before)
 
     @reads(is_long=True)
-    def _events(self, tx: Transaction, owner: Owner, limit: int) -> list[str]:
+    def _events(self, tx: Transaction, owner: Owner, limit: int, before: str | None) -> list[str]:
+        position = None
+        if before is not None:
+            first, _ = positions_of(owner.number)
+            count = events.next_position(tx, owner.number) - first
+            ordinal = ids.event_ordinal(owner.stream, before, count)
+            if ordinal is None:
+                raise not_accepted("before", before, "the id of an event of this account and mode")
+            position = first + ordinal
         return [
             owner.event_body(event, payments.get(tx, event.payment))
-            for event in events.newest(tx, owner.number, limit)
+            for event in events.newest(tx, owner.number, limit, before=position)
         ]
