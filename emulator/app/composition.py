@@ -169,7 +169,7 @@ def _control(
     settings: Settings, engine: Engine, checkout: CheckoutAddress, api: PaymentsApi
 ) -> ASGIApp:
     from emulator.api.bodies import read_optional_object
-    from emulator.api.exchange import bearer_key
+    from emulator.api.exchange import OWNER, bearer_key
     from emulator.api.yaml_bodies import read_source
     from emulator.app.documents import documents
     from emulator.app.guard import Guard, HostGuard
@@ -184,7 +184,10 @@ def _control(
             list_payments=lambda owner, values: api.page_body(owner, values, []),
         ),
         RequestReaders(
-            bearer_key=bearer_key, read_object=read_optional_object, read_source=read_source
+            bearer_key=bearer_key,
+            read_object=read_optional_object,
+            read_source=read_source,
+            owner_key=OWNER,
         ),
     )
     return Guard(app, HostGuard(settings, checkout))

@@ -140,7 +140,7 @@ OPTIONS = (
     Option(
         "log-format",
         types.LOG_FORMAT,
-        "Format of the request log: text or json, one line per request.",
+        "Format of the output: text or json, one line per request; json also for messages.",
     ),
     Option(
         "ready-file",
@@ -158,11 +158,12 @@ OPTIONS = (
 
 
 class SettingsError(Exception):
-    """An invalid setting: one line with its place, the value, and the expected values."""
+    """Invalid settings: a line for each, with its place, the value, and the expected values."""
 
-    def __init__(self, message: str) -> None:
-        # A quoted path may have a line break; the message is one line.
-        super().__init__(" ".join(message.splitlines()))
+    def __init__(self, *messages: str) -> None:
+        # A quoted path may have a line break; each message is one line.
+        self.lines = tuple(" ".join(message.splitlines()) for message in messages)
+        super().__init__("\n".join(self.lines))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,15 +175,18 @@ class OptionValue:
     texts: tuple[str, ...]
 
     def read(self) -> object:
-        """The typed value. Raises SettingsError."""
-        entries = tuple(self._entry(text) for text in self.texts)
-        return entries if self.option.is_repeatable else entries[0]
-
-    def _entry(self, text: str) -> object:
-        try:
-            return self.option.type.parse(text)
-        except ValueError:
-            raise wrong(self.where, show(text, self.option), self.option.type.expected) from None
+        """The typed value. Raises SettingsError with every mistake."""
+        entries: list[object] = []
+        problems: list[str] = []
+        for text in self.texts:
+            try:
+                entries.append(self.option.type.parse(text))
+            except ValueError:
+                found = show(text, self.option)
+                problems += wrong(self.where, found, self.option.type.expected).lines
+        if problems:
+            raise SettingsError(*problems)
+        return tuple(entries) if self.option.is_repeatable else entries[0]
 
 
 def show(text: str, option: Option) -> str:

@@ -114,6 +114,25 @@ def test_a_wrong_config_key_is_named_with_file_and_line(tmp_path: Path) -> None:
     )
 
 
+def test_every_mistake_of_a_config_file_is_a_line_in_the_order_of_the_file(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "port: 70000\nprot: 1\nseed: x\nmethods: [A, mpesa, 3]\nport: 1\nclock: slow\n"
+    )
+    lines = mistakes("serve", "--config", str(config), "--clock", "real")
+    assert [line.removeprefix(f"{config}:").split(", expected")[0] for line in lines] == [
+        "1:7: port: found '70000'",
+        "2:1: unknown option 'prot', the nearest is 'port'",
+        "3:7: seed: found the text 'x'",
+        "4:10: methods: found 3 in the list",
+        "4:10: methods: found 'A'",
+        "5:1: port is given twice, first on line 1",
+    ]
+    config.write_text("port: 8081\nmethods: [mpesa, mpesa]\n")
+    places = [line.split(": found")[0] for line in mistakes("serve", "--config", str(config))]
+    assert places == [f"{config}:1:7: port", f"{config}:2:10: methods"]
+
+
 def test_a_secret_in_a_mistake_is_masked() -> None:
     assert "a secret of mine" not in serve_mistake("--test-key", "live_a secret of mine")
 
