@@ -1,5 +1,6 @@
 """Builds the program from the settings and a clock."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -62,6 +63,7 @@ async def compose(
         load_scenarios=partial(_in_force, given),
     ) as engine:
         log = RequestLog(wall, write_log, as_json=settings.log_format == "json")
+        watch = _watch(settings, engine, wall, given) if settings.watch else None
         yield Running(
             settings=settings,
             api_port=api_port,
@@ -70,6 +72,18 @@ async def compose(
             gateway=_gateway(settings, engine, log, checkout, checkout_port, wall),
         )
         log.flush()
+        if watch is not None:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+
+
+def _watch(
+    settings: Settings, engine: Engine, wall: SystemClock, given: "tuple[Scenario, ...]"
+) -> "asyncio.Task[None]":
+    from emulator.app.scenario_watch import watch_scenarios
+
+    loader_of = partial(partial, _in_force)
+    return asyncio.create_task(watch_scenarios(settings, engine, wall, given, loader_of))
 
 
 def given_scenarios(settings: Settings) -> "tuple[Scenario, ...]":

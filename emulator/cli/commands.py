@@ -176,7 +176,7 @@ def check(paths: tuple[str, ...]) -> int:
     write("".join(f"{escape_controls(line)}\n" for line in lines))
     if loaded.problems:
         return 2
-    files = "1 file" if loaded.files_count == 1 else f"{loaded.files_count} files"
+    files = "1 file" if len(loaded.by_file) == 1 else f"{len(loaded.by_file)} files"
     write(f"{files}: no problems\n")
     return 0
 

@@ -40,12 +40,15 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """The scenarios, problems and warnings of files, and the number of files."""
+    """The scenarios, problems and warnings of files; None for a file with problems."""
 
-    scenarios: tuple[Scenario, ...]
+    by_file: dict[Path, Scenario | None]
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
-    files_count: int
+
+    @property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        return tuple(scenario for scenario in self.by_file.values() if scenario is not None)
 
 
 def parse_scenario(text: str, source: str, *, name: str | None = None) -> Scenario:
@@ -148,29 +151,23 @@ def read_paths(paths: Sequence[Path], *, methods: Sequence[str] | None = None) -
     """
     problems: list[Problem] = []
     warnings: list[Problem] = []
-    scenarios: dict[str, tuple[Scenario, Path]] = {}
-    files = list(_files(paths, problems))
-    for file in files:
+    by_file: dict[Path, Scenario | None] = {}
+    taken: dict[str, Path] = {}
+    for file in files_of_paths(paths, problems):
         reading = _read_file(file)
         problems += reading.problems
         warnings += _unknown_methods(reading, str(file), methods)
         scenario = reading.scenario
-        if scenario is None:
-            continue
-        if scenario.name in scenarios:
-            other = str(scenarios[scenario.name][1])
-            message = name_taken(scenario.name, other, file, scenarios)
+        if scenario is not None and scenario.name in taken:
+            message = name_taken(scenario.name, str(taken[scenario.name]), file, taken)
             problems.append(
                 Problem(source=str(file), line=reading.line, column=reading.column, message=message)
             )
-            continue
-        scenarios[scenario.name] = (scenario, file)
-    return Loaded(
-        scenarios=tuple(scenario for scenario, _ in scenarios.values()),
-        problems=tuple(problems),
-        warnings=tuple(warnings),
-        files_count=len(files),
-    )
+            scenario = None
+        by_file[file] = scenario
+        if scenario is not None:
+            taken[scenario.name] = file
+    return Loaded(by_file=by_file, problems=tuple(problems), warnings=tuple(warnings))
 
 
 def name_taken(name: str, other: str, file: Path, taken: Container[str]) -> str:
@@ -196,7 +193,7 @@ def _unknown_methods(
             yield Problem(source=source, line=line, column=column, message=message)
 
 
-def _files(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Path]:
+def files_of_paths(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Path]:
     """The files of the paths, each once."""
     seen = set()
     for path in paths:

@@ -45,6 +45,11 @@ RULES = (
         is_broken=lambda settings: bool(settings.webhook_secret) and not settings.webhook_url,
         problem="found a secret without a webhook URL, expected --webhook-url too",
     ),
+    OptionRule(
+        options=("watch",),
+        is_broken=lambda settings: settings.watch and not settings.scenarios,
+        problem="found no scenario files to watch, expected --scenarios too",
+    ),
 )
 
 

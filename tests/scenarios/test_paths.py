@@ -21,7 +21,7 @@ def test_a_directory_contains_scenarios_in_order_of_name(tmp_path: Path) -> None
     (tmp_path / "deeper").mkdir()
     write(tmp_path / "deeper" / "d.yaml", "not-read")
     assert [scenario.name for scenario in load_paths([tmp_path])] == ["first", "second"]
-    assert read_paths([tmp_path]).files_count == 2
+    assert len(read_paths([tmp_path]).by_file) == 2
 
 
 def test_scenarios_come_in_the_order_of_the_paths(tmp_path: Path) -> None:
@@ -32,13 +32,13 @@ def test_scenarios_come_in_the_order_of_the_paths(tmp_path: Path) -> None:
 
 def test_without_paths_no_scenarios_are_read() -> None:
     assert load_paths([]) == ()
-    assert read_paths([]).files_count == 0
+    assert len(read_paths([]).by_file) == 0
 
 
 def test_a_file_that_is_given_twice_is_read_once(tmp_path: Path) -> None:
     file = write(tmp_path / "a.yaml", "first")
     assert len(load_paths([tmp_path, file])) == 1
-    assert read_paths([file, tmp_path, file]).files_count == 1
+    assert len(read_paths([file, tmp_path, file]).by_file) == 1
 
 
 def test_the_problems_of_all_files_are_collected(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_the_problems_of_all_files_are_collected(tmp_path: Path) -> None:
     ]
     loaded = read_paths([good, bad, worse, missing])
     assert loaded.problems == raised.value.problems
-    assert loaded.files_count == 4
+    assert len(loaded.by_file) == 4
 
 
 def test_a_missing_path_is_named(tmp_path: Path) -> None:

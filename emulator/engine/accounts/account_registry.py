@@ -24,7 +24,7 @@ from emulator.domain.errors import (
 from emulator.domain.instants import ClockKind, ClockSpec, format_clock, parse_clock
 from emulator.engine.payments.context import EngineContext
 from emulator.engine.state.account import NEVER, Account, EngineConfig, Owner
-from emulator.engine.state.rules import Rules, stored_overrides
+from emulator.engine.state.rules import Library, stored_overrides
 from emulator.storage import accounts, events, scenarios, snapshots, timers
 from emulator.storage.accounts import AccountRow
 from emulator.storage.batch import Transaction
@@ -49,10 +49,10 @@ class NewAccount:
 class AccountFactory:
     """Builds accounts from requests and rows; it writes nothing."""
 
-    def __init__(self, *, wall: SystemClock, config: EngineConfig, rules: Rules) -> None:
+    def __init__(self, *, wall: SystemClock, config: EngineConfig, library: Library) -> None:
         self._wall = wall
         self._config = config
-        self._rules = rules
+        self._library = library
         self._stream = ids.stream_key(config.seed, "accounts")
 
     def new(
@@ -68,7 +68,7 @@ class AccountFactory:
             seed=seed,
             clock=running,
             initial_clock=clock,
-            rules=self._rules,
+            rules=self._library.initial_rules,
         )
         self._add_owners(
             account,
@@ -103,7 +103,7 @@ class AccountFactory:
             seed=row.seed,
             clock=clock,
             initial_clock=initial_clock,
-            rules=self._rules,
+            rules=self._library.initial_rules,
         )
         self._add_owners(account, row.test_stream, row.live_stream)
         with reading("timers"):
@@ -173,7 +173,7 @@ SECOND_ACCOUNT = AccountProfile(
 class AccountRegistry:
     """All accounts, in memory and in the database, and their keys."""
 
-    def __init__(self, context: EngineContext, rules: Rules) -> None:
+    def __init__(self, context: EngineContext, library: Library) -> None:
         self._database = context.database
         self._scheduler = context.scheduler
         self._payment_cache = context.payment_cache
@@ -181,7 +181,7 @@ class AccountRegistry:
         self._webhooks = context.webhooks
         self._config = context.config
         self._account_factory = AccountFactory(
-            wall=context.wall, config=context.config, rules=rules
+            wall=context.wall, config=context.config, library=library
         )
         # Deleted accounts included: no other account gets their rows or the ids of their streams.
         self._last_number = 2

@@ -222,6 +222,7 @@ def _restore_extras(tx: Transaction, restored: Account, extras: SnapshotExtras |
         overrides = stored_overrides(tx, restored.number)
         restored.rules = restored.rules.with_overrides(overrides)
     else:
-        restored.rules = extras.rules
+        # Its files may have been edited since.
+        restored.rules = extras.rules.with_overrides(extras.rules.overrides)
     for index, owner in enumerate(owners):
         owner.journal = Journal() if extras is None else extras.journals[index].copy()
