@@ -9,6 +9,7 @@ from emulator.clock import SystemClock, pause
 from emulator.domain.errors import NotReady
 from emulator.engine.engine import Engine
 from emulator.engine.state.rules import LoadScenarios
+from emulator.scenarios.loader import method_warnings
 from emulator.scenarios.values import Scenario
 from emulator.scenarios.watched_files import WatchedFiles
 from emulator.settings import Settings
@@ -31,13 +32,13 @@ async def watch_scenarios(
     `given` are the scenarios in use, the newest first.
     """
     logger.setLevel(logging.INFO)
-    files = WatchedFiles([Path(path) for path in settings.scenarios], settings.methods)
+    files = WatchedFiles([Path(path) for path in settings.scenarios])
     while True:
         try:
             edited = await asyncio.to_thread(files.read_edited)
             if edited is not None:
-                scenarios, loaded = edited[0][::-1], edited[1]
-                for problem in loaded.problems:
+                scenarios, problems = edited[0][::-1], edited[1]
+                for problem in problems:
                     logger.error("%s", problem)
                 if scenarios != tuple(given):
                     before = {scenario.name: scenario for scenario in given}
@@ -46,7 +47,7 @@ async def watch_scenarios(
                     await engine.scenarios.reload(
                         engine.accounts.all(), loader_of(scenarios), names
                     )
-                    for warning in loaded.warnings:
+                    for warning in method_warnings(scenarios, settings.methods):
                         logger.warning("%s", warning)
                     logger.info("scenarios reloaded: %s", ", ".join(names))
                     given = scenarios
