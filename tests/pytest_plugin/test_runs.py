@@ -123,10 +123,10 @@ def test_many(number, payments_emulator, payments_account):
 
 def test_all_workers_share_one_server_that_ends_with_them(tmp_path: Path) -> None:
     write(tmp_path, {"test_many.py": MANY_TESTS})
-    ran = run(tmp_path, "-p", "xdist", "-n", "4")
+    ran = run(tmp_path, "-p", "xdist", "-n", "2")
     assert "12 passed" in ran.stdout, ran.stdout + ran.stderr
     used = [file.read_text() for file in tmp_path.glob("*.used")]
-    assert len(used) == 4
+    assert len(used) == 2
     assert len(set(used)) == 1
     port = urlsplit(used[0]).port
     assert port is not None
@@ -202,6 +202,14 @@ def test_a_failure_with_an_external_emulator_has_a_report(
 
 
 A_TEST = "def test_one(payments_account): pass\n"
+
+
+def test_the_summary_has_the_message_of_the_emulator(run_here: Run) -> None:
+    test = "def test_one(payments_account): payments_account.use_scenario('late')\n"
+    _, printed = run_here({"test_kiosk.py": test}, "-q")
+    assert printed.splitlines()[-2].startswith(
+        "FAILED test_kiosk.py::test_one - PaymentsEmulatorError: scenario_not_found: There"
+    )
 
 
 def test_a_missing_external_emulator_is_explained_in_a_sentence(run_here: Run) -> None:
