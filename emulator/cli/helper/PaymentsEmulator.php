@@ -18,8 +18,7 @@ final class PaymentsWebhook
     public function __construct(public readonly array $headers, public readonly string $body)
     {
         $event = json_decode($body, true);
-        $this->id = $headers['webhook-id'] ?? null;
-        $this->type = $event['type'] ?? null;
+        [$this->id, $this->type] = [$headers['webhook-id'] ?? null, $event['type'] ?? null];
         $this->payment = $event['data']['id'] ?? null;
     }
 }
@@ -134,8 +133,8 @@ final class PaymentsEmulator
     /**
      * Uses the emulator at PAYMENTS_EMULATOR_URL, or starts one with PAYMENTS_EMULATOR_COMMAND.
      *
-     * `serve` has more options of `payments-emulator serve`, such as `['--seed', '1']`. By
-     * `webhookHost` an emulator in a container reaches the tests.
+     * @param list<string> $serve more options of `payments-emulator serve`, such as `['--seed', '1']`
+     * @param string|null $webhookHost the host name by which an emulator in a container reaches the tests
      */
     public static function start(array $serve = [], ?string $webhookHost = null): self
     {
@@ -148,9 +147,8 @@ final class PaymentsEmulator
         $this->isExternal = $url !== '';
         $this->checkoutUrl = $this->isExternal ? $this->connect($url) : $this->launch($serve);
         $address = ($webhookHost === null ? '127.0.0.1' : '0.0.0.0') . ':0';
-        [, $port] = $this->run([PHP_BINARY, '-S', $address, __FILE__], function (string $log): ?array {
-            return preg_match('/:(\d+)\) started/', $log, $match) ? $match : null;
-        });
+        $port = fn (string $log) => preg_match('/:(\d+)\) started/', $log, $match) ? $match : null;
+        [, $port] = $this->run('php -S', [PHP_BINARY, '-S', $address, __FILE__], $port);
         $this->receiverUrl = 'http://' . ($webhookHost ?? '127.0.0.1') . ":$port";
     }
 
@@ -177,8 +175,8 @@ final class PaymentsEmulator
     public function received(string $account): array
     {
         $lines = is_file($file = "{$this->directory}/inbox-$account") ? file($file) : [];
-        $parse = fn (string $line) => new PaymentsWebhook(json_decode($line, true)[0], base64_decode(json_decode($line, true)[1]));
-        return array_values(array_filter(array_map($parse, $lines), fn ($webhook) => $webhook->type !== 'ping'));
+        $webhooks = array_map(fn (string $line) => unserialize(base64_decode($line)), $lines);
+        return array_values(array_filter($webhooks, fn (PaymentsWebhook $webhook) => $webhook->type !== 'ping'));
     }
 
     /** @internal */
@@ -227,13 +225,14 @@ final class PaymentsEmulator
         $ready = "{$this->directory}/ready.json";
         array_push($words, 'serve', '--port', '0', '--checkout-port', '0', '--allow-http-localhost');
         array_push($words, '--ready-file', $ready, ...$options);
-        $entry = $this->run($words, fn () => is_file($ready) ? json_decode(file_get_contents($ready), true) : null);
+        $poll = fn () => is_file($ready) ? json_decode(file_get_contents($ready), true) : null;
+        $entry = $this->run("$command serve", $words, $poll);
         $this->baseUrl = $entry['api'];
         return $entry['checkout'];
     }
 
-    /** Runs a command until the test process stops it or ends; returns the first result of a poll of its log. */
-    private function run(array $command, callable $poll): array
+    /** Runs a command until the test process stops it or ends; returns the first result of polling its log. */
+    private function run(string $name, array $command, callable $poll): array
     {
         // The shell reads from a pipe, which also closes when the test process is killed.
         $watch = '{ cat <&3; rm -rf "$0"; kill $process; }';
@@ -243,31 +242,31 @@ final class PaymentsEmulator
         $file = "{$this->directory}/log-" . count($this->processes);
         $variables = ['PAYMENTS_EMULATOR_INBOX' => "{$this->directory}/inbox-"] + array_filter(
             getenv(), fn (string $name) => !str_starts_with($name, 'EMULATOR_'), ARRAY_FILTER_USE_KEY);
-        $process = proc_open([...$shell, ...$command], [['pipe', 'r'], ['file', $file, 'w'], ['file', $file, 'a']], $pipes, null, $variables);
+        $streams = [['pipe', 'r'], ['file', $file, 'w'], ['file', $file, 'a']];
+        $process = proc_open([...$shell, ...$command], $streams, $pipes, null, $variables);
         [$this->processes[], $this->pipes[]] = [$process, $pipes[0]];
         for ($polls = 0; $polls < 1_500; ++$polls) {
             ['running' => $isRunning, 'exitcode' => $code] = proc_get_status($process);
-            $result = $poll($log = (string) file_get_contents($file));
-            if ($result || !$isRunning) {
+            if ($result = $poll($log = (string) file_get_contents($file))) {
+                return $result;
+            }
+            if (!$isRunning) {
                 break;
             }
             usleep(20_000);
-        }
-        if ($result) {
-            return $result;
         }
         $this->stop();
         throw new PaymentsEmulatorError($code === 127
             ? "the command '$command[0]' was not found: install etb-payments-emulator, or set"
                 . ' PAYMENTS_EMULATOR_COMMAND or PAYMENTS_EMULATOR_URL'
-            : "'$command[0] $command[1]' did not start: " . (trim($log) ?: "exit code $code"));
+            : "'$name' did not start: " . (trim($log) ?: "exit code $code"));
     }
 }
 
 if (PHP_SAPI === 'cli-server' && getenv('PAYMENTS_EMULATOR_INBOX')) {
     $headers = array_filter(array_change_key_case(getallheaders()),
         fn (string $name) => preg_match('/^(content-type|user-agent|webhook-.*)$/', $name), ARRAY_FILTER_USE_KEY);
-    $line = json_encode([$headers, base64_encode(file_get_contents('php://input'))]) . "\n";
+    $line = base64_encode(serialize(new PaymentsWebhook($headers, file_get_contents('php://input')))) . "\n";
     file_put_contents(getenv('PAYMENTS_EMULATOR_INBOX') . basename($_SERVER['REQUEST_URI']), $line, FILE_APPEND);
     http_response_code(204);
 }

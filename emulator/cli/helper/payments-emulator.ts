@@ -52,29 +52,20 @@ export interface PaymentsAccount {
   delete(): Promise<void>;
 }
 
-/** The options of `POST /accounts`; the default clock is "frozen@2026-01-01T00:00:00Z". */
-export interface AccountOptions { clock?: string; name?: string; seed?: number; test_key?: string }
-
 /** A running emulator; `baseUrl` is the API root for the merchant's code. */
 export interface PaymentsEmulator {
   baseUrl: string; checkoutUrl: string;
-  createAccount(options?: AccountOptions): Promise<PaymentsAccount>;
+  /** The options are those of `POST /accounts`; the default clock does not move by itself. */
+  createAccount(options?: { clock?: string; seed?: number; test_key?: string }): Promise<PaymentsAccount>;
   /** Ends the emulator, unless it is that of PAYMENTS_EMULATOR_URL. */
   stop(): Promise<void>;
 }
 
-export interface StartOptions {
-  /** More options of `payments-emulator serve`, such as `["--seed", "1"]`. */
-  serve?: string[];
-  /** The host name by which an emulator in a container reaches the tests. */
-  webhookHost?: string;
-}
-
-type Start = (options?: StartOptions) => Promise<PaymentsEmulator>;
 type Server = { baseUrl: string; checkoutUrl: string; log: string; end(): Promise<void> };
 type Inboxes = Map<string | undefined, Webhook[]>;
 type Receive = (inboxes: Inboxes, host?: string) => Promise<{ url: string; close(): void }>;
 type Send = (url: string, method: string, body?: object, key?: string, log?: string) => Promise<any>;
+type Options = { serve?: string[]; webhookHost?: string };
 
 const UNITS_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 // Runs the emulator until the test process closes this process's standard input, or is killed.
@@ -89,8 +80,10 @@ const LAUNCHER = `
   });
   process.stdin.resume().on("end", () => server.kill());`;
 
-/** Uses the emulator at PAYMENTS_EMULATOR_URL, or starts one with PAYMENTS_EMULATOR_COMMAND. */
-export const startEmulator: Start = async ({ serve = [], webhookHost } = {}) => {
+/** Uses the emulator at PAYMENTS_EMULATOR_URL, or starts one with PAYMENTS_EMULATOR_COMMAND.
+ *  `serve` has more options of `payments-emulator serve`, such as `["--seed", "1"]`. By
+ *  `webhookHost` an emulator in a container reaches the tests. */
+export const startEmulator: (options?: Options) => Promise<PaymentsEmulator> = async ({ serve = [], webhookHost } = {}) => {
   const external = process.env["PAYMENTS_EMULATOR_URL"];
   const { baseUrl, checkoutUrl, log, end } = await (external ? connect(external) : launch(serve));
   const inboxes: Inboxes = new Map();
@@ -152,11 +145,7 @@ export const startEmulator: Start = async ({ serve = [], webhookHost } = {}) => 
       },
     };
   };
-  const stop: PaymentsEmulator["stop"] = async () => {
-    receiver.close();
-    await end();
-  };
-  return { baseUrl, checkoutUrl, createAccount, stop };
+  return { baseUrl, checkoutUrl, createAccount, stop: () => (receiver.close(), end()) };
 };
 
 const connect: (url: string) => Promise<Server> = async (url) => {
@@ -193,7 +182,7 @@ const launch: (options: string[]) => Promise<Server> = async (options) => {
       await end();
       rmSync(directory, { recursive: true, force: true });
       if (launcher.exitCode !== 127) throw new Error(`'${command} serve' did not start: ${reason}`);
-      throw new Error(`the command '${command}' was not found: install etb-payments-emulator, or set` +
+      throw new Error(`the command '${words[0]}' was not found: install etb-payments-emulator, or set` +
         " PAYMENTS_EMULATOR_COMMAND or PAYMENTS_EMULATOR_URL");
     }
     await delay(20);
@@ -253,11 +242,7 @@ const send: Send = (url, method, body, key, log) =>
   });
 
 const parse: (text: string) => any = (text) => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  try { return JSON.parse(text); } catch { return undefined; }
 };
 
 const seconds: (span: string | number) => number = (span) => {
