@@ -1,9 +1,10 @@
 """The application behind `/_emulator`: the routes of all resources."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -82,8 +83,9 @@ class _PathEndpoint:
         if operation is None:
             raise UnknownRoute(scope["method"], scope["path"])
         responder: Responder = scope[_RESPONDER]
-        response = await responder.respond(operation, Request(scope, receive))
-        await response(scope, receive, send)
+        with suppress(ClientDisconnect):
+            response = await responder.respond(operation, Request(scope, receive))
+            await response(scope, receive, send)
 
 
 async def _unknown_route(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001

@@ -233,12 +233,6 @@ async def test_a_strict_refusal_is_not_a_success() -> None:
         assert refusal(response) == (400, "unknown_parameter", "color")
 
 
-async def test_a_fault_does_not_apply_to_another_account(emulator: World) -> None:
-    await fail(emulator, {}, {"status": 500})
-    response = await emulator.api.get("/v1/payments", headers=headers("test_other_key"))
-    assert response.status_code == 200
-
-
 async def test_without_sockets_a_cut_is_an_error_of_the_connection(emulator: World) -> None:
     await fail(emulator, {"request": "create_payment"}, {"drop": True}, times=1)
     with pytest.raises(ConnectionResetError):

@@ -143,7 +143,7 @@ async def create_soundly(emulator: World, body: bytes) -> None:
         assert after == before
 
 
-@settings(max_examples=usually(60, deep=250))
+@settings(max_examples=usually(30, deep=250))
 @given(sent=st.lists(bodies() | broken(), min_size=1, max_size=4), is_strict=st.booleans())
 def test_any_json_is_a_payment_or_a_refusal(sent: list[bytes], is_strict: bool) -> None:
 
@@ -171,7 +171,7 @@ def test_any_bytes_are_a_refusal(body: bytes, sizes: list[int]) -> None:
     in_a_world(check)
 
 
-@settings(max_examples=usually(40, deep=150))
+@settings(max_examples=usually(20, deep=150))
 @given(queries=st.lists(QUERIES, min_size=1, max_size=4), is_strict=st.booleans())
 def test_any_query_is_a_page_or_a_refusal(queries: list[bytes], is_strict: bool) -> None:
 
@@ -189,7 +189,7 @@ def test_any_query_is_a_page_or_a_refusal(queries: list[bytes], is_strict: bool)
 
 
 @pytest.mark.clause("1.2", "7.1")
-@settings(max_examples=usually(50, deep=200))
+@settings(max_examples=usually(25, deep=200))
 @given(
     method=VERBS,
     path=PATHS,

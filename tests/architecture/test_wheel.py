@@ -12,6 +12,8 @@ from tests.architecture.tools import PACKAGE, REPOSITORY
 from tests.cli.processes import HANGS_AFTER_S, environment
 from tests.pytest_plugin.runs import PLUGIN, run, write
 
+pytestmark = pytest.mark.deep
+
 DATA = ("scenarios", "templates")
 # pytest loads the plugin from a package of its own, as a merchant may have a package `emulator`.
 ENTRY = "emulator/pytest_plugin/entry"

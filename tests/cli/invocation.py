@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from emulator.cli.commands import CliError, cli
 from tests.cli.processes import COMMAND, REPOSITORY, environment
 
+END_OF_OUTPUT = b"\0"
 HEALTHY = (200, b'{"status":"ok","version":"0"}')
 """The status and the body of an emulator's health check."""
 
@@ -62,19 +63,21 @@ def run_on_terminal(*arguments: str, variables: dict[str, str] | None = None) ->
         stdout=follower,
         stderr=follower,
     )
-    os.close(follower)
+
+    def mark_end() -> None:
+        process.wait()
+        os.write(follower, END_OF_OUTPUT)
+
+    # A terminal that its last writer closes may lose what has not been read.
+    waiting = threading.Thread(target=mark_end)
+    waiting.start()
     written = b""
-    while True:
-        try:
-            part = os.read(leader, 65_536)
-        except OSError:
-            break  # On Linux the last writer has closed the terminal.
-        if not part:
-            break
-        written += part
-    process.wait()
+    while not written.endswith(END_OF_OUTPUT):
+        written += os.read(leader, 65_536)
+    waiting.join()
+    os.close(follower)
     os.close(leader)
-    return written.decode()
+    return written.removesuffix(END_OF_OUTPUT).decode()
 
 
 def run_with_closed_pipe(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -38,34 +38,6 @@ async def post(emulator: World, content: bytes, content_type: str | None = JSON)
     return await emulator.api.post(ADVANCE, content=content, headers=headers)
 
 
-@pytest.mark.parametrize(
-    "content_type",
-    [JSON, "Application/JSON", f"{JSON}; charset=utf-8", f'{JSON};charset="UTF-8"', f"{JSON}; x=y"],
-)
-async def test_a_body_is_json_in_utf8(emulator: World, content_type: str) -> None:
-    response = await post(emulator, b'{"seconds": 0}', content_type)
-    assert response.status_code == 200
-
-
-@pytest.mark.parametrize(
-    "content_type",
-    [
-        None,
-        "",
-        "text/plain",
-        "application/x-www-form-urlencoded",
-        "application/jsonx",
-        "application/yaml",
-        f"{JSON}; charset=latin-1",
-        f"{JSON}; charset=utf-16",
-        f"{JSON}, text/plain",
-    ],
-)
-async def test_a_body_of_another_type_is_refused(emulator: World, content_type: str | None) -> None:
-    response = await post(emulator, b'{"seconds": 0}', content_type)
-    assert refusal(response) == (400, "unsupported_content_type", None)
-
-
 @pytest.mark.parametrize("content_type", [None, "text/plain", JSON])
 async def test_a_write_without_a_body_needs_no_type(
     emulator: World, content_type: str | None
@@ -74,38 +46,6 @@ async def test_a_write_without_a_body_needs_no_type(
     assert (await emulator.api.post("/_emulator/reset", headers=headers)).status_code == 204
     assert (await emulator.api.put("/_emulator/clock", headers=headers)).status_code == 200
     assert (await emulator.api.post("/_emulator/accounts", headers=headers)).status_code == 201
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"{",
-        b" ",
-        b"nonsense",
-        b'{"seconds": 1,}',
-        b"{'seconds': 1}",
-        b'{"seconds": 01}',
-        b'{"seconds": NaN}',
-        b'{"seconds": Infinity}',
-        b'{"seconds": -Infinity}',
-        b'{"seconds": 1} {}',
-        b'\xef\xbb\xbf{"seconds": 1}',
-        b'{"seconds": "\xff"}',
-        b'{"to": "\\ud800"}',
-        b'{"\\udfff": 1}',
-        b'{"\\udfff": 1, "\\udfff": 1}',
-        b'{"to": "\x00"}',
-        pytest.param(b"[" * 100_000, id="deep array"),
-        pytest.param(b'{"a":' * 40_000, id="deep object"),
-    ],
-)
-async def test_invalid_json_is_refused(emulator: World, content: bytes) -> None:
-    assert refusal(await post(emulator, content)) == (400, "invalid_json", None)
-
-
-@pytest.mark.parametrize("content", [b"[]", b"null", b"1", b'"seconds"', b"true", b"1e999999999"])
-async def test_json_that_is_no_object_is_refused(emulator: World, content: bytes) -> None:
-    assert refusal(await post(emulator, content)) == (400, "invalid_request_body", None)
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -124,39 +64,6 @@ async def test_an_unknown_member_is_refused_with_the_nearest_known_one(
     response = await post(emulator, content)
     assert refusal(response) == (400, "unknown_parameter", param)
     assert hint in response.json()["error"]["message"]
-
-
-async def test_a_member_given_twice_is_refused(emulator: World) -> None:
-    response = await post(emulator, b'{"seconds": 1, "seconds": 1}')
-    assert refusal(response) == (400, "duplicate_parameter", "seconds")
-
-
-async def test_a_body_over_the_limit_is_refused(emulator: World) -> None:
-    largest = b'{"seconds": 0' + b" " * (256 * 1024 - 14) + b"}"
-    assert (await post(emulator, largest)).status_code == 200
-    assert refusal(await post(emulator, largest + b" ")) == (400, "request_too_large", None)
-
-
-async def test_a_body_with_too_large_a_content_length_is_not_read(emulator: World) -> None:
-    for length in ("300000", "9" * 5000):
-        response = await emulator.api.post(
-            ADVANCE, content=b"{}", headers={"Content-Type": JSON, "Content-Length": length}
-        )
-        assert refusal(response) == (400, "request_too_large", None)
-
-
-async def test_a_body_without_a_length_is_counted_while_it_is_read(emulator: World) -> None:
-    read = 0
-
-    async def endless() -> AsyncIterator[bytes]:
-        nonlocal read
-        while True:
-            read += 1
-            yield b" " * 65_536
-
-    response = await emulator.api.post(ADVANCE, content=endless(), headers={"Content-Type": JSON})
-    assert refusal(response) == (400, "request_too_large", None)
-    assert read < 10
 
 
 async def test_null_counts_as_absent(emulator: World) -> None:
@@ -338,7 +245,16 @@ WAIT = "/payments/pay_1/wait"
         ),
         ("/deliveries", "limit=0", "invalid_limit", "limit"),
         ("/deliveries", "status=done", "invalid_status", "status"),
-        ("/deliveries", "event=x", "unknown_parameter", "event"),
+        ("/deliveries", "event=x", "invalid_event", "event"),
+        ("/deliveries", "before=dlv_nope", "invalid_before", "before"),
+        ("/deliveries", "before=latest", "invalid_before", "before"),
+        ("/events", "before=evt_nope", "invalid_before", "before"),
+        ("/deliveries/wait", "", "missing_parameter", "event"),
+        ("/deliveries/wait", "event=ping", "invalid_event", "event"),
+        ("/deliveries/wait", "event=payment.failed&timeout=301", "invalid_timeout", "timeout"),
+        ("/deliveries/wait", "event=payment.failed&limit=1", "unknown_parameter", "limit"),
+        ("/payments", "state=failed", "unknown_parameter", "state"),
+        ("/payments", "limit=1&limit=2", "duplicate_parameter", "limit"),
         ("/requests", "status=2", "invalid_status", "status"),
         ("/requests", "status=600", "invalid_status", "status"),
         ("/requests", "limit=1001", "invalid_limit", "limit"),

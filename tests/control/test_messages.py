@@ -102,20 +102,3 @@ async def test_a_message_does_not_repeat_a_secret(emulator: World, line: str, bo
     assert response.status_code == 400
     assert "c2hv" not in response.text
     assert "0123456789" not in response.text
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (b" ", "The request body is empty; send a JSON object."),
-        (b'{"to": "\\ud800"}', "A string in the request body has half of a surrogate pair"),
-    ],
-)
-async def test_a_body_that_is_no_json_has_its_own_message(
-    emulator: World, content: bytes, expected: str
-) -> None:
-    response = await emulator.api.post(
-        "/_emulator/clock/advance", content=content, headers={"Content-Type": "application/json"}
-    )
-    assert response.json()["error"]["code"] == "invalid_json"
-    assert response.json()["error"]["message"].startswith(expected)

@@ -156,8 +156,8 @@ async def test_a_payment_loses_its_deleted_scenario(emulator: World) -> None:
     assert await reason_of(emulator, payment["id"]) is None
 
 
-async def test_thousands_of_mistakes_are_reported_quickly(emulator: World) -> None:
-    text = "".join(f"outcomess{number}: 1\n" for number in range(4_000))
+async def test_a_thousand_mistakes_are_reported(emulator: World) -> None:
+    text = "".join(f"outcomess{number}: 1\n" for number in range(1_000))
     message = (await put(emulator, "bad", text)).json()["error"]["message"]
     assert "did you mean 'outcomes'" in message
     assert "more" in message
@@ -339,7 +339,8 @@ async def test_a_new_payment_never_gets_the_scenario_of_one_that_a_reset_removed
         ),
         ("version: 2", "version", "line 1, column 10: version must be 1, not 2"),
         ("name: other", "name", "line 1, column 7: name must be 'bad', as in the address"),
-        ("a: [", None, "the file must be YAML"),
+        ("a: [", None, "line 1, column 4: this [ is not closed; write ] at the end"),
+        ("expiry:\n\t- when: {}\n", None, "line 2, column 1: a tab must not indent a line"),
         ("", None, "line 1, column 1: the file must hold a scenario"),
         ("outcomes: []\noutcomes: []\n", None, "line 2, column 1: 'outcomes' must be given once"),
         ("description: !!python/name:os.system x", "description", "tags are not understood"),

@@ -242,14 +242,6 @@ async def test_a_call_that_changes_nothing_is_not_recorded(emulator: World) -> N
     assert await recorded(emulator) == before
 
 
-async def test_each_account_and_mode_has_its_own_history(emulator: World) -> None:
-    await emulator.create()
-    await pay(emulator, await emulator.create(LIVE_KEY), "0900000001", LIVE_KEY)
-    assert await steps(emulator) == [{"create": {"as": "order", "amount": 15_000}}]
-    assert len(await steps(emulator, LIVE_KEY)) == 2
-    assert await steps(emulator, "test_other_key") == []
-
-
 async def test_actions_on_the_pages_are_recorded(emulator: World, tmp_path: Path) -> None:
     payment = await emulator.create()
     token = payment["checkout_url"].rsplit("/", 1)[1]

@@ -83,22 +83,6 @@ async def test_the_scheduler_fires_only_timers_after_a_reset() -> None:
         assert (await emulator.retrieve(payment["id"]))["status"] == "expired"
 
 
-async def test_a_reset_of_everything_leaves_the_first_two_accounts(emulator: World) -> None:
-    """Design 10: `{all}`: the first two accounts as at start, and no other."""
-    created = await emulator.control("POST", "/accounts", {"name": "X"})
-    key = created.json()["test_key"]
-    for one in (TEST_KEY, LIVE_KEY, OTHER_TEST_KEY, key):
-        await emulator.create(one)
-    await emulator.advance(60, OTHER_TEST_KEY)
-    await reset(emulator, all=True)
-    for one in (TEST_KEY, LIVE_KEY, OTHER_TEST_KEY):
-        assert await data(emulator, one) == []
-    gone = await emulator.api.get("/v1/payments", headers=headers(key))
-    assert gone.json()["error"]["code"] == "invalid_api_key"
-    clock = (await emulator.control("GET", "/clock", key=OTHER_TEST_KEY)).json()
-    assert clock["now"] == "2026-01-01T00:00:00.000Z"
-
-
 @pytest.mark.parametrize("everything", [False, True])
 async def test_a_reset_survives_a_restart(tmp_path: Path, everything: bool) -> None:
     """Design 15: an acknowledged write survives."""

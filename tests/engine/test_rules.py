@@ -109,12 +109,6 @@ async def test_a_later_file_precedes_an_earlier_one_and_both_precede_the_shipped
         assert await seen(emulator, payment) == ("failed", "bank_declined")
 
 
-async def test_a_disabled_file_has_no_effect(tmp_path: Path) -> None:
-    text = "enabled: false\noutcomes: [{when: {}, then: [{status: completed}]}]\n"
-    async with scenario_world(tmp_path, idle=text) as emulator:
-        assert (await pay(emulator))["status"] == "processing"
-
-
 async def test_the_uses_of_a_rule_survive_a_restart(tmp_path: Path) -> None:
     settings = {"database": str(tmp_path / "db")}
     path = tmp_path / "shop.yaml"

@@ -15,7 +15,7 @@ from tests.cli.processes import HANGS_AFTER_S, Server, ask, free_port, serving, 
 from tests.depth import usually
 from tests.world import order
 
-KILLS = usually(3, deep=20)
+KILLS = usually(1, deep=20)
 EVENTS = 200
 
 

@@ -151,10 +151,10 @@ def test_repeated_steps_and_later_ones_use_the_names_of_earlier_steps() -> None:
 
 
 def test_many_unknown_names_are_noted_without_hints() -> None:
-    names = ", ".join(f"{'a' * 50}{n}" for n in range(4_000))
-    creates = "".join(f"  - create: {{as: {'a' * 55}{n}}}\n" for n in range(300))
+    names = ", ".join(f"{'a' * 50}{n}" for n in range(1_000))
+    creates = "".join(f"  - create: {{as: {'a' * 55}{n}}}\n" for n in range(50))
     problems = problems_of(f"{creates}  - expect: {{payments: [{names}]}}\n")
-    assert len(problems) == 4_000
+    assert len(problems) == 1_000
     assert "did you mean" in problems[0].message
     assert problems[-1].message.endswith("up to here")
 
