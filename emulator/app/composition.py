@@ -73,21 +73,15 @@ async def compose(
 
 
 def given_scenarios(settings: Settings) -> "tuple[Scenario, ...]":
-    """The scenarios that the settings name, the newest first. Raises ScenarioError.
-
-    A method that the settings do not have is logged, because its rules never match.
-    """
+    """The scenarios that the settings name, the newest first. Raises ScenarioError."""
     if not settings.scenarios:
         return ()
-    from emulator.scenarios.loader import read_paths
-    from emulator.scenarios.problems import ScenarioError
+    from emulator.scenarios.loader import load_paths, method_warnings
 
-    loaded = read_paths([Path(path) for path in settings.scenarios], methods=settings.methods)
-    if loaded.problems:
-        raise ScenarioError(loaded.problems)
-    for warning in loaded.warnings:
+    scenarios = load_paths([Path(path) for path in settings.scenarios])
+    for warning in method_warnings(scenarios, settings.methods):
         logger.warning("%s", warning)
-    return loaded.scenarios[::-1]
+    return scenarios[::-1]
 
 
 def _in_force(

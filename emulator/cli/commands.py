@@ -13,6 +13,7 @@ from emulator import __version__
 from emulator.cli.event_loop import loop_factory
 from emulator.cli.output import DEFAULT_URL, CliError, stop_printing, write
 from emulator.domain.control_characters import LINE_BREAK, escape_controls
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
 
 if TYPE_CHECKING:
@@ -163,17 +164,17 @@ def check(paths: tuple[str, ...]) -> int:
     """Validate scenario files and directories of scenario files.
 
     Each mistake is printed as a line path:line:column: message. Exit code 2 when a file has a
-    mistake. A method that is similar to one of the default methods is a warning.
+    mistake. A method that is no default method is a warning.
     """
-    from emulator.scenarios.loader import read_paths
+    from emulator.scenarios.loader import method_warnings, read_paths
 
-    loaded = read_paths([Path(path) for path in paths])
-    lines = [*map(str, loaded.problems), *(f"{warning} (warning)" for warning in loaded.warnings)]
-    write("".join(f"{escape_controls(line)}\n" for line in lines))
-    if loaded.problems:
+    scenarios, problems, files_count = read_paths([Path(path) for path in paths])
+    if problems:
+        write("".join(f"{escape_controls(str(problem))}\n" for problem in problems))
         return 2
-    files = "1 file" if loaded.files_count == 1 else f"{loaded.files_count} files"
-    write(f"{files}: no problems\n")
+    for warning in method_warnings(scenarios, DEFAULT_METHODS):
+        write(f"warning: {warning}\n")
+    write(f"{files_count} {'file' if files_count == 1 else 'files'}: no problems\n")
     return 0
 
 

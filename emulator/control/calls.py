@@ -85,16 +85,10 @@ class Call:
     """A call on an account and mode."""
 
     owner: Owner
-    services: Services
+    engine: Engine
+    checkout: CheckoutAddress
+    list_payments: ListPayments
     request: Request
-
-    @property
-    def engine(self) -> Engine:
-        return self.services.engine
-
-    @property
-    def checkout(self) -> CheckoutAddress:
-        return self.services.checkout
 
     @property
     def account(self) -> Account:
@@ -270,7 +264,13 @@ class Responder:
             accounts = services.engine.accounts
             account = accounts.first if named.account is None else accounts.get(named.account)
             owner = account.owner(named.mode)
-        call = Call(owner=owner, services=services, request=request)
+        call = Call(
+            owner=owner,
+            engine=services.engine,
+            checkout=services.checkout,
+            list_payments=services.list_payments,
+            request=request,
+        )
         arguments: dict[str, Any] = {"call": call}
         if operation.method != "GET":
             arguments |= await self._body(operation, headers, request.receive)

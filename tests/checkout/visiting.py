@@ -9,7 +9,7 @@ from emulator.checkout import views
 from emulator.domain.payment import Reason, Status
 from emulator.domain.transitions import Change
 from emulator.engine.accounts.clock_service import Target
-from emulator.engine.payments.payments import PaymentDetail
+from emulator.engine.payments.payment_history import PaymentDetail
 from emulator.engine.state.account import Account, Owner
 from tests.checkout.reading import Element, Page
 from tests.world import TEST_KEY, World

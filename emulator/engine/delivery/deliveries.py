@@ -67,7 +67,11 @@ class Deliveries:
         """
         before = None
         if selection.before is not None:
-            before = await self._position_before(owner, selection.before)
+            try:
+                before = (await self.get(owner, selection.before)).job.delivery.position
+            except UnknownDelivery:
+                accepted = "the id of a delivery of this account and mode"
+                raise not_accepted("before", selection.before, accepted) from None
         details: list[DeliveryDetail] = []
         while len(details) < selection.limit:
             before = details[-1].job.delivery.position if details else before
@@ -77,14 +81,6 @@ class Deliveries:
             if len(part) < limit:
                 break
         return details
-
-    @reads()
-    def _position_before(self, tx: Transaction, owner: Owner, name: str) -> int:
-        delivery = _find(tx, owner, name)
-        if delivery is None:
-            accepted = "the id of a delivery of this account and mode"
-            raise not_accepted("before", name, accepted)
-        return delivery.position
 
     @reads(is_long=True)
     def _newest(
@@ -124,11 +120,9 @@ class Deliveries:
 
         async def query() -> tuple[bool, DeliveryDetail | None]:
             owner.account.check_open()
-            found: list[DeliveryDetail] = []
             for is_over in (True, False):
-                found = await self._newest(owner, selection, limit=1, is_over=is_over)
-                if found:
-                    return is_over, found[0]
+                for newest in await self._newest(owner, selection, limit=1, is_over=is_over):
+                    return is_over, newest
             return False, None
 
         until = self._wall.now_ms() + timeout_ms
@@ -137,7 +131,10 @@ class Deliveries:
     @reads()
     def get(self, tx: Transaction, owner: Owner, name: str) -> DeliveryDetail:
         """Raises UnknownDelivery."""
-        delivery = _find(tx, owner, name)
+        ordinal = ids.delivery_ordinal(owner.stream, name)
+        if ordinal is None:
+            raise UnknownDelivery(name)
+        delivery = deliveries.get(tx, first_position(owner.number) + ordinal)
         if delivery is None:
             raise UnknownDelivery(name)
         names = endpoints.ids(tx, owner.number)
@@ -206,11 +203,6 @@ class Deliveries:
         if owner.account.is_closed or after.job.generation != generation:
             raise UnknownDelivery(before.id)
         return after
-
-
-def _find(tx: Transaction, owner: Owner, name: str) -> Delivery | None:
-    ordinal = ids.delivery_ordinal(owner.stream, name)
-    return None if ordinal is None else deliveries.get(tx, first_position(owner.number) + ordinal)
 
 
 def _detail(tx: Transaction, owner: Owner, delivery: Delivery, endpoint_id: str) -> DeliveryDetail:
