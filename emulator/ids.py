@@ -72,6 +72,12 @@ def event_id(key: bytes, ordinal: int) -> str:
     return "evt_" + _draw(key, b"event", ordinal, _ID_LENGTH)
 
 
+def event_ordinal(key: bytes, event: str, count: int) -> int | None:
+    """The ordinal of the event with this id among the first `count`; the newest are faster."""
+    ordinals = range(count - 1, -1, -1)
+    return next((ordinal for ordinal in ordinals if event_id(key, ordinal) == event), None)
+
+
 def ping_id(key: bytes, ordinal: int) -> str:
     """The event id of a ping, from the ordinal of its delivery."""
     return "evt_" + _draw(key, b"ping", ordinal, _ID_LENGTH)

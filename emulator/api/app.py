@@ -4,6 +4,8 @@ It does not use Starlette's routes: authentication comes before routing, and the
 take half of the time of a request.
 """
 
+from collections.abc import Mapping
+
 from emulator import ids
 from emulator.api.bodies import ClientDisconnected, check_content_type, decode_object
 from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
@@ -221,6 +223,14 @@ class PaymentsApi:
     async def _list(self, exchange: Exchange, owner: Owner) -> Reply:
         warnings = exchange.warnings
         values = parse_query(exchange.scope["query_string"], KNOWN_QUERY, warnings)
+        body = await self.page_body(owner, values, warnings)
+        self._check_strict(warnings)
+        return Reply(200, body, [])
+
+    async def page_body(
+        self, owner: Owner, values: Mapping[str, str], warnings: list[RequestWarning]
+    ) -> bytes:
+        """The page of payments for the parameters of a list call. Raises InvalidField."""
         try:
             query = page_query(values, self._rules.methods, warnings)
         except InvalidField as refusal:
@@ -229,15 +239,13 @@ class PaymentsApi:
                 await self._payments.page(owner, PageQuery(limit=1, after=values["after"]))
             raise
         page = await self._payments.page(owner, query)
-        self._check_strict(warnings)
         has_more = page.next_cursor is not None
         tail = b'"%s"' % page.next_cursor.encode() if page.next_cursor is not None else b"null"
-        body = b'{"data":[%s],"has_more":%s,"next_cursor":%s}' % (
+        return b'{"data":[%s],"has_more":%s,"next_cursor":%s}' % (
             b",".join(page.bodies),
             b"true" if has_more else b"false",
             tail,
         )
-        return Reply(200, body, [])
 
     def _strict_error(self, warnings: list[RequestWarning]) -> Refusal | None:
         return first_strict_error(warnings) if warnings and self._is_strict else None

@@ -40,6 +40,7 @@ ANSWERS: Mapping[type[Refusal], ErrorCode] = {
     errors.UnknownAccount: ErrorCode(404, "account_not_found"),
     errors.UnknownEndpoint: ErrorCode(404, "webhook_endpoint_not_found"),
     errors.UnknownDelivery: ErrorCode(404, "delivery_not_found"),
+    errors.UnknownRequest: ErrorCode(404, "request_not_found"),
     errors.UnknownScenario: ErrorCode(404, "scenario_not_found"),
     errors.UnknownFault: ErrorCode(404, "fault_not_found"),
     errors.UnknownSnapshot: ErrorCode(404, "snapshot_not_found"),

@@ -1,6 +1,7 @@
 """Parses and validates the query parameters of the contract's GET calls (section 4.3)."""
 
 import re
+from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
 from emulator.api.request_warnings import (
@@ -9,13 +10,11 @@ from emulator.api.request_warnings import (
     unknown_parameters,
 )
 from emulator.domain.instants import ParsedTimestamp, parse_timestamp
-from emulator.domain.payment import Status
+from emulator.domain.payment import DEFAULT_PAGE_LENGTH, PAGE_LENGTHS, Status
 from emulator.domain.received_values import not_accepted
 from emulator.storage.payments import PageQuery
 
 KNOWN = ("limit", "after", "status", "method", "created_gte", "created_lte")
-DEFAULT_LIMIT = 10
-LIMITS = range(1, 101)
 
 _ACCEPTED_TIMESTAMP = (
     "an ISO 8601 timestamp with a date, a time and an offset, such as 2026-01-01T00:00:00Z or"
@@ -24,7 +23,7 @@ _ACCEPTED_TIMESTAMP = (
 _USUAL_TIMESTAMP = "a date, a time and an offset in a usual form, such as 2026-01-01T00:00:00Z"
 _DIGITS = re.compile(r"0*([0-9]{1,3})", re.ASCII)
 _STATUSES = tuple(Status)
-_DEFAULT_PAGE = PageQuery(limit=DEFAULT_LIMIT)
+_DEFAULT_PAGE = PageQuery(limit=DEFAULT_PAGE_LENGTH)
 
 
 def parse_query(
@@ -48,7 +47,7 @@ def parse_query(
 
 
 def page_query(
-    values: dict[str, str], methods: tuple[str, ...], warnings: list[RequestWarning]
+    values: Mapping[str, str], methods: tuple[str, ...], warnings: list[RequestWarning]
 ) -> PageQuery:
     """The page of a list call. Raises InvalidField for the first invalid parameter.
 
@@ -74,13 +73,13 @@ def page_query(
 
 def _limit(value: str | None) -> int:
     if value is None:
-        return DEFAULT_LIMIT
+        return DEFAULT_PAGE_LENGTH
     digits = _DIGITS.fullmatch(value)
-    if digits is None or int(digits[1]) not in LIMITS:
+    if digits is None or int(digits[1]) not in PAGE_LENGTHS:
         raise not_accepted(
             "limit",
             value,
-            f"a whole number from {LIMITS.start} to {LIMITS.stop - 1} in plain digits",
+            f"a whole number from {PAGE_LENGTHS.start} to {PAGE_LENGTHS.stop - 1} in plain digits",
         )
     return int(digits[1])
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from emulator.domain.errors import DuplicateParameter, Refusal, UnknownParameter
+from emulator.domain.nearest_word import nearest_word_hint
 
 MAX_SLUGS = 16
 MAX_NAME_BYTES = 64
@@ -24,7 +25,9 @@ def unknown_parameters(names: Iterable[str], known: Iterable[str]) -> list[Reque
     return [
         RequestWarning(
             f"unknown-parameter:{shown}",
-            UnknownParameter(f"There is no parameter '{shown}'.{_hint(name, known)}", param=shown),
+            UnknownParameter(
+                f"There is no parameter '{shown}'.{nearest_word_hint(name, known)}", param=shown
+            ),
         )
         for shown, name in _first_names(names).items()
     ]
@@ -73,10 +76,3 @@ def _shown(name: str) -> str:
     """A name for a header: percent-encoded, and cut but not inside an escape."""
     encoded = quote(name[:MAX_NAME_BYTES], safe="")
     return _BROKEN_ESCAPE.sub("", encoded[:MAX_NAME_BYTES])
-
-
-def _hint(name: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches
-
-    nearest = get_close_matches(name, known, n=1)
-    return f" Did you mean '{nearest[0]}'?" if nearest else ""

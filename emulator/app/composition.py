@@ -1,5 +1,6 @@
 """Builds the program from the settings and a clock."""
 
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from emulator.settings import Settings, data_directory
 if TYPE_CHECKING:
     from emulator.scenarios.values import Scenario
 
+logger = logging.getLogger(__name__)
 _OFF_AT_START = "\nenabled: false\n"
 
 
@@ -74,9 +76,12 @@ def given_scenarios(settings: Settings) -> "tuple[Scenario, ...]":
     """The scenarios that the settings name, the newest first. Raises ScenarioError."""
     if not settings.scenarios:
         return ()
-    from emulator.scenarios.loader import load_paths
+    from emulator.scenarios.loader import load_paths, method_warnings
 
-    return load_paths([Path(path) for path in settings.scenarios])[::-1]
+    scenarios = load_paths([Path(path) for path in settings.scenarios])
+    for warning in method_warnings(scenarios, settings.methods):
+        logger.warning("%s", warning)
+    return scenarios[::-1]
 
 
 def _in_force(
@@ -132,19 +137,20 @@ def _gateway(
     wall: SystemClock,
 ) -> Gateway:
     stream = ids.stream_key(settings.seed, "gateway")
-    return Gateway(
-        api=PaymentsApi(
-            accounts=engine.accounts,
-            payments=engine.payments,
-            faults=engine.faults,
-            rules=CreateRules(
-                methods=settings.methods, allow_http_localhost=settings.allow_http_localhost
-            ),
-            is_strict=settings.strict,
-            stream=ids.stream_key(settings.seed, "strangers"),
-            wall=wall,
+    api = PaymentsApi(
+        accounts=engine.accounts,
+        payments=engine.payments,
+        faults=engine.faults,
+        rules=CreateRules(
+            methods=settings.methods, allow_http_localhost=settings.allow_http_localhost
         ),
-        control=Lazily(lambda: _control(settings, engine, checkout)),
+        is_strict=settings.strict,
+        stream=ids.stream_key(settings.seed, "strangers"),
+        wall=wall,
+    )
+    return Gateway(
+        api=api,
+        control=Lazily(lambda: _control(settings, engine, checkout, api)),
         dashboard=Lazily(lambda: _dashboard(settings, engine, checkout)),
         checkout=Lazily(lambda: _checkout(settings, engine, checkout)),
         checkout_port=checkout_port,
@@ -153,7 +159,9 @@ def _gateway(
     )
 
 
-def _control(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
+def _control(
+    settings: Settings, engine: Engine, checkout: CheckoutAddress, api: PaymentsApi
+) -> ASGIApp:
     from emulator.api.bodies import read_optional_object
     from emulator.api.exchange import bearer_key
     from emulator.api.yaml_bodies import read_source
@@ -163,7 +171,12 @@ def _control(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> A
     from emulator.control.calls import RequestReaders, Services
 
     app = build(
-        Services(engine=engine, checkout=checkout, documents=documents(settings.methods)),
+        Services(
+            engine=engine,
+            checkout=checkout,
+            documents=documents(settings.methods),
+            list_payments=lambda owner, values: api.page_body(owner, values, []),
+        ),
         RequestReaders(
             bearer_key=bearer_key, read_object=read_optional_object, read_source=read_source
         ),

@@ -17,6 +17,7 @@ import uvicorn
 from emulator.app.composition import Running, compose
 from emulator.app.log import standard_error
 from emulator.app.protocol import Protocol
+from emulator.app.ready_file import ready_file
 from emulator.clock import RealClock, SystemClock
 from emulator.settings import Settings
 
@@ -50,9 +51,16 @@ def collect_rarely() -> None:
 async def serve(settings: Settings, *, announce: Callable[[Running], None]) -> None:
     """Run until SIGTERM or SIGINT; `announce` is called once, when requests are served.
 
-    It is called on another thread. Raises NoListener, ScenarioError, UnusableDatabase.
+    It is called on another thread. Raises NoListener, NoReadyFile, ScenarioError,
+    UnusableDatabase.
     """
+
+    def announce_ready(running: Running) -> None:
+        write_ready_file(running)
+        announce(running)
+
     with (
+        ready_file(settings.ready_file) as write_ready_file,
         listener(settings.host, settings.port, option="--port") as api,
         listener(settings.host, settings.checkout_port, option="--checkout-port") as pages,
         standard_error(as_json=settings.log_format == "json") as log,
@@ -67,7 +75,7 @@ async def serve(settings: Settings, *, announce: Callable[[Running], None]) -> N
             write_log=log.write,
         ) as running:
             log.is_known_key = running.engine.accounts.is_known
-            server = EmulatorServer(running, wall=wall, end=end, announce=announce)
+            server = EmulatorServer(running, wall=wall, end=end, announce=announce_ready)
             await server.serve(sockets=[api, pages])
 
 

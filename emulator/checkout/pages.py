@@ -1,11 +1,9 @@
 """The endpoints of a checkout: each decodes, calls the engine, and renders or redirects."""
 
-import asyncio
 import hmac
 from collections import Counter
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.requests import ClientDisconnect, Request
@@ -28,6 +26,7 @@ from emulator.domain.payment import Payment, Status
 from emulator.domain.payment_methods import BANK_TRANSFER, PHONE_METHODS
 from emulator.engine.payments.checkouts import Checkout, Checkouts
 from emulator.engine.payments.customer import PhoneAnswer, Submission
+from emulator.http.disconnection import unless_disconnected
 
 SEE_OTHER = 303
 WATCH_MS = 10_000
@@ -96,7 +95,7 @@ class Pages:
         try:
             timeout_ms = WATCH_MS if holds else 0
             changed = self._checkouts.changed(token, seen, timeout_ms=timeout_ms)
-            checkout = await (_unless_left(request, changed) if holds else changed)
+            checkout = await (unless_disconnected(request.receive, changed) if holds else changed)
         finally:
             self._held[machine] -= holds
             if not self._held[machine]:
@@ -229,26 +228,6 @@ async def _read_body(request: Request) -> bytes:
 
 def _redirect(page: PageRequest, token: str, leaf: str = "", **query: str) -> Response:
     return RedirectResponse(page.address(token, leaf, **query), SEE_OTHER)
-
-
-async def _unless_left(request: Request, changed: Coroutine[Any, Any, Checkout]) -> Checkout:
-    """The result of `changed`. Raises ClientDisconnect when the client disconnects first."""
-    waiting = asyncio.create_task(changed)
-    leaving = asyncio.create_task(_left(request))
-    try:
-        await asyncio.wait({waiting, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if not waiting.done():
-            raise ClientDisconnect
-        return waiting.result()
-    finally:
-        for task in (waiting, leaving):
-            task.cancel()
-        await asyncio.gather(waiting, leaving, return_exceptions=True)
-
-
-async def _left(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def _leaf_after_submit(payment: Payment) -> str:

@@ -1,6 +1,7 @@
 """Decides which page a customer gets, from the state of the payment and the request."""
 
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -14,6 +15,7 @@ from emulator.domain.payment_methods import (
     METHODS,
     PHONE_METHODS,
     mask_phone,
+    method_of_phone,
     normalise_phone,
 )
 from emulator.domain.timers import is_asked
@@ -25,12 +27,13 @@ WAITING_REFRESH_S = 1
 # A page with buttons reloads more rarely: a reload removes the keyboard focus.
 ANSWERING_REFRESH_S = 5
 
+CUSTOMER_ANSWERS = {PhoneAnswer.APPROVE: "approve", PhoneAnswer.CANCEL: "cancel"}
+"""The answers of the customer on the bank's page, and their labels."""
 BANK_ANSWERS = {
-    PhoneAnswer.APPROVE: "approve",
-    PhoneAnswer.INSUFFICIENT_BALANCE: "insufficient_answer",
     PhoneAnswer.DECLINE: "decline",
-    PhoneAnswer.CANCEL: "cancel",
+    PhoneAnswer.INSUFFICIENT_BALANCE: "insufficient_answer",
 }
+"""The simulated answers of the bank, which are not part of its page, and their labels."""
 
 TEXTS_OF_REASON = {
     Reason.INSUFFICIENT_BALANCE: ("insufficient", "insufficient_answer"),
@@ -118,7 +121,11 @@ def at_bank(checkout: Checkout) -> PageView | None:
         page="bank",
         heading="bank_page",
         leaf="bank",
-        values={"bank": _bank_name(payment), "answers": tuple(BANK_ANSWERS.items())},
+        values={
+            "bank": _bank_name(payment),
+            "answers": tuple(CUSTOMER_ANSWERS.items()),
+            "bank_answers": tuple(BANK_ANSWERS.items()),
+        },
         refresh_s=ANSWERING_REFRESH_S,
     )
 
@@ -233,12 +240,20 @@ def _method_form(
             "takes_phone": takes_phone,
             "hint": f"phone_hint_{method}" if takes_phone else None,
             "problem": problem if is_refused else None,
+            "phone_method": _phone_method_of(phone) if is_refused else None,
             "is_filled": is_filled,
         },
         texts={"phone": phone},
         numbers=numbers,
         handset=Screen.IDLE if takes_phone else None,
     )
+
+
+def _phone_method_of(phone: str) -> str | None:
+    """The method to which a valid phone number belongs."""
+    with suppress(ValueError):
+        return method_of_phone(normalise_phone(phone))
+    return None
 
 
 def _wrong_prefix(method: str) -> str:

@@ -13,6 +13,7 @@ from emulator import __version__
 from emulator.cli.event_loop import loop_factory
 from emulator.cli.output import DEFAULT_URL, CliError, stop_printing, write
 from emulator.domain.control_characters import LINE_BREAK, escape_controls
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _MODULES = {
     "doctor": "doctor",
     "record": "replay",
     "replay": "replay",
+    "trigger": "trigger",
     "verify": "verify",
 }
 
@@ -97,6 +99,7 @@ def serve(**flags: object) -> None:
     import asyncio
     import sqlite3
 
+    from emulator.app.ready_file import NoReadyFile
     from emulator.app.server import NoListener, collect_rarely
     from emulator.app.server import serve as serve_forever
     from emulator.scenarios.problems import ScenarioError
@@ -109,7 +112,7 @@ def serve(**flags: object) -> None:
             runner.run(serve_forever(settings, announce=_announce))
     except ScenarioError as error:
         raise CliError(*map(str, error.problems)) from None
-    except (NoListener, UnusableDatabase) as error:
+    except (NoListener, NoReadyFile, UnusableDatabase) as error:
         raise CliError(str(error)) from None
     except (Busy, sqlite3.DatabaseError) as error:
         raise CliError(f"cannot use the database {settings.database}: {error}") from None
@@ -161,14 +164,16 @@ def check(paths: tuple[str, ...]) -> int:
     """Validate scenario files and directories of scenario files.
 
     Each mistake is printed as a line path:line:column: message. Exit code 2 when a file has a
-    mistake.
+    mistake. A method that is no default method is a warning.
     """
-    from emulator.scenarios.loader import check_paths
+    from emulator.scenarios.loader import method_warnings, read_paths
 
-    problems, files_count = check_paths([Path(path) for path in paths])
+    scenarios, problems, files_count = read_paths([Path(path) for path in paths])
     if problems:
         write("".join(f"{escape_controls(str(problem))}\n" for problem in problems))
         return 2
+    for warning in method_warnings(scenarios, DEFAULT_METHODS):
+        write(f"warning: {warning}\n")
     write(f"{files_count} {'file' if files_count == 1 else 'files'}: no problems\n")
     return 0
 

@@ -1,10 +1,11 @@
 """The application behind `/_emulator`: the routes of all resources."""
 
-from functools import cache, partial
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import cache
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Mount, Route, Router
+from starlette.requests import ClientDisconnect, Request
+from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from emulator.control.accounts import ACCOUNTS
@@ -51,25 +52,40 @@ def build(services: Services, readers: RequestReaders) -> ASGIApp:
 
 @cache
 def _router() -> Router:
-    """The router of all applications of a process.
+    """The router of all applications of a process."""
+    return router_of(each for resource in RESOURCES for each in resource.operations)
 
+
+def router_of(operations: Iterable[Operation]) -> Router:
+    """Routes to `operations`; a path with a fixed segment precedes one with a parameter there.
+
+    This holds for all methods: `GET /a/b` does not reach `GET /a/{id}` when `PUT /a/b` exists.
     A router alone, because Starlette's application would answer exceptions itself.
     """
-    routes: list[Route | Mount] = []
-    for operation in (each for resource in RESOURCES for each in resource.operations):
-        paths = [operation.path]
-        if operation.path == _WITH_SLASH:
-            paths.append(f"{operation.path}/")
-        endpoint = partial(_respond, operation)
-        routes += [Route(path, endpoint, methods=[operation.method]) for path in paths]
-    # Any other path, and any other method on the paths above.
-    routes.append(Mount("", app=_unknown_route))
-    return Router(routes=routes)
+    by_path: dict[str, dict[str, Operation]] = {}
+    for operation in operations:
+        by_path.setdefault(operation.path, {})[operation.method] = operation
+    if _WITH_SLASH in by_path:
+        by_path[f"{_WITH_SLASH}/"] = by_path[_WITH_SLASH]
+    paths = sorted(by_path, key=lambda path: ["{" in segment for segment in path.split("/")])
+    routes = [Route(path, _PathEndpoint(by_path[path])) for path in paths]
+    return Router(routes=routes, redirect_slashes=False, default=_unknown_route)
 
 
-async def _respond(operation: Operation, request: Request) -> Response:
-    responder: Responder = request.scope[_RESPONDER]
-    return await responder.respond(operation, request)
+class _PathEndpoint:
+    """The operations of one path by method."""
+
+    def __init__(self, operations: Mapping[str, Operation]) -> None:
+        self._operations = operations
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        operation = self._operations.get("GET" if scope["method"] == "HEAD" else scope["method"])
+        if operation is None:
+            raise UnknownRoute(scope["method"], scope["path"])
+        responder: Responder = scope[_RESPONDER]
+        with suppress(ClientDisconnect):
+            response = await responder.respond(operation, Request(scope, receive))
+            await response(scope, receive, send)
 
 
 async def _unknown_route(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from inspect import cleandoc
 from typing import Annotated, Any, Protocol, get_args
 from urllib.parse import parse_qsl
@@ -16,6 +15,7 @@ from starlette.types import Receive
 from emulator.domain import errors
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import DuplicateParameter, Refusal, UnknownParameter
+from emulator.domain.nearest_word import nearest_word_hint
 from emulator.domain.received_values import WrittenNumber
 from emulator.engine.engine import Engine
 from emulator.engine.payments.payments import CheckoutAddress
@@ -33,10 +33,14 @@ from emulator.openapi.declarations import (
 from emulator.openapi.members import decode, decode_one_of, members_of
 
 MAX_SHOWN_NAME_CHARACTERS = 64
+# Stands for the identifier of the newest payment, delivery or request.
+LATEST = "latest"
 
 Handler = Callable[..., Awaitable[Any]]
 BuildDocument = Callable[[str], dict[str, Any]]
 """Builds an OpenAPI document for a base URL."""
+ListPayments = Callable[[Owner, Mapping[str, str]], Awaitable[bytes]]
+"""Returns the page of payments for the parameters of the list call of `/v1`."""
 
 
 class Source(Protocol):
@@ -73,6 +77,7 @@ class Services:
     engine: Engine
     checkout: CheckoutAddress
     documents: Mapping[str, BuildDocument]
+    list_payments: ListPayments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +87,23 @@ class Call:
     owner: Owner
     engine: Engine
     checkout: CheckoutAddress
+    list_payments: ListPayments
+    request: Request
 
     @property
     def account(self) -> Account:
         return self.owner.account
+
+    async def latest_id(self, parameter: str) -> str:
+        """The identifier that `latest` stands for as a parameter. Raises UnknownObject."""
+        match parameter:
+            case "payment_id" | "payment":
+                return await self.engine.history.latest_id(self.owner)
+            case "delivery_id":
+                return await self.engine.webhooks.deliveries.latest_id(self.owner)
+            case "request_id":
+                return self.owner.journal.latest_id()
+        return LATEST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +154,7 @@ def operation(
     links: Links | None = None,
     description: str | None = None,
     body: str | RequestBody | None = None,
+    query: type[Struct] | None = None,
 ) -> Callable[[Handler], Operation]:
     """Declares the call that a function handles: its method and path, and its responses.
 
@@ -143,6 +162,7 @@ def operation(
     given, the description. Its annotations are the types of `path`, `query` and `body`, of which
     `body` may be a union, and of the result; the first entry of a tuple is the status.
     For one response its description is enough; `status`, `content` and `links` belong to it.
+    With `query`, a handler gets the values of these parameters as they were sent.
     """
     method, path = request_line.split(" ")
 
@@ -168,7 +188,8 @@ def operation(
                 for code, response in successes.items()
             },
             path_type=types.get("path", NoParameters),
-            query_type=types.get("query", NoParameters),
+            query_type=query or types.get("query", NoParameters),
+            takes_query_texts=query is not None,
             shared_query_type=AccountQuery if has_account else NoParameters,
             body=_request_body(body, types["body"]) if isinstance(body, str) else body,
             refusals=(*refusals, *_common_refusals(method, has_account=has_account)),
@@ -213,8 +234,10 @@ class Responder:
             documents = self._services.documents
             arguments = {"call": ProgramCall(request=request, documents=documents)}
         if operation.path_type is not NoParameters:
-            path = decode(request.path_params, operation.path_type, max_length=None)
-            arguments["path"] = path
+            parameters = request.path_params
+            if LATEST in parameters.values() and operation.accepts_key:
+                parameters = await _with_latest(arguments["call"], parameters)
+            arguments["path"] = decode(parameters, operation.path_type, max_length=None)
         result = await operation.handler(**arguments)
         status = next(iter(operation.responses))
         if isinstance(result, tuple):
@@ -241,11 +264,21 @@ class Responder:
             accounts = services.engine.accounts
             account = accounts.first if named.account is None else accounts.get(named.account)
             owner = account.owner(named.mode)
-        call = Call(owner=owner, engine=services.engine, checkout=services.checkout)
+        call = Call(
+            owner=owner,
+            engine=services.engine,
+            checkout=services.checkout,
+            list_payments=services.list_payments,
+            request=request,
+        )
         arguments: dict[str, Any] = {"call": call}
         if operation.method != "GET":
             arguments |= await self._body(operation, headers, request.receive)
-        if operation.query_type is not NoParameters:
+        if operation.takes_query_texts:
+            arguments["query"] = values
+        elif operation.query_type is not NoParameters:
+            if LATEST in values.values():
+                values = await _with_latest(call, values)
             arguments["query"] = decode(values, operation.query_type, max_length=None)
         return arguments
 
@@ -273,6 +306,14 @@ class Responder:
         return {"body": decode_one_of(values, structs)}
 
 
+async def _with_latest(call: Call, values: Mapping[str, str]) -> dict[str, str]:
+    """The parameters with the identifiers that `latest` stands for. Raises UnknownObject."""
+    return {
+        name: await call.latest_id(name) if value == LATEST else value
+        for name, value in values.items()
+    }
+
+
 def _query_values(request: Request, structs: Iterable[type[Struct]]) -> dict[str, str]:
     """The parameters of the query string; an empty value is a value."""
     known = [member.name for struct in structs for member in members_of(struct)]
@@ -298,6 +339,5 @@ def check_names(members: Iterable[str], repeated: list[str], known: Iterable[str
 
 def unknown_parameter(name: str, known: Iterable[str]) -> UnknownParameter:
     shown = name[:MAX_SHOWN_NAME_CHARACTERS]
-    nearest = get_close_matches(shown, known, n=1)
-    hint = f" Did you mean '{nearest[0]}'?" if nearest else ""
+    hint = nearest_word_hint(shown, known)
     return UnknownParameter(f"There is no parameter '{shown}' here.{hint}", param=shown)

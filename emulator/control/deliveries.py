@@ -1,7 +1,7 @@
 """The calls on events and on their deliveries to webhook endpoints."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -10,47 +10,90 @@ from starlette.responses import Response, StreamingResponse
 from emulator.control.calls import Call, operation
 from emulator.control.types import (
     DEFAULT_LIMIT,
+    DEFAULT_TIMEOUT_S,
     EXAMPLE_URL,
+    OLDER,
     Count,
     DeliveryId,
     DurationMs,
     EndpointId,
     EventId,
     EventType,
+    HasMore,
     Headers,
     InstantText,
     Limit,
     PaymentId,
     PaymentText,
+    Timeout,
     json_text,
 )
 from emulator.domain import errors
 from emulator.domain.accounts import Mode
 from emulator.domain.instants import format_instant
+from emulator.domain.payment import EVENT_TYPES, Status
+from emulator.domain.received_values import not_accepted
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryState, Tamper, Trigger
 from emulator.domain.wire import PING
 from emulator.engine.delivery.deliveries import DeliveryDetail, DeliveryFilter
-from emulator.openapi.declarations import JsonObject, Resource, const, doc, refers_to
+from emulator.http.disconnection import unless_disconnected
+from emulator.openapi.declarations import (
+    JSON,
+    JsonObject,
+    Resource,
+    const,
+    doc,
+    parsed,
+    refers_to,
+)
 
 DELIVERIES_A_PART = 20
 
 
+_STATUSES = {event_type: status for status, event_type in EVENT_TYPES.items()}
+
+
+def _status_of_event(name: str, value: str) -> Status:
+    """The status of the payment at events of a type. Raises InvalidField."""
+    if value not in _STATUSES:
+        raise not_accepted(name, value, f"one of: {', '.join(_STATUSES)}")
+    return _STATUSES[value]
+
+
+_GivenEventType = Annotated[
+    Any,
+    doc("Only deliveries of events of this type."),
+    refers_to("EventType"),
+    parsed(_status_of_event),
+]
+_OF_PAYMENT = doc("Only deliveries of events of this payment, or of the `latest`.")
+_TO_ENDPOINT = doc("Only deliveries to this endpoint, which may have been deleted.")
+
+
 class EventListQuery(Struct, frozen=True):
     limit: Limit = DEFAULT_LIMIT
+    before: Annotated[EventId | None, OLDER] = None
 
 
 class DeliveryListQuery(Struct, frozen=True):
     limit: Limit = DEFAULT_LIMIT
-    payment: Annotated[PaymentId | None, doc("Only deliveries of events of this payment.")] = None
-    endpoint: Annotated[
-        EndpointId | None, doc("Only deliveries to this endpoint, which may have been deleted.")
-    ] = None
+    before: Annotated[DeliveryId | None, OLDER] = None
+    event: _GivenEventType | None = None
+    payment: Annotated[PaymentId | None, _OF_PAYMENT] = None
+    endpoint: Annotated[EndpointId | None, _TO_ENDPOINT] = None
     status: Annotated[DeliveryState | None, doc("Only deliveries with this status.")] = None
+
+
+class DeliveryWaitQuery(Struct, frozen=True):
+    event: _GivenEventType
+    payment: Annotated[PaymentId | None, _OF_PAYMENT] = None
+    endpoint: Annotated[EndpointId | None, _TO_ENDPOINT] = None
+    timeout: Timeout = DEFAULT_TIMEOUT_S
 
 
 class DeliveryPath(Struct, frozen=True):
     delivery_id: Annotated[
-        DeliveryId, Meta(min_length=1, description="The identifier of a delivery.")
+        DeliveryId, Meta(min_length=1, description="The identifier of a delivery, or `latest`.")
     ]
 
 
@@ -69,6 +112,7 @@ class EventList(Struct, frozen=True):
     """The events, newest first."""
 
     data: list[Annotated[msgspec.Raw, refers_to("Event")]]
+    has_more: HasMore
 
 
 class WebhookRequestJson(Struct, frozen=True):
@@ -132,6 +176,19 @@ class DeliveryList(Struct, frozen=True):
     """The deliveries, newest first."""
 
     data: list[DeliveryJson]
+    has_more: HasMore
+
+
+class WaitedForDelivery(Struct, frozen=True):
+    """The result of the wait."""
+
+    reached: Annotated[
+        bool, doc("Whether the endpoint has responded, or no further attempt is made.")
+    ]
+    delivery: Annotated[
+        DeliveryJson | None,
+        doc("The newest such delivery, otherwise the newest that matches; null without one."),
+    ]
 
 
 _NEWEST_DELIVERY = {"delivery_id": "$response.body#/data/0/id"}
@@ -148,8 +205,9 @@ async def list_events(call: Call, query: EventListQuery) -> EventList:
     Lists the events of the account and mode, newest first, as they are sent. The list includes
     events that no endpoint received.
     """
-    bodies = await call.engine.history.events(call.owner, limit=query.limit)
-    return EventList([json_text(body) for body in bodies])
+    limit = query.limit
+    found = await call.engine.history.events(call.owner, limit=limit + 1, before=query.before)
+    return EventList([json_text(body) for body in found[:limit]], has_more=len(found) > limit)
 
 
 @operation(
@@ -166,10 +224,40 @@ async def list_deliveries(call: Call, query: DeliveryListQuery) -> Response:
     Lists the deliveries of the account and mode with all attempts, newest first.
     """
     chosen = DeliveryFilter(
-        limit=query.limit, payment_id=query.payment, endpoint_id=query.endpoint, state=query.status
+        limit=query.limit + 1,
+        before=query.before,
+        payment_id=query.payment,
+        endpoint_id=query.endpoint,
+        state=query.status,
+        event=query.event,
     )
     found = await call.engine.webhooks.deliveries.newest(call.owner, chosen)
-    return StreamingResponse(_parts(found), media_type="application/json")
+    parts = _parts(found[: query.limit], has_more=len(found) > query.limit)
+    return StreamingResponse(parts, media_type=JSON)
+
+
+@operation(
+    "GET /deliveries/wait",
+    "Whether such a delivery is over, and the delivery.",
+    errors.UnknownPayment,
+    errors.UnknownEndpoint,
+)
+async def wait_for_delivery(call: Call, query: DeliveryWaitQuery) -> WaitedForDelivery:
+    """Wait for a delivery.
+
+    Returns as soon as an endpoint has responded to a matching delivery, now or earlier, or no
+    further attempt is made, or after `timeout` seconds of real time. `reached` is false after a
+    time-out. An attempt without a response, such as a refused connection, does not end the wait
+    while a retry is scheduled.
+    """
+    chosen = DeliveryFilter(
+        limit=1, payment_id=query.payment, endpoint_id=query.endpoint, event=query.event
+    )
+    waiting = call.engine.webhooks.deliveries.wait(
+        call.owner, chosen, timeout_ms=round(query.timeout * 1000)
+    )
+    reached, found = await unless_disconnected(call.request.receive, waiting)
+    return WaitedForDelivery(reached, None if found is None else delivery_json(found))
 
 
 @operation("GET /deliveries/{delivery_id}", "The delivery.", errors.UnknownDelivery)
@@ -199,13 +287,13 @@ async def resend_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
     return delivery_json(await deliveries.resend(call.owner, path.delivery_id))
 
 
-def _parts(details: Sequence[DeliveryDetail]) -> Iterator[bytes]:
+def _parts(details: Sequence[DeliveryDetail], *, has_more: bool) -> Iterator[bytes]:
     """The response in parts, since the stored responses of endpoints can be large."""
     yield b'{"data":['
     for start in range(0, len(details), DELIVERIES_A_PART):
         part = [delivery_json(detail) for detail in details[start : start + DELIVERIES_A_PART]]
         yield (b"," if start else b"") + msgspec.json.encode(part)[1:-1]
-    yield b"]}"
+    yield b'],"has_more":%s}' % msgspec.json.encode(has_more)
 
 
 def delivery_json(detail: DeliveryDetail) -> DeliveryJson:
@@ -272,7 +360,13 @@ DELIVERIES = Resource(
     tag="Events and deliveries",
     description="The events, and their deliveries to endpoints. Each attempt is stored with its"
     " request and its response or network error.",
-    operations=(list_events, list_deliveries, get_delivery, resend_delivery),
+    operations=(
+        list_events,
+        list_deliveries,
+        wait_for_delivery,
+        get_delivery,
+        resend_delivery,
+    ),
     types=(EventJson,),
     schemas=_schemas,
 )

@@ -22,13 +22,15 @@ from emulator.domain.instants import format_instant
 from emulator.domain.payment import Event, Payment, Reason, Status
 from emulator.domain.timers import ATTEMPT, ComingAttempt, Timer, TimerKind
 from emulator.domain.wire import payment_json
-from emulator.engine.payments.payments import PaymentDetail
+from emulator.engine.payments.payment_history import PaymentDetail
 from emulator.engine.state.account import Owner
 from emulator.openapi.declarations import JsonObject, const, doc, ref, refers_to
 
 
 class PaymentPath(Struct, frozen=True):
-    payment_id: Annotated[PaymentId, Meta(min_length=1, description="The identifier of a payment.")]
+    payment_id: Annotated[
+        PaymentId, Meta(min_length=1, description="The identifier of a payment, or `latest`.")
+    ]
 
 
 class TimelineEntry(Struct, frozen=True):

@@ -1,12 +1,11 @@
 """The calls on payments: the customer's actions, changes of the status, details and waiting."""
 
-import re
-from collections.abc import Callable
-from decimal import Decimal
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
+from starlette.responses import Response
 
 from emulator.control.calls import Call, Handler, operation
 from emulator.control.payment_details import (
@@ -18,38 +17,30 @@ from emulator.control.payment_details import (
     get_payment,
     payment_text,
 )
-from emulator.control.types import Body, PaymentText, ShortText
+from emulator.control.types import (
+    DEFAULT_TIMEOUT_S,
+    Body,
+    PaymentText,
+    ShortText,
+    Timeout,
+)
 from emulator.domain import errors
 from emulator.domain.errors import Refusal
 from emulator.domain.payment import Reason, Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
-from emulator.domain.received_values import not_accepted
 from emulator.domain.transitions import Change
 from emulator.engine.payments.customer import PhoneAnswer, Submission
+from emulator.http.disconnection import unless_disconnected
 from emulator.openapi.declarations import (
+    JSON,
     JsonObject,
     Operation,
     Resource,
     doc,
-    parsed,
     refers_to,
 )
+from emulator.openapi.payment_list import ListPaymentsQuery
 from emulator.scenarios.conditions import METHOD, PHONE
-
-MAX_TIMEOUT_MS = 300_000
-
-# As JSON writes a number; leading zeros are allowed.
-_SECONDS = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,6})?", re.ASCII)
-
-
-def _timeout_s(name: str, value: str) -> float:
-    """A wait is real time: fractions of a millisecond are ignored."""
-    if _SECONDS.fullmatch(value):
-        seconds = Decimal(value)
-        if 0 <= seconds <= MAX_TIMEOUT_MS // 1000:
-            return int(seconds * 1000) / 1000
-    raise not_accepted(name, value, f"a number of seconds from 0 to {MAX_TIMEOUT_MS // 1000}")
-
 
 _PHONE_DIGITS_OF_METHODS = ", ".join(
     f"{method.phone_digit}… is {method.title}" for method in PHONE_METHODS.values()
@@ -104,15 +95,7 @@ class PlaceScenario(Body, frozen=True):
 
 class WaitQuery(Struct, frozen=True):
     status: Annotated[Status, doc("The status to wait for.")]
-    timeout: Annotated[
-        float,
-        Meta(
-            ge=0,
-            le=MAX_TIMEOUT_MS // 1_000,
-            description="The maximum wait in seconds of real time; 0 returns at once.",
-        ),
-        parsed(_timeout_s),
-    ] = 30
+    timeout: Timeout = DEFAULT_TIMEOUT_S
 
 
 class WaitedForPayment(Struct, frozen=True):
@@ -138,6 +121,26 @@ def _change(
         },
         body=body,
     )
+
+
+@operation(
+    "GET /payments",
+    "A page of payments.",
+    content="PaymentList",
+    query=ListPaymentsQuery,
+    links={
+        "list_payments": {"after": "$response.body#/next_cursor"},
+        "get_payment": {"payment_id": "$response.body#/data/0/id"},
+    },
+)
+async def list_payments(call: Call, query: Mapping[str, str]) -> Response:
+    """List payments.
+
+    Lists the payments of the account and mode, as the list call of `/v1` does: newest first, with
+    the same parameters and pages.
+    """
+    body = await call.list_payments(call.owner, query)
+    return Response(body, media_type=JSON)
 
 
 @_change(
@@ -218,9 +221,10 @@ async def wait_for_payment(call: Call, path: PaymentPath, query: WaitQuery) -> W
     Returns as soon as the payment has reached `status`, now or earlier, or after `timeout`
     seconds of real time. `reached` is false after a time-out.
     """
-    reached, payment = await call.engine.history.wait(
+    waiting = call.engine.history.wait(
         call.owner, path.payment_id, query.status, timeout_ms=round(query.timeout * 1000)
     )
+    reached, payment = await unless_disconnected(call.request.receive, waiting)
     return WaitedForPayment(reached, payment_text(payment))
 
 
@@ -260,6 +264,7 @@ PAYMENTS = Resource(
     description="Actions of the customer, changes of the status, and details that `/v1` does not"
     " return. Payments are created with `/v1`.",
     operations=(
+        list_payments,
         get_payment,
         pay_payment,
         answer_payment,

@@ -13,13 +13,16 @@ from starlette.responses import Response
 from emulator.control.calls import Call, operation
 from emulator.control.types import (
     DEFAULT_LIMIT,
+    OLDER,
     At,
     Count,
     DurationMs,
+    HasMore,
     Limit,
     RequestId,
     ScenarioName,
 )
+from emulator.domain import errors
 from emulator.domain.accounts import mask_key, mask_keys
 from emulator.domain.faults import MAX_FAULT_STATUS
 from emulator.domain.instants import format_instant
@@ -32,7 +35,7 @@ from emulator.engine.state.journal import (
     JournalEntry,
 )
 from emulator.engine.state.rules import FaultCandidate
-from emulator.openapi.declarations import JsonObject, Resource, doc, refers_to
+from emulator.openapi.declarations import JSON, JsonObject, Resource, doc, refers_to
 from emulator.scenarios.scenario_file import fault_rule_json
 
 STATUS_PATTERN = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
@@ -59,14 +62,15 @@ class CountQuery(Struct, frozen=True):
 
 
 class RequestQuery(CountQuery, frozen=True):
-    before: Annotated[
-        RequestId | None,
-        Meta(
-            description="Only requests older than this one: the identifier of an entry.",
-            extra={"kind": "before"},
-        ),
-    ] = None
+    before: Annotated[RequestId | None, OLDER] = None
     limit: Limit = DEFAULT_LIMIT
+
+
+class RequestPath(Struct, frozen=True):
+    request_id: Annotated[
+        RequestId,
+        Meta(min_length=1, description="The identifier of a request, or `latest`."),
+    ]
 
 
 class LoggedError(Struct, frozen=True):
@@ -122,6 +126,7 @@ class LoggedRequestList(Struct, frozen=True):
     """A part of the journal."""
 
     data: Annotated[list[LoggedRequest], doc("The requests, newest first.")]
+    has_more: HasMore
     overflowed: Annotated[bool, doc("Whether older requests were removed.", False)]
 
 
@@ -138,18 +143,21 @@ class RequestCount(Struct, frozen=True):
     f" The journal contains at most {MAX_ENTRIES:,} requests and"
     f" {MAX_JOURNAL_BYTES // 1024**2} MiB.",
     content=LoggedRequestList,
-    links={"list_requests": {"query.before": "$response.body#/data/0/id"}},
+    links={
+        "list_requests": {"query.before": "$response.body#/data/0/id"},
+        "get_request": {"request_id": "$response.body#/data/0/id"},
+    },
 )
 async def list_requests(call: Call, query: RequestQuery) -> Response:
     """List requests."""
     older = _older(call.owner, query.before)
-    found = islice(filter(_filter(query), older), query.limit)
+    found = list(islice(filter(_filter(query), older), query.limit + 1))
     journal = LoggedRequestList(
-        data=[_json(entry, call.owner) for entry in found],
+        data=[_json(entry, call.owner) for entry in found[: query.limit]],
+        has_more=len(found) > query.limit,
         overflowed=call.owner.journal.has_overflowed,
     )
-    text = mask_keys(msgspec.json.encode(journal).decode(), call.engine.accounts.is_known)
-    return Response(text, media_type="application/json")
+    return _masked(call, journal)
 
 
 @operation("GET /requests/count", "The number of requests.")
@@ -160,6 +168,25 @@ async def count_requests(call: Call, query: CountQuery) -> RequestCount:
     """
     found = filter(_filter(query), call.owner.journal.newest_first())
     return RequestCount(sum(1 for _ in found))
+
+
+@operation(
+    "GET /requests/{request_id}", "The request.", errors.UnknownRequest, content=LoggedRequest
+)
+async def get_request(call: Call, path: RequestPath) -> Response:
+    """Retrieve a request.
+
+    Returns one request of the journal.
+    """
+    for entry in call.owner.journal.newest_first():
+        if entry.id.decode() == path.request_id:
+            return _masked(call, _json(entry, call.owner))
+    raise errors.UnknownRequest(path.request_id)
+
+
+def _masked(call: Call, shown: Struct) -> Response:
+    text = mask_keys(msgspec.json.encode(shown).decode(), call.engine.accounts.is_known)
+    return Response(text, media_type=JSON)
 
 
 def _filter(query: CountQuery) -> Callable[[JournalEntry], bool]:
@@ -246,5 +273,5 @@ REQUESTS = Resource(
     tag="Requests",
     description="The journal: the requests of the merchant with their responses, errors, warnings"
     " and applied faults.",
-    operations=(list_requests, count_requests),
+    operations=(list_requests, count_requests, get_request),
 )

@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 from emulator.control.calls import Call, Source, operation
 from emulator.control.types import YAML, Body, Count, ScenarioName
 from emulator.domain import errors
-from emulator.domain.errors import InvalidScenario, UnknownScenario
+from emulator.domain.errors import InvalidScenario
 from emulator.engine.accounts.scenarios import MAX_SCENARIOS
 from emulator.engine.state.rules import Listed, Origin
 from emulator.openapi.declarations import (
@@ -107,9 +107,7 @@ async def get_scenario(call: Call, path: ScenarioPath) -> ScenarioJson:
 
     Returns one scenario with its rules and its script, in the format of a scenario file.
     """
-    listed = call.account.rules.named(path.name)
-    if listed is None:
-        raise UnknownScenario(path.name)
+    listed = call.account.rules.listed_as(path.name)
     scenario = listed.scenario
     return ScenarioJson(
         **asdict(_summary(listed)),

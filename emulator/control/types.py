@@ -26,6 +26,8 @@ MAX_NAME_LENGTH = 100
 MAX_URL_LENGTH = 2_048
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 1_000
+DEFAULT_TIMEOUT_S = 30
+MAX_TIMEOUT_S = 300
 SEEDS = range(-(2**63), 2**63)
 YAML = "application/yaml"
 EXAMPLE_BASE_URL = "http://localhost:49153"
@@ -48,6 +50,8 @@ ENUMERATIONS: Enumerations = {
 
 _ACCEPTED_URL = "an absolute http or https URL"
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+# As JSON writes a number; leading zeros are allowed.
+_SECONDS = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,6})?", re.ASCII)
 _FEW_DIGITS = re.compile(r"[0-9]{1,9}", re.ASCII)
 # Multiplies without rounding: what would have to be rounded is finer than any millisecond.
 _EXACT = Context(prec=40, traps=[Inexact])
@@ -128,6 +132,15 @@ def limit(name: str, value: str) -> int:
     if not _FEW_DIGITS.fullmatch(value) or not 1 <= int(value) <= MAX_LIMIT:
         raise not_accepted(name, value, f"a whole number from 1 to {MAX_LIMIT}")
     return int(value)
+
+
+def _timeout_s(name: str, value: str) -> float:
+    """A wait is real time: fractions of a millisecond are ignored."""
+    if _SECONDS.fullmatch(value):
+        seconds = Decimal(value)
+        if 0 <= seconds <= MAX_TIMEOUT_S:
+            return int(seconds * 1000) / 1000
+    raise not_accepted(name, value, f"a number of seconds from 0 to {MAX_TIMEOUT_S}")
 
 
 def json_text(text: str) -> msgspec.Raw:
@@ -216,6 +229,19 @@ Limit = Annotated[
     int,
     Meta(ge=1, le=MAX_LIMIT, description="The maximum number of entries; the newest are returned."),
     parsed(limit),
+]
+OLDER = Meta(
+    description="Only entries older than the one with this identifier.", extra={"kind": "before"}
+)
+HasMore = Annotated[bool, doc("Whether older entries match, too.", False)]
+Timeout = Annotated[
+    float,
+    Meta(
+        ge=0,
+        le=MAX_TIMEOUT_S,
+        description="The maximum wait in seconds of real time; 0 returns at once.",
+    ),
+    parsed(_timeout_s),
 ]
 EventType = Annotated[str, refers_to("EventType")]
 Headers = Annotated[

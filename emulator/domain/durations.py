@@ -9,6 +9,7 @@ from decimal import Decimal
 UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 MAX_DURATION_MS = 3_650 * UNIT_MS["d"]
 
+_SIMILAR = re.compile(r"\s*([0-9.]+)\s*(ms|milli|[smhd]|)[a-z]*\s*", re.ASCII | re.IGNORECASE)
 _DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h|d)", re.ASCII)
 
 
@@ -19,13 +20,25 @@ def parse_duration_ms(text: str) -> int:
     """
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is not a number and one of ms, s, m, h, d, such as 30s")
+        nearest = nearest_duration(text)
+        hint = "" if nearest is None else f"; did you mean '{nearest}'?"
+        raise ValueError(f"{text!r} is not a number and one of ms, s, m, h, d, such as 30s{hint}")
     exact_ms = Decimal(match[1]) * UNIT_MS[match[2]]
     if exact_ms != exact_ms.to_integral_value():
         raise ValueError(f"{text!r} is finer than a millisecond")
     if exact_ms > MAX_DURATION_MS:
         raise ValueError(f"{text!r} is longer than ten years")
     return int(exact_ms)
+
+
+def nearest_duration(text: str) -> str | None:
+    """The duration that `30 sec`, `30S` or `30` was meant to be, if that is clear."""
+    match = _SIMILAR.fullmatch(text)
+    if match is None:
+        return None
+    unit = {"milli": "ms", "": "s"}.get(match[2].lower(), match[2].lower())
+    nearest = f"{match[1]}{unit}"
+    return nearest if _DURATION.fullmatch(nearest) else None
 
 
 def duration_text(span_ms: int) -> str:

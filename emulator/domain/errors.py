@@ -28,6 +28,7 @@ Refusal
 │       ├── UnknownAccount
 │       ├── UnknownEndpoint
 │       ├── UnknownDelivery
+│       ├── UnknownRequest
 │       ├── UnknownScenario
 │       ├── UnknownFault
 │       └── UnknownSnapshot
@@ -193,12 +194,19 @@ class UnknownCheckout(NotFound):
 
 
 class UnknownObject(NotFound):
-    """The object of the kind `noun` does not exist, or belongs to another account."""
+    """The object of the kind `noun` does not exist, or belongs to another account.
+
+    Without an identifier, the account and mode has no such object, so that none is the latest.
+    """
 
     noun: ClassVar[str]
 
-    def __init__(self, identifier: str) -> None:
-        super().__init__(f"There is no {self.noun} '{identifier}'.")
+    def __init__(self, identifier: str | None = None, *, hint: str = "") -> None:
+        if identifier is None:
+            message = f"There is no latest {self.noun}: this account and mode has none."
+        else:
+            message = f"There is no {self.noun} '{identifier}'.{hint}"
+        super().__init__(message)
 
 
 class UnknownPayment(UnknownObject):
@@ -223,6 +231,12 @@ class UnknownDelivery(UnknownObject):
     """The delivery does not exist, or belongs to another account or mode."""
 
     noun = "delivery"
+
+
+class UnknownRequest(UnknownObject):
+    """The request is not in the journal, or belongs to another account or mode."""
+
+    noun = "request"
 
 
 class UnknownScenario(UnknownObject):

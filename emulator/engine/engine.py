@@ -14,7 +14,8 @@ from emulator.engine.delivery.webhooks import Webhooks
 from emulator.engine.payments.checkouts import Checkouts
 from emulator.engine.payments.context import EngineContext
 from emulator.engine.payments.customer import Customer
-from emulator.engine.payments.payments import CheckoutAddress, PaymentHistory, Payments
+from emulator.engine.payments.payment_history import PaymentHistory
+from emulator.engine.payments.payments import CheckoutAddress, Payments
 from emulator.engine.recording.recorder import Recorder
 from emulator.engine.state.account import EngineConfig
 from emulator.engine.state.change_notifier import ChangeNotifier

@@ -53,7 +53,8 @@ class Operation:
     """One method of one path.
 
     The fields of `path_type`, `query_type` and `shared_query_type` are its parameters; the last
-    are components, and links pass them on. `refusals` have a code of their own; the codes of
+    are components, and links pass them on. With `takes_query_texts` the handler parses the
+    values of `query_type` itself. `refusals` have a code of their own; the codes of
     invalid fields follow from the types.
     """
 
@@ -66,6 +67,7 @@ class Operation:
     path_type: type[Struct] = NoParameters
     query_type: type[Struct] = NoParameters
     shared_query_type: type[Struct] = NoParameters
+    takes_query_texts: bool = False
     body: RequestBody | None = None
     refusals: tuple[type[Refusal], ...] = ()
     accepts_key: bool = True

@@ -47,6 +47,7 @@ class PaymentsAccount:
         self.live_key: str = account["live_key"]
         self._control = control
         self._subscription = subscription
+        self._seen_webhooks = 0
 
     def __repr__(self) -> str:
         return f"<PaymentsAccount {self.id} at {self.base_url}>"
@@ -224,6 +225,13 @@ class PaymentsAccount:
         self._settle()
         return self._subscription.webhooks
 
+    def new_webhooks(self) -> list[Webhook]:
+        """The webhooks that have arrived since the last call."""
+        webhooks = self.webhooks
+        new = webhooks[self._seen_webhooks :]
+        self._seen_webhooks = len(webhooks)
+        return new
+
     @property
     def webhook_secret(self) -> str:
         """The secret of those webhooks, for the merchant's handler."""
@@ -241,6 +249,7 @@ class PaymentsAccount:
         """Restore the initial state: clock, payments, endpoints, faults, journal."""
         self.control("POST", "/reset")
         self._subscription.subscribe()
+        self._seen_webhooks = 0
 
 
 def _path(payment_id: str) -> str:
@@ -256,7 +265,11 @@ def _without_none(members: Mapping[str, object]) -> Json:
 def _seconds(duration: str | float | timedelta) -> float:
     """Raises ValueError for a text that is not a duration."""
     if isinstance(duration, str):
-        return parse_duration_ms(duration) / 1000
+        try:
+            return parse_duration_ms(duration) / 1000
+        except ValueError as error:
+            # `from None`: the report shows the line of the test alone.
+            raise ValueError(str(error)) from None
     return duration.total_seconds() if isinstance(duration, timedelta) else duration
 
 

@@ -24,6 +24,9 @@ class PaymentsEmulatorError(Exception):
     `status`, `code` and `param` are those of the refusal.
     """
 
+    # The public module, by which reports of tests name the class.
+    __module__ = "etb_payments_emulator_pytest"
+
     def __init__(
         self,
         message: str,

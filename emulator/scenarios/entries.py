@@ -109,6 +109,7 @@ class Entry(NamedTuple):
 
     def refuse(self, expected: str, hint: str = "") -> None:
         """Note that this should have been something else."""
+        hint = _spelling_hint(self.node) or hint
         self.note(f"{self.label} must be {expected}, not {_described(self.node)}{hint}")
 
     def child(self, key: str) -> "Entry":
@@ -126,7 +127,9 @@ Pairs = dict[str, tuple[Entry, Entry]]
 def read_pairs(entry: Entry) -> Pairs | None:
     """A mapping of any keys, each given once."""
     if not isinstance(entry.node, MapNode):
-        entry.refuse("a mapping")
+        items = entry.node.items if isinstance(entry.node, ListNode) else ()
+        has_keys = any(isinstance(item, MapNode) for item in items)
+        entry.refuse("a mapping", "; write its keys without '- '" if has_keys else "")
         return None
     pairs: Pairs = {}
     key_label = f"a key of {entry.label}"
@@ -139,7 +142,11 @@ def read_pairs(entry: Entry) -> Pairs | None:
         if key is None:
             continue
         if key in pairs:
-            key_entry.note(f"{key!r} must be given once in {entry.label}")
+            first = pairs[key][0].node
+            # The first key on another line means a forgotten dash.
+            is_new = first.column > 1 and first.line < key_node.line and key == next(iter(pairs))
+            message = f"{key!r} must be given once in {entry.label} (first in line {first.line})"
+            key_entry.note(message + ("; begin a new entry with '- '" if is_new else ""))
             continue
         value = Entry(node=value_node, label=_label(key), context=entry.context)
         pairs[key] = (key_entry, value)
@@ -164,13 +171,17 @@ def note_unknown_key(
     """Note a key that is none of `keys`, with the nearest, or those that make sense here."""
     hint = ""
     if not entry.context.are_many:
-        hint = hint_nearest(key, keys) or f"; it can have {listed(offered or keys, 'and')}"
+        word = re.split("[ =]", key)[0]
+        hint = f"; a colon must follow '{word}'" if word != key and word in keys else ""
+        hint = hint or _spelling_hint(key_entry.node) or hint_nearest(key, keys)
+        hint = hint or f"; it can have {listed(offered or keys, 'and')}"
     key_entry.note(f"{entry.label} has no key {key!r}{hint}")
 
 
 def read_items(entry: Entry, expected: str, item_label: str) -> list[Entry] | None:
     if not isinstance(entry.node, ListNode):
-        entry.refuse(expected)
+        is_map = isinstance(entry.node, MapNode)
+        entry.refuse(expected, "; begin each entry with '- '" if is_map else "")
         return None
     return [Entry(node=node, label=item_label, context=entry.context) for node in entry.node.items]
 
@@ -179,9 +190,24 @@ def read_text(entry: Entry) -> str | None:
     node = entry.node
     if isinstance(node, ScalarNode) and node.kind is ScalarKind.TEXT:
         return node.text
-    is_word = isinstance(node, ScalarNode) and node.kind is not ScalarKind.NULL
-    entry.refuse("text", '; put it in quotes: "…"' if is_word else "")
+    if not isinstance(node, ScalarNode) or node.kind is ScalarKind.NULL:
+        entry.refuse("text")
+        return None
+    kind = "octal number" if re.fullmatch("0[0-7_]+", node.text) else node.kind.name.lower()
+    text = node.text[:_MAX_LABEL_CHARACTERS]
+    entry.note(f'{entry.label} must be text, not the {kind} {text}; put it in quotes: "{text}"')
     return None
+
+
+def _spelling_hint(node: Node) -> str:
+    """What is wrong with the characters of a text, or nothing."""
+    text = node.text if isinstance(node, ScalarNode) and node.kind is ScalarKind.TEXT else ""
+    glued = re.fullmatch(r"([a-z_]+):([^\s:/].{0,60})", text)
+    if glued is not None:
+        return f"; a blank must follow the colon: '{glued[1]}: {glued[2]}'"
+    if re.search("[“”„‘’\u00a0\u202f\u3000]", text):
+        return "; use straight quotes and usual blanks"
+    return f"; remove the '{text[-1]}' at its end" if text[-1:] in {",", ";"} else ""
 
 
 def text_of(entry: Entry) -> str | None:

@@ -100,7 +100,7 @@ class Boolean(Kind[bool]):
     def read(self, entry: Entry) -> bool | None:
         value = boolean(entry.node)
         if value is None:
-            entry.refuse("true or false")
+            entry.refuse("true or false", _unquoted(entry, "true", "false"))
         return value
 
     def schema(self) -> JsonSchema:
@@ -116,7 +116,9 @@ class WholeNumber(Kind[int]):
         number = whole_number(entry.node)
         if number is not None and self.at_least <= number <= self.at_most:
             return number
-        entry.refuse(f"a whole number from {self.at_least:,} to {self.at_most:,}")
+        digits = text_of(entry) or ""
+        hint = _unquoted(entry, digits) if digits.isdecimal() else ""
+        entry.refuse(f"a whole number from {self.at_least:,} to {self.at_most:,}", hint)
         return None
 
     def schema(self) -> JsonSchema:
@@ -154,7 +156,9 @@ class Duration(Kind[int]):
     def read(self, entry: Entry) -> int | None:
         text = text_of(entry)
         if text is None:
-            entry.refuse("a duration such as 30s or 500ms")
+            seconds = whole_number(entry.node)
+            hint = f"; did you mean '{seconds}s'?" if seconds and seconds > 0 else ""
+            entry.refuse("a duration such as 30s or 500ms", hint)
             return None
         try:
             duration_ms = parse_duration_ms(text)
@@ -171,6 +175,13 @@ class Duration(Kind[int]):
 
     def write(self, value: int) -> Json:
         return duration_text(value)
+
+
+def _unquoted(entry: Entry, *words: str) -> str:
+    """The end of a message about a word that has quotes, or is written otherwise, or nothing."""
+    if text_of(entry) in words:
+        return "; write it without quotes"
+    return hint_nearest(entry.node.text, words) if isinstance(entry.node, ScalarNode) else ""
 
 
 class ListOf(Kind[tuple[T, ...]]):

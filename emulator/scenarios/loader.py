@@ -1,15 +1,23 @@
 """Reads the texts, files and directories of scenarios, and lone fault rules."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from emulator.files import MAX_FILE_BYTES, open_regular
-from emulator.scenarios.entries import Entry, FileContext, MapNode, Node, ScalarNode, is_empty
+from emulator.scenarios.entries import (
+    Entry,
+    FileContext,
+    MapNode,
+    Node,
+    ScalarNode,
+    is_empty,
+    listed,
+)
 from emulator.scenarios.faults import LONE_FAULT_RULE
-from emulator.scenarios.problems import Notes, Problem, ScenarioError
+from emulator.scenarios.problems import Notes, Problem, ScenarioError, hint_nearest
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, SCENARIO, named_scenario
-from emulator.scenarios.values import FaultRule, Scenario
+from emulator.scenarios.values import FaultRule, Pay, Scenario, Transition
 from emulator.scenarios.yaml_tree import read_tree
 
 _SUFFIXES = frozenset({".yaml", ".yml"})
@@ -23,6 +31,7 @@ class Reading:
     problems: tuple[Problem, ...]
     line: int = 1
     column: int = 1
+    text: str = ""
 
 
 def parse_scenario(text: str, source: str, *, name: str | None = None) -> Scenario:
@@ -57,6 +66,7 @@ def read_scenario(text: str, source: str, *, name: str | None = None) -> Reading
         problems=_problems_in(tree, context),
         line=place.line,
         column=place.column,
+        text=text,
     )
 
 
@@ -102,16 +112,10 @@ def load_paths(paths: Sequence[Path]) -> tuple[Scenario, ...]:
 
     Raises ScenarioError with every problem of every file.
     """
-    scenarios, problems, _ = _read_paths(paths)
+    scenarios, problems, _ = read_paths(paths)
     if problems:
         raise ScenarioError(problems)
     return tuple(scenarios)
-
-
-def check_paths(paths: Sequence[Path]) -> tuple[list[Problem], int]:
-    """Every problem of the files and directories, and the number of files."""
-    _, problems, files_count = _read_paths(paths)
-    return problems, files_count
 
 
 def in_force(given: Sequence[Scenario], shipped: Sequence[Scenario]) -> tuple[Scenario, ...]:
@@ -123,18 +127,19 @@ def in_force(given: Sequence[Scenario], shipped: Sequence[Scenario]) -> tuple[Sc
     return (*given, *(scenario for scenario in shipped if scenario.name not in taken))
 
 
-def _read_paths(paths: Sequence[Path]) -> tuple[list[Scenario], list[Problem], int]:
+def read_paths(paths: Sequence[Path]) -> tuple[list[Scenario], list[Problem], int]:
+    """As `load_paths`, with every problem of the files and directories, and the number of files."""
     problems: list[Problem] = []
     scenarios: dict[str, tuple[Scenario, Path]] = {}
     files = list(_files(paths, problems))
     for file in files:
-        reading = _read_file(file)
+        reading = read_file(file)
         problems += reading.problems
         scenario = reading.scenario
         if scenario is None:
             continue
         if scenario.name in scenarios:
-            message = f"the name '{scenario.name}' is taken by {scenarios[scenario.name][1]}"
+            message = name_taken(scenario.name, scenarios[scenario.name][1], file, scenarios)
             problems.append(
                 Problem(source=str(file), line=reading.line, column=reading.column, message=message)
             )
@@ -143,18 +148,38 @@ def _read_paths(paths: Sequence[Path]) -> tuple[list[Scenario], list[Problem], i
     return [scenario for scenario, _ in scenarios.values()], problems, len(files)
 
 
+def name_taken(name: str, other: object, file: Path, taken: Container[str]) -> str:
+    """The message for the second file of a name, with a name that is free."""
+    is_free = NAME_PATTERN.fullmatch(file.stem) and file.stem not in taken
+    free = file.stem if is_free else f"{name[:62]}-2"
+    return f"the name '{name}' is taken by {other}; give this file another name, such as '{free}'"
+
+
+def method_warnings(scenarios: Iterable[Scenario], methods: Collection[str]) -> Iterator[str]:
+    """A line for each method that is not among `methods`, so that its rule never matches."""
+    for scenario in scenarios:
+        named = [rule.when.method for rule in scenario.outcomes]
+        named += [rule.when.method for rule in scenario.expiry]
+        named += [step.method for step in scenario.script if isinstance(step, Pay | Transition)]
+        for method in dict.fromkeys(filter(None, named)):
+            if method not in methods:
+                hint = f"{listed(methods, 'and')}{hint_nearest(method, methods)}"
+                yield f"scenario '{scenario.name}': the method '{method}' is not among {hint}"
+
+
 def _files(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Path]:
     """The files of the paths, each once."""
     seen = set()
     for path in paths:
-        for file in _files_of(path, problems):
+        for file in files_of(path, problems):
             resolved = file.absolute()
             if resolved not in seen:
                 seen.add(resolved)
                 yield file
 
 
-def _files_of(path: Path, problems: list[Problem]) -> list[Path]:
+def files_of(path: Path, problems: list[Problem]) -> list[Path]:
+    """A file itself, or the scenario files of a directory by name."""
     if not path.is_dir():
         return [path]
     try:
@@ -168,7 +193,8 @@ def _files_of(path: Path, problems: list[Problem]) -> list[Path]:
     return files
 
 
-def _read_file(file: Path) -> Reading:
+def read_file(file: Path) -> Reading:
+    """As `read_scenario`, for a file."""
     source = str(file)
     try:
         with open_regular(file) as opened:
@@ -185,12 +211,14 @@ def _read_file(file: Path) -> Reading:
 
 
 def _not_utf_8(source: str, content: bytes, position: int) -> Problem:
-    line_start = content.rfind(b"\n", 0, position) + 1
+    if content[:2] in {b"\xff\xfe", b"\xfe\xff"}:
+        return Problem(source=source, message="the file is UTF-16; save it as UTF-8")
+    before = content[:position].decode()
     return Problem(
         source=source,
-        line=content.count(b"\n", 0, position) + 1,
-        column=len(content[line_start:position].decode("utf-8")) + 1,
-        message=f"the file must be UTF-8, which the byte 0x{content[position]:02x} here is not",
+        line=before.count("\n") + 1,
+        column=len(before) - before.rfind("\n"),
+        message=f"the byte 0x{content[position]:02x} here is not UTF-8; save the file as UTF-8",
     )
 
 

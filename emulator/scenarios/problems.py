@@ -1,11 +1,11 @@
 """Collects the problems of a scenario file, with their positions."""
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from emulator.domain.nearest_word import nearest_word
+
 _MAX_MESSAGE_CHARACTERS = 300
-_MAX_COMPARED_CHARACTERS = 64
 # The search for the nearest word takes as long as reading a hundred lines.
 MAX_WITH_HINTS = 200
 
@@ -59,7 +59,31 @@ class Notes:
         return tuple(sorted(self._problems, key=lambda problem: (problem.line, problem.column)))
 
 
+# Words of other services, and of the language.
+_SYNONYMS = {
+    "completed": "succeeded success successful paid approved captured settled done",
+    "failed": "declined rejected error failure cancelled canceled timeout timed_out",
+    "insufficient_balance": "insufficient_funds no_funds not_enough_money low_balance",
+    "user_cancelled": "cancelled canceled cancel aborted",
+    "timeout": "timed_out time_out no_answer expired",
+    "bank_declined": "declined rejected",
+    "provider_error": "error internal_error",
+    "decline": "reject refuse",
+    "create_payment": "post create",
+    "retrieve_payment": "get retrieve fetch read",
+    "list_payments": "list",
+    "true": "yes on",
+    "false": "no off",
+    "test": "sandbox",
+    "live": "production prod",
+}
+
+
 def hint_nearest(word: str, known: Iterable[str]) -> str:
     """The end of a message with the nearest known word, or nothing."""
-    nearest = difflib.get_close_matches(word[:_MAX_COMPARED_CHARACTERS].lower(), list(known), n=1)
-    return f"; did you mean '{nearest[0]}'?" if nearest else ""
+    words = list(known)
+    prefix, dot, last = word.lower().rpartition(".")
+    last = last.replace(" ", "_").replace("-", "_")
+    meant = (f"{prefix}{dot}{each}" for each in _SYNONYMS if last in _SYNONYMS[each].split())
+    nearest = next(filter(words.__contains__, meant), None) or nearest_word(word.lower(), words)
+    return "" if nearest is None else f"; did you mean '{nearest}'?"

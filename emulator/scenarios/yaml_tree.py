@@ -23,7 +23,6 @@ Loader = type[yaml.SafeLoader] | type[yaml.CSafeLoader]
 # The parser in C is ten times as fast; not every platform's wheel has it.
 LOADER: Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-_LINE_BREAK = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
 _RESOLVER = Resolver()
 _EXPONENT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?[eE][-+]?[0-9]+", re.ASCII)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -45,15 +44,20 @@ def read_tree(
     # The parsers check this too, with different messages.
     unprintable = Reader.NON_PRINTABLE.search(text)
     if unprintable is not None:
-        line, column = _place(text, unprintable.start())
-        notes.add(line, column, f"the character {unprintable[0]!a} must not stand in a file")
+        before = f"{text[: unprintable.start()]}.".splitlines()
+        notes.add(
+            len(before),
+            len(before[-1]),
+            f"the character {unprintable[0]!a} must not stand in a file",
+        )
         return None
     builder = _Builder(text, notes)
     try:
         for event in _events(text, loader):
             line, column = _start(event)
             if isinstance(event, yaml.DocumentStartEvent) and builder.root is not None:
-                notes.add(line, column, "there must be one document in a file, not several")
+                message = "there must be one document in a file, not several"
+                notes.add(line, column, f"{message}; move this one to a file of its own")
                 break
             builder.take(event, line, column)
     except _Stop as stop:
@@ -108,8 +112,10 @@ class _Builder:
 
     def take(self, event: yaml.Event, line: int, column: int) -> None:
         tag = getattr(event, "tag", None)
+        if isinstance(event, yaml.ScalarEvent) and event.anchor and not event.value:
+            self._notes.add(line, column, f"an anchor must have a value{_quote('&')}")
         if tag:
-            self._notes.add(line, column, f"tags are not understood here: {tag!r}")
+            self._notes.add(line, column, f"tags are not understood here: {tag!r}{_quote('!')}")
         if isinstance(event, yaml.ScalarEvent):
             self._size += 1
             self._add(self._scalar(event, line, column), anchor=event.anchor)
@@ -124,8 +130,9 @@ class _Builder:
         # Only the parser in Python accepts this escape, and no file or database would store it.
         if self._has_escapes and _SURROGATE.search(event.value):
             raise _Stop(line, column, "half a surrogate pair is not a character")
-        # A style means quotes or a block.
-        kind = ScalarKind.TEXT if event.style else self._plain_kind(event.value)
+        # A style means quotes or a block; the others have been noted, also when they are empty.
+        is_text = event.style or event.tag or (event.anchor and not event.value)
+        kind = ScalarKind.TEXT if is_text else self._plain_kind(event.value)
         return ScalarNode(line=line, column=column, text=event.value, kind=kind)
 
     def _plain_kind(self, text: str) -> ScalarKind:
@@ -157,16 +164,32 @@ class _Builder:
         done = self._open.pop()
         node: Node
         if done.is_map:
-            pairs = tuple(pairwise(done.children))[::2]
+            pairs = tuple(self._divided(*pair) for pair in tuple(pairwise(done.children))[::2])
             node = MapNode(line=done.line, column=done.column, pairs=pairs)
         else:
             node = ListNode(line=done.line, column=done.column, items=tuple(done.children))
         self._add(node, anchor=done.anchor, size=done.size, height=done.height)
 
+    def _divided(self, key: Node, value: Node) -> tuple[Node, Node]:
+        """A pair; `copies:2` in braces is a key to YAML, and is divided after a note."""
+        is_alone = isinstance(value, ScalarNode) and value[2:] == ("", ScalarKind.NULL)
+        if not (is_alone and isinstance(key, ScalarNode)):
+            return key, value
+        match = re.fullmatch("([a-z_]+):([^:/].*)", key.text)
+        if match is None:
+            return key, value
+        column, text = key.column + match.start(2), match[2].strip("\"'")
+        self._notes.add(
+            key.line, column, f"a blank must follow the colon: '{match[1]}: {match[2]}'"
+        )
+        kind = self._plain_kind(text) if text == match[2] else ScalarKind.TEXT
+        return key._replace(text=match[1]), ScalarNode(key.line, column, text, kind)
+
     def _repeat(self, anchor: str, line: int, column: int) -> None:
         anchored = self._anchors.get(anchor)
         if anchored is None:
-            raise _Stop(line, column, f"no anchor '&{anchor}' stands before its alias")
+            message = f"no anchor '&{anchor}' stands before its alias{_quote('*')}"
+            raise _Stop(line, column, message)
         self._check_depth(anchored.height, line, column)
         self._size += anchored.size
         self._add(anchored.node, anchor=None, size=anchored.size, height=anchored.height)
@@ -191,15 +214,19 @@ class _Builder:
             raise _Stop(line, column, f"nesting must not go deeper than {MAX_NESTING} levels")
 
 
+def _quote(sign: str) -> str:
+    return f"; a text that begins with {sign} must be in quotes"
+
+
 def _events(text: str, loader: Loader) -> Iterator[yaml.Event]:
     """The parser's events. Raises _Stop where the text is not YAML."""
     try:
         yield from yaml.parse(text, Loader=loader)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        message = " ".join(str(error.problem or error.context).split())
-        raise _Stop(line, column, f"the file must be YAML: {message}") from error
+        from emulator.scenarios.yaml_mistakes import explain
+
+        row, position, message = explain(text, error)
+        raise _Stop(row + 1, position + 1, message) from error
     # ValueError: the parser in Python passes on what `int` and `chr` say of absurd escapes.
     except (yaml.YAMLError, ValueError) as error:
         raise _Stop(1, 1, "the file must be YAML, and cannot be read as such") from error
@@ -208,10 +235,3 @@ def _events(text: str, loader: Loader) -> Iterator[yaml.Event]:
 def _start(event: yaml.Event) -> tuple[int, int]:
     mark = event.start_mark
     return (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
-
-
-def _place(text: str, position: int) -> tuple[int, int]:
-    line, start = 1, 0
-    for line_break in _LINE_BREAK.finditer(text, 0, position):
-        line, start = line + 1, line_break.end()
-    return line, position - start + 1

@@ -171,6 +171,7 @@ SEED = OptionType(
 SWITCH = OptionType(_parse_switch, "true or false", form=Form.SWITCH)
 DATABASE = OptionType(_parse_path, f"the path of a file, or {IN_MEMORY}", "FILE")
 SCENARIO_PATHS = OptionType(_parse_path, "the path of a file or directory", "PATH", form=Form.PATHS)
+READY_FILE = OptionType(_parse_path, "the path of a file", "FILE")
 CONFIG_FILE = OptionType(_parse_path, "the path of a YAML file", "FILE")
 URL = OptionType(parse_url, "an absolute http or https URL", "URL")
 CHECKOUT_URL = OptionType(parse_checkout_url, f"{URL.expected} without query and fragment", "URL")

@@ -142,6 +142,12 @@ OPTIONS = (
         "Format of the request log: text or json, one line per request.",
     ),
     Option(
+        "ready-file",
+        types.READY_FILE,
+        "JSON file that is written when both listeners respond, and removed at exit: "
+        "api, checkout, pid, test_key, version.",
+    ),
+    Option(
         "config",
         types.CONFIG_FILE,
         "YAML file with any of the other options, named as here without the leading dashes.",

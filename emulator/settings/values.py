@@ -41,6 +41,7 @@ class Settings:
     no_handset: bool = False
     strict: bool = False
     log_format: str = "text"
+    ready_file: str | None = None
     config: str | None = None
 
     def local_url(self, port: int) -> str:

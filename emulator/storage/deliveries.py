@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from emulator.domain.instants import Instant
+from emulator.domain.payment import Status
 from emulator.domain.timers import DueKey
 from emulator.domain.webhooks import (
     Attempt,
@@ -61,10 +62,13 @@ _ATTEMPTS = f"SELECT {_ATTEMPT_COLUMNS} FROM attempts WHERE delivery = ? ORDER B
 _NEWEST = (
     f"SELECT {_COLUMNS} FROM deliveries {{}} position BETWEEN ?1 AND ?2"
     " AND (?3 IS NULL OR endpoint = ?3) AND (?4 IS NULL OR state = ?4)"
-    " ORDER BY position DESC LIMIT ?5"
+    " AND (?5 IS NULL OR ?5 = (SELECT status FROM events WHERE position = deliveries.event))"
+    " AND (NOT ?6 OR state <> 'pending' OR EXISTS"
+    " (SELECT 1 FROM attempts WHERE delivery = deliveries.position AND status IS NOT NULL))"
+    " ORDER BY position DESC LIMIT ?7"
 )
 _NEWEST_OF_ALL = _NEWEST.format("NOT INDEXED WHERE")
-_NEWEST_OF_PAYMENT = _NEWEST.format("INDEXED BY deliveries_by_payment WHERE payment = ?6 AND")
+_NEWEST_OF_PAYMENT = _NEWEST.format("INDEXED BY deliveries_by_payment WHERE payment = ?8 AND")
 
 
 class Delivery(NamedTuple):
@@ -89,13 +93,19 @@ class Delivery(NamedTuple):
 
 
 class DeliveryQuery(NamedTuple):
-    """A selection of an owner's deliveries; None does not restrict it."""
+    """A selection of an owner's deliveries; None does not restrict it.
+
+    `event` is the status of the payment at the event. With `is_over`, an endpoint has responded to
+    the delivery, or no attempt is left.
+    """
 
     limit: int
     before: int | None = None
     payment: int | None = None
     endpoint: int | None = None
     state: DeliveryState | None = None
+    event: Status | None = None
+    is_over: bool = False
 
 
 _STATES = {state.value: state for state in DeliveryState}
@@ -263,7 +273,8 @@ def newest(tx: Transaction, owner: int, query: DeliveryQuery) -> list[Delivery]:
     if query.before is not None:
         last = query.before - 1
     state = None if query.state is None else query.state.value
-    values = (first, last, query.endpoint, state, query.limit)
+    event = None if query.event is None else query.event.value
+    values = (first, last, query.endpoint, state, event, query.is_over, query.limit)
     if query.payment is None:
         rows = tx.execute(_NEWEST_OF_ALL, values)
     else:

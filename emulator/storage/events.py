@@ -78,8 +78,11 @@ def of_payment(tx: Transaction, payment: int) -> list[Event]:
     return [_event_of_row(row) for row in rows]
 
 
-def newest(tx: Transaction, owner: int, limit: int) -> list[Event]:
-    return [_event_of_row(row) for row in tx.execute(_NEWEST, (*positions_of(owner), limit))]
+def newest(tx: Transaction, owner: int, limit: int, *, before: int | None = None) -> list[Event]:
+    """An owner's events, newest first, or those before a position."""
+    first, last = positions_of(owner)
+    last = last if before is None else before - 1
+    return [_event_of_row(row) for row in tx.execute(_NEWEST, (first, last, limit))]
 
 
 def of_owner(tx: Transaction, owner: int) -> list[Event]:

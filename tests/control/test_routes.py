@@ -1,7 +1,10 @@
 """The routes of `/_emulator`."""
 
 import pytest
+from starlette.routing import Match, Route
 
+from emulator.control.app import router_of
+from emulator.openapi.declarations import Operation
 from tests.control import refusal
 from tests.world import World
 
@@ -42,3 +45,32 @@ async def test_health_needs_no_key(emulator: World) -> None:
 
 async def test_the_control_api_is_not_on_the_listener_of_the_pages(emulator: World) -> None:
     assert (await emulator.pages.get("/_emulator/clock")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/deliveries/paused", "/deliveries/paused"),
+        ("/deliveries/dlv_1", "/deliveries/{id}"),
+        ("/deliveries/paused/resend", "/deliveries/{id}/resend"),
+        ("/deliveries/dlv_1/all", "/deliveries/{id}/all"),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+def test_a_fixed_path_precedes_a_parameter_for_every_method(
+    method: str, path: str, expected: str
+) -> None:
+    router = router_of(
+        Operation(method=declared, path=template, id="", summary="", description="", responses={})
+        for declared, template in (
+            ("GET", "/deliveries/{id}"),
+            ("PUT", "/deliveries/{id}/{part}"),
+            ("POST", "/deliveries/{id}/resend"),
+            ("PUT", "/deliveries/paused"),
+            ("GET", "/deliveries/{id}/all"),
+        )
+    )
+    scope = {"type": "http", "method": method, "path": path}
+    matches = [each for each in router.routes if each.matches(scope)[0] is Match.FULL]
+    assert isinstance(matches[0], Route)
+    assert matches[0].path == expected

@@ -57,7 +57,6 @@ def modules() -> str:
 OUTPUTS: dict[str, Callable[[], str]] = {
     "v1.json": lambda: printed("openapi"),
     "control.json": lambda: printed("openapi", "--control"),
-    "schema.json": lambda: printed("schema"),
     "check.txt": checks,
     "modules.txt": modules,
 }

@@ -132,7 +132,8 @@ ONE_TARGET = "either a duration or until="
     ("call", "error", "message"),
     [
         (lambda account: account.advance("thirty seconds"), ValueError, NO_DURATION),
-        (lambda account: account.advance("30"), ValueError, NO_DURATION),
+        (lambda account: account.advance("30"), ValueError, "did you mean '30s'"),
+        (lambda account: account.advance("1.5 Minutes"), ValueError, "did you mean '1.5m'"),
         (lambda account: account.advance("-1s"), ValueError, NO_DURATION),
         (lambda account: account.advance(), TypeError, ONE_TARGET),
         (lambda account: account.advance("1s", until=START), TypeError, ONE_TARGET),
@@ -331,6 +332,8 @@ def test_a_refusal_has_the_message_of_the_control_api(account: PaymentsAccount) 
     with pytest.raises(PaymentsEmulatorError) as refused:
         account.pay(create(account), phone="1")
     assert (refused.value.status, refused.value.param) == (400, "phone")
+    with pytest.raises(PaymentsEmulatorError, match="Did you mean 'duplicate-webhooks'"):
+        account.use_scenario("duplicate-webhook")
 
 
 def test_a_reset_restores_the_account_and_keeps_receiving_webhooks(

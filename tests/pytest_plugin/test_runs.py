@@ -204,6 +204,14 @@ def test_a_failure_with_an_external_emulator_has_a_report(
 A_TEST = "def test_one(payments_account): pass\n"
 
 
+def test_the_summary_has_the_message_of_the_emulator(run_here: Run) -> None:
+    test = "def test_one(payments_account): payments_account.use_scenario('late')\n"
+    _, printed = run_here({"test_kiosk.py": test}, "-q")
+    assert printed.splitlines()[-2].startswith(
+        "FAILED test_kiosk.py::test_one - PaymentsEmulatorError: scenario_not_found: There"
+    )
+
+
 def test_a_missing_external_emulator_is_explained_in_a_sentence(run_here: Run) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     code, printed = run_here({"test_kiosk.py": A_TEST}, "--payments-emulator-url", url)

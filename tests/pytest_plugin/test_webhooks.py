@@ -37,6 +37,19 @@ def test_all_webhooks_have_arrived_when_they_are_read(account: PaymentsAccount) 
         assert webhook.is_verified
 
 
+def test_new_webhooks_are_those_since_the_last_call(account: PaymentsAccount) -> None:
+    payment_id = create(account)
+    assert [webhook.type for webhook in account.new_webhooks()] == PAID_TYPES[:1]
+    account.pay(payment_id)
+    new = account.new_webhooks()
+    assert [webhook.type for webhook in new] == PAID_TYPES[1:]
+    assert [Library(account.webhook_secret).verify(each.body, dict(each.headers)) for each in new]
+    assert account.new_webhooks() == []
+    account.reset()
+    create(account)
+    assert [webhook.type for webhook in account.new_webhooks()] == PAID_TYPES[:1]
+
+
 def test_webhooks_that_become_due_arrive_within_an_advance(account: PaymentsAccount) -> None:
     create(account, expires_in=60)
     effects = account.advance("60s")

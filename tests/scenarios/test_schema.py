@@ -9,11 +9,14 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from emulator.scenarios.loader import read_paths
 from emulator.scenarios.scenario_file import scenario_schema
+from tests.cli.processes import run
 
 SCHEMA = scenario_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)
 DIRECTORY = Path(__file__).parents[2] / "scenarios"
+FILES = sorted(DIRECTORY.glob("*.yaml"))
 
 
 def mappings_in(schema: Any) -> Iterator[dict[str, Any]]:
@@ -39,9 +42,19 @@ def test_every_mapping_describes_its_keys_and_permits_no_others() -> None:
         assert all(member["description"] for member in mapping["properties"].values())
 
 
-@pytest.mark.parametrize("file", sorted(DIRECTORY.glob("*.yaml")), ids=lambda file: file.name)
-def test_the_shipped_files_satisfy_the_schema(file: Path) -> None:
-    VALIDATOR.validate(yaml.safe_load(file.read_text(encoding="utf-8")))
+def test_the_schema_file_is_the_output_of_the_command() -> None:
+    assert (DIRECTORY / "schema.json").read_text(encoding="utf-8") == run("schema").stdout
+
+
+def test_the_schema_file_is_not_a_scenario_of_its_directory() -> None:
+    assert read_paths([DIRECTORY])[1:] == ([], len(FILES))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_shipped_file_names_the_schema_and_satisfies_it(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith("# yaml-language-server: $schema=./schema.json\n")
+    VALIDATOR.validate(yaml.safe_load(text))
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ VALUES: dict[str, tuple[str, str, object]] = {
     "no-handset": ("on", "YES", True),
     "strict": ("True", "On", True),
     "log-format": ("json", "json", "json"),
+    "ready-file": ("f.json", "v.json", "flag.json"),
 }
 FILE_OPTIONS = [option for option in OPTIONS if option.is_file_key]
 VARIABLES = {option.variable: VALUES[option.name][1] for option in FILE_OPTIONS}

@@ -34,6 +34,7 @@ READ: list[tuple[str, str, object]] = [
     ("rate-limit", "100/s", RateLimit(requests=100, period_ms=1_000)),
     ("rate-limit", "1000000/min", RateLimit(requests=1_000_000, period_ms=60_000)),
     ("log-format", "json", "json"),
+    ("ready-file", "ready.json", "ready.json"),
     ("methods", "a" + "9" * 39, ("a" + "9" * 39,)),
     ("allowed-hosts", "Emulator.Example.com,::1", ("emulator.example.com", "[::1]")),
 ]

@@ -1,7 +1,7 @@
 """The contract as an OpenAPI 3.1 document."""
 
 from emulator import __version__
-from emulator.api.document.operations import CONVENTIONS, HEADERS, payments
+from emulator.api.document.operations import CONVENTIONS, HEADERS, PAYMENTS
 from emulator.api.document.schemas import contract_schemas
 from emulator.api.document.webhooks import webhooks
 from emulator.openapi.declarations import JsonObject, ref
@@ -28,7 +28,7 @@ of another account or mode 404."""
 
 def build(*, base_url: str, methods: tuple[str, ...]) -> JsonObject:
     """The document of an emulator at `base_url` with these payment methods."""
-    writer = DocumentWriter((payments(methods),), CONVENTIONS, contract_schemas(methods))
+    writer = DocumentWriter((PAYMENTS,), CONVENTIONS, contract_schemas(methods))
     events = {"name": "events", "description": "The events of payments, sent to endpoints."}
     components = {name: part for name, part in writer.components().items() if part}
     event = example_of(ref("PaymentEvent"), components["schemas"])

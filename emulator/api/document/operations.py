@@ -1,13 +1,11 @@
 """The contract's three calls as declared operations (contract, section 4)."""
 
 import json
-from functools import partial
 
 from emulator.api.app import COLLECTION
 from emulator.api.document.schemas import (
     ENUMERATIONS,
     CreatePayment,
-    ListPaymentsQuery,
     PaymentEvent,
     PaymentJson,
     PaymentList,
@@ -26,6 +24,7 @@ from emulator.openapi.declarations import (
     SuccessResponse,
 )
 from emulator.openapi.document import Conventions
+from emulator.openapi.payment_list import ListPaymentsQuery
 
 HEADERS: JsonObject = {
     "RequestId": {
@@ -163,14 +162,10 @@ LIST = Operation(
     },
     refusals=_REFUSALS_OF_EVERY_CALL,
 )
-
-
-def payments(methods: tuple[str, ...]) -> Resource:
-    """The operations of a service with these payment methods."""
-    return Resource(
-        tag="payments",
-        description="Customer checkouts.",
-        operations=(CREATE, LIST, RETRIEVE),
-        types=(PaymentEvent,),
-        schemas=partial(request_schemas, methods),
-    )
+PAYMENTS = Resource(
+    tag="payments",
+    description="Customer checkouts.",
+    operations=(CREATE, LIST, RETRIEVE),
+    types=(PaymentEvent,),
+    schemas=request_schemas,
+)

@@ -6,7 +6,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from emulator.api import parameters
 from emulator.api.bodies import MAX_BODY_BYTES, MAX_NESTING
-from emulator.api.queries import DEFAULT_LIMIT, LIMITS
 from emulator.domain.accounts import Mode
 from emulator.domain.payment import (
     CURRENCY,
@@ -20,6 +19,7 @@ from emulator.domain.payment import (
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
 from emulator.engine.payments.payments import KEY_RETENTION_MS
 from emulator.openapi.declarations import JsonObject, doc, ref, refers_to
+from emulator.openapi.payment_list import PaymentId, PaymentMethod, Timestamp
 from emulator.openapi.schemas import Enumerations, component_schemas
 
 ENUMERATIONS: Enumerations = {Status: ("PaymentStatus", "The status of a payment.")}
@@ -30,10 +30,6 @@ _CANCEL_URL = "https://shop.example/cart"
 _METADATA = {"order": "1042"}
 _CHECKOUT_URL = "http://127.0.0.1:8081/c/000001FXnjOasxbc3T6lG61rwPZf0Pqm"
 
-# Of any length: the contract names the prefix only.
-PaymentId = Annotated[
-    str, Meta(pattern="^pay_[A-Za-z0-9]+$", examples=["pay_000001Dz8o8aapLUyz3InHE9"])
-]
 AmountMinor = Annotated[
     int,
     Meta(
@@ -45,8 +41,6 @@ AmountMinor = Annotated[
 ]
 Currency = Annotated[Any, refers_to("Currency")]
 Metadata = Annotated[Any, refers_to("Metadata")]
-PaymentMethod = Annotated[Any, refers_to("PaymentMethod")]
-Timestamp = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 
 def _redirect_url(when: str, example: str) -> Meta:
@@ -146,41 +140,6 @@ class RetrievePaymentPath(Struct):
     id: Annotated[PaymentId, doc("The payment's identifier.")]
 
 
-class ListPaymentsQuery(Struct):
-    limit: Annotated[
-        int,
-        Meta(
-            ge=LIMITS.start,
-            le=LIMITS.stop - 1,
-            description="The maximum number of results on a page.",
-        ),
-    ] = DEFAULT_LIMIT
-    # The codes of `after` name the cursor that it takes.
-    after: Annotated[
-        PaymentId | None,
-        Meta(
-            description="The `next_cursor` of the previous page.",
-            extra={"kind": "cursor"},
-        ),
-    ] = None
-    status: Annotated[Status | None, doc("Only payments of this status.")] = None
-    method: Annotated[PaymentMethod, doc("Only payments of this method.")] = None
-    created_gte: Annotated[
-        Timestamp | None,
-        Meta(
-            description="Only payments created at this instant or later.",
-            extra={"kind": "created_gte"},
-        ),
-    ] = None
-    created_lte: Annotated[
-        Timestamp | None,
-        Meta(
-            description="Only payments created at this instant or earlier.",
-            extra={"kind": "created_lte"},
-        ),
-    ] = None
-
-
 class PaymentEvent(Struct):
     """An event of a payment."""
 
@@ -234,8 +193,8 @@ class ErrorJson(Struct):
 
 
 def contract_schemas(methods: tuple[str, ...]) -> dict[str, JsonObject]:
-    """The payment, the error envelope and what they refer to, by component."""
-    schemas = component_schemas([PaymentJson, ErrorJson], ENUMERATIONS)
+    """Payments, the error envelope and what they refer to, by component."""
+    schemas = component_schemas([PaymentList, ErrorJson], ENUMERATIONS)
     listed = ", ".join(f"`{method}`" for method in methods)
     schemas["Payment"]["properties"]["method"] |= {
         "description": "The payment method used; null until the customer selects one. Here it is"
@@ -252,19 +211,19 @@ def contract_schemas(methods: tuple[str, ...]) -> dict[str, JsonObject]:
             "additionalProperties": {"type": "string"},
             "maxProperties": MAX_METADATA_PAIRS,
         },
+        "PaymentMethod": {
+            "type": "string",
+            "description": "A payment method that can be offered.",
+            "enum": [*methods],
+        },
     }
 
 
-def request_schemas(methods: tuple[str, ...]) -> dict[str, JsonObject]:
+def request_schemas() -> dict[str, JsonObject]:
     """What the structs of requests cannot express, by component."""
     return {
         "CreatePayment": {
             "description": "The payment to create. Unknown members get a warning. The body"
             f" may have {MAX_BODY_BYTES // 1024} KiB and {MAX_NESTING} levels of nesting."
-        },
-        "PaymentMethod": {
-            "type": "string",
-            "description": "A payment method that can be offered.",
-            "enum": [*methods],
         },
     }

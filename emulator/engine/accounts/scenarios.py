@@ -8,7 +8,6 @@ from emulator.domain.errors import (
     TooManyFaults,
     TooManyScenarios,
     UnknownFault,
-    UnknownScenario,
 )
 from emulator.domain.payment import Payment
 from emulator.engine.state.account import Account, Owner
@@ -50,7 +49,7 @@ class Scenarios:
         self._reset_counts(tx, account, name)
         own = (scenario, *others.scenarios)
         _override(tx, account, scenarios=own, switches=others.switches)
-        return len(own) > len(overrides.scenarios), _listed(account, name)
+        return len(own) > len(overrides.scenarios), account.rules.listed_as(name)
 
     @writes()
     def remove(self, tx: Transaction, account: Account, name: str) -> None:
@@ -59,7 +58,7 @@ class Scenarios:
         Raises UnknownScenario, ScenarioIsPermanent for one that is only in a file, InvalidApiKey.
         """
         account.check_open()
-        if _listed(account, name).origin is not Origin.CONTROL:
+        if account.rules.listed_as(name).origin is not Origin.CONTROL:
             raise ScenarioIsPermanent(name)
         scenarios.delete(tx, account.number, name)
         self._reset_counts(tx, account, name)
@@ -78,13 +77,13 @@ class Scenarios:
         Raises UnknownScenario, InvalidApiKey.
         """
         account.check_open()
-        listed = _listed(account, name)
+        listed = account.rules.listed_as(name)
         if listed.is_enabled is is_enabled:
             return listed
         self._reset_counts(tx, account, name)
         scenarios.switch(tx, account.number, name, is_enabled=is_enabled)
         _override(tx, account, switches={**account.rules.overrides.switches, name: is_enabled})
-        return _listed(account, name)
+        return account.rules.listed_as(name)
 
     @writes()
     def add_fault(
@@ -130,7 +129,7 @@ class Scenarios:
         account = owner.account
         account.check_open()
         payment = payments.find(tx, owner.number, payment_id)
-        _listed(account, name)
+        account.rules.listed_as(name)
         scenarios.apply(tx, payment.position, name)
         tx.set(account, "payment_scenarios", {**account.payment_scenarios, payment.position: name})
         return payment
@@ -161,10 +160,3 @@ def _override(tx: Transaction, account: Account, **changes: object) -> None:
     """Change the overrides of an account within the transaction."""
     rules = account.rules
     tx.set(account, "rules", rules.with_overrides(rules.overrides.changed(**changes)))
-
-
-def _listed(account: Account, name: str) -> Listed:
-    listed = account.rules.named(name)
-    if listed is None:
-        raise UnknownScenario(name)
-    return listed

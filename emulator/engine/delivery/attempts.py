@@ -21,6 +21,7 @@ from emulator.domain.webhooks import (
 from emulator.domain.wire import PING, ping_json
 from emulator.engine.delivery.endpoints import put_endpoint
 from emulator.engine.state.account import Account, Owner
+from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.http.addresses import host_and_port
 from emulator.storage import deliveries, events, payments
 from emulator.storage.batch import LAST_ORDINAL, Transaction
@@ -89,10 +90,17 @@ class Attempts:
     """Makes attempts and records their results."""
 
     def __init__(
-        self, *, database: Database, wall: SystemClock, sender: Sender, stamps_business_time: bool
+        self,
+        *,
+        database: Database,
+        wall: SystemClock,
+        change_notifier: ChangeNotifier,
+        sender: Sender,
+        stamps_business_time: bool,
     ) -> None:
         self._database = database
         self._wall = wall
+        self._change_notifier = change_notifier
         self._sender = sender
         self._stamps_business_time = stamps_business_time
 
@@ -160,6 +168,7 @@ class Attempts:
         )
         after = self._state_after(stored, None if is_removed else endpoint, attempt)
         deliveries.update(tx, after)
+        tx.after_commit.append(partial(self._change_notifier.changed, (owner,)))
         if endpoint is not None and is_removed:
             put_endpoint(tx, owner, endpoint.disabled())
         effects = account.effects_of_attempts

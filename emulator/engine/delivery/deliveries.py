@@ -4,11 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from emulator import ids
+from emulator.clock import SystemClock
 from emulator.domain.errors import UnknownDelivery, UnknownEndpoint
+from emulator.domain.payment import Status
+from emulator.domain.received_values import not_accepted
 from emulator.domain.webhooks import Attempt, DeliveryState, Endpoint, Trigger
 from emulator.engine.delivery.attempts import Attempts, DeliveryJob, delivery_id, delivery_job
 from emulator.engine.delivery.endpoints import find_endpoint
 from emulator.engine.state.account import Owner
+from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.storage import deliveries, endpoints, payments
 from emulator.storage.batch import Transaction, first_position
 from emulator.storage.database import Database, reads, writes
@@ -32,26 +36,45 @@ class DeliveryFilter:
     """A selection of deliveries; None does not restrict it."""
 
     limit: int
+    before: str | None = None
     payment_id: str | None = None
     endpoint_id: str | None = None
     state: DeliveryState | None = None
+    event: Status | None = None
 
 
 class Deliveries:
     """Reads deliveries, and makes attempts outside the schedule."""
 
-    def __init__(self, *, database: Database, attempts: Attempts) -> None:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        wall: SystemClock,
+        change_notifier: ChangeNotifier,
+        attempts: Attempts,
+    ) -> None:
         self._database = database
+        self._wall = wall
+        self._change_notifier = change_notifier
         self._attempts = attempts
 
     async def newest(self, owner: Owner, selection: DeliveryFilter) -> list[DeliveryDetail]:
-        """The newest deliveries, newest first. Raises UnknownPayment, UnknownEndpoint.
+        """The newest deliveries, newest first.
 
-        They are read in parts, because writes wait while a part is read.
+        They are read in parts, because writes wait while a part is read. Raises UnknownPayment,
+        UnknownEndpoint, and InvalidField for `before`.
         """
+        before = None
+        if selection.before is not None:
+            try:
+                before = (await self.get(owner, selection.before)).job.delivery.position
+            except UnknownDelivery:
+                accepted = "the id of a delivery of this account and mode"
+                raise not_accepted("before", selection.before, accepted) from None
         details: list[DeliveryDetail] = []
         while len(details) < selection.limit:
-            before = details[-1].job.delivery.position if details else None
+            before = details[-1].job.delivery.position if details else before
             limit = min(MAX_ROWS_PER_READ, selection.limit - len(details))
             part = await self._newest(owner, selection, before=before, limit=limit)
             details += part
@@ -66,8 +89,9 @@ class Deliveries:
         owner: Owner,
         selection: DeliveryFilter,
         *,
-        before: int | None,
+        before: int | None = None,
         limit: int,
+        is_over: bool = False,
     ) -> list[DeliveryDetail]:
         names = endpoints.ids(tx, owner.number)
         query = DeliveryQuery(
@@ -76,11 +100,33 @@ class Deliveries:
             payment=_payment(tx, owner, selection.payment_id),
             endpoint=_endpoint(names, selection.endpoint_id),
             state=selection.state,
+            event=selection.event,
+            is_over=is_over,
         )
         return [
             _detail(tx, owner, delivery, names[delivery.endpoint])
             for delivery in deliveries.newest(tx, owner.number, query)
         ]
+
+    async def wait(
+        self, owner: Owner, selection: DeliveryFilter, *, timeout_ms: int
+    ) -> tuple[bool, DeliveryDetail | None]:
+        """Wait until an endpoint has responded to a delivery or no attempt of it is left.
+
+        For at most `timeout_ms` of real time. Returns whether this holds for one of the selected
+        deliveries, and the newest of those for which it does, else the newest selected one. Raises
+        UnknownPayment, UnknownEndpoint, and NotReady when the program stops.
+        """
+
+        async def query() -> tuple[bool, DeliveryDetail | None]:
+            owner.account.check_open()
+            for is_over in (True, False):
+                for newest in await self._newest(owner, selection, limit=1, is_over=is_over):
+                    return is_over, newest
+            return False, None
+
+        until = self._wall.now_ms() + timeout_ms
+        return await self._change_notifier.watch((owner,), query, until=until)
 
     @reads()
     def get(self, tx: Transaction, owner: Owner, name: str) -> DeliveryDetail:
@@ -93,6 +139,13 @@ class Deliveries:
             raise UnknownDelivery(name)
         names = endpoints.ids(tx, owner.number)
         return _detail(tx, owner, delivery, names[delivery.endpoint])
+
+    @reads()
+    def latest_id(self, tx: Transaction, owner: Owner) -> str:
+        """The id of the newest delivery. Raises UnknownDelivery."""
+        for delivery in deliveries.newest(tx, owner.number, DeliveryQuery(limit=1)):
+            return delivery_id(owner, delivery)
+        raise UnknownDelivery
 
     async def resend(self, owner: Owner, delivery: str) -> DeliveryDetail:
         """Send a delivery once more, without a fault, and wait for the result.

@@ -13,6 +13,7 @@ from emulator.domain.webhooks import (
     Profile,
 )
 from emulator.engine.state.account import Account, ConfiguredEndpoint, Owner
+from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.storage import deliveries, endpoints
 from emulator.storage.batch import LAST_ORDINAL, Transaction
 from emulator.storage.database import Database, writes
@@ -47,8 +48,15 @@ class Endpoints:
     `before_first` starts the dispatcher; it is called before there is an endpoint.
     """
 
-    def __init__(self, *, database: Database, before_first: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        change_notifier: ChangeNotifier,
+        before_first: Callable[[], None],
+    ) -> None:
         self._database = database
+        self._change_notifier = change_notifier
         self._before_first = before_first
 
     def all(self, owner: Owner) -> list[Endpoint]:
@@ -74,6 +82,7 @@ class Endpoints:
         """
         endpoint = terms.of(find_endpoint(owner, endpoint_id))
         put_endpoint(tx, owner, endpoint)
+        tx.after_commit.append(partial(self._change_notifier.changed, (owner,)))
         return endpoint
 
     @writes()
@@ -103,6 +112,7 @@ class Endpoints:
         remaining = {**owner.endpoints}
         del remaining[endpoint.position]
         tx.set(owner, "endpoints", remaining)
+        tx.after_commit.append(partial(self._change_notifier.changed, (owner,)))
 
     async def ensure(self, account: Account, configured: ConfiguredEndpoint) -> dict[int, Endpoint]:
         """Create the configured endpoint in both modes of an account, unless it exists.

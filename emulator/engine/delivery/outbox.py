@@ -10,6 +10,7 @@ from emulator.domain.payment import EVENT_TYPES, Payment, Status
 from emulator.domain.webhooks import MAX_HOLD_MS, DeliveryEffect, DeliveryState, Endpoint
 from emulator.engine.delivery.dispatcher import Dispatcher
 from emulator.engine.state.account import Owner
+from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.engine.state.rule_choice import delivery_fault, may_have_delivery_faults
 from emulator.scenarios.scenario_file import delivery_fault_json
 from emulator.scenarios.values import Fault
@@ -32,8 +33,9 @@ class _NewEvent(NamedTuple):
 class Outbox:
     """Writes deliveries; the dispatcher sends them after the commit."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
+    def __init__(self, dispatcher: Dispatcher, change_notifier: ChangeNotifier) -> None:
         self._dispatcher = dispatcher
+        self._change_notifier = change_notifier
 
     def add(
         self,
@@ -57,9 +59,7 @@ class Outbox:
             for row in new:
                 (held.setdefault(new_event.payment, []) if row.is_held else rows).append(row)
         rows += [row for waiting in held.values() for row in waiting]
-        if rows:
-            deliveries.put(tx, rows)
-            tx.after_commit.append(partial(self._dispatcher.wake, owner))
+        self._put(tx, owner, rows)
 
     def add_created(
         self, tx: Transaction, owner: Owner, created: Iterable[tuple[Payment, int]]
@@ -75,9 +75,16 @@ class Outbox:
                 tx.after_commit.append(
                     partial(self._dispatcher.give_head_start, owner, payment.id, awaited)
                 )
+        self._put(tx, owner, rows)
+
+    def _put(self, tx: Transaction, owner: Owner, rows: list[Delivery]) -> None:
         if rows:
             deliveries.put(tx, rows)
-            tx.after_commit.append(partial(self._dispatcher.wake, owner))
+            # A dropped delivery is over already.
+            tx.after_commit += [
+                partial(self._dispatcher.wake, owner),
+                partial(self._change_notifier.changed, (owner,)),
+            ]
 
     @staticmethod
     def may_deliver(owner: Owner, status: Status) -> bool:

@@ -13,6 +13,7 @@ from emulator.clock import SystemClock
 from emulator.domain.payment import Payment
 from emulator.domain.timers import ComingAttempt, Due, DueKey
 from emulator.engine.state.account import Account, EngineConfig, Owner
+from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.storage import endpoints
 from emulator.storage.batch import ORDINAL_BITS, Transaction
 from emulator.storage.database import Database
@@ -31,9 +32,17 @@ if TYPE_CHECKING:
 class Webhooks:
     """What the other operations need of webhooks; cheap where there is no endpoint."""
 
-    def __init__(self, *, database: Database, wall: SystemClock, config: EngineConfig) -> None:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        wall: SystemClock,
+        change_notifier: ChangeNotifier,
+        config: EngineConfig,
+    ) -> None:
         self._database = database
         self._wall = wall
+        self._change_notifier = change_notifier
         self._config = config
         # Those that a reset of the first account creates, by the number of the owner.
         self._initial_endpoints: dict[int, Endpoint] = {}
@@ -43,13 +52,22 @@ class Webhooks:
     def endpoints(self) -> "Endpoints":
         from emulator.engine.delivery.endpoints import Endpoints
 
-        return Endpoints(database=self._database, before_first=self.start)
+        return Endpoints(
+            database=self._database,
+            change_notifier=self._change_notifier,
+            before_first=self.start,
+        )
 
     @cached_property
     def deliveries(self) -> "Deliveries":
         from emulator.engine.delivery.deliveries import Deliveries
 
-        return Deliveries(database=self._database, attempts=self._attempts)
+        return Deliveries(
+            database=self._database,
+            wall=self._wall,
+            change_notifier=self._change_notifier,
+            attempts=self._attempts,
+        )
 
     @cached_property
     def _sender(self) -> "Sender":
@@ -65,6 +83,7 @@ class Webhooks:
         return Attempts(
             database=self._database,
             wall=self._wall,
+            change_notifier=self._change_notifier,
             sender=self._sender,
             stamps_business_time=self._config.stamps_business_time,
         )
@@ -80,7 +99,7 @@ class Webhooks:
         """Writes the deliveries of owners that have endpoints."""
         from emulator.engine.delivery.outbox import Outbox
 
-        return Outbox(self._dispatcher)
+        return Outbox(self._dispatcher, self._change_notifier)
 
     def start(self) -> None:
         """Start to send; from now on there may be endpoints, and events on any thread."""

@@ -28,7 +28,9 @@ class EngineContext:
     def of(cls, database: Database, wall: SystemClock, config: EngineConfig) -> "EngineContext":
         payment_cache = PaymentCache()
         change_notifier = ChangeNotifier(wall)
-        webhooks = Webhooks(database=database, wall=wall, config=config)
+        webhooks = Webhooks(
+            database=database, wall=wall, change_notifier=change_notifier, config=config
+        )
         status_writer = StatusWriter(payment_cache, change_notifier, webhooks)
         return cls(
             config=config,

@@ -1,4 +1,4 @@
-"""Wakes tasks that wait for a payment or a clock to change."""
+"""Wakes tasks that wait for a payment, a clock or a delivery to change."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -8,13 +8,13 @@ from typing import TypeVar
 from emulator.clock import SystemClock
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
-from emulator.engine.state.account import Account
+from emulator.engine.state.account import Account, Owner
 
 T = TypeVar("T")
 Query = Callable[[], Awaitable[tuple[bool, T]]]
 
-Topic = int | Account
-"""A payment, by its position, or the clock of an account."""
+Topic = int | Account | Owner
+"""A payment, by its position; the clock of an account; or the deliveries of an owner."""
 
 
 class ChangeNotifier:

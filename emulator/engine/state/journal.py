@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from emulator.domain.errors import UnknownRequest
 from emulator.domain.instants import Instant
 from emulator.engine.state.rules import FaultCandidate
 
@@ -77,6 +78,12 @@ class Journal:
     def newest_first(self) -> Iterator[JournalEntry]:
         """The present entries: to read them in several turns of the loop, use a copy."""
         return (JournalEntry(*raw) for raw in reversed(self._raw))
+
+    def latest_id(self) -> str:
+        """The id of the newest entry. Raises UnknownRequest."""
+        for entry in self.newest_first():
+            return entry.id.decode()
+        raise UnknownRequest
 
     def copy(self) -> "Journal":
         """The journal with its present entries."""

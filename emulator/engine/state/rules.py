@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 import msgspec.structs
 
+from emulator.domain.errors import UnknownScenario
+from emulator.domain.nearest_word import nearest_word_hint
 from emulator.storage import scenarios
 from emulator.storage.batch import Transaction
 
@@ -120,6 +122,14 @@ class Rules:
 
     def named(self, name: str) -> Listed | None:
         return next((listed for listed in self.listed if listed.scenario.name == name), None)
+
+    def listed_as(self, name: str) -> Listed:
+        """The scenario of this name. Raises UnknownScenario, with the nearest name."""
+        listed = self.named(name)
+        if listed is None:
+            names = [each.scenario.name for each in self.listed]
+            raise UnknownScenario(name, hint=nearest_word_hint(name, names))
+        return listed
 
     @cached_property
     def scenarios(self) -> "tuple[Scenario, ...]":

@@ -95,8 +95,14 @@ def payments_account(
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the requests, events and deliveries of its account to the report of a failed test."""
+    """Add the requests, events and deliveries of its account to the report of a failed test.
+
+    An error of the emulator begins without its module, so that the summary has its message.
+    """
     report = yield
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is not None:
+        crash.message = crash.message.removeprefix(f"{__name__}.")
     if report.failed and report.when == "call" and _ACCOUNT in item.stash:
         text = _module("failure_report").failure_report(item.stash[_ACCOUNT])
         report.sections.append(("payments emulator", text))

@@ -112,6 +112,6 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/reference/commands.md", "commands"): commands_table,
     **{
         ("docs/reference/commands.md", f"{name} options"): partial(command_options_table, name)
-        for name in ("health", "doctor", "replay", "record", "verify", "openapi")
+        for name in ("health", "doctor", "trigger", "replay", "record", "verify", "openapi")
     },
 }

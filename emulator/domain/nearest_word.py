@@ -1,0 +1,19 @@
+"""Finds the known word that is most similar to an unknown one, for hints in messages."""
+
+from collections.abc import Iterable
+
+_MAX_COMPARED_CHARACTERS = 64
+
+
+def nearest_word(word: str, known: Iterable[str]) -> str | None:
+    """The most similar known word, or None when none is similar."""
+    from difflib import get_close_matches  # A start without mistakes does not need it.
+
+    nearest = get_close_matches(word[:_MAX_COMPARED_CHARACTERS], list(known), n=1)
+    return nearest[0] if nearest else None
+
+
+def nearest_word_hint(word: str, known: Iterable[str]) -> str:
+    """A sentence with the most similar known word, after a blank, or nothing."""
+    nearest = nearest_word(word, known)
+    return "" if nearest is None else f" Did you mean '{nearest}'?"
