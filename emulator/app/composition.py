@@ -1,5 +1,6 @@
 """Builds the program from the settings and a clock."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -62,6 +63,7 @@ async def compose(
         load_scenarios=partial(_in_force, given),
     ) as engine:
         log = RequestLog(wall, write_log, as_json=settings.log_format == "json")
+        watch = _watch(settings, engine, wall, given) if settings.watch else None
         yield Running(
             settings=settings,
             api_port=api_port,
@@ -70,24 +72,30 @@ async def compose(
             gateway=_gateway(settings, engine, log, checkout, checkout_port, wall),
         )
         log.flush()
+        if watch is not None:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+
+
+def _watch(
+    settings: Settings, engine: Engine, wall: SystemClock, given: "tuple[Scenario, ...]"
+) -> "asyncio.Task[None]":
+    from emulator.app.scenario_watch import watch_scenarios
+
+    loader_of = partial(partial, _in_force)
+    return asyncio.create_task(watch_scenarios(settings, engine, wall, given, loader_of))
 
 
 def given_scenarios(settings: Settings) -> "tuple[Scenario, ...]":
-    """The scenarios that the settings name, the newest first. Raises ScenarioError.
-
-    A method that the settings do not have is logged, because its rules never match.
-    """
+    """The scenarios that the settings name, the newest first. Raises ScenarioError."""
     if not settings.scenarios:
         return ()
-    from emulator.scenarios.loader import read_paths
-    from emulator.scenarios.problems import ScenarioError
+    from emulator.scenarios.loader import load_paths, method_warnings
 
-    loaded = read_paths([Path(path) for path in settings.scenarios], methods=settings.methods)
-    if loaded.problems:
-        raise ScenarioError(loaded.problems)
-    for warning in loaded.warnings:
+    scenarios = load_paths([Path(path) for path in settings.scenarios])
+    for warning in method_warnings(scenarios, settings.methods):
         logger.warning("%s", warning)
-    return loaded.scenarios[::-1]
+    return scenarios[::-1]
 
 
 def _in_force(
@@ -172,7 +180,7 @@ def _control(
     settings: Settings, engine: Engine, checkout: CheckoutAddress, api: PaymentsApi
 ) -> ASGIApp:
     from emulator.api.bodies import read_optional_object
-    from emulator.api.exchange import bearer_key
+    from emulator.api.exchange import OWNER, bearer_key
     from emulator.api.yaml_bodies import read_source
     from emulator.app.documents import documents
     from emulator.control.app import build
@@ -186,7 +194,10 @@ def _control(
             list_payments=lambda owner, values: api.page_body(owner, values, []),
         ),
         RequestReaders(
-            bearer_key=bearer_key, read_object=read_optional_object, read_source=read_source
+            bearer_key=bearer_key,
+            read_object=read_optional_object,
+            read_source=read_source,
+            owner_key=OWNER,
         ),
     )
 

@@ -16,6 +16,8 @@ LANGUAGES = (DEFAULT_LANGUAGE, "am")
 _MAX_CACHED = 64
 _QUALITY = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?", re.ASCII)
 _NO_BREAK_SPACE = "\u00a0"
+# A space inside a phone number such as `09XX XXX XXX`.
+_SPACE_IN_NUMBER = re.compile(r"(?<=[0-9X]) (?=[0-9X])", re.ASCII)
 
 
 class Texts:
@@ -23,7 +25,10 @@ class Texts:
 
     def __init__(self, language: str, entries: Mapping[str, str]) -> None:
         self.language = language
-        self._entries = {key: escape(text) for key, text in entries.items()}
+        self._entries = {
+            key: escape(_SPACE_IN_NUMBER.sub(_NO_BREAK_SPACE, text))
+            for key, text in entries.items()
+        }
         self._currency = entries["currency"]
 
     @property

@@ -37,6 +37,8 @@ _MAX_CACHED_QUERIES = 256
 _MAX_QUERY_LENGTH = 1_024
 _MAX_ACCEPT_LANGUAGE_LENGTH = 1_000
 _LONG_AMOUNT = 16
+# The end of a payment's id, by which a result page identifies it.
+_REFERENCE_LENGTH = 8
 
 _HTML = b"text/html; charset=utf-8"
 
@@ -46,7 +48,9 @@ _ABSENT: dict[str, Hashable] = {
     "status": None,
     "is_watched": False,
     "is_leaving": False,
+    "is_reloaded": False,
     "has_others": False,
+    "bank_answers": (),
 }
 
 # By the language in the address: the query of a link, and the beginning of a longer query.
@@ -109,7 +113,7 @@ _SLOTS = {
     for name in (
         *("root", "checkout", "here", "switch", "token", "form_token", "moment"),
         *("monogram", "amount", "phone", "masked_phone", "left", "left_ms"),
-        *("back", "destination", "detail"),
+        *("reference", "back", "destination", "detail"),
     )
 }
 # A merchant's name may be written from right to left; the sentence around it is not.
@@ -155,12 +159,13 @@ def offered(number: TestNumber) -> OfferedNumber:
 
 
 class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request for a page: its query, its language, and the relative path to the root.
+    """A request for a page: its path and query, its language, and the relative path to the root.
 
     `chosen` is the language in the address; every link keeps it. Links are relative, so that the
     pages work below any path of a proxy.
     """
 
+    path: str
     query: Mapping[str, str]
     texts: Texts
     chosen: str | None
@@ -210,8 +215,10 @@ class Renderer:
         chosen = language_of(query.get("lang", ""))
         language = chosen or preferred_language(_accept_language(scope["headers"]))
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
-        depth = raw_path.partition(b"?")[0].count(b"/") - 1
+        path = raw_path.partition(b"?")[0].decode("latin-1")
+        depth = path.count("/") - 1
         return PageRequest(
+            path=path,
             query=query,
             texts=self._catalogues[language],
             chosen=chosen,
@@ -241,12 +248,15 @@ class Renderer:
             values["status"] = payment.status.value
             values["is_long"] = len(amount) > _LONG_AMOUNT
             values["is_watched"] = view.leaf is not None
+            # A reload of the same address keeps the place to which the bar has scrolled.
+            values["is_reloaded"] = handset is Screen.ASKING and request.path.endswith("/wait")
             texts |= {
                 "checkout": f"{request.root}c/{checkout.token}",
                 "form_token": checkout.form_token,
                 "merchant": checkout.merchant,
                 "monogram": checkout.merchant.strip()[:1],
                 "amount": amount,
+                "reference": payment.id[-_REFERENCE_LENGTH:],
             }
             if view.leaf is not None:
                 texts |= _watched(request, view, checkout, view.leaf)

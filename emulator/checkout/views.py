@@ -1,12 +1,14 @@
 """Decides which page a customer gets, from the state of the payment and the request."""
 
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from enum import StrEnum
 from types import MappingProxyType
 
 import msgspec
 
 from emulator.checkout.i18n import minutes
+from emulator.domain.instants import rate_number
 from emulator.domain.payment import DEFAULT_REASON, Payment, Reason, Status
 from emulator.domain.payment_methods import (
     BANK_TRANSFER,
@@ -14,6 +16,7 @@ from emulator.domain.payment_methods import (
     METHODS,
     PHONE_METHODS,
     mask_phone,
+    method_of_phone,
     normalise_phone,
 )
 from emulator.domain.timers import is_asked
@@ -25,12 +28,13 @@ WAITING_REFRESH_S = 1
 # A page with buttons reloads more rarely: a reload removes the keyboard focus.
 ANSWERING_REFRESH_S = 5
 
+CUSTOMER_ANSWERS = {PhoneAnswer.APPROVE: "approve", PhoneAnswer.CANCEL: "cancel"}
+"""The answers of the customer on the bank's page, and their labels."""
 BANK_ANSWERS = {
-    PhoneAnswer.APPROVE: "approve",
-    PhoneAnswer.INSUFFICIENT_BALANCE: "insufficient_answer",
     PhoneAnswer.DECLINE: "decline",
-    PhoneAnswer.CANCEL: "cancel",
+    PhoneAnswer.INSUFFICIENT_BALANCE: "insufficient_answer",
 }
+"""The simulated answers of the bank, which are not part of its page, and their labels."""
 
 TEXTS_OF_REASON = {
     Reason.INSUFFICIENT_BALANCE: ("insufficient", "insufficient_answer"),
@@ -118,7 +122,11 @@ def at_bank(checkout: Checkout) -> PageView | None:
         page="bank",
         heading="bank_page",
         leaf="bank",
-        values={"bank": _bank_name(payment), "answers": tuple(BANK_ANSWERS.items())},
+        values={
+            "bank": _bank_name(payment),
+            "answers": tuple(CUSTOMER_ANSWERS.items()),
+            "bank_answers": tuple(BANK_ANSWERS.items()),
+        },
         refresh_s=ANSWERING_REFRESH_S,
     )
 
@@ -233,12 +241,20 @@ def _method_form(
             "takes_phone": takes_phone,
             "hint": f"phone_hint_{method}" if takes_phone else None,
             "problem": problem if is_refused else None,
+            "phone_method": _phone_method_of(phone) if is_refused else None,
             "is_filled": is_filled,
         },
         texts={"phone": phone},
         numbers=numbers,
         handset=Screen.IDLE if takes_phone else None,
     )
+
+
+def _phone_method_of(phone: str) -> str | None:
+    """The method to which a valid phone number belongs."""
+    with suppress(ValueError):
+        return method_of_phone(normalise_phone(phone))
+    return None
 
 
 def _wrong_prefix(method: str) -> str:
@@ -262,7 +278,7 @@ def _waiting(checkout: Checkout, query: Mapping[str, str]) -> PageView:
             "has_phone": has_phone,
             "bank": _bank_name(payment) if asks and not is_on_phone else None,
             "has_left": left is not None,
-            "is_flowing": checkout.is_flowing,
+            "rate": str(rate_number(checkout.rate_thousandths)),
         },
         texts={
             "masked_phone": "" if payment.phone is None else mask_phone(payment.phone),

@@ -13,7 +13,8 @@ from emulator import __version__
 from emulator.cli.event_loop import loop_factory
 from emulator.cli.output import DEFAULT_URL, CliError, stop_printing, write
 from emulator.domain.control_characters import LINE_BREAK, escape_controls
-from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
+from emulator.domain.payment_methods import DEFAULT_METHODS
+from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve, start_warnings
 
 if TYPE_CHECKING:
     from emulator.app.composition import Running
@@ -22,6 +23,7 @@ PROGRAM = "payments-emulator"
 # The modules of the commands that are not defined here.
 _MODULES = {
     "doctor": "doctor",
+    "helper": "helper",
     "record": "replay",
     "replay": "replay",
     "trigger": "trigger",
@@ -60,7 +62,7 @@ def _settings(flags: dict[str, object]) -> Settings:
     try:
         return resolve(flags, os.environ)
     except SettingsError as error:
-        raise CliError(str(error)) from None
+        raise CliError(*error.lines) from None
 
 
 class _Commands(click.Group):
@@ -73,7 +75,7 @@ class _Commands(click.Group):
         if cmd_name not in _MODULES:
             return super().get_command(ctx, cmd_name)
         module = import_module(f"emulator.cli.{_MODULES[cmd_name]}")
-        command: click.Command = getattr(module, cmd_name)
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 
 
@@ -108,13 +110,17 @@ def serve(**flags: object) -> None:
     collect_rarely()
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(serve_forever(settings, announce=_announce))
+            warnings = start_warnings(settings, os.environ)
+            runner.run(serve_forever(settings, announce=_announce, warnings=warnings))
     except ScenarioError as error:
-        raise CliError(*map(str, error.problems)) from None
+        lines = [str(problem) for problem in error.problems]
     except (NoListener, NoReadyFile, UnusableDatabase) as error:
-        raise CliError(str(error)) from None
+        lines = [str(error)]
     except (Busy, sqlite3.DatabaseError) as error:
-        raise CliError(f"cannot use the database {settings.database}: {error}") from None
+        lines = [f"cannot use the database {settings.database}: {error}"]
+    else:
+        return
+    raise CliError(*lines, as_json=settings.log_format == "json")
 
 
 def _announce(running: "Running") -> None:
@@ -163,17 +169,17 @@ def check(paths: tuple[str, ...]) -> int:
     """Validate scenario files and directories of scenario files.
 
     Each mistake is printed as a line path:line:column: message. Exit code 2 when a file has a
-    mistake. A method that is similar to one of the default methods is a warning.
+    mistake. A method that is no default method is a warning.
     """
-    from emulator.scenarios.loader import read_paths
+    from emulator.scenarios.loader import method_warnings, read_paths
 
-    loaded = read_paths([Path(path) for path in paths])
-    lines = [*map(str, loaded.problems), *(f"{warning} (warning)" for warning in loaded.warnings)]
-    write("".join(f"{escape_controls(line)}\n" for line in lines))
-    if loaded.problems:
+    scenarios, problems, files_count = read_paths([Path(path) for path in paths])
+    if problems:
+        write("".join(f"{escape_controls(str(problem))}\n" for problem in problems))
         return 2
-    files = "1 file" if loaded.files_count == 1 else f"{loaded.files_count} files"
-    write(f"{files}: no problems\n")
+    for warning in method_warnings(scenarios, DEFAULT_METHODS):
+        write(f"warning: {warning}\n")
+    write(f"{files_count} {'file' if files_count == 1 else 'files'}: no problems\n")
     return 0
 
 

@@ -1,6 +1,7 @@
 """The command `trigger`, which drives a new payment to an event."""
 
-from typing import TYPE_CHECKING
+from typing import Any
+from urllib.parse import urlencode
 
 import click
 
@@ -8,14 +9,24 @@ from emulator.cli.event_loop import run_loop
 from emulator.cli.output import URL_OPTION, base_url, check_key, cli_error, write
 from emulator.domain.accounts import DEMO_TEST_KEY
 from emulator.domain.payment import EVENT_TYPES, MAX_AMOUNT_MINOR, MIN_AMOUNT_MINOR, Status
+from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, DEFAULT_METHODS, PHONE_METHODS
+from emulator.domain.transitions import TRANSITIONS, Edge
+from emulator.http.addresses import BaseUrl
+from emulator.http.client import HttpClient, Unreachable
+from emulator.replay.emulator_api import CONTROL, PAYMENTS, find_emulator, full_refusal_text
 
-if TYPE_CHECKING:
-    from emulator.http.client import HttpClient
-
+# An attempt ends after 15 s, and the attempts for the events before it come first.
+MAX_WAITS = 240
+_WAIT_S = 0.25
 _NO_ENDPOINT = (
-    "No enabled webhook endpoint of this account and mode receives {event}. Register one with"
-    " `serve --webhook-url` or POST /_emulator/webhook_endpoints."
+    "No enabled webhook endpoint of this account and mode receives {}. Register one with"
+    " `serve --webhook-url` or POST /_emulator/webhook_endpoints.\n"
 )
+_NOT_SENT = {
+    "pending": "not sent yet: due at {next_attempt_at} on the account's clock",
+    "dropped": "not sent: a scenario drops it",
+    "cancelled": "not sent: the endpoint was disabled or deleted",
+}
 
 
 @click.command()
@@ -30,7 +41,7 @@ _NO_ENDPOINT = (
     help="Amount in ETB cents.",
 )
 @click.option(
-    "--method", metavar="METHOD", show_default="telebirr", help="Payment method to submit."
+    "--method", metavar="METHOD", show_default=DEFAULT_METHODS[0], help="Payment method to submit."
 )
 @URL_OPTION
 @click.option(
@@ -49,45 +60,103 @@ def trigger(event: str, amount_minor: int, method: str | None, url: str, key: st
     endpoint has not accepted the event, 2 when an option is wrong or the emulator refuses a
     request.
     """
-    status = _status_of(event)
-    check_key("--key", key)
-    from emulator.http.addresses import BaseUrl
-    from emulator.http.client import HttpClient, Unreachable
-    from emulator.replay.trigger import NotTriggered
-
-    client = HttpClient(BaseUrl.parse(base_url("--url", url)), key=key)
-    try:
-        return run_loop(lambda: _trigger(client, status, amount_minor, method))
-    except (NotTriggered, Unreachable) as error:
-        cli_error(str(error))
-
-
-async def _trigger(
-    client: "HttpClient", status: Status, amount_minor: int, method: str | None
-) -> int:
-    """Returns the exit code."""
-    from emulator.replay.emulator_api import find_emulator
-    from emulator.replay.trigger import drive_to, endpoint_results
-
-    event = EVENT_TYPES[status]
-    await find_emulator(client)
-    async with client:
-        payment_id = await drive_to(client, status, amount_minor=amount_minor, method=method)
-        write(f"{event}: {payment_id}\n")
-        results = await endpoint_results(client, payment_id, event)
-    for result in results:
-        write(f"{result.url}: {result.text}\n")
-    if not results:
-        write(f"{_NO_ENDPOINT.format(event=event)}\n")
-    return int(not all(result.is_delivered for result in results))
-
-
-def _status_of(event: str) -> Status:
-    """Raises CliError for an unknown event."""
     statuses = {event_type: status for status, event_type in EVENT_TYPES.items()}
     if event not in statuses:
         from emulator.scenarios.problems import hint_nearest
 
         hint = hint_nearest(event, statuses)
         cli_error(f"EVENT: found {event!r}, expected one of: {', '.join(statuses)}{hint}")
-    return statuses[event]
+    check_key("--key", key)
+    client = HttpClient(BaseUrl.parse(base_url("--url", url)), key=key)
+    order = {"amount": amount_minor, "methods": [method] if method else list(DEFAULT_METHODS)}
+    try:
+        return run_loop(lambda: _trigger(client, statuses[event], order))
+    except Unreachable as error:
+        cli_error(str(error))
+
+
+async def _trigger(client: HttpClient, status: Status, order: dict[str, Any]) -> int:
+    """Return the exit code."""
+    event = EVENT_TYPES[status]
+    await find_emulator(client)
+    async with client:
+        payment_id = await _drive_to(client, status, order)
+        write(f"{event}: {payment_id}\n")
+        endpoints = (await _call(client, "GET", f"{CONTROL}/webhook_endpoints"))["data"]
+        receivers = [each for each in endpoints if each["enabled"] and event in each["events"]]
+        if not receivers:
+            write(_NO_ENDPOINT.format(event))
+        are_delivered = []
+        for endpoint in reversed(receivers):
+            selection = {"event": event, "payment": payment_id, "endpoint": endpoint["id"]}
+            delivery = await _delivery(client, selection)
+            are_delivered.append(delivery["status"] == "succeeded")
+            write(f"{endpoint['url']}: {_result(delivery)}\n")
+    return int(not all(are_delivered))
+
+
+async def _drive_to(client: HttpClient, to: Status, order: dict[str, Any]) -> str:
+    """Create a payment that takes on a status; return its id."""
+    from emulator.replay.step_executor import DEFAULT_BODY
+
+    payment = await _call(client, "POST", PAYMENTS, {**DEFAULT_BODY, **order})
+    path = f"{CONTROL}/payments/{payment['id']}"
+    for status in _path_to(to):
+        if status is Status.PROCESSING:
+            payment = await _call(client, "POST", f"{path}/pay", _submission(order["methods"][0]))
+        elif payment["status"] != status:
+            payment = await _call(client, "POST", f"{path}/transition", {"status": status})
+    return str(payment["id"])
+
+
+def _path_to(status: Status) -> list[Status]:
+    """The statuses that a new payment takes on, by ordinary changes, until it has this one."""
+    for (before, after), edge in TRANSITIONS.items():
+        if after is status and edge is Edge.ORDINARY:
+            return [*_path_to(before), after]
+    return []
+
+
+def _submission(method: str) -> dict[str, str]:
+    """A submit without a designated outcome, so that the payment waits for an answer."""
+    if method == BANK_TRANSFER:
+        return {"method": method, "bank": next(iter(BANKS))}
+    phone_method = PHONE_METHODS.get(method)
+    return {"method": method} | (
+        {"phone": f"0{phone_method.phone_digit}11223344"} if phone_method else {}
+    )
+
+
+async def _delivery(client: HttpClient, selection: dict[str, str]) -> dict[str, Any]:
+    """The delivery after its first attempt, or before where a scenario delays it."""
+    path = f"{CONTROL}/deliveries/wait?{urlencode({**selection, 'timeout': _WAIT_S})}"
+    # An endpoint that is newer than the event.
+    delivery: dict[str, Any] = {"status": "cancelled", "attempts": []}
+    for _ in range(MAX_WAITS):
+        waited = await _call(client, "GET", path)
+        delivery = waited["delivery"] or delivery
+        is_delayed = not {"delay", "hold"}.isdisjoint(delivery.get("oddity") or ())
+        if waited["reached"] or waited["delivery"] is None or delivery["attempts"] or is_delayed:
+            break
+    return delivery
+
+
+def _result(delivery: dict[str, Any]) -> str:
+    if not delivery["attempts"]:
+        return _NOT_SENT[delivery["status"]].format(**delivery)
+    attempt = delivery["attempts"][-1]
+    found = (attempt["status"], attempt["error"], attempt["cause"])
+    return ". ".join(str(part) for part in found if part is not None)
+
+
+async def _call(client: HttpClient, method: str, path: str, body: object = None) -> dict[str, Any]:
+    """The object that the emulator returns. Raises CliError, Unreachable."""
+    if body is None:
+        response = await client.request(method, path)
+    else:
+        response = await client.request_json(method, path, body)
+    if response.is_error:
+        cli_error(f"the emulator refused a request: {full_refusal_text(response)}")
+    if not isinstance(response.json, dict):
+        cli_error(f"the response to {method} {path} is not that of an emulator")
+    return response.json

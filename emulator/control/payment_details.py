@@ -22,7 +22,7 @@ from emulator.domain.instants import format_instant
 from emulator.domain.payment import Event, Payment, Reason, Status
 from emulator.domain.timers import ATTEMPT, ComingAttempt, Timer, TimerKind
 from emulator.domain.wire import payment_json
-from emulator.engine.payments.payments import PaymentDetail
+from emulator.engine.payments.payment_history import PaymentDetail
 from emulator.engine.state.account import Owner
 from emulator.openapi.declarations import JsonObject, const, doc, ref, refers_to
 

@@ -139,7 +139,7 @@ async def list_payments(call: Call, query: Mapping[str, str]) -> Response:
     Lists the payments of the account and mode, as the list call of `/v1` does: newest first, with
     the same parameters and pages.
     """
-    body = await call.services.list_payments(call.owner, query)
+    body = await call.list_payments(call.owner, query)
     return Response(body, media_type=JSON)
 
 

@@ -15,12 +15,13 @@ from emulator.engine.delivery.webhooks import Webhooks
 from emulator.engine.payments.checkouts import Checkouts
 from emulator.engine.payments.context import EngineContext
 from emulator.engine.payments.customer import Customer
-from emulator.engine.payments.payments import CheckoutAddress, PaymentHistory, Payments
+from emulator.engine.payments.payment_history import PaymentHistory
+from emulator.engine.payments.payments import CheckoutAddress, Payments
 from emulator.engine.recording.recorder import Recorder
 from emulator.engine.state.account import EngineConfig
 from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.engine.state.rule_choice import Faults
-from emulator.engine.state.rules import Library, LoadScenarios, Rules
+from emulator.engine.state.rules import Library, LoadScenarios
 from emulator.storage.database import MEMORY, Database
 from emulator.storage.invalid_rows import InvalidRow
 from emulator.storage.migrations import UnusableDatabase
@@ -48,7 +49,11 @@ class Engine:
 
     @classmethod
     def of(
-        cls, context: EngineContext, accounts: AccountRegistry, checkout: CheckoutAddress
+        cls,
+        context: EngineContext,
+        accounts: AccountRegistry,
+        checkout: CheckoutAddress,
+        library: Library,
     ) -> "Engine":
         customer = Customer(context)
         history = PaymentHistory(context)
@@ -64,7 +69,7 @@ class Engine:
             snapshots=Snapshots(context),
             change_notifier=context.change_notifier,
             faults=Faults(context.database),
-            scenarios=Scenarios(context.database),
+            scenarios=Scenarios(context.database, library),
             webhooks=context.webhooks,
         )
 
@@ -84,7 +89,8 @@ async def open_engine(
     """
     async with Database(database_path) as database:
         context = EngineContext.of(database, wall, config)
-        accounts = AccountRegistry(context, Rules(Library(load_scenarios)))
+        library = Library(load_scenarios)
+        accounts = AccountRegistry(context, library)
         try:
             await accounts.open()
         except InvalidRow as error:
@@ -95,7 +101,7 @@ async def open_engine(
         if database_path != MEMORY:
             tasks.append(asyncio.create_task(_check_file(context)))
         try:
-            yield Engine.of(context, accounts, checkout)
+            yield Engine.of(context, accounts, checkout, library)
         finally:
             context.change_notifier.close()
             for task in tasks:

@@ -4,15 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from emulator.files import open_regular
 from emulator.replay.results import Case
-from emulator.scenarios.loader import Reading, name_taken, read_scenario
+from emulator.scenarios.loader import Reading, files_of, name_taken, read_file
 from emulator.scenarios.problems import Problem
-
-_SUFFIXES = frozenset({".yaml", ".yml"})
-# The loader reports larger files; one byte more is enough for that.
-_MAX_BYTES_READ = 256 * 1024 + 1
-_NOT_TEXT = "the file must be UTF-8"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,16 +33,13 @@ def read_cases(paths: Sequence[Path]) -> Cases:
     cases: dict[str, Case] = {}
     skipped = 0
     for file in _files(paths, problems):
-        text = _text(file.path, problems)
-        if text is None:
-            continue
-        reading = read_scenario(text, str(file.path))
+        reading = read_file(file.path)
         problems += reading.problems
         scenario = reading.scenario
         if scenario is None:
             continue
         if scenario.script:
-            case = Case(source=str(file.path), path=file.path, text=text, scenario=scenario)
+            case = Case(source=str(file.path), path=file.path, text=reading.text, scenario=scenario)
             _add(case, cases, problems, reading)
         else:
             skipped += 1
@@ -81,43 +72,9 @@ def _files(paths: Sequence[Path], problems: list[Problem]) -> list[_ScenarioFile
     found: dict[Path, _ScenarioFile] = {}
     for path in paths:
         was_named = not path.is_dir()
-        for file in [path] if was_named else _files_in(path, problems):
+        for file in files_of(path, problems):
             before = found.get(file.absolute())
             named = was_named or (before is not None and before.was_named)
             shown = file if before is None else before.path
             found[file.absolute()] = _ScenarioFile(path=shown, was_named=named)
     return list(found.values())
-
-
-def _files_in(directory: Path, problems: list[Problem]) -> list[Path]:
-    try:
-        files = sorted(file for file in directory.iterdir() if file.suffix in _SUFFIXES)
-    except OSError as error:
-        problems.append(_unreadable(directory, error))
-        return []
-    if not files:
-        message = "the directory must hold scenario files: *.yaml or *.yml"
-        problems.append(Problem(source=str(directory), message=message))
-    return files
-
-
-def _text(file: Path, problems: list[Problem]) -> str | None:
-    try:
-        with open_regular(file) as opened:
-            content = opened.read(_MAX_BYTES_READ)
-    except (OSError, ValueError) as error:  # ValueError: a path with a null character
-        problems.append(_unreadable(file, error))
-        return None
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if len(content) == _MAX_BYTES_READ:
-            return content.decode("utf-8", "replace")  # the limit cut a character
-        line = content.count(b"\n", 0, error.start) + 1
-        problems.append(Problem(source=str(file), line=line, message=_NOT_TEXT))
-        return None
-
-
-def _unreadable(path: Path, error: OSError | ValueError) -> Problem:
-    cause = error.strerror if isinstance(error, OSError) else None
-    return Problem(source=str(path), message=f"cannot be read: {cause or error}")

@@ -27,19 +27,7 @@ MAX_TIMES = 1_000_000
 R = TypeVar("R")
 
 MODE = Word(Mode)
-
-
-class _Method(Text):
-    """A method. The context collects the methods, because the settings decide which exist."""
-
-    def read(self, entry: Entry) -> str | None:
-        method = super().read(entry)
-        if method is not None:
-            entry.context.methods.append((entry.node.line, entry.node.column, method))
-        return method
-
-
-METHOD = _Method(
+METHOD = Text(
     METHOD_PATTERN,
     expected=f"a word such as {listed(DEFAULT_METHODS, 'or')}",
     examples=DEFAULT_METHODS,

@@ -15,7 +15,6 @@ from emulator.scenarios.problems import Notes, hint_nearest
 _WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,20})", re.ASCII)
 _DECIMAL_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _MAX_LABEL_CHARACTERS = 64
-_OCTAL = re.compile(r"0[0-7_]+")
 _BOOLEANS = {"true": True, "false": False}
 # In one script. Each comparison takes as long as a thousand look-ups, and a script may consist of
 # mistakes only.
@@ -33,14 +32,6 @@ class ScalarKind(Enum):
     FLOAT = "tag:yaml.org,2002:float"
     TIMESTAMP = "tag:yaml.org,2002:timestamp"
     EQUALS_SIGN = "tag:yaml.org,2002:value"
-
-
-_KIND_NAMES = {
-    ScalarKind.INTEGER: "number",
-    ScalarKind.FLOAT: "number",
-    ScalarKind.BOOLEAN: "Boolean",
-    ScalarKind.TIMESTAMP: "date",
-}
 
 
 # Named tuples: a file has thousands of nodes, and a dataclass takes three times as long to make.
@@ -87,7 +78,7 @@ class PaymentNames:
         if name in self._names:
             return None
         hint = self._nearest(name) if self._names else "; 'create: {as: …}' gives a name"
-        return f"no payment is called {name!r} up to here{hint}"
+        return f"no payment is called {name!r} before this step{hint}"
 
     def _nearest(self, name: str) -> str:
         if self._comparisons_left < len(self._names):
@@ -97,15 +88,11 @@ class PaymentNames:
 
 
 class FileContext(Notes):
-    """The problems of one file, and the state of its script up to the step that is being read.
-
-    `methods` are the payment methods in the file, each with its line and column.
-    """
+    """The problems of one file, and the state of its script up to the step that is being read."""
 
     def __init__(self, source: str) -> None:
         super().__init__(source)
         self.names = PaymentNames()
-        self.methods: list[tuple[int, int, str]] = []
         self.steps_count = 0
         self.repeat_depth = 0
 
@@ -140,9 +127,8 @@ Pairs = dict[str, tuple[Entry, Entry]]
 def read_pairs(entry: Entry) -> Pairs | None:
     """A mapping of any keys, each given once."""
     if not isinstance(entry.node, MapNode):
-        has_keys = isinstance(entry.node, ListNode) and any(
-            isinstance(item, MapNode) for item in entry.node.items
-        )
+        items = entry.node.items if isinstance(entry.node, ListNode) else ()
+        has_keys = any(isinstance(item, MapNode) for item in items)
         entry.refuse("a mapping", "; write its keys without '- '" if has_keys else "")
         return None
     pairs: Pairs = {}
@@ -150,24 +136,21 @@ def read_pairs(entry: Entry) -> Pairs | None:
     for key_node, value_node in entry.node.pairs:
         key_entry = Entry(node=key_node, label=key_label, context=entry.context)
         if isinstance(key_node, ScalarNode) and key_node.kind is ScalarKind.MERGE:
-            key_entry.note("merge keys (<<) are not understood here; write the keys out")
+            key_entry.note("merge keys (<<) are not supported; write the keys out")
             continue
         key = read_text(key_entry)
         if key is None:
             continue
         if key in pairs:
-            key_entry.note(f"{key!r} must be given once in {entry.label}{_repeated(key, pairs)}")
+            first = pairs[key][0].node
+            # The first key on another line means a forgotten dash.
+            is_new = first.column > 1 and first.line < key_node.line and key == next(iter(pairs))
+            message = f"{key!r} must be given once in {entry.label} (first in line {first.line})"
+            key_entry.note(message + ("; begin a new entry with '- '" if is_new else ""))
             continue
         value = Entry(node=value_node, label=_label(key), context=entry.context)
         pairs[key] = (key_entry, value)
     return pairs
-
-
-def _repeated(key: str, pairs: Pairs) -> str:
-    """Where a key was given before. Who repeats the first key often forgot a dash."""
-    line = pairs[key][0].node.line
-    is_first = pairs[key][0].node.column > 1 and key == next(iter(pairs))
-    return f" (first in line {line})" + ("; begin a new entry with '- '" if is_first else "")
 
 
 def _label(key: str) -> str:
@@ -188,7 +171,10 @@ def note_unknown_key(
     """Note a key that is none of `keys`, with the nearest, or those that make sense here."""
     hint = ""
     if not entry.context.are_many:
-        hint = hint_nearest(key, keys) or f"; it can have {listed(offered or keys, 'and')}"
+        word = re.split("[ =]", key)[0]
+        hint = f"; a colon must follow '{word}'" if word != key and word in keys else ""
+        hint = hint or _spelling_hint(key_entry.node) or hint_nearest(key, keys)
+        hint = hint or f"; it can have {listed(offered or keys, 'and')}"
     key_entry.note(f"{entry.label} has no key {key!r}{hint}")
 
 
@@ -207,10 +193,9 @@ def read_text(entry: Entry) -> str | None:
     if not isinstance(node, ScalarNode) or node.kind is ScalarKind.NULL:
         entry.refuse("text")
         return None
-    kind = "octal number" if _OCTAL.fullmatch(node.text) else _KIND_NAMES.get(node.kind, "value")
-    short = node.text[:_MAX_LABEL_CHARACTERS]
-    quoted = short if short == node.text else f"{short}…"
-    entry.note(f'{entry.label} must be text, not the {kind} {quoted}; put it in quotes: "{quoted}"')
+    kind = "octal number" if re.fullmatch("0[0-7_]+", node.text) else node.kind.name.lower()
+    text = node.text[:_MAX_LABEL_CHARACTERS]
+    entry.note(f'{entry.label} must be text, not the {kind} {text}; put it in quotes: "{text}"')
     return None
 
 
@@ -219,9 +204,9 @@ def _spelling_hint(node: Node) -> str:
     text = node.text if isinstance(node, ScalarNode) and node.kind is ScalarKind.TEXT else ""
     glued = re.fullmatch(r"([a-z_]+):([^\s:/].{0,60})", text)
     if glued is not None:
-        return f"; a blank must stand after the colon: '{glued[1]}: {glued[2]}'"
-    if re.search("[“”„‘’«»]", text):
-        return "; use straight quotes"
+        return f"; a blank must follow the colon: '{glued[1]}: {glued[2]}'"
+    if re.search("[“”„‘’\u00a0\u202f\u3000]", text):
+        return "; use straight quotes and usual blanks"
     return f"; remove the '{text[-1]}' at its end" if text[-1:] in {",", ";"} else ""
 
 

@@ -156,8 +156,8 @@ class Duration(Kind[int]):
     def read(self, entry: Entry) -> int | None:
         text = text_of(entry)
         if text is None:
-            number = whole_number(entry.node) or 0
-            hint = f"; did you mean '{number}s'?" if number > 0 else ""
+            seconds = whole_number(entry.node)
+            hint = f"; did you mean '{seconds}s'?" if seconds and seconds > 0 else ""
             entry.refuse("a duration such as 30s or 500ms", hint)
             return None
         try:
@@ -166,7 +166,7 @@ class Duration(Kind[int]):
             entry.note(f"{entry.label} must be a duration: {error}")
             return None
         if duration_ms == 0 and self._is_positive:
-            entry.note(f"{entry.label} must be longer than nothing")
+            entry.note(f"{entry.label} must be greater than zero")
             return None
         return duration_ms
 

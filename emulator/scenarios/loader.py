@@ -1,10 +1,9 @@
 """Reads the texts, files and directories of scenarios, and lone fault rules."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.files import MAX_FILE_BYTES, open_regular
 from emulator.scenarios.entries import (
     Entry,
@@ -18,7 +17,7 @@ from emulator.scenarios.entries import (
 from emulator.scenarios.faults import LONE_FAULT_RULE
 from emulator.scenarios.problems import Notes, Problem, ScenarioError, hint_nearest
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, SCENARIO, named_scenario
-from emulator.scenarios.values import FaultRule, Scenario
+from emulator.scenarios.values import FaultRule, Pay, Scenario, Transition
 from emulator.scenarios.yaml_tree import read_tree
 
 _SUFFIXES = frozenset({".yaml", ".yml"})
@@ -26,26 +25,13 @@ _SUFFIXES = frozenset({".yaml", ".yml"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The result of reading one file: a scenario, or problems. `line`, `column`: of its name.
-
-    `methods` are the payment methods in the file, each with its line and column.
-    """
+    """The result of reading one file: a scenario, or problems. `line`, `column`: of its name."""
 
     scenario: Scenario | None
     problems: tuple[Problem, ...]
     line: int = 1
     column: int = 1
-    methods: tuple[tuple[int, int, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
-    """The scenarios, problems and warnings of files, and the number of files."""
-
-    scenarios: tuple[Scenario, ...]
-    problems: tuple[Problem, ...]
-    warnings: tuple[Problem, ...]
-    files_count: int
+    text: str = ""
 
 
 def parse_scenario(text: str, source: str, *, name: str | None = None) -> Scenario:
@@ -80,7 +66,7 @@ def read_scenario(text: str, source: str, *, name: str | None = None) -> Reading
         problems=_problems_in(tree, context),
         line=place.line,
         column=place.column,
-        methods=tuple(context.methods),
+        text=text,
     )
 
 
@@ -126,10 +112,10 @@ def load_paths(paths: Sequence[Path]) -> tuple[Scenario, ...]:
 
     Raises ScenarioError with every problem of every file.
     """
-    loaded = read_paths(paths)
-    if loaded.problems:
-        raise ScenarioError(loaded.problems)
-    return loaded.scenarios
+    scenarios, problems, _ = read_paths(paths)
+    if problems:
+        raise ScenarioError(problems)
+    return tuple(scenarios)
 
 
 def in_force(given: Sequence[Scenario], shipped: Sequence[Scenario]) -> tuple[Scenario, ...]:
@@ -141,73 +127,66 @@ def in_force(given: Sequence[Scenario], shipped: Sequence[Scenario]) -> tuple[Sc
     return (*given, *(scenario for scenario in shipped if scenario.name not in taken))
 
 
-def read_paths(paths: Sequence[Path], *, methods: Sequence[str] | None = None) -> Loaded:
-    """As `load_paths`, with every problem, and a warning for each method not among `methods`.
+def read_paths(paths: Sequence[Path]) -> tuple[list[Scenario], list[Problem], int]:
+    """As `load_paths`, with every problem of the files and directories, and the number of files."""
+    by_file, problems = read_files(paths)
+    return [scenario for scenario in by_file.values() if scenario], problems, len(by_file)
 
-    Without `methods`, a warning for each that is similar to a default method.
-    """
+
+def read_files(paths: Sequence[Path]) -> tuple[dict[Path, Scenario | None], list[Problem]]:
+    """The scenario of each file, None for a file with a problem; and all problems."""
     problems: list[Problem] = []
-    warnings: list[Problem] = []
-    scenarios: dict[str, tuple[Scenario, Path]] = {}
-    files = list(_files(paths, problems))
-    for file in files:
-        reading = _read_file(file)
+    by_file: dict[Path, Scenario | None] = {}
+    taken: dict[str, Path] = {}
+    for file in files_of_paths(paths, problems):
+        reading = read_file(file)
         problems += reading.problems
-        warnings += _unknown_methods(reading, str(file), methods)
-        scenario = reading.scenario
+        by_file[file] = scenario = reading.scenario
         if scenario is None:
             continue
-        if scenario.name in scenarios:
-            other = str(scenarios[scenario.name][1])
-            message = name_taken(scenario.name, other, file, scenarios)
+        if scenario.name in taken:
+            by_file[file] = None
+            message = name_taken(scenario.name, taken[scenario.name], file, taken)
             problems.append(
                 Problem(source=str(file), line=reading.line, column=reading.column, message=message)
             )
             continue
-        scenarios[scenario.name] = (scenario, file)
-    return Loaded(
-        scenarios=tuple(scenario for scenario, _ in scenarios.values()),
-        problems=tuple(problems),
-        warnings=tuple(warnings),
-        files_count=len(files),
-    )
+        taken[scenario.name] = file
+    return by_file, problems
 
 
-def name_taken(name: str, other: str, file: Path, taken: Container[str]) -> str:
-    """The message for the second of two files with one name, with a name that is free."""
-    free = (
-        file.stem
-        if NAME_PATTERN.fullmatch(file.stem) and file.stem not in taken
-        else f"{name[:62]}-2"
-    )
+def name_taken(name: str, other: object, file: Path, taken: Container[str]) -> str:
+    """The message for the second file of a name, with a name that is free."""
+    is_free = NAME_PATTERN.fullmatch(file.stem) and file.stem not in taken
+    free = file.stem if is_free else f"{name[:62]}-2"
     return f"the name '{name}' is taken by {other}; give this file another name, such as '{free}'"
 
 
-def _unknown_methods(
-    reading: Reading, source: str, configured: Sequence[str] | None
-) -> Iterator[Problem]:
-    methods = configured or DEFAULT_METHODS
-    for line, column, method in reading.methods:
-        hint = "" if method in methods else hint_nearest(method, methods)
-        if configured and method not in methods:
-            hint = hint or f"; the methods are {listed(methods, 'and')}"
-        if hint:
-            message = f"the method {method!r} is unknown{hint}"
-            yield Problem(source=source, line=line, column=column, message=message)
+def method_warnings(scenarios: Iterable[Scenario], methods: Collection[str]) -> Iterator[str]:
+    """A line for each method that is not among `methods`, so that its rule never matches."""
+    for scenario in scenarios:
+        named = [rule.when.method for rule in scenario.outcomes]
+        named += [rule.when.method for rule in scenario.expiry]
+        named += [step.method for step in scenario.script if isinstance(step, Pay | Transition)]
+        for method in dict.fromkeys(filter(None, named)):
+            if method not in methods:
+                hint = f"{listed(methods, 'and')}{hint_nearest(method, methods)}"
+                yield f"scenario '{scenario.name}': the method '{method}' is not among {hint}"
 
 
-def _files(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Path]:
+def files_of_paths(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Path]:
     """The files of the paths, each once."""
     seen = set()
     for path in paths:
-        for file in _files_of(path, problems):
+        for file in files_of(path, problems):
             resolved = file.absolute()
             if resolved not in seen:
                 seen.add(resolved)
                 yield file
 
 
-def _files_of(path: Path, problems: list[Problem]) -> list[Path]:
+def files_of(path: Path, problems: list[Problem]) -> list[Path]:
+    """A file itself, or the scenario files of a directory by name."""
     if not path.is_dir():
         return [path]
     try:
@@ -221,7 +200,8 @@ def _files_of(path: Path, problems: list[Problem]) -> list[Path]:
     return files
 
 
-def _read_file(file: Path) -> Reading:
+def read_file(file: Path) -> Reading:
+    """As `read_scenario`, for a file."""
     source = str(file)
     try:
         with open_regular(file) as opened:
@@ -240,11 +220,11 @@ def _read_file(file: Path) -> Reading:
 def _not_utf_8(source: str, content: bytes, position: int) -> Problem:
     if content[:2] in {b"\xff\xfe", b"\xfe\xff"}:
         return Problem(source=source, message="the file is UTF-16; save it as UTF-8")
-    line_start = content.rfind(b"\n", 0, position) + 1
+    before = content[:position].decode()
     return Problem(
         source=source,
-        line=content.count(b"\n", 0, position) + 1,
-        column=len(content[line_start:position].decode("utf-8")) + 1,
+        line=before.count("\n") + 1,
+        column=len(before) - before.rfind("\n"),
         message=f"the byte 0x{content[position]:02x} here is not UTF-8; save the file as UTF-8",
     )
 

@@ -1,306 +1,202 @@
 """Explains why a text is not YAML, at the position of the mistake.
 
 A parser notices many mistakes some lines later. Each rule looks for one kind of mistake near the
-position of the parser; the first rule that finds one explains it. Rows and columns count from 0.
+position of the parser; the first mistake that is found explains it. Rows and columns count from 0.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import cached_property
+from itertools import chain, takewhile
 
 import yaml
 
-Mistake = tuple[int, int, str]
-"""Row, column and message."""
+Mistakes = Iterator[tuple[int, int, str]]
+"""Row, column and message of each."""
 
-_MAX_SHOWN_CHARACTERS = 60
-_CLOSING = {"{": "}", "[": "]"}
-_DASHES = r" *(?:- +)*"
 _KEY = r"""(?P<key>[A-Za-z_][\w-]*|"[^"]*"|'[^']*')"""
-# Each pattern is wrong in any line; the position is the end of the group `start`.
-_WRONG_LINES = [
-    (re.compile(pattern), message)
-    for pattern, message in (
-        (
-            r"(?P<start>)(?:<{7}|={7}|>{7})(?: |$)",
-            "this line is left from a merge conflict; keep one version and delete such lines",
-        ),
-        (r"(?P<start>)%", "a line must not begin with %; put a text that does in quotes"),
-        (r"(?P<start>)```", "the characters ``` are no part of a scenario; delete the line"),
-        (r"(?P<start> *)(?://|/\*)", "a comment must begin with #"),
-        (r"(?P<start> *(?:- *)*)\t", "a tab must not indent a line; use blanks"),
-        (
-            r"(?P<start> *(?:- *)*)[^\S ]",
-            "this character looks like a blank and is none; use blanks",
-        ),
-        (
-            rf"(?P<start>{_DASHES}{_KEY}:)(?P<rest>[^\s/:].*)",
-            "a blank must stand after the colon: '{key}: {rest}'",
-        ),
-        (
-            r"(?P<start> *-)(?P<rest>[A-Za-z{\[\"'].*)",
-            "a blank must stand after the dash: '- {rest}'",
-        ),
-        (
-            rf"(?P<start>{_DASHES}{_KEY}) *=>? *(?P<rest>.*)",
-            "a colon must stand after a key, not '=': '{key}: {rest}'",
-        ),
-    )
-]
-_NO_COLON = re.compile(rf"(?P<start>{_DASHES}{_KEY})(?P<rest>(?:[^:]|:\S)*)")
-_TEXT_BLOCK = re.compile(r".*[ :-][|>][-+0-9]* *(?:#.*)?")
+_START = rf"(?P<start> *(?:- +)*{_KEY}"
+# What is wrong in any line, from the end of `start` on.
+_WRONG_LINES = {
+    r"(?P<start>)(?:<{7}|={7}|>{7})(?: |$)": "a merge conflict is left; keep one of its versions",
+    r"(?P<start>)(?:```|%)": "a line must not begin like this",
+    r"(?P<start>(?:.*[ ,])?)(?://|/\*)": "a comment must begin with #",
+    r"(?P<start> *(?:- *)*)\t": "a tab must not indent a line; use blanks",
+    r"(?P<start> *(?:- *)*)[^\S ]": "this character looks like a blank; use blanks",
+    r"(?P<start> *-)(?P<rest>[A-Za-z{\[\"'].{,60})": "a blank must follow the dash: '- {rest}'",
+    _START + r":)(?P<rest>[^\s/:].{,60})": "a blank must follow the colon: '{key}: {rest}'",
+    _START + r") *=>? *(?P<rest>.{,60})": "a colon must follow a key, not '=': '{key}: {rest}'",
+}
+_CLOSING = {"{": "}", "[": "]"}
+_LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class Failure:
-    """A text, and where and why its parser stopped."""
+class _Failure:
+    """Where and why a parser stopped, and the tokens of the text up to the first malformed one."""
 
-    def __init__(self, text: str, lines: list[str], error: yaml.MarkedYAMLError) -> None:
-        self._text = text
-        self.problem = " ".join(str(error.problem or error.context).split())
-        self.words = f"{error.context or ''}: {self.problem}"
-        mark = error.problem_mark or error.context_mark
+    def __init__(self, text: str, error: yaml.MarkedYAMLError) -> None:
+        mark = error.problem_mark or yaml.Mark("", 0, 0, 0, "", 0)
         start = error.context_mark or mark
-        self.lines = [*lines, ""]
-        self.row, self.column = (mark.line, mark.column) if mark else (0, 0)
-        self.start = (start.line, start.column) if start else (0, 0)
-
-    @property
-    def line(self) -> str:
-        return self.lines[self.row]
-
-    @property
-    def character(self) -> str:
-        """Where the parser stopped; empty at the end of a line."""
-        return self.line[self.column : self.column + 1]
-
-    def row_before(self, row: int) -> int:
-        """The row of the nearest line above with more than a comment, or -1."""
-        filled = (r for r in range(row - 1, -1, -1) if self.lines[r].split("#")[0].strip())
-        return next(filled, -1)
-
-    @cached_property
-    def tokens(self) -> list[yaml.Token]:
-        """The tokens of the text up to the first that is wrong in itself."""
-        tokens: list[yaml.Token] = []
+        self.row, self.column = self.here = mark.line, mark.column
+        self.start = start.line, start.column
+        self.words = " ".join(f"{error.context or ''}: {error.problem}".split())
+        self.lines = [*text.splitlines(), ""]
+        self.line = self.lines[self.row]
+        self.character = self.line[self.column : self.column + 1]
+        self.tokens: list[yaml.Token] = []
         with suppress(yaml.YAMLError, ValueError):
-            tokens.extend(yaml.scan(self._text, Loader=yaml.SafeLoader))
-        return tokens
+            self.tokens.extend(yaml.scan(text, Loader=_LOADER))
+        self.before = list(takewhile(lambda token: _place(token) < self.here, self.tokens))
+        # The parser has then searched for the colon of a key that begins at `start`.
+        self.is_keyless = "simple key" in self.words
+        self.key_row = self.start[0] if self.is_keyless else self.row
 
-    @property
-    def tokens_before(self) -> Iterator[yaml.Token]:
-        here = (self.row, self.column)
-        return (t for t in self.tokens if (t.start_mark.line, t.start_mark.column) < here)
-
-
-def explain(text: str, lines: list[str], error: yaml.MarkedYAMLError) -> Mistake:
-    failure = Failure(text, lines, error)
-    for rule in _RULES:
-        mistake = rule(failure)
-        if mistake is not None:
-            return mistake
-    return failure.row, failure.column, f"the file must be YAML: {failure.problem}"
+    def row_above(self, row: int) -> int:
+        """The nearest row above with more than a comment, or the first."""
+        rows = range(row - 1, 0, -1)
+        return next((each for each in rows if self.lines[each].split("#")[0].strip()), 0)
 
 
-def _wrong_line(failure: Failure) -> Mistake | None:
-    start_row = failure.start[0] if "simple key" in failure.words else failure.row
-    rows = sorted({max(failure.row_before(start_row), 0), start_row, failure.row})
-    for row in rows:
-        for pattern, message in _WRONG_LINES:
-            match = pattern.match(failure.lines[row])
+def explain(text: str, error: yaml.MarkedYAMLError) -> tuple[int, int, str]:
+    """The row, the column and the message of the mistake."""
+    failure = _Failure(text, error)
+    rules = (_wrong_lines, _quotes, _brackets, _characters, _colons, _indentation)
+    unknown = (*failure.here, f"the file must be YAML: {error.problem}")
+    return next(chain.from_iterable(rule(failure) for rule in rules), unknown)
+
+
+def _place(token: yaml.Token) -> tuple[int, int]:
+    return token.start_mark.line, token.start_mark.column
+
+
+def _wrong_lines(failure: _Failure) -> Mistakes:
+    for row in sorted({failure.row_above(failure.key_row), failure.key_row, failure.row}):
+        for pattern, message in _WRONG_LINES.items():
+            match = re.match(pattern, failure.lines[row])
             if match is not None:
-                shown = {name: _shown(part) for name, part in match.groupdict().items()}
-                return row, match.end("start"), message.format(**shown)
-    return None
+                yield row, match.end("start"), message.format(**match.groupdict())
 
 
-def _quote(failure: Failure) -> Mistake | None:
-    """A quote that is not closed, or closed too early; its text can end at a later quote."""
-    row, column = failure.start
-    if "quoted scalar" in failure.words and "escape" not in failure.words:
-        return _unclosed_quote(row, column, failure)
-    scalars = (t for t in failure.tokens_before if isinstance(t, yaml.ScalarToken))
-    quoted = [scalar for scalar in scalars if scalar.style in {"'", '"'}]
-    if not quoted or "expected" not in failure.words:
-        return None
-    start, end = quoted[-1].start_mark, quoted[-1].end_mark
-    if end.line != failure.row or failure.line[end.column : failure.column].strip():
-        return None
-    if start.line < end.line:
-        return _unclosed_quote(start.line, start.column, failure)
-    if failure.character in {"", *"'\"[]{},:"} or _is_key(failure):
-        return None
-    advice = "write ' twice inside '…'" if quoted[-1].style == "'" else 'write \\" inside "…"'
-    return end.line, end.column - 1, f"the text ends at this quote, and more follows; {advice}"
+def _quotes(failure: _Failure) -> Mistakes:
+    """A text whose quote is missing can end at the next quote, some lines later."""
+    if "escape" in failure.words:
+        message = "the escape is unknown; write \\\\ for a backslash, or put the text in '…'"
+        yield failure.row, failure.column - (failure.character != "\\"), message
+    place, end = failure.start, failure.column
+    texts = [token for token in failure.before if isinstance(token, yaml.ScalarToken)]
+    if "quoted scalar" not in failure.words:
+        if not texts or texts[-1].style not in {"'", '"'} or "expected" not in failure.words:
+            return
+        place, end = _place(texts[-1]), texts[-1].end_mark.column
+        if texts[-1].end_mark.line < failure.row or failure.line[end : failure.column].strip():
+            return
+    quote = failure.lines[place[0]][place[1]]
+    if place[0] < failure.row:
+        yield *place, f"this {quote} is not closed; write {quote} at the end of the text"
+    elif re.match(rf"[^'\"\[\]{{}},:](?!{_KEY}: )", failure.line[failure.column :]):
+        advice = "write ' twice inside '…'" if quote == "'" else 'write \\" inside "…"'
+        yield failure.row, end - 1, f"the text ends at this quote, and more follows; {advice}"
 
 
-def _unclosed_quote(row: int, column: int, failure: Failure) -> Mistake:
-    quote = failure.lines[row][column : column + 1]
-    return row, column, f"this {quote} is not closed; write {quote} at the end of the text"
-
-
-def _is_key(failure: Failure) -> bool:
-    return re.match(rf"{_KEY}: ", failure.line[failure.column :]) is not None
-
-
-def _bracket(failure: Failure) -> Mistake | None:
-    if "unexpected ':'" in failure.words:
-        return failure.row, failure.column + 1, "a blank must stand after the colon"
-    if "expected" not in failure.words:
-        return None
-    brackets = _open_brackets(failure.tokens_before)
-    character = failure.character
-    if not brackets:
-        if character in {"}", "]"}:
-            return failure.row, failure.column, f"no bracket is open that this {character} closes"
-        return None
-    row, column = brackets[-1]
-    bracket = failure.lines[row][column]
-    closing = _CLOSING[bracket]
-    if character in {"}", "]"} and character != closing:
-        is_awaited = any(_CLOSING[failure.lines[r][c]] == character for r, c in brackets)
-        advice = f"write {closing} {'before it' if is_awaited else 'instead'}"
-        opened = f"the {bracket} in column {column + 1} of line {row + 1}"
-        return failure.row, failure.column, f"this {character} does not close {opened}; {advice}"
-    if (row, column) in _open_brackets(failure.tokens) and (
-        failure.row > row or character in {"", "#"}
-    ):
-        return row, column, f"this {bracket} is not closed; write {closing} at the end"
-    if character in {",", "]", "}"}:
-        return failure.row, failure.column, f"a value is missing before this {character}"
-    return _missing_comma(failure)
-
-
-def _open_brackets(tokens: Iterator[yaml.Token] | list[yaml.Token]) -> list[tuple[int, int]]:
-    """The positions of the brackets that these tokens open and do not close."""
-    opened: list[tuple[int, int]] = []
+def _opened(tokens: Iterable[yaml.Token]) -> list[tuple[int, int, str]]:
+    """The places and signs of the tokens that open what these tokens do not close."""
+    opened: list[tuple[int, int, str]] = []
     for token in tokens:
-        if isinstance(token, yaml.FlowMappingStartToken | yaml.FlowSequenceStartToken):
-            opened.append((token.start_mark.line, token.start_mark.column))
-        elif isinstance(token, yaml.FlowMappingEndToken | yaml.FlowSequenceEndToken) and opened:
-            opened.pop()
+        sign = str(getattr(token, "id", ""))
+        if sign in {"}", "]", "<block end>"}:
+            del opened[-1:]
+        elif sign in {"{", "[", "<block mapping start>", "<block sequence start>"}:
+            opened.append((*_place(token), sign))
     return opened
 
 
-def _missing_comma(failure: Failure) -> Mistake | None:
-    column = failure.column
-    if failure.character == ":":
-        before = failure.line[:column]
-        word = re.search(r"[^\s{\[,]+$", before)
-        if word is None or re.search(r"[{\[,:]\s*$", before[: word.start()]):
-            return _second_colon(failure)
-        column = word.start()
-    entry = _shown(re.split(r"[\s:,\]}]", failure.line[column:])[0])
-    return failure.row, column, f"a comma must stand before {entry}"
+def _brackets(failure: _Failure) -> Mistakes:
+    character = failure.character
+    brackets = [each for each in _opened(failure.before) if each[2] in _CLOSING]
+    if "unexpected ':'" in failure.words:
+        yield failure.row, failure.column + 1, "a blank must follow the colon"
+    if "expected" not in failure.words:
+        return
+    closed = re.search(r"[}\]](?=\s*$)", failure.line[: failure.column])
+    if not brackets and closed and character not in {"", "}", "]"}:
+        message = f"nothing must follow this {closed[0]}; a text must be in quotes"
+        yield failure.row, closed.start(), message
+    if not brackets and character in {"}", "]"}:
+        yield *failure.here, f"no bracket is open that this {character} closes"
+    if not brackets:
+        return
+    row, column, sign = brackets[-1]
+    closing = _CLOSING[sign]
+    if character in {"}", "]"} and character != closing:
+        is_awaited = any(_CLOSING[each[2]] == character for each in brackets)
+        advice = f"write {closing} {'before it' if is_awaited else 'instead'}"
+        opened = f"the {sign} in column {column + 1} of line {row + 1}"
+        yield *failure.here, f"this {character} does not close {opened}; {advice}"
+    if brackets[-1] in _opened(failure.tokens) and (failure.row > row or character in {"", "#"}):
+        yield row, column, f"this {sign} is not closed; write {closing} at the end"
+    if character in {",", "]", "}"}:
+        yield *failure.here, f"a value is missing before this {character}"
+    # The colon of a key shows that a comma is missing before the key, or else is the mistake.
+    word = re.search(r"[^\s{\[,]+$", failure.line[: failure.column]) if character == ":" else None
+    if word is None or not re.search(r"[{\[,:]\s*$", failure.line[: word.start()]):
+        column = failure.column if word is None else word.start()
+        entry = re.split(r"[\s:,\]}]", failure.line[column:])[0]
+        yield failure.row, column, f"a comma must stand before {entry[:60]}"
 
 
-def _character(failure: Failure) -> Mistake | None:
-    """A character that no text without quotes can begin with."""
-    row, column = failure.row, failure.column
+def _characters(failure: _Failure) -> Mistakes:
+    row, column = failure.here
+    if "sequence entries are not allowed" in failure.words:
+        yield (
+            row,
+            column,
+            "a list in one line must be in brackets, such as [a, b]; a text in quotes",
+        )
     if re.search("an(chor| alias)|a tag|block scalar", failure.words):
         row, column = failure.start
-    elif failure.character not in {*"%@`?"}:
-        return None
-    character = failure.lines[row][column : column + 1]
-    return row, column, f"a text that begins with {character} must be in quotes"
+    elif failure.character not in {*"%@`?>|"}:
+        return
+    yield row, column, f"a text that begins with {failure.lines[row][column]} must be in quotes"
 
 
-def _escape(failure: Failure) -> Mistake | None:
-    if "escape" not in failure.words:
-        return None
-    column = failure.column - (failure.character != "\\")
-    advice = "write \\\\ for a backslash, or put the text in '…'"
-    return failure.row, column, f'"…" has no escape {failure.line[column : column + 2]}; {advice}'
-
-
-def _inline_list(failure: Failure) -> Mistake | None:
-    if "sequence entries are not allowed" not in failure.words:
-        return None
-    message = "a list in one line must be in brackets, such as [a, b]; a text in quotes"
-    return failure.row, failure.column, message
-
-
-def _missing_colon(failure: Failure) -> Mistake | None:
-    """A line without a key, of which the parser expected one."""
-    row = failure.start[0] if "simple key" in failure.words else failure.row_before(failure.row)
-    match = _NO_COLON.fullmatch(failure.lines[row]) if row >= 0 else None
-    if match is None or not re.search("simple key|mapping values", failure.words):
-        return None
-    above = failure.row_before(row)
-    if above >= 0 and _TEXT_BLOCK.fullmatch(failure.lines[above]):
-        return (
-            row,
-            0,
-            f"the text that begins in line {above + 1} must be indented more than its key",
-        )
-    key, rest = match["key"], _shown(match["rest"].strip())
-    colon = f"a colon must stand after the key: '{key}:{' ' if rest else ''}{rest}'"
-    also = "; a text that goes on in this line must be indented" if rest else ""
-    return row, match.end("start"), f"{colon}{also}"
-
-
-def _second_colon(failure: Failure) -> Mistake | None:
-    if failure.character != ":":
-        return None
+def _colons(failure: _Failure) -> Mistakes:
+    """A line with a second key, or without one."""
     value = re.match(rf".*?{_KEY}: +(?P<rest>\S.*)", failure.line)
-    if value is None or value.start("rest") > failure.column:
-        return None
-    message = "a value must not contain ': '; put a text in quotes, or a mapping in braces {…}"
-    return failure.row, failure.column, message
+    if value and failure.character == ":" and value.start("rest") <= failure.column:
+        advice = "put a text in quotes, or a mapping in braces {…}"
+        yield *failure.here, f"a value must not contain ': '; {advice}"
+    row = failure.key_row if failure.is_keyless else failure.row_above(failure.row)
+    match = re.fullmatch(_START + r")(?P<rest>(?:[^:]|:\S)*)", failure.lines[row])
+    if match is None or not (failure.is_keyless or "mapping values" in failure.words):
+        return
+    above = failure.row_above(row)
+    if re.fullmatch(r".*[ :-][|>][-+0-9]* *(?:#.*)?", failure.lines[above]):
+        yield row, 0, f"the text that begins in line {above + 1} must be indented more than its key"
+    pair = f"{match['key']}: {match['rest'].strip()[:60]}".rstrip()
+    also = "; a text that goes on in this line must be indented" if match["rest"].strip() else ""
+    yield row, match.end("start"), f"a colon must follow the key: '{pair}'{also}"
 
 
-def _indentation(failure: Failure) -> Mistake | None:
+def _indentation(failure: _Failure) -> Mistakes:
     """A line that begins in a column where no line above lets it begin."""
-    line = failure.line
-    column = len(line) - len(line.lstrip(" "))
-    if not line.strip() or not re.search("mapping|collection", failure.words):
-        return None
-    is_entry = line[column:].startswith("- ")
-    if not is_entry and column in _columns(failure, is_entry=True):
-        return failure.row, column, "'- ' must stand before each entry of a list"
-    columns = _columns(failure, is_entry=is_entry)
-    if column not in columns:
-        if not columns:
-            return failure.row, column, "'-' begins an entry of a list, but no list begins above"
-        nearest = min(columns, key=lambda each: (abs(each - column), -each))
-        other = columns[nearest]
-        message = (
-            f"this line begins in column {column + 1}; it must begin in column {nearest + 1}, "
-            f"below {_shown(failure.lines[other][nearest:].split(' ')[0])!r} of line {other + 1}"
-        )
-        return failure.row, column, message
-    return None
-
-
-def _columns(failure: Failure, *, is_entry: bool) -> dict[int, int]:
-    """The columns in which entries of lists, or keys, can begin here, each with its last row."""
-    begun: dict[int, tuple[int, bool]] = {}
-    for row, line in enumerate(failure.lines[: failure.row]):
-        match = re.match(_DASHES, line)
-        rest = line[match.end() :] if match is not None else ""
-        if match is None or not rest or rest.startswith("#"):
-            continue
-        dashes = [column for column in range(match.end()) if line[column] == "-"]
-        first = [*dashes, match.end()][0]
-        begun = {column: each for column, each in begun.items() if column < first}
-        begun |= dict.fromkeys(dashes, (row, True))
-        begun[match.end()] = (row, False)
-    return {column: row for column, (row, is_dash) in begun.items() if is_dash is is_entry}
-
-
-def _shown(part: str) -> str:
-    short = part.strip()
-    return short if len(short) <= _MAX_SHOWN_CHARACTERS else f"{short[:_MAX_SHOWN_CHARACTERS]}…"
-
-
-_RULES: tuple[Callable[[Failure], Mistake | None], ...] = (
-    _wrong_line,
-    _quote,
-    _bracket,
-    _escape,
-    _character,
-    _inline_list,
-    _second_colon,
-    _missing_colon,
-    _indentation,
-)
+    if "document start" in failure.words:
+        row = next(row for row, line in enumerate(failure.lines) if re.match(" *[^ #-]", line))
+        if failure.lines[row].startswith(" "):
+            yield row, 0, f"this line must begin in the same column as line {failure.row + 1}"
+        yield *failure.here, "the document ends above; delete this line"
+    column = len(failure.line) - len(failure.line.lstrip(" "))
+    is_entry = failure.line[column:].startswith("- ")
+    opened = _opened(failure.before)
+    lists = {begin: row for row, begin, sign in opened if sign == "<block sequence start>"}
+    rows = lists if is_entry else {begin: row for row, begin, _ in opened if begin not in lists}
+    if column in rows or not re.search("mapping|collection", failure.words):
+        return
+    if not rows:
+        yield failure.row, column, "no list can begin here"
+    nearest = min(rows, key=lambda each: (abs(each - column), -each))
+    if column in lists:
+        advice = f"a key of the entry above must begin in column {max(rows) + 1}"
+        yield failure.row, column, f"'- ' must stand before an entry of a list; {advice}"
+    first = failure.lines[rows[nearest]][nearest:].split(" ")[0]
+    message = f"this line begins in column {column + 1}; it must begin in column {nearest + 1}"
+    yield failure.row, column, f"{message}, below '{first[:60]}' of line {rows[nearest] + 1}"

@@ -23,10 +23,8 @@ Loader = type[yaml.SafeLoader] | type[yaml.CSafeLoader]
 # The parser in C is ten times as fast; not every platform's wheel has it.
 LOADER: Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-_LINE_BREAK = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
 _RESOLVER = Resolver()
 _EXPONENT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?[eE][-+]?[0-9]+", re.ASCII)
-_GLUED_PAIR = r"(?P<name>[a-z_]+):(?P<text>[^:/].*)"
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _KINDS = {kind.value: kind for kind in ScalarKind}
 
@@ -46,8 +44,12 @@ def read_tree(
     # The parsers check this too, with different messages.
     unprintable = Reader.NON_PRINTABLE.search(text)
     if unprintable is not None:
-        line, column = _place(text, unprintable.start())
-        notes.add(line, column, f"the character {unprintable[0]!a} must not stand in a file")
+        before = f"{text[: unprintable.start()]}.".splitlines()
+        notes.add(
+            len(before),
+            len(before[-1]),
+            f"the character {unprintable[0]!a} must not stand in a file",
+        )
         return None
     builder = _Builder(text, notes)
     try:
@@ -110,8 +112,10 @@ class _Builder:
 
     def take(self, event: yaml.Event, line: int, column: int) -> None:
         tag = getattr(event, "tag", None)
+        if isinstance(event, yaml.ScalarEvent) and event.anchor and not event.value:
+            self._notes.add(line, column, f"an anchor must have a value{_quote('&')}")
         if tag:
-            self._notes.add(line, column, f"tags are not understood here: {tag!r}{_quote(tag)}")
+            self._notes.add(line, column, f"tags are not understood here: {tag!r}{_quote('!')}")
         if isinstance(event, yaml.ScalarEvent):
             self._size += 1
             self._add(self._scalar(event, line, column), anchor=event.anchor)
@@ -126,12 +130,9 @@ class _Builder:
         # Only the parser in Python accepts this escape, and no file or database would store it.
         if self._has_escapes and _SURROGATE.search(event.value):
             raise _Stop(line, column, "half a surrogate pair is not a character")
-        # A style means quotes or a block.
-        is_text = event.style or event.tag
+        # A style means quotes or a block; the others have been noted, also when they are empty.
+        is_text = event.style or event.tag or (event.anchor and not event.value)
         kind = ScalarKind.TEXT if is_text else self._plain_kind(event.value)
-        if event.anchor and not (is_text or event.value):
-            self._notes.add(line, column, f"an anchor must have a value{_quote('&')}")
-            kind = ScalarKind.TEXT
         return ScalarNode(line=line, column=column, text=event.value, kind=kind)
 
     def _plain_kind(self, text: str) -> ScalarKind:
@@ -171,20 +172,18 @@ class _Builder:
 
     def _divided(self, key: Node, value: Node) -> tuple[Node, Node]:
         """A pair; `copies:2` in braces is a key to YAML, and is divided after a note."""
-        if not isinstance(value, ScalarNode) or value.text or value.kind is not ScalarKind.NULL:
+        is_alone = isinstance(value, ScalarNode) and value[2:] == ("", ScalarKind.NULL)
+        if not (is_alone and isinstance(key, ScalarNode)):
             return key, value
-        if not isinstance(key, ScalarNode):
-            return key, value
-        match = re.fullmatch(_GLUED_PAIR, key.text)
+        match = re.fullmatch("([a-z_]+):([^:/].*)", key.text)
         if match is None:
             return key, value
-        name, text = match["name"], match["text"].strip("\"'")
-        place = key.column + match.start("text")
+        column, text = key.column + match.start(2), match[2].strip("\"'")
         self._notes.add(
-            key.line, place, f"a blank must stand after the colon: '{name}: {match['text']}'"
+            key.line, column, f"a blank must follow the colon: '{match[1]}: {match[2]}'"
         )
-        kind = ScalarKind.TEXT if text != match["text"] else self._plain_kind(text)
-        return key._replace(text=name), ScalarNode(key.line, place, text, kind)
+        kind = self._plain_kind(text) if text == match[2] else ScalarKind.TEXT
+        return key._replace(text=match[1]), ScalarNode(key.line, column, text, kind)
 
     def _repeat(self, anchor: str, line: int, column: int) -> None:
         anchored = self._anchors.get(anchor)
@@ -215,8 +214,8 @@ class _Builder:
             raise _Stop(line, column, f"nesting must not go deeper than {MAX_NESTING} levels")
 
 
-def _quote(text: str) -> str:
-    return f"; a text that begins with {text[0]} must be in quotes"
+def _quote(sign: str) -> str:
+    return f"; a text that begins with {sign} must be in quotes"
 
 
 def _events(text: str, loader: Loader) -> Iterator[yaml.Event]:
@@ -226,7 +225,7 @@ def _events(text: str, loader: Loader) -> Iterator[yaml.Event]:
     except yaml.MarkedYAMLError as error:
         from emulator.scenarios.yaml_mistakes import explain
 
-        row, position, message = explain(text, _LINE_BREAK.split(text), error)
+        row, position, message = explain(text, error)
         raise _Stop(row + 1, position + 1, message) from error
     # ValueError: the parser in Python passes on what `int` and `chr` say of absurd escapes.
     except (yaml.YAMLError, ValueError) as error:
@@ -236,10 +235,3 @@ def _events(text: str, loader: Loader) -> Iterator[yaml.Event]:
 def _start(event: yaml.Event) -> tuple[int, int]:
     mark = event.start_mark
     return (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
-
-
-def _place(text: str, position: int) -> tuple[int, int]:
-    line, start = 1, 0
-    for line_break in _LINE_BREAK.finditer(text, 0, position):
-        line, start = line + 1, line_break.end()
-    return line, position - start + 1

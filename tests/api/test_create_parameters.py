@@ -66,13 +66,11 @@ INVALID: dict[str, list[str]] = {
 
 @pytest.mark.clause("2.1.17", "4.1.2", "4.1.3", "4.1.4", "4.1.5", "4.1.8", "4.1.9", "4.1.10")
 @pytest.mark.clause("4.1.11", "4.1.17", "4.1.18", "8.1", "8.2", "8.9", "9.2")
-@pytest.mark.parametrize(
-    ("param", "text"),
-    [(param, text) for param, texts in INVALID.items() for text in texts],
-    ids=lambda text: f"{text[:16]} ({len(text)})",
-)
-async def test_an_invalid_value_is_refused(emulator: World, param: str, text: str) -> None:
-    assert await refused(emulator, order_with(param, text)) == (f"invalid_{param}", param)
+@pytest.mark.parametrize("param", INVALID)
+async def test_an_invalid_value_is_refused(emulator: World, param: str) -> None:
+    for text in INVALID[param]:
+        refusal = await refused(emulator, order_with(param, text))
+        assert refusal == (f"invalid_{param}", param), text[:16]
 
 
 @pytest.mark.clause("4.1.13")

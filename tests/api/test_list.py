@@ -143,16 +143,12 @@ class TestLimit:
         assert await ids(emulator, limit=text) == expected[:count]
 
     @pytest.mark.clause("4.3.2", "8.5")
-    @pytest.mark.parametrize(
-        "text",
-        [
+    async def test_any_other_value_is_refused(self, emulator: World) -> None:
+        for text in (
             *("", "0", "000", "101", "1000", "-1", "+5", "1.0", "1e1", "5 ", " 5", "0x5", "five"),
             *("٣", "५", "³", "1_0", "1,0", "5\x00", "9" * 5000, "null", "true", "[5]"),
-        ],
-        ids=lambda text: text[:20],
-    )
-    async def test_any_other_value_is_refused(self, emulator: World, text: str) -> None:
-        assert await refused(emulator, limit=text) == ("invalid_limit", "limit")
+        ):
+            assert await refused(emulator, limit=text) == ("invalid_limit", "limit"), text[:20]
 
     async def test_a_plus_that_is_not_escaped_is_a_blank(self, emulator: World) -> None:
         assert refusal(await get(emulator, f"{PAYMENTS}?limit=+5"))[1] == "invalid_limit"
@@ -205,80 +201,71 @@ class TestFilters:
 
     @pytest.mark.clause("4.3.13")
     @pytest.mark.parametrize("param", ["status", "method"])
-    @pytest.mark.parametrize("value", ["", "paid", "Pending", "pending ", "pending,failed", "\0"])
-    async def test_an_unknown_value_is_refused(
-        self, emulator: World, param: str, value: str
-    ) -> None:
-        assert await refused(emulator, **{param: value}) == (f"invalid_{param}", param)
+    async def test_an_unknown_value_is_refused(self, emulator: World, param: str) -> None:
+        for value in ("", "paid", "Pending", "pending ", "pending,failed", "\0"):
+            assert await refused(emulator, **{param: value}) == (f"invalid_{param}", param), value
+
+
+# The bounds, and the payments between them.
+BOUNDS = [
+    ("2026-01-01T00:00:02.000Z", None, "cba"),
+    ("2026-01-01T00:00:02.001Z", None, "c"),
+    (None, "2026-01-01T00:00:02.000Z", "ba0"),
+    (None, "2026-01-01T00:00:01.999Z", "0"),
+    ("2026-01-01T00:00:02.000Z", "2026-01-01T00:00:02.000Z", "ba"),
+    ("2026-01-01T00:00:03.000Z", "2026-01-01T00:00:01.000Z", ""),
+    # Finer than a millisecond.
+    ("2026-01-01T00:00:01.9999Z", None, "cba"),
+    ("2026-01-01T00:00:02.0001Z", None, "c"),
+    ("2026-01-01T00:00:02.0000001Z", None, "c"),
+    ("2026-01-01T00:00:02.0000000000000000Z", None, "cba"),
+    (None, "2026-01-01T00:00:01.9999999Z", "0"),
+    (None, "2026-01-01T00:00:02.0000001Z", "ba0"),
+    # Other usual forms.
+    ("2026-01-01T03:00:02+03:00", None, "cba"),
+    ("2025-12-31T19:00:02-05:00", None, "cba"),
+    ("20260101T000002Z", None, "cba"),
+    ("2026-01-01T00:00:02,000z", None, "cba"),
+    ("2026-01-01t00:00Z", None, "cba0"),
+    ("0001-01-01T00:00:00+23:59", None, "cba0"),
+    (None, "9999-12-31T23:59:59.999999-23:59", "cba0"),
+    # Rare forms, with a warning.
+    ("2026-001T00:00:02Z", None, "cba"),
+    (None, "2026001T000001Z", "0"),
+    ("2026-W01-4T00:00:02Z", None, "cba"),
+    (None, "2026-W01-4T00:00:01Z", "0"),
+    ("20260101T00:00:02Z", None, "cba"),
+    ("2025-12-31T24:00:00Z", None, "cba0"),
+    (None, "2025-12-31T24:00:00Z", ""),
+    ("2025-12-31T23:59:60Z", None, "cba0"),
+    (None, "2025-12-31T23:59:60Z", ""),
+    ("2026-01-01T00:00:32+00:00:30", None, "cba"),
+    (None, "2025-12-31T23:59:31-00:00:30", "0"),
+]
 
 
 class TestBounds:
     """4.3 does not state whether the bounds of creation are inclusive: they are."""
 
     @pytest.mark.clause("4.3.7", "4.3.8", "4.3.12", "4.3.14")
-    @pytest.mark.parametrize(
-        ("created_gte", "created_lte", "found"),
-        [
-            ("2026-01-01T00:00:02.000Z", None, "cba"),
-            ("2026-01-01T00:00:02.001Z", None, "c"),
-            (None, "2026-01-01T00:00:02.000Z", "ba0"),
-            (None, "2026-01-01T00:00:01.999Z", "0"),
-            ("2026-01-01T00:00:02.000Z", "2026-01-01T00:00:02.000Z", "ba"),
-            ("2026-01-01T00:00:03.000Z", "2026-01-01T00:00:01.000Z", ""),
-            # Finer than a millisecond.
-            ("2026-01-01T00:00:01.9999Z", None, "cba"),
-            ("2026-01-01T00:00:02.0001Z", None, "c"),
-            ("2026-01-01T00:00:02.0000001Z", None, "c"),
-            ("2026-01-01T00:00:02.0000000000000000Z", None, "cba"),
-            (None, "2026-01-01T00:00:01.9999999Z", "0"),
-            (None, "2026-01-01T00:00:02.0000001Z", "ba0"),
-            # Other usual forms.
-            ("2026-01-01T03:00:02+03:00", None, "cba"),
-            ("2025-12-31T19:00:02-05:00", None, "cba"),
-            ("20260101T000002Z", None, "cba"),
-            ("2026-01-01T00:00:02,000z", None, "cba"),
-            ("2026-01-01t00:00Z", None, "cba0"),
-            ("0001-01-01T00:00:00+23:59", None, "cba0"),
-            (None, "9999-12-31T23:59:59.999999-23:59", "cba0"),
-            # Rare forms, with a warning.
-            ("2026-001T00:00:02Z", None, "cba"),
-            (None, "2026001T000001Z", "0"),
-            ("2026-W01-4T00:00:02Z", None, "cba"),
-            (None, "2026-W01-4T00:00:01Z", "0"),
-            ("20260101T00:00:02Z", None, "cba"),
-            ("2025-12-31T24:00:00Z", None, "cba0"),
-            (None, "2025-12-31T24:00:00Z", ""),
-            ("2025-12-31T23:59:60Z", None, "cba0"),
-            (None, "2025-12-31T23:59:60Z", ""),
-            ("2026-01-01T00:00:32+00:00:30", None, "cba"),
-            (None, "2025-12-31T23:59:31-00:00:30", "0"),
-        ],
-    )
-    async def test_bounds_are_inclusive_to_the_millisecond(
-        self, emulator: World, created_gte: str | None, created_lte: str | None, found: str
-    ) -> None:
+    async def test_bounds_are_inclusive_to_the_millisecond(self, emulator: World) -> None:
         names = {
             await at(emulator, 1000): "0",
             await at(emulator, 2000): "a",
             await at(emulator, 2000): "b",
             await at(emulator, 3000): "c",
         }
-        bounds = {"created_gte": created_gte, "created_lte": created_lte}
-        given = {name: text for name, text in bounds.items() if text is not None}
-        walked = await walk(emulator, 1, **given)
-        assert "".join(names[payment] for ids_of_page in walked for payment in ids_of_page) == found
+        for created_gte, created_lte, expected in BOUNDS:
+            bounds = {"created_gte": created_gte, "created_lte": created_lte}
+            given = {name: text for name, text in bounds.items() if text is not None}
+            found = [names[payment] for [payment] in filter(None, await walk(emulator, 1, **given))]
+            assert "".join(found) == expected, bounds
 
     @pytest.mark.clause("4.3.13", "4.3.14")
     @pytest.mark.parametrize("param", ["created_gte", "created_lte"])
-    @pytest.mark.parametrize(
-        "text",
-        ["", "now", "2026-02-30", "2026-01-01T24:00:01Z", "\x00", "9" * 5000],
-        ids=lambda text: text[:30],
-    )
-    async def test_an_invalid_timestamp_is_refused(
-        self, emulator: World, param: str, text: str
-    ) -> None:
-        assert await refused(emulator, **{param: text}) == (f"invalid_{param}", param)
+    async def test_an_invalid_timestamp_is_refused(self, emulator: World, param: str) -> None:
+        for text in ("", "now", "2026-02-30", "2026-01-01T24:00:01Z", "\x00", "9" * 5000):
+            assert await refused(emulator, **{param: text}) == (f"invalid_{param}", param), text
 
 
 WRONG = {

@@ -1,13 +1,12 @@
 """The modules that are imported before the first response: only those that start-up needs."""
 
-import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.processes import COMMAND, FREE_PORTS, run, serving
+from tests.cli.processes import COMMAND, run, serving
+from tests.golden.outputs import library_modules, modules_at_start, path_of
 
 # Each is slow to import and needed by few requests.
 NEVER = {"httpx", "jinja2", "rich", "pydantic", "starlette.routing", "starlette.applications"}
@@ -23,29 +22,15 @@ WEBHOOKS = {
 }
 HEAVY = {"asyncio", "uvicorn", "starlette", "aiosqlite", "sqlite3", "msgspec", "yaml", "uvloop"}
 
-# Runs the command, prints the loaded modules instead of the banner, and ends.
-PRINT_MODULES = """
-import json, os, signal, sys
-from emulator.cli import commands
-
-def announce(running):
-    assert running.gateway.is_ready
-    print(json.dumps(sorted(sys.modules)), flush=True)
-    os.kill(os.getpid(), signal.SIGTERM)
-
-commands._announce = announce
-sys.argv[0] = "payments-emulator"
-from emulator.cli import main
-main()
-"""
-
 
 @pytest.fixture(scope="module")
 def loaded() -> set[str]:
-    """The modules that are loaded when the server accepts requests."""
-    ended = run("serve", *FREE_PORTS, command=(sys.executable, "-c", PRINT_MODULES))
-    assert ended.returncode == 0, ended.stderr
-    return set(json.loads(ended.stdout))
+    return set(modules_at_start())
+
+
+def test_start_imports_no_library_module_that_it_did_not_import_before(loaded: set[str]) -> None:
+    before = path_of("modules.txt").read_text(encoding="utf-8").split()
+    assert library_modules(loaded) <= set(before)
 
 
 def test_only_modules_that_the_first_response_needs_are_loaded(loaded: set[str]) -> None:

@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -29,5 +30,6 @@ def modules() -> Iterator[tuple[str, Path]]:
         yield path.relative_to(REPOSITORY).as_posix(), path
 
 
+@cache
 def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))

@@ -102,14 +102,17 @@ async def test_the_phone_does_not_ask_where_a_scenario_answers(emulator: World) 
     assert page.find("answer-approve") is page.find("answer-wrong_pin") is None
 
 
-@pytest.mark.parametrize(("is_hidden", "refresh"), [(False, "5;"), (True, "1;")])
+@pytest.mark.parametrize(("is_hidden", "refresh"), [(False, "5"), (True, "1;url=")])
 async def test_without_scripts_a_page_with_buttons_refreshes_itself_later(
     is_hidden: bool, refresh: str
 ) -> None:
     async with world(no_handset=is_hidden) as emulator:
-        _, page = await on_phone(emulator)
-    assert page.refresh is None
+        visitor, page = await on_phone(emulator)
+        opened = await visitor.open()
+    assert page.refresh is opened.refresh is None
     assert (page.refresh_without_script or "").startswith(refresh)
+    # A page at another address than its own moves there, where it redirects at the end.
+    assert (opened.refresh_without_script or "").endswith("/wait")
 
 
 async def test_a_bank_transfer_has_no_phone(emulator: World) -> None:
@@ -137,6 +140,16 @@ async def test_the_phone_can_be_hidden_and_the_control_api_answers() -> None:
         path = f"/payments/{visitor.payment_id}/answer"
         assert (await emulator.control("POST", path, {"answer": "approve"})).status_code == 200
         assert (await visitor.open("/wait")).refresh == f"0;url={SUCCESS_URL}"
+
+
+async def test_the_answers_of_the_bank_are_not_part_of_its_page(emulator: World) -> None:
+    _, page = await at_bank(emulator)
+    for form, answers in (
+        ("answer-form", ["Approve payment", "Cancel"]),
+        ("bank-answers", ["Decline", "Insufficient balance"]),
+    ):
+        assert all(answer in page.text(form) for answer in answers), form
+        assert all(answer in page.text("beside") for answer in answers) == (form == "bank-answers")
 
 
 async def test_a_bank_page_can_be_left_and_reopened(emulator: World) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from emulator.assets import Assets
+from emulator.domain.payment_methods import METHODS
+from tests.checkout.fonts import ASSETS
 
 ICON = b"<svg/>"
 FOREVER = "public, max-age=31536000, immutable"
@@ -95,3 +97,11 @@ def test_a_stylesheet_that_names_anything_else_is_an_error(tmp_path: Path) -> No
     for name in FOREIGN_NAMES:
         with pytest.raises(ValueError, match=r"^sheet\.css names '"):
             assets(tmp_path, other="", sheet=f'a {{ background: url("{name}") }}')
+
+
+def test_each_payment_method_has_its_own_mark() -> None:
+    sheet = (ASSETS / "checkout.css").read_text(encoding="utf-8")
+    rule = r'\.choice\.(\w+)::before { mask-image: url\("(\w+\.svg)"\); }'
+    marks = dict(re.findall(rule, sheet))
+    assert marks.keys() == METHODS.keys()
+    assert len(set(marks.values())) == len(METHODS)

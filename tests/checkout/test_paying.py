@@ -12,8 +12,8 @@ from tests.checkout.visiting import CANCEL_URL, SUCCESS_URL, customer
 from tests.world import LIVE_KEY, World, world
 
 INVALID = "Enter a valid phone number"
-NEEDS_09 = "telebirr needs a number that starts with 09"
-NEEDS_07 = "M-Pesa needs a number that starts with 07"
+NEEDS_09 = "This number belongs to M-Pesa. telebirr needs a number that starts with 09"
+NEEDS_07 = "This number belongs to telebirr. M-Pesa needs a number that starts with 07"
 
 
 ACCEPTED_NUMBERS = (
@@ -120,7 +120,7 @@ async def test_the_form_explains_a_wrong_number_in_the_other_language(emulator: 
     page = await visitor.pay("telebirr", phone="0700000001")
     assert page.text("phone-error") == NEEDS_09
     page = await visitor.click(page, "language-am")
-    assert page.text("phone-error") == "ለቴሌብር በ09 የሚጀምር ቁጥር ያስፈልጋል"
+    assert page.text("phone-error") == "ይህ የኤም-ፔሳ ቁጥር ነው። ለቴሌብር በ09 የሚጀምር ቁጥር ያስፈልጋል"
     assert page.get("phone").attributes["value"] == "0700000001"
 
 

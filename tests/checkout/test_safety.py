@@ -270,7 +270,7 @@ async def test_every_other_address_of_the_checkout_listener_is_a_page_with_404(
             assert response.text == page.response.text, path
         assert page.response.status_code == 404, path
         assert page.heading == "There is no such page"
-        assert page.text("simulation-banner") == "Simulation. No real money moves."
+        assert page.text("simulation-banner") == "No real money moves."
         assert page.text("simulation") == "This page is a simulation."
         assert_is_safe(page.response)
         for link in page.all("link"):

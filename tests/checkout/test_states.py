@@ -62,6 +62,8 @@ async def test_every_state_has_its_page_when_opened_and_after_the_submit(emulato
         visitor = await customer_of(emulator, status, reason=reason)
         page = await visitor.open()
         assert (shown(page), page.heading) == (opened, heading), (status, reason)
+        if page.name.startswith("result"):
+            assert page.text("reference") == visitor.payment_id[-8:]
         if sentence is not None:
             assert page.text("reason") == sentence
         assert shown(await visitor.open("/wait")) == after_submit, (status, reason)
@@ -166,7 +168,7 @@ async def test_every_page_exists_in_amharic(emulator: World) -> None:
 async def test_a_page_of_live_mode_is_a_simulation_too(emulator: World) -> None:
     visitor = await customer(emulator, LIVE_KEY)
     page = await visitor.open()
-    assert page.text("live-banner") == "Simulation. No real money moves, in live mode either."
+    assert page.text("live-banner") == "Live mode. No real money moves."
     assert page.text("simulation") == "This page is a simulation."
     assert page.find("test-banner") is None
 
@@ -181,5 +183,5 @@ async def test_a_page_without_a_payment_is_a_simulation_too(emulator: World) -> 
     ):
         assert response.status_code == status
         page = Page(response)
-        assert page.text("simulation-banner") == "Simulation. No real money moves."
+        assert page.text("simulation-banner") == "No real money moves."
         assert page.text("simulation") == "This page is a simulation."

@@ -66,6 +66,7 @@ def keys_of_methods() -> set[str]:
 def test_every_key_that_a_template_or_a_view_names_is_in_the_catalogue() -> None:
     named = {
         *keys_in_templates(),
+        *views.CUSTOMER_ANSWERS.values(),
         *views.BANK_ANSWERS.values(),
         *chain(*views.TEXTS_OF_REASON.values()),
         views._PHONE_INVALID,
@@ -76,6 +77,18 @@ def test_every_key_that_a_template_or_a_view_names_is_in_the_catalogue() -> None
 
 def test_every_key_is_used() -> None:
     assert set(catalogue("en")) <= keys_in_templates() | keys_in_code() | keys_of_methods()
+
+
+def test_no_text_requests_a_pin() -> None:
+    mentions = {"en": "PIN", "am": "ሚስጥር|ፒን"}
+    for language, pin in mentions.items():
+        keys = {key for key, text in catalogue(language).items() if re.search(pin, text)}
+        assert keys == {"never_pin", "wrong_pin", "wrong_pin_answer"}, language
+
+
+async def test_a_line_never_ends_inside_a_phone_number(emulator: World) -> None:
+    page = await (await customer(emulator)).open("?method=telebirr")
+    assert "09XX\u00a0XXX\u00a0XXX" in page.response.text
 
 
 def test_no_template_has_words_of_its_own() -> None:
@@ -154,8 +167,7 @@ async def test_a_chosen_language_stays_to_the_end(emulator: World) -> None:
     page = await visitor.open("?lang=am&method=telebirr")
     page = await visitor.submit(page.form("pay-form"), page, phone="0911223344")
     assert page.heading == "ስልክዎን ይመልከቱ"
-    assert page.refresh_without_script is not None
-    assert "lang=am" in page.refresh_without_script
+    assert page.response.url.params["lang"] == "am"
 
 
 async def test_links_normalise_a_chosen_language(emulator: World) -> None:

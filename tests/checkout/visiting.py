@@ -5,10 +5,11 @@ from typing import Any
 
 import httpx
 
+from emulator.checkout import views
 from emulator.domain.payment import Reason, Status
 from emulator.domain.transitions import Change
 from emulator.engine.accounts.clock_service import Target
-from emulator.engine.payments.payments import PaymentDetail
+from emulator.engine.payments.payment_history import PaymentDetail
 from emulator.engine.state.account import Account, Owner
 from tests.checkout.reading import Element, Page
 from tests.world import TEST_KEY, World
@@ -61,7 +62,8 @@ class Customer:
 
     async def answer(self, page: Page, answer: str) -> Page:
         """Answer on the simulated phone, or on the page of the bank."""
-        form = page.form("answer-form" if page.name == "bank" else "handset-form")
+        is_bank_answer = answer in views.BANK_ANSWERS and page.find("bank-answers") is not None
+        form = page.form("bank-answers" if is_bank_answer else "/answer")
         return await self.submit(form, page, answer=answer)
 
     async def outcome(self) -> tuple[Status, Reason | None]:

@@ -10,7 +10,7 @@ import pytest
 
 from emulator.cli.output import own_mark, terminal_text, write
 from emulator.reporting import Paint
-from tests.cli.processes import answers, run, serving, wait_for
+from tests.cli.processes import FREE_PORTS, answers, run, serving, wait_for
 
 EVIL = "\x1b]0;owned\x07\x1b[31m\x9b2J\u202e\u2028\x7f\r"
 SHOWN = "\\u001b]0;owned\\u0007\\u001b[31m\\u009b2J\\u202e\\u2028\\u007f\\u000d"
@@ -117,7 +117,7 @@ def test_control_characters_in_a_file_name_are_escaped(command: str, tmp_path: P
 
 
 def test_control_characters_in_a_mistake_are_escaped(tmp_path: Path) -> None:
-    ended = run("serve", "--scenarios", str(tmp_path / "a\x1b[31m\u202e.yaml"))
+    ended = run("serve", *FREE_PORTS, "--scenarios", str(tmp_path / "a\x1b[31m\u202e.yaml"))
     assert ended.returncode == 2
     assert "a\\u001b[31m\\u202e.yaml:1:1: cannot be read" in ended.stderr
     assert "\x1b" not in run("nope\x1b[31m").stderr

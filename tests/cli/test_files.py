@@ -6,7 +6,7 @@ from pathlib import Path
 from jsonschema import Draft202012Validator
 
 from emulator.scenarios.scenario_file import scenario_schema
-from tests.cli.processes import run
+from tests.cli.processes import run, serving, wait_for
 
 GOOD = "version: 1\nname: {}\n"
 
@@ -49,3 +49,18 @@ def test_the_printed_schema_is_the_schema() -> None:
     assert printed == scenario_schema()
     Draft202012Validator.check_schema(printed)
     assert ended.stdout.startswith('{\n  "$schema"'), "a person may read it"
+
+
+def test_a_method_that_is_unknown_is_a_warning_of_check_and_at_start(tmp_path: Path) -> None:
+    file = tmp_path / "methods.yaml"
+    rules = "outcomes:\n" + "".join(
+        f"  - {{when: {{method: {method}}}, then: []}}\n" for method in ("telebir", "mpesa")
+    )
+    file.write_text(GOOD.format("methods") + rules)
+    known = "telebirr, mpesa and bank_transfer; did you mean 'telebirr'?"
+    warning = f"scenario 'methods': the method 'telebir' is not among {known}\n"
+    ended = run("check", str(file))
+    assert (ended.returncode, ended.stdout) == (0, f"warning: {warning}1 file: no problems\n")
+    with serving("--scenarios", str(file), logs=tmp_path) as server:
+        wait_for(server.process, server.stderr_path.read_text)
+        assert server.stderr_path.read_text() == f"WARNING {warning}"

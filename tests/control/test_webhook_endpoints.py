@@ -163,7 +163,7 @@ async def test_a_ping_is_a_signed_event_without_a_payment() -> None:
         assert delivery["payment"] is None
         assert [attempt["trigger"] for attempt in delivery["attempts"]] == ["ping"]
         assert await hooks.deliveries() == [delivery]
-        assert (await hooks.emulator.control("GET", "/events")).json() == {"data": []}
+        assert (await hooks.emulator.control("GET", "/events")).json()["data"] == []
 
 
 async def test_a_ping_that_fails_is_not_repeated() -> None:

@@ -108,7 +108,7 @@ async def test_the_journal_is_empty_after_a_restart_and_a_restore(tmp_path: Path
         await emulator.create()
         await restore(emulator)
         journal = (await emulator.control("GET", "/requests")).json()
-        assert journal == {"data": [], "overflowed": False}
+        assert journal == {"data": [], "has_more": False, "overflowed": False}
 
 
 async def test_the_extras_in_memory_are_deleted_with_their_snapshot(emulator: World) -> None:

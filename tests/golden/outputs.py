@@ -1,19 +1,20 @@
 """Runs the commands whose outputs are recorded."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.cli.processes import FREE_PORTS, run
 from tests.golden.invalid_files import write_files
 
-# Prints the modules that are loaded when the first request can be answered.
+# Runs the command, prints the loaded modules instead of the banner, and ends.
 PRINT_MODULES = """
 import os, signal, sys
 from emulator.cli import commands
 
 def announce(running):
+    assert running.gateway.is_ready
     print("\\n".join(sorted(sys.modules)), flush=True)
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -38,12 +39,19 @@ def checks() -> str:
         return printed("check", directory).replace(f"{directory}/", "")
 
 
-def modules() -> str:
+def modules_at_start() -> list[str]:
+    """The modules that are loaded when the server accepts requests."""
     ended = run("serve", *FREE_PORTS, command=(sys.executable, "-c", PRINT_MODULES))
     assert ended.returncode == 0, ended.stderr
-    return "".join(
-        f"{name}\n" for name in ended.stdout.split() if not name.startswith(("emulator", "_"))
-    )
+    return ended.stdout.split()
+
+
+def library_modules(names: Iterable[str]) -> set[str]:
+    return {name for name in names if not name.startswith(("emulator", "_"))}
+
+
+def modules() -> str:
+    return "".join(f"{name}\n" for name in sorted(library_modules(modules_at_start())))
 
 
 OUTPUTS: dict[str, Callable[[], str]] = {

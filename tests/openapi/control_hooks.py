@@ -30,6 +30,9 @@ REFUSED_VALID_VALUES = {
     ("set_clock", "invalid_clock"): "the clock cannot go back, nor pass the calendar",
     ("transition_payment", "invalid_method"): "the payment has another method already",
     ("list_requests", "invalid_before"): "the journal has no such request",
+    ("list_events", "invalid_before"): "there is no such event",
+    ("list_deliveries", "invalid_before"): "there is no such delivery",
+    ("list_payments", "invalid_cursor"): "there is no such payment",
 }
 # Problems of a scenario or a fault rule that no schema can express, by their messages.
 REFUSED_RULES = {
@@ -126,7 +129,7 @@ def _call(case: Case) -> str:
 
 def _make_short(case: Case) -> None:
     """Shortens valid waits, which take up to five minutes of real time."""
-    if _call(case) == "wait_for_payment" and isinstance(case.query, dict):
+    if _call(case).startswith("wait_for_") and isinstance(case.query, dict):
         try:
             is_long = 0 <= float(case.query.get("timeout", 0)) <= 300
         except (TypeError, ValueError):
@@ -165,6 +168,8 @@ def _uses_up(case: Case, name: str) -> bool:
 
 def _kind(case: Case, name: str) -> str:
     """The kind of resource that a parameter identifies."""
+    if name == "before":
+        return f"{name} {case.operation.path}"
     creates_it = case.method == "PUT" and not case.operation.path.endswith("/enabled")
     if name != "name" or creates_it:
         return name
@@ -194,10 +199,15 @@ def _create_account(body: Body, case: Case, targets: Targets) -> Body:  # noqa: 
             body = {**body, name: f"{prefix}_{next(_numbers):08}"}
     if str(body.get("clock")).startswith("frozen@"):
         body = {**body, "clock": "frozen@2026-02-28T12:00:00+03:00"}
+    if str(body.get("clock")).startswith("x"):
+        body = {**body, "clock": "x0.5"}
     return body
 
 
 def _set_clock(body: Body, case: Case, targets: Targets) -> Body:
+    """Replaces rates, so that most scheduled changes remain pending."""
+    if body.get("rate"):
+        body = {**body, "rate": 0.5, "frozen": False}
     return {**body, "now": targets.soon(case)} if body.get("now") else body
 
 

@@ -56,7 +56,12 @@ class Targets:
             "endpoint": _ids(endpoints),
             "delivery_id": _ids(self._all("deliveries")),
             "fault_id": _ids(faults),
-            "before": _ids(self._all("requests")),
+            "request_id": _ids(self._all("requests")),
+            "after": _ids(payments),
+            **{
+                f"before /_emulator/{what}": _ids(self._all(what))
+                for what in ("requests", "events", "deliveries")
+            },
             "scenarios": [scenario["name"] for scenario in scenarios],
             "snapshots": [snapshot["name"] for snapshot in snapshots],
         }

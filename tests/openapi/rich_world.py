@@ -47,6 +47,10 @@ class RichWorld:
 
     def paths_of(self, template: str) -> list[str]:
         """The paths of existing resources, with a query where one is required."""
+        if template.endswith("deliveries/wait"):
+            return [
+                f"{template}?event=payment.{event}&timeout=0" for event in ("failed", "expired")
+            ]
         if template.endswith("/wait"):
             [paths] = [self.paths_of(template.removesuffix("/wait"))]
             return [f"{path}/wait?status=completed&timeout=0" for path in paths]
@@ -73,6 +77,7 @@ async def rich_world() -> AsyncIterator[RichWorld]:
             ("accounts", "account_id"),
             ("webhook_endpoints", "endpoint_id"),
             ("deliveries", "delivery_id"),
+            ("requests", "request_id"),
             ("scenarios", "scenarios"),
             ("snapshots", "snapshots"),
         ):

@@ -23,7 +23,10 @@ OF_OTHERS = {
 }
 CREATES_IT = {"put_scenario", "save_snapshot"}
 # The required members and parameters.
-QUERY_NEEDED = {"wait_for_payment": "?status=completed"}
+QUERY_NEEDED = {
+    "wait_for_payment": "?status=completed",
+    "wait_for_delivery": "?event=payment.completed&timeout=0",
+}
 BODY_NEEDED = {
     "pay_payment": {"method": "telebirr"},
     "answer_payment": {"answer": "approve"},

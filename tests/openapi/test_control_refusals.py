@@ -41,6 +41,11 @@ REFUSALS: tuple[tuple[str, str, str, Any], ...] = (
     ("advance_clock", "unknown_parameter", "/clock/advance", {"second": 1}),
     ("advance_clock", "request_too_large", "/clock/advance", {"until": "x" * 262_144}),
     ("get_payment", "payment_not_found", "/payments/pay_unknown", None),
+    ("list_payments", "invalid_cursor", "/payments?after=pay_unknown", None),
+    ("list_payments", "invalid_created_gte", "/payments?created_gte=today", None),
+    ("list_payments", "invalid_created_lte", "/payments?created_lte=today", None),
+    ("wait_for_delivery", "invalid_event", "/deliveries/wait?event=ping", None),
+    ("get_request", "request_not_found", "/requests/req_unknown", None),
     ("pay_payment", "invalid_method", "{pending}/pay", {"method": "cash"}),
     ("pay_payment", "invalid_phone", "{pending}/pay", {**PHONE, "phone": "0700000001"}),
     (

@@ -172,6 +172,15 @@ QUERIES: list[tuple[str, str, str, bool]] = [
     *[("get_clock", "mode", value, False) for value in ("TEST", "sandbox", "")],
     *[("count_requests", "status", value, True) for value in ("201", "4xx", "599", "none")],
     *[("count_requests", "status", value, False) for value in ("600", "4x", "40x", "any", "")],
+    *[
+        (call, "event", value, value != "ping")
+        for call in ("list_deliveries", "wait_for_delivery")
+        for value in ("payment.created", "ping")
+    ],
+    ("list_payments", "limit", "100", True),
+    ("list_payments", "limit", "101", False),
+    ("list_payments", "method", "telebirr", True),
+    ("list_payments", "method", "cash", False),
     ("list_deliveries", "status", "dropped", True),
     ("list_deliveries", "status", "late", False),
     *[
@@ -183,6 +192,10 @@ QUERIES: list[tuple[str, str, str, bool]] = [
         for value in ("-1", "300.001", "3.1e2", "1e400", "-1e-9", "1e", "e1", ".5", "NaN", "x", "")
     ],
 ]
+NEEDED = {
+    "wait_for_payment": {"status": "pending"},
+    "wait_for_delivery": {"event": "payment.failed", "timeout": "0"},
+}
 NAMES: list[tuple[str, str, bool]] = [
     *[("save_snapshot", name, True) for name in ("a", "Z", "0", "A-1_2.3", "x" * 64)],
     *[
@@ -235,7 +248,7 @@ async def test_a_query_is(emulator: World, control: Json, call: str) -> None:
     operation = operation_named(control, call)
     found = [resolved(control, one) for one in operation.definition["parameters"]]
     path = await path_of(emulator, operation.path)
-    needed = {"status": "pending"} if call == "wait_for_payment" else {}
+    needed = NEEDED.get(call, {})
     for name, value, is_right in [row[1:] for row in QUERIES if row[0] == call]:
         [schema] = [one["schema"] for one in found if one["name"] == name]
         query = urlencode({**needed, name: value})

@@ -56,16 +56,23 @@ def test_only_a_named_file_must_have_a_script(tmp_path: Path) -> None:
     [
         ({"b.yaml": scenario("rules", "")}, ["{0}:1:1: no file has a script to play"]),
         ({}, ["{0}:1:1: the directory must hold scenario files: *.yaml or *.yml"]),
-        ({"a.yaml": b"version: 1\nname: \xff\n"}, ["{0}/a.yaml:2:1: the file must be UTF-8"]),
+        (
+            {"a.yaml": b"version: 1\nname: \xff\n"},
+            ["{0}/a.yaml:2:7: the byte 0xff here is not UTF-8; save the file as UTF-8"],
+        ),
         (
             {"a.yaml": scenario("mine"), "b.yaml": scenario("mine")},
-            ["{0}/b.yaml:2:7: the name 'mine' is taken by {0}/a.yaml"],
+            [
+                "{0}/b.yaml:2:7: the name 'mine' is taken by {0}/a.yaml;"
+                " give this file another name, such as 'b'"
+            ],
         ),
         (
             {"a.yaml": scenario("late-success"), "b.yaml": scenario("late_success")},
             [
                 "{0}/b.yaml:2:7: the name 'late_success' is taken by {0}/a.yaml,"
-                " whose 'late-success' counts as the same"
+                " whose 'late-success' counts as the same;"
+                " give this file another name, such as 'b'"
             ],
         ),
     ],

@@ -91,11 +91,10 @@ def check(section: str, written: str) -> tuple[str, str]:
     return ("refused" if is_refused else "reader"), notes
 
 
-@pytest.mark.parametrize(("section", "text", "verdict", "problems"), cases())
-def test_a_text_is_valid_or_has_problems_with_their_places(
-    section: str, text: str, verdict: str, problems: str
-) -> None:
-    assert check(section, text) == (verdict, problems)
+@pytest.mark.parametrize("section", TEMPLATES)
+def test_a_text_is_valid_or_has_problems_with_their_places(section: str) -> None:
+    for _, text, *recorded in filter(lambda case: case[0] == section, cases()):
+        assert [*check(section, text)] == recorded, text
 
 
 def main() -> None:

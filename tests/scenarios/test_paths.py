@@ -21,7 +21,7 @@ def test_a_directory_contains_scenarios_in_order_of_name(tmp_path: Path) -> None
     (tmp_path / "deeper").mkdir()
     write(tmp_path / "deeper" / "d.yaml", "not-read")
     assert [scenario.name for scenario in load_paths([tmp_path])] == ["first", "second"]
-    assert read_paths([tmp_path]).files_count == 2
+    assert read_paths([tmp_path])[1:] == ([], 2)
 
 
 def test_scenarios_come_in_the_order_of_the_paths(tmp_path: Path) -> None:
@@ -32,13 +32,13 @@ def test_scenarios_come_in_the_order_of_the_paths(tmp_path: Path) -> None:
 
 def test_without_paths_no_scenarios_are_read() -> None:
     assert load_paths([]) == ()
-    assert read_paths([]).files_count == 0
+    assert read_paths([]) == ([], [], 0)
 
 
 def test_a_file_that_is_given_twice_is_read_once(tmp_path: Path) -> None:
     file = write(tmp_path / "a.yaml", "first")
     assert len(load_paths([tmp_path, file])) == 1
-    assert read_paths([file, tmp_path, file]).files_count == 1
+    assert read_paths([file, tmp_path, file])[1:] == ([], 1)
 
 
 def test_the_problems_of_all_files_are_collected(tmp_path: Path) -> None:
@@ -55,9 +55,9 @@ def test_the_problems_of_all_files_are_collected(tmp_path: Path) -> None:
         (str(worse), 1),
         (str(missing), 1),
     ]
-    loaded = read_paths([good, bad, worse, missing])
-    assert loaded.problems == raised.value.problems
-    assert loaded.files_count == 4
+    _, problems, files_count = read_paths([good, bad, worse, missing])
+    assert problems == list(raised.value.problems)
+    assert files_count == 4
 
 
 def test_a_missing_path_is_named(tmp_path: Path) -> None:
@@ -91,6 +91,12 @@ def test_a_file_that_is_not_utf_8_names_the_byte_and_its_place(tmp_path: Path) -
     ]
 
 
+def test_a_file_in_utf_16_is_called_so(tmp_path: Path) -> None:
+    file = tmp_path / "wide.yaml"
+    file.write_text("version: 1\n", encoding="utf-16")
+    assert problem_lines([file]) == [f"{file}:1:1: the file is UTF-16; save it as UTF-8"]
+
+
 def test_a_line_break_at_the_start_of_a_file_counts_as_a_line(tmp_path: Path) -> None:
     file = tmp_path / "latin.yaml"
     file.write_bytes(b"\nname: \xe9\n")
@@ -109,7 +115,8 @@ def test_two_files_of_the_same_name_are_a_problem_of_the_later_one(tmp_path: Pat
     first = write(tmp_path / "a.yaml", "twin")
     second = write(tmp_path / "b.yaml", "twin")
     assert problem_lines([tmp_path]) == [
-        f"{second}:2:7: the name 'twin' is taken by {first}; give this file another name, such as 'b'"
+        f"{second}:2:7: the name 'twin' is taken by {first}; "
+        "give this file another name, such as 'b'"
     ]
 
 
@@ -135,6 +142,6 @@ def test_a_shipped_scenario_is_switched_off_by_one_of_its_name_that_is_off() -> 
 def problem_lines(paths: list[Path]) -> list[str]:
     with pytest.raises(ScenarioError) as raised:
         load_paths(paths)
-    problems = read_paths(paths).problems
-    assert problems == raised.value.problems
+    _, problems, _ = read_paths(paths)
+    assert problems == list(raised.value.problems)
     return [str(problem) for problem in problems]

@@ -6,13 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from emulator.clock import RealClock
 from emulator.files import MAX_FILE_BYTES
 from emulator.settings import Settings, SettingsError, resolve
 from emulator.settings.config_file import compose
-
-# The whole file took minutes.
-QUICKLY_MS = 5_000
 
 
 def settings_of(directory: Path, content: bytes) -> Settings:
@@ -129,12 +125,9 @@ def test_a_mistake_is_one_line_with_its_place(
 
 def test_a_limit_is_met_before_the_rest_of_the_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "emulator.yaml"
-    path.write_bytes(b"[" * MAX_FILE_BYTES)
-    wall = RealClock()
-    began_ms = wall.monotonic_ms()
+    path.write_bytes(b"[" * (MAX_FILE_BYTES - 1) + b"}")
     with pytest.raises(SettingsError, match="nesting must not go deeper"):
         resolve({"config": str(path)}, {})
-    assert wall.monotonic_ms() - began_ms < QUICKLY_MS
 
 
 @pytest.mark.parametrize("text", ["[" * 32 + "]" * 32, "- " * 32 + "a"])

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from emulator.clock import SystemClock
 from emulator.domain.errors import NotReady
 from emulator.engine.payments.context import EngineContext
-from emulator.engine.payments.payments import PaymentHistory
+from emulator.engine.payments.payment_history import PaymentHistory
 from emulator.engine.state.account import Owner
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database, reads

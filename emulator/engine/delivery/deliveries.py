@@ -8,7 +8,7 @@ from emulator.clock import SystemClock
 from emulator.domain.errors import UnknownDelivery, UnknownEndpoint
 from emulator.domain.payment import Status
 from emulator.domain.received_values import not_accepted
-from emulator.domain.webhooks import Attempt, DeliveryState, Endpoint, Trigger
+from emulator.domain.webhooks import Attempt, DeliveryState, RegisteredEndpoint, Trigger
 from emulator.engine.delivery.attempts import Attempts, DeliveryJob, delivery_id, delivery_job
 from emulator.engine.delivery.endpoints import find_endpoint
 from emulator.engine.state.account import Owner
@@ -67,7 +67,11 @@ class Deliveries:
         """
         before = None
         if selection.before is not None:
-            before = await self._position_before(owner, selection.before)
+            try:
+                before = (await self.get(owner, selection.before)).job.delivery.position
+            except UnknownDelivery:
+                accepted = "the id of a delivery of this account and mode"
+                raise not_accepted("before", selection.before, accepted) from None
         details: list[DeliveryDetail] = []
         while len(details) < selection.limit:
             before = details[-1].job.delivery.position if details else before
@@ -77,14 +81,6 @@ class Deliveries:
             if len(part) < limit:
                 break
         return details
-
-    @reads()
-    def _position_before(self, tx: Transaction, owner: Owner, name: str) -> int:
-        delivery = _find(tx, owner, name)
-        if delivery is None:
-            accepted = "the id of a delivery of this account and mode"
-            raise not_accepted("before", name, accepted)
-        return delivery.position
 
     @reads(is_long=True)
     def _newest(
@@ -124,11 +120,9 @@ class Deliveries:
 
         async def query() -> tuple[bool, DeliveryDetail | None]:
             owner.account.check_open()
-            found: list[DeliveryDetail] = []
             for is_over in (True, False):
-                found = await self._newest(owner, selection, limit=1, is_over=is_over)
-                if found:
-                    return is_over, found[0]
+                for newest in await self._newest(owner, selection, limit=1, is_over=is_over):
+                    return is_over, newest
             return False, None
 
         until = self._wall.now_ms() + timeout_ms
@@ -137,7 +131,10 @@ class Deliveries:
     @reads()
     def get(self, tx: Transaction, owner: Owner, name: str) -> DeliveryDetail:
         """Raises UnknownDelivery."""
-        delivery = _find(tx, owner, name)
+        ordinal = ids.delivery_ordinal(owner.stream, name)
+        if ordinal is None:
+            raise UnknownDelivery(name)
+        delivery = deliveries.get(tx, first_position(owner.number) + ordinal)
         if delivery is None:
             raise UnknownDelivery(name)
         names = endpoints.ids(tx, owner.number)
@@ -173,7 +170,7 @@ class Deliveries:
     @writes()
     def _insert_ping(
         self, tx: Transaction, owner: Owner, endpoint_id: str
-    ) -> tuple[DeliveryDetail, Endpoint]:
+    ) -> tuple[DeliveryDetail, RegisteredEndpoint]:
         endpoint = find_endpoint(owner, endpoint_id)
         delivery = Delivery(
             position=tx.next_position("deliveries", owner.number),
@@ -193,7 +190,7 @@ class Deliveries:
         return _detail(tx, owner, delivery, endpoint.id), endpoint
 
     async def _make(
-        self, before: DeliveryDetail, endpoint: Endpoint, trigger: Trigger
+        self, before: DeliveryDetail, endpoint: RegisteredEndpoint, trigger: Trigger
     ) -> DeliveryDetail:
         """Make an attempt; returns the delivery after it.
 
@@ -206,11 +203,6 @@ class Deliveries:
         if owner.account.is_closed or after.job.generation != generation:
             raise UnknownDelivery(before.id)
         return after
-
-
-def _find(tx: Transaction, owner: Owner, name: str) -> Delivery | None:
-    ordinal = ids.delivery_ordinal(owner.stream, name)
-    return None if ordinal is None else deliveries.get(tx, first_position(owner.number) + ordinal)
 
 
 def _detail(tx: Transaction, owner: Owner, delivery: Delivery, endpoint_id: str) -> DeliveryDetail:

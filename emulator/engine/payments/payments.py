@@ -1,4 +1,4 @@
-"""Creates and reads payments (contract, section 4), their events and scheduled changes."""
+"""Creates, retrieves and lists payments (contract, section 4)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,18 +14,15 @@ from emulator.domain.errors import (
     IdempotencyKeyReused,
     InvalidField,
     Refusal,
-    UnknownPayment,
 )
 from emulator.domain.instants import Instant
-from emulator.domain.payment import Event, Payment, Status
-from emulator.domain.received_values import not_accepted
-from emulator.domain.timers import ComingAttempt, Timer
+from emulator.domain.payment import Payment, Status
 from emulator.domain.wire import payment_json
 from emulator.engine.payments.context import EngineContext
 from emulator.engine.state.account import Owner
 from emulator.engine.state.rule_choice import expiry_ms
-from emulator.storage import events, payments, timers
-from emulator.storage.batch import LAST_ORDINAL, Transaction, positions_of
+from emulator.storage import payments
+from emulator.storage.batch import LAST_ORDINAL, Transaction
 from emulator.storage.database import reads
 from emulator.storage.payments import PageQuery, UnknownCursor, UsedKey
 
@@ -319,90 +316,3 @@ def _replayed(payment: Payment) -> CreatedPayment:
     """The response of the request that created a payment: the payment as it was then."""
     first = payment._replace(status=Status.PENDING, method=None, reason=None, completed_at=None)
     return CreatedPayment(id=first.id, body=payment_json(first).encode(), is_replay=True)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaymentDetail:
-    """A payment with its events, oldest first, and its scheduled changes, soonest first."""
-
-    payment: Payment
-    timeline: list[Event]
-    scheduled: list[Timer | ComingAttempt]
-
-
-class PaymentHistory:
-    """Reads what the contract's API does not return."""
-
-    def __init__(self, context: EngineContext) -> None:
-        self._database = context.database
-        self._wall = context.wall
-        self._scheduler = context.scheduler
-        self._change_notifier = context.change_notifier
-        self._webhooks = context.webhooks
-
-    @reads()
-    def latest_id(self, tx: Transaction, owner: Owner) -> str:
-        """The id of the newest payment. Raises UnknownPayment."""
-        for position in payments.page(tx, owner.number, PageQuery(limit=1)):
-            return payments.get(tx, position).id
-        raise UnknownPayment
-
-    async def detail(self, owner: Owner, payment_id: str) -> PaymentDetail:
-        """Raises UnknownPayment."""
-        await self._scheduler.fire_due(owner.account)
-        return await self._detail(owner, payment_id)
-
-    @reads()
-    def _detail(self, tx: Transaction, owner: Owner, payment_id: str) -> PaymentDetail:
-        payment = payments.find(tx, owner.number, payment_id)
-        scheduled: list[Timer | ComingAttempt] = [
-            *timers.of_payment(tx, owner.account.number, payment),
-            *self._webhooks.coming(tx, owner, payment),
-        ]
-        return PaymentDetail(
-            payment=payment,
-            timeline=events.of_payment(tx, payment.position),
-            scheduled=sorted(scheduled, key=lambda item: (item.due_at, item.sequence)),
-        )
-
-    async def wait(
-        self, owner: Owner, payment_id: str, status: Status, *, timeout_ms: int
-    ) -> tuple[bool, Payment]:
-        """Wait until a payment has taken on a status, for at most `timeout_ms` of real time.
-
-        Returns whether it has, now or earlier, and the payment. Raises UnknownPayment, and
-        NotReady when the program stops.
-        """
-
-        async def query() -> tuple[bool, Payment]:
-            detail = await self.detail(owner, payment_id)
-            return any(event.status is status for event in detail.timeline), detail.payment
-
-        until = self._wall.now_ms() + timeout_ms
-        reached, payment = await query()
-        if reached:
-            return True, payment
-        return await self._change_notifier.watch((payment.position,), query, until=until)
-
-    async def events(self, owner: Owner, *, limit: int, before: str | None = None) -> list[str]:
-        """The bodies of the newest events, or of those before an event, newest first, as sent.
-
-        Raises InvalidField for `before`.
-        """
-        await self._scheduler.fire_due(owner.account)
-        return await self._events(owner, limit, before)
-
-    @reads(is_long=True)
-    def _events(self, tx: Transaction, owner: Owner, limit: int, before: str | None) -> list[str]:
-        position = None
-        if before is not None:
-            first, _ = positions_of(owner.number)
-            count = events.next_position(tx, owner.number) - first
-            ordinal = ids.event_ordinal(owner.stream, before, count)
-            if ordinal is None:
-                raise not_accepted("before", before, "the id of an event of this account and mode")
-            position = first + ordinal
-        return [
-            owner.event_body(event, payments.get(tx, event.payment))
-            for event in events.newest(tx, owner.number, limit, before=position)
-        ]

@@ -51,7 +51,7 @@ def clicks(*testids: str) -> Then:
 
 
 async def _types_a_wrong_number(customer: Tab) -> None:
-    await customer.type_phone("0712")
+    await customer.type_phone("0711223344")
     await customer.click("pay")
 
 

@@ -19,7 +19,7 @@ MAX_BYTES = 60_000
 MAX_PICTURE_BYTES = 200_000
 
 # Elements whose words stand directly in them, not in an element further down.
-WORDS = "h1, h2, .banner, .total, .eyebrow, label, .choice, footer"
+WORDS = "h1, h2, .banner span, .total, .eyebrow, label, .choice"
 
 ON_PHONE = {"method": "telebirr", "phone": "0911223344"}
 AT_BANK = {"method": "bank_transfer", "bank": "walia_test"}

@@ -148,7 +148,7 @@ async def test_a_screen_reader_finds_its_way_and_reads_no_seconds(seen: Seen) ->
     async def look(customer: Tab) -> None:
         page = customer.page
         await expect(page.locator("html")).to_have_attribute("lang", customer.device.language)
-        for landmark in ("banner", "main", "contentinfo"):
+        for landmark in ("banner", "main"):
             await expect(page.get_by_role(landmark)).to_have_count(1)
         await expect(page.get_by_role("heading", level=1)).to_have_count(1)
         await expect(page.get_by_role("main").get_by_role("heading", level=1)).to_have_count(1)
@@ -160,6 +160,39 @@ async def test_a_screen_reader_finds_its_way_and_reads_no_seconds(seen: Seen) ->
             await expect(page.get_by_role("status")).to_have_text(customer.says("waiting"))
 
     await seen.each(look)
+
+
+@pytest.mark.parametrize(
+    ("name", "link", "target"),
+    [
+        ("phone", "to-test-numbers", "number-0900000001"),
+        ("waiting", "to-handset", "answer-cancel"),
+    ],
+)
+async def test_a_bar_at_phone_size_leads_to_the_next_step(
+    customer: Tab, name: str, link: str, target: str
+) -> None:
+    await STATES[name].reach(customer)
+    bar, shown = customer.page.get_by_test_id("shortcuts"), customer.page.get_by_test_id(target)
+    box = await bar.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] == PHONE.height
+    await expect(shown).not_to_be_in_viewport(ratio=1)
+    await customer.click(link)
+    await expect(shown).to_be_in_viewport(ratio=1)
+    await resize(customer, 768)
+    await expect(bar).to_be_hidden()
+    await expect(shown).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", ["phone", "waiting"])
+async def test_a_phone_number_is_never_broken_over_two_lines(customer: Tab, name: str) -> None:
+    await STATES[name].reach(customer)
+    for width in HEIGHTS:
+        await resize(customer, width)
+        for number in await customer.page.locator(".number, .numbers b").all():
+            assert await number.evaluate(LINES) == 1, width
 
 
 @pytest.mark.deep

@@ -1,0 +1,123 @@
+"""The command `trigger`."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from emulator.domain.payment import EVENT_TYPES
+from tests.cli.invocation import HEALTHY, other_server, output, usage_error
+from tests.cli.processes import Server, free_port, serving
+from tests.world import START
+
+CLOCK = f"frozen@{START}"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving("--clock", CLOCK, logs=tmp_path_factory.mktemp("logs")) as server:
+        yield server
+
+
+@pytest.fixture
+def key(server: Server) -> str:
+    """The key of a new account."""
+    return str(server.request("POST", "/_emulator/accounts", {}).json["test_key"])
+
+
+def flags(server: Server, key: str) -> tuple[str, ...]:
+    return "--url", f"http://127.0.0.1:{server.api_port}", "--key", key
+
+
+def register(server: Server, key: str, url: str) -> None:
+    assert server.request("POST", "/_emulator/webhook_endpoints", {"url": url}, key).status == 201
+
+
+@pytest.mark.parametrize("event", EVENT_TYPES.values())
+def test_each_event_is_delivered(server: Server, key: str, event: str) -> None:
+    with other_server((200, b"")) as url:
+        register(server, key, url)
+        code, text = output("trigger", event, "--amount", "15000", *flags(server, key))
+    payment = server.request("GET", "/v1/payments", key=key).json["data"][0]
+    assert (code, text) == (0, f"{event}: {payment['id']}\n{url}: 200\n")
+    assert (EVENT_TYPES[payment["status"]], payment["amount"]) == (event, 15_000)
+    assert server.request("GET", "/_emulator/clock", key=key).json["now"] == f"{START[:-1]}.000Z"
+
+
+@pytest.mark.parametrize("method", ["telebirr", "mpesa", "bank_transfer"])
+def test_a_method_is_submitted(server: Server, key: str, method: str) -> None:
+    arguments = ("payment.completed", "--method", method, *flags(server, key))
+    code, text = output("trigger", *arguments)
+    assert (code, "No enabled webhook endpoint" in text) == (0, True)
+    detail = server.request("GET", "/_emulator/payments/latest", key=key).json
+    assert detail["payment"]["method"] == method
+    assert (detail["bank"] is None) == (method != "bank_transfer")
+
+
+def test_each_endpoint_without_success_has_its_reason(server: Server, key: str) -> None:
+    closed = f"http://127.0.0.1:{free_port()}"
+    with other_server((200, b"")) as healthy, other_server((500, b"")) as failing:
+        for url in (healthy, failing, closed):
+            register(server, key, url)
+        code, text = output("trigger", "payment.created", *flags(server, key))
+    _, *lines = text.splitlines()
+    assert code == 1
+    assert lines[0] == f"{healthy}: 200"
+    assert lines[1] == f"{failing}: 500. The handler failed: see its own log."
+    assert lines[2].startswith(f"{closed}: connection refused. ")
+
+
+@pytest.mark.parametrize(
+    ("effect", "reason"),
+    [
+        ({"drop": True}, "not sent: a scenario drops it"),
+        (
+            {"delay": "5s"},
+            "not sent yet: due at 2026-01-01T00:00:05.000Z on the account's clock",
+        ),
+    ],
+    ids=["dropped", "delayed"],
+)
+def test_a_delivery_that_is_not_sent_has_its_reason(
+    server: Server, key: str, effect: dict[str, object], reason: str
+) -> None:
+    rule = {"when": {"event": "payment.expired"}, "then": effect}
+    server.request("PUT", "/_emulator/scenarios/own", {"webhooks": [rule]}, key)
+    with other_server((200, b"")) as url:
+        register(server, key, url)
+        code, text = output("trigger", "payment.expired", *flags(server, key))
+    assert (code, text.splitlines()[1:]) == (1, [f"{url}: {reason}"])
+
+
+def test_an_outcome_of_a_scenario_can_prevent_an_event(server: Server, key: str) -> None:
+    rule = {"when": {}, "then": [{"status": "completed"}]}
+    made = server.request("PUT", "/_emulator/scenarios/own", {"outcomes": [rule]}, key)
+    assert made.status < 300, made.body
+    assert output("trigger", "payment.completed", *flags(server, key))[0] == 0
+    message = usage_error("trigger", "payment.failed", *flags(server, key))
+    assert message.startswith("the emulator refused a request: 409 invalid_state_transition")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("payment.complete",), "did you mean 'payment.completed'?"),
+        (("ping",), "EVENT: found 'ping', expected one of: payment.created, "),
+        ((), "Missing argument 'EVENT'"),
+        (("payment.created", "--amount", "99"), "99 is not in the range 100<=x<="),
+        (("payment.created", "--method", "cash"), "400 invalid_methods (methods): Each entry of"),
+        (("payment.created", "--key", "test_unknown"), "401 invalid_api_key: The API key"),
+        (("payment.created", "--key", "x"), "flag --key: expected test_ or live_"),
+        (("payment.created", "--url", "ftp://x"), "flag --url: found 'ftp://x'"),
+        (("payment.created", "--url", "http://127.0.0.1:1"), "Connection refused"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    server: Server, key: str, arguments: tuple[str, ...], message: str
+) -> None:
+    assert message in usage_error("trigger", *flags(server, key), *arguments)
+
+
+def test_another_server_is_no_emulator() -> None:
+    for responses in ([(404, b"{}")], [HEALTHY, (201, b"[]")]):
+        with other_server(*responses) as url:
+            assert "emulator" in usage_error("trigger", "payment.created", "--url", url)

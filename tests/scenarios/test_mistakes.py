@@ -1,0 +1,52 @@
+"""`mistakes.txt` has a mistake in each section, with ‸ before it.
+
+A text without `version` is what follows the first two lines of a file.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from emulator.scenarios.problems import Notes
+from emulator.scenarios.yaml_tree import read_tree
+from tests.cli.processes import run
+
+HEAD = "version: 1\nname: case\n"
+SECTIONS = re.findall(
+    r"^\[(.+)\]\n((?:.*\n)+?)-> (.+)$",
+    Path(__file__).with_name("mistakes.txt").read_text(encoding="utf-8"),
+    re.MULTILINE,
+)
+
+
+def text_and_place(section: str) -> tuple[str, str]:
+    """The text without the mark, and the line and column of the mark."""
+    head = "" if "version: 1" in section else HEAD
+    before, _, after = f"{head}{section}".partition("‸")
+    line = before.count("\n") + 1
+    return before + after, f"{line}:{len(before.rpartition(chr(10))[2]) + 1}"
+
+
+def test_check_explains_each_mistake_at_its_position(tmp_path: Path) -> None:
+    expected = {}
+    for number, (title, section, message) in enumerate(SECTIONS):
+        text, place = text_and_place(section)
+        name = f"{number:02}.yaml"
+        (tmp_path / name).write_text(text.replace("name: case", f"name: case-{number}"))
+        expected[title] = f"{tmp_path / name}:{place}: {message}"
+    completed = run("check", str(tmp_path))
+    assert completed.stdout.splitlines() == list(expected.values())
+    assert completed.returncode == 2
+
+
+@pytest.mark.parametrize("section", [section for _, section, _ in SECTIONS])
+def test_both_parsers_lead_to_the_same_explanation(section: str) -> None:
+    text, _ = text_and_place(section)
+    problems = []
+    for loader in (yaml.SafeLoader, yaml.CSafeLoader):
+        notes = Notes("file")
+        read_tree(text, notes, loader=loader)
+        problems.append(notes.problems)
+    assert problems[0] == problems[1]
