@@ -117,9 +117,9 @@ def _reorder(sent: Sequence[EventDelivery]) -> int:
     for each in sorted(ordered, key=lambda each: order[id(each)]):
         later = ordered[ordered.index(each) + 1 :]
         passed = [other for other in later if order[id(other)] < order[id(each)]]
-        is_next = passed == later[:1] and sent[sent.index(each) + 1] is passed[0]
         if wait_ms == 0 and not passed:
             continue
+        is_next = passed == later[:1] and sent[sent.index(each) + 1 :][:1] == passed
         if wait_ms == 0 and is_next and "hold" not in passed[0].then:
             each.then["hold"] = True
         else:
