@@ -23,6 +23,7 @@ PROGRAM = "payments-emulator"
 # The modules of the commands that are not defined here.
 _MODULES = {
     "doctor": "doctor",
+    "helper": "helper",
     "record": "replay",
     "replay": "replay",
     "trigger": "trigger",
@@ -74,7 +75,7 @@ class _Commands(click.Group):
         if cmd_name not in _MODULES:
             return super().get_command(ctx, cmd_name)
         module = import_module(f"emulator.cli.{_MODULES[cmd_name]}")
-        command: click.Command = getattr(module, cmd_name)
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 
 

@@ -342,4 +342,4 @@ def check_names(members: Iterable[str], repeated: list[str], known: Iterable[str
 def unknown_parameter(name: str, known: Iterable[str]) -> UnknownParameter:
     shown = name[:MAX_SHOWN_NAME_CHARACTERS]
     hint = nearest_word_hint(shown, known)
-    return UnknownParameter(f"There is no parameter '{shown}' here.{hint}", param=shown)
+    return UnknownParameter(f"There is no parameter '{shown}'.{hint}", param=shown)

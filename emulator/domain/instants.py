@@ -16,7 +16,7 @@ MILLISECOND = timedelta(milliseconds=1)
 DAY_S = 86_400
 DAY_MS = DAY_S * 1000
 FIRST_INSTANT: Instant = 0
-# What is scheduled may lie ten years ahead of a clock, and must still be a date to be written.
+# A scheduled change can be ten years after the clock, and must still be a valid date.
 LAST_INSTANT: Instant = (datetime(9989, 1, 1, tzinfo=UTC) - EPOCH) // MILLISECOND
 # Rates of clocks are integers, in thousandths of real time, so that computations are exact.
 REAL_RATE = 1_000

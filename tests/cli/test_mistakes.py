@@ -6,8 +6,10 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import click
 import pytest
 
+from emulator.cli.commands import cli
 from tests.cli.processes import AS_NOBODY, COMMAND, FREE_PORTS, REPOSITORY, free_port, run, serving
 from tests.depth import usually
 
@@ -269,7 +271,7 @@ def test_a_mistake_leaves_the_ports_free(tmp_path: Path) -> None:
         assert server.api_port == int(port)
 
 
-COMMANDS = ("serve", "health", "check", "schema", "openapi", "replay", "record", "verify", "doctor")
+COMMANDS = cli.list_commands(click.Context(cli))
 
 
 def test_the_command_alone_prints_its_help() -> None:

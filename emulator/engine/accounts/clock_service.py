@@ -196,7 +196,7 @@ class ClockService:
         else:
             return until
         raise InvalidField(
-            param, f"The clock stands at {format_instant(now)}; it cannot {reason}.", kind="clock"
+            param, f"The clock shows {format_instant(now)}; it cannot {reason}.", kind="clock"
         )
 
     @writes()
