@@ -12,36 +12,34 @@ MISSING = (401, "missing_api_key", None)
 INVALID = (401, "invalid_api_key", None)
 
 
+HEADERS: list[tuple[bytes | None, tuple[int, str, None]]] = [
+    (None, MISSING),
+    *(
+        (value, MISSING)
+        for value in (
+            *(b"", b"Bearer", b"Bearer ", b"bearer    ", b"Bearertest_demo_key"),
+            *(b"Basic dGVzdF9kZW1vX2tleTo=", b"Token test_demo_key", b"test_demo_key"),
+        )
+    ),
+    *(
+        (b"Bearer " + key, INVALID)
+        for key in (
+            *(b"demo_key", b"TEST_demo_key", b"Test_Demo_Key", b"sk_demo_key"),
+            *(b"test_", b"test_abc", b"test_" + b"a" * 129, b"test_" + b"a" * 100_000),
+            *(b"test_demo-key", b"test_demo_key extra", b'"test_demo_key"', b"test_demo_key,"),
+            *(b"test_d\xc3\xa9mo_key", b"\xff\xfe", b"\x00", b"test_unknown", b"live_unknown"),
+        )
+    ),
+]
+
+
 @pytest.mark.clause("5.1", "5.4", "7.8")
-@pytest.mark.parametrize(
-    ("authorization", "expected"),
-    [
-        (None, MISSING),
-        *(
-            (value, MISSING)
-            for value in (
-                *(b"", b"Bearer", b"Bearer ", b"bearer    ", b"Bearertest_demo_key"),
-                *(b"Basic dGVzdF9kZW1vX2tleTo=", b"Token test_demo_key", b"test_demo_key"),
-            )
-        ),
-        *(
-            (b"Bearer " + key, INVALID)
-            for key in (
-                *(b"demo_key", b"TEST_demo_key", b"Test_Demo_Key", b"sk_demo_key"),
-                *(b"test_", b"test_abc", b"test_" + b"a" * 129, b"test_" + b"a" * 100_000),
-                *(b"test_demo-key", b"test_demo_key extra", b'"test_demo_key"', b"test_demo_key,"),
-                *(b"test_d\xc3\xa9mo_key", b"\xff\xfe", b"\x00", b"test_unknown", b"live_unknown"),
-            )
-        ),
-    ],
-)
-async def test_a_missing_or_invalid_key_yields_401(
-    emulator: World, authorization: bytes | None, expected: tuple[int, str, None]
-) -> None:
-    sent = [] if authorization is None else [(b"Authorization", authorization)]
-    response = await emulator.api.get(PAYMENTS, headers=sent)
-    assert refusal(response) == expected
-    assert response.headers["www-authenticate"] == "Bearer"
+async def test_a_missing_or_invalid_key_yields_401(emulator: World) -> None:
+    for authorization, expected in HEADERS:
+        sent = [] if authorization is None else [(b"Authorization", authorization)]
+        response = await emulator.api.get(PAYMENTS, headers=sent)
+        assert refusal(response) == expected, authorization
+        assert response.headers["www-authenticate"] == "Bearer"
 
 
 @pytest.mark.clause("5.1")

@@ -11,58 +11,60 @@ FORBIDDEN = (403, "forbidden_origin", None)
 CLOCK = "/_emulator/clock"
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "localhost",
-        "localhost:8080",
-        "LOCALHOST:8080",
-        "localhost.",
-        "app.localhost",
-        "emulator",
-        "emulator:8080",
-        "payments.test",
-        "host.docker.internal:8080",
-        "host.containers.internal",
-        "127.0.0.1",
-        "127.0.0.1:8080",
-        "192.168.1.20:8080",
-        "8.8.8.8",
-        "[::1]",
-        "[::1]:8080",
-        "[fd00::20]:8080",
-    ],
+SERVED = (
+    "localhost",
+    "localhost:8080",
+    "LOCALHOST:8080",
+    "localhost.",
+    "app.localhost",
+    "emulator",
+    "emulator:8080",
+    "payments.test",
+    "host.docker.internal:8080",
+    "host.containers.internal",
+    "127.0.0.1",
+    "127.0.0.1:8080",
+    "192.168.1.20:8080",
+    "8.8.8.8",
+    "[::1]",
+    "[::1]:8080",
+    "[fd00::20]:8080",
 )
-async def test_a_host_that_dns_cannot_point_elsewhere_is_served(emulator: World, host: str) -> None:
-    response = await emulator.api.get(CLOCK, headers={"Host": host})
-    assert response.status_code == 200
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "evil.example",
-        "evil.example:8080",
-        "localhost.evil.example",
-        "127.0.0.1.evil.example",
-        "host.docker.internal.evil.example",
-        "evil.example.",
-        "nottest.evil-test",
-        "evil.example/.test",
-        "evil@local",
-        "two words",
-        "a,b",
-        "*",
-        "..test",
-    ],
+async def test_a_host_that_dns_cannot_point_elsewhere_is_served(emulator: World) -> None:
+    for host in SERVED:
+        response = await emulator.api.get(CLOCK, headers={"Host": host})
+        assert response.status_code == 200, host
+
+
+REFUSED = (
+    "evil.example",
+    "evil.example:8080",
+    "localhost.evil.example",
+    "127.0.0.1.evil.example",
+    "host.docker.internal.evil.example",
+    "evil.example.",
+    "nottest.evil-test",
+    "evil.example/.test",
+    "evil@local",
+    "two words",
+    "a,b",
+    "*",
+    "..test",
 )
-async def test_a_host_that_dns_could_have_made_to_point_here_is_refused(
-    emulator: World, host: str
-) -> None:
-    for method, path in (("GET", CLOCK), ("POST", "/_emulator/reset"), ("GET", "/_emulator/no")):
-        response = await emulator.api.request(method, path, headers={"Host": host})
-        assert refusal(response) == FORBIDDEN
-        assert "--allowed-hosts" in response.json()["error"]["message"]
+
+
+async def test_a_host_that_dns_could_have_made_to_point_here_is_refused(emulator: World) -> None:
+    for host in REFUSED:
+        for method, path in (
+            ("GET", CLOCK),
+            ("POST", "/_emulator/reset"),
+            ("GET", "/_emulator/no"),
+        ):
+            response = await emulator.api.request(method, path, headers={"Host": host})
+            assert refusal(response) == FORBIDDEN, host
+            assert "--allowed-hosts" in response.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("host", ["", ".", ":8080"])

@@ -259,6 +259,11 @@ def test_keys_are_written_in_the_order_of_their_declaration() -> None:
     )
 
 
+def test_a_setting_without_an_effect_is_not_written() -> None:
+    fault = delivery_fault(copies=1, delay=10_000, tamper=Tamper.BODY)
+    assert webhook_rule_json(WebhookRule(then=fault))["then"] == {"delay": "10s", "tamper": "body"}
+
+
 ORDER = {"place": NOWHERE, "payment": "order"}
 
 
