@@ -9,7 +9,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Protocol
 
-from emulator.domain.instants import ClockKind, ClockSpec, Instant
+from emulator.domain.instants import LAST_INSTANT, REAL_RATE, ClockKind, ClockSpec, Instant
 
 # How long after a forward step of the system clock a wait may notice it.
 RECHECK_MS = 1_000
@@ -90,47 +90,73 @@ class RealClock:
 
 
 class AccountClock:
-    """One account's business time: it runs at an offset to real time, or is stopped.
+    """One account's business time: it runs at a rate of real time, or is stopped.
 
     It is stopped while it is frozen, and while an advance holds it at an instant. Transactions
-    move it, and any thread reads it; a read takes one attribute.
+    move it, and any thread reads it; a read takes each attribute once. The rate is in thousandths,
+    and stays while the clock is frozen.
     """
 
-    __slots__ = ("_offset_ms", "_standing_at", "_wall", "is_frozen")
+    __slots__ = ("_flow", "_standing_at", "_wall", "is_frozen")
 
-    def __init__(self, wall: SystemClock, *, frozen_at: Instant | None, offset_ms: int = 0) -> None:
+    def __init__(
+        self,
+        wall: SystemClock,
+        *,
+        frozen_at: Instant | None,
+        offset_ms: int = 0,
+        rate_thousandths: int = REAL_RATE,
+    ) -> None:
         self._wall = wall
-        self._offset_ms = offset_ms
+        # The rate, and what is added to real time multiplied by the rate.
+        self._flow = (rate_thousandths, offset_ms)
         self._standing_at = frozen_at
         self.is_frozen = frozen_at is not None
 
     @classmethod
     def from_spec(cls, wall: SystemClock, spec: ClockSpec) -> "AccountClock":
-        if spec.kind is ClockKind.REAL:
-            return cls(wall, frozen_at=None)
-        return cls(wall, frozen_at=wall.now_ms() if spec.instant is None else spec.instant)
+        now = wall.now_ms()
+        if spec.kind is ClockKind.FROZEN:
+            return cls(wall, frozen_at=now if spec.instant is None else spec.instant)
+        rate = spec.rate_thousandths
+        return cls(
+            wall, frozen_at=None, offset_ms=_offset_ms(now, now, rate), rate_thousandths=rate
+        )
 
     def now(self) -> Instant:
         standing_at = self._standing_at
-        return self._wall.now_ms() + self._offset_ms if standing_at is None else standing_at
+        if standing_at is not None:
+            return standing_at
+        rate, offset_ms = self._flow
+        return min(self._wall.now_ms() * rate // REAL_RATE + offset_ms, LAST_INSTANT - 1)
+
+    @property
+    def rate_thousandths(self) -> int:
+        """The rate at which it runs, or ran before it was frozen."""
+        return self._flow[0]
 
     @property
     def offset_ms(self) -> int:
-        """How far business time is ahead of real time; meaningless while frozen."""
-        return self._offset_ms
+        """At rate 1, how far business time is ahead of real time; meaningless while frozen."""
+        return self._flow[1]
+
+    @property
+    def saved_offset_ms(self) -> int:
+        """The offset to the system clock, from which another process continues."""
+        return _offset_ms(self.now(), self._wall.system_ms(), self._flow[0])
 
     @property
     def is_standing(self) -> bool:
         return self._standing_at is not None
 
     @property
-    def pace(self) -> tuple[bool, int]:
-        """Whether it runs, and its offset, or the instant at which it is stopped.
+    def pace(self) -> tuple[int, int]:
+        """The rate and the offset, or 0 and the instant at which it is stopped.
 
-        It changes only when the clock is moved, frozen or unfrozen.
+        It changes only when the clock is moved, frozen or unfrozen, or gets another rate.
         """
         standing_at = self._standing_at
-        return (True, self._offset_ms) if standing_at is None else (False, standing_at)
+        return self._flow if standing_at is None else (0, standing_at)
 
     def stand_at(self, instant: Instant) -> None:
         """Hold time at an instant, frozen or for the duration of an advance."""
@@ -140,19 +166,28 @@ class AccountClock:
         self._standing_at = self.now()
         self.is_frozen = True
 
-    def flow_from(self, instant: Instant) -> None:
-        """Let time run from an instant on."""
-        self._offset_ms = instant - self._wall.now_ms()
+    def flow_from(self, instant: Instant, rate_thousandths: int | None = None) -> None:
+        """Let time run from an instant on, at another rate if one is given."""
+        rate = rate_thousandths or self._flow[0]
+        self._flow = (rate, _offset_ms(instant, self._wall.now_ms(), rate))
         self._standing_at = None
         self.is_frozen = False
 
     def wall_instant(self, instant: Instant) -> Instant:
         """The real time at which this running clock reaches `instant`."""
-        return instant - self._offset_ms
+        if instant >= LAST_INSTANT:  # It stops before.
+            return instant
+        rate, offset_ms = self._flow
+        return -((offset_ms - instant) * REAL_RATE // rate)
 
-    def state(self) -> tuple[bool, Instant | None, int]:
-        return self.is_frozen, self._standing_at, self._offset_ms
+    def state(self) -> tuple[bool, Instant | None, tuple[int, int]]:
+        return self.is_frozen, self._standing_at, self._flow
 
-    def restore(self, state: tuple[bool, Instant | None, int]) -> None:
+    def restore(self, state: tuple[bool, Instant | None, tuple[int, int]]) -> None:
         """Undo a move whose transaction failed."""
-        self.is_frozen, self._standing_at, self._offset_ms = state
+        self.is_frozen, self._standing_at, self._flow = state
+
+
+def _offset_ms(instant: Instant, wall_at: Instant, rate_thousandths: int) -> int:
+    """The offset of a clock that shows `instant` at the real time `wall_at`."""
+    return instant - wall_at * rate_thousandths // REAL_RATE

@@ -11,6 +11,8 @@ from emulator.api.bodies import ClientDisconnected, check_content_type, decode_o
 from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
 from emulator.api.exchange import (
     NO_STATUS,
+    OWNER,
+    REQUEST_ID,
     ClientConnection,
     CutReply,
     Exchange,
@@ -119,7 +121,8 @@ class PaymentsApi:
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
         # After a reset, the account neither counts nor stores the request.
         owner_of_entry = None if exchange.is_outdated else exchange.owner
-        request_id = self._request_id(exchange, owner_of_entry)
+        request_id = scope[REQUEST_ID] = self._request_id(exchange, owner_of_entry)
+        scope[OWNER] = exchange.owner
         if owner_of_entry is not None:
             took_ms = self._wall.monotonic_ms() - started_ms
             add_to_journal(exchange, owner_of_entry, request_id, reply, took_ms)

@@ -27,6 +27,10 @@ Header = tuple[bytes, bytes]
 # one off.
 CONNECTION = "emulator.connection"
 
+# The keys of a scope for what the log shows of a request: the owner of its key, and its id.
+OWNER = "emulator.owner"
+REQUEST_ID = "emulator.request_id"
+
 # Of a request without a response.
 NO_STATUS = 0
 _FIRST_ERROR = 400

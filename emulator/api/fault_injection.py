@@ -11,7 +11,7 @@ _TOO_MANY_REQUESTS = 429
 _BAD_REQUEST = error_object("invalid_request_body", "The request cannot be processed.")
 # What the contract says with these statuses; with any other below 500 the request is just bad.
 _BODIES = {
-    401: error_object("invalid_api_key", "The API key is not known here."),
+    401: error_object("invalid_api_key", "The API key is unknown."),
     404: error_object("payment_not_found", "There is no such payment."),
     409: error_object(
         "idempotency_key_in_use",

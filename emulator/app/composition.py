@@ -1,5 +1,6 @@
 """Builds the program from the settings and a clock."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -62,6 +63,7 @@ async def compose(
         load_scenarios=partial(_in_force, given),
     ) as engine:
         log = RequestLog(wall, write_log, as_json=settings.log_format == "json")
+        watch = _watch(settings, engine, wall, given) if settings.watch else None
         yield Running(
             settings=settings,
             api_port=api_port,
@@ -70,6 +72,18 @@ async def compose(
             gateway=_gateway(settings, engine, log, checkout, checkout_port, wall),
         )
         log.flush()
+        if watch is not None:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+
+
+def _watch(
+    settings: Settings, engine: Engine, wall: SystemClock, given: "tuple[Scenario, ...]"
+) -> "asyncio.Task[None]":
+    from emulator.app.scenario_watch import watch_scenarios
+
+    loader_of = partial(partial, _in_force)
+    return asyncio.create_task(watch_scenarios(settings, engine, wall, given, loader_of))
 
 
 def given_scenarios(settings: Settings) -> "tuple[Scenario, ...]":
@@ -163,7 +177,7 @@ def _control(
     settings: Settings, engine: Engine, checkout: CheckoutAddress, api: PaymentsApi
 ) -> ASGIApp:
     from emulator.api.bodies import read_optional_object
-    from emulator.api.exchange import bearer_key
+    from emulator.api.exchange import OWNER, bearer_key
     from emulator.api.yaml_bodies import read_source
     from emulator.app.documents import documents
     from emulator.app.guard import Guard, HostGuard
@@ -178,7 +192,10 @@ def _control(
             list_payments=lambda owner, values: api.page_body(owner, values, []),
         ),
         RequestReaders(
-            bearer_key=bearer_key, read_object=read_optional_object, read_source=read_source
+            bearer_key=bearer_key,
+            read_object=read_optional_object,
+            read_source=read_source,
+            owner_key=OWNER,
         ),
     )
     return Guard(app, HostGuard(settings, checkout))

@@ -1,6 +1,7 @@
 """Dispatches requests to the applications by listener and path, and logs each in one line."""
 
 import asyncio
+import json
 from collections.abc import Callable
 
 from emulator import __version__, ids
@@ -9,6 +10,8 @@ from emulator.api.bodies import ClientDisconnected
 from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
 from emulator.api.exchange import (
     CONNECTION,
+    OWNER,
+    REQUEST_ID,
     ASGIApp,
     ClientConnection,
     Header,
@@ -32,7 +35,10 @@ _JSON: Header = (b"content-type", b"application/json")
 
 WRITTEN_EVERY_S = 0.05
 _TEXT_LINE = "%s %s %s %d %.1f ms\n"
-_JSON_LINE = '{"at":"%s","method":"%s","path":"%s","status":%d,"duration_ms":%.1f}\n'
+_JSON_LINE = (
+    '{"at":"%s","level":"%s","request_id":"%s","account":%s,"mode":%s,'
+    '"method":"%s","path":"%s","status":%d,"duration_ms":%.1f}\n'
+)
 
 
 class Lazily:
@@ -58,18 +64,15 @@ class RequestLog:
     def __init__(self, wall: SystemClock, write: Callable[[str], object], *, as_json: bool) -> None:
         self._wall = wall
         self._write = write
-        self._line = _JSON_LINE if as_json else _TEXT_LINE
-        # A reader of the text format knows the date.
-        self._shown_of_instant = slice(None) if as_json else slice(11, 23)
+        self._line = _json_line if as_json else _text_line
         # Stored as text: other objects cost the garbage collector more time.
         self._lines: list[str] = []
         self.start = wall.monotonic_ms
 
     def add(self, scope: Scope, status: int, started_ms: float) -> None:
-        at = format_instant(self._wall.system_ms())[self._shown_of_instant]
+        at = format_instant(self._wall.system_ms())
         duration_ms = self._wall.monotonic_ms() - started_ms
-        line = self._line % (at, scope["method"], _shown(scope), status, duration_ms)
-        self._lines.append(line)
+        self._lines.append(self._line(at, scope, status, duration_ms))
         if len(self._lines) == 1:
             asyncio.get_running_loop().call_later(WRITTEN_EVERY_S, self.flush)
 
@@ -78,6 +81,24 @@ class RequestLog:
         if self._lines:
             self._write("".join(self._lines))
             self._lines.clear()
+
+
+def _text_line(at: str, scope: Scope, status: int, duration_ms: float) -> str:
+    # A reader of the text format knows the date.
+    return _TEXT_LINE % (at[11:23], scope["method"], _shown(scope), status, duration_ms)
+
+
+def _json_line(at: str, scope: Scope, status: int, duration_ms: float) -> str:
+    owner = scope.get(OWNER)
+    account, mode = (
+        ("null", "null")
+        if owner is None
+        else (json.dumps(owner.account.profile.id), f'"{owner.mode}"')
+    )
+    level = "error" if status >= 500 else "warning" if status >= 400 else "info"
+    request_id = scope[REQUEST_ID].decode()
+    facts = (at, level, request_id, account, mode, scope["method"], _shown(scope))
+    return _JSON_LINE % (*facts, status, duration_ms)
 
 
 class _Response:
@@ -144,7 +165,7 @@ class Gateway:
         path = scope["path"]
         is_contract = path.startswith("/v1/") or path == "/v1"
         if connection is not None and connection.body_error is not None:
-            response = _Response(self.next_request_id(), send, connection)
+            response = _Response(self._request_id(scope), send, connection)
             await _refuse(response.send, connection.body_error)
             status = response.status
         elif is_contract and scope["server"][1] != self._checkout_port:
@@ -160,10 +181,14 @@ class Gateway:
         self._requests += 1
         return ids.request_id(self._stream, self._requests)
 
+    def _request_id(self, scope: Scope) -> bytes:
+        request_id = scope[REQUEST_ID] = self.next_request_id()
+        return request_id
+
     async def _route(
         self, scope: Scope, receive: Receive, send: Send, connection: ClientConnection | None
     ) -> int:
-        response = _Response(self.next_request_id(), send, connection)
+        response = _Response(self._request_id(scope), send, connection)
         try:
             await self._dispatch(scope, receive, response.send)
         except Refusal as refusal:

@@ -17,6 +17,12 @@ MAX_WAITING_CHARACTERS = 4 * 1024 * 1024
 LAST_LINES_S = 0.1
 
 
+def json_line(level: str, message: str, **members: object) -> str:
+    """A line of the log with the format json."""
+    entry = {"level": level, "message": message, **members}
+    return escape_controls(json.dumps(entry, ensure_ascii=False))
+
+
 class LogStream:
     """A text stream that a background thread writes: a full pipe blocks only that thread.
 
@@ -24,8 +30,9 @@ class LogStream:
     blocked write to `sys.stderr` would hold a lock that the program needs at its end.
     """
 
-    def __init__(self, descriptor: int | None) -> None:
+    def __init__(self, descriptor: int | None, *, as_json: bool = False) -> None:
         self._descriptor = descriptor
+        self._as_json = as_json
         # Set when the accounts are loaded.
         self.is_known_key: Callable[[str], bool] = lambda _: False
         self._waiting: SimpleQueue[str | None] = SimpleQueue()
@@ -54,9 +61,8 @@ class LogStream:
         while (text := self._waiting.get()) is not None:
             self._characters -= len(text)
             if self._lost and self._characters == 0:
-                text += (
-                    f"({self._lost} lines of the log were dropped: standard error was blocked)\n"
-                )
+                lost = f"{self._lost} lines of the log were dropped: standard error was blocked"
+                text += f"{json_line('warning', lost)}\n" if self._as_json else f"({lost})\n"
                 self._lost = 0
             if not self._write(text.encode(errors="backslashreplace")):
                 return
@@ -89,10 +95,8 @@ class _Lines(logging.Formatter):
         if not self._as_json:
             line = f"{record.levelname} {escape_controls(message)}"
             return f"{line}\n{escape_controls(traceback, besides=LINE_BREAK)}".rstrip("\n")
-        entry = {"level": record.levelname.lower(), "message": message}
-        if traceback:
-            entry["traceback"] = traceback
-        return escape_controls(json.dumps(entry, ensure_ascii=False))
+        members = {"traceback": traceback} if traceback else {}
+        return json_line(record.levelname.lower(), message, **members)
 
     def _masked(self, text: str) -> str:
         return mask_keys(text, self._stream.is_known_key)
@@ -102,7 +106,7 @@ class _Lines(logging.Formatter):
 def standard_error(*, as_json: bool) -> Iterator[LogStream]:
     """The program's log, also the target of the `logging` module."""
     # Without a standard error its descriptor may belong to another file, even the database.
-    stream = LogStream(None if sys.stderr is None else sys.stderr.fileno())
+    stream = LogStream(None if sys.stderr is None else sys.stderr.fileno(), as_json=as_json)
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_Lines(stream, as_json=as_json))
     root = logging.getLogger()

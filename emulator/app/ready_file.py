@@ -67,11 +67,13 @@ class _ReadyFile:
 
     def write(self, running: Running) -> None:
         settings = running.settings
+        profile = running.engine.accounts.first.profile
         entry = {
             "api": settings.local_url(running.api_port),
             "checkout": settings.public_checkout_url(running.checkout_port),
             "pid": os.getpid(),
-            "test_key": running.engine.accounts.first.profile.test_key,
+            "test_key": profile.test_key,
+            "live_key": profile.live_key,
             "version": __version__,
         }
         self._content = json.dumps(entry).encode() + b"\n"

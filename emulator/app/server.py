@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 
@@ -29,6 +29,7 @@ TICK_MS = 1_000
 # The time for requests in progress at the end, a part of the 0.5 s in which the program ends.
 LAST_ANSWERS_S = 0.2
 
+logger = logging.getLogger(__name__)
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # The address family is not available; another address of the same name may be.
 _NO_SUCH_ADDRESS = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
@@ -48,11 +49,13 @@ def collect_rarely() -> None:
     gc.set_threshold(NEW_OBJECTS_A_COLLECTION, 20, 20)
 
 
-async def serve(settings: Settings, *, announce: Callable[[Running], None]) -> None:
+async def serve(
+    settings: Settings, *, announce: Callable[[Running], None], warnings: Iterable[str] = ()
+) -> None:
     """Run until SIGTERM or SIGINT; `announce` is called once, when requests are served.
 
-    It is called on another thread. Raises NoListener, NoReadyFile, ScenarioError,
-    UnusableDatabase.
+    It is called on another thread. The warnings are logged first. Raises NoListener, NoReadyFile,
+    ScenarioError, UnusableDatabase.
     """
 
     def announce_ready(running: Running) -> None:
@@ -66,6 +69,8 @@ async def serve(settings: Settings, *, announce: Callable[[Running], None]) -> N
         standard_error(as_json=settings.log_format == "json") as log,
         _ending() as end,
     ):
+        for warning in warnings:
+            logger.warning("%s", warning)
         wall = RealClock()
         async with compose(
             settings,

@@ -22,6 +22,7 @@ from emulator.domain.errors import (
     UnsupportedContentType,
 )
 from emulator.domain.hosts import authority
+from emulator.domain.instants import rate_number
 from emulator.domain.payment import Payment, Status
 from emulator.domain.payment_methods import BANK_TRANSFER, PHONE_METHODS
 from emulator.engine.payments.checkouts import Checkout, Checkouts
@@ -105,7 +106,7 @@ class Pages:
                 "status": checkout.payment.status,
                 "moment": checkout.moment,
                 "left_ms": views.left_ms(checkout),
-                "is_flowing": checkout.is_flowing,
+                "rate": rate_number(checkout.rate_thousandths),
                 "again_ms": 0 if holds else POLL_MS,
             }
         )

@@ -8,6 +8,7 @@ from types import MappingProxyType
 import msgspec
 
 from emulator.checkout.i18n import minutes
+from emulator.domain.instants import rate_number
 from emulator.domain.payment import DEFAULT_REASON, Payment, Reason, Status
 from emulator.domain.payment_methods import (
     BANK_TRANSFER,
@@ -277,7 +278,7 @@ def _waiting(checkout: Checkout, query: Mapping[str, str]) -> PageView:
             "has_phone": has_phone,
             "bank": _bank_name(payment) if asks and not is_on_phone else None,
             "has_left": left is not None,
-            "is_flowing": checkout.is_flowing,
+            "rate": str(rate_number(checkout.rate_thousandths)),
         },
         texts={
             "masked_phone": "" if payment.phone is None else mask_phone(payment.phone),

@@ -48,8 +48,10 @@ def _run() -> int:
         click.echo(error.format_message())
         return 0
     except click.ClickException as error:
+        as_json = isinstance(error, CliError) and error.as_json
         for line in _lines(error):
-            click.echo(f"{PROGRAM}: {escape_controls(line)}", err=True)
+            shown = _json_line(line) if as_json else f"{PROGRAM}: {escape_controls(line)}"
+            click.echo(shown, err=True)
         return error.exit_code if isinstance(error, CliError) else 2
     except OSError as error:
         if error.filename is not None:
@@ -61,6 +63,12 @@ def _run() -> int:
     except click.Abort:
         return _INTERRUPTED
     return result if isinstance(result, int) else 0
+
+
+def _json_line(line: str) -> str:
+    from emulator.app.log import json_line
+
+    return json_line("error", line)
 
 
 def _take_standard_descriptors() -> None:

@@ -1,15 +1,15 @@
 """Formats the text that `serve` prints at start: addresses, keys and test numbers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from emulator import __version__
 from emulator.app.composition import Running
+from emulator.app.log import json_line
 from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY, mask_key
 from emulator.domain.durations import whole_duration_text
-from emulator.domain.instants import format_instant
+from emulator.domain.instants import REAL_RATE, format_instant, rate_number
 from emulator.engine.state.account import Account
 from emulator.scenarios.numbers import designated_numbers
-from emulator.scenarios.values import Scenario
 from emulator.settings import IN_MEMORY, Settings
 
 _PUBLIC_KEYS = {DEMO_TEST_KEY, DEMO_LIVE_KEY}
@@ -19,20 +19,26 @@ Line = tuple[str, str]
 
 
 def banner(running: Running) -> str:
-    """The text of the banner.
+    """The text of the banner, or one line of JSON.
 
     It reads the shipped scenario files, so that the first payment does not have to.
     """
     settings = running.settings
     account = running.engine.accounts.first
+    title = f"ETB payments emulator {__version__}"
+    addresses, keys = _addresses(running), _keys(account)
+    state = [*_state(account, settings), *_switched_on(settings), *_webhooks(account, settings)]
+    numbers = designated_numbers(account.rules.scenarios, settings.methods)
+    if settings.log_format == "json":
+        lines = [*addresses, *keys, *state]
+        members = {name.lower().replace(" ", "_"): text for name, text in lines}
+        return json_line("info", title, **members, test_numbers=numbers)
     blocks = [
-        [f"ETB payments emulator {__version__}"],
-        _named(_addresses(running)),
-        _named(_keys(account)),
-        _test_numbers(running.engine.accounts.first.rules.scenarios, settings),
-        _named(
-            [*_state(account, settings), *_switched_on(settings), *_webhooks(account, settings)]
-        ),
+        [title],
+        _named(addresses),
+        _named(keys),
+        _test_numbers(numbers, settings),
+        _named(state),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
@@ -65,9 +71,8 @@ def _shown(key: str) -> str:
     return key if key in _PUBLIC_KEYS else mask_key(key)
 
 
-def _test_numbers(scenarios: Iterable[Scenario], settings: Settings) -> list[str]:
+def _test_numbers(numbers: Mapping[str, Mapping[str, str]], settings: Settings) -> list[str]:
     """A line for each outcome, with the numbers of the methods."""
-    numbers = designated_numbers(scenarios, settings.methods)
     if not numbers:
         return []
     methods = [
@@ -93,6 +98,9 @@ def _state(account: Account, settings: Settings) -> list[Line]:
     now = format_instant(clock.now())
     if clock.is_frozen:
         clock_text = f"frozen at {now}"
+    elif clock.rate_thousandths != REAL_RATE:
+        rate = rate_number(clock.rate_thousandths)
+        clock_text = f"{now} and running at {rate} times the speed of real time"
     else:
         clock_text = f"{now} and running, not the real time" if clock.offset_ms else "real"
     return [

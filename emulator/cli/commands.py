@@ -14,7 +14,7 @@ from emulator.cli.event_loop import loop_factory
 from emulator.cli.output import DEFAULT_URL, CliError, stop_printing, write
 from emulator.domain.control_characters import LINE_BREAK, escape_controls
 from emulator.domain.payment_methods import DEFAULT_METHODS
-from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
+from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve, start_warnings
 
 if TYPE_CHECKING:
     from emulator.app.composition import Running
@@ -23,6 +23,7 @@ PROGRAM = "payments-emulator"
 # The modules of the commands that are not defined here.
 _MODULES = {
     "doctor": "doctor",
+    "helper": "helper",
     "record": "replay",
     "replay": "replay",
     "trigger": "trigger",
@@ -61,7 +62,7 @@ def _settings(flags: dict[str, object]) -> Settings:
     try:
         return resolve(flags, os.environ)
     except SettingsError as error:
-        raise CliError(str(error)) from None
+        raise CliError(*error.lines) from None
 
 
 class _Commands(click.Group):
@@ -74,7 +75,7 @@ class _Commands(click.Group):
         if cmd_name not in _MODULES:
             return super().get_command(ctx, cmd_name)
         module = import_module(f"emulator.cli.{_MODULES[cmd_name]}")
-        command: click.Command = getattr(module, cmd_name)
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 
 
@@ -109,13 +110,17 @@ def serve(**flags: object) -> None:
     collect_rarely()
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(serve_forever(settings, announce=_announce))
+            warnings = start_warnings(settings, os.environ)
+            runner.run(serve_forever(settings, announce=_announce, warnings=warnings))
     except ScenarioError as error:
-        raise CliError(*map(str, error.problems)) from None
+        lines = [str(problem) for problem in error.problems]
     except (NoListener, NoReadyFile, UnusableDatabase) as error:
-        raise CliError(str(error)) from None
+        lines = [str(error)]
     except (Busy, sqlite3.DatabaseError) as error:
-        raise CliError(f"cannot use the database {settings.database}: {error}") from None
+        lines = [f"cannot use the database {settings.database}: {error}"]
+    else:
+        return
+    raise CliError(*lines, as_json=settings.log_format == "json")
 
 
 def _announce(running: "Running") -> None:

@@ -35,9 +35,10 @@ class CliError(click.ClickException):
 
     exit_code = 2
 
-    def __init__(self, *lines: str) -> None:
+    def __init__(self, *lines: str, as_json: bool = False) -> None:
         super().__init__("\n".join(lines))
         self.lines = lines
+        self.as_json = as_json
 
 
 def cli_error(*lines: str) -> NoReturn:

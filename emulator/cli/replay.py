@@ -276,7 +276,7 @@ def _settings(
     try:
         return resolve(flags, {})
     except SettingsError as error:
-        cli_error(str(error))
+        cli_error(*error.lines)
 
 
 def _base_url(url: str) -> "BaseUrl":

@@ -35,8 +35,9 @@ class CreateAccount(Body, frozen=True):
     clock: Annotated[
         GivenClock | None,
         doc(
-            "`real`, `frozen` at the present instant, or `frozen@` and an instant, such as"
-            " `frozen@2026-01-01T00:00:00Z`. Other forms of ISO 8601 are accepted: a date, or"
+            "`real`, `frozen` at the present instant, `frozen@` and an instant, such as"
+            " `frozen@2026-01-01T00:00:00Z`, or a rate: `x60` runs sixty times as fast as real"
+            " time. Other forms of ISO 8601 are accepted: a date, or"
             " an instant without an offset (UTC). The default is that of `serve --clock`."
         ),
     ] = None

@@ -60,7 +60,7 @@ class RequestReaders:
 
     `bearer_key` returns the key of an `Authorization` header, `read_object` the members of a
     body and the names that occur twice, `read_source` a body of `(headers, receive, *,
-    takes_yaml)`.
+    takes_yaml)`. `owner_key` is the key of a scope for the owner that the log shows.
     """
 
     bearer_key: Callable[[bytes | None], str]
@@ -68,6 +68,7 @@ class RequestReaders:
         [Mapping[bytes, bytes], Receive], Awaitable[tuple[dict[str, Any], list[str]]]
     ]
     read_source: Callable[..., Awaitable[Source]]
+    owner_key: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,6 +265,7 @@ class Responder:
             accounts = services.engine.accounts
             account = accounts.first if named.account is None else accounts.get(named.account)
             owner = account.owner(named.mode)
+        request.scope[self._readers.owner_key] = owner
         call = Call(
             owner=owner,
             engine=services.engine,
@@ -340,4 +342,4 @@ def check_names(members: Iterable[str], repeated: list[str], known: Iterable[str
 def unknown_parameter(name: str, known: Iterable[str]) -> UnknownParameter:
     shown = name[:MAX_SHOWN_NAME_CHARACTERS]
     hint = nearest_word_hint(shown, known)
-    return UnknownParameter(f"There is no parameter '{shown}' here.{hint}", param=shown)
+    return UnknownParameter(f"There is no parameter '{shown}'.{hint}", param=shown)

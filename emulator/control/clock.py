@@ -19,13 +19,14 @@ from emulator.control.types import (
     EventId,
     EventType,
     GivenInstant,
+    GivenRate,
     InstantText,
     OfPayment,
     PaymentId,
     one_of,
     span_ms,
 )
-from emulator.domain.instants import LAST_INSTANT, format_instant
+from emulator.domain.instants import LAST_INSTANT, format_instant, rate_number
 from emulator.domain.payment import EVENT_TYPES, Reason, Status
 from emulator.domain.received_values import not_accepted
 from emulator.domain.timers import ATTEMPT, TimerKind
@@ -66,7 +67,13 @@ class SetClock(Body, frozen=True):
         GivenInstant | None,
         doc("Sets the clock forward and processes everything that becomes due."),
     ] = None
-    frozen: Annotated[ClockFlag | None, doc("Freezes or unfreezes the clock.")] = None
+    frozen: Annotated[
+        ClockFlag | None, doc("Freezes the clock, or lets it run at its last rate.")
+    ] = None
+    rate: Annotated[
+        GivenRate | None,
+        doc("Lets the clock run so many times as fast as real time, with at most three decimals."),
+    ] = None
 
 
 Webhooks = Annotated[str, refers_to("Background"), parsed(_background)] | None
@@ -131,6 +138,9 @@ class ClockJson(Struct, frozen=True):
 
     now: Annotated[InstantText, doc("The current instant of the clock.")]
     frozen: Annotated[bool, doc("Whether the clock is frozen.")]
+    rate: Annotated[
+        float | None, doc("How many times as fast as real time it runs; null when frozen.", 1)
+    ]
     next: DueJson | None
     settled: (
         Annotated[
@@ -205,15 +215,18 @@ async def get_clock(call: Call) -> ClockJson:
 
 @operation("PUT /clock", "The clock.", body="The new state of the clock.")
 async def set_clock(call: Call, body: SetClock) -> ClockJson:
-    """Set, freeze or unfreeze the clock.
+    """Set, freeze or unfreeze the clock, or set its rate.
 
-    Sets the clock forward, freezes it or unfreezes it. The emulator processes everything that
-    becomes due, as in an advance. The clock never goes back, except by a reset or a restored
-    snapshot. The response contains `"settled": false` if a limit of the advance stopped the
-    clock early.
+    Sets the clock forward, freezes it or lets it run, also faster than real time. The emulator
+    processes everything that becomes due, as in an advance. The clock never goes back, except by a
+    reset or a restored snapshot. The response contains `"settled": false` if a limit of the
+    advance stopped the clock early.
     """
     service = call.engine.clock_service
-    return _json(await service.set(call.account, now=body.now, frozen=body.frozen))
+    state = await service.set(
+        call.account, now=body.now, frozen=body.frozen, rate_thousandths=body.rate
+    )
+    return _json(state)
 
 
 @operation(
@@ -253,6 +266,7 @@ def _json(state: ClockState) -> ClockJson:
     return ClockJson(
         now=format_instant(state.now),
         frozen=state.is_frozen,
+        rate=None if state.is_frozen else rate_number(state.rate_thousandths),
         next=following,
         settled=UNSET if state.is_settled else False,
     )
@@ -289,8 +303,8 @@ def _schemas() -> dict[str, JsonObject]:
 
 CLOCKS = Resource(
     tag="Clock",
-    description="The account's clock determines timestamps, expiry, outcomes and retries. It runs"
-    " or is frozen, and can be set forward.",
+    description="The account's clock determines timestamps, expiry, outcomes and retries. It runs,"
+    " at a rate of real time, or is frozen, and can be set forward.",
     operations=(get_clock, set_clock, advance_clock),
     types=(PaymentEffect, AttemptEffect),
     schemas=_schemas,

@@ -113,9 +113,9 @@ def _extracted(rule: JsonObject, key: str, name: str) -> JsonObject:
 def _as_component(schema: Any, *, is_condition: bool = False) -> Any:
     """The schema as a part of this document: what it refers to is among the components.
 
-    A condition that only speaks of some members is read by some tools as an object that has no
-    others, so it says that it may, and of which members it speaks. Nor do all tools know of
-    schemas that are no more than true or false.
+    Some tools treat a condition on some members as an object without other members. Therefore a
+    condition lists its members and permits others. Some tools do not support the schemas `true`
+    and `false`.
     """
     if isinstance(schema, list):
         return [_as_component(entry, is_condition=is_condition) for entry in schema]

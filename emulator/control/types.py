@@ -10,7 +10,13 @@ from msgspec import Meta, Struct
 
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import InvalidField
-from emulator.domain.instants import LAST_INSTANT, parse_clock, parse_instant
+from emulator.domain.instants import (
+    LAST_INSTANT,
+    MAX_RATE,
+    REAL_RATE,
+    parse_clock,
+    parse_instant,
+)
 from emulator.domain.payment import Reason, Status
 from emulator.domain.received_values import not_accepted
 from emulator.domain.timers import TimerKind
@@ -103,15 +109,31 @@ def span_ms(name: str, value: object) -> int:
         raise not_accepted(
             name, value, f"a number of seconds from 0 to {LAST_INSTANT // 1000}", kind=CLOCK
         )
-    try:
-        exact_ms = _EXACT.multiply(Decimal(value), Decimal(1000))
-    except Inexact:
-        exact_ms = None
-    if exact_ms is None or exact_ms != exact_ms.to_integral_value():
+    exact_ms = _thousandths(value)
+    if exact_ms is None:
         raise not_accepted(
             name, value, "a number of seconds in whole milliseconds, such as 1.005", kind=CLOCK
         )
-    return int(exact_ms)
+    return exact_ms
+
+
+def _thousandths(value: int | Decimal) -> int | None:
+    """A number multiplied by 1,000; None if it has more than three decimals."""
+    try:
+        exact = _EXACT.multiply(Decimal(value), Decimal(1000))
+    except Inexact:
+        return None
+    return int(exact) if exact == exact.to_integral_value() else None
+
+
+def rate_thousandths(name: str, value: object) -> int:
+    """The rate of a clock, with at most three decimals. Raises InvalidField."""
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        exact = _thousandths(value) if 0 < value <= MAX_RATE // REAL_RATE else None
+        if exact is not None:
+            return exact
+    expected = "a number above 0 and at most 100000, with at most three decimals"
+    raise not_accepted(name, value, expected, kind=CLOCK)
 
 
 def clock_value(parse: Callable[[str], Any]) -> Callable[[str, object], Any]:
@@ -186,7 +208,7 @@ GivenInstant = Annotated[
 ]
 _CLOCK_PATTERN = (
     r"^(real|frozen(@[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
-    r"(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?)$"
+    r"(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?|x[0-9]{1,6}(\.[0-9]{1,3})?)$"
 )
 _CLOCK_EXAMPLE = "frozen@2026-01-01T00:00:00Z"
 ClockText = Annotated[str, Meta(pattern=_CLOCK_PATTERN, examples=[_CLOCK_EXAMPLE])]
@@ -198,6 +220,17 @@ GivenClock = Annotated[
         extra_json_schema={"type": "string", "pattern": _CLOCK_PATTERN},
     ),
     parsed(clock_value(parse_clock), kind=CLOCK),
+]
+GivenRate = Annotated[
+    Any,
+    Meta(
+        extra_json_schema={
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": MAX_RATE // REAL_RATE,
+        }
+    ),
+    parsed(rate_thousandths, kind=CLOCK),
 ]
 ClockFlag = Annotated[bool, Meta(extra={"kind": CLOCK})]
 Name = Annotated[

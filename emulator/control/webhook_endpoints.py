@@ -18,8 +18,8 @@ from emulator.domain.webhooks import (
     MIN_SECRET_BYTES,
     ROTATION_OVERLAP_MS,
     SECRET_PREFIX,
-    Endpoint,
     Profile,
+    RegisteredEndpoint,
     is_webhook_secret,
 )
 from emulator.engine.delivery.endpoints import EndpointTerms
@@ -244,7 +244,7 @@ async def ping_webhook_endpoint(call: Call, path: EndpointPath) -> DeliveryJson:
     return delivery_json(await call.engine.webhooks.deliveries.ping(call.owner, path.endpoint_id))
 
 
-def _json(endpoint: Endpoint) -> WebhookEndpoint:
+def _json(endpoint: RegisteredEndpoint) -> WebhookEndpoint:
     return WebhookEndpoint(
         id=endpoint.id,
         url=endpoint.url,

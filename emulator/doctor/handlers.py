@@ -15,10 +15,10 @@ from emulator.http.addresses import with_host
 # The statuses with which handlers refuse a signature.
 _REFUSALS = {400, 401, 403}
 _SLOW = (
-    "A firewall may block the connection, or the handler may be busy: it should answer first and "
+    "A firewall may block the connection, or the handler may be busy: it should respond first and "
     "work afterwards. The emulator waits for 15 s."
 )
-_FAILED = "See the handler's own log; it must answer with 2xx."
+_FAILED = "See the handler's own log; it must return 2xx."
 
 
 async def probe_handlers(

@@ -102,7 +102,7 @@ async def _probe_key(
     response = await replace(api, key=key).request("GET", FIRST_PAGE)
     if response.status == 401:
         if given is None:
-            text = f"The demo key {masked} is not known here, so that no key was tried"
+            text = f"The demo key {masked} is unknown to the emulator, so that no key was tried"
             return True, note(text, "Give your key with --key.")
         return False, problem(f"The key {masked} is unknown: {describe(response)}", _KEYS)
     is_new = control is not None and await _remove_created(control, masked, accounts)
@@ -114,7 +114,7 @@ async def _probe_key(
     if is_new:
         text = f"The key {masked} is new: its first use creates an account"
         return has_account, good(text)
-    return has_account, good(f"The key {masked} works: GET {FIRST_PAGE} answers 200")
+    return has_account, good(f"The key {masked} works: GET {FIRST_PAGE} returns 200")
 
 
 async def _remove_created(control: TargetServer, masked: str, before: list[dict[str, Any]]) -> bool:

@@ -51,7 +51,7 @@ class TargetServer:
                         return await client.request(method, path)
                     return await client.request_json(method, path, value)
         except TimeoutError:
-            return HttpResponse(failure=f"no answer within {self.timeout_s:g} s")
+            return HttpResponse(failure=f"no response within {self.timeout_s:g} s")
         except (Unreachable, OSError, UnicodeError) as error:
             stage = RequestStage.CONNECTING
             _, phrase = explain_failure(error, host=self.base_url.host, stage=stage)

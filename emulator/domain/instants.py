@@ -16,8 +16,11 @@ MILLISECOND = timedelta(milliseconds=1)
 DAY_S = 86_400
 DAY_MS = DAY_S * 1000
 FIRST_INSTANT: Instant = 0
-# What is scheduled may lie ten years ahead of a clock, and must still be a date to be written.
+# A scheduled change can be ten years after the clock, and must still be a valid date.
 LAST_INSTANT: Instant = (datetime(9989, 1, 1, tzinfo=UTC) - EPOCH) // MILLISECOND
+# Rates of clocks are integers, in thousandths of real time, so that computations are exact.
+REAL_RATE = 1_000
+MAX_RATE = 100_000 * REAL_RATE
 
 # The extended and basic forms of ISO 8601: calendar, ordinal and week dates, with or without a time
 # of day in whole hours, minutes or seconds; a fraction is one of a second.
@@ -34,6 +37,7 @@ _ISO_8601 = re.compile(
     r"(?:(?P=offset_colon)(?P<offset_second>[0-9]{2}))?)?)?)?",
     re.ASCII,
 )
+_RATE = re.compile(r"x([0-9]{1,6})(?:\.([0-9]{1,3}))?", re.ASCII)
 # The form in which nearly all are written, and which the standard library reads fast.
 _USUAL = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{3})?"
@@ -57,6 +61,7 @@ class ClockSpec:
 
     kind: ClockKind = ClockKind.REAL
     instant: Instant | None = None
+    rate_thousandths: int = REAL_RATE
 
 
 @lru_cache(maxsize=1024)
@@ -183,23 +188,37 @@ def parse_instant(text: str) -> Instant:
 
 
 def parse_clock(text: str) -> ClockSpec:
-    """Read `real`, `frozen` or `frozen@2026-01-01T00:00:00Z`.
+    """Read `real`, `frozen`, `frozen@2026-01-01T00:00:00Z` or a rate such as `x60`.
 
-    Raises ValueError for another format, and outside 1970 to 9988.
+    Raises ValueError for another format, outside 1970 to 9988, and for a rate outside its limits.
     """
+    rate = _RATE.fullmatch(text)
+    if rate is not None:
+        rate_thousandths = int(rate[1] + (rate[2] or "").ljust(3, "0"))
+        if not 0 < rate_thousandths <= MAX_RATE:
+            raise ValueError(f"{received(text)} is not a rate from x0.001 to x100000")
+        return ClockSpec(rate_thousandths=rate_thousandths)
     word, at, timestamp = text.partition("@")
     if at and word == ClockKind.FROZEN:
         return ClockSpec(kind=ClockKind.FROZEN, instant=parse_instant(timestamp))
     if at or word not in {kind.value for kind in ClockKind}:
         raise ValueError(
-            f"{received(text)} is not real, frozen, or frozen@ and a timestamp:"
-            " frozen@2026-01-01T00:00:00Z"
+            f"{received(text)} is not real, frozen, frozen@ and a timestamp"
+            " (frozen@2026-01-01T00:00:00Z), or x and a rate (x60)"
         )
     return ClockSpec(kind=ClockKind(word))
 
 
 def format_clock(spec: ClockSpec) -> str:
     """Write a clock so that `parse_clock` reads it back; whole seconds without `.000`."""
+    if spec.rate_thousandths != REAL_RATE:
+        return f"x{rate_number(spec.rate_thousandths)}"
     if spec.instant is None:
         return spec.kind.value
     return f"{spec.kind.value}@{format_instant(spec.instant).replace('.000Z', 'Z')}"
+
+
+def rate_number(rate_thousandths: int) -> float:
+    """A rate as a number for people and JSON: 60, 0.5."""
+    whole, rest = divmod(rate_thousandths, REAL_RATE)
+    return rate_thousandths / REAL_RATE if rest else whole

@@ -52,7 +52,7 @@ class DeliveryEffect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class RegisteredEndpoint:
     """A webhook endpoint of an account and mode.
 
     `position` orders the endpoints of their owner. Until `old_secret_until`, `old_secret` signs
@@ -69,12 +69,14 @@ class Endpoint:
     old_secret: str | None = None
     old_secret_until: Instant = 0
 
-    def disabled(self) -> "Endpoint":
+    def disabled(self) -> "RegisteredEndpoint":
         return replace(self, is_enabled=False)
 
-    def as_new(self) -> "Endpoint":
+    def as_new(self) -> "RegisteredEndpoint":
         """A copy with the defaults of a new endpoint and its present secret."""
-        return Endpoint(position=self.position, id=self.id, url=self.url, secret=self.secret)
+        return RegisteredEndpoint(
+            position=self.position, id=self.id, url=self.url, secret=self.secret
+        )
 
     def secrets(self, now: Instant) -> tuple[str, ...]:
         """The secrets that sign, the newest first."""

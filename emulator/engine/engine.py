@@ -20,7 +20,7 @@ from emulator.engine.recording.recorder import Recorder
 from emulator.engine.state.account import EngineConfig
 from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.engine.state.rule_choice import Faults
-from emulator.engine.state.rules import Library, LoadScenarios, Rules
+from emulator.engine.state.rules import Library, LoadScenarios
 from emulator.storage.database import MEMORY, Database
 from emulator.storage.invalid_rows import InvalidRow
 from emulator.storage.migrations import UnusableDatabase
@@ -47,7 +47,11 @@ class Engine:
 
     @classmethod
     def of(
-        cls, context: EngineContext, accounts: AccountRegistry, checkout: CheckoutAddress
+        cls,
+        context: EngineContext,
+        accounts: AccountRegistry,
+        checkout: CheckoutAddress,
+        library: Library,
     ) -> "Engine":
         customer = Customer(context)
         return cls(
@@ -61,7 +65,7 @@ class Engine:
             snapshots=Snapshots(context),
             change_notifier=context.change_notifier,
             faults=Faults(context.database),
-            scenarios=Scenarios(context.database),
+            scenarios=Scenarios(context.database, library),
             webhooks=context.webhooks,
         )
 
@@ -81,7 +85,8 @@ async def open_engine(
     """
     async with Database(database_path) as database:
         context = EngineContext.of(database, wall, config)
-        accounts = AccountRegistry(context, Rules(Library(load_scenarios)))
+        library = Library(load_scenarios)
+        accounts = AccountRegistry(context, library)
         try:
             await accounts.open()
         except InvalidRow as error:
@@ -92,7 +97,7 @@ async def open_engine(
         if database_path != MEMORY:
             tasks.append(asyncio.create_task(_check_file(context)))
         try:
-            yield Engine.of(context, accounts, checkout)
+            yield Engine.of(context, accounts, checkout, library)
         finally:
             context.change_notifier.close()
             for task in tasks:

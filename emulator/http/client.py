@@ -178,11 +178,11 @@ class HttpClient:
                 self.local_host = str(stream.get_extra_info("client_addr")[0])
             body = await read_limited(response.aiter_raw(), MAX_RESPONSE_BYTES)
         except httpx.TransportError:
-            return HttpResponse(failure="the connection was cut in the middle of the answer")
+            return HttpResponse(failure="the connection was closed in the middle of the response")
         finally:
             await response.aclose()
         if body is None:
-            return HttpResponse(failure=f"the answer is larger than {MAX_RESPONSE_BYTES:,} bytes")
+            return HttpResponse(failure=f"the response is larger than {MAX_RESPONSE_BYTES:,} bytes")
         headers = dict(response.headers)
         return HttpResponse(status=response.status_code, headers=headers, body=body)
 
@@ -227,5 +227,5 @@ def _missing_response(error: "httpx.TransportError") -> str:
     # Otherwise the HTTP parser raised it.
     was_cut = isinstance(origin, httpcore.RemoteProtocolError)
     if isinstance(error, httpx.RemoteProtocolError) and not was_cut:
-        return f"the answer is not HTTP: {error}"
-    return "the connection was cut before an answer came"
+        return f"the response is not HTTP: {error}"
+    return "the connection was closed before a response"

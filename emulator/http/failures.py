@@ -152,10 +152,10 @@ def _not_http(error: Exception, stage: RequestStage) -> Explanation:
     # httpcore's words for a connection that ended before a status line.
     if str(error).startswith("Server disconnected"):
         return _closed(stage)
-    return FailureKind.NOT_HTTP, "the answer was not HTTP"
+    return FailureKind.NOT_HTTP, "the response was not HTTP"
 
 
 def _closed(stage: RequestStage) -> Explanation:
     if stage is RequestStage.TLS_HANDSHAKE:
         return FailureKind.CLOSED_IN_TLS_HANDSHAKE, "connection closed in the TLS handshake"
-    return FailureKind.CLOSED, "connection closed without an answer"
+    return FailureKind.CLOSED, "connection closed without a response"

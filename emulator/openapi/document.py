@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from inspect import cleandoc
 from typing import Protocol
 
 from msgspec import Struct
 
-from emulator.domain.errors import Refusal
+from emulator.domain.errors import InvalidField, MissingParameter, Refusal
 from emulator.openapi.declarations import (
     JSON,
     JsonObject,
@@ -43,8 +44,9 @@ class Conventions:
 
     `headers` returns the header components of a refusal by header; those of status 200 are on
     every success. `shared_responses` are the statuses whose refusals are the same for all
-    operations, with the names of their components. `other_codes` are those of every operation that
-    are no refusals. `has_closed_codes`: the schema of a refusal lists its codes.
+    operations, with the names of their components. `other_errors` are the error objects by
+    status that every operation can return and that are no refusals. `has_closed_codes`: the
+    schema of a refusal lists its codes.
     """
 
     refusals: Mapping[type[Refusal], StatusAndCode]
@@ -52,7 +54,7 @@ class Conventions:
     headers: Callable[[int], Mapping[str, str]]
     enumerations: Enumerations
     shared_responses: Mapping[int, str] = field(default_factory=dict)
-    other_codes: Mapping[int, str] = field(default_factory=dict)
+    other_errors: Mapping[int, JsonObject] = field(default_factory=dict)
     has_closed_codes: bool
 
 
@@ -98,18 +100,18 @@ class DocumentWriter:
 
     def components(self) -> JsonObject:
         """Schemas, and the parameters and responses that operations share."""
-        codes_by_status: dict[int, dict[str, None]] = {}
+        errors_by_status: dict[int, dict[str, JsonObject]] = {}
         parameters = {}
         for operation in self._operations:
-            for status, codes in self._codes(operation).items():
-                codes_by_status.setdefault(status, {}).update(codes)
+            for status, errors in self._errors(operation).items():
+                errors_by_status.setdefault(status, {}).update(errors)
             for parameter in self._parameters(operation.shared_query_type, "query"):
                 parameters[_component_of(parameter["name"])] = parameter
         return {
             "schemas": self._schemas,
             "parameters": parameters,
             "responses": {
-                name: self._refusal(status, [*codes_by_status[status]])
+                name: self._refusal(status, errors_by_status[status])
                 for status, name in self._conventions.shared_responses.items()
             },
         }
@@ -192,12 +194,12 @@ class DocumentWriter:
             status: self._success(operation, response)
             for status, response in operation.responses.items()
         }
-        for status, codes in self._codes(operation).items():
+        for status, errors in self._errors(operation).items():
             shared = self._conventions.shared_responses.get(status)
             responses[status] = (
                 {"$ref": f"#/components/responses/{shared}"}
                 if shared is not None
-                else self._refusal(status, [*codes])
+                else self._refusal(status, errors)
             )
         return {str(status): responses[status] for status in sorted(responses)}
 
@@ -217,46 +219,60 @@ class DocumentWriter:
             }
         return described
 
-    def _refusal(self, status: int, codes: list[str]) -> JsonObject:
-        """A response with the error envelope and one of these codes."""
-        listed = ", ".join(f"`{code}`" for code in codes)
+    def _refusal(self, status: int, errors: Mapping[str, JsonObject]) -> JsonObject:
+        """A response with the error envelope and one of these errors, which are by code."""
+        listed = ", ".join(f"`{code}`" for code in errors)
         schema = ref("Error")
         if self._conventions.has_closed_codes:
             # Beside the reference, and open, so that the rest of the schema still applies.
-            code = {"properties": {"code": {"enum": codes}}, "additionalProperties": True}
+            code = {"properties": {"code": {"enum": [*errors]}}, "additionalProperties": True}
             schema["properties"] = {"error": code}
+        examples = {code: {"value": {"error": error}} for code, error in errors.items()}
         return {
             "description": f"{self._conventions.meanings[status]} Codes: {listed}.",
             "headers": _headers(self._conventions.headers(status)),
-            "content": {JSON: {"schema": schema}},
+            "content": {JSON: {"schema": schema, "examples": examples}},
         }
 
-    def _codes(self, operation: Operation) -> dict[int, dict[str, None]]:
-        """The error codes by status: those of invalid fields first."""
-        codes: dict[int, dict[str, None]] = {400: dict.fromkeys(_field_codes(operation))}
+    def _errors(self, operation: Operation) -> dict[int, dict[str, JsonObject]]:
+        """An error object for each code, by status: those of invalid fields first."""
+        found: dict[int, dict[str, JsonObject]] = {400: {}}
+        for error in _field_errors(operation):
+            found[400].setdefault(error["code"], error)
         for refusal in operation.refusals:
-            error = self._conventions.refusals[refusal]
-            codes.setdefault(error.status, {})[str(error.code)] = None
-        for status, code in self._conventions.other_codes.items():
-            codes.setdefault(status, {})[code] = None
-        return codes
+            answer = self._conventions.refusals[refusal]
+            code = str(answer.code)
+            found.setdefault(answer.status, {}).setdefault(code, _error(code, refusal))
+        for status, error in self._conventions.other_errors.items():
+            found.setdefault(status, {})[error["code"]] = error
+        return found
 
 
-def _field_codes(operation: Operation) -> Iterator[str]:
-    """The codes of missing and invalid members and parameters."""
+def _field_errors(operation: Operation) -> Iterator[JsonObject]:
+    """An error object for each missing or invalid member and parameter."""
     structs = operation.body_structs
     members = [member for struct in structs for member in members_of(struct)]
     query = members_of(operation.query_type)
     # Of alternatives, no member is required by itself.
-    if any(member.is_required for member in (*(members if len(structs) == 1 else ()), *query)):
-        yield "missing_parameter"
+    for member in (*(members if len(structs) == 1 else ()), *query):
+        if member.is_required:
+            yield _error("missing_parameter", MissingParameter, member.name)
     parameters = (
         *query,
         *members_of(operation.path_type),
         *members_of(operation.shared_query_type),
     )
     for member in (*members, *(each for each in parameters if each.is_checked)):
-        yield f"invalid_{member.kind or member.name}"
+        yield _error(f"invalid_{member.kind or member.name}", InvalidField, member.name)
+
+
+def _error(code: str, refusal: type[Refusal], param: str | None = None) -> JsonObject:
+    """An error object; its message is constant, or the first sentence of the docstring."""
+    cause = cleandoc(refusal.__doc__ or "").partition(".\n\n")[0].partition(". ")[0]
+    message = f"{cause.removesuffix('.')}.".replace("`", "'").replace("\n", " ")
+    error = {"code": code, "message": getattr(refusal, "default_message", message)}
+    param = param or refusal.default_param
+    return error if param is None else {**error, "param": param}
 
 
 def _component_of(parameter: str) -> str:

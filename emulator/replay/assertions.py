@@ -14,11 +14,11 @@ WEBHOOK_CHECKS = frozenset({"webhooks", "forged"})
 REFUSAL_CHECKS = frozenset({"http_status", "code", "param", "retry_after", "lost"})
 """Checks that accept a refusal of the step before."""
 
-_NO_REQUEST = Explanation("no request came before")
+_NO_REQUEST = Explanation("there is no earlier request")
 _ABSENT = Explanation("not there")
-_NO_LIST = Explanation("the last answer is no list")
-_NO_OBJECT = Explanation("the last answer is no object")
-_NO_PAYMENT = Explanation("the last answer is no payment")
+_NO_LIST = Explanation("the last response is not a list")
+_NO_OBJECT = Explanation("the last response is not an object")
+_NO_PAYMENT = Explanation("the last response is not a payment")
 
 
 class Assertions:
@@ -144,7 +144,7 @@ class Assertions:
         if key == "lost":
             return last.failure is not None
         if last.failure is not None:
-            return Explanation(f"no whole answer: {last.failure}")
+            return Explanation(f"no complete response: {last.failure}")
         match key:
             case "http_status":
                 return last.status

@@ -241,5 +241,5 @@ def _accepts_refusal(step: Step | None) -> bool:
 
 def _refusal_message(step: Step, response: HttpResponse) -> str:
     if response.failure is not None:
-        return f"{step_name(step)} got no answer: {response.failure}"
+        return f"{step_name(step)} got no response: {response.failure}"
     return f"{step_name(step)} was refused: {full_refusal_text(response)}"

@@ -122,8 +122,8 @@ def note_lines(results: Sequence[CaseResult]) -> list[str]:
             lines.append(f"The account {result.kept_account} of '{result.case.name}' was kept.")
         if result.trace.is_cut:
             lines.append(
-                f"Of '{result.case.name}' the emulator tells the last 1,000 requests, events and"
-                " webhooks: what was before does not count as covered."
+                f"The trace of '{result.case.name}' has only the last 1,000 requests, events and"
+                " webhooks; the coverage does not include earlier ones."
             )
     return lines
 

@@ -24,7 +24,7 @@ async def find_emulator(client: HttpClient) -> str:
     has_version = isinstance(response.member("version"), str)
     if response.status != 200 or response.member("status") != "ok" or not has_version:
         seen = response.failure or f"status {response.status}"
-        raise Unreachable(f"no emulator answers at {client.base_url}: {seen} from {path}")
+        raise Unreachable(f"no emulator responds at {client.base_url}: {seen} from {path}")
     return connection.local_host
 
 
@@ -35,12 +35,12 @@ async def fetch_recording(base_url: BaseUrl, key: str | None) -> str:
     async with client:
         response = await client.request("GET", f"{CONTROL}/recording")
     if response.failure is not None:
-        raise RecordingUnavailable(f"no recording came from {base_url}: {response.failure}")
+        raise RecordingUnavailable(f"no recording received from {base_url}: {response.failure}")
     problem = None
     if response.status != 200:
         problem = response.error.get("message") or f"status {response.status}"
     elif response.headers.get("content-type", "").partition(";")[0] != YAML:
-        problem = "what came is no YAML"
+        problem = "the response is not YAML"
     if problem is not None:
         raise RecordingUnavailable(f"{base_url} gives no recording: {problem}")
     return response.body.decode("utf-8", "replace")
@@ -55,7 +55,7 @@ def refusal_text(response: HttpResponse) -> str:
 def full_refusal_text(response: HttpResponse) -> str:
     """The status, the error code, the field and the message of a refusal."""
     if response.failure is not None:
-        return f"no answer: {response.failure}"
+        return f"no response: {response.failure}"
     param, message = response.error.get("param"), response.error.get("message")
     text = refusal_text(response) + (f" ({param})" if param else "")
     return f"{text}: {message}" if message else text

@@ -57,7 +57,7 @@ class NamedPayments:
         elif response.failure is not None:
             self.ids.pop(name, None)
             self._why_unknown[name] = (
-                f"create got no answer, so {name} is not known;"
+                f"create got no response, so {name} is unknown;"
                 " retry it with the same idempotency_key"
             )
         else:
@@ -193,7 +193,7 @@ def _outcome(response: HttpResponse, payment_id: str | None = None) -> StepOutco
 
 def _outcome_text(response: HttpResponse) -> str:
     if response.failure is not None:
-        return "no answer"
+        return "no response"
     status = response.member("status")
     if response.is_error or not isinstance(status, str):
         return refusal_text(response)

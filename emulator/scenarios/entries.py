@@ -78,7 +78,7 @@ class PaymentNames:
         if name in self._names:
             return None
         hint = self._nearest(name) if self._names else "; 'create: {as: …}' gives a name"
-        return f"no payment is called {name!r} up to here{hint}"
+        return f"no payment is called {name!r} before this step{hint}"
 
     def _nearest(self, name: str) -> str:
         if self._comparisons_left < len(self._names):
@@ -136,7 +136,7 @@ def read_pairs(entry: Entry) -> Pairs | None:
     for key_node, value_node in entry.node.pairs:
         key_entry = Entry(node=key_node, label=key_label, context=entry.context)
         if isinstance(key_node, ScalarNode) and key_node.kind is ScalarKind.MERGE:
-            key_entry.note("merge keys (<<) are not understood here; write the keys out")
+            key_entry.note("merge keys (<<) are not supported; write the keys out")
             continue
         key = read_text(key_entry)
         if key is None:

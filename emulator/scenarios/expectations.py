@@ -82,9 +82,11 @@ def _check_together(members: Members) -> None:
     is_of_payment = "payment" in members.known
     for key, key_entry in members.keys.items():
         if is_of_payment and key in RESPONSE_CHECKS:
-            key_entry.note(f"'{key}' is of the last answer, so it cannot stand beside 'payment'")
+            key_entry.note(
+                f"'{key}' checks the last response, so it is not allowed beside 'payment'"
+            )
         if not is_of_payment and key == SAME_AS:
-            key_entry.note(f"'{key}' compares with a payment, so it needs 'payment' beside it")
+            key_entry.note(f"'{key}' compares with a payment, so it needs 'payment'")
     if not members.known.keys() - {"payment"} and not members.has_stray_keys:
         members.entry.note("expect must have something to check, such as 'status'")
 

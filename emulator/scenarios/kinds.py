@@ -166,7 +166,7 @@ class Duration(Kind[int]):
             entry.note(f"{entry.label} must be a duration: {error}")
             return None
         if duration_ms == 0 and self._is_positive:
-            entry.note(f"{entry.label} must be longer than nothing")
+            entry.note(f"{entry.label} must be greater than zero")
             return None
         return duration_ms
 

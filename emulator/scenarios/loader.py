@@ -129,23 +129,30 @@ def in_force(given: Sequence[Scenario], shipped: Sequence[Scenario]) -> tuple[Sc
 
 def read_paths(paths: Sequence[Path]) -> tuple[list[Scenario], list[Problem], int]:
     """As `load_paths`, with every problem of the files and directories, and the number of files."""
+    by_file, problems = read_files(paths)
+    return [scenario for scenario in by_file.values() if scenario], problems, len(by_file)
+
+
+def read_files(paths: Sequence[Path]) -> tuple[dict[Path, Scenario | None], list[Problem]]:
+    """The scenario of each file, None for a file with a problem; and all problems."""
     problems: list[Problem] = []
-    scenarios: dict[str, tuple[Scenario, Path]] = {}
-    files = list(_files(paths, problems))
-    for file in files:
+    by_file: dict[Path, Scenario | None] = {}
+    taken: dict[str, Path] = {}
+    for file in files_of_paths(paths, problems):
         reading = read_file(file)
         problems += reading.problems
-        scenario = reading.scenario
+        by_file[file] = scenario = reading.scenario
         if scenario is None:
             continue
-        if scenario.name in scenarios:
-            message = name_taken(scenario.name, scenarios[scenario.name][1], file, scenarios)
+        if scenario.name in taken:
+            by_file[file] = None
+            message = name_taken(scenario.name, taken[scenario.name], file, taken)
             problems.append(
                 Problem(source=str(file), line=reading.line, column=reading.column, message=message)
             )
             continue
-        scenarios[scenario.name] = (scenario, file)
-    return [scenario for scenario, _ in scenarios.values()], problems, len(files)
+        taken[scenario.name] = file
+    return by_file, problems
 
 
 def name_taken(name: str, other: object, file: Path, taken: Container[str]) -> str:
@@ -167,7 +174,7 @@ def method_warnings(scenarios: Iterable[Scenario], methods: Collection[str]) -> 
                 yield f"scenario '{scenario.name}': the method '{method}' is not among {hint}"
 
 
-def _files(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Path]:
+def files_of_paths(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Path]:
     """The files of the paths, each once."""
     seen = set()
     for path in paths:

@@ -177,7 +177,7 @@ def exclusions(table: Mapping[str, Mapping[str, str]]) -> KeyRule:
         for key, entry in members.given.items() if on else ():
             other = next((other for other in on if key in table[other]), None)
             if other is not None:
-                entry.note(f"'{key}' makes no sense beside '{other}: true': {table[other][key]}")
+                entry.note(f"'{key}' is not allowed beside '{other}: true': {table[other][key]}")
 
     # `false` is as good as absent, and what is no Boolean has to be absent.
     parts = [

@@ -107,7 +107,7 @@ def designated_numbers(
 
 def _text(outcome: Outcome) -> str:
     if isinstance(outcome, Handset):
-        return "the handset asks"
+        return "confirmed on the handset"
     return ", then ".join(map(_step, outcome.steps)) or "stays in processing"
 
 

@@ -136,7 +136,7 @@ def _follow(since: Status, step: Step, members: Members) -> Status | None:
         return None
     if edge is Edge.UNUSUAL and not step.unusual:
         members.known["status"].note(
-            f"{step.status} after {since} is unusual, so it needs 'unusual: true' beside it"
+            f"{step.status} after {since} is unusual, so it needs 'unusual: true'"
         )
     return step.status
 
@@ -168,7 +168,7 @@ def _check_forms(members: Members) -> None:
     if not known.keys() & {"after", "then"}:
         members.entry.note(f"{members.entry.label} must have 'after': {_ADVICE}")
     if known.keys() >= {"after", "then"}:
-        known["then"].note("'after' must be given once: beside 'when', or inside 'then'")
+        known["then"].note("'after' must be given once: next to 'when', or inside 'then'")
         del known["after"]
 
 

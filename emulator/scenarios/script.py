@@ -40,7 +40,7 @@ class _ScriptStep(Kind[Step]):
         if context.steps_count > MAX_SCRIPT_STEPS:
             return None
         if not isinstance(entry.node, MapNode):
-            entry.refuse("a mapping of its name to what it says, such as 'advance: 30s'")
+            entry.refuse("a mapping of its name to its value, such as 'advance: 30s'")
             return None
         pairs = read_pairs(entry) or {}
         if not entry.node.pairs:

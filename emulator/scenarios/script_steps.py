@@ -158,7 +158,9 @@ def _check_one_of_both(members: Members) -> None:
     if not members.known and not members.has_stray_keys:
         members.entry.note("retrieve must have 'payment' or 'id'")
     if len(members.known) > 1:
-        members.known["id"].note("'id' makes no sense beside 'payment': either says which it is")
+        members.known["id"].note(
+            "'id' is not allowed beside 'payment': each of them identifies the payment"
+        )
 
 
 RETRIEVE = MappingOf[Fields](

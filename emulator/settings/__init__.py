@@ -7,7 +7,7 @@ from emulator.settings.option_types import (
     parse_webhook_secret,
 )
 from emulator.settings.options import OPTIONS, Option, SettingsError
-from emulator.settings.resolution import resolve
+from emulator.settings.resolution import resolve, start_warnings
 from emulator.settings.values import (
     IN_MEMORY,
     Settings,
@@ -26,4 +26,5 @@ __all__ = [
     "parse_url",
     "parse_webhook_secret",
     "resolve",
+    "start_warnings",
 ]

@@ -4,7 +4,7 @@ It reads the nodes of the YAML, because they have positions and duplicate keys, 
 unchanged instead of converting it to 128.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import yaml
@@ -44,10 +44,13 @@ _FILE_OPTIONS = tuple(option for option in OPTIONS if option.is_file_key)
 _LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def read_config_file(path: str, *, named_by: str) -> Mapping[str, OptionValue]:
+def read_config_file(
+    path: str, *, named_by: str, overridden: Collection[str]
+) -> Mapping[str, OptionValue]:
     """The values of a file by the name of the option; a key without a value is ignored.
 
-    `named_by` is the source of the path. Raises SettingsError.
+    `named_by` is the source of the path. The values of the options in `overridden` may be wrong.
+    Raises SettingsError with every mistake of the file.
     """
     root = _compose(_read_text(path, named_by), path)
     if root is None:
@@ -57,16 +60,24 @@ def read_config_file(path: str, *, named_by: str) -> Mapping[str, OptionValue]:
         raise wrong(place, _found(root), "a mapping from options to values")
     lines: dict[str, int] = {}
     given: dict[str, OptionValue] = {}
+    problems: list[str] = []
     for key, value in root.value:
-        option = _option(key, _place(path, key))
-        if option.name in lines:
-            repeated = f"{option.name} is given twice, first on line {lines[option.name]}"
-            raise SettingsError(f"{_place(path, key)}: {repeated}")
-        lines[option.name] = key.start_mark.line + 1
-        if value.tag != _NULL:
-            where = f"{_place(path, value)}: {option.name}"
-            texts = _texts(value, option, where)
-            given[option.name] = OptionValue(option=option, where=where, texts=texts)
+        try:
+            option = _option(key, _place(path, key))
+            if option.name in lines:
+                repeated = f"{option.name} is given twice, first on line {lines[option.name]}"
+                raise SettingsError(f"{_place(path, key)}: {repeated}")
+            lines[option.name] = key.start_mark.line + 1
+            if value.tag != _NULL:
+                where = f"{_place(path, value)}: {option.name}"
+                texts = _texts(value, option, where, problems)
+                given[option.name] = OptionValue(option=option, where=where, texts=texts)
+                if option.name not in overridden:
+                    given[option.name].read()
+        except SettingsError as error:
+            problems += error.lines
+    if problems:
+        raise SettingsError(*problems)
     return given
 
 
@@ -124,16 +135,18 @@ def _nearest(name: str) -> str:
     return get_close_matches(name.lower().replace("_", "-"), known, n=1, cutoff=0)[0]
 
 
-def _texts(node: yaml.Node, option: Option, where: str) -> tuple[str, ...]:
+def _texts(node: yaml.Node, option: Option, where: str, problems: list[str]) -> tuple[str, ...]:
+    """The texts of a value; wrong entries of a list are noted as problems."""
     if node.tag not in _TAGS[option.type.form]:
         several = "a list, each entry " if option.is_repeatable else ""
         raise wrong(where, _found(node, option), several + option.type.expected)
     if not option.is_repeatable:
         return (node.value,)
-    for entry in node.value:
-        if entry.tag not in _TEXTS:
-            raise wrong(where, f"{_found(entry, option)} in the list", option.type.expected)
-    return tuple(entry.value for entry in node.value)
+    others = [entry for entry in node.value if entry.tag not in _TEXTS]
+    for other in others:
+        found = f"{_found(other, option)} in the list"
+        problems += wrong(where, found, option.type.expected).lines
+    return tuple(entry.value for entry in node.value if entry not in others)
 
 
 def _found(node: yaml.Node, option: Option | None = None) -> str:

@@ -177,8 +177,7 @@ URL = OptionType(parse_url, "an absolute http or https URL", "URL")
 CHECKOUT_URL = OptionType(parse_checkout_url, f"{URL.expected} without query and fragment", "URL")
 CLOCK = OptionType(
     parse_clock,
-    "real, frozen, or frozen@ and an instant from 1970 to 9988, such as"
-    " frozen@2026-01-01T00:00:00Z",
+    "real, frozen, frozen@2026-01-01T00:00:00Z (1970 to 9988), or a rate from x0.001 to x100000",
     "CLOCK",
 )
 METHODS = OptionType(

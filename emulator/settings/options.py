@@ -78,7 +78,8 @@ OPTIONS = (
     Option(
         "clock",
         types.CLOCK,
-        "Business time: real, frozen (at the present instant) or frozen@2026-01-01T00:00:00Z.",
+        "Business time: real, frozen (at the present instant), frozen@2026-01-01T00:00:00Z, or a "
+        "rate: x60 runs sixty times as fast as real time.",
     ),
     Option(
         "seed",
@@ -91,6 +92,7 @@ OPTIONS = (
     Option(
         "scenarios", types.SCENARIO_PATHS, "Scenario file, or directory of such files; repeatable."
     ),
+    Option("watch", types.SWITCH, "Reload the files of --scenarios when they were edited."),
     Option("test-key", types.TEST_KEY, "Test key of the first account."),
     Option(
         "live-key",
@@ -139,13 +141,13 @@ OPTIONS = (
     Option(
         "log-format",
         types.LOG_FORMAT,
-        "Format of the request log: text or json, one line per request.",
+        "Format of the output: text or json, one line per request; json also for messages.",
     ),
     Option(
         "ready-file",
         types.READY_FILE,
         "JSON file that is written when both listeners respond, and removed at exit: "
-        "api, checkout, pid, test_key, version.",
+        "api, checkout, pid, test_key, live_key, version.",
     ),
     Option(
         "config",
@@ -157,11 +159,12 @@ OPTIONS = (
 
 
 class SettingsError(Exception):
-    """An invalid setting: one line with its place, the value, and the expected values."""
+    """Invalid settings: a line for each, with its place, the value, and the expected values."""
 
-    def __init__(self, message: str) -> None:
-        # A quoted path may have a line break; the message is one line.
-        super().__init__(" ".join(message.splitlines()))
+    def __init__(self, *messages: str) -> None:
+        # A quoted path may have a line break; each message is one line.
+        self.lines = tuple(" ".join(message.splitlines()) for message in messages)
+        super().__init__("\n".join(self.lines))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,15 +176,18 @@ class OptionValue:
     texts: tuple[str, ...]
 
     def read(self) -> object:
-        """The typed value. Raises SettingsError."""
-        entries = tuple(self._entry(text) for text in self.texts)
-        return entries if self.option.is_repeatable else entries[0]
-
-    def _entry(self, text: str) -> object:
-        try:
-            return self.option.type.parse(text)
-        except ValueError:
-            raise wrong(self.where, show(text, self.option), self.option.type.expected) from None
+        """The typed value. Raises SettingsError with every mistake."""
+        entries: list[object] = []
+        problems: list[str] = []
+        for text in self.texts:
+            try:
+                entries.append(self.option.type.parse(text))
+            except ValueError:
+                found = show(text, self.option)
+                problems += wrong(self.where, found, self.option.type.expected).lines
+        if problems:
+            raise SettingsError(*problems)
+        return tuple(entries) if self.option.is_repeatable else entries[0]
 
 
 def show(text: str, option: Option) -> str:

@@ -1,12 +1,18 @@
 """Resolves the settings: a flag, then a variable, then the configuration file, then the default."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from emulator.domain.nearest_word import nearest_word, nearest_word_hint
+from emulator.domain.payment_methods import METHODS
 from emulator.settings.option_types import Form
 from emulator.settings.options import OPTIONS, Option, OptionValue, SettingsError, option_named
 from emulator.settings.values import Settings
+
+# What Kubernetes sets in every pod beside a Service with the name `emulator`.
+_OF_KUBERNETES = ("SERVICE_", "PORT_")
+_PREFIX = "EMULATOR_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +45,11 @@ RULES = (
         is_broken=lambda settings: bool(settings.webhook_secret) and not settings.webhook_url,
         problem="found a secret without a webhook URL, expected --webhook-url too",
     ),
+    OptionRule(
+        options=("watch",),
+        is_broken=lambda settings: settings.watch and not settings.scenarios,
+        problem="found no scenario files to watch, expected --scenarios too",
+    ),
 )
 
 
@@ -54,17 +65,38 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings
         from emulator.settings.config_file import read_config_file
 
         path = config.read()
-        given = {**read_config_file(str(path), named_by=config.where), **given}
+        in_file = read_config_file(str(path), named_by=config.where, overridden=given)
+        given = {**in_file, **given}
     # The table of options determines the types, which the type checker does not know.
     values: dict[str, Any] = {
         option.attribute: given[option.name].read() for option in OPTIONS if option.name in given
     }
     settings = Settings(**values)
-    for rule in RULES:
-        if rule.is_broken(settings):
-            option = next(name for name in rule.options if name in given)
-            raise SettingsError(f"{given[option].where}: {rule.problem}")
+    problems = [
+        f"{next(given[name].where for name in rule.options if name in given)}: {rule.problem}"
+        for rule in RULES
+        if rule.is_broken(settings)
+    ]
+    if problems:
+        raise SettingsError(*problems)
     return settings
+
+
+def start_warnings(settings: Settings, environ: Mapping[str, str]) -> Iterator[str]:
+    """Describes variables that are similar to those of options, and unknown methods."""
+    known = [option.variable.removeprefix(_PREFIX) for option in OPTIONS]
+    for variable in environ:
+        name = variable.removeprefix(_PREFIX)
+        if name not in {variable, *known} and not name.startswith(_OF_KUBERNETES):
+            nearest = nearest_word(name, known)
+            if nearest is not None:
+                yield f"variable {variable} is unknown; the nearest option is {_PREFIX}{nearest}"
+    for method in settings.methods:
+        if method not in METHODS:
+            hint = (
+                nearest_word_hint(method, METHODS) or f" The known ones are {', '.join(METHODS)}."
+            )
+            yield f"--methods: the method {method!r} is unknown.{hint}"
 
 
 def _from_flags(flags: Mapping[str, object]) -> dict[str, OptionValue]:

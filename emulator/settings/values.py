@@ -30,6 +30,7 @@ class Settings:
     seed: int | None = None
     methods: tuple[str, ...] = DEFAULT_METHODS
     scenarios: tuple[str, ...] = ()
+    watch: bool = False
     test_key: str = field(default=DEMO_TEST_KEY, repr=False)
     live_key: str = field(default=DEMO_LIVE_KEY, repr=False)
     auto_provision: bool = False

@@ -4,8 +4,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from emulator.clock import AccountClock
 from emulator.domain.accounts import AccountProfile, Mode, is_well_formed_key, mask_key
-from emulator.domain.instants import LAST_INSTANT, Instant
+from emulator.domain.instants import LAST_INSTANT, MAX_RATE, REAL_RATE, Instant
 from emulator.ids import MAX_KEY_BYTES
 from emulator.storage.batch import ORDINAL_BITS, Transaction
 from emulator.storage.invalid_rows import InvalidValue, check_instant, reading
@@ -17,16 +18,18 @@ _SEED = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 
 _COLUMNS = (
     "number, id, name, test_key, live_key, seed, test_stream, live_stream, initial_clock,"
-    " frozen_at, offset_ms"
+    " frozen_at, offset_ms, rate_thousandths"
 )
 _ALL = f"SELECT {_COLUMNS} FROM accounts ORDER BY number"
-_INSERT = f"INSERT INTO accounts ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT = f"INSERT INTO accounts ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _HAS_KEY = (
     "SELECT 1 FROM accounts WHERE test_key = ? UNION ALL SELECT 1 FROM accounts WHERE live_key = ?"
 )
 _SET_KEYS = "UPDATE accounts SET test_key = ?, live_key = ? WHERE number = ?"
 _DELETE = "DELETE FROM accounts WHERE number = ?"
-_SET_CLOCK = "UPDATE accounts SET frozen_at = ?, offset_ms = ? WHERE number = ?"
+_SET_CLOCK = (
+    "UPDATE accounts SET frozen_at = ?, offset_ms = ?, rate_thousandths = ? WHERE number = ?"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,7 @@ class AccountRow:
     initial_clock: str
     frozen_at: Instant | None
     offset_ms: int
+    rate_thousandths: int
 
 
 def load_all(tx: Transaction) -> list[AccountRow]:
@@ -50,7 +54,8 @@ def load_all(tx: Transaction) -> list[AccountRow]:
 
 
 def _account_of_row(row: tuple[Any, ...]) -> AccountRow:
-    number, _, _, test_key, live_key, seed, *streams, initial_clock, frozen_at, offset_ms = row
+    number, _, _, test_key, live_key, seed, *streams, initial_clock = row[:9]
+    frozen_at, offset_ms, rate_thousandths = row[9:]
     if not 1 <= number <= LAST_NUMBER:
         raise InvalidValue("number", number, f"1 to {LAST_NUMBER}")
     for column, key, mode in (("test_key", test_key, "test"), ("live_key", live_key, "live")):
@@ -62,7 +67,9 @@ def _account_of_row(row: tuple[Any, ...]) -> AccountRow:
         if not 1 <= len(stream) <= MAX_KEY_BYTES:
             raise InvalidValue(column, len(stream), f"1 to {MAX_KEY_BYTES} as its number of bytes")
     check_instant("frozen_at", frozen_at)
-    if abs(offset_ms) >= LAST_INSTANT:
+    if not 0 < rate_thousandths <= MAX_RATE:
+        raise InvalidValue("rate_thousandths", rate_thousandths, f"1 to {MAX_RATE}")
+    if abs(offset_ms) >= LAST_INSTANT * max(1, rate_thousandths // REAL_RATE):
         raise InvalidValue("offset_ms", offset_ms, "milliseconds within the calendar")
     return AccountRow(
         number=number,
@@ -73,6 +80,7 @@ def _account_of_row(row: tuple[Any, ...]) -> AccountRow:
         initial_clock=initial_clock,
         frozen_at=frozen_at,
         offset_ms=offset_ms,
+        rate_thousandths=rate_thousandths,
     )
 
 
@@ -90,6 +98,7 @@ def insert(tx: Transaction, row: AccountRow) -> None:
         row.initial_clock,
         row.frozen_at,
         row.offset_ms,
+        row.rate_thousandths,
     )
     tx.execute(_INSERT, values)
 
@@ -111,5 +120,6 @@ def delete(tx: Transaction, number: int) -> None:
     tx.execute(_DELETE, (number,))
 
 
-def set_clock(tx: Transaction, number: int, *, frozen_at: Instant | None, offset_ms: int) -> None:
-    tx.execute(_SET_CLOCK, (frozen_at, offset_ms, number))
+def set_clock(tx: Transaction, number: int, clock: AccountClock) -> None:
+    frozen_at = clock.now() if clock.is_frozen else None
+    tx.execute(_SET_CLOCK, (frozen_at, clock.saved_offset_ms, clock.rate_thousandths, number))

@@ -7,7 +7,7 @@ from emulator.storage.invalid_rows import InvalidValue
 
 if TYPE_CHECKING:
     # Starting reads this table, which is usually empty.
-    from emulator.domain.webhooks import Endpoint
+    from emulator.domain.webhooks import RegisteredEndpoint
 
 _COLUMNS = "position, id, url, events, secret, profile, is_enabled, old_secret, old_secret_until"
 _ALL = f"SELECT {_COLUMNS} FROM endpoints WHERE is_deleted = 0 ORDER BY position"
@@ -24,10 +24,10 @@ _UPDATE = (
 _MARK_DELETED = "UPDATE endpoints SET is_deleted = 1 WHERE position = ?"
 
 
-def _endpoint_of_row(row: tuple[Any, ...]) -> "Endpoint":
-    from emulator.domain.webhooks import Endpoint, Profile
+def _endpoint_of_row(row: tuple[Any, ...]) -> "RegisteredEndpoint":
+    from emulator.domain.webhooks import Profile, RegisteredEndpoint
 
-    return Endpoint(
+    return RegisteredEndpoint(
         position=row[0],
         id=row[1],
         url=row[2],
@@ -40,7 +40,7 @@ def _endpoint_of_row(row: tuple[Any, ...]) -> "Endpoint":
     )
 
 
-def _mutable_values(endpoint: "Endpoint") -> tuple[object, ...]:
+def _mutable_values(endpoint: "RegisteredEndpoint") -> tuple[object, ...]:
     return (
         endpoint.url,
         ",".join(endpoint.events),
@@ -52,7 +52,7 @@ def _mutable_values(endpoint: "Endpoint") -> tuple[object, ...]:
     )
 
 
-def load_all(tx: Transaction) -> "list[Endpoint]":
+def load_all(tx: Transaction) -> "list[RegisteredEndpoint]":
     """The endpoints of all owners, in the order of creation. Raises ValueError."""
     endpoints = [_endpoint_of_row(row) for row in tx.execute(_ALL)]
     for endpoint in endpoints:
@@ -60,7 +60,7 @@ def load_all(tx: Transaction) -> "list[Endpoint]":
     return endpoints
 
 
-def _check(endpoint: "Endpoint") -> None:
+def _check(endpoint: "RegisteredEndpoint") -> None:
     """Raises InvalidValue for a value that no call can have stored."""
     from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, is_webhook_secret
     from emulator.settings import parse_url
@@ -76,7 +76,7 @@ def _check(endpoint: "Endpoint") -> None:
             raise InvalidValue(column, len(secret), "a whsec_ secret")
 
 
-def of_owner(tx: Transaction, owner: int) -> "list[Endpoint]":
+def of_owner(tx: Transaction, owner: int) -> "list[RegisteredEndpoint]":
     """The endpoints of one owner, in the order of creation."""
     return [_endpoint_of_row(row) for row in tx.execute(_OF_OWNER, positions_of(owner))]
 
@@ -86,11 +86,11 @@ def ids(tx: Transaction, owner: int) -> dict[int, str]:
     return dict(tx.execute(_IDS, positions_of(owner)).fetchall())
 
 
-def insert(tx: Transaction, endpoint: "Endpoint") -> None:
+def insert(tx: Transaction, endpoint: "RegisteredEndpoint") -> None:
     tx.execute(_INSERT, (endpoint.position, endpoint.id, *_mutable_values(endpoint)))
 
 
-def update(tx: Transaction, endpoint: "Endpoint") -> None:
+def update(tx: Transaction, endpoint: "RegisteredEndpoint") -> None:
     tx.execute(_UPDATE, (*_mutable_values(endpoint), endpoint.position))
 
 

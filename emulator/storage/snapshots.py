@@ -38,10 +38,12 @@ _CLEAR = {
 }
 _COLUMNS_OF = {table: f"SELECT * FROM {table} LIMIT 0" for table in TABLES_OF_ACCOUNT}
 
-_SHOWN = "name, created_at, is_frozen, test_payments, live_payments"
+_SHOWN = "name, created_at, is_frozen, rate_thousandths, test_payments, live_payments"
 _NEWEST = f"SELECT {_SHOWN} FROM snapshots WHERE account = ? ORDER BY number DESC"
 _STATE = "SELECT state FROM snapshots WHERE account = ? AND name = ?"
-_PUT = f"INSERT OR REPLACE INTO snapshots (account, {_SHOWN}, state) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_PUT = (
+    f"INSERT OR REPLACE INTO snapshots (account, {_SHOWN}, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
 _DELETE = "DELETE FROM snapshots WHERE account = ? AND name = ?"
 _DELETE_ALL = "DELETE FROM snapshots WHERE account = ?"
 
@@ -59,6 +61,7 @@ class Snapshot(NamedTuple):
     name: str
     created_at: Instant
     is_frozen: bool
+    rate_thousandths: int
     test_payments: int
     live_payments: int
 
@@ -119,8 +122,7 @@ def _bounds(table: str, account: int) -> tuple[int, int]:
 def newest(tx: Transaction, account: int) -> list[Snapshot]:
     """An account's snapshots, newest first."""
     return [
-        Snapshot(row[0], row[1], bool(row[2]), row[3], row[4])
-        for row in tx.execute(_NEWEST, (account,))
+        Snapshot(row[0], row[1], bool(row[2]), *row[3:]) for row in tx.execute(_NEWEST, (account,))
     ]
 
 

@@ -91,9 +91,9 @@ class HttpTransport:
         except (httpx.ConnectError, httpx.ProxyError) as error:
             raise NoConnection(explain_no_connection(error)) from None
         except (TimeoutError, httpx.TimeoutException):
-            raise LostResponse(f"no answer came within {MAX_RESPONSE_S} s") from None
+            raise LostResponse(f"no response within {MAX_RESPONSE_S} s") from None
         except httpx.TransportError:
-            raise LostResponse("the connection was cut before the whole answer had come") from None
+            raise LostResponse("the connection was closed before the end of the response") from None
 
     async def _exchange(self, request: ServiceRequest) -> ServiceResponse:
         response = await self._http.send(
@@ -104,7 +104,7 @@ class HttpTransport:
         finally:
             await response.aclose()
         if body is None:
-            raise LostResponse(f"the answer is larger than {MAX_RESPONSE_BYTES:,} bytes")
+            raise LostResponse(f"the response is larger than {MAX_RESPONSE_BYTES:,} bytes")
         return ServiceResponse(
             request=request,
             status=response.status_code,
@@ -131,8 +131,8 @@ def _headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 class ServiceClient:
     """Sends requests to one service; `responses` are all responses, the oldest first.
 
-    After a 429 it waits as long as `Retry-After` says, a minute in total; a 5xx is retried once,
-    as the contract says. `refusal` is why no more requests are sent; None while they are.
+    After a 429 it waits for the time in `Retry-After`, a minute in total; a 5xx is retried once,
+    as the contract requires. `refusal` is the reason to send no more requests, or None.
     `report_wait` receives the seconds of each wait, and 0 at its end.
     """
 
@@ -204,10 +204,10 @@ class ServiceClient:
 
 def _refusal(requested_s: int, *, left_s: int) -> str:
     """Why the client does not wait after a 429."""
-    in_all = f"{MAX_TOTAL_WAIT_S} s in all"
+    total = f"{MAX_TOTAL_WAIT_S} s"
     if left_s == 0:
-        return f"429 came again after waiting for {in_all}"
-    return f"429 came and asked to wait {requested_s} s, and of {in_all} only {left_s} s were left"
+        return f"429 was returned again after a wait of {total} in total"
+    return f"429 requires a wait of {requested_s} s, but only {left_s} s of {total} are left"
 
 
 def retry_after_s(response: ServiceResponse) -> float | None:

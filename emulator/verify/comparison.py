@@ -119,16 +119,16 @@ def _problem(response: ServiceResponse, base_url: str, key: str) -> str | None:
     if response.status in (401, 403):
         return f"{base_url} refuses the key {key}: {response.summary}"
     if response.status >= 500:
-        return f"{url} answers {response.summary}, and again when asked again: try later"
+        return f"{url} returns {response.summary}, also after a retry: try again later"
     if not response.has_json_body:
         media_type = printable(response.headers.get("content-type", "no media type"))
-        return f"{url} answers {response.status} with {media_type}: this is not the service's API"
+        return f"{url} returns {response.status} with {media_type}: this is not the service's API"
     if response.status == 404:
         return f"{url} is not found: expected the base URL, to which /v1/payments is added"
     if not response.is_success:
-        return f"{url} answers a plain list with {response.summary}: this is not the service's API"
+        return f"{url} returns for a plain list {response.summary}: this is not the service's API"
     if not _ENVELOPE & response.members.keys():
-        return f"{url} answers JSON that is no list of payments: this is not the service's API"
+        return f"{url} returns JSON that is not a list of payments: this is not the service's API"
     return None
 
 

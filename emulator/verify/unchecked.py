@@ -37,7 +37,7 @@ HIDDEN = {
 """Clauses that cannot be observed from outside, each with the reason."""
 
 GRANTED = {
-    "1.9": "the calls are answered there",
-    "9.1": "the calls are answered under `/v1`",
+    "1.9": "the calls are served there",
+    "9.1": "the calls are served under `/v1`",
 }
 """Clauses that hold if the first check is reached."""

@@ -29,11 +29,11 @@ _STATUS_CAUSES = {
 _TIMEOUTS = {
     RequestStage.RESOLVING: (
         " looking up {at.host}",
-        "No name server answers: is this machine or container on a network that knows the name?",
+        "No name server responds: is this machine or container on a network that knows the name?",
     ),
     RequestStage.CONNECTING: (
         " while connecting",
-        "Nothing comes back from {at.address}: is the address right, and does a firewall block it?",
+        "No response from {at.address}: is the address right, and does a firewall block it?",
     ),
     RequestStage.TLS_HANDSHAKE: (
         " in the TLS handshake",
@@ -41,7 +41,7 @@ _TIMEOUTS = {
     ),
     RequestStage.AWAITING_RESPONSE: (
         "",
-        "The endpoint received the webhook and sends no response: let it answer with 2xx first and "
+        "The endpoint received the webhook and sends no response: return 2xx first and "
         "work afterwards, on a server that can serve two requests at once if its handler calls the "
         "API.",
     ),
@@ -63,15 +63,15 @@ _CAUSES = {
         "It was made for another name: register one it has, or add {at.host} to it."
     ),
     FailureKind.NAME_NOT_FOUND: (
-        "Is it spelled right, and does the name server of this machine answer for it?"
+        "Is it spelled right, and does the name server of this machine know it?"
     ),
     FailureKind.NOT_CONNECTED: (
         "This machine has no route to {at.address}: is that the right address?"
     ),
     FailureKind.NOT_HTTP: "The program at {at.address} is not an HTTP server{at.or_tls}.",
     FailureKind.NOT_TLS: (
-        "{at.address} seems to speak plain HTTP: register {at.http_url}, or the port where it "
-        "speaks TLS."
+        "{at.address} seems to use plain HTTP: register {at.http_url}, or the port where it "
+        "uses TLS."
     ),
     FailureKind.TLS_HANDSHAKE: (
         "{at.address} and this client cannot agree on TLS: check the versions and "
@@ -81,7 +81,7 @@ _CAUSES = {
         "The emulator may open no more files: raise its limit (ulimit -n)."
     ),
     FailureKind.UNTRUSTED_CERTIFICATE: (
-        "No authority known here has signed it: let SSL_CERT_FILE name a file with the certificate "
+        "No known authority has signed it: set SSL_CERT_FILE to a file with the certificate "
         "of its authority (PEM) where the emulator runs, or register an http:// address."
     ),
     FailureKind.UNUSABLE_URL: (
@@ -155,17 +155,17 @@ class FailedRequest:
 
 
 def diagnose_response(response: WebhookResponse, url: str) -> Diagnosis | None:
-    """Explain a status that is not 2xx; None when the status says everything."""
+    """Explain a status that is not 2xx; None when the status needs no explanation."""
     if response.status not in _REDIRECTS:
         cause = _STATUS_CAUSES.get(response.status)
         return None if cause is None else Diagnosis(error=None, cause=cause)
     location = next((value for name, value in response.headers if name.lower() == "location"), None)
     if location is None:
-        cause = "It has no Location header: the endpoint itself must answer with 2xx."
+        cause = "It has no Location header: the endpoint itself must return 2xx."
     else:
         cause = (
             f"Webhooks follow no redirects: register {_absolute(url, location)} if that is the "
-            "endpoint (often https or the slash at the end is missing), else answer with 2xx."
+            "endpoint (often https or the slash at the end is missing), or return 2xx."
         )
     return Diagnosis(error="redirect not followed", cause=cause)
 

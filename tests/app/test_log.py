@@ -10,16 +10,18 @@ import pytest
 
 from emulator.app.log import LogStream
 from tests.cli.processes import (
+    FREE_PORTS,
     REPOSITORY,
     answers,
     ended,
     environment,
     free_port,
+    run,
     serving,
     wait_for,
 )
 from tests.cli.processes import Server as Process
-from tests.world import TEST_KEY
+from tests.world import LIVE_KEY, TEST_KEY
 
 # More than a pipe holds (64 KiB) in lines of some 50 characters.
 REQUESTS = 3_000
@@ -51,11 +53,47 @@ def test_a_server_whose_log_is_not_read_responds_and_ends(tmp_path: Path) -> Non
 
 
 def test_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
-    with serving("--log-format", "json", logs=tmp_path) as server:
-        server.create()
+    port = free_port()
+    options = ("--log-format", "json", "--methods", "telebir", "--webhook-url")
+    with serving(*options, f"http://127.0.0.1:{port}/", logs=tmp_path) as server:
+        order = {
+            "methods": ["telebir"],
+            "success_url": "https://a.et",
+            "cancel_url": "https://a.et",
+        }
+        server.request("POST", "/v1/payments", {"amount": 100, "currency": "ETB", **order})
+        wait_for(server.process, lambda: "connection refused" in server.stderr)
+        created = server.request("GET", "/v1/payments", key=LIVE_KEY)
+        unknown = server.request("GET", "/v1/payments", key="test_unknown")
+        clock = server.request("GET", "/_emulator/clock")
+        other = server.request("PUT", "/other")
         assert server.stop() == 0
-    [entry] = map(json.loads, server.stderr.splitlines())
-    assert (entry["method"], entry["path"], entry["status"]) == ("POST", "/v1/payments", 201)
+        assert server.read_rest() == ""
+    assert [json.loads(line)["level"] for line in server.printed if line[0] == "{"] == ["info"]
+    lines = [json.loads(line) for line in server.stderr.splitlines()]
+    assert all({"level", "message"} == set(line) for line in lines if "at" not in line)
+    requests = [line for line in lines if "at" in line][1:]
+    facts = ("level", "account", "mode", "method", "path", "status", "request_id")
+    assert [tuple(line[fact] for fact in facts) for line in requests] == [
+        (*shown, response.status, response.headers["request-id"])
+        for shown, response in (
+            (("info", "acct_demo", "live", "GET", "/v1/payments"), created),
+            (("warning", None, None, "GET", "/v1/payments"), unknown),
+            (("info", "acct_demo", "test", "GET", "/_emulator/clock"), clock),
+            (("warning", None, None, "PUT", "/other"), other),
+        )
+    ]
+    assert all(line["duration_ms"] >= 0 for line in requests)
+
+
+def test_a_failed_start_with_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("version: 2\nname: UPPER\n")
+    for options in (("--database", str(tmp_path)), ("--scenarios", str(tmp_path))):
+        failed = run("serve", *FREE_PORTS, "--log-format", "json", *options)
+        assert (failed.returncode, failed.stdout) == (2, "")
+        for line in map(json.loads, failed.stderr.splitlines()):
+            assert line["level"] == "error"
+            assert str(tmp_path) in line["message"]
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
@@ -85,13 +123,20 @@ def test_a_server_without_a_standard_error_has_no_log(tmp_path: Path) -> None:
     assert (tmp_path / "db").stat().st_size > 0
 
 
-def test_the_log_counts_the_lines_that_it_drops_while_the_pipe_is_full() -> None:
+@pytest.mark.parametrize(
+    ("as_json", "shown"),
+    [(False, "({})\n"), (True, '{{"level": "warning", "message": "{}"}}\n')],
+)
+def test_the_log_counts_the_lines_that_it_drops_while_the_pipe_is_full(
+    as_json: bool, shown: str
+) -> None:
     reading, writing = os.pipe()
-    stream = LogStream(writing)
+    stream = LogStream(writing, as_json=as_json)
     kept = ["x" * 100_000 + "\n", "y" * 5_000_000 + "\n"]
     for text in [*kept, "dropped\n", "dropped, too\n"]:
         stream.write(text)
-    expected = "".join(kept) + "(2 lines of the log were dropped: standard error was blocked)\n"
+    lost = shown.format("2 lines of the log were dropped: standard error was blocked")
+    expected = "".join(kept) + lost
     with os.fdopen(reading, encoding="utf-8") as pipe:
         assert pipe.read(len(expected)) == expected
         stream.write("kept again\n")

@@ -120,7 +120,7 @@ def _drive(connections: list[socket.socket], requests: Iterator[bytes], seconds:
 def _ready(poller: select.epoll) -> list[tuple[int, int]]:
     events = poller.poll(STALL_S)
     if not events:
-        raise LoadFailed(f"no answer within {STALL_S:.0f} s")
+        raise LoadFailed(f"no response within {STALL_S:.0f} s")
     return events
 
 

@@ -90,6 +90,12 @@ class Server:
         is_last = False
         for line in self.process.stdout:
             self.printed.append(line)
+            if line.startswith("{"):
+                entry = json.loads(line)
+                self.printed += [
+                    f"  {name} {entry[name.lower()]}\n" for name in ("API", "Checkout")
+                ]
+                return
             is_last = is_last or line.startswith(f"  {_LAST_NAME} ")
             if is_last and line == "\n":
                 return

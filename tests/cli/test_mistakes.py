@@ -6,8 +6,10 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import click
 import pytest
 
+from emulator.cli.commands import cli
 from tests.cli.processes import AS_NOBODY, COMMAND, FREE_PORTS, REPOSITORY, free_port, run, serving
 from tests.depth import usually
 
@@ -62,13 +64,13 @@ def database_mistake(path: Path | str, command: Sequence[str] | None = None) -> 
         ("serve --port http", "flag --port: found 'http', expected an integer from 0 to 65535"),
         (
             "serve --clock slow",
-            "flag --clock: found 'slow', expected real, frozen, or frozen@ and an instant"
-            " from 1970 to 9988, such as frozen@2026-01-01T00:00:00Z",
+            "flag --clock: found 'slow', expected real, frozen, frozen@2026-01-01T00:00:00Z"
+            " (1970 to 9988), or a rate from x0.001 to x100000",
         ),
         (
             "serve --clock frozen@1969-12-31T00:00:00Z",
-            "flag --clock: found 'frozen@1969-12-31T00:00:00Z', expected real, frozen, or"
-            " frozen@ and an instant from 1970 to 9988",
+            "flag --clock: found 'frozen@1969-12-31T00:00:00Z', expected real,"
+            " frozen, frozen@2026-01-01T00:00:00Z (1970 to 9988), or a rate",
         ),
         (
             "serve --port 8081",
@@ -112,6 +114,25 @@ def test_a_wrong_config_key_is_named_with_file_and_line(tmp_path: Path) -> None:
     assert serve_mistake("--config", str(config)) == (
         f"{config}:3:1: unknown option 'prot', the nearest is 'port'"
     )
+
+
+def test_every_mistake_of_a_config_file_is_a_line_in_the_order_of_the_file(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "port: 70000\nprot: 1\nseed: x\nmethods: [A, mpesa, 3]\nport: 1\nclock: slow\n"
+    )
+    lines = mistakes("serve", "--config", str(config), "--clock", "real")
+    assert [line.removeprefix(f"{config}:").split(", expected")[0] for line in lines] == [
+        "1:7: port: found '70000'",
+        "2:1: unknown option 'prot', the nearest is 'port'",
+        "3:7: seed: found the text 'x'",
+        "4:10: methods: found 3 in the list",
+        "4:10: methods: found 'A'",
+        "5:1: port is given twice, first on line 1",
+    ]
+    config.write_text("port: 8081\nmethods: [mpesa, mpesa]\n")
+    places = [line.split(": found")[0] for line in mistakes("serve", "--config", str(config))]
+    assert places == [f"{config}:1:7: port", f"{config}:2:10: methods"]
 
 
 def test_a_secret_in_a_mistake_is_masked() -> None:
@@ -250,7 +271,7 @@ def test_a_mistake_leaves_the_ports_free(tmp_path: Path) -> None:
         assert server.api_port == int(port)
 
 
-COMMANDS = ("serve", "health", "check", "schema", "openapi", "replay", "record", "verify", "doctor")
+COMMANDS = cli.list_commands(click.Context(cli))
 
 
 def test_the_command_alone_prints_its_help() -> None:

@@ -187,7 +187,12 @@ async def test_a_reset_restores_the_initial_state(emulator: World) -> None:
     response = await emulator.control("POST", "/reset")
     assert (response.status_code, response.content) == (204, b"")
     clock = await emulator.control("GET", "/clock")
-    assert clock.json() == {"now": "2026-01-01T00:00:00.000Z", "frozen": True, "next": None}
+    assert clock.json() == {
+        "now": "2026-01-01T00:00:00.000Z",
+        "frozen": True,
+        "rate": None,
+        "next": None,
+    }
     assert (await emulator.control("GET", "/events")).json()["data"] == []
     response = await emulator.control("GET", f"/payments/{payment['id']}")
     assert refusal(response) == (404, "payment_not_found", None)

@@ -40,7 +40,7 @@ async def pay(emulator: World, payment_id: str, phone: str = TIMES_OUT) -> None:
 
 
 async def test_a_clock_shows_the_next_due_change(emulator: World) -> None:
-    assert await clock(emulator) == {"now": NOW, "frozen": True, "next": None}
+    assert await clock(emulator) == {"now": NOW, "frozen": True, "rate": None, "next": None}
     later = await emulator.create(expires_in=120)
     sooner = await emulator.create(LIVE_KEY, expires_in=60)
     assert (await clock(emulator))["next"] == {
@@ -61,6 +61,7 @@ async def test_a_clock_is_set_forward_and_fires_what_is_due(emulator: World) -> 
     assert await put(emulator, now="2026-01-01T03:01:00+03:00") == {
         "now": "2026-01-01T00:01:00.000Z",
         "frozen": True,
+        "rate": None,
         "next": None,
     }
     assert (await emulator.retrieve(payment["id"]))["status"] == "expired"
@@ -82,7 +83,7 @@ async def test_a_clock_is_let_flow_and_frozen(emulator: World) -> None:
 
 async def test_a_clock_is_set_and_let_flow_in_one_call(emulator: World) -> None:
     reading = await put(emulator, now="2026-01-01T01:00:00Z", frozen=False)
-    assert reading == {"now": "2026-01-01T01:00:00.000Z", "frozen": False, "next": None}
+    assert reading == {"now": "2026-01-01T01:00:00.000Z", "frozen": False, "rate": 1, "next": None}
     emulator.wall.move(250)
     assert (await clock(emulator))["now"] == "2026-01-01T01:00:00.250Z"
 
@@ -107,7 +108,12 @@ async def test_a_flowing_clock_that_is_set_and_frozen_stands_exactly_there() -> 
 
         emulator.wall.now_ms = now_ms  # type: ignore[method-assign]
         reading = await put(emulator, now="2026-01-02T00:00:00Z", frozen=True)
-        assert reading == {"now": "2026-01-02T00:00:00.000Z", "frozen": True, "next": None}
+        assert reading == {
+            "now": "2026-01-02T00:00:00.000Z",
+            "frozen": True,
+            "rate": None,
+            "next": None,
+        }
 
 
 async def test_an_advance_of_a_flowing_clock_goes_on_flowing() -> None:
@@ -133,6 +139,7 @@ async def test_a_clock_is_never_set_back(emulator: World) -> None:
     assert await clock(emulator) == {
         "now": "2026-01-01T00:00:01.000Z",
         "frozen": True,
+        "rate": None,
         "next": None,
     }
 

@@ -87,7 +87,7 @@ async def test_a_fault_applies_to_its_account_only(emulator: World) -> None:
         ({"then": {"status": 200}}, "invalid_fault", "then", "status must be"),
         ({"then": {"statu": 500}}, "invalid_fault", "then", "did you mean 'status'?"),
         ({"then": {}}, "invalid_fault", "then", "what goes wrong"),
-        ({"then": {"drop": True, "status": 500}}, "invalid_fault", "then", "makes no sense"),
+        ({"then": {"drop": True, "status": 500}}, "invalid_fault", "then", "is not allowed"),
         ({"then": {"latency": 5}}, "invalid_fault", "then", "duration"),
         ({"then": {"retry_after": 5}}, "invalid_fault", "then", "status"),
         ({"then": {"drop": True}, "when": {"nth": 0}}, "invalid_fault", "when", "nth must be"),

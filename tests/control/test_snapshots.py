@@ -67,7 +67,7 @@ async def test_restoring_answers_with_the_snapshot(emulator: World) -> None:
     response = await emulator.control("POST", "/snapshots/a/restore")
     assert (response.status_code, response.json()) == (200, saved)
     clock = await emulator.control("GET", "/clock")
-    assert clock.json() == {"now": NOW, "frozen": True, "next": None}
+    assert clock.json() == {"now": NOW, "frozen": True, "rate": None, "next": None}
 
 
 async def test_a_clock_that_flows_is_shown_so() -> None:

@@ -1,4 +1,4 @@
-"""The recipes for containers and CI in README.md, and this repository's own workflow, as values."""
+"""The recipes for containers and CI in README.md, and the workflows of this repository."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import yaml
 
 from tests.docs.document import REPOSITORY, Kind, sections
 
-OWN_WORKFLOW = REPOSITORY / ".github" / "workflows" / "ci.yml"
+OWN_WORKFLOWS = sorted((REPOSITORY / ".github" / "workflows").iterdir())
 KINDS = (Kind.COMPOSE, Kind.WORKFLOW, Kind.GITLAB)
 
 
@@ -42,7 +42,7 @@ class Recipe:
         """The scripts that a shell runs."""
         if self.kind is Kind.WORKFLOW:
             for job in self.value["jobs"].values():
-                yield from (step["run"] for step in job["steps"] if "run" in step)
+                yield from (step["run"] for step in job.get("steps", ()) if "run" in step)
         if self.kind is Kind.GITLAB:
             yield "\n".join(self.value["test"]["script"])
 
@@ -56,6 +56,13 @@ def recipes() -> list[Recipe]:
     ]
 
 
-def own_workflow() -> Recipe:
-    text = OWN_WORKFLOW.read_text(encoding="utf-8")
-    return Recipe(kind=Kind.WORKFLOW, text=text, title=OWN_WORKFLOW.name)
+def own_workflows() -> list[Recipe]:
+    return [
+        Recipe(kind=Kind.WORKFLOW, text=path.read_text(encoding="utf-8"), title=path.name)
+        for path in OWN_WORKFLOWS
+    ]
+
+
+def own_workflow(name: str = "ci.yml") -> Recipe:
+    [found] = [workflow for workflow in own_workflows() if workflow.title == name]
+    return found

@@ -9,9 +9,9 @@ import pytest
 from emulator.settings import OPTIONS
 from tests.docs.document import REPOSITORY, command_after
 from tests.docs.live import missing
-from tests.docs.recipes import KINDS, Recipe, own_workflow, recipes
+from tests.docs.recipes import KINDS, Recipe, own_workflow, own_workflows, recipes
 
-ALL = [pytest.param(one, id=one.title) for one in [*recipes(), own_workflow()]]
+ALL = [pytest.param(one, id=one.title) for one in [*recipes(), *own_workflows()]]
 
 needs_a_shell = pytest.mark.skipif(
     bool(missing()), reason=f"not on this machine: {', '.join(missing())}"
@@ -76,11 +76,17 @@ def test_the_workflow_of_this_repository_tests_every_python_from_the_oldest_on()
     assert project["project"]["requires-python"] == f">={versions[0]}"
 
 
-def test_the_workflow_of_this_repository_may_only_read() -> None:
+def test_the_workflow_for_changes_may_only_read() -> None:
     workflow = own_workflow().value
     assert workflow["permissions"] == {"contents": "read"}
-    for job in workflow["jobs"].values():
-        assert "permissions" not in job
+    assert not any("permissions" in job for job in workflow["jobs"].values())
+
+
+@pytest.mark.parametrize("recipe", [*recipes(), *own_workflows()], ids=lambda recipe: recipe.title)
+def test_every_job_has_a_time_limit_and_stores_no_credentials(recipe: Recipe) -> None:
+    for job in recipe.value.get("jobs", {}).values():
+        if "uses" in job:
+            continue
         assert job["timeout-minutes"] <= 60
         for step in job["steps"]:
             is_checkout = step.get("uses", "").startswith("actions/checkout@")

@@ -23,6 +23,7 @@ from emulator.webhooks.retry_schedule import DELAYS_MS, MAX_RETRY_AFTER_MS
 from emulator.webhooks.sender import MAX_BYTES_READ, MAX_STORED_BYTES, TIMEOUT_S
 from tests.docs.document import README, REPOSITORY, pages, part, rows, text_of
 from tests.docs.generated import TABLES, generated
+from tests.docs.generated.action import with_versions
 from tests.engine.webhook_world import webhook_world
 from tests.world import LIVE_KEY, World, headers, order, world
 
@@ -54,6 +55,12 @@ def test_the_generated_tables_are_up_to_date() -> None:
     for (page, name), table in TABLES.items():
         message = f"{page}, {name}: run `python -m tests.docs`"
         assert generated(name, text_of(page)) == table(), message
+
+
+def test_the_recipes_name_the_present_version() -> None:
+    assert "@v1.2.3" not in with_versions("uses: shop/etb-payments-emulator@v1.2.3")
+    for page in pages():
+        assert with_versions(text_of(page)) == text_of(page), f"{page}: run `python -m tests.docs`"
 
 
 async def test_every_warning_is_listed_with_its_code(emulator: World) -> None:

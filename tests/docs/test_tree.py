@@ -30,7 +30,7 @@ REGISTRIES = re.compile(
 )
 TOP_LEVEL = {
     *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "llms.txt"),
-    *("Dockerfile", "pyproject.toml"),
+    *("Dockerfile", "action.yml", "pyproject.toml"),
     *("docs", "emulator", "scenarios", "templates", "tests"),
 }
 

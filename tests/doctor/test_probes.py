@@ -59,7 +59,7 @@ async def test_a_report_without_problems_names_what_was_tried(url: str) -> None:
     assert response.startswith(f"{url} answers in ")
     assert response.endswith(f" ms: payments emulator {__version__}")
     assert control == "The control API takes calls for the host 127.0.0.1"
-    assert key == "The key test_de…key works: GET /v1/payments?limit=1 answers 200"
+    assert key == "The key test_de…key works: GET /v1/payments?limit=1 returns 200"
     assert texts(report, BROWSER, OK) == [
         f"{await checkout_url(url)}/c/… opens: the page of a payment created for this test"
     ]
@@ -171,7 +171,7 @@ async def test_a_foreign_host_name_is_a_problem_that_the_other_probes_avoid(url:
         (
             {"*": (401, b'{"error":{"code":"invalid_api_key"}}')},
             NOTE,
-            ["The demo key test_de…key is not known here, so that no key was tried"],
+            ["The demo key test_de…key is unknown to the emulator, so that no key was tried"],
             "the control API is closed",
         ),
         (
@@ -222,7 +222,7 @@ async def test_a_fault_is_reported_with_the_key(url: str) -> None:
 async def test_a_server_without_a_response_is_a_failure_after_the_timeout() -> None:
     async with receiving(replies(NEVER)) as silent:
         response = await server_at(silent.url, timeout_s=0.05).request("GET", "")
-    assert response.failure == "no answer within 0.05 s"
+    assert response.failure == "no response within 0.05 s"
 
 
 def test_timeouts_are_short() -> None:

@@ -118,7 +118,7 @@ async def test_the_endpoint_of_a_handler_without_a_response_is_removed(url: str)
         account.server = ImpatientServer(server)  # type: ignore[assignment]
         ping = await account.ping(handler.url, None)
         assert await call(url, "GET", ENDPOINTS, key=server.key) == {"data": []}
-    assert (ping.is_delivered, ping.description) == (False, "no answer within 0.2 s")
+    assert (ping.is_delivered, ping.description) == (False, "no response within 0.2 s")
 
 
 @pytest.mark.parametrize(
@@ -242,12 +242,12 @@ class SilentServer:
     async def request(self, method: str, path: str, value: object = None) -> HttpResponse:
         response = await self.server.request(method, path, value)
         assert not response.is_error
-        return HttpResponse(failure="no answer within 2 s") if method == "POST" else response
+        return HttpResponse(failure="no response within 2 s") if method == "POST" else response
 
 
 async def test_an_account_whose_response_was_lost_is_deleted(url: str) -> None:
     before = await call(url, "GET", ACCOUNTS)
     account = TemporaryAccount(SilentServer(server_at(url)))  # type: ignore[arg-type]
-    with pytest.raises(NoTemporaryAccount, match="no answer within 2 s"):
+    with pytest.raises(NoTemporaryAccount, match="no response within 2 s"):
         await account.__aenter__()
     assert await call(url, "GET", ACCOUNTS) == before

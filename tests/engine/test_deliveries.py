@@ -218,7 +218,7 @@ async def test_an_account_can_be_deleted_during_an_attempt(emulator: World) -> N
         response = await emulator.control("DELETE", f"/accounts/{account}")
         assert response.status_code == 204
         await receiver.drained()
-        assert (await emulator.control("GET", "/deliveries")).json() == {"data": []}
+        assert (await emulator.control("GET", "/deliveries")).json()["data"] == []
 
 
 async def test_an_endpoint_that_is_disabled_during_an_attempt_gets_no_other() -> None:

@@ -95,14 +95,14 @@ async def test_a_body_in_chunks_is_put_together() -> None:
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (b"", "the connection was cut before an answer came"),
-        (OK[:30], "the connection was cut before an answer came"),
-        (OK[:-1], "the connection was cut in the middle of the answer"),
-        (b"SSH-2.0-OpenSSH\r\n\r\n", "the answer is not HTTP"),
+        (b"", "the connection was closed before a response"),
+        (OK[:30], "the connection was closed before a response"),
+        (OK[:-1], "the connection was closed in the middle of the response"),
+        (b"SSH-2.0-OpenSSH\r\n\r\n", "the response is not HTTP"),
         (
             b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % (MAX_RESPONSE_BYTES * 2)
             + b" " * (MAX_RESPONSE_BYTES + 1),
-            "the answer is larger than",
+            "the response is larger than",
         ),
     ],
     ids=["nothing", "half a head", "half a body", "not HTTP", "too large"],

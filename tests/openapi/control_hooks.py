@@ -199,10 +199,15 @@ def _create_account(body: Body, case: Case, targets: Targets) -> Body:  # noqa: 
             body = {**body, name: f"{prefix}_{next(_numbers):08}"}
     if str(body.get("clock")).startswith("frozen@"):
         body = {**body, "clock": "frozen@2026-02-28T12:00:00+03:00"}
+    if str(body.get("clock")).startswith("x"):
+        body = {**body, "clock": "x0.5"}
     return body
 
 
 def _set_clock(body: Body, case: Case, targets: Targets) -> Body:
+    """Replaces rates, so that most scheduled changes remain pending."""
+    if body.get("rate"):
+        body = {**body, "rate": 0.5, "frozen": False}
     return {**body, "now": targets.soon(case)} if body.get("now") else body
 
 

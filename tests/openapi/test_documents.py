@@ -1,6 +1,7 @@
 """Both documents are valid OpenAPI 3.1 and describe exactly the existing operations."""
 
 import json
+import re
 import subprocess
 import sys
 from typing import Any
@@ -97,6 +98,18 @@ def test_every_example_is_valid(document: Json) -> None:
         assert [(name, problem.message) for problem in problems] == []
         found += 1
     assert found >= len(operations(document))
+
+
+def test_each_code_of_an_error_response_has_an_example(document: Json) -> None:
+    for operation in operations(document):
+        for response in operation.definition["responses"].values():
+            carried = resolved(document, response)
+            codes = re.findall(r"`([a-z_]+)`", carried["description"].partition("Codes:")[2])
+            if codes:
+                shown = carried["content"]["application/json"]["examples"]
+                assert {name: each["value"]["error"]["code"] for name, each in shown.items()} == {
+                    code: code for code in codes
+                }
 
 
 def test_a_document_has_the_version_of_the_program(document: Json) -> None:

@@ -67,26 +67,26 @@ MISMATCHES = [
     (
         DROPPED,
         "http_status: 201",
-        {"http_status": ["(no whole answer: the connection was cut before an answer came)"]},
+        {"http_status": ["(no complete response: the connection was closed before a response)"]},
     ),
-    ("- create: {}\n", "payments: []", {"payments": ["(the last answer is no list)"]}),
-    ("- create: {}\n", "has_more: true", {"has_more": ["(the last answer is no list)"]}),
-    ("", "http_status: 200", {"http_status": ["(no request came before)"]}),
-    ("- advance: 1s\n", "http_status: 200", {"http_status": ["(no request came before)"]}),
+    ("- create: {}\n", "payments: []", {"payments": ["(the last response is not a list)"]}),
+    ("- create: {}\n", "has_more: true", {"has_more": ["(the last response is not a list)"]}),
+    ("", "http_status: 200", {"http_status": ["(there is no earlier request)"]}),
+    ("- advance: 1s\n", "http_status: 200", {"http_status": ["(there is no earlier request)"]}),
     ("", "events: [payment.created]", {"events": [""]}),
     (PAID, "reason: timeout", {"reason": ["insufficient_balance"]}),
-    (TWO, "reason: null", {"reason": ["(the last answer is no payment)"]}),
+    (TWO, "reason: null", {"reason": ["(the last response is not a payment)"]}),
     (
         RATE_LIMITED,
         "reason: null, http_status: 429",
-        {"reason": ["(the last answer is no payment)"]},
+        {"reason": ["(the last response is not a payment)"]},
     ),
     (
         DROPPED,
         "reason: null, lost: true",
-        {"reason": ["(no whole answer: the connection was cut before an answer came)"]},
+        {"reason": ["(no complete response: the connection was closed before a response)"]},
     ),
-    ("", "reason: null", {"reason": ["(no request came before)"]}),
+    ("", "reason: null", {"reason": ["(there is no earlier request)"]}),
 ]
 
 

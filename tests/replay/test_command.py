@@ -237,7 +237,7 @@ def test_a_usage_error_is_one_line(tmp_path: Path, options: list[str], expected:
 def test_a_server_that_is_no_emulator_is_rejected(tmp_path: Path, status: int, body: bytes) -> None:
     file = write(tmp_path, "mine", PASSES)
     with other_server((status, body)) as other:
-        expected = f"no emulator answers at {other}: status {status} from /_emulator/health"
+        expected = f"no emulator responds at {other}: status {status} from /_emulator/health"
         assert usage_error("replay", file, "--url", other) == expected
         assert usage_error("record", "--url", other) == expected
 
@@ -334,7 +334,7 @@ def test_a_missing_recording_is_explained_in_one_line(server: Server) -> None:
     for options, expected in (
         (
             ("--url", url(server), "--key", "test_unknown_key"),
-            f"{url(server)} gives no recording: The API key is not known here.",
+            f"{url(server)} gives no recording: The API key is unknown.",
         ),
         (
             ("--url", url(server), "--key", "nonsense"),
@@ -345,7 +345,7 @@ def test_a_missing_recording_is_explained_in_one_line(server: Server) -> None:
         assert usage_error("record", *options) == expected
     with other_server(HEALTHY, (200, b"<html>")) as other:
         message = usage_error("record", "--url", other)
-    assert message == f"{other} gives no recording: what came is no YAML"
+    assert message == f"{other} gives no recording: the response is not YAML"
 
 
 def test_modules_are_imported_only_when_they_are_needed(tmp_path: Path) -> None:

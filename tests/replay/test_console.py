@@ -189,7 +189,7 @@ def test_notes_name_kept_accounts_and_incomplete_traces() -> None:
     large = result("large", trace=Trace(is_cut=True))
     kept, cut = note_lines([result(), result("bad", kept_account="acct_1"), large])
     assert kept == "The account acct_1 of 'bad' was kept."
-    assert cut.startswith("Of 'large' the emulator tells the last 1,000 requests")
+    assert cut.startswith("The trace of 'large' has only the last 1,000 requests")
 
 
 @pytest.mark.parametrize(

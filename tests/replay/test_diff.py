@@ -64,7 +64,9 @@ def test_a_list_has_a_row_for_each_entry() -> None:
 
 
 def test_an_explanation_is_never_cut() -> None:
-    words = Explanation("no whole answer: the connection was cut in the middle of the answer")
+    words = Explanation(
+        "no complete response: the connection was closed in the middle of the response"
+    )
     assert marked("completed", words) == [("|", "completed", f"({words})")]
 
 

@@ -310,7 +310,7 @@ async def test_a_lost_payment_is_returned_to_a_retry_with_the_same_key(player: P
 
 async def test_an_unexpected_lost_response_fails_the_case(player: Player) -> None:
     why = await player.failure(f"{LOST}\n- create: {{as: order}}")
-    assert why == "create got no answer: the connection was cut before an answer came"
+    assert why == "create got no response: the connection was closed before a response"
 
 
 async def test_a_truncated_response_is_lost(player: Player) -> None:
@@ -320,10 +320,10 @@ async def test_a_truncated_response_is_lost(player: Player) -> None:
         - create: {as: order}
         """
     )
-    assert why == "create got no answer: the connection was cut in the middle of the answer"
+    assert why == "create got no response: the connection was closed in the middle of the response"
 
 
-NOT_KNOWN = "create got no answer, so order is not known; retry it with the same idempotency_key"
+NOT_KNOWN = "create got no response, so order is unknown; retry it with the same idempotency_key"
 
 
 async def test_the_name_of_a_lost_create_is_unknown(player: Player) -> None:

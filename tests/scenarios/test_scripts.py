@@ -156,7 +156,7 @@ def test_many_unknown_names_are_noted_without_hints() -> None:
     problems = problems_of(f"{creates}  - expect: {{payments: [{names}]}}\n")
     assert len(problems) == 1_000
     assert "did you mean" in problems[0].message
-    assert problems[-1].message.endswith("up to here")
+    assert problems[-1].message.endswith("before this step")
 
 
 # --- repeating, and limits

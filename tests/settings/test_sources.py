@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
+from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve, start_warnings
 
 # Of each option: what the file, a variable and a flag state.
 VALUES: dict[str, tuple[str, str, object]] = {
@@ -33,6 +33,7 @@ VALUES: dict[str, tuple[str, str, object]] = {
     "strict": ("True", "On", True),
     "log-format": ("json", "json", "json"),
     "ready-file": ("f.json", "v.json", "flag.json"),
+    "watch": ("true", "1", True),
 }
 FILE_OPTIONS = [option for option in OPTIONS if option.is_file_key]
 VARIABLES = {option.variable: VALUES[option.name][1] for option in FILE_OPTIONS}
@@ -190,6 +191,18 @@ def test_secrets_stay_out_of_the_representation_of_settings() -> None:
     shown = repr(resolve({"webhook_url": "http://a/", "webhook_secret": secret}, {}))
     assert "whsec_" not in shown
     assert "_demo_key" not in shown
+
+
+def test_misspelt_variables_and_unknown_methods_get_a_warning_with_the_nearest_known_one() -> None:
+    variables = ("SEDE", "SERVICE_HOST", "PORT_80_TCP", "PORT", "ZZZ", "CONFIG")
+    environ = {f"EMULATOR_{name}": "" for name in variables} | {"SEDE": "", "EMULATOR": ""}
+    settings = resolve({"methods": "telebir,mpesa,visa"}, {})
+    assert list(start_warnings(settings, environ)) == [
+        "variable EMULATOR_SEDE is unknown; the nearest option is EMULATOR_SEED",
+        "--methods: the method 'telebir' is unknown. Did you mean 'telebirr'?",
+        "--methods: the method 'visa' is unknown. The known ones are telebirr, mpesa,"
+        " bank_transfer.",
+    ]
 
 
 def test_a_long_value_is_cut_in_the_message() -> None:

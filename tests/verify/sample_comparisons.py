@@ -21,7 +21,7 @@ DRIFTS: dict[str, dict[str, Any]] = {
 UNSEEN: dict[str, dict[str, Any]] = {
     "6.2": {"verdict": Verdict.UNSEEN, "seen": "it takes an address"}
 }
-REFUSAL = "429 came again after waiting for 60 s in all"
+REFUSAL = "429 was returned again after a wait of 60 s in total"
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "4.2.1": {"verdict": Verdict.UNSEEN, "seen": REFUSAL, "is_rate_limited": True},
     "4.3.1": {"verdict": Verdict.UNSEEN, "seen": REFUSAL, "is_rate_limited": True},

@@ -90,7 +90,7 @@ async def test_the_client_waits_a_minute_in_total(retry_after: str) -> None:
     requests = Requests(response(429, retry_after))
     with pytest.raises(RateLimited) as raised:
         await requests.send()
-    assert str(raised.value) == "429 came again after waiting for 60 s in all"
+    assert str(raised.value) == "429 was returned again after a wait of 60 s in total"
     assert sum(requests.clock.waits_ms) == 1_000 * MAX_TOTAL_WAIT_S
     assert requests.transport.request_count == len(requests.clock.waits_ms) + 1
 
@@ -105,7 +105,7 @@ async def test_a_wait_beyond_the_minute_is_not_begun(
     with pytest.raises(RateLimited) as raised:
         await requests.send()
     assert str(raised.value) == (
-        f"429 came and asked to wait {retry_after} s, and of 60 s in all only {left_s} s were left"
+        f"429 requires a wait of {retry_after} s, but only {left_s} s of 60 s are left"
     )
     assert requests.clock.waits_ms == waits_ms
     assert len(requests.reported_s) == 2 * len(waits_ms)
@@ -114,7 +114,7 @@ async def test_a_wait_beyond_the_minute_is_not_begun(
 async def test_after_a_refusal_no_request_is_sent() -> None:
     requests = Requests(response(429, "61"), OK)
     for _ in range(2):
-        with pytest.raises(RateLimited, match="asked to wait 61 s"):
+        with pytest.raises(RateLimited, match="requires a wait of 61 s"):
             await requests.send()
     assert requests.transport.request_count == 1
 

@@ -23,7 +23,7 @@ from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, ManualClock
 
 NO_SERVER = "http://127.0.0.1:1"
 KEYS = ("--key", TEST_KEY, "--other-key", OTHER_TEST_KEY)
-TOO_LONG = "429 came and asked to wait 61 s, and of 60 s in all only 60 s were left"
+TOO_LONG = "429 requires a wait of 61 s, but only 60 s of 60 s are left"
 
 
 @pytest.fixture(scope="module")

@@ -271,7 +271,7 @@ async def test_a_service_without_a_connection_ends_the_run(runs: Runs) -> None:
 async def test_a_500_and_then_a_refusal_is_not_a_successful_retry(runs: Runs) -> None:
     replies = [refusal(500, "internal_error"), refusal(429, "slowly", retry_after="61")]
     failed = result_of(await runs.compare(at_unknown_path(iter(replies))), "7.12")
-    assert (failed.verdict, failed.seen) == (Verdict.UNSEEN, "there was no other answer to it")
+    assert (failed.verdict, failed.seen) == (Verdict.UNSEEN, "the retry had no other response")
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ async def test_a_single_error_of_a_gateway_is_not_an_error_of_the_service(
     comparison = await runs.compare(at_unknown_path(iter([HTML_502.with_status(status)])))
     assert comparison.drifts == ()
     failed = result_of(comparison, "7.12")
-    assert (failed.verdict, failed.seen) == (Verdict.HOLDS, "1, served when asked again")
+    assert (failed.verdict, failed.seen) == (Verdict.HOLDS, "1, served after a retry")
 
 
 async def test_without_error_objects_their_members_are_unseen(runs: Runs) -> None:
@@ -360,11 +360,11 @@ NOT_THE_SERVICE = [
     ),
     (
         Reply(status=200, content=b"<html>", headers=HTML),
-        f"{LIST} answers 200 with text/html: this is not the service's API",
+        f"{LIST} returns 200 with text/html: this is not the service's API",
     ),
     (
         Reply(status=404, content=b"Not Found", headers=TEXT),
-        f"{LIST} answers 404 with text/plain: this is not the service's API",
+        f"{LIST} returns 404 with text/plain: this is not the service's API",
     ),
     (
         refusal(404, "route_not_found"),
@@ -373,23 +373,23 @@ NOT_THE_SERVICE = [
     *(
         (
             Reply.of(200, value),
-            f"{LIST} answers JSON that is no list of payments: this is not the service's API",
+            f"{LIST} returns JSON that is not a list of payments: this is not the service's API",
         )
         for value in (["a"], {"status": "ok"})
     ),
     (
         refusal(400, "odd"),
-        f"{LIST} answers a plain list with 400 `odd`: this is not the service's API",
+        f"{LIST} returns for a plain list 400 `odd`: this is not the service's API",
     ),
     (
         refusal(500, "internal_error"),
-        f"{LIST} answers 500 `internal_error`, and again when asked again: try later",
+        f"{LIST} returns 500 `internal_error`, also after a retry: try again later",
     ),
     (refusal(401, "invalid_api_key"), " refuses the key KEY (--key): 401 `invalid_api_key`"),
     (Reply(status=403, content=b"Forbidden"), " refuses the key KEY (--key): 403"),
     (
         refusal(429, "rate_limit_exceeded", retry_after="61"),
-        ": 429 came and asked to wait 61 s, and of 60 s in all only 60 s were left",
+        ": 429 requires a wait of 61 s, but only 60 s of 60 s are left",
     ),
 ]
 

@@ -65,7 +65,8 @@ def test_clauses_that_are_left_out_are_counted() -> None:
     )
     assert incompleteness(it) == (
         "the comparison is not complete: because of the rate limit"
-        f" 2 of {COUNT} clauses were not looked at; 429 came again after waiting for 60 s in all"
+        f" 2 of {COUNT} clauses were not looked at;"
+        " 429 was returned again after a wait of 60 s in total"
     )
     assert incompleteness(comparison(DRIFTS | UNSEEN)) is None
 

@@ -30,7 +30,7 @@ async def test_the_rest_is_unseen_if_waiting_does_not_help() -> None:
         comparison = await runs.compare()
         assert sum(runs.clock.waits_ms) <= 60_000
     assert comparison.drifts == ()
-    assert comparison.refusal == "429 came again after waiting for 60 s in all"
+    assert comparison.refusal == "429 was returned again after a wait of 60 s in total"
     assert {result_of(comparison, number).seen for number in ("4.3.1", "4.2.6")} == {
         comparison.refusal
     }

@@ -78,8 +78,8 @@ async def test_cookies_are_not_kept_and_redirects_not_followed() -> None:
         assert all("cookie" not in each.headers for each in receiver.received)
 
 
-CUT = "the connection was cut before the whole answer had come"
-LATE = "no answer came within 20 s"
+CUT = "the connection was closed before the end of the response"
+LATE = "no response within 20 s"
 
 
 @pytest.mark.parametrize(

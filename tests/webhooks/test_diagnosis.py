@@ -244,7 +244,7 @@ async def test_an_unknown_certificate_is_not_trusted() -> None:
             True,
             "https:",
             "http:",
-            "the answer was not HTTP|connection closed without an answer",
+            "the response was not HTTP|connection closed without a response",
             "or the port speaks TLS and wants {url}.",
         ),
     ],
@@ -279,7 +279,7 @@ async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 @pytest.mark.parametrize(
     ("scheme", "error", "cause"),
     [
-        ("http", "connection closed without an answer", "see its log, or the port speaks TLS"),
+        ("http", "connection closed without a response", "see its log, or the port speaks TLS"),
         ("https", "connection closed in the TLS handshake", "wants http://127.0.0.1:"),
     ],
 )
@@ -296,7 +296,7 @@ async def test_a_closed_connection_is_explained_by_its_stage(
 async def test_a_server_that_speaks_tls_is_not_advised_to_use_it() -> None:
     async with receiving(replies(HANG_UP), tls=self_signed()) as receiver:
         diagnosis = await failed(receiver.url)
-    assert diagnosis.error == "connection closed without an answer"
+    assert diagnosis.error == "connection closed without a response"
     assert "TLS" not in diagnosis.cause
 
 
@@ -313,7 +313,7 @@ async def test_a_server_that_speaks_tls_is_not_advised_to_use_it() -> None:
 )
 async def test_a_response_that_is_not_http_is_an_error(raw: Response) -> None:
     async with receiving(replies(raw)) as receiver:
-        assert (await failed(receiver.url)).error == "the answer was not HTTP"
+        assert (await failed(receiver.url)).error == "the response was not HTTP"
 
 
 # ---- Responses

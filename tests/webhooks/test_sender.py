@@ -273,7 +273,7 @@ async def test_an_attempt_ends_after_fifteen_seconds(sender: Sender, wall: Manua
     assert late.response is None
     assert late.error == "timed out after 15 s"
     assert late.cause is not None
-    assert "answer with 2xx first and work afterwards" in late.cause
+    assert "return 2xx first and work afterwards" in late.cause
     assert late.duration_ms == TIMEOUT_MS
 
 

@@ -107,7 +107,7 @@ CONVENTIONS = Conventions(
     meanings=_MEANINGS,
     headers=_headers,
     enumerations=ENUMERATIONS,
-    other_codes={500: json.loads(INTERNAL_ERROR_BODY)["error"]["code"]},
+    other_errors={500: json.loads(INTERNAL_ERROR_BODY)["error"]},
     has_closed_codes=False,
 )
 

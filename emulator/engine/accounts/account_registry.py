@@ -24,7 +24,7 @@ from emulator.domain.errors import (
 from emulator.domain.instants import ClockKind, ClockSpec, format_clock, parse_clock
 from emulator.engine.payments.context import EngineContext
 from emulator.engine.state.account import NEVER, Account, EngineConfig, Owner
-from emulator.engine.state.rules import Rules, stored_overrides
+from emulator.engine.state.rules import Library, stored_overrides
 from emulator.storage import accounts, events, scenarios, snapshots, timers
 from emulator.storage.accounts import AccountRow
 from emulator.storage.batch import Transaction
@@ -49,10 +49,10 @@ class NewAccount:
 class AccountFactory:
     """Builds accounts from requests and rows; it writes nothing."""
 
-    def __init__(self, *, wall: SystemClock, config: EngineConfig, rules: Rules) -> None:
+    def __init__(self, *, wall: SystemClock, config: EngineConfig, library: Library) -> None:
         self._wall = wall
         self._config = config
-        self._rules = rules
+        self._library = library
         self._stream = ids.stream_key(config.seed, "accounts")
 
     def new(
@@ -68,7 +68,7 @@ class AccountFactory:
             seed=seed,
             clock=running,
             initial_clock=clock,
-            rules=self._rules,
+            rules=self._library.initial_rules,
         )
         self._add_owners(
             account,
@@ -89,7 +89,12 @@ class AccountFactory:
 
     def of_row(self, tx: Transaction, row: AccountRow) -> Account:
         """The account of a row. Raises InvalidRow."""
-        clock = AccountClock(self._wall, frozen_at=row.frozen_at, offset_ms=row.offset_ms)
+        clock = AccountClock(
+            self._wall,
+            frozen_at=row.frozen_at,
+            offset_ms=row.offset_ms,
+            rate_thousandths=row.rate_thousandths,
+        )
         with reading("accounts"):
             initial_clock = parse_clock(row.initial_clock)
         account = Account(
@@ -98,7 +103,7 @@ class AccountFactory:
             seed=row.seed,
             clock=clock,
             initial_clock=initial_clock,
-            rules=self._rules,
+            rules=self._library.initial_rules,
         )
         self._add_owners(account, row.test_stream, row.live_stream)
         with reading("timers"):
@@ -107,14 +112,8 @@ class AccountFactory:
             if following is not None:
                 check_instant("due_at", following[0].due_at)
         with reading("events"):
-            latest_at = max(
-                (
-                    event.at
-                    for owner in account.owners
-                    for event in events.newest(tx, owner.number, 1)
-                ),
-                default=0,
-            )
+            latest = (events.newest(tx, owner.number, 1) for owner in account.owners)
+            latest_at = max((event.at for found in latest for event in found), default=0)
             check_instant("at", latest_at)
         if clock.now() < latest_at:
             # The system clock was set back while the program was not running.
@@ -158,6 +157,7 @@ def account_row(account: Account) -> AccountRow:
         initial_clock=format_clock(account.initial_clock),
         frozen_at=clock.now() if clock.is_frozen else None,
         offset_ms=clock.offset_ms,
+        rate_thousandths=clock.rate_thousandths,
     )
 
 
@@ -173,7 +173,7 @@ SECOND_ACCOUNT = AccountProfile(
 class AccountRegistry:
     """All accounts, in memory and in the database, and their keys."""
 
-    def __init__(self, context: EngineContext, rules: Rules) -> None:
+    def __init__(self, context: EngineContext, library: Library) -> None:
         self._database = context.database
         self._scheduler = context.scheduler
         self._payment_cache = context.payment_cache
@@ -181,7 +181,7 @@ class AccountRegistry:
         self._webhooks = context.webhooks
         self._config = context.config
         self._account_factory = AccountFactory(
-            wall=context.wall, config=context.config, rules=rules
+            wall=context.wall, config=context.config, library=library
         )
         # Deleted accounts included: no other account gets their rows or the ids of their streams.
         self._last_number = 2
@@ -227,7 +227,7 @@ class AccountRegistry:
         if self._config.auto_provision and is_well_formed_key(key, Mode.TEST):
             await self._provision(key)
             return self._by_key[key]
-        raise InvalidApiKey("The API key is not known here.")
+        raise InvalidApiKey("The API key is unknown.")
 
     def known_owner(self, key: str) -> Owner | None:
         """The owner of a key that exists, without a database query: the case of most requests."""

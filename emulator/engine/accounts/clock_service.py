@@ -26,6 +26,7 @@ class ClockState:
 
     now: Instant
     is_frozen: bool
+    rate_thousandths: int
     next: Due | None
     is_settled: bool = True
 
@@ -75,6 +76,7 @@ class ClockService:
         return ClockState(
             now=account.clock.now(),
             is_frozen=account.clock.is_frozen,
+            rate_thousandths=account.clock.rate_thousandths,
             next=self._next_due(tx, account),
         )
 
@@ -91,35 +93,49 @@ class ClockService:
         return min(candidates)[1] if candidates else None
 
     async def set(
-        self, account: Account, *, now: Instant | None, frozen: bool | None
+        self,
+        account: Account,
+        *,
+        now: Instant | None,
+        frozen: bool | None,
+        rate_thousandths: int | None = None,
     ) -> ClockState:
-        """Set a clock forward, fire what is due, and freeze it or let it flow.
+        """Set a clock forward, fire what is due, and freeze it or let it flow, at a rate.
 
-        Where a limit of `advance` stops it, `frozen` has no effect. Raises InvalidField for an
-        instant in the account's past, InvalidApiKey.
+        Where a limit of `advance` stops it, `frozen` and the rate have no effect. Raises
+        InvalidField for an instant in the account's past and for a rate of a frozen clock,
+        InvalidApiKey.
         """
         is_settled = True
+        if rate_thousandths is not None:
+            if frozen:
+                raise InvalidField(
+                    "rate",
+                    'A frozen clock has no rate (got "frozen": true); send one of the two.',
+                    kind="clock",
+                )
+            frozen = False
         if now is not None:
             advanced = await self.advance(account, Target(until=now), param="now", frozen=frozen)
             is_settled = advanced.is_settled
         if frozen is not None and is_settled:
             async with account.advancing:
                 account.check_open()
-                await self._freeze(account, frozen=frozen)
+                await self._set_flow(account, frozen, rate_thousandths)
             self._webhooks.wake(account)
         self._scheduler.reschedule(account)
         return replace(await self.read(account), is_settled=is_settled)
 
     @writes()
-    def _freeze(self, tx: Transaction, account: Account, *, frozen: bool) -> None:
+    def _set_flow(self, tx: Transaction, account: Account, frozen: bool, rate: int | None) -> None:
         clock = account.clock
-        if frozen == clock.is_frozen:
+        if frozen == clock.is_frozen and rate in {None, clock.rate_thousandths}:
             return
         tx.undo.append(partial(clock.restore, clock.state()))
         if frozen:
             clock.freeze()
         else:
-            clock.flow_from(clock.now())
+            clock.flow_from(clock.now(), rate)
         self._store(tx, account)
 
     async def advance(
@@ -180,7 +196,7 @@ class ClockService:
         else:
             return until
         raise InvalidField(
-            param, f"The clock stands at {format_instant(now)}; it cannot {reason}.", kind="clock"
+            param, f"The clock shows {format_instant(now)}; it cannot {reason}.", kind="clock"
         )
 
     @writes()
@@ -259,14 +275,7 @@ class ClockService:
 
     def _store(self, tx: Transaction, account: Account) -> None:
         """Write a clock that was moved, and wake the tasks that wait for it."""
-        clock = account.clock
-        now = clock.now()
-        accounts.set_clock(
-            tx,
-            account.number,
-            frozen_at=now if clock.is_frozen else None,
-            offset_ms=now - self._wall.system_ms(),
-        )
+        accounts.set_clock(tx, account.number, account.clock)
         tx.after_commit.append(partial(self._change_notifier.changed, (account,)))
 
 

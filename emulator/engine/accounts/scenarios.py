@@ -1,5 +1,6 @@
 """Adds, switches and removes the scenarios and faults of an account."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from emulator import ids
@@ -12,7 +13,7 @@ from emulator.domain.errors import (
 from emulator.domain.payment import Payment
 from emulator.engine.state.account import Account, Owner
 from emulator.engine.state.rule_choice import FAULTS
-from emulator.engine.state.rules import Listed, Origin, PostedFault
+from emulator.engine.state.rules import Library, Listed, LoadScenarios, Origin, PostedFault
 from emulator.storage import payments, scenarios
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database, reads, writes
@@ -27,8 +28,25 @@ MAX_FAULTS = 200
 class Scenarios:
     """Changes the scenarios and faults of one account, in one transaction each."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, library: Library) -> None:
         self._database = database
+        self._library = library
+
+    @writes()
+    def reload(
+        self,
+        tx: Transaction,
+        accounts: Iterable[Account],
+        load: LoadScenarios,
+        names: Iterable[str],
+    ) -> None:
+        """Use edited files in all accounts; the counts of the named scenarios are reset."""
+        self._library.replace(load)
+        for account in accounts:
+            own = {scenario.name for scenario in account.rules.overrides.scenarios}
+            for name in set(names) - own:
+                scenarios.reset_counts(tx, account.number, _owners(account), name)
+            _override(tx, account)
 
     @writes()
     def put(

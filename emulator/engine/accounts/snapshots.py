@@ -106,6 +106,7 @@ class Snapshots:
             name=name,
             created_at=now,
             is_frozen=account.clock.is_frozen,
+            rate_thousandths=account.clock.rate_thousandths,
             test_payments=tx.row_count("payments", account.test.number),
             live_payments=tx.row_count("payments", account.live.number),
         )
@@ -145,12 +146,7 @@ class Snapshots:
         tx.forget_ordinals()
         tx.pass_timer(state.last_timer)
         restored = self._restored(tx, account, snapshot, state)
-        accounts.set_clock(
-            tx,
-            account.number,
-            frozen_at=snapshot.created_at if snapshot.is_frozen else None,
-            offset_ms=snapshot.created_at - self._wall.system_ms(),
-        )
+        accounts.set_clock(tx, account.number, restored.clock)
         self._webhooks.drop(tx, account)
         tx.undo.append(partial(account.take_state, account.copy()))
         account.take_state(restored)
@@ -163,11 +159,10 @@ class Snapshots:
         """The account in memory, from its restored rows and the saved state of memory."""
         at = snapshot.created_at
         restored = account.copy()
-        restored.clock = AccountClock(
-            self._wall,
-            frozen_at=at if snapshot.is_frozen else None,
-            offset_ms=at - self._wall.now_ms(),
-        )
+        restored.clock = AccountClock(self._wall, frozen_at=at)
+        restored.clock.flow_from(at, snapshot.rate_thousandths)
+        if snapshot.is_frozen:
+            restored.clock.freeze()
         restored.due_at = timers.next_due_at(tx, account.number) or NEVER
         restored.unsettled = None
         restored.generation = account.generation + 1
@@ -227,6 +222,7 @@ def _restore_extras(tx: Transaction, restored: Account, extras: SnapshotExtras |
         overrides = stored_overrides(tx, restored.number)
         restored.rules = restored.rules.with_overrides(overrides)
     else:
-        restored.rules = extras.rules
+        # Its files may have been edited since.
+        restored.rules = extras.rules.with_overrides(extras.rules.overrides)
     for index, owner in enumerate(owners):
         owner.journal = Journal() if extras is None else extras.journals[index].copy()

@@ -13,7 +13,7 @@ from emulator.domain.timers import ATTEMPT, ComingAttempt, Due, DueKey
 from emulator.domain.webhooks import (
     AttemptResult,
     DeliveryState,
-    Endpoint,
+    RegisteredEndpoint,
     Tamper,
     Trigger,
     WebhookRequest,
@@ -104,7 +104,7 @@ class Attempts:
         self._sender = sender
         self._stamps_business_time = stamps_business_time
 
-    async def make(self, job: DeliveryJob, endpoint: Endpoint, trigger: Trigger) -> None:
+    async def make(self, job: DeliveryJob, endpoint: RegisteredEndpoint, trigger: Trigger) -> None:
         """Make one attempt and record it.
 
         Raises NotReady when the program stops first; the attempt is repeated later.
@@ -177,7 +177,7 @@ class Attempts:
             tx.after_commit.append(partial(effects.add_attempt, deliveries.due_key(sent), effect))
 
     def _state_after(
-        self, stored: Delivery, endpoint: Endpoint | None, attempt: "_CompletedAttempt"
+        self, stored: Delivery, endpoint: RegisteredEndpoint | None, attempt: "_CompletedAttempt"
     ) -> Delivery:
         """A delivery after an attempt, which may not have been a scheduled one.
 
@@ -233,7 +233,7 @@ class _CompletedAttempt:
     """A completed attempt; `at` is when it began, by the account's clock."""
 
     job: DeliveryJob
-    endpoint: Endpoint
+    endpoint: RegisteredEndpoint
     at: Instant
     trigger: Trigger
     tamper: Tamper | None

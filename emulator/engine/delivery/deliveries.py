@@ -8,7 +8,7 @@ from emulator.clock import SystemClock
 from emulator.domain.errors import UnknownDelivery, UnknownEndpoint
 from emulator.domain.payment import Status
 from emulator.domain.received_values import not_accepted
-from emulator.domain.webhooks import Attempt, DeliveryState, Endpoint, Trigger
+from emulator.domain.webhooks import Attempt, DeliveryState, RegisteredEndpoint, Trigger
 from emulator.engine.delivery.attempts import Attempts, DeliveryJob, delivery_id, delivery_job
 from emulator.engine.delivery.endpoints import find_endpoint
 from emulator.engine.state.account import Owner
@@ -170,7 +170,7 @@ class Deliveries:
     @writes()
     def _insert_ping(
         self, tx: Transaction, owner: Owner, endpoint_id: str
-    ) -> tuple[DeliveryDetail, Endpoint]:
+    ) -> tuple[DeliveryDetail, RegisteredEndpoint]:
         endpoint = find_endpoint(owner, endpoint_id)
         delivery = Delivery(
             position=tx.next_position("deliveries", owner.number),
@@ -190,7 +190,7 @@ class Deliveries:
         return _detail(tx, owner, delivery, endpoint.id), endpoint
 
     async def _make(
-        self, before: DeliveryDetail, endpoint: Endpoint, trigger: Trigger
+        self, before: DeliveryDetail, endpoint: RegisteredEndpoint, trigger: Trigger
     ) -> DeliveryDetail:
         """Make an attempt; returns the delivery after it.
 

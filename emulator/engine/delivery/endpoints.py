@@ -9,8 +9,8 @@ from emulator.domain.errors import TooManyEndpoints, UnknownEndpoint
 from emulator.domain.webhooks import (
     MAX_ENDPOINTS,
     ROTATION_OVERLAP_MS,
-    Endpoint,
     Profile,
+    RegisteredEndpoint,
 )
 from emulator.engine.state.account import Account, ConfiguredEndpoint, Owner
 from emulator.engine.state.change_notifier import ChangeNotifier
@@ -29,7 +29,7 @@ class EndpointTerms:
     profile: Profile | None = None
     is_enabled: bool | None = None
 
-    def of(self, endpoint: Endpoint) -> Endpoint:
+    def of(self, endpoint: RegisteredEndpoint) -> RegisteredEndpoint:
         """The endpoint with these terms; a secret that they replace is no longer used."""
         return replace(
             endpoint,
@@ -59,15 +59,15 @@ class Endpoints:
         self._change_notifier = change_notifier
         self._before_first = before_first
 
-    def all(self, owner: Owner) -> list[Endpoint]:
+    def all(self, owner: Owner) -> list[RegisteredEndpoint]:
         """Newest first."""
         return list(owner.endpoints.values())[::-1]
 
-    def get(self, owner: Owner, endpoint_id: str) -> Endpoint:
+    def get(self, owner: Owner, endpoint_id: str) -> RegisteredEndpoint:
         """Raises UnknownEndpoint."""
         return find_endpoint(owner, endpoint_id)
 
-    async def create(self, owner: Owner, url: str, terms: EndpointTerms) -> Endpoint:
+    async def create(self, owner: Owner, url: str, terms: EndpointTerms) -> RegisteredEndpoint:
         """A new endpoint, which receives later events. Raises TooManyEndpoints."""
         self._before_first()
         return await self._database.write(partial(self._create, owner=owner, url=url, terms=terms))
@@ -75,7 +75,7 @@ class Endpoints:
     @writes()
     def change(
         self, tx: Transaction, owner: Owner, endpoint_id: str, terms: EndpointTerms
-    ) -> Endpoint:
+    ) -> RegisteredEndpoint:
         """Change an endpoint; disabling it cancels its pending deliveries.
 
         Raises UnknownEndpoint.
@@ -88,7 +88,7 @@ class Endpoints:
     @writes()
     def rotate(
         self, tx: Transaction, owner: Owner, endpoint_id: str, secret: str | None
-    ) -> Endpoint:
+    ) -> RegisteredEndpoint:
         """Replace an endpoint's secret; the old one also signs for 24 hours of the account's clock.
 
         Raises UnknownEndpoint.
@@ -114,7 +114,9 @@ class Endpoints:
         tx.set(owner, "endpoints", remaining)
         tx.after_commit.append(partial(self._change_notifier.changed, (owner,)))
 
-    async def ensure(self, account: Account, configured: ConfiguredEndpoint) -> dict[int, Endpoint]:
+    async def ensure(
+        self, account: Account, configured: ConfiguredEndpoint
+    ) -> dict[int, RegisteredEndpoint]:
         """Create the configured endpoint in both modes of an account, unless it exists.
 
         Returns the endpoints as a reset creates them, by the number of their owner.
@@ -124,13 +126,15 @@ class Endpoints:
         terms = EndpointTerms(secret=configured.secret)
         return {number: terms.of(endpoint.as_new()) for number, endpoint in present.items()}
 
-    def _create(self, tx: Transaction, *, owner: Owner, url: str, terms: EndpointTerms) -> Endpoint:
+    def _create(
+        self, tx: Transaction, *, owner: Owner, url: str, terms: EndpointTerms
+    ) -> RegisteredEndpoint:
         owner.account.check_open()
         if len(owner.endpoints) >= MAX_ENDPOINTS:
             raise TooManyEndpoints(MAX_ENDPOINTS)
         position = tx.next_position("endpoints", owner.number)
         ordinal = position & LAST_ORDINAL
-        endpoint = Endpoint(
+        endpoint = RegisteredEndpoint(
             position=position,
             id=ids.endpoint_id(owner.stream, ordinal),
             url=url,
@@ -144,7 +148,7 @@ class Endpoints:
     @writes()
     def _ensure(
         self, tx: Transaction, account: Account, configured: ConfiguredEndpoint
-    ) -> dict[int, Endpoint]:
+    ) -> dict[int, RegisteredEndpoint]:
         secret = configured.secret or ids.webhook_secret(account.test.stream, 0)
         terms = EndpointTerms(secret=secret)
         return {
@@ -154,7 +158,7 @@ class Endpoints:
         }
 
 
-def find_endpoint(owner: Owner, endpoint_id: str) -> Endpoint:
+def find_endpoint(owner: Owner, endpoint_id: str) -> RegisteredEndpoint:
     """Raises UnknownEndpoint, also when the account has just been deleted."""
     for endpoint in owner.endpoints.values():
         if endpoint.id == endpoint_id:
@@ -162,7 +166,7 @@ def find_endpoint(owner: Owner, endpoint_id: str) -> Endpoint:
     raise UnknownEndpoint(endpoint_id)
 
 
-def put_endpoint(tx: Transaction, owner: Owner, endpoint: Endpoint) -> None:
+def put_endpoint(tx: Transaction, owner: Owner, endpoint: RegisteredEndpoint) -> None:
     """Write a changed endpoint; the pending deliveries of a disabled one are cancelled."""
     if not endpoint.is_enabled:
         deliveries.cancel_all(tx, endpoint.position)
@@ -170,6 +174,6 @@ def put_endpoint(tx: Transaction, owner: Owner, endpoint: Endpoint) -> None:
     tx.set(owner, "endpoints", {**owner.endpoints, endpoint.position: endpoint})
 
 
-def _with_url(owner: Owner, url: str) -> Endpoint | None:
+def _with_url(owner: Owner, url: str) -> RegisteredEndpoint | None:
     same = (endpoint for endpoint in owner.endpoints.values() if endpoint.url == url)
     return next(same, None)

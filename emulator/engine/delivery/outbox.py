@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import EVENT_TYPES, Payment, Status
-from emulator.domain.webhooks import MAX_HOLD_MS, DeliveryEffect, DeliveryState, Endpoint
+from emulator.domain.webhooks import MAX_HOLD_MS, DeliveryEffect, DeliveryState, RegisteredEndpoint
 from emulator.engine.delivery.dispatcher import Dispatcher
 from emulator.engine.state.account import Owner
 from emulator.engine.state.change_notifier import ChangeNotifier
@@ -116,7 +116,7 @@ class Outbox:
 def _row(
     tx: Transaction,
     owner: Owner,
-    endpoint: Endpoint,
+    endpoint: RegisteredEndpoint,
     new_event: _NewEvent,
     fault: Fault[DeliveryEffect] | None,
 ) -> Delivery:

@@ -20,7 +20,7 @@ from emulator.storage.database import Database
 from emulator.storage.invalid_rows import reading
 
 if TYPE_CHECKING:
-    from emulator.domain.webhooks import Endpoint
+    from emulator.domain.webhooks import RegisteredEndpoint
     from emulator.engine.delivery.attempts import Attempts
     from emulator.engine.delivery.deliveries import Deliveries
     from emulator.engine.delivery.dispatcher import Dispatcher
@@ -45,7 +45,7 @@ class Webhooks:
         self._change_notifier = change_notifier
         self._config = config
         # Those that a reset of the first account creates, by the number of the owner.
-        self._initial_endpoints: dict[int, Endpoint] = {}
+        self._initial_endpoints: dict[int, RegisteredEndpoint] = {}
         self._dispatching: asyncio.Task[None] | None = None
 
     @cached_property

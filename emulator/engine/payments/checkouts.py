@@ -29,7 +29,8 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
 
     The forms of the page contain `form_token`, which depends only on the database, so that a form
     that was opened before a restart is accepted after it. `moment` identifies the content of the
-    page in an address: it changes with everything but flowing time.
+    page in an address: it changes with everything but flowing time. The rate is 0 while the clock
+    is stopped.
     """
 
     token: str
@@ -37,7 +38,7 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
     merchant: str
     mode: Mode
     now: Instant
-    is_flowing: bool
+    rate_thousandths: int
     moment: str
     payment: Payment
     scheduled: list[Timer]
@@ -91,7 +92,7 @@ class Checkouts:
         now = account.clock.now()
         if account.due_at <= now:
             return account
-        is_flowing, ahead = account.clock.pace
+        rate, ahead = account.clock.pace
         due_at = scheduled[0].due_at if scheduled else None
         return Checkout(
             token=token,
@@ -99,8 +100,8 @@ class Checkouts:
             merchant=account.profile.name,
             mode=owner.mode,
             now=now,
-            is_flowing=is_flowing,
-            moment=f"{payment.status}.{payment.reason}.{due_at}.{is_flowing:d}.{ahead}",
+            rate_thousandths=rate,
+            moment=f"{payment.status}.{payment.reason}.{due_at}.{rate}.{ahead}",
             payment=payment,
             scheduled=scheduled,
         )

@@ -271,13 +271,11 @@ class Customer:
     ) -> _Done:
         scheduled = timers.of_payment(tx, owner.account.number, payment)
         if not is_asked(scheduled):
-            raise IllegalTransition(
-                f"Nobody is asked: the payment is {payment.status} and waits for no answer."
-            )
+            raise IllegalTransition(f"The payment is {payment.status}; no confirmation is pending.")
         is_bank = payment.method == BANK_TRANSFER
         if answer not in (_ANSWERS_OF_A_BANK if is_bank else _ANSWERS_OF_A_PHONE):
             raise IllegalTransition(
-                f"'{answer}' is no answer {'at a bank' if is_bank else 'on a phone'}.",
+                f"'{answer}' is not an answer {'at a bank' if is_bank else 'on a phone'}.",
                 param="answer",
             )
         changed = self._change(tx, owner, payment, now, _CHANGE_OF_ANSWER[answer])

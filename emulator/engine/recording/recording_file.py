@@ -96,7 +96,7 @@ def _heading(history: AccountHistory, account_id: str, mode: Mode) -> str:
         _span(history),
         "",
         "To play it again:  payments-emulator replay case.yaml",
-        "To keep it beside others, give it a name of its own.",
+        "To use it together with other scenarios, change its name.",
     ]
     if mode is Mode.LIVE:
         lines.append("It is played in test mode, where the same happens.")

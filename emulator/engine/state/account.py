@@ -20,7 +20,7 @@ from emulator.engine.state.rules import Rules
 from emulator.storage.batch import LAST_ORDINAL
 
 if TYPE_CHECKING:
-    from emulator.domain.webhooks import Endpoint
+    from emulator.domain.webhooks import RegisteredEndpoint
     from emulator.scenarios.values import Scenario
 
 
@@ -227,7 +227,7 @@ class Owner:
         self.bucket = None if rate_limit is None else TokenBucket(rate_limit)
         self.requests = 0
         self.reads: dict[str, int] = {}
-        self.endpoints: dict[int, Endpoint] = {}
+        self.endpoints: dict[int, RegisteredEndpoint] = {}
         self.journal = Journal()
 
     def event_id(self, event: Event) -> str:

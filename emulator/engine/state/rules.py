@@ -92,6 +92,17 @@ class Library:
     def on_at_start(self) -> "tuple[Scenario, ...]":
         return tuple(scenario for _, scenario in self._load(only_on=True) if scenario.enabled)
 
+    @cached_property
+    def initial_rules(self) -> "Rules":
+        """The rules of accounts without overrides."""
+        return Rules(self)
+
+    def replace(self, load: LoadScenarios) -> None:
+        """Use other scenarios; `with_overrides` applies them to the rules of an account."""
+        for name in ("scenarios", "on_at_start", "initial_rules"):
+            vars(self).pop(name, None)
+        self._load = load
+
 
 class Rules:
     """The scenarios of one account. A value: rebuilt when the overrides of the account change."""

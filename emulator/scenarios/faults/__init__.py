@@ -54,8 +54,8 @@ def _check_counts(members: Members) -> None:
     first, *others = [key for key in members.known if key in FAULT_COUNTS] or [""]
     for key in others:
         members.known[key].note(
-            f"'{key}' makes no sense beside '{first}': "
-            "each of them alone says which requests are struck"
+            f"'{key}' is not allowed beside '{first}': "
+            "each of them selects the requests to which the rule applies"
         )
 
 

@@ -15,5 +15,7 @@ DROP: FaultType[RequestEffect] = FaultType(
         )
     },
     effect=lambda _: {"cut": Cut.BEFORE_RESPONSE},
-    excludes=dict.fromkeys(("status", "retry_after", "truncate"), "what is cut off has no answer"),
+    excludes=dict.fromkeys(
+        ("status", "retry_after", "truncate"), "a closed connection has no response"
+    ),
 )

@@ -56,9 +56,7 @@ def _whole_seconds(text: str) -> int | None:
 def _need_status(members: Members) -> None:
     given = members.given
     if "retry_after" in given and "status" not in given and not members.is_on("drop"):
-        given["retry_after"].note(
-            "'retry_after' is a header of an answer, so it needs 'status' beside it"
-        )
+        given["retry_after"].note("'retry_after' is a header of the response, so it needs 'status'")
 
 
 def _effect(settings: Settings) -> dict[str, object]:

@@ -12,7 +12,7 @@ def _check_point(members: Members) -> None:
     if members.values["point"] is Point.BEFORE_COMMIT:
         members.known["point"].note(
             f"'truncate' without 'status' needs 'point: {Point.AFTER_COMMIT}', "
-            "since half a body needs a true answer to be half of"
+            "because only then is there a normal response to truncate"
         )
 
 

@@ -33,8 +33,8 @@ BEFORE_RESPONSE: FaultType[DeliveryEffect] = FaultType(
     },
     effect=lambda _: {"before_response": True},
     excludes={
-        "delay": "what comes before the response is sent at once",
-        "hold": "what comes before the response cannot wait for the next event",
+        "delay": "an event before the response is sent immediately",
+        "hold": "an event before the response cannot wait for the next event",
     },
     rule_rules=[
         KeyRule(

@@ -15,5 +15,5 @@ HOLD: FaultType[DeliveryEffect] = FaultType(
         )
     },
     effect=lambda _: {"hold": True},
-    excludes={"delay": "what is held goes out after the payment's next event"},
+    excludes={"delay": "a held event is delivered after the payment's next event"},
 )

@@ -29,7 +29,7 @@ async def _a_retry(session: Session) -> Findings:
         return findings
     findings += assumed(response.status == first.response.status, response.summary, "4.1.20")
     is_equal = response.body == first.response.body
-    seen = "the bytes of the first answer" if is_equal else "other bytes than the first answer"
+    seen = "the bytes of the first response" if is_equal else "other bytes than the first response"
     findings += assumed(is_equal, seen, "4.1.20")
     is_replay = response.headers.get("idempotent-replayed") == "true"
     seen = "`Idempotent-Replayed: true`" if is_replay else "without `Idempotent-Replayed`"
@@ -37,7 +37,7 @@ async def _a_retry(session: Session) -> Findings:
     requests = [each.request for each in session.responses]
     is_first = sum(request is first.response.request for request in requests) == 1
     if is_first and "idempotent-replayed" in first.response.headers:
-        is_replay, seen = False, "`Idempotent-Replayed` in the first answer"
+        is_replay, seen = False, "`Idempotent-Replayed` in the first response"
     return findings + assumed(is_replay, seen, "4.1.20")
 
 

@@ -166,9 +166,11 @@ async def _no_second_payment(session: Session, walked: Walk) -> Findings:
         return stated(False, "an `id` in a list that no retrieve finds", "2.2.1")
     strange = len(unknown)
     if strange and session.may_have_created_more:
-        return unseen("a call that was not answered may have created a payment", "4.1.10")
+        return unseen("a call without a response may have created a payment", "4.1.10")
     seen = (
-        f"{counted(strange, 'payment')} that no answer told of" if strange else "no second payment"
+        f"{counted(strange, 'payment')} that no response contained"
+        if strange
+        else "no second payment"
     )
     return stated(not strange, seen, "4.1.10")
 
@@ -176,7 +178,7 @@ async def _no_second_payment(session: Session, walked: Walk) -> Findings:
 def _end(walked: Walk) -> Findings:
     """The members of the last page, if it was reached."""
     if walked.has_given_up:
-        return unseen("the last page was not come to", "2.2.2", "2.2.4")
+        return unseen("the last page was not reached", "2.2.2", "2.2.4")
     last = walked.pages[-1]
     if has_next_page(last) and not walked.is_complete:
         return unseen("there was no cursor to the last page", "2.2.2", "2.2.4")
@@ -187,7 +189,7 @@ def _end(walked: Walk) -> Findings:
     if is_hidden:
         seen = "false where there are more"
     elif is_promised or has_next_page(last):
-        seen = "true where nothing comes"
+        seen = "true where nothing follows"
     findings = stated(seen == "false on the last page", seen, "2.2.2")
     cursor = last.members.get("next_cursor", ...)
     if has_next_page(last) and isinstance(cursor, str):
@@ -201,7 +203,7 @@ async def _after_any_payment(session: Session) -> Findings:
     query = await window(session) | {"limit": str(MAX_LIMIT)}
     listed = await session.page(**query)
     if not listed.is_success:
-        raise CheckStopped(f"a page was answered {listed.summary}")
+        raise CheckStopped(f"a page was returned with {listed.summary}")
     own = session.created_ids
     found = [id_ for id_ in listed.ids if id_ in own]
     is_all = not missing(session, listed)

@@ -132,7 +132,7 @@ async def _without_key(session: Session) -> Findings:
 AUTHENTICATION = (
     Check(run=_without_key, states=_WITHOUT_KEY.states, assumes=("5.4", CODES)),
     ExpectedRefusal(
-        what="a `test_` key of nobody",
+        what="an unknown `test_` key",
         send=lambda session: sent(query=_ONE, key=session.unknown_key)(session),
         status=401,
         code="invalid_api_key",

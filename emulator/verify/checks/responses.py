@@ -43,7 +43,7 @@ async def _all_json(session: Session) -> Findings:
     responses = _answers(session)
     wrong = _first_wrong(responses, lambda response: response.is_json)
     if wrong is None:
-        return stated(True, f"all {len(responses)} answers", "1.2")
+        return stated(True, f"all {len(responses)} responses", "1.2")
     kind = f"`Content-Type` {member_text(wrong.headers, 'content-type')}"
     seen = "the body is not JSON in UTF-8" if wrong.has_json_type else kind
     return stated(False, f"{_where(wrong)}: {seen}", "1.2")
@@ -161,13 +161,13 @@ async def _server_errors(session: Session) -> Findings:
             failed.setdefault(id(response.request), []).append(response)
     twice = next((responses[0] for responses in failed.values() if len(responses) > 1), None)
     if twice is not None:
-        seen = f"{twice.summary} of {twice.request.method}, and again when asked again"
+        seen = f"{twice.summary} of {twice.request.method}, and again after a retry"
         return stated(False, seen, "7.12")
     last = {id(response.request): response.status for response in session.responses}
     served = [request for request in failed if last[request] < 500 and last[request] != 429]
     if not served:
-        return unseen("there was no other answer to it" if failed else "there was none", "7.12")
-    return stated(True, f"{len(served)}, served when asked again", "7.12")
+        return unseen("the retry had no other response" if failed else "there was none", "7.12")
+    return stated(True, f"{len(served)}, served after a retry", "7.12")
 
 
 CHECKS = (

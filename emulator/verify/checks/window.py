@@ -142,7 +142,7 @@ async def walk(session: Session) -> Walk:
     while len(pages) < MAX_PAGES:
         page = await session.page(**query)
         if not page.is_success:
-            raise CheckStopped(f"a page was answered {page.summary}")
+            raise CheckStopped(f"a page was returned with {page.summary}")
         pages.append(page)
         cursor = _cursor(page)
         is_complete = created <= {id_ for each in pages for id_ in each.ids}

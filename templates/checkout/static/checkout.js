@@ -26,12 +26,13 @@
     if (countdown.textContent !== text) countdown.textContent = text;
   }
 
-  function countDown(leftMs, isFlowing) {
+  function countDown(leftMs, rate) {
     clearInterval(ticking);
     if (!countdown || leftMs === null) return;
-    const until = performance.now() + leftMs;
+    const begunAt = performance.now();
     write(leftMs);
-    if (isFlowing) ticking = setInterval(() => write(until - performance.now()), TICK_MS);
+    if (!rate) return;
+    ticking = setInterval(() => write(leftMs - (performance.now() - begunAt) * rate), TICK_MS);
   }
 
   // What there is to show, or null where this page is no longer the one that shows it.
@@ -56,7 +57,7 @@
         }
         seen = present.moment;
         offline.hidden = true;
-        countDown(present.left_ms, present.is_flowing);
+        countDown(present.left_ms, present.rate);
         if (present.again_ms) await pause(present.again_ms);
       } catch {
         offline.hidden = isLeaving();
@@ -71,6 +72,6 @@
   addEventListener("beforeunload", leave);
   // A page that the back button brings out of the browser's memory may be long out of date.
   addEventListener("pageshow", (event) => event.persisted && location.reload());
-  if (countdown) countDown(Number(countdown.dataset.leftMs), "isFlowing" in countdown.dataset);
+  if (countdown) countDown(Number(countdown.dataset.leftMs), Number(countdown.dataset.rate));
   watch();
 })();

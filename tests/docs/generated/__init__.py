@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 
+from tests.docs import document
 from tests.docs.document import REPOSITORY
 from tests.docs.generated import (
+    action,
     control_api,
     error_codes,
     modules,
@@ -17,6 +19,7 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     **program.TABLES,
     **control_api.TABLES,
     **error_codes.TABLES,
+    **action.TABLES,
     **modules.TABLES,
     **pages.TABLES,
     **scenario_format.TABLES,
@@ -29,11 +32,15 @@ def generated(name: str, text: str) -> str:
 
 
 def regenerate() -> None:
-    """Write all tables into their pages."""
+    """Write all tables into their pages, and the version into the recipes."""
     for (page, name), table in TABLES.items():
         path = REPOSITORY / page
         before, _, after = _parts(name, path.read_text(encoding="utf-8"))
         path.write_text(before + table() + after, encoding="utf-8")
+    for page in document.pages():
+        path = REPOSITORY / page
+        text = path.read_text(encoding="utf-8")
+        path.write_text(action.with_versions(text), encoding="utf-8")
 
 
 def _parts(name: str, text: str) -> tuple[str, str, str]:

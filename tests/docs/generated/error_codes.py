@@ -73,7 +73,8 @@ def _class_causes() -> dict[str, str]:
 def _cause(kind: type[Refusal]) -> str:
     """The first paragraph of the docstring, and the limit that applies."""
     text = inspect.cleandoc(kind.__doc__ or "").partition("\n\n")[0]
-    return f"{text} Limit: {_LIMITS[kind]}." if kind in _LIMITS else text
+    has_limit = kind in _LIMITS or issubclass(kind, errors.LimitReached)
+    return f"{text} Limit: {_LIMITS[kind]}." if has_limit else text
 
 
 def _field_causes() -> dict[str, str]:

@@ -87,6 +87,16 @@ def commands_table() -> str:
     return table(("command", "purpose"), rows)
 
 
+def _commands_with_options() -> Iterator[str]:
+    """The commands with options; those of `serve` have their own page."""
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        assert command is not None
+        if name != "serve" and any(isinstance(each, click.Option) for each in command.params):
+            yield name
+
+
 def command_options_table(name: str) -> str:
     """Every option of a command, from its `--help`."""
     command = cli.get_command(click.Context(cli), name)
@@ -112,6 +122,6 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/reference/commands.md", "commands"): commands_table,
     **{
         ("docs/reference/commands.md", f"{name} options"): partial(command_options_table, name)
-        for name in ("health", "doctor", "trigger", "replay", "record", "verify", "openapi")
+        for name in _commands_with_options()
     },
 }

@@ -56,7 +56,7 @@ def type_name(schema: dict[str, Any]) -> str:
         case {"enum": words}:
             return _NAMES.get((*words,)) or joined(f"`{word}`" for word in words)
         case {"pattern": pattern}:
-            name = _NAMES[pattern]
+            name = _NAMES.get(pattern) or f"text such as `{schema['examples'][0]}`"
             return f"{name} above 0" if name == "duration" and "not" in schema else name
         case {"items": {"$ref": _}}:
             return "list of [steps](#steps)"

@@ -1,0 +1,272 @@
+<?php
+
+// phpcs:ignoreFile
+// Test helper for the payments emulator: PHPUnit and Pest on PHP 8.1 or newer.
+// `payments-emulator helper php` prints this file; run it again after an update.
+
+declare(strict_types=1);
+
+/** A refused call, whose code is the HTTP status, or an emulator that does not respond. */
+final class PaymentsEmulatorError extends RuntimeException {}
+
+/** A received webhook: header names are lower case, and `body` has the signed bytes. */
+final class PaymentsWebhook
+{
+    public readonly ?string $id, $type, $payment;
+
+    /** @param array<string, string> $headers */
+    public function __construct(public readonly array $headers, public readonly string $body)
+    {
+        $event = json_decode($body, true);
+        [$this->id, $this->type] = [$headers['webhook-id'] ?? null, $event['type'] ?? null];
+        $this->payment = $event['data']['id'] ?? null;
+    }
+}
+
+/** A merchant's account. When a call returns, webhooks that were due have been delivered. */
+final class PaymentsAccount
+{
+    private const UNITS_MS = ['ms' => 1, 's' => 1_000, 'm' => 60_000, 'h' => 3_600_000, 'd' => 86_400_000];
+
+    public readonly string $id, $baseUrl, $testKey, $liveKey;
+    /** The secret that verifies `webhooks()`. */
+    public readonly string $webhookSecret;
+    private string $endpoint, $problem = '';
+    private int $seen = 0;
+
+    public function __construct(private PaymentsEmulator $emulator, array $account)
+    {
+        $this->baseUrl = $emulator->baseUrl;
+        [$this->id, $this->testKey, $this->liveKey] = [$account['id'], $account['test_key'], $account['live_key']];
+        $endpoint = $this->deliverTo("{$emulator->receiverUrl}/{$this->id}");
+        [$this->endpoint, $this->webhookSecret] = [$endpoint['id'], $endpoint['secret']];
+        $path = "/webhook_endpoints/{$this->endpoint}";
+        // Webhooks of an emulator that runs elsewhere may not arrive.
+        if ($emulator->isExternal && $this->control('POST', "$path/ping")['status'] !== 'succeeded') {
+            $this->problem = "webhooks of the payments emulator at {$this->baseUrl} do not reach the tests at"
+                . " {$emulator->receiverUrl}; set the option webhookHost, such as host.docker.internal";
+            $this->control('DELETE', $path);
+        }
+    }
+
+    /** Pays as on the checkout page. The default is a phone whose payments succeed. */
+    public function pay(string $id, ?string $method = null, ?string $phone = null, ?string $bank = null): array
+    {
+        $ofPhone = preg_match('/^(\+?251|0)?7/', $phone ?? '') ? 'mpesa' : 'telebirr';
+        $method ??= $bank ? 'bank_transfer' : $ofPhone;
+        $phone ??= $bank ? null : ['telebirr' => '0900000001', 'mpesa' => '0700000001'][$method] ?? null;
+        return $this->act($id, 'pay', ['method' => $method, 'phone' => $phone, 'bank' => $bank]);
+    }
+
+    /** Answers on the phone or at the bank: 'approve', 'cancel', 'wrong_pin' etc. */
+    public function answer(string $id, string $answer): array { return $this->act($id, 'answer', ['answer' => $answer]); }
+
+    /** Advances the clock by '30s' or by 30 (seconds); returns what happened. */
+    public function advance(string|int|float $span): array
+    {
+        if (is_string($span)) {
+            $isDuration = preg_match('/^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/D', $span, $match);
+            $span = $isDuration ? round($match[1] * self::UNITS_MS[$match[2]]) / 1_000 : throw new InvalidArgumentException(
+                "'$span' is not a duration: use seconds, or a number with ms, s, m, h or d, such as '30s'");
+        }
+        $advanced = $this->control('POST', '/clock/advance', ['seconds' => $span]);
+        if (!$advanced['settled']) {
+            throw new PaymentsEmulatorError("the clock stopped at {$advanced['now']}: a webhook receiver is too slow");
+        }
+        $isShown = fn (array $effect) => ($effect['endpoint'] ?? null) !== $this->endpoint;
+        return array_values(array_filter($advanced['effects'], $isShown));
+    }
+
+    /** @return list<PaymentsWebhook> the webhooks that the test received, in order of arrival */
+    public function webhooks(): array
+    {
+        $this->problem === '' ? $this->advance(0) : throw new PaymentsEmulatorError($this->problem);
+        return $this->emulator->received($this->id);
+    }
+
+    /** @return list<PaymentsWebhook> the webhooks since the last call, for the merchant's handler */
+    public function newWebhooks(): array
+    {
+        $new = array_slice($this->webhooks(), $this->seen);
+        $this->seen += count($new);
+        return $new;
+    }
+
+    /** Also sends later webhooks to the merchant's application; returns `id`, `url` and `secret`. */
+    public function deliverTo(string $url, ?string $secret = null): array
+    {
+        return $this->control('POST', '/webhook_endpoints', ['url' => $url, 'secret' => $secret]);
+    }
+
+    public function payment(string $id): array { return $this->control('GET', '/payments/' . rawurlencode($id))['payment']; }
+
+    /** The requests of the merchant's code and their responses, the oldest first. */
+    public function requests(): array { return array_reverse($this->control('GET', '/requests?limit=1000')['data']); }
+
+    /** What the merchant's integration does right and wrong. */
+    public function checklist(): array { return $this->control('GET', '/checklist'); }
+
+    /** Any call of the control API, such as `control('PUT', '/clock', ['frozen' => false])`. */
+    public function control(string $method, string $path, ?array $body = null): ?array
+    {
+        return $this->emulator->call($method, $path, $body, $this->testKey);
+    }
+
+    public function delete(): void { $this->control('DELETE', "/accounts/{$this->id}"); }
+
+    private function act(string $id, string $action, array $body): array
+    {
+        $payment = $this->control('POST', '/payments/' . rawurlencode($id) . "/$action", $body);
+        $this->advance(0);
+        return $payment;
+    }
+}
+
+/** A running emulator; `baseUrl` is the API root for the merchant's code. */
+final class PaymentsEmulator
+{
+    public readonly string $baseUrl, $checkoutUrl, $receiverUrl;
+    public readonly bool $isExternal;
+    private string $directory;
+    private array $processes = [], $pipes = [];
+
+    /**
+     * Uses the emulator at PAYMENTS_EMULATOR_URL, or starts one with PAYMENTS_EMULATOR_COMMAND.
+     *
+     * @param list<string> $serve more options of `payments-emulator serve`, such as `['--seed', '1']`
+     * @param string|null $webhookHost the host name by which an emulator in a container reaches the tests
+     */
+    public static function start(array $serve = [], ?string $webhookHost = null): self
+    {
+        return new self($serve, $webhookHost, (string) getenv('PAYMENTS_EMULATOR_URL'));
+    }
+
+    private function __construct(array $serve, ?string $webhookHost, string $url)
+    {
+        $this->directory = sys_get_temp_dir() . '/payments-emulator-' . bin2hex(random_bytes(8));
+        $this->isExternal = $url !== '';
+        $this->checkoutUrl = $this->isExternal ? $this->connect($url) : $this->launch($serve);
+        $address = ($webhookHost === null ? '127.0.0.1' : '0.0.0.0') . ':0';
+        $port = fn (string $log) => preg_match('/:(\d+)\) started/', $log, $match) ? $match : null;
+        [, $port] = $this->run('php -S', [PHP_BINARY, '-S', $address, __FILE__], $port);
+        $this->receiverUrl = 'http://' . ($webhookHost ?? '127.0.0.1') . ":$port";
+    }
+
+    /** Creates an account; the options are those of `POST /accounts`. */
+    public function createAccount(array $options = []): PaymentsAccount
+    {
+        $options += ['clock' => 'frozen@2026-01-01T00:00:00Z'];
+        return new PaymentsAccount($this, $this->call('POST', '/accounts', $options));
+    }
+
+    /** Ends the emulator, unless it is that of PAYMENTS_EMULATOR_URL. */
+    public function stop(): void
+    {
+        array_map('fclose', $this->pipes);
+        array_map(PHP_OS_FAMILY === 'Windows' ? 'proc_terminate' : 'proc_close', $this->processes);
+        array_map('unlink', glob("{$this->directory}/*") ?: []);
+        is_dir($this->directory) && rmdir($this->directory);
+        $this->pipes = $this->processes = [];
+    }
+
+    public function __destruct() { $this->stop(); }
+
+    /** @internal */
+    public function received(string $account): array
+    {
+        $lines = is_file($file = "{$this->directory}/inbox-$account") ? file($file) : [];
+        $webhooks = array_map(fn (string $line) => unserialize(base64_decode($line)), $lines);
+        return array_values(array_filter($webhooks, fn (PaymentsWebhook $webhook) => $webhook->type !== 'ping'));
+    }
+
+    /** @internal */
+    public function call(string $method, string $path, ?array $body = null, string $key = ''): ?array
+    {
+        $header = [...($key ? ["Authorization: Bearer $key"] : []), ...($body ? ['Content-Type: application/json'] : [])];
+        $http = ['method' => $method, 'header' => $header, 'ignore_errors' => true, 'timeout' => 90];
+        $http += $body ? ['content' => json_encode($body, JSON_THROW_ON_ERROR)] : [];
+        $reason = '';
+        set_error_handler(function (int $number, string $message) use (&$reason): bool {
+            $reason = preg_replace('/^fopen\(.*?\): (Failed to open stream: )?/', '', $message);
+            return true;
+        });
+        $stream = fopen("{$this->baseUrl}/_emulator$path", 'r', false, stream_context_create(['http' => $http]));
+        $text = $stream ? stream_get_contents($stream) : '';
+        restore_error_handler();
+        if (!$stream) {
+            $log = $this->isExternal ? '' : "; see its log {$this->directory}/log-0";
+            throw new PaymentsEmulatorError("the payments emulator at {$this->baseUrl} does not respond: $reason$log");
+        }
+        $status = (int) explode(' ', stream_get_meta_data($stream)['wrapper_data'][0])[1];
+        $value = json_decode($text, true);
+        if ($status === 204 || ($status < 400 && is_array($value))) {
+            return $value;
+        }
+        $error = $value['error'] ?? null;
+        throw new PaymentsEmulatorError(isset($error['code']) ? "{$error['code']}: {$error['message']}"
+            : "$method {$this->baseUrl}/_emulator$path returned $status: this is not a payments emulator", $status);
+    }
+
+    private function connect(string $url): string
+    {
+        $this->baseUrl = preg_replace('~(/v1)?/*$~D', '', $url, 1);
+        try {
+            return $this->call('GET', '/')['checkout'];
+        } catch (PaymentsEmulatorError $error) {
+            throw new PaymentsEmulatorError("PAYMENTS_EMULATOR_URL is '$url': {$error->getMessage()};"
+                . " expected the API address that 'serve' prints");
+        }
+    }
+
+    private function launch(array $options): string
+    {
+        $command = getenv('PAYMENTS_EMULATOR_COMMAND') ?: 'payments-emulator';
+        $words = is_file($command) ? [$command] : preg_split('/\s+/', trim($command));
+        $ready = "{$this->directory}/ready.json";
+        array_push($words, 'serve', '--port', '0', '--checkout-port', '0', '--allow-http-localhost');
+        array_push($words, '--ready-file', $ready, ...$options);
+        $poll = fn () => is_file($ready) ? json_decode(file_get_contents($ready), true) : null;
+        $entry = $this->run("$command serve", $words, $poll);
+        $this->baseUrl = $entry['api'];
+        return $entry['checkout'];
+    }
+
+    /** Runs a command until the test process stops it or ends; returns the first result of polling its log. */
+    private function run(string $name, array $command, callable $poll): array
+    {
+        // The shell reads from a pipe, which also closes when the test process is killed.
+        $watch = '{ cat <&3; rm -rf "$0"; kill $process; }';
+        $script = 'exec 3<&0; "$@" 3<&- & process=$!; ' . $watch . ' & wait $process; code=$?; kill $!; exit $code';
+        $shell = PHP_OS_FAMILY === 'Windows' ? [] : ['sh', '-c', $script, $this->directory];
+        is_dir($this->directory) || mkdir($this->directory, 0700);
+        $file = "{$this->directory}/log-" . count($this->processes);
+        $variables = ['PAYMENTS_EMULATOR_INBOX' => "{$this->directory}/inbox-"] + array_filter(
+            getenv(), fn (string $name) => !str_starts_with($name, 'EMULATOR_'), ARRAY_FILTER_USE_KEY);
+        $streams = [['pipe', 'r'], ['file', $file, 'w'], ['file', $file, 'a']];
+        $process = proc_open([...$shell, ...$command], $streams, $pipes, null, $variables);
+        [$this->processes[], $this->pipes[]] = [$process, $pipes[0]];
+        for ($polls = 0; $polls < 1_500; ++$polls) {
+            ['running' => $isRunning, 'exitcode' => $code] = proc_get_status($process);
+            if ($result = $poll($log = (string) file_get_contents($file))) {
+                return $result;
+            }
+            if (!$isRunning) {
+                break;
+            }
+            usleep(20_000);
+        }
+        $this->stop();
+        throw new PaymentsEmulatorError($code === 127
+            ? "the command '$command[0]' was not found: install etb-payments-emulator, or set"
+                . ' PAYMENTS_EMULATOR_COMMAND or PAYMENTS_EMULATOR_URL'
+            : "'$name' did not start: " . (trim($log) ?: "exit code $code"));
+    }
+}
+
+if (PHP_SAPI === 'cli-server' && getenv('PAYMENTS_EMULATOR_INBOX')) {
+    $headers = array_filter(array_change_key_case(getallheaders()),
+        fn (string $name) => preg_match('/^(content-type|user-agent|webhook-.*)$/', $name), ARRAY_FILTER_USE_KEY);
+    $line = base64_encode(serialize(new PaymentsWebhook($headers, file_get_contents('php://input')))) . "\n";
+    file_put_contents(getenv('PAYMENTS_EMULATOR_INBOX') . basename($_SERVER['REQUEST_URI']), $line, FILE_APPEND);
+    http_response_code(204);
+}

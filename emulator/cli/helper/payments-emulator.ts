@@ -1,0 +1,254 @@
+/* eslint-disable */
+// Test helper for the payments emulator: node:test, Vitest and Jest on Node.js 20 or newer.
+// `payments-emulator helper node` prints this file; run it again after an update.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import * as http from "node:http";
+import * as https from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+/** The payment object of the API. */
+export interface Payment {
+  id: string; object: "payment"; amount: number; currency: string;
+  status: "pending" | "processing" | "completed" | "failed" | "expired" | "refunded";
+  method: string | null; checkout_url: string; success_url: string; cancel_url: string;
+  metadata: Record<string, string>; created_at: string; expires_at: string; completed_at: string | null;
+}
+
+/** A received webhook: header names are lower case, and `body` has the signed bytes. */
+export interface Webhook {
+  id: string; type: string; payment: string; headers: Record<string, string>; body: Buffer;
+}
+
+/** A merchant's account. When a call returns, webhooks that were due have been delivered. */
+export interface PaymentsAccount {
+  id: string; baseUrl: string; testKey: string; liveKey: string;
+  /** The secret that verifies `webhooks()`. */
+  webhookSecret: string;
+  /** Pays as on the checkout page. The default is a phone whose payments succeed. */
+  pay(id: string, by?: { method?: string; phone?: string; bank?: string }): Promise<Payment>;
+  /** Answers on the phone or at the bank: "approve", "cancel", "wrong_pin" etc. */
+  answer(id: string, answer: string): Promise<Payment>;
+  /** Advances the clock by "30s" or by 30 (seconds); returns what happened. */
+  advance(span: string | number): Promise<any[]>;
+  /** The webhooks that the test received, in order of arrival. */
+  webhooks(): Promise<Webhook[]>;
+  /** The webhooks since the last call, for the merchant's handler. */
+  newWebhooks(): Promise<Webhook[]>;
+  /** Also sends later webhooks to the merchant's application; `secret` verifies them. */
+  deliverTo(url: string, secret?: string): Promise<{ id: string; url: string; secret: string }>;
+  payment(id: string): Promise<Payment>;
+  /** The requests of the merchant's code and their responses, the oldest first. */
+  requests(): Promise<any[]>;
+  /** What the merchant's integration does right and wrong. */
+  checklist(): Promise<any>;
+  /** Any call of the control API, such as `control("PUT", "/clock", { frozen: false })`. */
+  control(method: string, path: string, body?: object): Promise<any>;
+  delete(): Promise<void>;
+}
+
+/** A running emulator; `baseUrl` is the API root for the merchant's code. */
+export interface PaymentsEmulator {
+  baseUrl: string; checkoutUrl: string;
+  /** The options are those of `POST /accounts`; the default clock does not move by itself. */
+  createAccount(options?: { clock?: string; seed?: number; test_key?: string }): Promise<PaymentsAccount>;
+  /** Ends the emulator, unless it is that of PAYMENTS_EMULATOR_URL. */
+  stop(): Promise<void>;
+}
+
+type Server = { baseUrl: string; checkoutUrl: string; log: string; end(): Promise<void> };
+type Inboxes = Map<string | undefined, Webhook[]>;
+type Receive = (inboxes: Inboxes, host?: string) => Promise<{ url: string; close(): void }>;
+type Send = (url: string, method: string, body?: object, key?: string, log?: string) => Promise<any>;
+type Options = { serve?: string[]; webhookHost?: string };
+
+const UNITS_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+// Runs the emulator until the test process closes this process's standard input, or is killed.
+const LAUNCHER = `
+  const [directory, command, ...options] = process.argv.slice(1);
+  const stdio = ["ignore", "inherit", "inherit"];
+  const server = require("node:child_process").spawn(command, options, { stdio });
+  server.on("error", (error) => process.exit(error.code === "ENOENT" ? 127 : 126));
+  server.on("exit", (code) => {
+    if (server.killed) require("node:fs").rmSync(directory, { recursive: true, force: true });
+    process.exit(code ?? 1);
+  });
+  process.stdin.resume().on("end", () => server.kill());`;
+
+/** Uses the emulator at PAYMENTS_EMULATOR_URL, or starts one with PAYMENTS_EMULATOR_COMMAND.
+ *  `serve` has more options of `payments-emulator serve`, such as `["--seed", "1"]`. By
+ *  `webhookHost` an emulator in a container reaches the tests. */
+export const startEmulator: (options?: Options) => Promise<PaymentsEmulator> = async ({ serve = [], webhookHost } = {}) => {
+  const external = process.env["PAYMENTS_EMULATOR_URL"];
+  const { baseUrl, checkoutUrl, log, end } = await (external ? connect(external) : launch(serve));
+  const inboxes: Inboxes = new Map();
+  const receiver = await receive(inboxes, webhookHost);
+
+  const createAccount: PaymentsEmulator["createAccount"] = async (options = {}) => {
+    const body = { clock: "frozen@2026-01-01T00:00:00Z", ...options };
+    const account = await send(`${baseUrl}/_emulator/accounts`, "POST", body, "", log);
+    const { id, test_key: testKey, live_key: liveKey } = account;
+    const control: PaymentsAccount["control"] = (method, path, body) =>
+      send(`${baseUrl}/_emulator${path}`, method, body, testKey, log);
+    const deliverTo: PaymentsAccount["deliverTo"] = (url, secret) =>
+      control("POST", "/webhook_endpoints", { url, secret });
+    const received: Webhook[] = [];
+    let seen = 0;
+    inboxes.set(`/${id}`, received);
+    const endpoint = await deliverTo(`${receiver.url}/${id}`);
+    const endpointPath = `/webhook_endpoints/${endpoint.id}`;
+    // Webhooks of an emulator that runs elsewhere may not arrive.
+    const ping = external && (await control("POST", `${endpointPath}/ping`));
+    const isReached = !ping || ping.status === "succeeded";
+    if (!isReached) await control("DELETE", endpointPath);
+    received.length = 0;
+
+    const advance: PaymentsAccount["advance"] = async (span) => {
+      const advanced = await control("POST", "/clock/advance", { seconds: seconds(span) });
+      if (!advanced.settled)
+        throw new Error(`the clock stopped at ${advanced.now}: a webhook receiver is too slow`);
+      return advanced.effects.filter((effect: any) => effect.endpoint !== endpoint.id);
+    };
+    const act: (id: string, action: string, body: object) => Promise<Payment> = async (id, action, body) => {
+      const payment = await control("POST", `/payments/${encodeURIComponent(id)}/${action}`, body);
+      await advance(0);
+      return payment;
+    };
+    const webhooks: PaymentsAccount["webhooks"] = async () => {
+      if (!isReached)
+        throw new Error(`webhooks of the payments emulator at ${baseUrl} do not reach the tests at` +
+          ` ${receiver.url}; set the option webhookHost, such as host.docker.internal`);
+      await advance(0);
+      return [...received];
+    };
+    return {
+      id, baseUrl, testKey, liveKey, webhookSecret: endpoint.secret, control, deliverTo, advance, webhooks,
+      pay: (id, { method, phone, bank } = {}) => {
+        const ofPhone = /^(\+?251|0)?7/.test(phone ?? "") ? "mpesa" : "telebirr";
+        method ??= bank ? "bank_transfer" : ofPhone;
+        phone ??= bank ? undefined : { telebirr: "0900000001", mpesa: "0700000001" }[method];
+        return act(id, "pay", { method, phone, bank });
+      },
+      answer: (id, answer) => act(id, "answer", { answer }),
+      newWebhooks: async () => (await webhooks()).slice(seen, (seen = received.length)),
+      payment: async (id) => (await control("GET", `/payments/${encodeURIComponent(id)}`)).payment,
+      requests: async () => (await control("GET", "/requests?limit=1000")).data.reverse(),
+      checklist: () => control("GET", "/checklist"),
+      delete: async () => {
+        await control("DELETE", `/accounts/${id}`);
+        inboxes.delete(`/${id}`);
+      },
+    };
+  };
+  return { baseUrl, checkoutUrl, createAccount, stop: () => (receiver.close(), end()) };
+};
+
+const connect: (url: string) => Promise<Server> = async (url) => {
+  const baseUrl = url.replace(/(\/v1)?\/*$/, "");
+  try {
+    const { checkout } = await send(`${baseUrl}/_emulator/`, "GET");
+    return { baseUrl, checkoutUrl: checkout, log: "", end: async () => {} };
+  } catch (error) {
+    const { message } = error as Error;
+    throw new Error(`PAYMENTS_EMULATOR_URL is '${url}': ${message}; expected the API address that 'serve' prints`);
+  }
+};
+
+const launch: (options: string[]) => Promise<Server> = async (options) => {
+  const command = process.env["PAYMENTS_EMULATOR_COMMAND"] || "payments-emulator";
+  const words = existsSync(command) ? [command] : command.trim().split(/\s+/);
+  const directory = mkdtempSync(join(tmpdir(), "payments-emulator-"));
+  const [ready, log] = [join(directory, "ready.json"), join(directory, "emulator.log")];
+  const output = openSync(log, "w");
+  words.push("serve", "--port", "0", "--checkout-port", "0", "--allow-http-localhost");
+  words.push("--ready-file", ready, ...options);
+  const variables = Object.entries(process.env).filter(([name]) => !/^EMULATOR_|^NODE_OPT/.test(name));
+  const launcher = spawn(process.execPath, ["-e", LAUNCHER, "--", directory, ...words], {
+    stdio: ["pipe", output, output], env: Object.fromEntries(variables), detached: true, windowsHide: true,
+  });
+  const end: Server["end"] = async () => {
+    launcher.ref();
+    launcher.stdin?.end();
+    if (launcher.exitCode === null) await once(launcher, "exit");
+  };
+  for (let polls = 0; !existsSync(ready); polls += 1) {
+    if (launcher.exitCode !== null || polls === 1_500) {
+      const reason = readFileSync(log, "utf8").trim() || `exit code ${launcher.exitCode}`;
+      await end();
+      rmSync(directory, { recursive: true, force: true });
+      if (launcher.exitCode !== 127) throw new Error(`'${command} serve' did not start: ${reason}`);
+      throw new Error(`the command '${words[0]}' was not found: install etb-payments-emulator, or set` +
+        " PAYMENTS_EMULATOR_COMMAND or PAYMENTS_EMULATOR_URL");
+    }
+    await delay(20);
+  }
+  launcher.unref();
+  const { api, checkout } = JSON.parse(readFileSync(ready, "utf8"));
+  return { baseUrl: api, checkoutUrl: checkout, log, end };
+};
+
+const receive: Receive = async (inboxes, host) => {
+  const server = http.createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const body = Buffer.concat(chunks);
+    const event = parse(body.toString());
+    const headers: Record<string, string> = {};
+    for (const [name, value] of Object.entries(request.headers))
+      if (/^(content-type|user-agent|webhook-.*)$/.test(name)) headers[name] = String(value);
+    const id = String(headers["webhook-id"]);
+    inboxes.get(request.url)?.push({ id, type: event?.type, payment: event?.data?.id, headers, body });
+    response.writeHead(204).end();
+  });
+  server.listen(0, host ? "0.0.0.0" : "127.0.0.1").unref();
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://${host ?? "127.0.0.1"}:${port}`, close: () => server.close() };
+};
+
+const send: Send = (url, method, body, key, log) =>
+  new Promise((resolve, reject) => {
+    // The stack of the caller: that of a callback does not contain the test.
+    const { stack = "" } = new Error();
+    const fail: (message: string, more?: object) => void = (message, more) => {
+      const named = stack.replace("Error", () => `Error: ${message}`);
+      reject(Object.assign(new Error(message), more, { stack: named }));
+    };
+    const headers: Record<string, string> = {};
+    if (key) headers["authorization"] = `Bearer ${key}`;
+    if (body) headers["content-type"] = "application/json";
+    const { request: open } = url.startsWith("https:") ? https : http;
+    const request = open(url, { method, headers, timeout: 90_000 }, async (response) => {
+      let text = "";
+      for await (const chunk of response.setEncoding("utf8")) text += chunk;
+      const [status, value] = [response.statusCode ?? 0, parse(text)];
+      if (status === 204 || (status < 400 && value)) return resolve(value);
+      const { code, message, param } = value?.error ?? {};
+      const foreign = `${method} ${url} returned ${status}: this is not a payments emulator`;
+      fail(code ? `${code}: ${message}` : foreign, { status, code, param });
+    });
+    request.on("timeout", () => request.destroy(new Error("no response within 90 s")));
+    request.on("error", (error: NodeJS.ErrnoException) => {
+      const reason = `${error.message || error.code}${log ? `; see its log ${log}` : ""}`;
+      const [baseUrl] = url.split("/_emulator");
+      fail(`the payments emulator at ${baseUrl} does not respond: ${reason}`);
+    });
+    request.end(body && JSON.stringify(body));
+  });
+
+const parse: (text: string) => any = (text) => {
+  try { return JSON.parse(text); } catch { return undefined; }
+};
+
+const seconds: (span: string | number) => number = (span) => {
+  if (typeof span === "number") return span;
+  const [, amount, unit = ""] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(span) ?? [];
+  const unitMs = UNITS_MS[unit];
+  if (unitMs) return Math.round(Number(amount) * unitMs) / 1_000;
+  throw new Error(`'${span}' is not a duration: use seconds, or a number with ms, s, m, h or d, such as '30s'`);
+};

@@ -1,0 +1,43 @@
+"""The command `helper` prints files for other languages; tests/interop/helper runs them."""
+
+import pytest
+
+from tests.cli.invocation import output, usage_error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "beginning", "name"),
+    [
+        (["node"], "/* eslint-disable */\n", "export const startEmulator: "),
+        (["node", "--js"], "/* eslint-disable */\n", "export const startEmulator = "),
+        (["php"], "<?php\n", "final class PaymentsEmulator\n"),
+    ],
+)
+def test_the_command_prints_one_file(arguments: list[str], beginning: str, name: str) -> None:
+    code, text = output("helper", *arguments)
+    assert not code
+    assert text.startswith(beginning)
+    assert name in text
+
+
+def test_the_javascript_form_has_types_in_comments_only() -> None:
+    _, text = output("helper", "node", "--js")
+    lines = [line for line in text.splitlines() if not line.startswith("//")]
+    assert not [
+        line for line in lines if line.startswith(("export interface", "type ", "import type"))
+    ]
+    assert "// export interface PaymentsAccount {" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nodejs"], "found the language 'nodejs', expected node or php. Did you mean 'node'?"),
+        (["PHP8"], "found the language 'PHP8', expected node or php. Did you mean 'php'?"),
+        (["ruby"], "found the language 'ruby', expected node or php."),
+        (["php", "--js"], "flag --js: expected the language 'node', found 'php'"),
+        ([], "Missing argument 'LANGUAGE'."),
+    ],
+)
+def test_a_wrong_language_is_refused(arguments: list[str], message: str) -> None:
+    assert usage_error("helper", *arguments) == message

@@ -1,0 +1,150 @@
+<?php
+
+declare(strict_types=1);
+
+use PHPUnit\Framework\TestCase;
+
+require __DIR__ . '/PaymentsEmulator.php';
+require __DIR__ . '/Shop.php';
+
+final class ShopTest extends TestCase
+{
+    private static PaymentsEmulator $emulator;
+    private PaymentsAccount $account;
+    private Shop $shop;
+
+    public static function setUpBeforeClass(): void
+    {
+        self::$emulator = PaymentsEmulator::start(['--seed', '1']);
+    }
+
+    public static function tearDownAfterClass(): void
+    {
+        self::$emulator->stop();
+    }
+
+    protected function setUp(): void
+    {
+        $this->account = self::$emulator->createAccount();
+        $this->shop = new Shop($this->account->baseUrl, $this->account->testKey);
+    }
+
+    protected function tearDown(): void
+    {
+        $this->account->delete();
+    }
+
+    public function test_creates_a_payment(): void
+    {
+        $created = $this->shop->order('1');
+        $payment = $this->account->payment($created['id']);
+        self::assertSame(['pending', ['order' => '1']], [$payment['status'], $payment['metadata']]);
+        self::assertStringStartsWith(self::$emulator->checkoutUrl, $created['checkout_url']);
+        [$request] = $this->account->requests();
+        self::assertSame(['POST', 201], [$request['method'], $request['status']]);
+    }
+
+    public function test_pays_with_each_method(): void
+    {
+        self::assertSame('telebirr', $this->account->pay($this->shop->order('1')['id'])['method']);
+        $id = $this->shop->order('2')['id'];
+        $waiting = $this->account->pay($id, phone: '0711223344');
+        self::assertSame(['processing', 'mpesa'], [$waiting['status'], $waiting['method']]);
+        self::assertSame('completed', $this->account->answer($id, 'approve')['status']);
+    }
+
+    public function test_fails_after_30_seconds_without_an_answer(): void
+    {
+        $id = $this->shop->order('1')['id'];
+        $this->account->pay($id, phone: '0900000003');
+        $this->account->advance(29.5);
+        self::assertSame('processing', $this->account->payment($id)['status']);
+        self::assertSame([$id], array_column($this->account->advance('500ms'), 'payment'));
+        self::assertSame('failed', $this->account->payment($id)['status']);
+    }
+
+    public function test_verifies_webhooks(): void
+    {
+        // The receiver of the test stands for the shop's address, so each webhook arrives twice.
+        $address = self::$emulator->receiverUrl . "/{$this->account->id}";
+        $secret = $this->account->deliverTo($address)['secret'];
+        $this->account->pay($this->shop->order('1')['id']);
+        $statuses = [];
+        foreach ($this->account->newWebhooks() as $webhook) {
+            $statuses[] = $this->receive($webhook);
+            $statuses[] = $this->shop->receive($webhook->headers, $webhook->body, $secret);
+        }
+        self::assertEquals([204 => 6, 400 => 6], array_count_values($statuses));
+        self::assertSame(['1'], $this->shop->shipped);
+    }
+
+    public function test_ships_once_after_a_duplicate_webhook(): void
+    {
+        $this->account->control('PUT', '/scenarios/duplicate-webhooks/enabled', ['enabled' => true]);
+        $id = $this->shop->order('1')['id'];
+        $this->account->pay($id);
+        $webhooks = $this->account->newWebhooks();
+        $completed = array_filter($webhooks, fn ($webhook) => $webhook->type === 'payment.completed');
+        self::assertSame([$id, $id], array_column($completed, 'payment'));
+        self::assertSame([204], array_values(array_unique(array_map([$this, 'receive'], $webhooks))));
+        self::assertSame(['1'], $this->shop->shipped);
+        self::assertSame([], $this->account->newWebhooks());
+        self::assertEquals($webhooks, $this->account->webhooks());
+    }
+
+    public function test_creates_one_payment_when_a_response_is_lost(): void
+    {
+        $fault = ['when' => ['request' => 'create_payment'], 'then' => ['drop' => true, 'point' => 'after_commit']];
+        $this->account->control('POST', '/faults', $fault + ['times' => 1]);
+        $id = $this->shop->order('1')['id'];
+        self::assertSame([false, true], array_column($this->account->requests(), 'replayed'));
+        self::assertSame([$id], array_column($this->account->webhooks(), 'payment'));
+    }
+
+    public function test_expires_after_30_minutes(): void
+    {
+        $id = $this->shop->order('1')['id'];
+        $this->account->advance('30m');
+        self::assertSame('expired', $this->account->payment($id)['status']);
+        $this->expectException(PaymentsEmulatorError::class);
+        $this->expectExceptionCode(409);
+        $this->expectExceptionMessageMatches('/^payment_not_payable: .*expired/');
+        $this->account->pay($id);
+    }
+
+    public function test_refunds_a_payment(): void
+    {
+        $id = $this->shop->order('1')['id'];
+        $this->account->pay($id);
+        $this->account->control('POST', "/payments/$id/transition", ['status' => 'refunded']);
+        self::assertSame('refunded', $this->account->payment($id)['status']);
+        $webhooks = $this->account->webhooks();
+        self::assertSame('payment.refunded', end($webhooks)->type);
+    }
+
+    public function test_isolates_parallel_accounts(): void
+    {
+        $other = self::$emulator->createAccount();
+        $id = $this->shop->order('1')['id'];
+        $otherId = (new Shop($other->baseUrl, $other->testKey))->order('1')['id'];
+        self::assertNotSame($id, $otherId);
+        $other->pay($otherId);
+        self::assertSame([$id], array_column($this->account->webhooks(), 'payment'));
+        self::assertSame([$otherId, $otherId, $otherId], array_column($other->webhooks(), 'payment'));
+        $this->expectExceptionMessageMatches('/^payment_not_found/');
+        $other->payment($id);
+    }
+
+    public function test_repeats_a_request_with_an_idempotency_key(): void
+    {
+        self::assertSame($this->shop->order('1'), $this->shop->order('1'));
+        self::assertCount(1, $this->account->webhooks());
+        $this->expectExceptionMessage('idempotency_key_reused');
+        $this->shop->order('1', 20_000);
+    }
+
+    private function receive(PaymentsWebhook $webhook): int
+    {
+        return $this->shop->receive($webhook->headers, $webhook->body, $this->account->webhookSecret);
+    }
+}

@@ -1,0 +1,150 @@
+// The tests of the shop, which each test runner registers with its own functions.
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { startEmulator } from "./payments-emulator.js";
+import type { PaymentsAccount, PaymentsEmulator, Webhook } from "./payments-emulator.js";
+import { Shop } from "./shop.js";
+
+type Case = (shop: Shop, account: PaymentsAccount, emulator: PaymentsEmulator) => Promise<void>;
+type Runner = {
+  test(name: string, body: () => Promise<void>): unknown;
+  beforeAll(body: () => Promise<void>): unknown;
+  afterAll(body: () => Promise<void>): unknown;
+};
+
+const cases: Record<string, Case> = {
+  "creates a payment": async (shop, account) => {
+    const { id, checkout_url } = await shop.order("1");
+    const payment = await account.payment(id);
+    assert.deepEqual([payment.status, payment.metadata], ["pending", { order: "1" }]);
+    assert.match(checkout_url, /^http:\/\/127\.0\.0\.1:\d+\/c\//);
+    const [request] = await account.requests();
+    assert.deepEqual([request.method, request.status], ["POST", 201]);
+  },
+
+  "pays with each method": async (shop, account) => {
+    const { id } = await shop.order("1");
+    assert.equal((await account.pay(id)).method, "telebirr");
+    const other = await shop.order("2");
+    const waiting = await account.pay(other.id, { phone: "0711223344" });
+    assert.deepEqual([waiting.status, waiting.method], ["processing", "mpesa"]);
+    assert.equal((await account.answer(other.id, "approve")).status, "completed");
+  },
+
+  "fails after 30 seconds without an answer": async (shop, account) => {
+    const { id } = await shop.order("1");
+    await account.pay(id, { phone: "0900000003" });
+    await account.advance(29.5);
+    assert.equal((await account.payment(id)).status, "processing");
+    const effects = await account.advance("500ms");
+    assert.deepEqual(effects.map((effect) => effect.payment), [id]);
+    assert.equal((await account.payment(id)).status, "failed");
+  },
+
+  "verifies webhooks that are delivered to the shop": async (shop, account) => {
+    const statuses: number[] = [];
+    const server = createServer(async (request, response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk);
+      const headers = request.headers as Record<string, string>;
+      response.statusCode = shop.receive(headers, Buffer.concat(chunks), secret);
+      statuses.push(response.statusCode);
+      response.end();
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const { secret } = await account.deliverTo(`http://127.0.0.1:${port}/webhooks`);
+    const { id } = await shop.order("1");
+    await account.pay(id);
+    server.close();
+    assert.deepEqual(statuses, [204, 204, 204]);
+    assert.deepEqual(shop.shipped, ["1"]);
+    const [webhook] = await account.newWebhooks();
+    assert.equal(receive(shop, account, webhook), 204);
+    assert.equal(shop.receive(webhook!.headers, webhook!.body, secret), 400);
+  },
+
+  "ships once after a duplicate webhook": async (shop, account) => {
+    await account.control("PUT", "/scenarios/duplicate-webhooks/enabled", { enabled: true });
+    const { id } = await shop.order("1");
+    await account.pay(id);
+    const webhooks = await account.newWebhooks();
+    const completed = webhooks.filter(({ type }) => type === "payment.completed");
+    assert.deepEqual(completed.map(({ payment }) => payment), [id, id]);
+    for (const webhook of webhooks) assert.equal(receive(shop, account, webhook), 204);
+    assert.deepEqual(shop.shipped, ["1"]);
+    assert.deepEqual(await account.newWebhooks(), []);
+    assert.deepEqual(await account.webhooks(), webhooks);
+  },
+
+  "creates one payment when a response is lost": async (shop, account) => {
+    const when = { request: "create_payment" };
+    const then = { drop: true, point: "after_commit" };
+    await account.control("POST", "/faults", { when, then, times: 1 });
+    const { id } = await shop.order("1");
+    const requests = await account.requests();
+    assert.deepEqual(requests.map(({ replayed }) => replayed), [false, true]);
+    assert.deepEqual((await account.webhooks()).map(({ payment }) => payment), [id]);
+  },
+
+  "expires after 30 minutes": async (shop, account) => {
+    const { id } = await shop.order("1");
+    await account.advance("30m");
+    assert.equal((await account.payment(id)).status, "expired");
+    await assert.rejects(account.pay(id), {
+      message: /^payment_not_payable: .*expired/, status: 409, stack: /cases/,
+    });
+  },
+
+  "refunds a payment": async (shop, account) => {
+    const { id } = await shop.order("1");
+    await account.pay(id);
+    await account.control("POST", `/payments/${id}/transition`, { status: "refunded" });
+    assert.equal((await account.payment(id)).status, "refunded");
+    assert.equal((await account.webhooks()).at(-1)?.type, "payment.refunded");
+  },
+
+  "isolates parallel accounts": async (_shop, _account, emulator) => {
+    const accounts = await Promise.all([1, 2, 3, 4].map(() => emulator.createAccount()));
+    const payments = await Promise.all(accounts.map((account) => new Shop(account).order("1")));
+    await Promise.all(accounts.map((account, number) => account.pay(payments[number]!.id)));
+    for (const [number, account] of accounts.entries()) {
+      const webhooks = await account.webhooks();
+      const { id } = payments[number]!;
+      assert.deepEqual(webhooks.map(({ payment }) => payment), [id, id, id]);
+      await assert.rejects(account.payment(payments[(number + 1) % 4]!.id), /payment_not_found/);
+      await account.delete();
+    }
+  },
+
+  "repeats a request with an idempotency key": async (shop, account) => {
+    const first = await shop.order("1");
+    assert.deepEqual(await shop.order("1"), first);
+    await assert.rejects(shop.order("1", 20_000), /409 idempotency_key_reused/);
+    assert.equal((await account.webhooks()).length, 1);
+    await assert.rejects(account.advance("30 sec"), /'30 sec' is not a duration: .* such as '30s'/);
+  },
+};
+
+export function register({ test, beforeAll, afterAll }: Runner): void {
+  let emulator: PaymentsEmulator;
+  beforeAll(async () => {
+    emulator = await startEmulator({ serve: ["--seed", "1"] });
+  });
+  afterAll(() => emulator.stop());
+  for (const [name, body] of Object.entries(cases))
+    test(name, async () => {
+      const account = await emulator.createAccount();
+      await body(new Shop(account), account, emulator);
+      await account.delete();
+    });
+}
+
+function receive(shop: Shop, account: PaymentsAccount, webhook: Webhook | undefined): number {
+  assert.ok(webhook);
+  return shop.receive(webhook.headers, webhook.body, account.webhookSecret);
+}

@@ -1,0 +1,230 @@
+"""The helpers of `payments-emulator helper`: a shop's ten tests in each test runner."""
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.cli.processes import HANGS_AFTER_S, environment, run, serving
+from tests.docs.document import shown_file
+from tests.interop.node import node_modules
+from tests.interop.sdks.programs import need, ran
+
+Options = dict[str, list[str]]
+
+HERE = Path(__file__).parent
+COMMAND = {"PAYMENTS_EMULATOR_COMMAND": f"{sys.executable} -m emulator"}
+PACKAGES = (
+    "@babel/plugin-transform-modules-commonjs@7",
+    "@babel/preset-typescript@7",
+    "@jest/globals@30",
+    "@types/node@20",
+    "jest@30",
+    "standardwebhooks@1",
+    "typescript@5",
+    "vitest@4",
+)
+# The strictest options that a merchant's project can have.
+COMPILER_OPTIONS = {
+    "strict": True,
+    "erasableSyntaxOnly": True,
+    "exactOptionalPropertyTypes": True,
+    "isolatedModules": True,
+    "noImplicitReturns": True,
+    "noPropertyAccessFromIndexSignature": True,
+    "noUncheckedIndexedAccess": True,
+    "noUnusedLocals": True,
+    "noUnusedParameters": True,
+    "verbatimModuleSyntax": True,
+    "target": "es2022",
+    "module": "nodenext",
+    "skipLibCheck": True,
+    "types": ["node"],
+    "outDir": "compiled",
+}
+JEST = {
+    "transform": {
+        r"\.ts$": [
+            "babel-jest",
+            {
+                "presets": ["@babel/preset-typescript"],
+                "plugins": ["@babel/plugin-transform-modules-commonjs"],
+            },
+        ]
+    },
+    "moduleNameMapper": {r"^(\./.*)\.js$": "$1"},
+}
+JAVASCRIPT = """
+import { startEmulator } from "./payments-emulator.js";
+try {
+  const emulator = await startEmulator(JSON.parse(process.argv[2]));
+  const account = await emulator.createAccount();
+  const webhooks = await account.webhooks();
+  console.log(emulator.baseUrl, emulator.checkoutUrl, webhooks.length);
+  if (process.argv[3]) await new Promise((resolve) => setTimeout(resolve, 600_000));
+  await emulator.stop();
+} catch (error) {
+  console.log(error.message);
+}
+"""
+PHP = """<?php
+require 'PaymentsEmulator.php';
+try {
+    $emulator = PaymentsEmulator::start(...json_decode($argv[1], true));
+    $webhooks = $emulator->createAccount()->webhooks();
+    echo "{$emulator->baseUrl} {$emulator->checkoutUrl} ", count($webhooks), "\\n";
+    sleep(isset($argv[2]) ? 600 : 0);
+} catch (PaymentsEmulatorError $error) {
+    echo $error->getMessage(), "\\n";
+}
+"""
+# They start an emulator with these options, print its addresses and wait until a signal.
+PROGRAMS = {"node": ("node", "compiled/program.js"), "php": ("php", "program.php")}
+
+
+def printed(*arguments: str) -> str:
+    ended = run("helper", *arguments)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with both helpers, the shops and their tests; TypeScript is compiled."""
+    need("node", "npx", "php")
+    directory = tmp_path_factory.mktemp("shop")
+    for path in [*HERE.glob("*.ts"), *HERE.glob("*.php")]:
+        shutil.copy(path, directory)
+    (directory / "payments-emulator.ts").write_text(printed("node"))
+    (directory / "PaymentsEmulator.php").write_text(printed("php"))
+    (directory / "package.json").write_text(json.dumps({"type": "module", "jest": JEST}))
+    settings = {"compilerOptions": COMPILER_OPTIONS, "include": ["*.ts"]}
+    (directory / "tsconfig.json").write_text(json.dumps(settings))
+    (directory / "node_modules").symlink_to(node_modules(tmp_path_factory, *PACKAGES))
+    ran(directory, "npx", "tsc")
+    (directory / "compiled/payments-emulator.js").write_text(printed("node", "--js"))
+    (directory / "compiled/program.js").write_text(JAVASCRIPT)
+    (directory / "program.php").write_text(PHP)
+    for name in ("compiled/order.test.mjs", "OrderTest.php"):
+        (directory / name).write_text(shown_file(Path(name).name).text)
+    return directory
+
+
+def test_node_test_runs_the_javascript_form(project: Path) -> None:
+    command = ("node", "--test", "--test-reporter=tap", "compiled/node.test.js")
+    assert "\n# pass 10\n" in ran(project, *command, **COMMAND).stdout
+
+
+def test_vitest_runs_the_typescript_form(project: Path) -> None:
+    command = ("npx", "vitest", "run", "--reporter=json", "vitest.test.ts")
+    assert json.loads(ran(project, *command, **COMMAND).stdout)["numPassedTests"] == 10
+
+
+def test_jest_runs_the_typescript_form(project: Path) -> None:
+    ended = ran(project, "npx", "jest", "--json", "jest.test.ts", **COMMAND)
+    assert json.loads(ended.stdout)["numPassedTests"] == 10
+    assert "did not exit" not in ended.stderr
+
+
+def test_phpunit_runs_the_php_form(project: Path) -> None:
+    assert shutil.which("phpunit"), "not on this machine: Debian's package phpunit"
+    ended = ran(project, "phpunit", "--no-configuration", "ShopTest.php", **COMMAND)
+    assert "OK (10 tests" in ended.stdout, ended.stdout
+
+
+def test_the_documented_tests_pass(project: Path) -> None:
+    node = ran(
+        project, "node", "--test", "--test-reporter=tap", "compiled/order.test.mjs", **COMMAND
+    )
+    assert "\n# pass 2\n" in node.stdout
+    php = ran(project, "phpunit", "--no-configuration", "OrderTest.php", **COMMAND)
+    assert "OK (1 test" in php.stdout
+
+
+def test_the_javascript_form_is_the_typescript_form_without_types(project: Path) -> None:
+    options = ("--allowJs", "--removeComments", "--types", "node", "--skipLibCheck")
+    options += ("--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler")
+    compiled = []
+    for name in ("payments-emulator.ts", "compiled/payments-emulator.js"):
+        target = project / "compared" / Path(name).suffix
+        ran(project, "npx", "tsc", *options, "--outDir", str(target), name)
+        compiled.append((target / "payments-emulator.js").read_text())
+    assert compiled[0] == compiled[1]
+
+
+MISTAKES = {
+    "a command that does not exist": (
+        {"PAYMENTS_EMULATOR_COMMAND": "no-such-command"},
+        {},
+        "the command 'no-such-command' was not found: install etb-payments-emulator, or set"
+        " PAYMENTS_EMULATOR_COMMAND or PAYMENTS_EMULATOR_URL",
+    ),
+    "a server that ends": (
+        COMMAND,
+        {"serve": ["--port", "x"]},
+        "serve' did not start: payments-emulator: flag --port: found 'x', expected an integer",
+    ),
+    "an address without a server": (
+        {"PAYMENTS_EMULATOR_URL": "http://127.0.0.1:1"},
+        {},
+        "PAYMENTS_EMULATOR_URL is 'http://127.0.0.1:1': the payments emulator at http://127.0.0.1:1"
+        " does not respond: ",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", PROGRAMS)
+@pytest.mark.parametrize(("variables", "options", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_a_failed_start_has_a_message_of_one_line(
+    project: Path, language: str, variables: dict[str, str], options: Options, message: str
+) -> None:
+    command = (*PROGRAMS[language], json.dumps(options))
+    [line] = ran(project, *command, **variables).stdout.splitlines()
+    assert message in line
+
+
+@pytest.mark.parametrize("language", PROGRAMS)
+def test_a_running_emulator_is_used(project: Path, tmp_path: Path, language: str) -> None:
+    with serving(logs=tmp_path) as server:
+        url = f"http://127.0.0.1:{server.api_port}"
+        variables = {"PAYMENTS_EMULATOR_URL": f"{url}/v1"}
+        for host, expected in {
+            "localhost": f"{url} http://127.0.0.1:{server.checkout_port} 0\n",
+            "no-such-host.invalid": f"webhooks of the payments emulator at {url} do not reach",
+        }.items():
+            command = (*PROGRAMS[language], json.dumps({"webhookHost": host}))
+            assert ran(project, *command, **variables).stdout.startswith(expected)
+        assert server.request("GET", "/_emulator/health").status == HTTPStatus.OK
+
+
+@pytest.mark.parametrize("language", PROGRAMS)
+def test_the_emulator_ends_when_the_test_process_is_killed(project: Path, language: str) -> None:
+    with waiting_program(project, language) as process:
+        assert process.stdout is not None
+        url = urlsplit(process.stdout.readline().split()[0])
+        with socket.create_connection((url.hostname, url.port), HANGS_AFTER_S) as connection:
+            process.kill()
+            assert connection.recv(1) == b""
+
+
+@contextmanager
+def waiting_program(project: Path, language: str) -> Iterator["subprocess.Popen[str]"]:
+    with subprocess.Popen(
+        [*PROGRAMS[language], "{}", "wait"],
+        cwd=project,
+        env=environment(COMMAND),
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
