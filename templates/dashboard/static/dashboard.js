@@ -6,6 +6,7 @@
 //   data-then="/path/{id}"   where to go then, with members of the response; else the page updates
 //   data-confirm="…"         the question to answer before a call
 //   data-copy="#id"          copies the text of an element; data-copy-from="/path" that of a page;
+//                            the copy has the test key in place of `$TEST_KEY`, which pages show;
 //                            data-member is the member to copy of a page that is JSON
 //   data-window              a link that opens in a window of the size of a phone
 //   data-live                elements with an id that are replaced when the page updates
@@ -15,6 +16,8 @@
 (() => {
   const MIN_UPDATE_MS = 500;
   const MESSAGE_MS = 10000;
+  const KEY_VARIABLE = "$TEST_KEY";
+  const KEY_PATH = "/_emulator/view/test-key";
   const body = document.body;
   const subject = new URLSearchParams(body.dataset.subject);
   const message = document.querySelector("[data-message]");
@@ -99,9 +102,12 @@
   async function copy(element) {
     const { copy: selector, copyFrom, member } = element.dataset;
     try {
-      const text = selector
+      let text = selector
         ? document.querySelector(selector).textContent
         : await textFrom(withSubject(copyFrom), member);
+      if (text.includes(KEY_VARIABLE)) {
+        text = text.replaceAll(KEY_VARIABLE, await textFrom(withSubject(KEY_PATH)));
+      }
       await navigator.clipboard.writeText(text);
       show("Copied.", false);
     } catch {
