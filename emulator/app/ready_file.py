@@ -41,7 +41,7 @@ class _ReadyFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         # In the same directory, so that it can be renamed.
-        self._temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        self._temporary = path.parent / f".{path.name}.{os.getpid()}"
         self._content = b""
 
     def prepare(self) -> None:

@@ -46,6 +46,7 @@ def test_a_file_that_another_process_has_written_since_is_kept(tmp_path: Path) -
     [
         ("missing/ready.json", "cannot write '{}': No such file or directory"),
         (".", "cannot write '{}': Is a directory"),
+        ("/", "cannot write '{}': Is a directory"),
         ("text", "found another file at '{}', expected none or the ready file"),
         ("pipe", "cannot write '{}': found a pipe, expected a regular file"),
         ("n" * 255, "cannot write '{}': File name too long"),
