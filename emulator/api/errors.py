@@ -48,6 +48,7 @@ ANSWERS: Mapping[type[Refusal], ErrorCode] = {
     errors.IdempotencyKeyInUse: ErrorCode(409, "idempotency_key_in_use"),
     errors.IllegalTransition: ErrorCode(409, "invalid_state_transition"),
     errors.PaymentNotPayable: ErrorCode(409, "payment_not_payable"),
+    errors.DeliveryNotPending: ErrorCode(409, "delivery_not_pending"),
     errors.AccountIsPermanent: ErrorCode(409, "account_is_permanent"),
     errors.TooManyEndpoints: ErrorCode(409, "too_many_webhook_endpoints"),
     errors.ScenarioIsPermanent: ErrorCode(409, "scenario_is_permanent"),

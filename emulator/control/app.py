@@ -12,6 +12,7 @@ from emulator.control.accounts import ACCOUNTS
 from emulator.control.calls import RequestReaders, Responder, Services
 from emulator.control.clock import CLOCKS
 from emulator.control.deliveries import DELIVERIES
+from emulator.control.delivery_pause import DELIVERY_PAUSE
 from emulator.control.faults import FAULTS
 from emulator.control.payments import PAYMENTS
 from emulator.control.program import PROGRAM
@@ -30,6 +31,7 @@ RESOURCES = (
     PAYMENTS,
     WEBHOOK_ENDPOINTS,
     DELIVERIES,
+    DELIVERY_PAUSE,
     SCENARIOS,
     FAULTS,
     REQUESTS,

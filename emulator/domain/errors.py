@@ -37,6 +37,7 @@ Refusal
 │   ├── IdempotencyKeyInUse
 │   ├── IllegalTransition
 │   ├── PaymentNotPayable
+│   ├── DeliveryNotPending
 │   ├── AccountIsPermanent
 │   ├── ScenarioIsPermanent
 │   ├── TooMuchToRecord
@@ -282,6 +283,10 @@ class IllegalTransition(Conflict):
 
 class PaymentNotPayable(Conflict):
     """The payment's status does not permit the selection of a payment method."""
+
+
+class DeliveryNotPending(Conflict):
+    """No attempt of the delivery is left to be made, or one is in progress."""
 
 
 class AccountIsPermanent(Conflict):
