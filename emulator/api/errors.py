@@ -39,6 +39,7 @@ ANSWERS: Mapping[type[Refusal], ErrorCode] = {
     errors.UnknownCheckout: ErrorCode(404, "payment_not_found"),
     errors.UnknownAccount: ErrorCode(404, "account_not_found"),
     errors.UnknownEndpoint: ErrorCode(404, "webhook_endpoint_not_found"),
+    errors.UnknownEvent: ErrorCode(404, "event_not_found"),
     errors.UnknownDelivery: ErrorCode(404, "delivery_not_found"),
     errors.UnknownRequest: ErrorCode(404, "request_not_found"),
     errors.UnknownScenario: ErrorCode(404, "scenario_not_found"),

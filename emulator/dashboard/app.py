@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from emulator import __version__
 from emulator.assets import DIRECTORY, Assets
-from emulator.dashboard import payments
+from emulator.dashboard import payments, webhooks
 from emulator.dashboard.page_request import ROOT, ControlApi, PageRequest
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.payment import Status
@@ -31,9 +31,10 @@ Page = Callable[[PageRequest], Awaitable[Mapping[str, Any]]]
 # A list and one item of it, by the name of the section, in the order of the navigation.
 SECTIONS: Mapping[str, tuple[Page, Page | None]] = {
     "payments": (payments.payment_list, payments.payment_story),
+    "webhooks": (webhooks.delivery_list, webhooks.delivery_details),
 }
 # The section that shows an item, by the prefix of its id.
-SECTION_OF_PREFIX = {"pay": "payments"}
+SECTION_OF_PREFIX = {"pay": "payments", "dlv": "webhooks", "evt": "webhooks"}
 
 _SUBJECT = ("account", "mode")
 _HEADERS = {
@@ -156,7 +157,10 @@ class Dashboard:
 
 def _address_of(page: PageRequest, text: str) -> str:
     """The address of the item with an id, or of the first list with the text as a filter."""
-    section = SECTION_OF_PREFIX.get(text.partition("_")[0])
+    prefix = text.partition("_")[0]
+    if prefix == "we":
+        return page.address("webhooks", endpoint=text)
+    section = SECTION_OF_PREFIX.get(prefix)
     if section is None:
         return page.address(FIRST_SECTION, metadata=text)
     return page.address(section, text)

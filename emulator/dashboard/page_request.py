@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
 ROOT = "/_emulator/view"
+ROWS_PER_PAGE = "25"
 
 
 class ControlApi(Protocol):

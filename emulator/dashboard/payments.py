@@ -5,14 +5,13 @@ from itertools import pairwise
 from typing import Any
 
 from emulator.dashboard.curl import curl
-from emulator.dashboard.page_request import PageRequest
+from emulator.dashboard.page_request import ROWS_PER_PAGE, PageRequest
 from emulator.dashboard.state_diagram import diagram
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.engine.payments.customer import PhoneAnswer
 
-ROWS_PER_PAGE = "25"
 MAX_ENTRIES = "100"
 
 # The order of entries with the same instant: a request causes a transition, and that a delivery.
@@ -21,7 +20,7 @@ _ORDER = ("request", "transition", "delivery")
 
 async def payment_list(page: PageRequest) -> Mapping[str, Any]:
     """The newest payments that match the filters in the address."""
-    listed = await page.get("/payments", limit=ROWS_PER_PAGE, **page.query)
+    listed = await page.get("/payments", **{**page.query, "limit": ROWS_PER_PAGE})
     return {"payments": listed["data"], "next_cursor": listed["next_cursor"]}
 
 

@@ -27,6 +27,7 @@ Refusal
 │       ├── UnknownPayment
 │       ├── UnknownAccount
 │       ├── UnknownEndpoint
+│       ├── UnknownEvent
 │       ├── UnknownDelivery
 │       ├── UnknownRequest
 │       ├── UnknownScenario
@@ -226,6 +227,12 @@ class UnknownEndpoint(UnknownObject):
     """The webhook endpoint does not exist, or belongs to another account or mode."""
 
     noun = "webhook endpoint"
+
+
+class UnknownEvent(UnknownObject):
+    """The event does not exist, or belongs to another account or mode."""
+
+    noun = "event"
 
 
 class UnknownDelivery(UnknownObject):

@@ -4,7 +4,10 @@
 //                            data-body is its JSON, or the form's fields are. A form's field with
 //                            data-type="number" or "json" is converted; an empty one is omitted.
 //   data-then="/path/{id}"   where to go then, with members of the response; else the page updates
-//   data-copy="#id"          copies the text of an element; data-copy-from="/path" that of a page
+//   data-confirm="…"         the question to answer before a call
+//   data-copy="#id"          copies the text of an element; data-copy-from="/path" that of a page;
+//                            data-member is the member to copy of a page that is JSON
+//   data-window              a link that opens in a window of the size of a phone
 //   data-live                elements with an id that are replaced when the page updates
 //   data-row                 a row of a list, for the keys j and k
 "use strict";
@@ -39,6 +42,7 @@
       if ((field.type === "checkbox" || field.type === "radio") && !field.checked) continue;
       members[field.name] =
         field.type === "checkbox" ? true
+        : field.type === "select-multiple" ? Array.from(field.selectedOptions, (each) => each.value)
         : field.dataset.type === "number" ? Number(field.value)
         : field.dataset.type === "json" ? JSON.parse(field.value)
         : field.value;
@@ -50,6 +54,7 @@
     const [method, path] = element.dataset.call.split(" ");
     const isForm = element instanceof HTMLFormElement;
     const options = { method, headers: {} };
+    if (element.dataset.confirm && !confirm(element.dataset.confirm)) return;
     try {
       const text = element.dataset.body ?? (isForm ? JSON.stringify(fieldsOf(element)) : undefined);
       if (text !== undefined) {
@@ -77,6 +82,8 @@
     if (button) call(button);
     const copying = event.target.closest("[data-copy], [data-copy-from]");
     if (copying) copy(copying);
+    const link = event.target.closest("a[data-window]");
+    if (link && open(link.href, link.target, "popup,width=412,height=860")) event.preventDefault();
   });
 
   document.addEventListener("submit", (event) => {
@@ -90,16 +97,21 @@
   });
 
   async function copy(element) {
-    const { copy: selector, copyFrom } = element.dataset;
+    const { copy: selector, copyFrom, member } = element.dataset;
     try {
       const text = selector
         ? document.querySelector(selector).textContent
-        : await (await fetch(withSubject(copyFrom))).text();
+        : await textFrom(withSubject(copyFrom), member);
       await navigator.clipboard.writeText(text);
       show("Copied.", false);
     } catch {
       show("The browser does not allow this page to copy: select the text and copy it.", true);
     }
+  }
+
+  async function textFrom(path, member) {
+    const response = await fetch(path);
+    return member ? (await response.json())[member] : response.text();
   }
 
   // Updates: the page is loaded again, and its live elements are replaced.
@@ -160,7 +172,8 @@
   }
 
   function countNew(change) {
-    const created = change.events.filter((each) => each.type === "payment.created").length;
+    const isNew = (each) => each.type === "payment.created";
+    const created = change.events ? change.events.filter(isNew).length : 1;
     newCount.dataset.count = Number(newCount.dataset.count ?? 0) + created;
     newCount.querySelector("[data-number]").textContent = newCount.dataset.count;
     newCount.hidden = newCount.dataset.count === "0";
