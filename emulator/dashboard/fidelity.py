@@ -13,7 +13,7 @@ from emulator.domain.transitions import TRANSITIONS
 
 MAX_PLOTTED = 100
 
-_LEFT, _WIDTH, _HEIGHT = 56, 640, 150
+_LEFT, _WIDTH, _HEIGHT = 68, 640, 150
 # The axis of latency is logarithmic: 1 ms to 100 s.
 _DECADES = 5
 _TICKS = {0: "1 ms", 1: "10 ms", 2: "100 ms", 3: "1 s", 4: "10 s", 5: "100 s"}

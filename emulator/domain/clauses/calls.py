@@ -42,8 +42,8 @@ CLAUSES = (
     Clause(
         "4.1.2",
         "`amount`: integer, in ETB cents",
-        "A JSON integer of at most 2^53-1, else 400 `invalid_amount`: so are `100.0`, `1e3` and"
-        ' `"100"`',
+        "A JSON integer of at most 2^53-1, else 400 `invalid_amount`; `100.0`, `1e3` and"
+        ' `"100"` are refused',
         assumed="that a whole number with a point or an exponent is no integer; the maximum",
     ),
     Clause(
