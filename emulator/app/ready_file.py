@@ -73,7 +73,6 @@ class _ReadyFile:
             "checkout": settings.public_checkout_url(running.checkout_port),
             "pid": os.getpid(),
             "test_key": profile.test_key,
-            "live_key": profile.live_key,
             "version": __version__,
         }
         self._content = json.dumps(entry).encode() + b"\n"

@@ -1,7 +1,7 @@
 """The calls on snapshots, and the recording of an account's history."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 from starlette.responses import Response
@@ -68,8 +68,22 @@ class SnapshotList(Struct, frozen=True):
 _SAME_SNAPSHOT = {"name": "$request.path.name"}
 
 
+def _true_or_false(name: str, value: str) -> bool:
+    if value not in ("true", "false"):
+        raise not_accepted(name, value, '"true" or "false"')
+    return value == "true"
+
+
 class RecordingQuery(Struct, frozen=True):
     payment: Annotated[PaymentId | None, doc("Only this payment.")] = None
+    deliveries: Annotated[
+        Any,
+        Meta(
+            description="Whether webhook rules reproduce the order of the deliveries.",
+            extra_json_schema={"type": "boolean"},
+        ),
+        parsed(_true_or_false),
+    ] = False
 
 
 @operation("GET /snapshots", "The snapshots.")
@@ -148,9 +162,12 @@ async def get_recording(call: Call, query: RecordingQuery) -> Response:
     """Record the history.
 
     Returns the history of the account and mode, or of one payment, as a scenario file with a
-    script for `replay`.
+    script for `replay`. With `deliveries`, its webhook rules drop, repeat and reorder deliveries
+    as they were.
     """
-    text = await call.engine.recording.record(call.owner, query.payment)
+    text = await call.engine.recording.record(
+        call.owner, query.payment, has_deliveries=query.deliveries
+    )
     return Response(text, media_type=YAML)
 
 
