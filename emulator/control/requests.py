@@ -64,7 +64,9 @@ class CountQuery(Struct, frozen=True):
     code: Annotated[str | None, doc("Only requests with this error code.", "invalid_amount")] = None
     warning: Annotated[
         str | None,
-        doc("Only requests with this warning; its part after a colon is optional."),
+        doc(
+            "Only requests with this warning; the part after a colon is optional.", "long-metadata"
+        ),
     ] = None
 
 
@@ -208,7 +210,7 @@ async def count_requests(call: Call, query: CountQuery) -> RequestCount:
 async def count_kinds(call: Call) -> RequestKinds:
     """Count the kinds of requests."""
     entries = list(islice(call.owner.journal.newest_first(), MAX_GROUPED))
-    kinds = Counter((entry.status, entry.status and _code(entry) or None) for entry in entries)
+    kinds = Counter((entry.status, _code(entry) if entry.status else None) for entry in entries)
     warnings = Counter(_kind(slug) for entry in entries for slug in entry.warnings)
     return RequestKinds(
         data=[

@@ -44,7 +44,8 @@ EXAMPLE = """\
 description: Every payment over 1,000 birr fails.
 outcomes:
   - when: {amount: {gte: 100000}}
-    then: {fail: {reason: insufficient_balance}}
+    then:
+      - {status: failed, reason: insufficient_balance}
 """
 
 
