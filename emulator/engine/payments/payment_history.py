@@ -14,6 +14,8 @@ from emulator.storage.batch import Transaction, positions_of
 from emulator.storage.database import reads
 from emulator.storage.payments import PageQuery
 
+MAX_COUNTED_EVENTS = 10_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentDetail:
@@ -85,6 +87,15 @@ class PaymentHistory:
         """
         await self._scheduler.fire_due(owner.account)
         return await self._events(owner, limit, before)
+
+    async def transition_counts(self, owner: Owner) -> list[tuple[Status, Status, int]]:
+        """The numbers of changes from one status to another, among the newest events."""
+        await self._scheduler.fire_due(owner.account)
+        return await self._transition_counts(owner)
+
+    @reads(is_long=True)
+    def _transition_counts(self, tx: Transaction, owner: Owner) -> list[tuple[Status, Status, int]]:
+        return events.transition_counts(tx, owner.number, limit=MAX_COUNTED_EVENTS)
 
     @reads(is_long=True)
     def event(self, tx: Transaction, owner: Owner, name: str) -> str:
