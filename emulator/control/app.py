@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from emulator.control.accounts import ACCOUNTS
 from emulator.control.calls import RequestReaders, Responder, Services
+from emulator.control.checklist import CHECKLIST
 from emulator.control.clock import CLOCKS
 from emulator.control.deliveries import DELIVERIES
 from emulator.control.faults import FAULTS
@@ -32,6 +33,7 @@ RESOURCES = (
     SCENARIOS,
     FAULTS,
     REQUESTS,
+    CHECKLIST,
     SNAPSHOTS,
     PROGRAM,
 )

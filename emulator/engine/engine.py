@@ -32,6 +32,7 @@ CHECK_FILE_EVERY_MS = 1_000
 class Engine:
     """All operations; the packages above only decode, call and encode."""
 
+    wall: SystemClock
     accounts: AccountRegistry
     payments: Payments
     customer: Customer
@@ -55,6 +56,7 @@ class Engine:
     ) -> "Engine":
         customer = Customer(context)
         return cls(
+            wall=context.wall,
             accounts=accounts,
             payments=Payments(context, checkout),
             customer=customer,
