@@ -8,6 +8,7 @@ import click
 from emulator.cli.event_loop import run_loop
 from emulator.cli.output import URL_OPTION, base_url, check_key, cli_error, write
 from emulator.domain.accounts import DEMO_TEST_KEY
+from emulator.domain.nearest_word import nearest_word_hint
 from emulator.domain.payment import EVENT_TYPES, MAX_AMOUNT_MINOR, MIN_AMOUNT_MINOR, Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, DEFAULT_METHODS, PHONE_METHODS
 from emulator.domain.transitions import TRANSITIONS, Edge
@@ -62,10 +63,8 @@ def trigger(event: str, amount_minor: int, method: str | None, url: str, key: st
     """
     statuses = {event_type: status for status, event_type in EVENT_TYPES.items()}
     if event not in statuses:
-        from emulator.scenarios.problems import hint_nearest
-
-        hint = hint_nearest(event, statuses)
-        cli_error(f"EVENT: found {event!r}, expected one of: {', '.join(statuses)}{hint}")
+        hint = nearest_word_hint(event, statuses)
+        cli_error(f"EVENT: found {event!r}, expected one of: {', '.join(statuses)}.{hint}")
     check_key("--key", key)
     client = HttpClient(BaseUrl.parse(base_url("--url", url)), key=key)
     order = {"amount": amount_minor, "methods": [method] if method else list(DEFAULT_METHODS)}
