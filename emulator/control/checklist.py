@@ -6,7 +6,9 @@ from msgspec import Struct
 
 from emulator.control.calls import Call, operation
 from emulator.control.types import EndpointId
+from emulator.domain.errors import UnknownEndpoint
 from emulator.engine.accounts.checklist import ITEMS, MAX_EVIDENCE, Result, judge_owner
+from emulator.engine.delivery.endpoints import find_endpoint
 from emulator.openapi.declarations import Resource, doc
 
 
@@ -41,19 +43,21 @@ class Checklist(Struct, frozen=True):
     data: Annotated[list[ChecklistItem], doc("The items, always in the same order.")]
 
 
-@operation("GET /checklist", "The items.")
+@operation("GET /checklist", "The items.", UnknownEndpoint)
 async def get_checklist(call: Call, query: ChecklistQuery) -> Checklist:
     """Judge the integration.
 
     Judges the merchant's integration by ten items, from the stored requests and deliveries of the
     account and mode. Nothing is computed before this call. Durations are real time.
     """
-    engine = call.engine
+    engine, endpoint = call.engine, query.exclude_endpoint
+    if endpoint is not None:
+        find_endpoint(call.owner, endpoint)
     judged = await judge_owner(
         call.owner,
         engine.history,
         engine.webhooks.deliveries,
-        excluded_endpoint=query.exclude_endpoint,
+        excluded_endpoint=endpoint,
         now_ms=engine.wall.monotonic_ms(),
     )
     return Checklist(

@@ -101,10 +101,10 @@ async def judge_owner(
     now_ms: float,
 ) -> list[JudgedItem]:
     """Judge the items for an account and mode; `now_ms` is monotonic real time."""
-    entries = list(owner.journal.newest_first())
+    requests = [Request(entry) for entry in owner.journal.newest_first()][::-1]
     newest = await deliveries.newest(owner, DeliveryFilter(limit=MAX_DELIVERIES))
     observed = Observations(
-        requests=sorted(map(Request, entries), key=lambda request: request.started_ms),
+        requests=sorted(requests, key=lambda request: request.started_ms),
         deliveries=[
             delivery
             for delivery in reversed(newest)
@@ -120,7 +120,8 @@ async def judge_owner(
 def _judged(item: Item, findings: Sequence[Finding]) -> JudgedItem:
     failures = [ids for is_good, ids in findings if not is_good]
     result = Result.FAILED if failures else Result.PASSED if findings else Result.NOT_EXERCISED
-    evidence = dict.fromkeys(each for ids in failures or dict(findings).values() for each in ids)
+    shown = failures or [ids for _, ids in findings]
+    evidence = dict.fromkeys(each for ids in shown for each in ids)
     return JudgedItem(item, result, list(evidence)[:MAX_EVIDENCE])
 
 
@@ -238,15 +239,16 @@ def _one_payment(observed: Observations) -> Iterator[Finding]:
 
 
 def _verified(observed: Observations) -> Iterator[Finding]:
+    reads = [request for request in observed.requests if request.read_status in _PAID]
     for payment_id, left_ms, system_ms in observed.departures:
         if observed.now_ms - left_ms < MAX_VERIFICATION_DELAY_MS:
             continue
         path = f"{_COLLECTION}/{payment_id}"
         proofs = [
             request.id
-            for request in observed.requests
-            if request.path == path and request.read_status in _PAID
-            if request.entry.ended_ms - left_ms <= MAX_VERIFICATION_DELAY_MS
+            for request in reads
+            if request.path == path
+            and request.entry.ended_ms - left_ms <= MAX_VERIFICATION_DELAY_MS
         ]
         last_s = (system_ms + MAX_VERIFICATION_DELAY_MS) // 1000
         proofs += [
@@ -303,38 +305,35 @@ def _object(text: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-ITEMS = tuple(
-    Item(*row)
-    for row in (
-        (
-            "webhook-acknowledged",
-            "answers each genuine delivery with 2xx within the 15 s of an attempt, in the end",
-            _acknowledged,
-        ),
-        ("webhook-signature", "refuses a forged, stale or unsigned delivery with 4xx", _signature),
-        ("webhook-duplicate", "answers a repeated delivery with 2xx", _duplicate),
-        ("webhook-order", "answers deliveries that arrive out of order with 2xx", _order),
-        ("create-idempotent", "sends an idempotency_key with each create", _idempotent),
-        (
-            "create-retried",
-            "after a 5xx or a lost response sends the same key again, after 100 ms or more",
-            _retried,
-        ),
-        ("retry-after", "waits as long as a 429 says", _retry_after),
-        (
-            "polling",
-            "reads a payment at most once a second, and a paid one at most three times",
-            _polling,
-        ),
-        (
-            "one-payment",
-            "creates no second payment for an order while the first is open or completed",
-            _one_payment,
-        ),
-        (
-            "verified-before-paid",
-            "has verified a completed payment 30 s after the customer returned",
-            _verified,
-        ),
-    )
+ITEMS = (
+    Item(
+        "webhook-acknowledged",
+        "answers each genuine delivery with 2xx within the 15 s of an attempt, in the end",
+        _acknowledged,
+    ),
+    Item("webhook-signature", "refuses a forged, stale or unsigned delivery with 4xx", _signature),
+    Item("webhook-duplicate", "answers a repeated delivery with 2xx", _duplicate),
+    Item("webhook-order", "answers deliveries that arrive out of order with 2xx", _order),
+    Item("create-idempotent", "sends an idempotency_key with each create", _idempotent),
+    Item(
+        "create-retried",
+        "after a 5xx or a lost response sends the same key again, 100 ms later or more",
+        _retried,
+    ),
+    Item("retry-after", "waits as long as a 429 says", _retry_after),
+    Item(
+        "polling",
+        "reads a payment at most once a second, and a completed one at most three times",
+        _polling,
+    ),
+    Item(
+        "one-payment",
+        "creates no second payment for an order while the first is open or completed",
+        _one_payment,
+    ),
+    Item(
+        "verified-before-paid",
+        "verifies a completed payment within 30 s after the customer leaves for success_url",
+        _verified,
+    ),
 )
