@@ -23,6 +23,7 @@ PROGRAM = "payments-emulator"
 # The modules of the commands that are not defined here.
 _MODULES = {
     "doctor": "doctor",
+    "explore": "explore",
     "helper": "helper",
     "record": "replay",
     "replay": "replay",
