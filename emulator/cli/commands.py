@@ -24,6 +24,7 @@ PROGRAM = "payments-emulator"
 _MODULES = {
     "checklist": "checklist",
     "doctor": "doctor",
+    "explore": "explore",
     "helper": "helper",
     "record": "replay",
     "replay": "replay",

@@ -10,7 +10,7 @@ from emulator.cli.output import URL_OPTION, base_url, check_key, cli_error, writ
 from emulator.domain.accounts import DEMO_TEST_KEY
 from emulator.domain.nearest_word import nearest_word_hint
 from emulator.domain.payment import EVENT_TYPES, MAX_AMOUNT_MINOR, MIN_AMOUNT_MINOR, Status
-from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, DEFAULT_METHODS, PHONE_METHODS
+from emulator.domain.payment_methods import DEFAULT_METHODS, customer_submission
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.http.addresses import BaseUrl
 from emulator.http.client import HttpClient, Unreachable
@@ -102,7 +102,8 @@ async def _drive_to(client: HttpClient, to: Status, order: dict[str, Any]) -> st
     path = f"{CONTROL}/payments/{payment['id']}"
     for status in _path_to(to):
         if status is Status.PROCESSING:
-            payment = await call(client, "POST", f"{path}/pay", _submission(order["methods"][0]))
+            submission = customer_submission(order["methods"][0])
+            payment = await call(client, "POST", f"{path}/pay", submission)
         elif payment["status"] != status:
             payment = await call(client, "POST", f"{path}/transition", {"status": status})
     return str(payment["id"])
@@ -114,16 +115,6 @@ def _path_to(status: Status) -> list[Status]:
         if after is status and edge is Edge.ORDINARY:
             return [*_path_to(before), after]
     return []
-
-
-def _submission(method: str) -> dict[str, str]:
-    """A submit without a designated outcome, so that the payment waits for an answer."""
-    if method == BANK_TRANSFER:
-        return {"method": method, "bank": next(iter(BANKS))}
-    phone_method = PHONE_METHODS.get(method)
-    return {"method": method} | (
-        {"phone": f"0{phone_method.phone_digit}11223344"} if phone_method else {}
-    )
 
 
 async def _delivery(client: HttpClient, selection: dict[str, str]) -> dict[str, Any]:
