@@ -3,6 +3,8 @@
 //   data-call="POST /path"   a button or form that calls the control API on the page's account;
 //                            data-body is its JSON, or the form's fields are. A form's field with
 //                            data-type="number" or "json" is converted; an empty one is omitted.
+//                            A {field} in the path is a field of the form, and data-yaml is the
+//                            name of a field whose text is the whole body
 //   data-then="/path/{id}"   where to go then, with members of the response; else the page updates
 //   data-confirm="…"         the question to answer before a call
 //   data-copy="#id"          copies the text of an element; data-copy-from="/path" that of a page;
@@ -54,15 +56,23 @@
   }
 
   async function call(element) {
-    const [method, path] = element.dataset.call.split(" ");
     const isForm = element instanceof HTMLFormElement;
+    const fields = isForm ? fieldsOf(element) : {};
+    const [method, address] = element.dataset.call.split(" ");
+    const path = address.replace(/\{(\w+)\}/g, (_, name) => {
+      const value = fields[name];
+      delete fields[name];
+      return encodeURIComponent(value);
+    });
+    const { yaml } = element.dataset;
     const options = { method, headers: {} };
     if (element.dataset.confirm && !confirm(element.dataset.confirm)) return;
     try {
-      const text = element.dataset.body ?? (isForm ? JSON.stringify(fieldsOf(element)) : undefined);
+      const text = yaml ? fields[yaml] ?? ""
+        : element.dataset.body ?? (isForm ? JSON.stringify(fields) : undefined);
       if (text !== undefined) {
         options.body = text;
-        options.headers["Content-Type"] = "application/json";
+        options.headers["Content-Type"] = yaml ? "application/yaml" : "application/json";
       }
       const response = await fetch(withSubject(`/_emulator${path}`), options);
       const content = response.status === 204 ? {} : await response.json();
@@ -78,7 +88,18 @@
       }
     } catch (error) {
       show(error.message, true);
+      if (yaml) selectLine(element.elements[yaml], error.message);
     }
+  }
+
+  // Selects the line that the message names, as in "line 3, column 5: …".
+  function selectLine(textarea, text) {
+    const line = Number(/^line (\d+)/.exec(text)?.[1]);
+    if (!line) return;
+    const lines = textarea.value.split("\n");
+    const start = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+    textarea.focus();
+    textarea.setSelectionRange(start, start + (lines[line - 1] ?? "").length);
   }
 
   document.addEventListener("click", (event) => {
