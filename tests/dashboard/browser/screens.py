@@ -54,7 +54,8 @@ class Screen:
 
     async def is_accessible_and_fits(self) -> None:
         await bring_axe(self.page)
-        assert await axe_findings(self.page) == []
+        findings = await axe_findings(self.page)
+        assert findings == [], findings
         assert await self.page.evaluate(
             "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
         )
