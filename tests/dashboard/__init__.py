@@ -27,6 +27,10 @@ def texts(html: str, testid: str) -> list[str]:
     """The text of each element with a test id, without markup and doubled blanks."""
     found = re.findall(rf'<(\w+)[^>]* data-testid="{testid}"[^>]*>(.*?)</\1>', html, re.DOTALL)
     return [
-        " ".join(unescape(re.sub(r"<[^>]+>", "", inner)).replace("\u00a0", " ").split())
+        " ".join(
+            unescape(re.sub(r"<[^>]+>", "", inner.replace("<br>", " ")))
+            .replace("\u00a0", " ")
+            .split()
+        )
         for _, inner in found
     ]

@@ -8,6 +8,7 @@
 //   data-then="/path/{id}"   where to go then, with members of the response; else the page updates
 //   data-confirm="…"         the question to answer before a call
 //   data-copy="#id"          copies the text of an element; data-copy-from="/path" that of a page;
+//                            the copy has the test key in place of `$TEST_KEY`, which pages show;
 //                            data-member is the member to copy of a page that is JSON
 //   data-window              a link that opens in a window of the size of a phone
 //   data-live                elements with an id that are replaced when the page updates
@@ -17,6 +18,8 @@
 (() => {
   const MIN_UPDATE_MS = 500;
   const MESSAGE_MS = 10000;
+  const KEY_VARIABLE = "$TEST_KEY";
+  const KEY_PATH = "/_emulator/view/test-key";
   const body = document.body;
   const subject = new URLSearchParams(body.dataset.subject);
   const message = document.querySelector("[data-message]");
@@ -80,6 +83,7 @@
         location.href = then.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(content[name]));
       } else {
         if (element.dataset.done) show(element.dataset.done, false);
+        hasSubmitted = isForm;
         await update();
       }
     } catch (error) {
@@ -120,9 +124,12 @@
   async function copy(element) {
     const { copy: selector, copyFrom, member } = element.dataset;
     try {
-      const text = selector
+      let text = selector
         ? document.querySelector(selector).textContent
         : await textFrom(withSubject(copyFrom), member);
+      if (text.includes(KEY_VARIABLE)) {
+        text = text.replaceAll(KEY_VARIABLE, await textFrom(withSubject(KEY_PATH)));
+      }
       await navigator.clipboard.writeText(text);
       show("Copied.", false);
     } catch {
@@ -139,6 +146,8 @@
 
   let updating = null;
   let isStale = false;
+  // A field that is being edited is not replaced, unless its form was submitted.
+  let hasSubmitted = false;
 
   async function update() {
     if (updating) {
@@ -157,9 +166,11 @@
   async function load() {
     const response = await fetch(location.href, { headers: { Accept: "text/html" } });
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const edited = hasSubmitted ? null : document.activeElement?.closest("input, select, textarea");
+    hasSubmitted = false;
     for (const old of document.querySelectorAll("[data-live]")) {
       const fresh = page.getElementById(old.id);
-      if (!fresh || old.contains(document.activeElement?.closest("input, select, textarea"))) continue;
+      if (!fresh || (edited && old.contains(edited))) continue;
       for (const open of old.querySelectorAll("details[open][id]")) {
         fresh.querySelector(`#${CSS.escape(open.id)}`)?.setAttribute("open", "");
       }

@@ -54,7 +54,11 @@ class Screen:
 
     async def is_accessible_and_fits(self) -> None:
         await bring_axe(self.page)
-        findings = await axe_findings(self.page)
+        # Axe cannot decide about the contrast of texts on shapes of a drawing.
+        undecided = "incomplete color-contrast text"
+        findings = [
+            each for each in await axe_findings(self.page) if not each.startswith(undecided)
+        ]
         assert findings == [], findings
         assert await self.page.evaluate(
             "document.documentElement.scrollWidth <= document.documentElement.clientWidth"

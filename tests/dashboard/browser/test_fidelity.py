@@ -7,8 +7,6 @@ from emulator.domain.clauses import CLAUSES
 from tests.checkout.browser.tabs import Device, Scheme
 from tests.dashboard.browser.screens import LOOK_NAMES, LOOKS, Screens
 
-pytestmark = pytest.mark.deep
-
 
 @pytest.mark.parametrize(("device", "scheme"), LOOKS, ids=LOOK_NAMES)
 async def test_the_page_is_live_accessible_and_fits(

@@ -6,8 +6,6 @@ from playwright.async_api import expect
 from tests.checkout.browser.tabs import Device, Scheme
 from tests.dashboard.browser.screens import HOSTILE, LOOK_NAMES, LOOKS, Screens
 
-pytestmark = pytest.mark.deep
-
 
 @pytest.mark.parametrize(("device", "scheme"), LOOKS, ids=LOOK_NAMES)
 async def test_the_pages_are_accessible_and_fit(

@@ -7,8 +7,6 @@ from emulator.dashboard.scenarios import ONE_CLICK_FAULTS
 from tests.checkout.browser.tabs import Device, Scheme
 from tests.dashboard.browser.screens import HOSTILE, LOOK_NAMES, LOOKS, Screens
 
-pytestmark = pytest.mark.deep
-
 
 @pytest.mark.parametrize(("device", "scheme"), LOOKS, ids=LOOK_NAMES)
 async def test_the_pages_are_accessible_and_fit(
@@ -55,7 +53,9 @@ async def test_a_scenario_is_switched_stored_changed_and_deleted(screens: Screen
         await screen.reads("message", "line 3, column")
         selection = "t => t.value.slice(t.selectionStart, t.selectionEnd)"
         assert await text.evaluate(selection) == "  - then: []"
-        await text.fill("description: One.\nfaults:\n  - {when: {}, then: {status: 500}, times: 2}\n")
+        await text.fill(
+            "description: One.\nfaults:\n  - {when: {}, then: {status: 500}, times: 2}\n"
+        )
         await form.get_by_role("button").click()
         await screen.reads("message", "Stored")
         await screen.page.get_by_role("link", name="own", exact=True).click()
