@@ -67,7 +67,8 @@ class ControlListPaymentsQuery(ListPaymentsQuery):
         str | None,
         doc(
             "Only payments of which `name=value` of some metadata contains this text. It is"
-            " compared as the amount is."
+            " compared as the amount is.",
+            "order=7",
         ),
     ] = None
 

@@ -33,6 +33,7 @@ CHECK_FILE_EVERY_MS = 1_000
 class Engine:
     """All operations; the packages above only decode, call and encode."""
 
+    wall: SystemClock
     accounts: AccountRegistry
     activity: Activity
     payments: Payments
@@ -58,6 +59,7 @@ class Engine:
         customer = Customer(context)
         history = PaymentHistory(context)
         return cls(
+            wall=context.wall,
             accounts=accounts,
             activity=Activity(context, history),
             payments=Payments(context, checkout),

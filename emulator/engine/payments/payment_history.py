@@ -107,6 +107,12 @@ class PaymentHistory:
         return owner.event_body(event, payments.get(tx, event.payment))
 
     @reads(is_long=True)
+    def changes(self, tx: Transaction, owner: Owner, limit: int) -> list[tuple[Event, Payment]]:
+        """The newest events with their payments as they are now, oldest first."""
+        newest = events.newest(tx, owner.number, limit)
+        return [(event, payments.get(tx, event.payment)) for event in reversed(newest)]
+
+    @reads(is_long=True)
     def _events(self, tx: Transaction, owner: Owner, limit: int, before: str | None) -> list[str]:
         position = None
         if before is not None:

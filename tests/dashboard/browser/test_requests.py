@@ -50,7 +50,7 @@ async def test_the_list_is_live_and_its_links_work(screens: Screens) -> None:
         await screen.click("copy-curl")
         await screen.reads("message", "Copied.")
         copied = await screen.page.evaluate("navigator.clipboard.readText()")
-        assert 'Authorization: Bearer $TEST_KEY"' in copied
+        assert f"Authorization: Bearer {screen.key}" in copied
         await screen.page.get_by_test_id("clause").first.get_by_role("link").click()
         await expect(screen.page.locator("tr:target")).to_be_visible()
 

@@ -54,7 +54,7 @@ async def test_a_scenario_is_switched_stored_changed_and_deleted(screens: Screen
         selection = "t => t.value.slice(t.selectionStart, t.selectionEnd)"
         assert await text.evaluate(selection) == "  - then: []"
         await text.fill(
-            "description: One.\nfaults:\n  - {when: {}, then: {status: 500}, times: 2}\n"
+            "faults:\n  - {when: {}, then: {status: 500}, times: 2}\n"
         )
         await form.get_by_role("button").click()
         await screen.reads("message", "Stored")

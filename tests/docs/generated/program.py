@@ -7,6 +7,7 @@ from emulator.domain.accounts import Mode
 from emulator.domain.clauses import CLAUSES, WARNINGS, Clause
 from emulator.domain.outcomes import Handset, Outcome
 from emulator.domain.payment_methods import METHODS
+from emulator.engine.accounts.checklist import ITEMS
 from emulator.scenarios.loader import load_paths
 from emulator.settings import OPTIONS, Option, data_directory
 from tests.clauses import MarkedTest, clause_tests
@@ -50,6 +51,11 @@ def warnings_table() -> str:
     return table(("tolerated", "slug in the header", "code under `--strict`"), rows)
 
 
+def checklist_table() -> str:
+    """Every item of the checklist."""
+    return table(("id", "the integration"), [(f"`{item.id}`", item.title) for item in ITEMS])
+
+
 def fidelity_table() -> str:
     """Every clause of the contract: what it says, what we do, what that stands on."""
     head = ("clause", "the contract", "here", "basis", "configured by", "tests")
@@ -80,6 +86,7 @@ def _basis(clause: Clause) -> str:
 
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/reference/fidelity.md", "fidelity"): fidelity_table,
+    ("docs/guides/checklist.md", "checklist items"): checklist_table,
     ("docs/reference/options.md", "options"): options_table,
     ("docs/reference/warnings.md", "warnings"): warnings_table,
     ("docs/guides/checkout-page.md", "test numbers"): numbers_table,
