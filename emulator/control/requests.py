@@ -42,7 +42,7 @@ from emulator.scenarios.scenario_file import fault_rule_json
 
 STATUS_PATTERN = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
 NO_STATUS = "none"
-MAX_GROUPED = 1_000
+MAX_GROUPED = 500
 
 _STORED = f"up to {MAX_STORED_BODY_BYTES // 1024} KiB of it"
 

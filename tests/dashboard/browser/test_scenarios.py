@@ -53,9 +53,7 @@ async def test_a_scenario_is_switched_stored_changed_and_deleted(screens: Screen
         await screen.reads("message", "line 3, column")
         selection = "t => t.value.slice(t.selectionStart, t.selectionEnd)"
         assert await text.evaluate(selection) == "  - then: []"
-        await text.fill(
-            "faults:\n  - {when: {}, then: {status: 500}, times: 2}\n"
-        )
+        await text.fill("faults:\n  - {when: {}, then: {status: 500}, times: 2}\n")
         await form.get_by_role("button").click()
         await screen.reads("message", "Stored")
         await screen.page.get_by_role("link", name="own", exact=True).click()
