@@ -285,3 +285,10 @@ async def test_each_warning_is_listed_once(emulator: World) -> None:
         "unknown-parameter:y",
         "idempotency-key-header",
     }
+
+
+def test_the_table_of_warnings_has_each_deviation_with_its_code() -> None:
+    for deviation in DEVIATIONS:
+        assert tolerance_of(deviation.slug).strict_code == deviation.code, deviation.slug
+    kinds = {deviation.slug.partition(":")[0] for deviation in DEVIATIONS} | {"frequent-polling"}
+    assert kinds == {slug.partition(":")[0] for slug in WARNINGS}
