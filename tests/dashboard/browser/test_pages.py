@@ -6,18 +6,24 @@ import pytest
 from playwright.async_api import expect
 
 from tests.checkout.browser.axe import axe_findings, bring_axe
-from tests.dashboard.browser.conftest import WIDTHS, OpenTab, endpoint
+from tests.dashboard.browser.conftest import WIDTHS, OpenTab, Tab, endpoint
 from tests.webhooks.receiver import Reply, replies
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\u202e\u0007" + "x" * 440
+
+
+async def findings(tab: Tab) -> list[str]:
+    """All but the contrast of texts in a drawing, which axe cannot decide."""
+    await bring_axe(tab.page)
+    undecided = "incomplete color-contrast text["
+    return [each for each in await axe_findings(tab.page) if not each.startswith(undecided)]
 
 
 @pytest.mark.parametrize(("device", "scheme"), [*product(WIDTHS, ("light", "dark"))])
 async def test_each_page_is_accessible(open_tab: OpenTab, device: str, scheme: str) -> None:
     async with open_tab(WIDTHS[device], scheme) as tab:
         await tab.open("payments")
-        await bring_axe(tab.page)
-        assert await axe_findings(tab.page) == [], "empty"
+        assert await findings(tab) == [], "empty"
         async with endpoint(tab, replies(Reply(status=500, body=HOSTILE.encode()), Reply())):
             payment = await tab.merchant.create(metadata={"order": HOSTILE, HOSTILE[:40]: "1"})
             await tab.merchant.pay(payment, "telebirr", phone="0911223344")
@@ -31,8 +37,7 @@ async def test_each_page_is_accessible(open_tab: OpenTab, device: str, scheme: s
                 for details in await tab.page.locator("summary").all():
                     if await details.is_visible():
                         await details.click()
-                await bring_axe(tab.page)
-                assert await axe_findings(tab.page) == [], path
+                assert await findings(tab) == [], path
                 await tab.has_no_overflow()
 
 
