@@ -1,0 +1,90 @@
+"""Runs `serve`, with neither click nor anything else that it does not need."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from emulator.cli.event_loop import loop_factory
+from emulator.domain.control_characters import LINE_BREAK, escape_controls
+from emulator.settings import OPTIONS, SettingsError, resolve, start_warnings
+
+if TYPE_CHECKING:
+    from emulator.app.composition import Running
+
+
+def parse_flags(arguments: Sequence[str]) -> dict[str, object] | None:
+    """The values of flags by option; None where click must report a mistake or print help."""
+    options = {option.flag: option for option in OPTIONS}
+    flags: dict[str, object] = {}
+    rest = iter(arguments)
+    for argument in rest:
+        flag, equals, text = argument.partition("=")
+        option = options.get(flag)
+        if option is None or (option.is_switch and equals):
+            return None
+        if option.is_switch:
+            flags[option.name] = True
+            continue
+        value = text if equals else next(rest, None)
+        if value is None:
+            return None
+        earlier = flags.get(option.name, ())
+        flags[option.name] = (*earlier, value) if option.is_repeatable else value  # type: ignore[misc]
+    return flags
+
+
+def serve(flags: dict[str, object]) -> None:
+    """Run the emulator until a signal. Raises CliError."""
+    try:
+        settings = resolve(flags, os.environ)
+    except SettingsError as error:
+        raise _cli_error(*error.lines) from None
+    import asyncio
+    import sqlite3
+
+    from emulator.app.ready_file import NoReadyFile
+    from emulator.app.server import NoListener
+    from emulator.app.server import serve as serve_forever
+    from emulator.scenarios.problems import ScenarioError
+    from emulator.storage.batch import Busy
+    from emulator.storage.migrations import UnusableDatabase
+
+    try:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            warnings = start_warnings(settings, os.environ)
+            runner.run(serve_forever(settings, announce=_announce, warnings=warnings))
+    except ScenarioError as error:
+        lines = [str(problem) for problem in error.problems]
+    except (NoListener, NoReadyFile, UnusableDatabase) as error:
+        lines = [str(error)]
+    except (Busy, sqlite3.DatabaseError) as error:
+        lines = [f"cannot use the database {settings.database}: {error}"]
+    else:
+        return
+    raise _cli_error(*lines, as_json=settings.log_format == "json")
+
+
+def _cli_error(*lines: str, as_json: bool = False) -> Exception:
+    from emulator.cli.output import CliError
+
+    return CliError(*lines, as_json=as_json)
+
+
+def _announce(running: "Running") -> None:
+    # Switch more often to the thread that serves requests.
+    usual_s = sys.getswitchinterval()
+    sys.setswitchinterval(usual_s / 20)
+    try:
+        from emulator.cli.banner import banner
+
+        text = banner(running)
+    finally:
+        sys.setswitchinterval(usual_s)
+    try:
+        print(escape_controls(text, besides=LINE_BREAK), flush=True)  # noqa: T201
+    except OSError:
+        from emulator.cli.output import stop_printing
+
+        # The pipe is closed (`serve | head -1`), which does not end the server.
+        stop_printing()
