@@ -72,19 +72,18 @@ def _cli_error(*lines: str, as_json: bool = False) -> Exception:
 
 
 def _announce(running: "Running") -> None:
+    from emulator.cli.banner import banner
+
     # Switch more often to the thread that serves requests.
     usual_s = sys.getswitchinterval()
     sys.setswitchinterval(usual_s / 20)
     try:
-        from emulator.cli.banner import banner
-
-        text = banner(running)
-    finally:
-        sys.setswitchinterval(usual_s)
-    try:
-        print(escape_controls(text, besides=LINE_BREAK), flush=True)  # noqa: T201
+        for part in banner(running):
+            print(escape_controls(part, besides=LINE_BREAK), end="", flush=True)  # noqa: T201
     except OSError:
         from emulator.cli.output import stop_printing
 
         # The pipe is closed (`serve | head -1`), which does not end the server.
         stop_printing()
+    finally:
+        sys.setswitchinterval(usual_s)
