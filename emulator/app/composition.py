@@ -4,10 +4,11 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from emulator import ids
 from emulator.api.app import PaymentsApi
@@ -28,8 +29,7 @@ logger = logging.getLogger(__name__)
 _OFF_AT_START = "\nenabled: false\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
+class Running(msgspec.Struct, frozen=True, kw_only=True):
     """The running program: its settings, the ports of its listeners, its engine and gateway."""
 
     settings: Settings

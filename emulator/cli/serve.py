@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from emulator.cli.event_loop import loop_factory
 from emulator.domain.control_characters import LINE_BREAK, escape_controls
-from emulator.settings import OPTIONS, SettingsError, resolve, start_warnings
+from emulator.settings import OPTIONS, Settings, SettingsError, resolve, start_warnings
 
 if TYPE_CHECKING:
     from emulator.app.composition import Running
@@ -41,28 +41,39 @@ def serve(flags: dict[str, object]) -> None:
     except SettingsError as error:
         raise _cli_error(*error.lines) from None
     import asyncio
-    import sqlite3
 
-    from emulator.app.ready_file import NoReadyFile
-    from emulator.app.server import NoListener
     from emulator.app.server import serve as serve_forever
-    from emulator.scenarios.problems import ScenarioError
-    from emulator.storage.batch import Busy
-    from emulator.storage.migrations import UnusableDatabase
 
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             warnings = start_warnings(settings, os.environ)
             runner.run(serve_forever(settings, announce=_announce, warnings=warnings))
-    except ScenarioError as error:
-        lines = [str(problem) for problem in error.problems]
-    except (NoListener, NoReadyFile, UnusableDatabase) as error:
-        lines = [str(error)]
-    except (Busy, sqlite3.DatabaseError) as error:
-        lines = [f"cannot use the database {settings.database}: {error}"]
+    except Exception as error:
+        lines = _lines(error, settings)
+        if lines is None:
+            raise
     else:
         return
     raise _cli_error(*lines, as_json=settings.log_format == "json")
+
+
+def _lines(error: Exception, settings: Settings) -> list[str] | None:
+    """The lines for an error that the user can correct."""
+    import sqlite3
+
+    from emulator.app.ready_file import NoReadyFile
+    from emulator.app.server import NoListener
+    from emulator.scenarios.problems import ScenarioError
+    from emulator.storage.batch import Busy
+    from emulator.storage.migrations import UnusableDatabase
+
+    if isinstance(error, ScenarioError):
+        return [str(problem) for problem in error.problems]
+    if isinstance(error, NoListener | NoReadyFile | UnusableDatabase):
+        return [str(error)]
+    if isinstance(error, Busy | sqlite3.DatabaseError):
+        return [f"cannot use the database {settings.database}: {error}"]
+    return None
 
 
 def _cli_error(*lines: str, as_json: bool = False) -> Exception:

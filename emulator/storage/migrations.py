@@ -2,8 +2,9 @@
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 # "ETBP": identifies our files.
 APPLICATION_ID = 0x45544250
@@ -21,8 +22,7 @@ class UnusableDatabase(Exception):
     """The database cannot be opened; the message is one sentence for the user."""
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(msgspec.Struct, frozen=True):
     """A numbered schema file, which migrates a database from `number - 1` to `number`."""
 
     number: int
