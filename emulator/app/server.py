@@ -9,21 +9,16 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from functools import partial
 from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING
 
 from emulator.app.composition import Running, compose
 from emulator.app.log import standard_error
-from emulator.app.ready_file import ready_file
 from emulator.clock import RealClock, SystemClock
 from emulator.domain.instants import http_date
 from emulator.settings import Settings
-
-if TYPE_CHECKING:
-    from emulator.app.protocol import Protocol
 
 KEEP_ALIVE_S = 75
 NEW_OBJECTS_A_COLLECTION = 50_000
@@ -34,10 +29,38 @@ TICK_MS = 1_000
 LAST_ANSWERS_S = 0.2
 
 logger = logging.getLogger(__name__)
+_UVICORN_LOGS = ("uvicorn.error", "uvicorn.access")
 _SUBSTITUTED = ("", ".config", ".logging", ".server", "._types")
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # The address family is not available; another address of the same name may be.
 _NO_SUCH_ADDRESS = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
+
+
+@contextmanager
+def _substituted_uvicorn() -> Iterator[None]:
+    """Substitute uvicorn's configuration, log and command line, which take a tenth of the start.
+
+    Its protocol needs one constant of them, and types. The substitutes are removed at once, so
+    that a later import gets uvicorn's own modules.
+    """
+    spec = None if "uvicorn" in sys.modules else find_spec("uvicorn")
+    if spec is None:
+        yield
+        return
+    substitutes = {f"uvicorn{name}": ModuleType(f"uvicorn{name}") for name in _SUBSTITUTED}
+    for module in substitutes.values():
+        vars(module).update(TRACE_LOG_LEVEL=5, __getattr__=lambda _: object)
+    substitutes["uvicorn"].__path__ = list(spec.submodule_search_locations or ())
+    sys.modules.update(substitutes)
+    try:
+        yield
+    finally:
+        for name in substitutes:
+            del sys.modules[name]
+
+
+with _substituted_uvicorn():
+    from emulator.app.protocol import Protocol
 
 
 class NoListener(Exception):
@@ -69,7 +92,7 @@ async def serve(
         collect_rarely()
 
     with (
-        ready_file(settings.ready_file) as write_ready_file,
+        _ready_file(settings.ready_file) as write_ready_file,
         listener(settings.host, settings.port, option="--port") as api,
         listener(settings.host, settings.checkout_port, option="--checkout-port") as pages,
         standard_error(as_json=settings.log_format == "json") as log,
@@ -88,6 +111,16 @@ async def serve(
             log.is_known_key = running.engine.accounts.is_known
             server = EmulatorServer(running, wall=wall, end=end, announce=announce_ready)
             await server.serve(sockets=[api, pages])
+
+
+def _ready_file(
+    path: str | None,
+) -> AbstractContextManager[Callable[[Running], None]]:
+    if path is None:
+        return nullcontext(lambda _: None)
+    from emulator.app.ready_file import ready_file
+
+    return ready_file(path)
 
 
 @contextmanager
@@ -126,7 +159,9 @@ def _unblock_signals() -> None:
 def listener(host: str, port: int, *, option: str) -> Iterator[socket.socket]:
     """A listening socket; `option` names the port. Raises NoListener."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        # Encoded, because the encoding of other names takes a hundredth of the start to import.
+        name = host.encode("ascii")
+        found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         raise NoListener(f"cannot listen on {host}: {_reason(error)}") from None
     for family, kind, protocol, _, address in found:
@@ -200,10 +235,17 @@ class EmulatorServer:
 
     async def serve(self, sockets: list[socket.socket]) -> None:
         """Serve, and announce it; on another thread, because it reads files."""
-        protocol = _protocol_class()
+        for name in _UVICORN_LOGS:
+            # The gateway responds to errors, and logs them.
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+            logging.getLogger(name).propagate = False
         loop = asyncio.get_running_loop()
         connect = partial(
-            protocol, wall=self._wall, config=self._config, server_state=self._state, app_state={}
+            Protocol,
+            wall=self._wall,
+            config=self._config,
+            server_state=self._state,
+            app_state={},
         )
         self._tick()
         servers = [
@@ -240,30 +282,6 @@ class EmulatorServer:
             await asyncio.wait(tasks, timeout=LAST_ANSWERS_S)
         for connection in list(connections):
             connection.transport.abort()
-
-
-def _protocol_class() -> "type[Protocol]":
-    """The protocol, imported without uvicorn's configuration, log and command line.
-
-    uvicorn's protocol needs one constant of them, and types. Their import takes a tenth of the
-    start. The substitutes are removed at once, so that a later import gets uvicorn's own modules.
-    """
-    if "uvicorn" in sys.modules:
-        from emulator.app.protocol import Protocol
-
-        return Protocol
-    substitutes = {f"uvicorn{name}": ModuleType(f"uvicorn{name}") for name in _SUBSTITUTED}
-    for module in substitutes.values():
-        vars(module).update(TRACE_LOG_LEVEL=5, __getattr__=lambda _: object)
-    spec = find_spec("uvicorn")
-    substitutes["uvicorn"].__path__ = list(spec.submodule_search_locations or ()) if spec else []
-    sys.modules.update(substitutes)
-    try:
-        from emulator.app.protocol import Protocol
-    finally:
-        for name in substitutes:
-            del sys.modules[name]
-    return Protocol
 
 
 @asynccontextmanager

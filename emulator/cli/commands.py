@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from emulator import __version__
+from emulator.cli import PROGRAM
 from emulator.cli.output import DEFAULT_URL, CliError, write
 from emulator.domain.control_characters import escape_controls
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
 
-PROGRAM = "payments-emulator"
 # The modules of the commands that are not defined here.
 _MODULES = {
     "doctor": "doctor",
@@ -91,9 +91,13 @@ def serve(**flags: object) -> None:
 
     Each option is also a variable EMULATOR_<NAME> and a key of the --config file.
     """
+    from emulator.cli.serve import ServeError
     from emulator.cli.serve import serve as run_serve
 
-    run_serve(flags)
+    try:
+        run_serve(flags)
+    except ServeError as error:
+        raise CliError(*error.lines, as_json=error.as_json) from None
 
 
 @cli.command()

@@ -1,9 +1,7 @@
 """The accounts table: profiles, keys, random streams and clocks."""
 
 import re
-from typing import Any
-
-import msgspec
+from typing import Any, NamedTuple
 
 from emulator.clock import AccountClock
 from emulator.domain.accounts import AccountProfile, Mode, is_well_formed_key, mask_key
@@ -33,7 +31,7 @@ _SET_CLOCK = (
 )
 
 
-class AccountRow(msgspec.Struct, frozen=True, kw_only=True):
+class AccountRow(NamedTuple):
     """An account as it is stored; the streams are the keys of its random numbers."""
 
     number: int

@@ -5,9 +5,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-
-import msgspec
-import msgspec.structs
+from typing import NamedTuple
 
 from emulator import ids
 from emulator.clock import AccountClock, SystemClock
@@ -38,7 +36,7 @@ from emulator.storage.migrations import UnusableDatabase
 DEFAULT_NAME = "Test Merchant"
 
 
-class NewAccount(msgspec.Struct, frozen=True, kw_only=True):
+class NewAccount(NamedTuple):
     """The requested properties of a new account; None is the default."""
 
     name: str | None = None
@@ -316,9 +314,7 @@ class AccountRegistry:
             return created
         if rows[0].number != 1:
             raise InvalidRow("accounts", "the first account, number 1, is missing")
-        rows[0] = msgspec.structs.replace(
-            rows[0], profile=replace(first, name=rows[0].profile.name)
-        )
+        rows[0] = rows[0]._replace(profile=replace(first, name=rows[0].profile.name))
         try:
             accounts.set_keys(tx, rows[0])
         except sqlite3.IntegrityError:
