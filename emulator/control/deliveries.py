@@ -91,6 +91,10 @@ class DeliveryWaitQuery(Struct, frozen=True):
     timeout: Timeout = DEFAULT_TIMEOUT_S
 
 
+class EventPath(Struct, frozen=True):
+    event_id: Annotated[EventId, Meta(min_length=1, description="The identifier of an event.")]
+
+
 class DeliveryPath(Struct, frozen=True):
     delivery_id: Annotated[
         DeliveryId, Meta(min_length=1, description="The identifier of a delivery, or `latest`.")
@@ -208,6 +212,15 @@ async def list_events(call: Call, query: EventListQuery) -> EventList:
     limit = query.limit
     found = await call.engine.history.events(call.owner, limit=limit + 1, before=query.before)
     return EventList([json_text(body) for body in found[:limit]], has_more=len(found) > limit)
+
+
+@operation("GET /events/{event_id}", "The event.", errors.UnknownEvent, content="Event")
+async def get_event(call: Call, path: EventPath) -> object:
+    """Retrieve an event.
+
+    Returns one event, as it is sent.
+    """
+    return json_text(await call.engine.history.event(call.owner, path.event_id))
 
 
 @operation(
@@ -362,6 +375,7 @@ DELIVERIES = Resource(
     " request and its response or network error.",
     operations=(
         list_events,
+        get_event,
         list_deliveries,
         wait_for_delivery,
         get_delivery,

@@ -18,6 +18,7 @@ from emulator.storage.invalid_rows import InvalidRow
 from emulator.storage.migrations import UnusableDatabase
 
 if TYPE_CHECKING:
+    from emulator.engine.accounts.activity import Activity
     from emulator.engine.accounts.clock_service import ClockService
     from emulator.engine.accounts.scenarios import Scenarios
     from emulator.engine.accounts.snapshots import Snapshots
@@ -49,6 +50,12 @@ class Engine:
         self.change_notifier = context.change_notifier
         self.faults = Faults(context.database)
         self.webhooks = context.webhooks
+
+    @cached_property
+    def activity(self) -> "Activity":
+        from emulator.engine.accounts.activity import Activity
+
+        return Activity(self._context, self.history)
 
     @cached_property
     def customer(self) -> "Customer":

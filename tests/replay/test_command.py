@@ -197,7 +197,7 @@ def test_nothing_is_played_if_a_file_is_wrong(tmp_path: Path) -> None:
     ("options", "expected"),
     [
         ([], "Missing argument 'PATH...'"),
-        (["FILE", "--clock", "slow"], "flag --clock: found 'slow', expected real, frozen, or "),
+        (["FILE", "--clock", "slow"], "flag --clock: found 'slow', expected real, frozen, "),
         (["FILE", "--seed", "x"], "flag --seed: found 'x', expected an integer"),
         (["FILE", "-j", "0"], "Invalid value for '-j' / '--jobs': 0 is not in the range"),
         (["FILE", "--fail-under", "101"], "Invalid value for '--fail-under': 101"),

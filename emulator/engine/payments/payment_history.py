@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from emulator import ids
-from emulator.domain.errors import UnknownPayment
+from emulator.domain.errors import UnknownEvent, UnknownPayment
 from emulator.domain.payment import Event, Payment, Status
 from emulator.domain.received_values import not_accepted
 from emulator.domain.timers import ComingAttempt, Timer
@@ -87,16 +87,29 @@ class PaymentHistory:
         return await self._events(owner, limit, before)
 
     @reads(is_long=True)
+    def event(self, tx: Transaction, owner: Owner, name: str) -> str:
+        """The body of an event. Raises UnknownEvent."""
+        position = _event_position(tx, owner, name)
+        if position is None:
+            raise UnknownEvent(name)
+        event = events.get(tx, position)
+        return owner.event_body(event, payments.get(tx, event.payment))
+
+    @reads(is_long=True)
     def _events(self, tx: Transaction, owner: Owner, limit: int, before: str | None) -> list[str]:
         position = None
         if before is not None:
-            first, _ = positions_of(owner.number)
-            count = events.next_position(tx, owner.number) - first
-            ordinal = ids.event_ordinal(owner.stream, before, count)
-            if ordinal is None:
+            position = _event_position(tx, owner, before)
+            if position is None:
                 raise not_accepted("before", before, "the id of an event of this account and mode")
-            position = first + ordinal
         return [
             owner.event_body(event, payments.get(tx, event.payment))
             for event in events.newest(tx, owner.number, limit, before=position)
         ]
+
+
+def _event_position(tx: Transaction, owner: Owner, name: str) -> int | None:
+    first, _ = positions_of(owner.number)
+    count = events.next_position(tx, owner.number) - first
+    ordinal = ids.event_ordinal(owner.stream, name, count)
+    return None if ordinal is None else first + ordinal

@@ -75,6 +75,10 @@ class Journal:
             self._total_bytes -= self._raw.popleft()[-1]
             self.has_overflowed = True
 
+    @property
+    def newest(self) -> Raw | None:
+        return self._raw[-1] if self._raw else None
+
     def newest_first(self) -> Iterator[JournalEntry]:
         """The present entries: to read them in several turns of the loop, use a copy."""
         return (JournalEntry(*raw) for raw in reversed(self._raw))
