@@ -17,7 +17,9 @@ from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
 
 # The modules of the commands that are not defined here.
 _MODULES = {
+    "checklist": "checklist",
     "doctor": "doctor",
+    "explore": "explore",
     "helper": "helper",
     "record": "replay",
     "replay": "replay",

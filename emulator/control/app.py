@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from emulator.control.accounts import ACCOUNTS
 from emulator.control.calls import RequestReaders, Responder, Services
+from emulator.control.checklist import CHECKLIST
 from emulator.control.clock import CLOCKS
 from emulator.control.deliveries import DELIVERIES
 from emulator.control.delivery_pause import DELIVERY_PAUSE
@@ -35,6 +36,7 @@ RESOURCES = (
     SCENARIOS,
     FAULTS,
     REQUESTS,
+    CHECKLIST,
     SNAPSHOTS,
     STREAM,
     PROGRAM,

@@ -23,8 +23,8 @@ class DeliveryPause(Struct, frozen=True):
 
     paused: bool
     seconds_left: Annotated[
-        float | None,
-        Meta(ge=0, description="The real time until the pause ends; null without a pause."),
+        Annotated[float, Meta(ge=0)] | None,
+        doc("The real time until the pause ends; null without a pause."),
     ]
 
 

@@ -46,5 +46,11 @@ STREAM = Resource(
     tag="Stream",
     description="What happens, as it happens.",
     operations=(stream,),
-    schemas=lambda: {"Stream": {"type": "string", "description": "Server-sent events."}},
+    schemas=lambda: {
+        "Stream": {
+            "type": "string",
+            "description": "Server-sent events.",
+            "examples": ["event: clock\ndata: {}\n\n"],
+        }
+    },
 )

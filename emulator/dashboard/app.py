@@ -1,21 +1,24 @@
 """The application of the dashboard: its routes, its pages and the index of addresses."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 import jinja2
 import msgspec
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from emulator import __version__
 from emulator.assets import DIRECTORY, Assets
-from emulator.dashboard import payments, webhooks
+from emulator.dashboard import fidelity, payments, requests, scenarios, webhooks
 from emulator.dashboard.page_request import ROOT, ControlApi, PageRequest
+from emulator.domain.control_characters import escape_controls
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import METHODS
@@ -32,9 +35,12 @@ Page = Callable[[PageRequest], Awaitable[Mapping[str, Any]]]
 SECTIONS: Mapping[str, tuple[Page, Page | None]] = {
     "payments": (payments.payment_list, payments.payment_story),
     "webhooks": (webhooks.delivery_list, webhooks.delivery_details),
+    "requests": (requests.request_list, requests.request_details),
+    "scenarios": (scenarios.scenario_list, scenarios.scenario_details),
+    "fidelity": (fidelity.fidelity, None),
 }
 # The section that shows an item, by the prefix of its id.
-SECTION_OF_PREFIX = {"pay": "payments", "dlv": "webhooks", "evt": "webhooks"}
+SECTION_OF_PREFIX = {"pay": "payments", "dlv": "webhooks", "evt": "webhooks", "req": "requests"}
 
 _SUBJECT = ("account", "mode")
 _HEADERS = {
@@ -160,6 +166,10 @@ def _address_of(page: PageRequest, text: str) -> str:
     prefix = text.partition("_")[0]
     if prefix == "we":
         return page.address("webhooks", endpoint=text)
+    if prefix == "acct":
+        return replace(page, subject={"account": text}).address(FIRST_SECTION)
+    if prefix == "flt":
+        return page.address("scenarios") + f"#{quote(text)}"
     section = SECTION_OF_PREFIX.get(prefix)
     if section is None:
         return page.address(FIRST_SECTION, metadata=text)
@@ -185,7 +195,12 @@ def _templates(templates: Path) -> tuple[Assets, jinja2.Environment]:
         "method_titles": {name: method.title for name, method in METHODS.items()},
         "version": __version__,
     }
-    environment.filters |= {"etb": _etb, "instant": _instant}
+    environment.filters |= {
+        "etb": _etb,
+        "instant": _instant,
+        "marked": _marked,
+        "visible": partial(escape_controls, besides="\n\t"),
+    }
     return assets, environment
 
 
@@ -197,3 +212,12 @@ def _etb(amount_minor: int) -> str:
 def _instant(at: str) -> str:
     """A timestamp of the API, which ends with milliseconds and `Z`, for reading."""
     return at[:10] + "\u00a0" + at[11:19]
+
+
+def _marked(text: str) -> Markup:
+    """A text with code between backquotes."""
+    parts = text.split("`")
+    code = Markup("<code>{}</code>")
+    return Markup("").join(
+        code.format(part) if index % 2 else escape(part) for index, part in enumerate(parts)
+    )

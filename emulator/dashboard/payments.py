@@ -1,18 +1,27 @@
 """The pages about payments: the list, and one payment as a story."""
 
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
 from emulator.dashboard.curl import curl
 from emulator.dashboard.page_request import ROWS_PER_PAGE, PageRequest
 from emulator.dashboard.state_diagram import diagram
+from emulator.domain.errors import UnknownRequest
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
+from emulator.domain.received_values import not_accepted
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.engine.payments.customer import PhoneAnswer
+from emulator.storage.payments import MAX_COMPARED_PAYMENTS
 
 MAX_ENTRIES = "100"
+
+# In the address, amounts are in ETB; the control API takes cents.
+_AMOUNT_FILTERS = {"amount_from": "amount_gte", "amount_to": "amount_lte"}
+_ETB = re.compile(r"([0-9]{1,13})(?:\.([0-9]{1,2}))?", re.ASCII)
 
 # The order of entries with the same instant: a request causes a transition, and that a delivery.
 _ORDER = ("request", "transition", "delivery")
@@ -20,8 +29,25 @@ _ORDER = ("request", "transition", "delivery")
 
 async def payment_list(page: PageRequest) -> Mapping[str, Any]:
     """The newest payments that match the filters in the address."""
-    listed = await page.get("/payments", **{**page.query, "limit": ROWS_PER_PAGE})
-    return {"payments": listed["data"], "next_cursor": listed["next_cursor"]}
+    query = dict(page.query)
+    for shown, parameter in _AMOUNT_FILTERS.items():
+        if shown in query:
+            query[parameter] = _cents(shown, query.pop(shown))
+    listed = await page.get("/payments", **{**query, "limit": ROWS_PER_PAGE})
+    return {
+        "payments": listed["data"],
+        "next_cursor": listed["next_cursor"],
+        "is_compared": bool({*query} & {*_AMOUNT_FILTERS.values(), "phone", "metadata"}),
+        "max_compared": MAX_COMPARED_PAYMENTS,
+    }
+
+
+def _cents(name: str, value: str) -> str:
+    """The amount in ETB cents. Raises InvalidField."""
+    match = _ETB.fullmatch(value.replace(",", ""))
+    if match is None:
+        raise not_accepted(name, value, "an amount in ETB, such as 150 or 150.50")
+    return match[1] + (match[2] or "").ljust(2, "0")
 
 
 async def payment_story(page: PageRequest) -> Mapping[str, Any]:
@@ -56,7 +82,10 @@ async def payment_story(page: PageRequest) -> Mapping[str, Any]:
             name: f"0{method.phone_digit}00000001" for name, method in PHONE_METHODS.items()
         },
         "banks_by_method": {BANK_TRANSFER: BANKS},
-        "curl": curl(f"{page.base_url}/v1/payments/{payment['id']}"),
+        "curl": curl(
+            f"{page.base_url}/v1/payments/{payment['id']}",
+            authorization=f"Authorization: Bearer ${detail['mode'].upper()}_KEY",
+        ),
     }
 
 
@@ -66,9 +95,11 @@ async def _requests(page: PageRequest, detail: Mapping[str, Any]) -> list[Mappin
     found: list[Mapping[str, Any]] = (await page.get("/requests", path=path, limit=MAX_ENTRIES))[
         "data"
     ]
-    creation = detail["timeline"][0]["request"]
-    creates = await page.get("/requests", path="/v1/payments", method="POST", limit=MAX_ENTRIES)
-    return [*(each for each in creates["data"] if each["id"] == creation), *reversed(found)]
+    created_by = detail["timeline"][0]["request"]
+    if created_by is not None:
+        with suppress(UnknownRequest):  # The journal has the newest requests only.
+            found.append(await page.get(f"/requests/{created_by}"))
+    return found[::-1]
 
 
 def _path(detail: Mapping[str, Any]) -> dict[tuple[str, str], str]:

@@ -45,6 +45,7 @@ class Engine:
     ) -> None:
         self._context = context
         self._library = library
+        self.wall = context.wall
         self.accounts = accounts
         self.payments = Payments(context, checkout)
         self.change_notifier = context.change_notifier

@@ -14,6 +14,8 @@ from emulator.storage.batch import Transaction, positions_of
 from emulator.storage.database import reads
 from emulator.storage.payments import PageQuery
 
+MAX_COUNTED_EVENTS = 10_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentDetail:
@@ -86,6 +88,15 @@ class PaymentHistory:
         await self._scheduler.fire_due(owner.account)
         return await self._events(owner, limit, before)
 
+    async def transition_counts(self, owner: Owner) -> list[tuple[Status, Status, int]]:
+        """The numbers of changes from one status to another, among the newest events."""
+        await self._scheduler.fire_due(owner.account)
+        return await self._transition_counts(owner)
+
+    @reads(is_long=True)
+    def _transition_counts(self, tx: Transaction, owner: Owner) -> list[tuple[Status, Status, int]]:
+        return events.transition_counts(tx, owner.number, limit=MAX_COUNTED_EVENTS)
+
     @reads(is_long=True)
     def event(self, tx: Transaction, owner: Owner, name: str) -> str:
         """The body of an event. Raises UnknownEvent."""
@@ -94,6 +105,12 @@ class PaymentHistory:
             raise UnknownEvent(name)
         event = events.get(tx, position)
         return owner.event_body(event, payments.get(tx, event.payment))
+
+    @reads(is_long=True)
+    def changes(self, tx: Transaction, owner: Owner, limit: int) -> list[tuple[Event, Payment]]:
+        """The newest events with their payments as they are now, oldest first."""
+        newest = events.newest(tx, owner.number, limit)
+        return [(event, payments.get(tx, event.payment)) for event in reversed(newest)]
 
     @reads(is_long=True)
     def _events(self, tx: Transaction, owner: Owner, limit: int, before: str | None) -> list[str]:

@@ -3,9 +3,12 @@
 //   data-call="POST /path"   a button or form that calls the control API on the page's account;
 //                            data-body is its JSON, or the form's fields are. A form's field with
 //                            data-type="number" or "json" is converted; an empty one is omitted.
+//                            A {field} in the path is a field of the form, and data-yaml is the
+//                            name of a field whose text is the whole body
 //   data-then="/path/{id}"   where to go then, with members of the response; else the page updates
 //   data-confirm="…"         the question to answer before a call
 //   data-copy="#id"          copies the text of an element; data-copy-from="/path" that of a page;
+//                            the copy has the test key in place of `$TEST_KEY`, which pages show;
 //                            data-member is the member to copy of a page that is JSON
 //   data-window              a link that opens in a window of the size of a phone
 //   data-live                elements with an id that are replaced when the page updates
@@ -15,6 +18,8 @@
 (() => {
   const MIN_UPDATE_MS = 500;
   const MESSAGE_MS = 10000;
+  const KEY_VARIABLE = "$TEST_KEY";
+  const KEY_PATH = "/_emulator/view/test-key";
   const body = document.body;
   const subject = new URLSearchParams(body.dataset.subject);
   const message = document.querySelector("[data-message]");
@@ -51,15 +56,23 @@
   }
 
   async function call(element) {
-    const [method, path] = element.dataset.call.split(" ");
     const isForm = element instanceof HTMLFormElement;
+    const fields = isForm ? fieldsOf(element) : {};
+    const [method, address] = element.dataset.call.split(" ");
+    const path = address.replace(/\{(\w+)\}/g, (_, name) => {
+      const value = fields[name];
+      delete fields[name];
+      return encodeURIComponent(value);
+    });
+    const { yaml } = element.dataset;
     const options = { method, headers: {} };
     if (element.dataset.confirm && !confirm(element.dataset.confirm)) return;
     try {
-      const text = element.dataset.body ?? (isForm ? JSON.stringify(fieldsOf(element)) : undefined);
+      const text = yaml ? fields[yaml] ?? ""
+        : element.dataset.body ?? (isForm ? JSON.stringify(fields) : undefined);
       if (text !== undefined) {
         options.body = text;
-        options.headers["Content-Type"] = "application/json";
+        options.headers["Content-Type"] = yaml ? "application/yaml" : "application/json";
       }
       const response = await fetch(withSubject(`/_emulator${path}`), options);
       const content = response.status === 204 ? {} : await response.json();
@@ -74,7 +87,18 @@
       }
     } catch (error) {
       show(error.message, true);
+      if (yaml) selectLine(element.elements[yaml], error.message);
     }
+  }
+
+  // Selects the line that the message names, as in "line 3, column 5: …".
+  function selectLine(textarea, text) {
+    const line = Number(/^line (\d+)/.exec(text)?.[1]);
+    if (!line) return;
+    const lines = textarea.value.split("\n");
+    const start = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+    textarea.focus();
+    textarea.setSelectionRange(start, start + (lines[line - 1] ?? "").length);
   }
 
   document.addEventListener("click", (event) => {
@@ -99,9 +123,12 @@
   async function copy(element) {
     const { copy: selector, copyFrom, member } = element.dataset;
     try {
-      const text = selector
+      let text = selector
         ? document.querySelector(selector).textContent
         : await textFrom(withSubject(copyFrom), member);
+      if (text.includes(KEY_VARIABLE)) {
+        text = text.replaceAll(KEY_VARIABLE, await textFrom(withSubject(KEY_PATH)));
+      }
       await navigator.clipboard.writeText(text);
       show("Copied.", false);
     } catch {
