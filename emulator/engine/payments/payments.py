@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 
@@ -69,8 +68,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     next_cursor: str | None
 
 
-@dataclass(slots=True, kw_only=True)
-class CheckoutAddress:
+class CheckoutAddress(msgspec.Struct, kw_only=True):
     """The public base of the checkout pages, known when the listener is bound."""
 
     base: str
