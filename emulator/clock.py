@@ -76,7 +76,11 @@ class RealClock:
     async def wait(self, event: asyncio.Event, *, until: Instant | None) -> None:
         if until is None:
             await event.wait()
-            return
+        else:
+            # A time limit needs a task, and the caller may have none.
+            await asyncio.create_task(self._wait_until(event, until))
+
+    async def _wait_until(self, event: asyncio.Event, until: Instant) -> None:
         while True:
             left_ms = until - self.now_ms()
             try:

@@ -168,13 +168,25 @@ class Gateway:
             response = _Response(self._request_id(scope), send, connection)
             await _refuse(response.send, connection.body_error)
             status = response.status
-        elif is_contract and scope["server"][1] != self._checkout_port:
+        elif is_contract and self.is_api_port(scope["server"][1]):
             status = await self._api.answer(
                 scope, receive, send, connection=connection, started_ms=started_ms
             )
         else:
             status = await self._route(scope, receive, send, connection)
         self._log.add(scope, status, started_ms)
+
+    async def answer(self, scope: Scope, connection: ClientConnection) -> None:
+        """Answer a whole request of the contract, whose scope has the body."""
+        started_ms = self._log.start()
+        status = await self._api.answer(
+            scope, _no_receive, _no_send, connection=connection, started_ms=started_ms
+        )
+        self._log.add(scope, status, started_ms)
+
+    def is_api_port(self, port: int | None) -> bool:
+        """Whether a listener serves the contract, and not the pages."""
+        return port != self._checkout_port
 
     def next_request_id(self) -> bytes:
         """The id of a request outside of the contract."""
@@ -204,7 +216,7 @@ class Gateway:
 
     async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, path = scope["method"], scope["path"]
-        if scope["server"][1] == self._checkout_port:
+        if not self.is_api_port(scope["server"][1]):
             await self._checkout(scope, receive, send)
         elif path == HEALTH and method in ("GET", "HEAD"):
             status, word = (200, b"ok") if self.is_ready else (503, b"unavailable")
@@ -216,6 +228,14 @@ class Gateway:
             await self._control(scope, receive, send)
         else:
             raise UnknownRoute(method, path)
+
+
+async def _no_receive() -> Message:
+    raise NotImplementedError("the scope has the body")
+
+
+async def _no_send(_: Message) -> None:
+    raise NotImplementedError("the connection writes the response")
 
 
 async def _refuse(send: Send, refusal: Refusal) -> None:

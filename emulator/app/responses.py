@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from emulator.api.exchange import Header
+from emulator.app.direct import DirectCycle
 from emulator.domain.errors import Refusal
 
 
@@ -58,11 +59,17 @@ class JoinedWrites:
         return getattr(self._transport, name)
 
 
+Cycle = RequestResponseCycle | DirectCycle
+
+
 class Closable(Protocol):
     """The connection as one request sees it."""
 
     def close(self) -> None:
         """Close the connection when the written data is sent."""
+
+    def on_response_complete(self) -> None:
+        """Continue after a response: with the next request, or idle."""
 
 
 class RequestConnection:
@@ -71,12 +78,13 @@ class RequestConnection:
     `send` validates each header, which our headers do not need.
     """
 
-    __slots__ = ("_connection", "_cycle", "_transport", "body_error")
+    __slots__ = ("_connection", "_cycle", "_method", "_transport", "body_error")
 
     def __init__(
-        self, connection: Closable, transport: JoinedWrites, cycle: RequestResponseCycle
+        self, connection: Closable, transport: JoinedWrites, cycle: Cycle, *, method: str
     ) -> None:
         self._connection = connection
+        self._method = method
         self._transport = transport
         self._cycle = cycle
         self.body_error: Refusal | None = None
@@ -95,12 +103,12 @@ class RequestConnection:
         cycle = self._cycle
         if cycle.disconnected and self.body_error is None:
             return
-        if cycle.scope["method"] == "HEAD":
+        if self._method == "HEAD":
             body = b""
         self._transport.write_now(_encoded(cycle, status, headers, body))
         if not cycle.keep_alive:
             self._connection.close()
-        _end(cycle)
+        self._end(cycle)
 
     def break_off(self, status: int, headers: list[Header], part: bytes) -> None:
         if self._cycle.disconnected:
@@ -108,17 +116,23 @@ class RequestConnection:
         self._cycle.keep_alive = False
         self._transport.write_now(_encoded(self._cycle, status, headers, part))
         self._transport.close()
-        _end(self._cycle)
+        self._end(self._cycle)
 
     def hang_up(self) -> None:
         if self._cycle.disconnected:
             return
         self._cycle.keep_alive = False
         self._transport.abort()
-        _end(self._cycle)
+        self._end(self._cycle)
+
+    def _end(self, cycle: Cycle) -> None:
+        cycle.response_started = cycle.response_complete = True
+        cycle.waiting_for_100_continue = False
+        cycle.message_event.set()
+        self._connection.on_response_complete()
 
 
-def _encoded(cycle: RequestResponseCycle, status: int, headers: list[Header], body: bytes) -> bytes:
+def _encoded(cycle: Cycle, status: int, headers: list[Header], body: bytes) -> bytes:
     parts = [STATUS_LINE[status]]
     for name, value in cycle.default_headers:
         parts += (name, b": ", value, b"\r\n")
@@ -128,10 +142,3 @@ def _encoded(cycle: RequestResponseCycle, status: int, headers: list[Header], bo
         parts.append(b"connection: close\r\n")
     parts += (b"\r\n", body)
     return b"".join(parts)
-
-
-def _end(cycle: RequestResponseCycle) -> None:
-    cycle.response_started = cycle.response_complete = True
-    cycle.waiting_for_100_continue = False
-    cycle.message_event.set()
-    cycle.on_response()
