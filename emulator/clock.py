@@ -132,7 +132,8 @@ class AccountClock:
         if standing_at is not None:
             return standing_at
         rate, offset_ms = self._flow
-        return min(self._wall.now_ms() * rate // REAL_RATE + offset_ms, LAST_INSTANT - 1)
+        now = self._wall.now_ms() * rate // REAL_RATE + offset_ms
+        return now if now < LAST_INSTANT else LAST_INSTANT - 1
 
     @property
     def rate_thousandths(self) -> int:

@@ -42,45 +42,42 @@ class _Steps:
     in the coroutine; what needs a task, as `asyncio.timeout` does, has to create one.
     """
 
-    __slots__ = ("_coroutine", "_waiting", "_waits")
+    __slots__ = ("_coroutine", "_end", "_in_progress")
 
     def __init__(
-        self, coroutine: Coroutine[Any, Any, None], waits: "set[asyncio.Future[Any]]"
+        self, coroutine: Coroutine[Any, Any, None], in_progress: "set[asyncio.Future[Any]]"
     ) -> None:
         self._coroutine = coroutine
-        self._waits = waits
-        # Not a member of the set without a wait: most requests have none.
-        self._waiting: asyncio.Future[None] | None = None
+        self._in_progress = in_progress
+        self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        in_progress.add(self._end)
 
-    def step(self, _: object = None) -> None:
-        try:
-            awaited = self._coroutine.send(None)
-        except StopIteration:
-            self._end()
-        except asyncio.CancelledError:
-            self._end()  # The database was closed.
-        except BaseException:
-            self._end()
-            raise
+    def wait(self, awaited: Any) -> None:
+        """Continue after a wait, which is a future, or None for `asyncio.sleep(0)`."""
+        if awaited is None:
+            asyncio.get_running_loop().call_soon(self._step)
         else:
-            if self._waiting is None:
-                self._waiting = asyncio.get_running_loop().create_future()
-                self._waits.add(self._waiting)
-            if awaited is None:  # `asyncio.sleep(0)`
-                asyncio.get_running_loop().call_soon(self.step)
-            else:
-                # What a task does: the protocol between futures and their tasks.
-                awaited._asyncio_future_blocking = False  # noqa: SLF001
-                awaited.add_done_callback(self.step)
+            # What a task does: the protocol between futures and their tasks.
+            awaited._asyncio_future_blocking = False  # noqa: SLF001
+            awaited.add_done_callback(self._step)
 
-    def _end(self) -> None:
-        if self._waiting is not None:
-            self._waits.discard(self._waiting)
-            self._waiting.set_result(None)
+    def _step(self, _: object = None) -> None:
+        try:
+            self.wait(self._coroutine.send(None))
+        except BaseException as end:
+            self._in_progress.discard(self._end)
+            self._end.set_result(None)
+            # It is cancelled when the database is closed.
+            if not isinstance(end, StopIteration | asyncio.CancelledError):
+                raise
 
 
 def run_without_task(
-    coroutine: Coroutine[Any, Any, None], waits: "set[asyncio.Future[Any]]"
+    coroutine: Coroutine[Any, Any, None], in_progress: "set[asyncio.Future[Any]]"
 ) -> None:
-    """Execute a coroutine that raises nothing; `waits` has a future of it while it waits."""
-    _Steps(coroutine, waits).step()
+    """Execute a coroutine that raises nothing; if it waits, `in_progress` has a future of it."""
+    try:
+        awaited = coroutine.send(None)
+    except StopIteration:
+        return  # Most reads never wait.
+    _Steps(coroutine, in_progress).wait(awaited)

@@ -192,7 +192,8 @@ class Protocol(HttpToolsProtocol):
         if not self.url.startswith(b"/"):
             self.url = _origin_form(self.url)
         self._direct_body = b""
-        if self._is_for_api and self._is_free() and not self.expect_100_continue:
+        is_busy = self._has_held_back or self._transport.is_closing() or self._is_answering()
+        if self._is_for_api and not is_busy and not self.expect_100_continue:
             self._direct_target = _USUAL_TARGET.fullmatch(self.url)
         if self._direct_target is None or self.parser.should_upgrade():
             self._begin_cycle()
@@ -232,13 +233,14 @@ class Protocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         if self._final_response and not self._is_answering():
             self._end(self._final_response)
-        elif self.transport.is_closing():
+        elif self._transport.is_closing():
             return
         elif self.flow.write_paused:
             self._has_held_back = True
             self.flow.pause_reading()
         else:
-            self.flow.resume_reading()
+            if self.flow.read_paused:
+                self.flow.resume_reading()
             if self.pipeline:
                 self._start_asgi_task(*self.pipeline.pop())
             else:
@@ -325,12 +327,6 @@ class Protocol(HttpToolsProtocol):
             self.pipeline.appendleft((cycle, app))
         else:
             super()._start_asgi_task(cycle, app)
-
-    def _is_free(self) -> bool:
-        """Whether the next request can be answered now."""
-        if self._has_held_back or self.transport.is_closing():
-            return False
-        return not self._is_answering()
 
     def _is_answering(self) -> bool:
         return self._request_connection is not None and not self.cycle.response_complete

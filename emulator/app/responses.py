@@ -17,10 +17,11 @@ class JoinedWrites:
     fifth of the time of a retrieve.
     """
 
-    __slots__ = ("_held", "_loop", "_transport")
+    __slots__ = ("_held", "_loop", "_transport", "is_closing")
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
+        self.is_closing = transport.is_closing
         self._loop = asyncio.get_running_loop()
         self._held = b""
 
@@ -37,8 +38,9 @@ class JoinedWrites:
 
     def write_now(self, data: bytes) -> None:
         """Write data without holding it."""
-        self._flush()
-        if not self._transport.is_closing():
+        if self._held:
+            self._flush()
+        if not self.is_closing():
             self._transport.write(data)
 
     def close(self) -> None:
