@@ -21,6 +21,12 @@ from emulator.api.errors import error_body
 from emulator.api.exchange import BODY, CONNECTION, Scope
 from emulator.app.direct import DirectCycle, run_without_task
 from emulator.app.gateway import Gateway
+from emulator.app.request_lines import (
+    REQUEST_LINE,
+    USUAL_TARGET,
+    has_bare_address,
+    origin_form,
+)
 from emulator.app.responses import JoinedWrites, RequestConnection
 from emulator.clock import SystemClock
 from emulator.domain.errors import MalformedHttp, Refusal, UnknownRoute
@@ -38,13 +44,7 @@ MAX_LINGER_MS = 2_000
 _BETWEEN, _IN_HEAD, _IN_BODY = range(3)
 _ADDED_PER_HEADER = len(": \r\n")
 _FRAMING_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
-_MAX_REQUEST_LINE_BYTES = 8 * 1024
-
-# The targets of the contract's calls that need no decoding: a path and a query.
-_USUAL_TARGET = re.compile(rb"(/v1/payments(?:/[0-9A-Za-z_]+)?)(?:\?([0-9A-Za-z_=&%.:,+-]*))?")
-_NOT_IN_AN_ADDRESS = re.compile(rb"[^!-~]")
-_REQUEST_LINE = re.compile(rb"([A-Za-z-]{1,32}) (/[!-~]*) HTTP/1\.[01]\r\n")
-_ABSOLUTE_FORM = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
+_MAXREQUEST_LINE_BYTES = 8 * 1024
 
 
 class Protocol(HttpToolsProtocol):
@@ -98,7 +98,7 @@ class Protocol(HttpToolsProtocol):
         if self._place == _BETWEEN:
             self._start = data
             self._framing_bytes = 0
-        elif 0 < len(self._start) < _MAX_REQUEST_LINE_BYTES:
+        elif 0 < len(self._start) < _MAXREQUEST_LINE_BYTES:
             self._start += data
         try:
             try:
@@ -190,11 +190,11 @@ class Protocol(HttpToolsProtocol):
         self._start = b""
         self._deadline_ms = None
         if not self.url.startswith(b"/"):
-            self.url = _origin_form(self.url)
+            self.url = origin_form(self.url)
         self._direct_body = b""
         is_busy = self._has_held_back or self._transport.is_closing() or self._is_answering()
         if self._is_for_api and not is_busy and not self.expect_100_continue:
-            self._direct_target = _USUAL_TARGET.fullmatch(self.url)
+            self._direct_target = USUAL_TARGET.fullmatch(self.url)
         if self._direct_target is None or self.parser.should_upgrade():
             self._begin_cycle()
 
@@ -370,9 +370,9 @@ class Protocol(HttpToolsProtocol):
         cause = error.__context__ if isinstance(error, httptools.HttpParserError) else error
         if isinstance(cause, MalformedHttp):
             return cause
-        if _has_bare_address(self._start):
+        if has_bare_address(self._start):
             return MalformedHttp("The address has characters that must be percent-encoded.")
-        line = _REQUEST_LINE.match(self._start)
+        line = REQUEST_LINE.match(self._start)
         if line and isinstance(error, httptools.HttpParserInvalidMethodError):
             # An unknown method of HTTP is an unknown route.
             return UnknownRoute(line[1].decode(), line[2].decode("latin-1"))
@@ -413,20 +413,3 @@ class Protocol(HttpToolsProtocol):
 def _too_large(place: int) -> MalformedHttp:
     what = "trailers and chunk extensions" if place == _IN_BODY else "headers"
     return MalformedHttp(f"The request has more than {MAX_HEAD_BYTES:,} bytes of {what}.")
-
-
-def _has_bare_address(request: bytes) -> bool:
-    """Whether the address in a request line has characters that belong percent-encoded."""
-    method, _, rest = request.partition(b"\r\n")[0].partition(b" ")
-    address, _, version = rest.rpartition(b" ")
-    is_request = method.isalpha() and version.startswith(b"HTTP/1.")
-    return is_request and _NOT_IN_AN_ADDRESS.search(address) is not None
-
-
-def _origin_form(target: bytes) -> bytes:
-    """The path and query of a request target in another form (RFC 9112, section 3.2)."""
-    if target == b"*":
-        return target
-    absolute = _ABSOLUTE_FORM.match(target)
-    rest = target[absolute.end() :] if absolute else b""
-    return rest if rest.startswith(b"/") else b"/" + rest

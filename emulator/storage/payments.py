@@ -75,6 +75,9 @@ _PAGE = {
 }
 
 
+_NO_BOUNDS = (None,) * 5
+
+
 class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
     """A page of an owner's payments, newest first; bounds of creation are inclusive."""
 
@@ -84,6 +87,12 @@ class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
     method: str | None = None
     created_gte: Instant | None = None
     created_lte: Instant | None = None
+
+    @property
+    def is_of_newest(self) -> bool:
+        """Whether it is the first page without a filter."""
+        bounds = (self.after, self.status, self.method, self.created_gte, self.created_lte)
+        return bounds == _NO_BOUNDS
 
 
 class UsedKey(msgspec.Struct, frozen=True, kw_only=True):
