@@ -17,17 +17,11 @@ import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from emulator.api.errors import error_body
 from emulator.api.exchange import BODY, CONNECTION, Scope
 from emulator.app.direct import DirectCycle, run_without_task
 from emulator.app.gateway import Gateway
-from emulator.app.request_lines import (
-    REQUEST_LINE,
-    USUAL_TARGET,
-    has_bare_address,
-    origin_form,
-)
-from emulator.app.responses import JoinedWrites, RequestConnection
+from emulator.app.request_lines import REQUEST_LINE, USUAL_TARGET, has_bare_address, origin_form
+from emulator.app.responses import JoinedWrites, RequestConnection, error_response
 from emulator.clock import SystemClock
 from emulator.domain.errors import MalformedHttp, Refusal, UnknownRoute
 
@@ -74,9 +68,8 @@ class Protocol(HttpToolsProtocol):
         # The target of a request that may be answered directly, while its body is read.
         self._direct_target: re.Match[bytes] | None = None
         self._direct_body = b""
-        # Between a response and the next bytes; the time is set by the next `check_progress`.
+        # From the last response to the next bytes; `check_progress` limits the time.
         self._is_kept_alive = False
-        self._kept_alive_until_ms = 0.0
 
     # Called by the transport.
 
@@ -93,7 +86,9 @@ class Protocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._has_ended:
             return
-        self._is_kept_alive = False
+        if self._is_kept_alive:
+            self._is_kept_alive = False
+            self._deadline_ms = None
         self._has_progressed = False
         if self._place == _BETWEEN:
             self._start = data
@@ -101,11 +96,7 @@ class Protocol(HttpToolsProtocol):
         elif 0 < len(self._start) < _MAXREQUEST_LINE_BYTES:
             self._start += data
         try:
-            try:
-                self._parse(data)
-            finally:
-                if self._direct_target is not None:
-                    self._begin_cycle()  # The rest of the body is not here yet.
+            self._parse(data)
             if self._place == _BETWEEN and self._has_progressed:
                 return
             self._check_framing(len(data))
@@ -131,8 +122,8 @@ class Protocol(HttpToolsProtocol):
             self._unread_bytes, self._unread_since_ms = unread, now_ms
         elif now_ms - self._unread_since_ms >= MAX_UNREAD_MS:
             self.transport.abort()
-        if self._is_kept_alive:
-            self._limit_idle_time(now_ms)
+        if self._is_kept_alive and (unread or self._deadline_ms is None):
+            self._deadline_ms = now_ms + self._limit_ms()
         if self._deadline_ms is None or now_ms < self._deadline_ms:
             return
         is_our_turn = self.flow.read_paused or (self._place != _IN_BODY and self._is_answering())
@@ -244,8 +235,7 @@ class Protocol(HttpToolsProtocol):
             if self.pipeline:
                 self._start_asgi_task(*self.pipeline.pop())
             else:
-                self._is_kept_alive = True
-                self._kept_alive_until_ms = 0.0
+                self._is_kept_alive = self._place == _BETWEEN
 
     def _begin_cycle(self) -> None:
         """Pass a request to the application in a task, or after the responses before it."""
@@ -290,6 +280,9 @@ class Protocol(HttpToolsProtocol):
                 return
             except httptools.HttpParserUpgrade as pause:
                 rest = memoryview(rest)[pause.args[0] :]
+            finally:
+                if self._direct_target is not None:
+                    self._begin_cycle()  # The rest of its body has not arrived yet.
             self._ignore_upgrade()
 
     def _ignore_upgrade(self) -> None:
@@ -338,13 +331,6 @@ class Protocol(HttpToolsProtocol):
     def _limit_time(self) -> None:
         self._deadline_ms = self._wall.monotonic_ms() + self._limit_ms()
 
-    def _limit_idle_time(self, now_ms: float) -> None:
-        """Close the connection if its client has sent nothing for too long."""
-        if not self._kept_alive_until_ms or self.transport.get_write_buffer_size():
-            self._kept_alive_until_ms = now_ms + self.timeout_keep_alive * 1_000
-        elif now_ms >= self._kept_alive_until_ms:
-            self.transport.close()
-
     def _limit_ms(self) -> int:
         if self._place == _BETWEEN:
             return self.timeout_keep_alive * 1_000
@@ -361,7 +347,7 @@ class Protocol(HttpToolsProtocol):
             else:
                 self._end(b"")
             return
-        self._final_response = self._error_response(refusal)
+        self._final_response = error_response(refusal, self._gateway.next_request_id())
         if not self._is_answering():
             self._end(self._final_response)
 
@@ -381,15 +367,6 @@ class Protocol(HttpToolsProtocol):
         return MalformedHttp(
             "The bytes after the previous request are not an HTTP request."
             " Its 'Content-Length' must be the number of bytes of its body, not of characters."
-        )
-
-    def _error_response(self, refusal: Refusal) -> bytes:
-        body = error_body(refusal)
-        status = b"404 Not Found" if isinstance(refusal, UnknownRoute) else b"400 Bad Request"
-        return (
-            b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncache-control: no-store\r\n"
-            b"request-id: %s\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s"
-            % (status, self._gateway.next_request_id(), len(body), body)
         )
 
     def _end(self, response: bytes) -> None:

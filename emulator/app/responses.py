@@ -5,9 +5,10 @@ from typing import Any, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
+from emulator.api.errors import error_body
 from emulator.api.exchange import Header
 from emulator.app.direct import DirectCycle
-from emulator.domain.errors import Refusal
+from emulator.domain.errors import Refusal, UnknownRoute
 
 
 class JoinedWrites:
@@ -132,6 +133,17 @@ class RequestConnection:
         cycle.waiting_for_100_continue = False
         cycle.message_event.set()
         self._connection.on_response_complete()
+
+
+def error_response(refusal: Refusal, request_id: bytes) -> bytes:
+    """The response to bytes that are not a request; it ends the connection."""
+    body = error_body(refusal)
+    status = b"404 Not Found" if isinstance(refusal, UnknownRoute) else b"400 Bad Request"
+    return (
+        b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncache-control: no-store\r\n"
+        b"request-id: %s\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s"
+        % (status, request_id, len(body), body)
+    )
 
 
 def _encoded(cycle: Cycle, status: int, headers: list[Header], body: bytes) -> bytes:
