@@ -5,8 +5,18 @@ from pathlib import Path
 import pytest
 
 from emulator.explore.judgement import VerdictId
+from tests.explore.zoo.__main__ import PAGE as FOUND_BUGS
 from tests.explore.zoo.exploration import explore, smaller_failures
-from tests.explore.zoo.table import CORRECT_SHOPS, NODE, PHP, PYTHON, SHOPS, WRONG_SHOPS, Shop
+from tests.explore.zoo.table import (
+    CORRECT_SHOPS,
+    DESCRIPTIONS,
+    NODE,
+    PHP,
+    PYTHON,
+    SHOPS,
+    WRONG_SHOPS,
+    Shop,
+)
 
 ZOO = Path(__file__).parent / "zoo"
 MAX_S = 60
@@ -37,3 +47,10 @@ def test_a_bug_is_found_in_a_smallest_history(shop: Shop, tmp_path: Path) -> Non
 def test_a_correct_shop_has_no_failure(shop: Shop, tmp_path: Path) -> None:
     finding = explore(shop, tmp_path, depth=1)
     assert finding.code == 0, finding.output
+
+
+def test_the_table_of_found_bugs_has_each_shop() -> None:
+    page = FOUND_BUGS.read_text(encoding="utf-8")
+    for shop in WRONG_SHOPS:
+        assert f"| {DESCRIPTIONS[shop.bug]} | {shop.language} | [{shop.source}]" in page, shop.name
+        assert f"`{shop.verdict}`" in page
