@@ -281,5 +281,5 @@ def _seconds(duration: str | float | timedelta) -> float:
 def _method_of(phone: str) -> str:
     try:
         return method_of_phone(normalise_phone(phone))
-    except ValueError:
+    except (ValueError, AttributeError):  # AttributeError: the number is not a `str`.
         return "telebirr"  # The emulator refuses the number.

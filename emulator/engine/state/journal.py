@@ -93,6 +93,10 @@ class Journal:
             self._total_bytes -= self._raw.popleft()[-1]
             self.has_overflowed = True
 
+    @property
+    def newest(self) -> Raw | None:
+        return self._raw[-1] if self._raw else None
+
     def add_departure(self, departure: Departure) -> None:
         """Add a departure; the oldest is removed where there are too many."""
         departures = self._departures
