@@ -42,6 +42,7 @@ def wrong_row(shop: Shop, runs: int) -> tuple[Row, list[str]]:
     source = f"[{shop.source}]({shop.link})"
     seconds = f"{median(finding.seconds for finding in findings):.1f}"
     history = first.history or "none"
+    _report(shop, problems)
     row = (DESCRIPTIONS[shop.bug], shop.language, source, f"`{first.verdict}`", history, seconds)
     return row, problems
 
@@ -50,7 +51,13 @@ def false_alarms(shop: Shop, seeds: int) -> list[str]:
     """The failures of a correct shop, and other ends."""
     with tempfile.TemporaryDirectory() as name:
         findings = [explore(shop, Path(name), depth=1, seed=seed) for seed in range(1, seeds + 1)]
-    return [finding.output for finding in findings if finding.code != 0]
+    alarms = [finding.output for finding in findings if finding.code != 0]
+    _report(shop, alarms)
+    return alarms
+
+
+def _report(shop: Shop, problems: list[str]) -> None:
+    sys.stderr.write(f"{shop.name}: {len(problems)} problems\n")
 
 
 def main() -> int:
