@@ -20,6 +20,7 @@ from emulator.http.client import tls_context
 from emulator.scenarios.values import Json
 
 MAX_RESPONSE_S = 15
+MAX_SECOND_RESPONSE_S = 0.5
 MAX_HEAD_BYTES = 64 * 1024
 MAX_BODY_BYTES = 8 * 1024 * 1024
 # Shorter than the keep-alive time of usual servers.
@@ -157,6 +158,17 @@ class Connections:
                 async with asyncio.timeout(after_ms / 1000):
                     await _read(connection)
             connection.writer.close()
+
+    async def serves_several(self, request: Request) -> bool:
+        """Whether the server answers on a second connection while the first one is open."""
+        first, second = await self.send(request), Response(failure="")
+        idle = self._idle.pop(request.address, [])
+        if first.failure is None and idle:
+            second = await self.send(request, timeout_s=MAX_SECOND_RESPONSE_S, closes=True)
+        for connection in idle:
+            connection.writer.close()
+        # A server that closes each connection may still serve several; that is not known.
+        return second.failure is None
 
     def close(self) -> None:
         """Close the idle connections."""
