@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 PROGRAM = "payments-emulator"
 # The modules of the commands that are not defined here.
 _MODULES = {
+    "checklist": "checklist",
     "doctor": "doctor",
     "explore": "explore",
     "helper": "helper",

@@ -81,7 +81,7 @@ async def _trigger(client: HttpClient, status: Status, order: dict[str, Any]) ->
     async with client:
         payment_id = await _drive_to(client, status, order)
         write(f"{event}: {payment_id}\n")
-        endpoints = (await _call(client, "GET", f"{CONTROL}/webhook_endpoints"))["data"]
+        endpoints = (await call(client, "GET", f"{CONTROL}/webhook_endpoints"))["data"]
         receivers = [each for each in endpoints if each["enabled"] and event in each["events"]]
         if not receivers:
             write(_NO_ENDPOINT.format(event))
@@ -98,14 +98,14 @@ async def _drive_to(client: HttpClient, to: Status, order: dict[str, Any]) -> st
     """Create a payment that takes on a status; return its id."""
     from emulator.replay.step_executor import DEFAULT_BODY
 
-    payment = await _call(client, "POST", PAYMENTS, {**DEFAULT_BODY, **order})
+    payment = await call(client, "POST", PAYMENTS, {**DEFAULT_BODY, **order})
     path = f"{CONTROL}/payments/{payment['id']}"
     for status in _path_to(to):
         if status is Status.PROCESSING:
             submission = customer_submission(order["methods"][0])
-            payment = await _call(client, "POST", f"{path}/pay", submission)
+            payment = await call(client, "POST", f"{path}/pay", submission)
         elif payment["status"] != status:
-            payment = await _call(client, "POST", f"{path}/transition", {"status": status})
+            payment = await call(client, "POST", f"{path}/transition", {"status": status})
     return str(payment["id"])
 
 
@@ -123,7 +123,7 @@ async def _delivery(client: HttpClient, selection: dict[str, str]) -> dict[str, 
     # An endpoint that is newer than the event.
     delivery: dict[str, Any] = {"status": "cancelled", "attempts": []}
     for _ in range(MAX_WAITS):
-        waited = await _call(client, "GET", path)
+        waited = await call(client, "GET", path)
         delivery = waited["delivery"] or delivery
         is_delayed = not {"delay", "hold"}.isdisjoint(delivery.get("oddity") or ())
         if waited["reached"] or waited["delivery"] is None or delivery["attempts"] or is_delayed:
@@ -139,7 +139,7 @@ def _result(delivery: dict[str, Any]) -> str:
     return ". ".join(str(part) for part in found if part is not None)
 
 
-async def _call(client: HttpClient, method: str, path: str, body: object = None) -> dict[str, Any]:
+async def call(client: HttpClient, method: str, path: str, body: object = None) -> dict[str, Any]:
     """The object that the emulator returns. Raises CliError, Unreachable."""
     if body is None:
         response = await client.request(method, path)

@@ -351,3 +351,10 @@ def test_a_reset_restores_the_account_and_keeps_receiving_webhooks(
 def test_a_failed_payment_is_reported_with_its_reason(account: PaymentsAccount) -> None:
     account.pay(create(account), phone="0900000002")
     assert failure_report(account).splitlines()[-1].endswith(", insufficient_balance")
+
+
+def test_the_checklist_ignores_the_webhooks_of_the_test(account: PaymentsAccount) -> None:
+    create(account)
+    results = {item["id"]: item["result"] for item in account.checklist()}
+    assert results["create-idempotent"] == "failed"
+    assert results["webhook-acknowledged"] == "not_exercised"

@@ -67,6 +67,7 @@ class Webhooks:
             wall=self._wall,
             change_notifier=self._change_notifier,
             attempts=self._attempts,
+            dispatcher=self._dispatcher,
         )
 
     @cached_property
@@ -92,7 +93,12 @@ class Webhooks:
     def _dispatcher(self) -> "Dispatcher":
         from emulator.engine.delivery.dispatcher import Dispatcher
 
-        return Dispatcher(database=self._database, wall=self._wall, attempts=self._attempts)
+        return Dispatcher(
+            database=self._database,
+            wall=self._wall,
+            attempts=self._attempts,
+            change_notifier=self._change_notifier,
+        )
 
     @cached_property
     def outbox(self) -> "Outbox":
@@ -151,6 +157,12 @@ class Webhooks:
         for owner in account.owners:
             if owner.endpoints:
                 self._dispatcher.wake(owner)
+
+    def resume(self, account: Account) -> None:
+        """End the pauses of an account."""
+        if self._dispatching is not None:
+            for owner in account.owners:
+                self._dispatcher.resume(owner)
 
     async def wait_for_due(self, account: Account, deadline_ms: float) -> bool:
         """Wait until all due attempts of an account have been made, or for monotonic time.
