@@ -348,4 +348,11 @@ class _Run:
         return file
 
     def _write_files(self, exploration: "Exploration") -> None:
-        pass
+        from emulator.explore.report import junit, report
+
+        for option, file, write_report in (
+            ("--junit", self._options.junit, junit),
+            ("--report", self._options.report, report),
+        ):
+            if file is not None:
+                write_file(option, file, write_report(self._integration.name, exploration))
