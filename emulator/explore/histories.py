@@ -155,6 +155,11 @@ class History:
         """Whether a step waits in real time."""
         return any(step.manner is Manner.LIMITED for step in self.steps)
 
+    @property
+    def moves_clock(self) -> bool:
+        """Whether a step moves the clock, which all payments share."""
+        return any(step.action is Action.PASS_EXPIRY for step in self.steps)
+
     def contains(self, other: "History") -> bool:
         """Whether another history is a part of this one."""
         return self.outcome is other.outcome and set(other.anomalies) <= set(self.anomalies)
