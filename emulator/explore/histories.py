@@ -7,7 +7,7 @@ anomaly in the order of the table ANOMALY_KINDS.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import combinations
+from itertools import chain, combinations, zip_longest
 
 from emulator import ids
 from emulator.domain.payment import EVENT_TYPES, Status
@@ -459,15 +459,16 @@ def build_history(
 
 
 def histories_of_size(size: int, can: Capabilities) -> list[History]:
-    """All histories with this number of anomalies; those that wait in real time come last."""
-    histories = []
+    """All histories with this number of anomalies, those of the outcomes by turns.
+
+    Those that wait in real time come last.
+    """
+    of_outcomes = []
     for outcome in Outcome:
-        fitting = [anomaly for anomaly in ANOMALIES if build_history(outcome, [anomaly], can)]
-        if size > 1:
-            # An anomaly may concern the event of another: the refunded event is delivered twice.
-            fitting = list(ANOMALIES)
-        built = (build_history(outcome, chosen, can) for chosen in combinations(fitting, size))
-        histories += [history for history in built if history is not None]
+        built = (build_history(outcome, chosen, can) for chosen in combinations(ANOMALIES, size))
+        of_outcomes.append([history for history in built if history is not None])
+    turns = chain.from_iterable(zip_longest(*of_outcomes))
+    histories = [history for history in turns if history is not None]
     return sorted(histories, key=lambda history: history.waits)
 
 
