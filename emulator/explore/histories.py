@@ -354,6 +354,8 @@ class AnomalyKind:
 
 
 _ALL = tuple(EVENT_TYPES.values())
+# Nothing follows the refund.
+_NOT_LAST = tuple(event for event in _ALL if event != REFUNDED)
 
 
 def _forgery(manner: Manner, title: str) -> AnomalyKind:
@@ -381,9 +383,9 @@ ANOMALY_KINDS = (
     AnomalyKind("create-cut", "the response to create is lost", _start(Manner.CUT)),
     AnomalyKind("create-429", "create is answered 429 with Retry-After: 1", _start(Manner.LIMITED)),
     AnomalyKind("early", "{} arrives before the response to create", _early, (CREATED,)),
-    AnomalyKind("delayed", "{} arrives after the next change", _delayed, _ALL),
-    AnomalyKind("swapped", "{} arrives after the next event", _swapped, _ALL),
-    AnomalyKind("late", "{} arrives last", _late, _ALL),
+    AnomalyKind("delayed", "{} arrives after the next change", _delayed, _NOT_LAST),
+    AnomalyKind("swapped", "{} arrives after the next event", _swapped, _NOT_LAST),
+    AnomalyKind("late", "{} arrives last", _late, _NOT_LAST),
     AnomalyKind("lost", "{} is lost", _lost, _ALL),
     AnomalyKind("twice", "{} is delivered twice in turn", _twice, _ALL),
     AnomalyKind("at-once", "{} is delivered twice at once", _manner(Manner.AT_ONCE), _ALL),
