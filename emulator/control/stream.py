@@ -27,7 +27,7 @@ _RETRY_MS = 1_000
     f" other message is what has changed: {', '.join(f'`{kind}`' for kind in KINDS)}. A message"
     f" `payments` has the `count` of new events and the newest {MAX_EVENTS_PER_MESSAGE} of them,"
     f" newest first. There is at most one message of each type in {MIN_INTERVAL_MS} ms. The stream"
-    " ends for a client that does not read it.",
+    " ends for a client that does not read it, and when the account is deleted.",
 )
 async def stream(call: Call) -> Response:
     """Stream what happens."""

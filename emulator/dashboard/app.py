@@ -18,6 +18,7 @@ from emulator import __version__
 from emulator.assets import DIRECTORY, Assets
 from emulator.dashboard import fidelity, payments, requests, scenarios, webhooks
 from emulator.dashboard.page_request import ROOT, ControlApi, PageRequest
+from emulator.dashboard.shared_renders import SharedRenders
 from emulator.domain.control_characters import escape_controls
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.payment import Status
@@ -74,6 +75,7 @@ class Dashboard:
         self._checkout_base = checkout_base
         self._test_key = test_key
         self._status_of = status_of
+        self._renders = SharedRenders()
         self._assets, self._templates = _templates(templates)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -98,8 +100,9 @@ class Dashboard:
                 raise UnknownRoute(request.method, path)
             return file
         page = self._page_request(request, section, item or None)
+        address = f"{page.base_url} {path}?{request.scope['query_string']!r}"
         try:
-            return await self._view(page)
+            return await self._renders.response(address, lambda: self._view(page))
         except Refusal as refusal:
             if not accepts_html:
                 raise

@@ -49,7 +49,10 @@ class Activity:
         self._feeds: dict[Owner, _Feed] = {}
 
     async def listen(self, owner: Owner) -> AsyncIterator[Message]:
-        """What changes from now on, until the listener is too slow or the program stops."""
+        """What changes from now on.
+
+        It ends when the listener is too slow, the account is deleted or the program stops.
+        """
         state = await self._state(owner)
         feed = self._feeds.get(owner)
         if feed is None:
@@ -61,7 +64,9 @@ class Activity:
         """Compare the state of an owner twice a second, and send the differences."""
         try:
             with self._notifier.woken_by((owner,)) as deliveries_changed:
-                while feed.queues and not self._notifier.closed.is_set():
+                while feed.queues and not (
+                    owner.account.is_closed or self._notifier.closed.is_set()
+                ):
                     await self._wall.wait(
                         self._notifier.closed, until=self._wall.now_ms() + MIN_INTERVAL_MS
                     )

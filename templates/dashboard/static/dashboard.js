@@ -83,6 +83,7 @@
         location.href = then.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(content[name]));
       } else {
         if (element.dataset.done) show(element.dataset.done, false);
+        hasSubmitted = isForm;
         await update();
       }
     } catch (error) {
@@ -145,6 +146,8 @@
 
   let updating = null;
   let isStale = false;
+  // A field that is being edited is not replaced, unless its form was submitted.
+  let hasSubmitted = false;
 
   async function update() {
     if (updating) {
@@ -163,9 +166,11 @@
   async function load() {
     const response = await fetch(location.href, { headers: { Accept: "text/html" } });
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const edited = hasSubmitted ? null : document.activeElement?.closest("input, select, textarea");
+    hasSubmitted = false;
     for (const old of document.querySelectorAll("[data-live]")) {
       const fresh = page.getElementById(old.id);
-      if (!fresh || old.contains(document.activeElement?.closest("input, select, textarea"))) continue;
+      if (!fresh || (edited && old.contains(edited))) continue;
       for (const open of old.querySelectorAll("details[open][id]")) {
         fresh.querySelector(`#${CSS.escape(open.id)}`)?.setAttribute("open", "");
       }
