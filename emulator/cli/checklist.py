@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -91,26 +91,23 @@ def _words(item: dict[str, Any]) -> str:
 
 
 def _junit(items: Items) -> bytes:
-    counts = {
-        "tests": str(len(items)),
-        "failures": str(sum(item["result"] == _FAILED for item in items)),
-        "skipped": str(sum(item["result"] == _NOT_EXERCISED for item in items)),
-    }
-    from xml.etree import ElementTree
+    from emulator.reporting import JUnitCase, junit_file
 
-    suites = ElementTree.Element("testsuites")
-    suite = ElementTree.SubElement(suites, "testsuite", {"name": "checklist", **counts})
-    for item in items:
-        names = {"name": item["id"], "classname": "checklist"}
-        case = ElementTree.SubElement(suite, "testcase", names)
-        if item["result"] == _FAILED:
-            message = {"message": f"The integration {item['title']}: failed", "type": "checklist"}
-            ElementTree.SubElement(case, "failure", message).text = "\n".join(item["evidence"])
-        elif item["result"] == _NOT_EXERCISED:
-            ElementTree.SubElement(case, "skipped", {"message": "not exercised"})
-    ElementTree.indent(suites)
-    text: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
-    return text + b"\n"
+    cases = [
+        JUnitCase(
+            name=item["id"],
+            class_name="checklist",
+            duration_ms=0,
+            failure=f"expected: the integration {item['title']}"
+            if item["result"] == _FAILED
+            else None,
+            failure_type="checklist",
+            failure_lines=item["evidence"],
+            skipped="not exercised" if item["result"] == _NOT_EXERCISED else None,
+        )
+        for item in items
+    ]
+    return junit_file("checklist", cases, duration_ms=0)
 
 
 def _html(items: Items) -> bytes:

@@ -146,13 +146,21 @@ def check(paths: tuple[str, ...]) -> int:
 
 
 @cli.command()
-def schema() -> None:
+@click.option(
+    "--integration",
+    "is_integration",
+    is_flag=True,
+    help="Print the schema of the files of `explore`.",
+)
+def schema(*, is_integration: bool) -> None:
     """Print the JSON Schema of scenario files."""
     import json
 
+    from emulator.explore.integration import integration_schema
     from emulator.scenarios.scenario_file import scenario_schema
 
-    write(f"{json.dumps(scenario_schema(), indent=2, ensure_ascii=False)}\n")
+    printed = integration_schema() if is_integration else scenario_schema()
+    write(f"{json.dumps(printed, indent=2, ensure_ascii=False)}\n")
 
 
 @cli.command()
