@@ -20,7 +20,7 @@ from emulator.storage.batch import Transaction, positions_of
 
 _COLUMNS = (
     "position, endpoint, event, payment, created_at, state, attempts, due_at, sequence, is_held,"
-    " tamper, oddity"
+    " tamper, oddity, is_concurrent, timeout_ms"
 )
 _PUT = f"INSERT OR REPLACE INTO deliveries ({_COLUMNS})"
 _GET = f"SELECT {_COLUMNS} FROM deliveries WHERE position = ?"
@@ -75,7 +75,8 @@ class Delivery(NamedTuple):
     """One event for one endpoint; `event` and `payment` are None for a ping.
 
     `attempts` are those of the schedule, `due_at` the instant of the next one. `oddity` is the
-    fault that a scenario added, as JSON.
+    fault that a scenario added, as JSON. `is_concurrent`: the first attempts of all copies begin
+    together. `timeout_ms` limits each attempt of the schedule; None is the usual time-out.
     """
 
     position: int
@@ -90,6 +91,8 @@ class Delivery(NamedTuple):
     is_held: bool
     tamper: Tamper | None
     oddity: str | None = None
+    is_concurrent: bool = False
+    timeout_ms: int | None = None
 
 
 class DeliveryQuery(NamedTuple):
@@ -128,6 +131,8 @@ def _delivery_of_row(row: tuple[Any, ...]) -> Delivery:
         is_held=bool(row[9]),
         tamper=_TAMPERS[row[10]],
         oddity=row[11],
+        is_concurrent=bool(row[12]),
+        timeout_ms=row[13],
     )
 
 
@@ -160,7 +165,7 @@ def put(tx: Transaction, deliveries: Sequence[Delivery]) -> None:
                 delivery.state.value,
                 *delivery[6:10],
                 None if delivery.tamper is None else delivery.tamper.value,
-                delivery.oddity,
+                *delivery[11:],
             )
             for delivery in deliveries
         ],

@@ -5,7 +5,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from emulator.clock import SystemClock
-from emulator.domain.webhooks import AttemptResult, WebhookRequest, WebhookResponse
+from emulator.domain.webhooks import (
+    MAX_TIMEOUT_MS,
+    AttemptResult,
+    WebhookRequest,
+    WebhookResponse,
+)
 from emulator.http.client import import_httpx, tls_context
 from emulator.http.failures import RequestStage
 from emulator.http.name_lookup import ip_addresses, run_on_daemon_thread
@@ -21,7 +26,6 @@ if TYPE_CHECKING:
     import httpcore
     import httpx
 
-TIMEOUT_S = 15
 MAX_BYTES_READ = 65_536
 MAX_STORED_BYTES = 4_096
 MAX_STORED_HEADERS = 64
@@ -49,10 +53,12 @@ class Sender:
         self._is_in_container = is_in_container
         self._opening: asyncio.Future[httpx.AsyncHTTPTransport] | None = None
 
-    async def send(self, request: WebhookRequest) -> AttemptResult:
+    async def send(
+        self, request: WebhookRequest, *, timeout_ms: int = MAX_TIMEOUT_MS
+    ) -> AttemptResult:
         """Make one attempt; network failures are results, not exceptions.
 
-        It takes at most `TIMEOUT_S` from name resolution to the end of the response. The status
+        It takes at most `timeout_ms` from name resolution to the end of the response. The status
         decides: an incomplete body does not change the result.
         """
         exchange = _Exchange(await self._transport(), request)
@@ -61,14 +67,14 @@ class Sender:
         task = asyncio.create_task(exchange.run())
         task.add_done_callback(lambda _: has_ended.set())
         try:
-            until = self._wall.now_ms() + TIMEOUT_S * 1_000
+            until = self._wall.now_ms() + timeout_ms
             await self._wall.wait(has_ended, until=until)
         finally:
             task.cancel()
             await asyncio.wait([task])
         if not task.cancelled():
             task.result()
-        return self._result(exchange, self._wall.monotonic_ms() - started_ms)
+        return self._result(exchange, timeout_ms, self._wall.monotonic_ms() - started_ms)
 
     async def close(self) -> None:
         """Close all connections; may be called again, and without any connection."""
@@ -86,7 +92,7 @@ class Sender:
         # Cancelling one attempt must not cancel the import for the others.
         return await asyncio.shield(self._opening)
 
-    def _result(self, exchange: "_Exchange", duration_ms: float) -> AttemptResult:
+    def _result(self, exchange: "_Exchange", timeout_ms: int, duration_ms: float) -> AttemptResult:
         response = exchange.response
         diagnosis: Diagnosis | None
         if response is not None:
@@ -96,7 +102,7 @@ class Sender:
                 url=exchange.url, stage=exchange.stage, is_in_container=self._is_in_container
             )
             if exchange.failure is None:
-                diagnosis = diagnose_timeout(failed, TIMEOUT_S)
+                diagnosis = diagnose_timeout(failed, timeout_ms)
             else:
                 diagnosis = diagnose_failure(exchange.failure, failed)
         return AttemptResult(

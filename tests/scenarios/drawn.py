@@ -180,6 +180,8 @@ DELIVERY_FAULTS = st.one_of(
     st.just(delivery_fault(drop=True)),
     st.builds(delivery_fault, copies=_COPIES, tamper=_TAMPERS, delay=_AFTER_MS),
     st.builds(delivery_fault, copies=_COPIES, tamper=_TAMPERS, hold=st.just(True)),
+    st.builds(delivery_fault, copies=st.integers(2, 100), concurrent=st.booleans()),
+    st.builds(delivery_fault, timeout=st.integers(50, 15_000)),
 )
 _EVENTS = st.sampled_from(EVENT_TYPES_IN_ORDER)
 WEBHOOK_RULES = st.builds(

@@ -25,6 +25,7 @@ RETRIEVE = FaultWhen(request=ApiRequest.RETRIEVE_PAYMENT)
 
 # The files that are off at start: each shows one thing that goes wrong, with the events...
 WEBHOOKS: dict[str, dict[str | None, Fault[DeliveryEffect]]] = {
+    "concurrent-webhooks": {"payment.completed": delivery_fault(copies=2, concurrent=True)},
     "delayed-webhooks": {"payment.completed": delivery_fault(delay=10_000)},
     "duplicate-webhooks": {"payment.completed": delivery_fault(copies=2)},
     "early-webhooks": {"payment.created": delivery_fault(before_response=True)},
@@ -32,9 +33,12 @@ WEBHOOKS: dict[str, dict[str | None, Fault[DeliveryEffect]]] = {
         "payment.processing": delivery_fault(tamper=Tamper.BODY),
         "payment.completed": delivery_fault(tamper=Tamper.SIGNATURE),
         "payment.failed": delivery_fault(tamper=Tamper.TIMESTAMP),
+        "payment.expired": delivery_fault(tamper=Tamper.STALE),
+        "payment.refunded": delivery_fault(tamper=Tamper.UNSIGNED),
     },
     "lost-webhooks": {"payment.completed": delivery_fault(drop=True)},
     "out-of-order-webhooks": {"payment.processing": delivery_fault(hold=True)},
+    "slow-handler": {"payment.completed": delivery_fault(timeout=500)},
 }
 # ... or with requests ...
 FAULTS: dict[str, set[FaultRule]] = {

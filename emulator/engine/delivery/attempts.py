@@ -11,6 +11,7 @@ from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock, pause
 from emulator.domain.instants import Instant, format_instant
 from emulator.domain.timers import ATTEMPT, ComingAttempt, Due, DueKey
 from emulator.domain.webhooks import (
+    MAX_TIMEOUT_MS,
     AttemptResult,
     DeliveryState,
     RegisteredEndpoint,
@@ -111,7 +112,8 @@ class Attempts:
         """
         account = job.owner.account
         at = account.clock.now()
-        tamper = job.delivery.tamper if trigger is Trigger.SCHEDULE else None
+        is_scheduled = trigger is Trigger.SCHEDULE
+        tamper = job.delivery.tamper if is_scheduled else None
         stamp = at if self._stamps_business_time else self._wall.system_ms()
         message = Message(event_id=job.event_id, timestamp_s=stamp // 1000, body=job.body)
         sent = request(
@@ -121,7 +123,8 @@ class Attempts:
             tamper=tamper,
             other_body=job.tampered_body,
         )
-        result = await self._sender.send(sent)
+        timeout_ms = job.delivery.timeout_ms if is_scheduled else None
+        result = await self._sender.send(sent, timeout_ms=timeout_ms or MAX_TIMEOUT_MS)
         attempt = _CompletedAttempt(
             job=job,
             endpoint=endpoint,

@@ -313,14 +313,35 @@ def _next_jobs(
         tx, queue.endpoint, exclude=in_progress, busy_payments=busy, limit=free + 1
     )
     horizon = _horizon(queue.owner.account)
-    jobs: list[DeliveryJob] = []
+    begun: list[Delivery] = []
+    due_at, has_more = NEVER, False
     for delivery in upcoming:
         if deliveries.due_key(delivery) > horizon:
-            return _NextJobs(jobs, delivery.due_at or NEVER, has_more=False)
+            due_at, has_more = delivery.due_at or NEVER, False
+            break
         is_first = delivery.attempts == 0
-        if len(jobs) == free or (is_first and delivery.payment in busy):
+        if delivery in begun:
             continue
-        jobs.append(delivery_job(tx, queue.owner, delivery))
+        if len(begun) >= free or (is_first and delivery.payment in busy):
+            has_more = True
+            continue
+        # Copies that are sent at the same moment may exceed the limit together.
+        begun += _concurrent_copies(tx, delivery) if is_first else [delivery]
         if is_first:
             busy.add(delivery.payment)
-    return _NextJobs(jobs, NEVER, has_more=len(upcoming) > len(jobs))
+    return _NextJobs(
+        [delivery_job(tx, queue.owner, delivery) for delivery in begun], due_at, has_more=has_more
+    )
+
+
+def _concurrent_copies(tx: Transaction, delivery: Delivery) -> list[Delivery]:
+    """The deliveries whose first attempts begin together with this one, which included."""
+    if not delivery.is_concurrent or delivery.payment is None:
+        return [delivery]
+    return [
+        copy
+        for copy in deliveries.pending_of_payment(tx, delivery.payment)
+        if copy.attempts == 0
+        and (copy.event, copy.endpoint, copy.due_at)
+        == (delivery.event, delivery.endpoint, delivery.due_at)
+    ]
