@@ -8,7 +8,6 @@ import socket
 import ssl
 import struct
 
-import httpx
 import pytest
 
 from emulator.domain.webhooks import MAX_TIMEOUT_MS, AttemptResult, WebhookRequest, WebhookResponse
@@ -64,10 +63,9 @@ def well_formed(diagnosis: Diagnosis) -> Diagnosis:
 # ---- Exceptions
 
 
-def not_connected(number: int | None) -> httpx.ConnectError:
-    error = httpx.ConnectError("All connection attempts failed")
-    error.__cause__ = None if number is None else OSError(number, "Connect call failed")
-    return error
+def not_connected(number: int | None) -> OSError:
+    """Of the loop with several addresses, an exception has no number."""
+    return OSError() if number is None else OSError(number, "Connect call failed")
 
 
 def tls_error(reason: str) -> ssl.SSLError:
