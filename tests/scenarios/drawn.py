@@ -172,6 +172,11 @@ FAULT_RULES = st.builds(
     ),
     then=FAULTS,
     times=TIMES,
+) | st.builds(
+    FaultRule,
+    when=st.builds(FaultWhen, request=st.sampled_from([*ApiRequest][1:])),
+    then=st.builds(request_fault, hold=st.just("delivery"), **_ERROR | {"point": st.none()}),
+    times=TIMES,
 )
 
 _COPIES = st.integers(1, 100)

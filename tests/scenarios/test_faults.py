@@ -16,7 +16,13 @@ from emulator.scenarios.values import FaultRule, FaultWhen, WebhookWhen
 from tests.scenarios.drawn import request_fault
 
 # A value for each fault type.
-REQUEST_FAULTS = {"status": "500", "latency": "1s", "drop": "true", "truncate": "true"}
+REQUEST_FAULTS = {
+    "status": "500",
+    "latency": "1s",
+    "drop": "true",
+    "truncate": "true",
+    "hold": "delivery",
+}
 WEBHOOK_FAULTS = {
     "copies": "2",
     "concurrent": "true",
@@ -155,14 +161,15 @@ def test_two_fault_types_have_both_effects_or_exclude_each_other(
         needed = ["copies"] if "concurrent" in keys and "copies" not in keys else []
         return f"{{{', '.join(f'{key}: {values[key]}' for key in (*keys, *needed))}}}"
 
+    when = "{request: list_payments}" if section == "faults" else "{}"
     for key, other in permutations(values, 2):
         then = then_of(key, other)
         if {key, other} in excluded:
             with pytest.raises(ScenarioError):
-                effect_of(section, then)
+                effect_of(section, then, when)
         else:
-            alone = [effect_of(section, then_of(key))] if key != "concurrent" else []
-            assert effect_of(section, then) not in (*alone, nothing)
+            alone = [effect_of(section, then_of(key), when)] if key != "concurrent" else []
+            assert effect_of(section, then, when) not in (*alone, nothing)
 
 
 @pytest.mark.parametrize("when", ["{}", "{mode: live}", "{event: payment.created}"])

@@ -165,6 +165,7 @@ FAULT_THENS = options(
     latency=SPANS,
     drop=st.booleans(),
     truncate=st.booleans(),
+    hold=words("delivery", "deliver"),
     point=words(*Point),
 )
 FAULT_WHENS = options(

@@ -59,6 +59,7 @@ FAULTS: dict[str, set[FaultRule]] = {
         ),
         FaultRule(when=replace(RETRIEVE, every=2), then=request_fault(status=500, truncate=True)),
     },
+    "poll-races-webhook": {FaultRule(when=RETRIEVE, then=request_fault(hold="delivery"), times=1)},
     "slow-answer": {
         FaultRule(when=CREATE, then=request_fault(latency=10_000), times=1),
         FaultRule(

@@ -21,6 +21,7 @@ from emulator.domain.webhooks import (
 )
 from emulator.domain.wire import PING, ping_json
 from emulator.engine.delivery.endpoints import put_endpoint
+from emulator.engine.delivery.holds import Holds
 from emulator.engine.state.account import Account, Owner
 from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.http.addresses import host_and_port
@@ -97,12 +98,14 @@ class Attempts:
         wall: SystemClock,
         change_notifier: ChangeNotifier,
         sender: Sender,
+        holds: Holds,
         stamps_business_time: bool,
     ) -> None:
         self._database = database
         self._wall = wall
         self._change_notifier = change_notifier
         self._sender = sender
+        self._holds = holds
         self._stamps_business_time = stamps_business_time
 
     async def make(self, job: DeliveryJob, endpoint: RegisteredEndpoint, trigger: Trigger) -> None:
@@ -135,6 +138,8 @@ class Attempts:
             result=result,
         )
         await self._record(attempt)
+        if result.response is not None and job.payment_id is not None:
+            self._holds.release(job.owner, job.payment_id)
         if not result.has_succeeded:
             logger.warning("webhook %s to %s failed: %s", *_failure(attempt))
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from emulator.engine.delivery.deliveries import Deliveries
     from emulator.engine.delivery.dispatcher import Dispatcher
     from emulator.engine.delivery.endpoints import Endpoints
+    from emulator.engine.delivery.holds import Holds
     from emulator.engine.delivery.outbox import Outbox
     from emulator.webhooks.sender import Sender
 
@@ -70,6 +71,12 @@ class Webhooks:
         )
 
     @cached_property
+    def holds(self) -> "Holds":
+        from emulator.engine.delivery.holds import Holds
+
+        return Holds(wall=self._wall, change_notifier=self._change_notifier)
+
+    @cached_property
     def _sender(self) -> "Sender":
         from emulator.http.addresses import is_in_container
         from emulator.webhooks.sender import Sender
@@ -85,6 +92,7 @@ class Webhooks:
             wall=self._wall,
             change_notifier=self._change_notifier,
             sender=self._sender,
+            holds=self.holds,
             stamps_business_time=self._config.stamps_business_time,
         )
 
