@@ -27,7 +27,7 @@ _GET = f"SELECT {_COLUMNS} FROM deliveries WHERE position = ?"
 _UPCOMING = (
     f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_due"
     " WHERE endpoint = ? AND due_at IS NOT NULL AND position NOT IN ({})"
-    " AND (attempts > 0 OR payment NOT IN ({}))"
+    " AND (attempts > 0 OR payment NOT IN ({})) AND event NOT IN ({})"
     " ORDER BY due_at, sequence LIMIT ?"
 )
 _NEXT = (
@@ -183,14 +183,16 @@ def upcoming(
     *,
     exclude: Collection[int],
     busy_payments: Collection[int | None],
+    held_events: Collection[int],
     limit: int,
 ) -> list[Delivery]:
     """An endpoint's next deliveries, in order, except those in `exclude`.
 
-    First attempts of busy payments are left out, because another attempt of theirs is in progress.
+    First attempts of busy payments are left out, because another attempt of theirs is in progress;
+    those of held events wait for a page.
     """
-    statement = _UPCOMING.format(_marks(exclude), _marks(busy_payments))
-    rows = tx.execute(statement, (endpoint, *exclude, *busy_payments, limit))
+    statement = _UPCOMING.format(_marks(exclude), _marks(busy_payments), _marks(held_events))
+    rows = tx.execute(statement, (endpoint, *exclude, *busy_payments, *held_events, limit))
     return [_delivery_of_row(row) for row in rows.fetchall()]
 
 

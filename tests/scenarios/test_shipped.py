@@ -7,7 +7,14 @@ import pytest
 
 from emulator.domain.accounts import Mode
 from emulator.domain.faults import ApiRequest, Point
-from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
+from emulator.domain.outcomes import (
+    Handset,
+    Outcome,
+    Redirect,
+    RedirectMoment,
+    Scripted,
+    Step,
+)
 from emulator.domain.payment import Reason, Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhooks import DeliveryEffect, Tamper
@@ -89,7 +96,13 @@ OUTCOMES: dict[str, tuple[OutcomeRule, ...]] = {
     "refund": (OutcomeRule(then=Scripted(steps=(*COMPLETED.steps, REFUNDED))),),
     "stuck-in-processing": (OutcomeRule(then=Scripted(steps=())),),
 }
-TEACHING = sorted([*WEBHOOKS, *FAULTS, *OUTCOMES])
+# ... or with the redirect of a completed payment.
+CHECKOUT = {
+    "redirect-before-webhook": Redirect(moment=RedirectMoment.BEFORE_WEBHOOK),
+    "redirect-after-webhook": Redirect(moment=RedirectMoment.AFTER_WEBHOOK),
+    "customer-closes-tab": Redirect(moment=RedirectMoment.NEVER),
+}
+TEACHING = sorted([*WEBHOOKS, *FAULTS, *OUTCOMES, *CHECKOUT])
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +148,8 @@ def test_a_teaching_file_shows_one_kind_of_fault_or_outcome(name: str) -> None:
     assert all(rule.times is None and rule.when.mode is None for rule in scenario.webhooks)
     assert set(scenario.faults) == FAULTS.get(name, set())
     assert scenario.outcomes == OUTCOMES.get(name, ())
+    redirects = [CHECKOUT[name]] if name in CHECKOUT else []
+    assert [rule.then for rule in scenario.checkout] == redirects
     assert not scenario.expiry
 
 

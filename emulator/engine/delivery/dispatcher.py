@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from math import ceil
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from emulator.domain.instants import Instant
 from emulator.domain.timers import LAST_SEQUENCE, DueKey
 from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
 from emulator.engine.delivery.attempts import Attempts, DeliveryJob, delivery_job
+from emulator.engine.delivery.awaited_pages import AwaitedPage, AwaitedPages
 from emulator.engine.state.account import FAR_OFF, NEVER, Account, Owner
 from emulator.storage import deliveries
 from emulator.storage.batch import Transaction
@@ -72,6 +73,7 @@ class Dispatcher:
         self._woken = asyncio.Event()
         self._waiting: dict[Account, asyncio.Event] = {}
         self._head_starts: dict[tuple[Owner, str], _HeadStart] = {}
+        self._awaited_pages = AwaitedPages(wall)
         self._tasks: set[asyncio.Task[None]] = set()
 
     def wake(self, owner: Owner) -> None:
@@ -97,11 +99,14 @@ class Dispatcher:
     def check(self, tx: Transaction, owner: Owner) -> None:
         """Read the next deliveries of an owner's endpoints, for the errors that this may raise."""
         for endpoint in owner.endpoints:
-            next_jobs = _next_jobs(tx, EndpointQueue(owner, endpoint), {})
+            next_jobs = _next_jobs(tx, EndpointQueue(owner, endpoint), {}, ())
             for job in next_jobs.jobs:
                 check_instant("due_at", job.delivery.due_at)
-            if next_jobs.due_at != NEVER:
-                check_instant("due_at", next_jobs.due_at)
+            # Also where it is not due: the state of the clock names its payment.
+            delivery = deliveries.next_of(tx, (endpoint,))
+            if delivery is not None:
+                delivery_job(tx, owner, delivery)
+                check_instant("due_at", delivery.due_at)
 
     async def run(self) -> None:
         """Send until cancelled."""
@@ -110,7 +115,7 @@ class Dispatcher:
                 failed = await self._begin(self._ready())
             except (NotReady, DatabaseLost):
                 return
-            due_at = self._wall_due_at()
+            due_at = min(self._wall_due_at(), self._awaited_pages.until)
             if failed:
                 self._to_read |= failed
                 due_at = self._wall.now_ms() + PAUSE_AFTER_FAILURE_MS
@@ -120,6 +125,7 @@ class Dispatcher:
 
     def _ready(self) -> list[EndpointQueue]:
         """The queues to read: those that have changed, and those with something due."""
+        self.release_pages()
         ready, self._to_read = self._to_read, set()
         for queue in self._queues.values():
             if queue.due_at <= queue.owner.account.clock.now():
@@ -159,7 +165,7 @@ class Dispatcher:
     def _next_jobs(
         self, tx: Transaction, queue: EndpointQueue, in_progress: dict[int, Delivery]
     ) -> _NextJobs:
-        return _next_jobs(tx, queue, in_progress)
+        return _next_jobs(tx, queue, in_progress, self._awaited_pages.events)
 
     def _begin_in(self, queue: EndpointQueue, next_jobs: _NextJobs) -> None:
         queue.due_at = next_jobs.due_at
@@ -220,6 +226,7 @@ class Dispatcher:
 
         Returns whether they have.
         """
+        self.release_pages(account)
         changed = self._waiting[account] = asyncio.Event()
         try:
             while self._is_busy(account) or await self._is_due(account):
@@ -270,6 +277,20 @@ class Dispatcher:
         finally:
             self._head_starts.pop((owner, payment_id), None)
 
+    def await_page(self, page: AwaitedPage) -> None:
+        """Hold the first attempts of an event until a page has been served; from any thread."""
+        self._awaited_pages.add(page)
+
+    def serve_page(self, payment: int) -> None:
+        """Start the delay of the attempts that wait for the page of a payment."""
+        self._awaited_pages.serve(payment)
+        self._woken.set()
+
+    def release_pages(self, account: Account | None = None) -> None:
+        """Begin the attempts of an account without their pages, or those whose wait is over."""
+        for owner in self._awaited_pages.release(account):
+            self._wake(owner)
+
     def drop(self, account: Account) -> None:
         """Cancel the attempts of an account that was deleted, reset or restored."""
         self._loop.call_soon_threadsafe(self._drop, account)
@@ -280,6 +301,7 @@ class Dispatcher:
             self._to_read.discard(queue)
             for task in queue.tasks:
                 task.cancel()
+        self._awaited_pages.release(account)
         for key in [key for key in self._head_starts if key[0].account is account]:
             self._head_starts.pop(key).has_arrived.set()
         for owner in account.owners:
@@ -302,7 +324,10 @@ def _horizon(account: Account) -> DueKey:
 
 
 def _next_jobs(
-    tx: Transaction, queue: EndpointQueue, in_progress: dict[int, Delivery]
+    tx: Transaction,
+    queue: EndpointQueue,
+    in_progress: dict[int, Delivery],
+    held_events: Collection[int],
 ) -> _NextJobs:
     free = MAX_CONCURRENT_ATTEMPTS - len(in_progress)
     if free <= 0 or queue.endpoint not in queue.owner.endpoints:
@@ -310,7 +335,12 @@ def _next_jobs(
     # A first attempt of theirs is in progress: another first attempt waits for it.
     busy = {delivery.payment for delivery in in_progress.values() if delivery.attempts == 0}
     upcoming = deliveries.upcoming(
-        tx, queue.endpoint, exclude=in_progress, busy_payments=busy, limit=free + 1
+        tx,
+        queue.endpoint,
+        exclude=in_progress,
+        busy_payments=busy,
+        held_events=held_events,
+        limit=free + 1,
     )
     horizon = _horizon(queue.owner.account)
     begun: list[Delivery] = []

@@ -22,6 +22,7 @@ from emulator.storage.invalid_rows import reading
 if TYPE_CHECKING:
     from emulator.domain.webhooks import RegisteredEndpoint
     from emulator.engine.delivery.attempts import Attempts
+    from emulator.engine.delivery.awaited_pages import AwaitedPage
     from emulator.engine.delivery.deliveries import Deliveries
     from emulator.engine.delivery.dispatcher import Dispatcher
     from emulator.engine.delivery.endpoints import Endpoints
@@ -156,9 +157,20 @@ class Webhooks:
 
     def wake(self, account: Account) -> None:
         """Read what is due, because the clock was moved."""
+        if account.has_endpoints:
+            self._dispatcher.release_pages(account)
         for owner in account.owners:
             if owner.endpoints:
                 self._dispatcher.wake(owner)
+
+    def await_page(self, page: "AwaitedPage") -> None:
+        """Hold the first attempts of an event until a page has been served; from any thread."""
+        self._dispatcher.await_page(page)
+
+    def serve_page(self, payment: int) -> None:
+        """Start the delay of the attempts that wait for the page of a payment."""
+        if self._dispatching is not None:
+            self._dispatcher.serve_page(payment)
 
     async def wait_for_due(self, account: Account, deadline_ms: float) -> bool:
         """Wait until all due attempts of an account have been made, or for monotonic time.

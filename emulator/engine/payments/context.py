@@ -31,7 +31,7 @@ class EngineContext:
         webhooks = Webhooks(
             database=database, wall=wall, change_notifier=change_notifier, config=config
         )
-        status_writer = StatusWriter(payment_cache, change_notifier, webhooks)
+        status_writer = StatusWriter(payment_cache, change_notifier, webhooks, wall)
         return cls(
             config=config,
             database=database,
