@@ -127,8 +127,14 @@ class PaymentsApi:
         request_id = scope[REQUEST_ID] = self._request_id(exchange, owner_of_entry)
         scope[OWNER] = exchange.owner
         if owner_of_entry is not None:
-            took_ms = self._wall.monotonic_ms() - started_ms
-            add_to_journal(exchange, owner_of_entry, request_id, reply, took_ms)
+            add_to_journal(
+                exchange,
+                owner_of_entry,
+                request_id,
+                reply,
+                started_ms=started_ms,
+                ended_ms=self._wall.monotonic_ms(),
+            )
         headers = reply.headers
         if exchange.warnings:
             headers.append((b"emulator-warning", warning_header(exchange.warnings)))

@@ -34,6 +34,7 @@ REQUEST_ID = "emulator.request_id"
 # Of a request without a response.
 NO_STATUS = 0
 _FIRST_ERROR = 400
+_TOO_MANY_REQUESTS = 429
 _NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE}
 
 logger = logging.getLogger(__name__)
@@ -195,7 +196,13 @@ async def send_reply(reply: Reply, send: Send, connection: ClientConnection | No
 
 
 def add_to_journal(
-    exchange: Exchange, owner: Owner, request_id: bytes, reply: Reply, duration_ms: float
+    exchange: Exchange,
+    owner: Owner,
+    request_id: bytes,
+    reply: Reply,
+    *,
+    started_ms: float,
+    ended_ms: float,
 ) -> None:
     """Store a request in the journal, unformatted, because this runs for every request."""
     scope, request_body, sent = exchange.scope, exchange.body, reply.body
@@ -218,7 +225,9 @@ def add_to_journal(
             exchange.is_replay,
             exchange.fault,
             exchange.instead_of,
-            duration_ms,
+            ended_ms - started_ms,
+            ended_ms,
+            dict(reply.headers).get(b"retry-after", b"") if status == _TOO_MANY_REQUESTS else b"",
             False,
             ENTRY_BYTES + len(path) + len(query) + len(request_body) + len(sent),
         )

@@ -11,6 +11,7 @@ from emulator.api.request_warnings import (
 )
 from emulator.domain.instants import ParsedTimestamp, parse_timestamp
 from emulator.domain.payment import DEFAULT_PAGE_LENGTH, PAGE_LENGTHS, Status
+from emulator.domain.payment_methods import normalise_phone
 from emulator.domain.received_values import not_accepted
 from emulator.storage.payments import PageQuery
 
@@ -22,6 +23,7 @@ _ACCEPTED_TIMESTAMP = (
 )
 _USUAL_TIMESTAMP = "a date, a time and an offset in a usual form, such as 2026-01-01T00:00:00Z"
 _DIGITS = re.compile(r"0*([0-9]{1,3})", re.ASCII)
+_AMOUNT = re.compile(r"[0-9]{1,15}", re.ASCII)
 _STATUSES = tuple(Status)
 _DEFAULT_PAGE = PageQuery(limit=DEFAULT_PAGE_LENGTH)
 
@@ -61,6 +63,7 @@ def page_query(
     method = _one_of(methods, values.get("method"), "method")
     created_gte = _timestamp(values.get("created_gte"), "created_gte", warnings)
     created_lte = _timestamp(values.get("created_lte"), "created_lte", warnings)
+    phone = values.get("phone")
     return PageQuery(
         limit=limit,
         after=after,
@@ -68,6 +71,11 @@ def page_query(
         method=method,
         created_gte=None if created_gte is None else created_gte.ceiling,
         created_lte=None if created_lte is None else created_lte.floor,
+        # The contract does not have these; `parse_query` removes them.
+        amount_gte=_amount(values.get("amount_gte"), "amount_gte"),
+        amount_lte=_amount(values.get("amount_lte"), "amount_lte"),
+        phone=None if phone is None else _phone(phone),
+        metadata=values.get("metadata"),
     )
 
 
@@ -82,6 +90,19 @@ def _limit(value: str | None) -> int:
             f"a whole number from {PAGE_LENGTHS.start} to {PAGE_LENGTHS.stop - 1} in plain digits",
         )
     return int(digits[1])
+
+
+def _amount(value: str | None, param: str) -> int | None:
+    if value is not None and not _AMOUNT.fullmatch(value):
+        raise not_accepted(param, value, "an amount in ETB cents, such as 15000")
+    return None if value is None else int(value)
+
+
+def _phone(value: str) -> str:
+    try:
+        return normalise_phone(value)
+    except ValueError:
+        raise not_accepted("phone", value, "a mobile number, such as 0911223344") from None
 
 
 def _one_of(accepted: tuple[str, ...], value: str | None, param: str) -> str | None:

@@ -163,10 +163,13 @@ def _gateway(
         stream=ids.stream_key(settings.seed, "strangers"),
         wall=wall,
     )
+    control = Lazily(lambda: _control(settings, engine, checkout, api))
     return Gateway(
         api=api,
-        control=Lazily(lambda: _control(settings, engine, checkout, api)),
-        dashboard=Lazily(lambda: _dashboard(settings, engine, checkout)),
+        control=Lazily(lambda: _guarded(control, settings, checkout)),
+        dashboard=Lazily(
+            lambda: _guarded(_dashboard(engine, checkout, control), settings, checkout)
+        ),
         checkout=Lazily(lambda: _checkout(settings, engine, checkout)),
         checkout_port=checkout_port,
         log=log,
@@ -181,11 +184,10 @@ def _control(
     from emulator.api.exchange import OWNER, bearer_key
     from emulator.api.yaml_bodies import read_source
     from emulator.app.documents import documents
-    from emulator.app.guard import Guard, HostGuard
     from emulator.control.app import build
     from emulator.control.calls import RequestReaders, Services
 
-    app = build(
+    return build(
         Services(
             engine=engine,
             checkout=checkout,
@@ -199,20 +201,31 @@ def _control(
             owner_key=OWNER,
         ),
     )
-    return Guard(app, HostGuard(settings, checkout))
 
 
-def _dashboard(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
+def _guarded(app: ASGIApp, settings: Settings, checkout: CheckoutAddress) -> ASGIApp:
     from emulator.app.guard import Guard, HostGuard
-    from emulator.dashboard.start import StartPage
 
-    app = StartPage(
-        templates=data_directory("templates"),
-        checkout_base=lambda: checkout.base,
-        scenarios=lambda: engine.accounts.first.rules.scenarios,
-        methods=settings.methods,
-    )
     return Guard(app, HostGuard(settings, checkout))
+
+
+def _dashboard(engine: Engine, checkout: CheckoutAddress, control: ASGIApp) -> ASGIApp:
+    from emulator.api.errors import status_of
+    from emulator.app.local_control import LocalControl
+    from emulator.dashboard.app import Dashboard
+
+    def test_key(account_id: str | None) -> str:
+        accounts = engine.accounts
+        account = accounts.first if account_id is None else accounts.get(account_id)
+        return account.profile.test_key
+
+    return Dashboard(
+        templates=data_directory("templates"),
+        control=LocalControl(control),
+        checkout_base=lambda: checkout.base,
+        test_key=test_key,
+        status_of=status_of,
+    )
 
 
 def _checkout(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:

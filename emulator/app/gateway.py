@@ -28,8 +28,7 @@ from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.instants import format_instant
 
 HEALTH = "/_emulator/health"
-# The pages that people open, and the requests that their browsers add.
-PAGES = frozenset({"/", "/_emulator", "/_emulator/", "/favicon.ico"})
+_PAGES = frozenset({"/", "/_emulator", "/_emulator/", "/favicon.ico"})
 
 _JSON: Header = (b"content-type", b"application/json")
 
@@ -39,6 +38,11 @@ _JSON_LINE = (
     '{"at":"%s","level":"%s","request_id":"%s","account":%s,"mode":%s,'
     '"method":"%s","path":"%s","status":%d,"duration_ms":%.1f}\n'
 )
+
+
+def is_page(path: str) -> bool:
+    """Whether people open the path, or their browsers do for a page."""
+    return path in _PAGES or path.startswith("/_emulator/view/")
 
 
 class Lazily:
@@ -210,7 +214,7 @@ class Gateway:
             status, word = (200, b"ok") if self.is_ready else (503, b"unavailable")
             body = b'{"status":"%s","version":"%s"}' % (word, __version__.encode())
             await _answer(send, status, body)
-        elif path in PAGES and method in ("GET", "HEAD"):
+        elif is_page(path) and method in ("GET", "HEAD"):
             await self._dashboard(scope, receive, send)
         elif path.startswith("/_emulator/"):
             await self._control(scope, receive, send)

@@ -1,7 +1,7 @@
 """Protects everything outside of `/v1` from foreign hosts and from web pages."""
 
 from emulator.api.exchange import ASGIApp, Receive, Scope, Send
-from emulator.app.gateway import PAGES
+from emulator.app.gateway import is_page
 from emulator.domain.errors import ForbiddenOrigin
 from emulator.domain.hosts import authority, is_ip_literal, is_local_name, split_host
 from emulator.engine.payments.payments import CheckoutAddress
@@ -76,7 +76,7 @@ def _guarded(scope: Scope) -> dict[bytes, bytes]:
 def _is_navigation(headers: dict[bytes, bytes], scope: Scope) -> bool:
     """Whether a person opens a page by a link."""
     return (
-        scope["path"] in PAGES
+        is_page(scope["path"])
         and scope["method"] == "GET"
         and headers.get(b"sec-fetch-mode") == b"navigate"
         and headers.get(b"sec-fetch-dest") == b"document"

@@ -41,7 +41,7 @@ class _ReadyFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         # In the same directory, so that it can be renamed.
-        self._temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        self._temporary = path.parent / f".{path.name}.{os.getpid()}"
         self._content = b""
 
     def prepare(self) -> None:
@@ -73,7 +73,6 @@ class _ReadyFile:
             "checkout": settings.public_checkout_url(running.checkout_port),
             "pid": os.getpid(),
             "test_key": profile.test_key,
-            "live_key": profile.live_key,
             "version": __version__,
         }
         self._content = json.dumps(entry).encode() + b"\n"

@@ -9,8 +9,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from emulator.assets import DIRECTORY, Assets
 from emulator.checkout import views
-from emulator.checkout.assets import DIRECTORY, Assets
 from emulator.checkout.pages import Pages
 from emulator.checkout.rendering import Renderer
 from emulator.checkout.views import PageView

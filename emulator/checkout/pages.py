@@ -75,6 +75,8 @@ class Pages:
         view = views.followed(checkout, query=page.query, redirects=redirects)
         if view is None:
             return _redirect(page, token)
+        if checkout.payment.status is Status.COMPLETED:
+            self._checkouts.note_departure(checkout)
         return self._renderer.page(page, view, checkout)
 
     async def bank(self, request: Request, token: str) -> Response:

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import Response
 
-from emulator.checkout.assets import Assets
+from emulator.assets import Assets
 from emulator.checkout.i18n import (
     LANGUAGES,
     Texts,

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 PROGRAM = "payments-emulator"
 # The modules of the commands that are not defined here.
 _MODULES = {
+    "checklist": "checklist",
     "doctor": "doctor",
+    "explore": "explore",
     "helper": "helper",
     "record": "replay",
     "replay": "replay",

@@ -8,8 +8,9 @@ import click
 from emulator.cli.event_loop import run_loop
 from emulator.cli.output import URL_OPTION, base_url, check_key, cli_error, write
 from emulator.domain.accounts import DEMO_TEST_KEY
+from emulator.domain.nearest_word import nearest_word_hint
 from emulator.domain.payment import EVENT_TYPES, MAX_AMOUNT_MINOR, MIN_AMOUNT_MINOR, Status
-from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, DEFAULT_METHODS, PHONE_METHODS
+from emulator.domain.payment_methods import DEFAULT_METHODS, customer_submission
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.http.addresses import BaseUrl
 from emulator.http.client import HttpClient, Unreachable
@@ -62,10 +63,8 @@ def trigger(event: str, amount_minor: int, method: str | None, url: str, key: st
     """
     statuses = {event_type: status for status, event_type in EVENT_TYPES.items()}
     if event not in statuses:
-        from emulator.scenarios.problems import hint_nearest
-
-        hint = hint_nearest(event, statuses)
-        cli_error(f"EVENT: found {event!r}, expected one of: {', '.join(statuses)}{hint}")
+        hint = nearest_word_hint(event, statuses)
+        cli_error(f"EVENT: found {event!r}, expected one of: {', '.join(statuses)}.{hint}")
     check_key("--key", key)
     client = HttpClient(BaseUrl.parse(base_url("--url", url)), key=key)
     order = {"amount": amount_minor, "methods": [method] if method else list(DEFAULT_METHODS)}
@@ -82,7 +81,7 @@ async def _trigger(client: HttpClient, status: Status, order: dict[str, Any]) ->
     async with client:
         payment_id = await _drive_to(client, status, order)
         write(f"{event}: {payment_id}\n")
-        endpoints = (await _call(client, "GET", f"{CONTROL}/webhook_endpoints"))["data"]
+        endpoints = (await call(client, "GET", f"{CONTROL}/webhook_endpoints"))["data"]
         receivers = [each for each in endpoints if each["enabled"] and event in each["events"]]
         if not receivers:
             write(_NO_ENDPOINT.format(event))
@@ -99,13 +98,14 @@ async def _drive_to(client: HttpClient, to: Status, order: dict[str, Any]) -> st
     """Create a payment that takes on a status; return its id."""
     from emulator.replay.step_executor import DEFAULT_BODY
 
-    payment = await _call(client, "POST", PAYMENTS, {**DEFAULT_BODY, **order})
+    payment = await call(client, "POST", PAYMENTS, {**DEFAULT_BODY, **order})
     path = f"{CONTROL}/payments/{payment['id']}"
     for status in _path_to(to):
         if status is Status.PROCESSING:
-            payment = await _call(client, "POST", f"{path}/pay", _submission(order["methods"][0]))
+            submission = customer_submission(order["methods"][0])
+            payment = await call(client, "POST", f"{path}/pay", submission)
         elif payment["status"] != status:
-            payment = await _call(client, "POST", f"{path}/transition", {"status": status})
+            payment = await call(client, "POST", f"{path}/transition", {"status": status})
     return str(payment["id"])
 
 
@@ -117,23 +117,13 @@ def _path_to(status: Status) -> list[Status]:
     return []
 
 
-def _submission(method: str) -> dict[str, str]:
-    """A submit without a designated outcome, so that the payment waits for an answer."""
-    if method == BANK_TRANSFER:
-        return {"method": method, "bank": next(iter(BANKS))}
-    phone_method = PHONE_METHODS.get(method)
-    return {"method": method} | (
-        {"phone": f"0{phone_method.phone_digit}11223344"} if phone_method else {}
-    )
-
-
 async def _delivery(client: HttpClient, selection: dict[str, str]) -> dict[str, Any]:
     """The delivery after its first attempt, or before where a scenario delays it."""
     path = f"{CONTROL}/deliveries/wait?{urlencode({**selection, 'timeout': _WAIT_S})}"
     # An endpoint that is newer than the event.
     delivery: dict[str, Any] = {"status": "cancelled", "attempts": []}
     for _ in range(MAX_WAITS):
-        waited = await _call(client, "GET", path)
+        waited = await call(client, "GET", path)
         delivery = waited["delivery"] or delivery
         is_delayed = not {"delay", "hold"}.isdisjoint(delivery.get("oddity") or ())
         if waited["reached"] or waited["delivery"] is None or delivery["attempts"] or is_delayed:
@@ -149,7 +139,7 @@ def _result(delivery: dict[str, Any]) -> str:
     return ". ".join(str(part) for part in found if part is not None)
 
 
-async def _call(client: HttpClient, method: str, path: str, body: object = None) -> dict[str, Any]:
+async def call(client: HttpClient, method: str, path: str, body: object = None) -> dict[str, Any]:
     """The object that the emulator returns. Raises CliError, Unreachable."""
     if body is None:
         response = await client.request(method, path)

@@ -36,6 +36,7 @@ from emulator.domain.received_values import not_accepted
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryState, Tamper, Trigger
 from emulator.domain.wire import PING
 from emulator.engine.delivery.deliveries import DeliveryDetail, DeliveryFilter
+from emulator.engine.payments.payment_history import MAX_COUNTED_EVENTS
 from emulator.http.disconnection import unless_disconnected
 from emulator.openapi.declarations import (
     JSON,
@@ -91,6 +92,10 @@ class DeliveryWaitQuery(Struct, frozen=True):
     timeout: Timeout = DEFAULT_TIMEOUT_S
 
 
+class EventPath(Struct, frozen=True):
+    event_id: Annotated[EventId, Meta(min_length=1, description="The identifier of an event.")]
+
+
 class DeliveryPath(Struct, frozen=True):
     delivery_id: Annotated[
         DeliveryId, Meta(min_length=1, description="The identifier of a delivery, or `latest`.")
@@ -113,6 +118,20 @@ class EventList(Struct, frozen=True):
 
     data: list[Annotated[msgspec.Raw, refers_to("Event")]]
     has_more: HasMore
+
+
+class TransitionCount(Struct, frozen=True):
+    """How many payments changed from one status to another."""
+
+    source: Annotated[Status, doc("The status before.")]
+    target: Annotated[Status, doc("The status after.")]
+    count: Count
+
+
+class TransitionCounts(Struct, frozen=True):
+    """The transitions that occurred."""
+
+    data: list[TransitionCount]
 
 
 class WebhookRequestJson(Struct, frozen=True):
@@ -208,6 +227,27 @@ async def list_events(call: Call, query: EventListQuery) -> EventList:
     limit = query.limit
     found = await call.engine.history.events(call.owner, limit=limit + 1, before=query.before)
     return EventList([json_text(body) for body in found[:limit]], has_more=len(found) > limit)
+
+
+@operation("GET /events/{event_id}", "The event.", errors.UnknownEvent, content="Event")
+async def get_event(call: Call, path: EventPath) -> object:
+    """Retrieve an event.
+
+    Returns one event, as it is sent.
+    """
+    return json_text(await call.engine.history.event(call.owner, path.event_id))
+
+
+@operation(
+    "GET /events/transitions",
+    "The counts.",
+    description="Counts the changes from one status to another, among the newest"
+    f" {MAX_COUNTED_EVENTS:,} events of the account and mode.",
+)
+async def count_transitions(call: Call) -> TransitionCounts:
+    """Count transitions."""
+    counts = await call.engine.history.transition_counts(call.owner)
+    return TransitionCounts([TransitionCount(*each) for each in counts])
 
 
 @operation(
@@ -362,6 +402,8 @@ DELIVERIES = Resource(
     " request and its response or network error.",
     operations=(
         list_events,
+        count_transitions,
+        get_event,
         list_deliveries,
         wait_for_delivery,
         get_delivery,

@@ -10,6 +10,7 @@ from emulator.control.types import FaultId
 from emulator.domain import errors
 from emulator.domain.errors import InvalidFault, MissingParameter
 from emulator.engine.accounts.scenarios import MAX_FAULTS
+from emulator.engine.state.rule_choice import FAULTS as FAULTS_SECTION
 from emulator.engine.state.rules import PostedFault
 from emulator.openapi.declarations import JsonObject, RequestBody, Resource, doc
 from emulator.scenarios.loader import read_fault_rule_text
@@ -56,9 +57,9 @@ async def list_faults(call: Call) -> FaultList:
     Lists the fault rules that were added by this API, newest and highest precedence first. For
     a rule with `times`, `used` is the number of times that it was applied.
     """
-    uses = await call.engine.scenarios.uses_of_faults(call.account)
+    uses = await call.engine.scenarios.uses(call.account)
     faults = call.account.rules.overrides.faults
-    return FaultList([_json(fault, uses.get(fault.id, 0)) for fault in faults])
+    return FaultList([_json(fault, uses.get((fault.id, FAULTS_SECTION, 0), 0)) for fault in faults])
 
 
 @operation(

@@ -78,6 +78,9 @@ class PaymentDetailJson(Struct, frozen=True):
     payment: PaymentText
     reason: Reason | None
     mode: Mode
+    methods: Annotated[
+        tuple[str, ...], doc("The methods that the payment offers, in order.", ["telebirr"])
+    ]
     phone: Annotated[str | None, doc("The phone that was submitted, as `+251…`.")]
     bank: Annotated[str | None, doc("The bank that was submitted.")]
     scenario: Annotated[str | None, doc("The scenario that was applied to this payment only.")]
@@ -122,6 +125,7 @@ def _detail(owner: Owner, detail: PaymentDetail) -> PaymentDetailJson:
         payment=payment_text(payment),
         reason=payment.reason,
         mode=owner.mode,
+        methods=payment.methods,
         phone=payment.phone,
         bank=payment.bank,
         scenario=owner.account.scenario_name_of(payment.position),

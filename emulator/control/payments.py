@@ -41,10 +41,36 @@ from emulator.openapi.declarations import (
 )
 from emulator.openapi.payment_list import ListPaymentsQuery
 from emulator.scenarios.conditions import METHOD, PHONE
+from emulator.storage.payments import MAX_COMPARED_PAYMENTS
 
 _PHONE_DIGITS_OF_METHODS = ", ".join(
     f"{method.phone_digit}… is {method.title}" for method in PHONE_METHODS.values()
 )
+
+_COMPARED = (
+    "Only payments of this amount in ETB cents {}. The newest"
+    f" {MAX_COMPARED_PAYMENTS} payments that match the other filters are compared."
+)
+
+
+_Amount = Annotated[int, Meta(ge=0)]
+
+
+class ControlListPaymentsQuery(ListPaymentsQuery):
+    amount_gte: Annotated[_Amount | None, doc(_COMPARED.format("or more"))] = None
+    amount_lte: Annotated[_Amount | None, doc(_COMPARED.format("or less"))] = None
+    phone: Annotated[
+        Annotated[str, Meta(extra_json_schema=PHONE.schema())] | None,
+        doc("Only payments of this phone number. It is compared as the amount is."),
+    ] = None
+    metadata: Annotated[
+        str | None,
+        doc(
+            "Only payments of which `name=value` of some metadata contains this text. It is"
+            " compared as the amount is.",
+            "order=7",
+        ),
+    ] = None
 
 
 class PayPayment(Body, frozen=True):
@@ -127,7 +153,7 @@ def _change(
     "GET /payments",
     "A page of payments.",
     content="PaymentList",
-    query=ListPaymentsQuery,
+    query=ControlListPaymentsQuery,
     links={
         "list_payments": {"after": "$response.body#/next_cursor"},
         "get_payment": {"payment_id": "$response.body#/data/0/id"},
@@ -137,7 +163,7 @@ async def list_payments(call: Call, query: Mapping[str, str]) -> Response:
     """List payments.
 
     Lists the payments of the account and mode, as the list call of `/v1` does: newest first, with
-    the same parameters and pages.
+    the same parameters and pages, and with further filters.
     """
     body = await call.list_payments(call.owner, query)
     return Response(body, media_type=JSON)

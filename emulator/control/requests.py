@@ -1,6 +1,7 @@
 """The calls on the journal of requests to `/v1`."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Annotated
@@ -40,6 +41,7 @@ from emulator.scenarios.scenario_file import fault_rule_json
 
 STATUS_PATTERN = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
 NO_STATUS = "none"
+MAX_GROUPED = 1_000
 
 _STORED = f"up to {MAX_STORED_BODY_BYTES // 1024} KiB of it"
 
@@ -57,6 +59,13 @@ class CountQuery(Struct, frozen=True):
             f" `{NO_STATUS}` for requests without a response.",
             examples=["4xx"],
             extra={"kind": "status"},
+        ),
+    ] = None
+    code: Annotated[str | None, doc("Only requests with this error code.", "invalid_amount")] = None
+    warning: Annotated[
+        str | None,
+        doc(
+            "Only requests with this warning; the part after a colon is optional.", "long-metadata"
         ),
     ] = None
 
@@ -136,6 +145,28 @@ class RequestCount(Struct, frozen=True):
     count: Annotated[Count, doc("The number of matching requests in the journal.")]
 
 
+class RequestKind(Struct, frozen=True):
+    """Requests with the same status and error code."""
+
+    status: Annotated[int | None, doc("The status; null without a response.", 400)]
+    code: Annotated[str | None, doc("The error code; null without an error.", "invalid_amount")]
+    count: Count
+
+
+class WarningKind(Struct, frozen=True):
+    """Requests with the same warning."""
+
+    warning: Annotated[str, doc("Its slug, up to a colon.", "unknown-parameter")]
+    count: Count
+
+
+class RequestKinds(Struct, frozen=True):
+    """The kinds of requests, and of their warnings."""
+
+    data: list[RequestKind]
+    warnings: list[WarningKind]
+
+
 @operation(
     "GET /requests",
     "The requests.",
@@ -171,6 +202,26 @@ async def count_requests(call: Call, query: CountQuery) -> RequestCount:
 
 
 @operation(
+    "GET /requests/kinds",
+    "The kinds.",
+    description="Counts the newest requests by status and error code, and by warning. It reads"
+    f" the newest {MAX_GROUPED:,} requests, most frequent kind first.",
+)
+async def count_kinds(call: Call) -> RequestKinds:
+    """Count the kinds of requests."""
+    entries = list(islice(call.owner.journal.newest_first(), MAX_GROUPED))
+    kinds = Counter((entry.status, _code(entry) if entry.status else None) for entry in entries)
+    warnings = Counter(_kind(slug) for entry in entries for slug in entry.warnings)
+    return RequestKinds(
+        data=[
+            RequestKind(status or None, code, count)
+            for (status, code), count in kinds.most_common()
+        ],
+        warnings=[WarningKind(*each) for each in warnings.most_common()],
+    )
+
+
+@operation(
     "GET /requests/{request_id}", "The request.", errors.UnknownRequest, content=LoggedRequest
 )
 async def get_request(call: Call, path: RequestPath) -> Response:
@@ -193,12 +244,15 @@ def _filter(query: CountQuery) -> Callable[[JournalEntry], bool]:
     """Whether an entry matches the query. Raises InvalidField."""
     method, path = query.method, query.path
     has_status = _status_filter(query.status)
+    code, warning = query.code, query.warning
 
     def matches(entry: JournalEntry) -> bool:
         return (
             (method is None or entry.method == method.upper())
             and (path is None or _has_path(entry, path))
             and has_status(entry.status)
+            and (code is None or _code(entry) == code)
+            and (warning is None or any(warning in (_kind(s), s) for s in entry.warnings))
         )
 
     return matches
@@ -260,6 +314,15 @@ def _error(body: bytes) -> LoggedError:
     return msgspec.json.decode(body, type=dict[str, LoggedError])["error"]
 
 
+def _code(entry: JournalEntry) -> str | None:
+    return _error(entry.error).code if entry.error else None
+
+
+def _kind(slug: str) -> str:
+    """The kind of a warning: its slug without the name of a parameter."""
+    return slug.partition(":")[0]
+
+
 def _fault(fault: FaultCandidate, instead_of: int | None) -> StruckFault:
     rule = fault_rule_json(fault.rule)
     return StruckFault(source=fault.source, rule=fault.index, **rule, instead_of=instead_of)
@@ -273,5 +336,5 @@ REQUESTS = Resource(
     tag="Requests",
     description="The journal: the requests of the merchant with their responses, errors, warnings"
     " and applied faults.",
-    operations=(list_requests, count_requests, get_request),
+    operations=(list_requests, count_requests, count_kinds, get_request),
 )

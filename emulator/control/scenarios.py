@@ -1,6 +1,6 @@
 """The calls on the scenarios of an account."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -59,6 +59,15 @@ class RuleCounts(Struct, frozen=True):
     webhooks: Count
 
 
+class LimitedRule(Struct, frozen=True):
+    """A rule with `times`."""
+
+    section: Annotated[str, doc("Its section.", "faults")]
+    rule: Annotated[Count, doc("Its index in the section, from 0.")]
+    times: Annotated[int, Meta(ge=1, description="The maximum number of uses.")]
+    used: Annotated[Count, doc("The number of uses in this account.")]
+
+
 class ScenarioSummary(Struct, frozen=True):
     """A scenario of the account."""
 
@@ -67,6 +76,7 @@ class ScenarioSummary(Struct, frozen=True):
     enabled: Annotated[bool, doc("Whether it is enabled in this account.")]
     origin: Origin
     rules: RuleCounts
+    limited_rules: Annotated[list[LimitedRule], doc("The rules with `times`, and their uses.")]
     has_script: Annotated[bool, doc("Whether it has a script, for `replay`.")]
 
 
@@ -101,7 +111,8 @@ async def list_scenarios(call: Call) -> ScenarioList:
 
     Lists the scenarios of the account, enabled and disabled, highest precedence first.
     """
-    return ScenarioList([_summary(listed) for listed in call.account.rules.listed])
+    uses = await call.engine.scenarios.uses(call.account)
+    return ScenarioList([_summary(listed, uses) for listed in call.account.rules.listed])
 
 
 @operation("GET /scenarios/{name}", "The scenario.", errors.UnknownScenario)
@@ -113,7 +124,7 @@ async def get_scenario(call: Call, path: ScenarioPath) -> ScenarioJson:
     listed = call.account.rules.listed_as(path.name)
     scenario = listed.scenario
     return ScenarioJson(
-        **asdict(_summary(listed)),
+        **asdict(_summary(listed, await call.engine.scenarios.uses(call.account))),
         outcomes=[outcome_rule_json(rule) for rule in scenario.outcomes],
         expiry=[expiry_rule_json(rule) for rule in scenario.expiry],
         checkout=[checkout_rule_json(rule) for rule in scenario.checkout],
@@ -152,7 +163,7 @@ async def put_scenario(call: Call, path: ScenarioPath, body: Source) -> tuple[in
     except ScenarioError as error:
         raise InvalidScenario(_message(error.problems), param=error.problems[0].key) from None
     is_new, listed = await call.engine.scenarios.put(call.account, scenario, body.text)
-    return 201 if is_new else 200, _summary(listed)
+    return 201 if is_new else 200, _summary(listed, {})
 
 
 @operation(
@@ -179,7 +190,8 @@ async def switch_scenario(call: Call, path: ScenarioPath, body: SwitchScenario) 
     Enables or disables a scenario for this account. Enabling resets the counters of its rules.
     """
     scenarios = call.engine.scenarios
-    return _summary(await scenarios.switch(call.account, path.name, is_enabled=body.enabled))
+    listed = await scenarios.switch(call.account, path.name, is_enabled=body.enabled)
+    return _summary(listed, await scenarios.uses(call.account))
 
 
 def _message(problems: Iterable[Problem]) -> str:
@@ -188,15 +200,22 @@ def _message(problems: Iterable[Problem]) -> str:
     return "; ".join(messages[:MAX_PROBLEMS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
-def _summary(listed: Listed) -> ScenarioSummary:
+def _summary(listed: Listed, uses: Mapping[tuple[str, str, int], int]) -> ScenarioSummary:
+    """`uses` are the uses of rules by scenario, section and index."""
     scenario = listed.scenario
-    counts = {section: len(getattr(scenario, section)) for section in RuleCounts.__struct_fields__}
+    sections = {name: getattr(scenario, name) for name in RuleCounts.__struct_fields__}
     return ScenarioSummary(
         name=scenario.name,
         description=scenario.description,
         enabled=listed.is_enabled,
         origin=listed.origin,
-        rules=RuleCounts(**counts),
+        rules=RuleCounts(**{name: len(rules) for name, rules in sections.items()}),
+        limited_rules=[
+            LimitedRule(name, index, rule.times, uses.get((scenario.name, name, index), 0))
+            for name, rules in sections.items()
+            for index, rule in enumerate(rules)
+            if rule.times is not None
+        ],
         has_script=bool(scenario.script),
     )
 

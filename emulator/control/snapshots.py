@@ -1,13 +1,13 @@
 """The calls on snapshots, and the recording of an account's history."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from emulator.control.calls import Call, operation
-from emulator.control.types import YAML, Count, InstantText
+from emulator.control.types import YAML, Count, InstantText, PaymentId
 from emulator.domain import errors
 from emulator.domain.instants import format_instant
 from emulator.domain.received_values import not_accepted
@@ -66,6 +66,24 @@ class SnapshotList(Struct, frozen=True):
 
 
 _SAME_SNAPSHOT = {"name": "$request.path.name"}
+
+
+def _true_or_false(name: str, value: str) -> bool:
+    if value not in ("true", "false"):
+        raise not_accepted(name, value, '"true" or "false"')
+    return value == "true"
+
+
+class RecordingQuery(Struct, frozen=True):
+    payment: Annotated[PaymentId | None, doc("Only this payment.")] = None
+    deliveries: Annotated[
+        Any,
+        Meta(
+            description="Whether webhook rules reproduce the order of the deliveries.",
+            extra_json_schema={"type": "boolean"},
+        ),
+        parsed(_true_or_false),
+    ] = False
 
 
 @operation("GET /snapshots", "The snapshots.")
@@ -137,14 +155,20 @@ async def restore_snapshot(call: Call, path: SnapshotPath) -> SnapshotJson:
 @operation(
     "GET /recording",
     {200: SuccessResponse("The file.", "ScenarioFile", media_type=YAML)},
+    errors.UnknownPayment,
     errors.TooMuchToRecord,
 )
-async def get_recording(call: Call) -> Response:
+async def get_recording(call: Call, query: RecordingQuery) -> Response:
     """Record the history.
 
-    Returns the history of the account and mode as a scenario file with a script for `replay`.
+    Returns the history of the account and mode, or of one payment, as a scenario file with a
+    script for `replay`. With `deliveries`, its webhook rules drop, repeat and reorder deliveries
+    as they were.
     """
-    return Response(await call.engine.recording.record(call.owner), media_type=YAML)
+    text = await call.engine.recording.record(
+        call.owner, query.payment, has_deliveries=query.deliveries
+    )
+    return Response(text, media_type=YAML)
 
 
 def _json(snapshot: Snapshot) -> SnapshotJson:

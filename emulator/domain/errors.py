@@ -27,6 +27,7 @@ Refusal
 │       ├── UnknownPayment
 │       ├── UnknownAccount
 │       ├── UnknownEndpoint
+│       ├── UnknownEvent
 │       ├── UnknownDelivery
 │       ├── UnknownRequest
 │       ├── UnknownScenario
@@ -37,6 +38,7 @@ Refusal
 │   ├── IdempotencyKeyInUse
 │   ├── IllegalTransition
 │   ├── PaymentNotPayable
+│   ├── DeliveryNotPending
 │   ├── AccountIsPermanent
 │   ├── ScenarioIsPermanent
 │   ├── TooMuchToRecord
@@ -227,6 +229,12 @@ class UnknownEndpoint(UnknownObject):
     noun = "webhook endpoint"
 
 
+class UnknownEvent(UnknownObject):
+    """The event does not exist, or belongs to another account or mode."""
+
+    noun = "event"
+
+
 class UnknownDelivery(UnknownObject):
     """The delivery does not exist, or belongs to another account or mode."""
 
@@ -282,6 +290,10 @@ class IllegalTransition(Conflict):
 
 class PaymentNotPayable(Conflict):
     """The payment's status does not permit the selection of a payment method."""
+
+
+class DeliveryNotPending(Conflict):
+    """No attempt of the delivery is left to be made, or one is in progress."""
 
 
 class AccountIsPermanent(Conflict):

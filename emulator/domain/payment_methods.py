@@ -46,6 +46,18 @@ _METHOD_OF_DIGIT = {
 }
 PHONE_DIGITS = "".join(sorted(_METHOD_OF_DIGIT))
 """The first digits of national numbers."""
+
+
+def customer_submission(method: str) -> dict[str, str]:
+    """A submit without a designated outcome, so that the payment waits for an answer."""
+    if method == BANK_TRANSFER:
+        return {"method": method, "bank": next(iter(BANKS))}
+    phone_method = PHONE_METHODS.get(method)
+    return {"method": method} | (
+        {"phone": f"0{phone_method.phone_digit}11223344"} if phone_method else {}
+    )
+
+
 # The ways in which a customer writes an Ethiopian mobile number.
 _WRITTEN = re.compile(rf"(?:\+251|00251|251|0)?([{PHONE_DIGITS}][0-9]{{8}})", re.ASCII)
 _DROPPED = str.maketrans("", "", " -")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from emulator.clock import SystemClock, pause
 from emulator.engine.accounts.account_registry import AccountRegistry
+from emulator.engine.accounts.activity import Activity
 from emulator.engine.accounts.clock_service import ClockService
 from emulator.engine.accounts.scenarios import Scenarios
 from emulator.engine.accounts.snapshots import Snapshots
@@ -32,7 +33,9 @@ CHECK_FILE_EVERY_MS = 1_000
 class Engine:
     """All operations; the packages above only decode, call and encode."""
 
+    wall: SystemClock
     accounts: AccountRegistry
+    activity: Activity
     payments: Payments
     customer: Customer
     checkouts: Checkouts
@@ -54,13 +57,16 @@ class Engine:
         library: Library,
     ) -> "Engine":
         customer = Customer(context)
+        history = PaymentHistory(context)
         return cls(
+            wall=context.wall,
             accounts=accounts,
+            activity=Activity(context, history),
             payments=Payments(context, checkout),
             customer=customer,
             checkouts=Checkouts(context, customer, accounts.owner_numbered),
             clock_service=ClockService(context),
-            history=PaymentHistory(context),
+            history=history,
             recording=Recorder(context),
             snapshots=Snapshots(context),
             change_notifier=context.change_notifier,

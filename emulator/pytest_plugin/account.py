@@ -204,6 +204,11 @@ class PaymentsAccount:
         """The requests to `/v1` with the test key, and their responses."""
         return self._listed("/requests")
 
+    def checklist(self) -> list[Json]:
+        """The ten items about the merchant's integration: `id`, `title`, `result`, `evidence`."""
+        self._settle()
+        return list(self.control("GET", f"/checklist{self._subscription.exclusion}")["data"])
+
     @property
     def events(self) -> list[Json]:
         """The events, as webhooks contain them."""
@@ -276,5 +281,5 @@ def _seconds(duration: str | float | timedelta) -> float:
 def _method_of(phone: str) -> str:
     try:
         return method_of_phone(normalise_phone(phone))
-    except ValueError:
+    except (ValueError, AttributeError):  # AttributeError: the number is not a `str`.
         return "telebirr"  # The emulator refuses the number.

@@ -125,6 +125,11 @@ class WebhookSubscription:
         """Whether an effect or a delivery belongs to this endpoint."""
         return self._endpoint_id is not None and entry.get("endpoint") == self._endpoint_id
 
+    @property
+    def exclusion(self) -> str:
+        """The query by which the checklist ignores this endpoint."""
+        return "" if self._endpoint_id is None else f"?exclude_endpoint={self._endpoint_id}"
+
     def close(self) -> None:
         self._receiver.unregister(self._path)
 

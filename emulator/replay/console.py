@@ -59,7 +59,7 @@ def _cut(text: str, width: int) -> str:
 
 def turn_text(step: PlayedStep) -> str:
     """The turn of a repeated step; empty for the first one."""
-    return "" if step.is_first_turn else f"  (time {', '.join(map(str, step.turns))})"
+    return "" if step.is_first_turn else f"  (iteration {', '.join(map(str, step.turns))})"
 
 
 def step_lines(steps: Sequence[PlayedStep], paint: Paint, width: int | None = None) -> list[str]:
@@ -88,7 +88,7 @@ def failure_lines(result: CaseResult, failure: Failure, paint: Paint) -> list[st
 
 
 def _mismatch_lines(mismatch: Mismatch, paint: Paint) -> Iterator[str]:
-    titles = Row(mark=RowMark.SAME, expected="expected", seen="seen")
+    titles = Row(mark=RowMark.SAME, expected="expected", seen="actual")
     width = max(len(row.expected) for row in (titles, *mismatch.rows))
     yield paint("bold", _row_line(titles, width))
     for row in mismatch.rows:

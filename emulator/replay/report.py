@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from emulator.replay.console import failure_lines, shown_steps, step_lines, summary_line, turn_text
 from emulator.replay.coverage import Coverage, coverage_of
 from emulator.replay.diff import RowMark
-from emulator.replay.results import CaseResult, PlayedStep, TracedRequest
+from emulator.replay.results import CaseResult, PlayedStep, TracedRequest, TracedWebhook, copy_texts
 from emulator.replay.timeline import STATUS_OF_TYPE, Timeline, build_timeline
 from emulator.reporting import Paint, report_template
 from emulator.scenarios.values import Json
@@ -29,34 +29,45 @@ _PLAIN = Paint(is_on=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedCase:
-    """A case in the form that the template needs."""
+    """A case in the form that the template needs.
+
+    `names` are the names of the payments by their ids. A case has details, that is, a timeline,
+    requests, events and webhooks, only among the first MAX_SHOWN cases.
+    """
 
     result: CaseResult
     timeline: Timeline | None
     steps: Sequence[PlayedStep]
     names: Mapping[str, str]
-    """The names of the payments by their ids."""
+    webhooks: Sequence[tuple[TracedWebhook, str]]
+    has_details: bool
 
 
 def report(results: Sequence[CaseResult], *, skipped: int) -> bytes:
-    """The HTML file; it contains no duration and no real time."""
+    """The HTML file, failed cases first; it contains no duration and no real time."""
+    in_order = sorted(results, key=lambda result: result.has_passed)
+    cases = [_reported(result, number <= MAX_SHOWN) for number, result in enumerate(in_order, 1)]
+    failed = sum(not result.has_passed for result in results)
     coverage = coverage_of(result.trace for result in results)
     template = report_template("replay", _FILTERS, most_shown=MAX_SHOWN, RowMark=RowMark)
     return template.render(
-        cases=[_reported(result) for result in results],
+        failed=cases[:failed],
+        passed=cases[failed:],
         summary=summary_line(results, skipped),
-        failed=sum(not result.has_passed for result in results),
         coverage=coverage,
         tables=_tables(coverage),
     ).encode()
 
 
-def _reported(result: CaseResult) -> ReportedCase:
+def _reported(result: CaseResult, has_details: bool) -> ReportedCase:
+    webhooks = result.trace.webhooks
     return ReportedCase(
         result=result,
-        timeline=build_timeline(result),
+        timeline=build_timeline(result) if has_details else None,
         steps=shown_steps(result.steps),
         names={payment_id: name for name, payment_id in result.names.items()},
+        webhooks=list(zip(webhooks, copy_texts(webhooks), strict=True)),
+        has_details=has_details,
     )
 
 

@@ -1,6 +1,7 @@
 """Results of a replay: the steps of each case, its failure, and what the emulator recorded."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -96,6 +97,18 @@ class TracedWebhook:
     signature: str
     body: str
     is_genuine: bool
+
+
+def copy_texts(webhooks: Sequence[TracedWebhook]) -> list[str]:
+    """`copy 1 of 2` for each webhook that arrived several times, otherwise an empty text."""
+    totals = Counter(webhook.id for webhook in webhooks)
+    arrived: Counter[str] = Counter()
+    texts = []
+    for webhook in webhooks:
+        arrived[webhook.id] += 1
+        total = totals[webhook.id]
+        texts.append(f"copy {arrived[webhook.id]} of {total}" if total > 1 else "")
+    return texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from emulator.domain.durations import duration_text
 from emulator.domain.instants import parse_instant
 from emulator.domain.payment import EVENT_TYPES
 from emulator.replay.event_attribution import Moment, moments_of
-from emulator.replay.results import CaseResult, PlayedStep, TracedEvent, TracedWebhook
+from emulator.replay.results import CaseResult, PlayedStep, TracedEvent, TracedWebhook, copy_texts
 from emulator.scenarios import values
 
 SLOT_WIDTH = 82
@@ -27,7 +27,7 @@ MAX_WEBHOOKS_PER_SLOT = 6
 
 MERCHANT = "Merchant"
 CUSTOMER = "Customer"
-CONTROL_API = "By hand"
+CONTROL_API = "Control API"
 CLOCK = "Clock"
 WEBHOOKS = "Webhooks"
 
@@ -124,7 +124,7 @@ def build_timeline(result: CaseResult) -> Timeline | None:
             (result.name_of(payment) or f"{payment[:12]}…", _status_shapes(payment, events, slots))
             for payment in list(shown)[:MAX_PAYMENTS]
         ),
-        (WEBHOOKS, _webhook_shapes(result.trace.webhooks, slots)),
+        (WEBHOOKS, _webhook_shapes(result, slots)),
     ]
     rows = _placed((title, shapes) for title, shapes in titled_shapes if shapes)
     return Timeline(
@@ -231,17 +231,23 @@ def _status_shapes(
     ]
 
 
-def _webhook_shapes(webhooks: Iterable[TracedWebhook], slots: _Slots) -> list[Shape]:
+def _webhook_shapes(result: CaseResult, slots: _Slots) -> list[Shape]:
     shapes = []
-    for moment, group in groupby(webhooks, key=lambda webhook: Moment(webhook.step, webhook.at)):
+    webhooks = result.trace.webhooks
+    for moment, group in groupby(
+        zip(webhooks, copy_texts(webhooks), strict=True),
+        key=lambda pair: Moment(pair[0].step, pair[0].at),
+    ):
         arrived = list(group)
-        for turn, webhook in enumerate(arrived[: MAX_WEBHOOKS_PER_SLOT + 1]):
+        for turn, (webhook, copy) in enumerate(arrived[: MAX_WEBHOOKS_PER_SLOT + 1]):
             x = slots.edges.get(moment)
             if x is None:
                 break
             left_out = len(arrived) - MAX_WEBHOOKS_PER_SLOT
             is_rest = turn == MAX_WEBHOOKS_PER_SLOT
-            title = f"{webhook.type}, signature {'right' if webhook.is_genuine else 'wrong'}"
+            payment = webhook.payment and (result.name_of(webhook.payment) or webhook.payment)
+            title = webhook.type + (f" of {payment}" if payment else "") + (copy and f", {copy}")
+            title += f", {'valid' if webhook.is_genuine else 'invalid'} signature"
             shapes.append(
                 Shape(
                     x=x + turn * SLOT_WIDTH,

@@ -118,13 +118,11 @@ def _excluded(type_: FaultType[Any], keys: Mapping[str, Key]) -> Mapping[str, st
 
 
 def _something_rule(names: Sequence[str], shared: Mapping[str, Key]) -> KeyRule:
-    """Something must go wrong: keys that are false, or shared, are not enough."""
+    """At least one effect is required: keys that are false, or shared, are no effects."""
 
     def check(members: Members) -> None:
         if all(key in shared for key in members.given) and not members.has_stray_keys:
-            members.entry.note(
-                f"{members.entry.label} must say what goes wrong: {listed(names, 'or')}"
-            )
+            members.entry.note(f"{members.entry.label} must have {listed(names, 'or')}")
 
     nothing: dict[str, Any] = {"additionalProperties": {"const": False}}
     if shared:

@@ -77,10 +77,11 @@ SECTIONS = {
     ),
     "script": Key(SCRIPT, "A complete case for `replay`.", default=(), default_text="empty"),
 }
+VERSION_KEY = Key(
+    _Version(), "The version of this format.", required=f"version: {VERSION}", field=None
+)
 FILE_KEYS = {
-    "version": Key(
-        _Version(), "The version of this format.", required=f"version: {VERSION}", field=None
-    ),
+    "version": VERSION_KEY,
     "name": Key(
         Text(NAME_PATTERN, expected=NAME_FORM),
         "The name of the scenario, unique among the files that are loaded.",

@@ -147,7 +147,7 @@ OPTIONS = (
         "ready-file",
         types.READY_FILE,
         "JSON file that is written when both listeners respond, and removed at exit: "
-        "api, checkout, pid, test_key, live_key, version.",
+        "api, checkout, pid, test_key, version.",
     ),
     Option(
         "config",

@@ -43,7 +43,8 @@ _HELD = (
     " WHERE is_held = 1 AND payment IN ({}) ORDER BY position"
 )
 _UPDATE = (
-    "UPDATE deliveries SET state = ?, attempts = ?, due_at = ?, is_held = ? WHERE position = ?"
+    "UPDATE deliveries SET state = ?, attempts = ?, due_at = ?, sequence = ?, is_held = ?"
+    " WHERE position = ?"
 )
 _CANCEL_ALL = (
     "UPDATE deliveries SET state = 'cancelled', due_at = NULL, is_held = 0"
@@ -222,13 +223,14 @@ def held(tx: Transaction, payments: Collection[int]) -> dict[int, list[Delivery]
 
 
 def update(tx: Transaction, delivery: Delivery) -> None:
-    """Write the state of a delivery after an attempt."""
+    """Write the state of a delivery, and when its next attempt is due."""
     tx.execute(
         _UPDATE,
         (
             delivery.state.value,
             delivery.attempts,
             delivery.due_at,
+            delivery.sequence,
             delivery.is_held,
             delivery.position,
         ),

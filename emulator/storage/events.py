@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from emulator.domain.instants import Instant
-from emulator.domain.payment import Event, Payment
+from emulator.domain.payment import Event, Payment, Status
 from emulator.storage.batch import Transaction, positions_of
 from emulator.storage.payments import REASONS, STATUS_WORDS, STATUSES
 
@@ -22,6 +22,14 @@ _LATER = (
 _GET = f"SELECT {_COLUMNS} FROM events WHERE position = ?"
 _NEWEST = (
     f"SELECT {_COLUMNS} FROM events WHERE position BETWEEN ? AND ? ORDER BY position DESC LIMIT ?"
+)
+# Without an earlier event of the index, the payment was pending.
+_TRANSITION_COUNTS = (
+    "SELECT source, status, count(*) FROM (SELECT status, coalesce((SELECT earlier.status"
+    " FROM events AS earlier INDEXED BY events_by_payment WHERE earlier.payment = events.payment"
+    " AND earlier.status <> 'pending' AND earlier.position < events.position"
+    " ORDER BY earlier.position DESC LIMIT 1), 'pending') AS source FROM events"
+    " WHERE position BETWEEN ? AND ? AND status <> 'pending') GROUP BY source, status"
 )
 _ALL = f"SELECT {_COLUMNS} FROM events WHERE position BETWEEN ? AND ? ORDER BY position"
 
@@ -70,6 +78,16 @@ def next_position(tx: Transaction, owner: int) -> int:
 
 def get(tx: Transaction, position: int) -> Event:
     return _event_of_row(tx.execute(_GET, (position,)).fetchone())
+
+
+def transition_counts(
+    tx: Transaction, owner: int, *, limit: int
+) -> list[tuple[Status, Status, int]]:
+    """The numbers of changes from one status to another among the owner's newest events."""
+    first, _ = positions_of(owner)
+    last = next_position(tx, owner) - 1
+    rows = tx.execute(_TRANSITION_COUNTS, (max(first, last - limit + 1), last))
+    return [(STATUSES[source], STATUSES[status], count) for source, status, count in rows]
 
 
 def of_payment(tx: Transaction, payment: int) -> list[Event]:

@@ -74,9 +74,21 @@ _PAGE = {
     ),
 }
 
+# Without an index: so many payments of the selection are compared, the newest first.
+MAX_COMPARED_PAYMENTS = 10_000
+_COMPARED = (
+    "SELECT position FROM payments WHERE position IN ({}) AND (?1 IS NULL OR amount_minor >= ?1)"
+    " AND (?2 IS NULL OR amount_minor <= ?2) AND (?3 IS NULL OR phone = ?3) AND (?4 IS NULL OR"
+    " EXISTS (SELECT 1 FROM json_each(terms, '$.metadata') WHERE instr(key || '=' || value, ?4)))"
+    " ORDER BY position DESC LIMIT ?5"
+)
+
 
 class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of an owner's payments, newest first; bounds of creation are inclusive."""
+    """A page of an owner's payments, newest first; bounds are inclusive.
+
+    `metadata` is a part of `name=value`.
+    """
 
     limit: int
     after: str | None = None
@@ -84,6 +96,15 @@ class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
     method: str | None = None
     created_gte: Instant | None = None
     created_lte: Instant | None = None
+    amount_gte: int | None = None
+    amount_lte: int | None = None
+    phone: str | None = None
+    metadata: str | None = None
+
+    @property
+    def compared(self) -> tuple[int | None, int | None, str | None, str | None]:
+        """The filters without an index."""
+        return self.amount_gte, self.amount_lte, self.phone, self.metadata
 
 
 class UsedKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,8 +246,23 @@ def page(tx: Transaction, owner: int, query: PageQuery) -> list[int]:
         high = min(high, row[0])
     filters = [value for value in (query.method, query.status) if value is not None]
     statement = _PAGE[query.status is not None, query.method is not None]
-    rows = tx.execute(statement, (*filters, low, high, query.limit + 1)).fetchall()
-    return [row[0] for row in rows]
+    compared = query.compared
+    is_compared = compared != (None, None, None, None)
+    limit = MAX_COMPARED_PAYMENTS if is_compared else query.limit + 1
+    positions = [row[0] for row in tx.execute(statement, (*filters, low, high, limit))]
+    if not is_compared:
+        return positions
+    matching: list[int] = []
+    for start in range(0, len(positions), _MAX_POSITIONS_PER_STATEMENT):
+        part = positions[start : start + _MAX_POSITIONS_PER_STATEMENT]
+        # The numbered parameters come first.
+        among = ", ".join(f"?{number}" for number in range(6, 6 + len(part)))
+        left = query.limit + 1 - len(matching)
+        rows = tx.execute(_COMPARED.format(among), (*compared, left, *part))
+        matching += [row[0] for row in rows]
+        if len(matching) > query.limit:
+            break
+    return matching
 
 
 def of_owner(tx: Transaction, owner: int) -> list[tuple[Payment, str | None]]:

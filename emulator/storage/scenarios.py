@@ -34,9 +34,7 @@ _COUNT_USE = (
     "INSERT INTO rule_uses (account, scenario, section, rule, uses) VALUES (?, ?, ?, ?, 1)"
     " ON CONFLICT DO UPDATE SET uses = uses + 1"
 )
-_USES_OF_SECTION = (
-    "SELECT scenario, uses FROM rule_uses WHERE account = ? AND section = ? AND rule = 0"
-)
+_ALL_USES = "SELECT scenario, section, rule, uses FROM rule_uses WHERE account = ?"
 _COUNT_REQUEST = (
     "INSERT INTO request_counts (owner, scenario, rule, count) VALUES (?, ?, ?, 1)"
     " ON CONFLICT DO UPDATE SET count = count + 1 RETURNING count"
@@ -129,6 +127,6 @@ def count_use(tx: Transaction, account: int, rule: tuple[str, str, int]) -> None
     tx.execute(_COUNT_USE, (account, *rule))
 
 
-def uses_of_section(tx: Transaction, account: int, section: str) -> dict[str, int]:
-    """How often the first rule of a section has been used, by the name of its scenario."""
-    return dict(tx.execute(_USES_OF_SECTION, (account, section)).fetchall())
+def all_uses(tx: Transaction, account: int) -> dict[tuple[str, str, int], int]:
+    """How often each used rule (scenario, section, index) has been used."""
+    return {(row[0], row[1], row[2]): row[3] for row in tx.execute(_ALL_USES, (account,))}

@@ -21,7 +21,7 @@ from emulator.verify.messages import ServiceResponse, printable
 from emulator.verify.session import PAYMENTS, Session
 from emulator.verify.unchecked import GRANTED, HIDDEN
 
-_NOT_REACHED = "the check did not get so far"
+_NOT_REACHED = "the check ended before this clause"
 _ENVELOPE = {"data", "has_more", "next_cursor"}
 
 

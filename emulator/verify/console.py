@@ -1,5 +1,6 @@
 """Formats a comparison for a terminal: a line for each clause and a summary."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import groupby, zip_longest
 from textwrap import wrap
@@ -36,21 +37,38 @@ def assumption(result: ClauseResult) -> str | None:
 
 
 def comparison_lines(comparison: Comparison, paint: Paint, width: int) -> list[str]:
-    """The clauses by the sections of the contract, then the drifts, then a summary."""
-    keys = comparison.key
+    """The drifts, the clauses by the sections of the contract, then a summary.
+
+    The unseen clauses are in one block, by reason.
+    """
+    keys = f"key {comparison.key}"
     if comparison.other_key is not None:
-        keys += f" and {comparison.other_key}"
-    lines = [f"{comparison.base_url} beside the contract, as {keys}"]
-    for section, results in groupby(comparison.results, lambda result: result.clause.section):
+        keys = f"keys {comparison.key} and {comparison.other_key}"
+    lines = [f"Comparison of {comparison.base_url} with the contract ({keys})"]
+    if comparison.drifts:
+        lines += ["", paint("bold", "Drifts")]
+        for result in comparison.drifts:
+            lines += _lines(result, wrap(_seen(result), _text_width(width)), paint)
+    seen = [result for result in comparison.results if result.verdict is not Verdict.UNSEEN]
+    for section, results in groupby(seen, lambda result: result.clause.section):
         lines += ["", paint("bold", f"{section}  {SECTIONS[section]}")]
         for result in results:
             lines += _result_lines(result, paint, width)
-    if comparison.drifts:
-        # Repeated, because they are hard to find among the other clauses.
-        lines += ["", paint("bold", "What drifts")]
-        for result in comparison.drifts:
-            lines += _lines(result, wrap(_seen(result), _text_width(width)), paint)
-    return [*lines, "", summary_line(comparison)]
+    return [*lines, *_unseen_lines(comparison, paint, width), "", summary_line(comparison)]
+
+
+def _unseen_lines(comparison: Comparison, paint: Paint, width: int) -> Iterator[str]:
+    numbers: defaultdict[str, list[str]] = defaultdict(list)
+    for result in comparison.results:
+        if result.verdict is Verdict.UNSEEN:
+            numbers[result.seen].append(result.clause.number)
+    if numbers:
+        yield from ("", paint("bold", "Unseen clauses"))
+    for reason, clauses in numbers.items():
+        text = f"{reason}: {', '.join(clauses)}"
+        yield from wrap(
+            text, max(width, _MARGIN), initial_indent=_INDENT, subsequent_indent=_INDENT * 2
+        )
 
 
 def _result_lines(result: ClauseResult, paint: Paint, width: int) -> Iterator[str]:
@@ -81,7 +99,7 @@ def _text_width(width: int) -> int:
 
 def _seen(result: ClauseResult) -> str:
     assumed = assumption(result)
-    return result.seen if assumed is None else f"{result.seen} (assumed here: {assumed})"
+    return result.seen if assumed is None else f"{result.seen} (our assumption: {assumed})"
 
 
 def _colour(result: ClauseResult) -> str:
@@ -95,14 +113,13 @@ def summary_line(comparison: Comparison) -> str:
     drifts = comparison.drifts
     assumed = sum(result.basis is Basis.ASSUMED for result in drifts)
     accepted = sum(result.is_accepted for result in drifts)
-    notes = [f"{assumed} of what is assumed"] if assumed else []
+    notes = [f"{assumed} from our assumptions"] if assumed else []
     notes += [f"{accepted} accepted"] if accepted else []
     note = f" ({', '.join(notes)})" if notes else ""
     left_out = ""
     if comparison.refusal is not None:
         left_out = (
-            f" ({comparison.left_out} not looked at, since the service refused with 429:"
-            " rate limit)"
+            f" ({comparison.left_out} not checked, because the service refused requests with 429)"
         )
     return (
         f"{len(comparison.results)} clauses: {comparison.count(Verdict.HOLDS)} hold,"
@@ -118,6 +135,6 @@ def incompleteness(comparison: Comparison) -> str | None:
         return None
     left_out = f"{comparison.left_out} of {len(comparison.results)} clauses"
     return (
-        f"the comparison is not complete: because of the rate limit {left_out} were not looked at;"
+        f"the comparison is not complete: because of the rate limit {left_out} were not checked;"
         f" {comparison.refusal}"
     )

@@ -127,7 +127,7 @@ class Session:
     def other_accounts_key(self) -> str:
         """Raises CheckStopped."""
         if self.other_key is None:
-            raise CheckStopped("it takes the key of another account, --other-key")
+            raise CheckStopped("the check needs the key of another account, --other-key")
         return self.other_key
 
     @property

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from emulator import __version__
-from emulator.domain.accounts import DEMO_LIVE_KEY
 from tests.cli.processes import FREE_PORTS, run, serving, wait_for
 
 
@@ -22,7 +21,6 @@ def test_it_describes_a_server_that_responds_and_is_removed_at_exit(tmp_path: Pa
             "checkout": "https://pay.example",
             "pid": server.process.pid,
             "test_key": "test_own_key",
-            "live_key": DEMO_LIVE_KEY,
             "version": __version__,
         }
         assert [entry.name for entry in tmp_path.glob("*ready*")] == ["ready.json"]
@@ -46,6 +44,7 @@ def test_a_file_that_another_process_has_written_since_is_kept(tmp_path: Path) -
     [
         ("missing/ready.json", "cannot write '{}': No such file or directory"),
         (".", "cannot write '{}': Is a directory"),
+        ("/", "cannot write '{}': Is a directory"),
         ("text", "found another file at '{}', expected none or the ready file"),
         ("pipe", "cannot write '{}': found a pipe, expected a regular file"),
         ("n" * 255, "cannot write '{}': File name too long"),

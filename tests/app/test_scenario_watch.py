@@ -3,11 +3,12 @@
 import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
+from shutil import copy
 
 import pytest
 
 from emulator.app.scenario_watch import EVERY_MS
-from emulator.settings import Settings
+from emulator.settings import Settings, data_directory
 from tests.world import World, headers, world
 
 
@@ -121,3 +122,14 @@ async def test_an_own_scenario_of_an_account_precedes_the_edited_file(
     assert [await status(emulator) for _ in range(2)] == [429, 200]
     await emulator.control("DELETE", "/scenarios/first")
     assert await status(emulator) == 500
+
+
+async def test_shipped_scenarios_can_be_watched_and_deleted(tmp_path: Path) -> None:
+    for path in data_directory("scenarios").glob("*.yaml"):
+        copy(path, tmp_path)
+    async with world(Settings(seed=1, scenarios=(str(tmp_path),), watch=True)) as emulator:
+        await emulator.wall.waited_for()
+        delete(tmp_path / "refund.yaml")
+        await reload(emulator)
+        response = await emulator.control("GET", "/scenarios/refund")
+        assert response.json()["origin"] == "shipped"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.checkout.assets import Assets
+from emulator.assets import Assets
 from emulator.domain.payment_methods import METHODS
 from tests.checkout.fonts import ASSETS
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fontTools.ttLib import TTFont
 
-from emulator.checkout.assets import Assets
+from emulator.assets import Assets
 from tests.checkout.fonts import (
     ASSETS,
     CATALOGUES,

@@ -100,7 +100,7 @@ def test_an_outcome_of_a_scenario_can_prevent_an_event(server: Server, key: str)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("payment.complete",), "did you mean 'payment.completed'?"),
+        (("payment.complete",), "Did you mean 'payment.completed'?"),
         (("ping",), "EVENT: found 'ping', expected one of: payment.created, "),
         ((), "Missing argument 'EVENT'"),
         (("payment.created", "--amount", "99"), "99 is not in the range 100<=x<="),

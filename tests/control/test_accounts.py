@@ -42,7 +42,12 @@ async def test_a_new_account_has_the_requested_properties(emulator: World) -> No
     account = await created(emulator, **properties, seed=-(2**63))
     assert {name: account[name] for name in properties} == properties
     response = await emulator.control("GET", "/clock", key="live_mine")
-    assert response.json() == {"now": "2030-06-01T12:00:00.500Z", "frozen": True, "next": None}
+    assert response.json() == {
+        "now": "2030-06-01T12:00:00.500Z",
+        "frozen": True,
+        "rate": None,
+        "next": None,
+    }
 
 
 async def test_a_new_account_can_have_a_flowing_clock(emulator: World) -> None:

@@ -310,6 +310,8 @@ def entry(body: bytes = b"") -> JournalEntry:
         fault=None,
         instead_of=None,
         duration_ms=0.0,
+        ended_ms=0.0,
+        retry_after=b"",
         is_cut=False,
         size_bytes=400 + len(body),
     )

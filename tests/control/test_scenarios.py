@@ -62,6 +62,7 @@ async def test_a_stored_scenario_applies_from_the_next_request(emulator: World) 
         "enabled": True,
         "origin": "control",
         "rules": {"outcomes": 1, "expiry": 0, "checkout": 0, "faults": 0, "webhooks": 0},
+        "limited_rules": [],
         "has_script": False,
     }
     assert await reason(emulator) == "limit_exceeded"

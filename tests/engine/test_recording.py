@@ -29,7 +29,7 @@ SIMPLE = """\
 # from 2026-01-01T00:00:00.000Z to 2026-01-01T00:01:00.250Z.
 #
 # To play it again:  payments-emulator replay case.yaml
-# To keep it beside others, give it a name of its own.
+# To use it together with other scenarios, change its name.
 version: 1
 name: recording
 description: Recorded from acct_demo in test mode.

@@ -16,7 +16,7 @@ from tests.docs.generated.action import action
 
 OWN_ACTION = re.compile(r"[\w-]+/etb-payments-emulator@v[\d.]+")
 _EXPRESSION = re.compile(r"\$\{\{ ([\w.-]+) \}\}")
-_HANGS_AFTER_S = 400
+_HANGS_AFTER_S = 800
 
 Step = dict[str, Any]
 

@@ -159,7 +159,7 @@ def test_the_lines_for_other_systems_start_an_emulator_or_end_the_job(tmp_path: 
                 cwd=tmp_path,
                 env=variables | changes,
                 stdout=log,
-                timeout=400,
+                timeout=800,
             )
             stop_servers(tmp_path)
             assert ended.returncode == code

@@ -46,6 +46,7 @@ REFUSALS: tuple[tuple[str, str, str, Any], ...] = (
     ("list_payments", "invalid_created_lte", "/payments?created_lte=today", None),
     ("wait_for_delivery", "invalid_event", "/deliveries/wait?event=ping", None),
     ("get_request", "request_not_found", "/requests/req_unknown", None),
+    ("get_checklist", "webhook_endpoint_not_found", "/checklist?exclude_endpoint=we_1", None),
     ("pay_payment", "invalid_method", "{pending}/pay", {"method": "cash"}),
     ("pay_payment", "invalid_phone", "{pending}/pay", {**PHONE, "phone": "0700000001"}),
     (

@@ -198,12 +198,13 @@ def test_a_customer_pays_at_a_bank(account: PaymentsAccount) -> None:
             'invalid_phone: A bank transfer takes a bank, not a phone (got "0900000001").',
         ),
         ({"phone": "0900000001", "method": "mpesa"}, "invalid_phone: "),
+        ({"phone": 900000001}, "invalid_phone: "),
         ({"method": "bank_transfer"}, "missing_parameter: The parameter 'bank' is required."),
         ({"method": ""}, "invalid_method: "),
     ],
 )
 def test_contradictory_arguments_are_refused_by_the_emulator(
-    account: PaymentsAccount, submitted: dict[str, str], refusal: str
+    account: PaymentsAccount, submitted: dict[str, Any], refusal: str
 ) -> None:
     payment_id = create(account)
     with pytest.raises(PaymentsEmulatorError) as refused:
@@ -351,3 +352,10 @@ def test_a_reset_restores_the_account_and_keeps_receiving_webhooks(
 def test_a_failed_payment_is_reported_with_its_reason(account: PaymentsAccount) -> None:
     account.pay(create(account), phone="0900000002")
     assert failure_report(account).splitlines()[-1].endswith(", insufficient_balance")
+
+
+def test_the_checklist_ignores_the_webhooks_of_the_test(account: PaymentsAccount) -> None:
+    create(account)
+    results = {item["id"]: item["result"] for item in account.checklist()}
+    assert results["create-idempotent"] == "failed"
+    assert results["webhook-acknowledged"] == "not_exercised"

@@ -208,7 +208,7 @@ def test_the_summary_has_the_message_of_the_emulator(run_here: Run) -> None:
     test = "def test_one(payments_account): payments_account.use_scenario('late')\n"
     _, printed = run_here({"test_kiosk.py": test}, "-q")
     assert printed.splitlines()[-2].startswith(
-        "FAILED test_kiosk.py::test_one - PaymentsEmulatorError: scenario_not_found: There"
+        "FAILED test_kiosk.py::test_one - PaymentsEmulatorError: scenario_not_found:"
     )
 
 

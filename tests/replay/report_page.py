@@ -1,11 +1,25 @@
 """Checks that the HTML reports share: well-formed, without resources, with sufficient contrast."""
 
+import os
 import re
 from collections.abc import Iterable
 from html.parser import HTMLParser
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.async_api import Browser
 
 from emulator.settings import data_directory
+from tests.checkout.browser.axe import axe_findings, bring_axe
+from tests.checkout.browsing import CHROMIUM, REPOSITORY, running_chromium
 
+# The width of the browser and its colour scheme.
+SCREENS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((320, "dark"), (1280, "light"))
+
+needs_chromium = pytest.mark.skipif(
+    CHROMIUM is None and not os.environ.get("CI"), reason="there is no chromium on this machine"
+)
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 
 
@@ -95,3 +109,35 @@ def check_contrast(
         ]
         for ground, text in all_pairs:
             assert contrast(colours[ground], colours[text]) >= 4.5, (ground, text)
+
+
+async def problems_on_screens(file: Path, name: str) -> list[str]:
+    """What axe and a browser report about a page, on each screen; every `details` is open."""
+    async with running_chromium() as browser:
+        found = [await _problems(browser, file, name, *screen) for screen in SCREENS]
+    # axe cannot determine the background in pictures and in scrolled parts; see `check_contrast`.
+    undecided = "incomplete color-contrast"
+    return [line for lines in found for line in lines if not line.startswith(undecided)]
+
+
+async def _problems(
+    browser: Browser, file: Path, name: str, width: int, scheme: Literal["light", "dark"]
+) -> list[str]:
+    context = await browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme
+    )
+    tab = await context.new_page()
+    problems: list[str] = []
+    tab.on("console", lambda message: problems.append(message.text))
+    await tab.goto(file.as_uri())
+    await tab.evaluate("document.querySelectorAll('details').forEach(it => it.open = true)")
+    await bring_axe(tab)
+    problems += await axe_findings(tab)
+    widest = await tab.evaluate("document.documentElement.scrollWidth")
+    if widest > width:
+        problems.append(f"{widest} wide on {width}")
+    pictures = REPOSITORY / "artifacts" / name
+    pictures.mkdir(parents=True, exist_ok=True)
+    await tab.screenshot(path=pictures / f"{width}-{scheme}.png")
+    await context.close()
+    return problems

@@ -110,7 +110,7 @@ def test_several_files_have_a_line_each_and_failures_their_steps(tmp_path: Path)
         "  FAILED  expect: {payment: order, status: completed}\n"
         "\n"
         f"  {tmp_path}/a-case.yaml:5:28: status of order is not as expected\n"
-        "      expected    seen\n"
+        "      expected    actual\n"
         "    | completed   pending\n"
         "\n"
         "2 cases: 1 passed, 1 failed, 7 steps (1 file without a script skipped)\n"
@@ -197,7 +197,7 @@ def test_nothing_is_played_if_a_file_is_wrong(tmp_path: Path) -> None:
     ("options", "expected"),
     [
         ([], "Missing argument 'PATH...'"),
-        (["FILE", "--clock", "slow"], "flag --clock: found 'slow', expected real, frozen, or "),
+        (["FILE", "--clock", "slow"], "flag --clock: found 'slow', expected real, frozen, "),
         (["FILE", "--seed", "x"], "flag --seed: found 'x', expected an integer"),
         (["FILE", "-j", "0"], "Invalid value for '-j' / '--jobs': 0 is not in the range"),
         (["FILE", "--fail-under", "101"], "Invalid value for '--fail-under': 101"),

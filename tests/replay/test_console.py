@@ -144,8 +144,8 @@ def test_of_a_repeat_the_first_turn_and_the_failed_turn_are_shown() -> None:
         "  ok      repeat: {times: 3}",
         "  ok        a",
         "  ok        b",
-        "  ok        a  (time 3)",
-        "  FAILED    b  (time 3)",
+        "  ok        a  (iteration 3)",
+        "  FAILED    b  (iteration 3)",
         "",
     ]
 
@@ -157,7 +157,7 @@ def test_a_single_mismatch_is_reported_at_its_place() -> None:
     why = failure("status of order is not as expected", mismatches=(mismatch,))
     assert failure_lines(result(), why, PLAIN) == [
         "  cases/mine.yaml:7:5: status of order is not as expected",
-        "      expected    seen",
+        "      expected    actual",
         "    | completed   failed",
         "      So it is.",
     ]

@@ -1,13 +1,22 @@
 """The HTML report is one well-formed file that loads nothing."""
 
 import re
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
+
+import pytest
 
 from emulator.replay.diff import side_by_side
 from emulator.replay.report import MAX_BODY_CHARACTERS, MAX_SHOWN, pretty, report
 from emulator.replay.results import CaseResult, Mismatch, Trace
-from tests.replay.report_page import Page, check_contrast, check_page
+from tests.replay.report_page import (
+    Page,
+    check_contrast,
+    check_page,
+    needs_chromium,
+    problems_on_screens,
+)
 from tests.replay.sample_results import (
     HERE,
     LATER,
@@ -63,7 +72,7 @@ def test_it_contains_everything_that_happened() -> None:
     for what in (
         *("mine", "passed", "create: {as: order}", "advance: 1s"),
         *("payment.created", "payment.failed", "timeout", ORDER),
-        *("unknown-parameter:colour", "drop", "status 500, point after_commit", "cut"),
+        *("unknown-parameter:colour", "drop", "status 500, point after_commit", "no response"),
         *("genuine", "forged", "webhook-signature: v1,c2lnbmF0dXJl", '"amount": 10000'),
         *("Coverage", "pending → processing", "tamper timestamp"),
     ):
@@ -110,12 +119,32 @@ def test_its_timelines_are_well_formed() -> None:
             assert int(shape.attrib["width"]) > 0
 
 
-def test_several_cases_have_a_list_of_contents() -> None:
-    one = Page(html(detailed()))
-    assert one.all("nav") == []
-    two = Page(html(detailed(), failed("bad")))
-    targets = [(attributes["href"] or "").removeprefix("#") for attributes in two.all("a")]
-    assert targets == [attributes["id"] for attributes in two.all("article")]
+def test_failed_cases_are_first_and_have_links() -> None:
+    assert Page(html(detailed())).all("nav") == []
+    several = Page(html(detailed(), failed("bad"), result("other")))
+    targets = [attributes["href"] for attributes in several.all("a")]
+    articles = [attributes["id"] for attributes in several.all("article")]
+    assert (targets, articles) == (["#case-bad"], ["case-bad", "case-mine", "case-other"])
+
+
+def test_passed_cases_are_folded_if_there_are_several_cases() -> None:
+    assert Page(html(result())).all("details") == []
+    assert len(Page(html(result(), failed("bad"))).all("details")) == 1
+    assert len(Page(html(result(), result("other"))).all("details")) == 2
+
+
+def test_of_many_cases_the_first_have_details() -> None:
+    page = html(*(detailed() for _ in range(MAX_SHOWN + 2)))
+    assert page.count("<h3>Timeline</h3>") == MAX_SHOWN
+    assert page.count(f"Only the first {MAX_SHOWN} cases have a timeline") == 2
+
+
+def test_a_webhook_has_its_payment_and_its_copy() -> None:
+    trace = Trace(webhooks=(webhook("created"), webhook("failed"), webhook("failed")))
+    text = " ".join(Page(html(detailed(trace=trace))).text.split())
+    assert f"payment.created of order {ORDER} 2026-01-01" in text
+    assert f"payment.failed of order {ORDER}, copy 1 of 2 2026-01-01" in text
+    assert f"payment.failed of order {ORDER}, copy 2 of 2 2026-01-01" in text
 
 
 def test_it_contains_no_duration() -> None:
@@ -141,3 +170,11 @@ def test_a_long_mismatch_is_cut() -> None:
     assert f"The first {MAX_SHOWN} of {MAX_SHOWN + 1} are shown." in text
     assert f"entry {MAX_SHOWN - 1}" in text
     assert f"entry {MAX_SHOWN}" not in text.replace(f"entry {MAX_SHOWN - 1}", "")
+
+
+@pytest.mark.deep
+@needs_chromium
+async def test_in_a_browser_it_fits_and_is_accessible(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(html(detailed(), failed("bad"), result("other")), encoding="utf-8")
+    assert await problems_on_screens(file, "replay") == []

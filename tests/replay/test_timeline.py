@@ -9,7 +9,7 @@ from emulator.replay.event_attribution import moments_of
 from emulator.replay.results import CaseResult, Trace
 from emulator.replay.timeline import MAX_PAYMENTS, MAX_SLOTS, Shape, Timeline, build_timeline
 from tests.replay.player import Player
-from tests.replay.sample_results import BEGIN, LATER, event, played, result, step, webhook
+from tests.replay.sample_results import BEGIN, LATER, ORDER, event, played, result, step, webhook
 
 CASE = """
 - create: {as: paid}
@@ -99,7 +99,7 @@ async def test_a_payment_belongs_to_the_create_that_succeeded(
 
 def test_the_rows_are_those_of_participants_payments_and_webhooks(timeline: Timeline) -> None:
     assert [row.title for row in timeline.rows] == [
-        *("Merchant", "Customer", "By hand", "Clock"),
+        *("Merchant", "Customer", "Control API", "Clock"),
         *("paid", "silent", "third"),
         "Webhooks",
     ]
@@ -110,7 +110,7 @@ def test_the_rows_are_those_of_participants_payments_and_webhooks(timeline: Time
         "pay",
         "answer",
     ]
-    assert [shape.label for shape in shapes(timeline, "By hand")] == ["transition"]
+    assert [shape.label for shape in shapes(timeline, "Control API")] == ["transition"]
     assert [shape.label for shape in shapes(timeline, "Webhooks")].count("completed") == 2
 
 
@@ -153,7 +153,10 @@ async def test_refusals_and_forged_webhooks_have_their_own_kind(player: Player) 
     trace = Trace(webhooks=(webhook("created", is_genuine=False),))
     forged = timeline_of(result(trace=trace))
     [shape] = shapes(forged, "Webhooks")
-    assert (shape.kind, shape.title) == ("forged", "payment.created, signature wrong")
+    assert (shape.kind, shape.title) == (
+        "forged",
+        f"payment.created of {ORDER}, invalid signature",
+    )
 
 
 def test_many_copies_are_shown_as_a_number() -> None:

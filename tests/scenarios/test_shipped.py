@@ -158,7 +158,12 @@ def test_the_comment_of_a_teaching_file_has_four_parts(name: str) -> None:
     text = (DIRECTORY / f"{name}.yaml").read_text(encoding="utf-8")
     comment = text.partition("version: 1")[0]
     assert all(line.startswith("#") for line in comment.splitlines())
-    for part in ("# In real life ", "# This file ", "# What your ", "# To switch it on for "):
+    for part in (
+        "# In real life ",
+        "# This file ",
+        "# What your ",
+        "# This scenario is off at start. ",
+    ):
         assert f"\n{part}" in comment
 
 

@@ -19,7 +19,7 @@ DRIFTS: dict[str, dict[str, Any]] = {
     "2.1.12": {"verdict": Verdict.DRIFT, "seen": "`created_at`: `1`", "basis": Basis.ASSUMED},
 }
 UNSEEN: dict[str, dict[str, Any]] = {
-    "6.2": {"verdict": Verdict.UNSEEN, "seen": "it takes an address"}
+    "6.2": {"verdict": Verdict.UNSEEN, "seen": "a check needs an address"}
 }
 REFUSAL = "429 was returned again after a wait of 60 s in total"
 LEFT_OUT: dict[str, dict[str, Any]] = {

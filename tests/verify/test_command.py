@@ -41,12 +41,15 @@ def test_a_drift_is_printed_and_has_exit_code_1(server: Server) -> None:
     code, printed = output("verify", "--base-url", url(server), *KEYS)
     assert code == 1
     lines = printed.splitlines()
-    assert lines[0] == f"{url(server)} beside the contract, as test_de…key and test_ot…key"
-    assert lines[-5:-2] == [
-        "What drifts",
+    assert lines[0] == (
+        f"Comparison of {url(server)} with the contract (keys test_de…key and test_ot…key)"
+    )
+    assert lines[2:5] == [
+        "Drifts",
         "  DRIFT     4.1.14  an unknown parameter: 400 `unknown_parameter`, as with `--strict`"
-        " (assumed here:",
-        "                    Accepted with a warning)",
+        " (our",
+        "                    assumption: Accepted with a warning; with `--strict` 400"
+        " `unknown_parameter`)",
     ]
     assert lines[-1].startswith(f"{len(CLAUSES)} clauses: ")
     assert TEST_KEY not in printed
@@ -58,7 +61,7 @@ def test_an_accepted_drift_has_exit_code_0(server: Server) -> None:
     code, printed = output("verify", "--base-url", f"{url(server)}/v1/", *KEYS, *accepted)
     assert code == 0
     assert "  accepted  4.1.14" in printed
-    assert " 1 drift (1 of what is assumed, 1 accepted), " in printed
+    assert " 1 drift (1 from our assumptions, 1 accepted), " in printed
 
 
 def test_the_result_is_written_to_files(tmp_path: Path, server: Server) -> None:
@@ -108,9 +111,9 @@ def test_an_incomplete_comparison_has_exit_code_2(tmp_path: Path, server: Server
     assert ended.return_value == 2
     assert ended.stderr == (
         f"payments-emulator: the comparison is not complete: because of the rate limit {left_out}"
-        f" of {len(CLAUSES)} clauses were not looked at; {TOO_LONG}\n"
+        f" of {len(CLAUSES)} clauses were not checked; {TOO_LONG}\n"
     )
-    summary = f"({left_out} not looked at, since the service refused with 429: rate limit)"
+    summary = f"({left_out} not checked, because the service refused requests with 429)"
     assert summary in ended.stdout
     assert document["is_complete"] is False
     assert "The comparison is not complete" in report.read_text(encoding="utf-8")
@@ -120,7 +123,7 @@ def test_a_drift_counts_also_in_an_incomplete_comparison(server: Server) -> None
     key = limited_key(server, nth=30, retry_after_s=61)
     ended = invoke("verify", "--base-url", url(server), "--key", key)
     assert ended.return_value == 1
-    assert "What drifts" in ended.stdout
+    assert "Drifts" in ended.stdout
     assert ended.stderr.startswith("payments-emulator: the comparison is not complete: ")
 
 
@@ -223,7 +226,7 @@ def test_the_result_is_printed_although_a_file_cannot_be_written(
     options = ("--base-url", url(server), "--key", TEST_KEY, "--json", str(result))
     ended = invoke("verify", *options)
     assert error_line(ended).startswith(f"flag --json: cannot write '{result}': ")
-    assert "What drifts" in ended.stdout
+    assert "Drifts" in ended.stdout
 
 
 def test_a_closed_pipe_does_not_change_the_exit_code(server: Server) -> None:

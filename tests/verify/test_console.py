@@ -21,7 +21,9 @@ def lines(changes: dict[str, dict[str, object]] | None = None, width: int = 100)
 
 def test_every_clause_is_printed_below_its_section() -> None:
     printed = lines()
-    assert printed[0] == "https://sandbox.example beside the contract, as test_de…key"
+    assert printed[0] == (
+        "Comparison of https://sandbox.example with the contract (key test_de…key)"
+    )
     titles = [line for line in printed if re.match(r"\d", line) and "clauses" not in line]
     assert titles == [f"{number}  {title}" for number, title in SECTIONS.items()]
     found = [match[1] for line in printed if (match := re.match(r"  holds     (\S+) ", line))]
@@ -29,21 +31,27 @@ def test_every_clause_is_printed_below_its_section() -> None:
     assert printed[-1].startswith(f"{COUNT} clauses: {COUNT} hold, 0 drift, 0 unseen; 80 requests")
 
 
-def test_drifts_are_repeated_at_the_end() -> None:
+def test_drifts_are_first_and_unseen_clauses_are_last() -> None:
     printed = lines(DRIFTS | UNSEEN)
-    end = printed[printed.index("What drifts") :]
-    assert end == [
-        "What drifts",
-        "  DRIFT     2.1.12  `created_at`: `1` (assumed here: UTC and milliseconds)",
+    assert printed[1 : printed.index("1  What the service does")] == [
+        "",
+        "Drifts",
+        "  DRIFT     2.1.12  `created_at`: `1` (our assumption: UTC and milliseconds)",
         '  DRIFT     4.1.4   `currency` "USD": 201',
-        "  DRIFT     4.3.11  oldest first (assumed here: Newest first; at equal times the payment"
+        "  DRIFT     4.3.11  oldest first (our assumption: Newest first; at equal times the payment"
         " created",
         "                    later comes first)",
         "",
-        f"{COUNT} clauses: {COUNT - 4} hold, 3 drift (2 of what is assumed), 1 unseen;"
+    ]
+    assert printed[-5:] == [
+        "",
+        "Unseen clauses",
+        "  a check needs an address: 6.2",
+        "",
+        f"{COUNT} clauses: {COUNT - 4} hold, 3 drift (2 from our assumptions), 1 unseen;"
         " 80 requests, 12 payments created",
     ]
-    assert "What drifts" not in lines(UNSEEN)
+    assert "Drifts" not in lines(UNSEEN)
 
 
 def test_an_accepted_drift_is_printed_as_accepted() -> None:
@@ -53,19 +61,19 @@ def test_an_accepted_drift_is_printed_as_accepted() -> None:
         ["accepted", "4.3.11"],
     ]
     assert summary_line(comparison(ACCEPTED)).startswith(
-        f"{COUNT} clauses: {COUNT - 1} hold, 1 drift (1 of what is assumed, 1 accepted), 0 unseen"
+        f"{COUNT} clauses: {COUNT - 1} hold, 1 drift (1 from our assumptions, 1 accepted), 0 unseen"
     )
 
 
 def test_clauses_that_are_left_out_are_counted() -> None:
     it = comparison(LEFT_OUT | UNSEEN, refusal=REFUSAL)
     assert comparison_lines(it, PLAIN, 100)[-1] == (
-        f"{COUNT} clauses: {COUNT - 3} hold, 0 drift, 3 unseen (2 not looked at, since the service"
-        " refused with 429: rate limit); 80 requests, 12 payments created"
+        f"{COUNT} clauses: {COUNT - 3} hold, 0 drift, 3 unseen (2 not checked, because the"
+        " service refused requests with 429); 80 requests, 12 payments created"
     )
     assert incompleteness(it) == (
         "the comparison is not complete: because of the rate limit"
-        f" 2 of {COUNT} clauses were not looked at;"
+        f" 2 of {COUNT} clauses were not checked;"
         " 429 was returned again after a wait of 60 s in total"
     )
     assert incompleteness(comparison(DRIFTS | UNSEEN)) is None
@@ -85,7 +93,7 @@ def test_verdicts_and_titles_have_colours() -> None:
     assert "\x1b[32mholds\x1b[0m" in printed
     assert "\x1b[31mDRIFT\x1b[0m     4.1.4" in printed
     assert "\x1b[33mDRIFT\x1b[0m     4.3.11" in printed
-    assert "\x1b[2munseen\x1b[0m" in printed
+    assert "\x1b[1mUnseen clauses\x1b[0m" in printed
     assert "\x1b[1m4.1  Create a payment\x1b[0m" in printed
     assert "\x1b" not in "\n".join(lines(DRIFTS))
 

@@ -1,28 +1,21 @@
 """The HTML report is one well-formed file that loads nothing and fits every screen."""
 
-import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import pytest
-from playwright.async_api import Browser
 
 from emulator.domain.clauses import CLAUSES, SECTIONS
 from emulator.verify.comparison import Comparison
 from emulator.verify.report import comparison_html, marked
-from tests.checkout.browser.axe import axe_findings, bring_axe
-from tests.checkout.browsing import CHROMIUM, REPOSITORY, running_chromium
-from tests.replay.report_page import Page, check_contrast, check_page
-from tests.verify.sample_comparisons import ACCEPTED, DRIFTS, LEFT_OUT, REFUSAL, UNSEEN, comparison
-
-PICTURES = REPOSITORY / "artifacts" / "verify"
-# The width of the browser and its colour scheme.
-SCREENS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((320, "dark"), (1280, "light"))
-
-needs_chromium = pytest.mark.skipif(
-    CHROMIUM is None and not os.environ.get("CI"), reason="there is no chromium on this machine"
+from tests.replay.report_page import (
+    Page,
+    check_contrast,
+    check_page,
+    needs_chromium,
+    problems_on_screens,
 )
+from tests.verify.sample_comparisons import ACCEPTED, DRIFTS, LEFT_OUT, REFUSAL, UNSEEN, comparison
 
 
 def page(it: Comparison | None = None) -> Page:
@@ -41,9 +34,9 @@ def test_it_contains_every_clause_and_its_finding() -> None:
         assert title in it.text
     for what in (
         *("https://sandbox.example", "test_de…key", "2026-01-02 03:04 UTC"),
-        *("as it should be", "it takes an address", '"USD": 201', "oldest first"),
-        *("Assumed here: Newest first", "Assumed here: UTC and milliseconds"),
-        *("3 drift (2 of what is assumed), 1 unseen", "80 requests, 12 payments created"),
+        *("as it should be", "a check needs an address", '"USD": 201', "oldest first"),
+        *("Our assumption: Newest first", "Our assumption: UTC and milliseconds"),
+        *("3 drift (2 from our assumptions), 1 unseen", "80 requests, 12 payments created"),
     ):
         assert what in it.text, what
     assert "`" not in it.text
@@ -66,11 +59,17 @@ def test_an_incomplete_comparison_is_marked_at_the_top(
     title, chip = told
     assert f"{title} · Verify report" in it.text
     assert f"Verify report {chip}" in " ".join(it.text.split())
-    assert "2 not looked at, since the service refused with 429: rate limit" in it.text
+    assert "2 not checked, because the service refused requests with 429" in it.text
     assert (
         f"The comparison is not complete: because of the rate limit 2 of {len(CLAUSES)}" in it.text
     )
     assert "not complete" not in page(comparison(drifts)).text
+
+
+def test_unseen_clauses_are_folded() -> None:
+    assert "Unseen clauses 1" in page().text
+    assert len(page().all("details")) == 1
+    assert page(comparison()).all("details") == []
 
 
 def test_text_of_a_service_is_escaped() -> None:
@@ -93,27 +92,4 @@ async def test_in_a_browser_it_fits_and_is_accessible(tmp_path: Path) -> None:
     some = [one for one in whole.results if one.clause.section in {"2.1", "4.1", "4.3", "6"}]
     file = tmp_path / "report.html"
     file.write_bytes(comparison_html(replace(whole, results=tuple(some), refusal=REFUSAL)))
-    async with running_chromium() as browser:
-        for width, scheme in SCREENS:
-            assert await problems_in(browser, file, width, scheme) == []
-
-
-async def problems_in(
-    browser: Browser, file: Path, width: int, scheme: Literal["light", "dark"]
-) -> list[str]:
-    context = await browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme=scheme
-    )
-    tab = await context.new_page()
-    problems: list[str] = []
-    tab.on("console", lambda message: problems.append(message.text))
-    await tab.goto(file.as_uri())
-    await bring_axe(tab)
-    problems += await axe_findings(tab)
-    widest = await tab.evaluate("document.documentElement.scrollWidth")
-    if widest > width:
-        problems.append(f"{widest} wide on {width}")
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    await tab.screenshot(path=PICTURES / f"{width}-{scheme}.png")
-    await context.close()
-    return problems
+    assert await problems_on_screens(file, "verify") == []

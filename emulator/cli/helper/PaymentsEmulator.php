@@ -59,15 +59,18 @@ final class PaymentsAccount
     }
 
     /** Answers on the phone or at the bank: 'approve', 'cancel', 'wrong_pin' etc. */
-    public function answer(string $id, string $answer): array { return $this->act($id, 'answer', ['answer' => $answer]); }
+    public function answer(string $id, string $answer): array
+    {
+        return $this->act($id, 'answer', ['answer' => $answer]);
+    }
 
     /** Advances the clock by '30s' or by 30 (seconds); returns what happened. */
     public function advance(string|int|float $span): array
     {
         if (is_string($span)) {
-            $isDuration = preg_match('/^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/D', $span, $match);
-            $span = $isDuration ? round($match[1] * self::UNITS_MS[$match[2]]) / 1_000 : throw new InvalidArgumentException(
+            preg_match('/^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/D', $span, $match) || throw new InvalidArgumentException(
                 "'$span' is not a duration: use seconds, or a number with ms, s, m, h or d, such as '30s'");
+            $span = round($match[1] * self::UNITS_MS[$match[2]]) / 1_000;
         }
         $advanced = $this->control('POST', '/clock/advance', ['seconds' => $span]);
         if (!$advanced['settled']) {
@@ -98,7 +101,10 @@ final class PaymentsAccount
         return $this->control('POST', '/webhook_endpoints', ['url' => $url, 'secret' => $secret]);
     }
 
-    public function payment(string $id): array { return $this->control('GET', '/payments/' . rawurlencode($id))['payment']; }
+    public function payment(string $id): array
+    {
+        return $this->control('GET', '/payments/' . rawurlencode($id))['payment'];
+    }
 
     /** The requests of the merchant's code and their responses, the oldest first. */
     public function requests(): array { return array_reverse($this->control('GET', '/requests?limit=1000')['data']); }
@@ -165,6 +171,7 @@ final class PaymentsEmulator
         array_map('fclose', $this->pipes);
         array_map(PHP_OS_FAMILY === 'Windows' ? 'proc_terminate' : 'proc_close', $this->processes);
         array_map('unlink', glob("{$this->directory}/*") ?: []);
+        clearstatcache();
         is_dir($this->directory) && rmdir($this->directory);
         $this->pipes = $this->processes = [];
     }
@@ -182,12 +189,12 @@ final class PaymentsEmulator
     /** @internal */
     public function call(string $method, string $path, ?array $body = null, string $key = ''): ?array
     {
-        $header = [...($key ? ["Authorization: Bearer $key"] : []), ...($body ? ['Content-Type: application/json'] : [])];
+        $header = array_filter([$key ? "Authorization: Bearer $key" : '', $body ? 'Content-Type: application/json' : '']);
         $http = ['method' => $method, 'header' => $header, 'ignore_errors' => true, 'timeout' => 90];
         $http += $body ? ['content' => json_encode($body, JSON_THROW_ON_ERROR)] : [];
         $reason = '';
         set_error_handler(function (int $number, string $message) use (&$reason): bool {
-            $reason = preg_replace('/^fopen\(.*?\): (Failed to open stream: )?/', '', $message);
+            $reason = $reason ?: preg_replace('/^fopen\(.*?\): (Failed to open stream: )?/', '', $message);
             return true;
         });
         $stream = fopen("{$this->baseUrl}/_emulator$path", 'r', false, stream_context_create(['http' => $http]));

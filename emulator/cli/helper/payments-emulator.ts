@@ -56,7 +56,9 @@ export interface PaymentsAccount {
 export interface PaymentsEmulator {
   baseUrl: string; checkoutUrl: string;
   /** The options are those of `POST /accounts`; the default clock does not move by itself. */
-  createAccount(options?: { clock?: string; seed?: number; test_key?: string }): Promise<PaymentsAccount>;
+  createAccount(
+    options?: { clock?: string; seed?: number; name?: string; test_key?: string; live_key?: string },
+  ): Promise<PaymentsAccount>;
   /** Ends the emulator, unless it is that of PAYMENTS_EMULATOR_URL. */
   stop(): Promise<void>;
 }
@@ -83,11 +85,12 @@ const LAUNCHER = `
 /** Uses the emulator at PAYMENTS_EMULATOR_URL, or starts one with PAYMENTS_EMULATOR_COMMAND.
  *  `serve` has more options of `payments-emulator serve`, such as `["--seed", "1"]`. By
  *  `webhookHost` an emulator in a container reaches the tests. */
-export const startEmulator: (options?: Options) => Promise<PaymentsEmulator> = async ({ serve = [], webhookHost } = {}) => {
+export const startEmulator: (options?: Options) => Promise<PaymentsEmulator> = async (options = {}) => {
   const external = process.env["PAYMENTS_EMULATOR_URL"];
-  const { baseUrl, checkoutUrl, log, end } = await (external ? connect(external) : launch(serve));
+  const server = await (external ? connect(external) : launch(options.serve ?? []));
+  const { baseUrl, checkoutUrl, log, end } = server;
   const inboxes: Inboxes = new Map();
-  const receiver = await receive(inboxes, webhookHost);
+  const receiver = await receive(inboxes, options.webhookHost);
 
   const createAccount: PaymentsEmulator["createAccount"] = async (options = {}) => {
     const body = { clock: "frozen@2026-01-01T00:00:00Z", ...options };
@@ -155,7 +158,8 @@ const connect: (url: string) => Promise<Server> = async (url) => {
     return { baseUrl, checkoutUrl: checkout, log: "", end: async () => {} };
   } catch (error) {
     const { message } = error as Error;
-    throw new Error(`PAYMENTS_EMULATOR_URL is '${url}': ${message}; expected the API address that 'serve' prints`);
+    const expected = "expected the API address that 'serve' prints";
+    throw new Error(`PAYMENTS_EMULATOR_URL is '${url}': ${message}; ${expected}`);
   }
 };
 
@@ -213,11 +217,12 @@ const receive: Receive = async (inboxes, host) => {
 
 const send: Send = (url, method, body, key, log) =>
   new Promise((resolve, reject) => {
-    // The stack of the caller: that of a callback does not contain the test.
-    const { stack = "" } = new Error();
+    // The lines of the test: the stack of a callback does not contain them.
+    const calls = (new Error().stack ?? "").split("\n").slice(1);
+    const lines = calls.filter((line) => !/payments-emulator\.[jt]s:|new Promise/.test(line));
     const fail: (message: string, more?: object) => void = (message, more) => {
-      const named = stack.replace("Error", () => `Error: ${message}`);
-      reject(Object.assign(new Error(message), more, { stack: named }));
+      const stack = [`Error: ${message}`, ...lines].join("\n");
+      reject(Object.assign(new Error(message), more, { stack }));
     };
     const headers: Record<string, string> = {};
     if (key) headers["authorization"] = `Bearer ${key}`;
@@ -250,5 +255,7 @@ const seconds: (span: string | number) => number = (span) => {
   const [, amount, unit = ""] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(span) ?? [];
   const unitMs = UNITS_MS[unit];
   if (unitMs) return Math.round(Number(amount) * unitMs) / 1_000;
-  throw new Error(`'${span}' is not a duration: use seconds, or a number with ms, s, m, h or d, such as '30s'`);
+  throw new Error(
+    `'${span}' is not a duration: use seconds, or a number with ms, s, m, h or d, such as '30s'`,
+  );
 };

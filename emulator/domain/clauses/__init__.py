@@ -7,6 +7,7 @@ from emulator.domain.clauses.calls import CLAUSES as CALLS
 from emulator.domain.clauses.clause import Basis, Clause
 from emulator.domain.clauses.conventions import CLAUSES as CONVENTIONS
 from emulator.domain.clauses.payments import CLAUSES as PAYMENTS
+from emulator.domain.clauses.warnings import WARNINGS, Tolerance
 
 SECTIONS = {
     "1": "What the service does",
@@ -30,4 +31,25 @@ SECTIONS = {
 CLAUSES: tuple[Clause, ...] = (*PAYMENTS, *CALLS, *CONVENTIONS)
 """Every clause, in the order of the contract."""
 
-__all__ = ["CLAUSES", "SECTIONS", "Basis", "Clause"]
+
+def clauses_of_code(code: str) -> tuple[Clause, ...]:
+    """The clauses whose text names an error code of `/v1`."""
+    return tuple(clause for clause in CLAUSES if f"`{code}`" in clause.here)
+
+
+def tolerance_of(slug: str) -> Tolerance:
+    """The deviation with a warning, as in the header `Emulator-Warning`. Raises KeyError."""
+    kind = slug.partition(":")[0]
+    return WARNINGS.get(slug) or WARNINGS[f"{kind}:NAME"]
+
+
+__all__ = [
+    "CLAUSES",
+    "SECTIONS",
+    "WARNINGS",
+    "Basis",
+    "Clause",
+    "Tolerance",
+    "clauses_of_code",
+    "tolerance_of",
+]

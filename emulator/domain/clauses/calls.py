@@ -42,13 +42,14 @@ CLAUSES = (
     Clause(
         "4.1.2",
         "`amount`: integer, in ETB cents",
-        'A JSON integer of at most 2^53-1: `100.0`, `1e3` and `"100"` are refused',
+        "A JSON integer of at most 2^53-1, else 400 `invalid_amount`; `100.0`, `1e3` and"
+        ' `"100"` are refused',
         assumed="that a whole number with a point or an exponent is no integer; the maximum",
     ),
     Clause(
         "4.1.3",
         "`amount`: minimum 100 (1 ETB), a positive integer",
-        "100 is accepted; 99, 0 and negative numbers are refused",
+        "100 is accepted; 99, 0 and negative numbers are 400 `invalid_amount`",
     ),
     Clause(
         "4.1.4",
@@ -59,8 +60,9 @@ CLAUSES = (
     Clause(
         "4.1.5",
         "`methods`: array, the payment methods to offer; at least one is required",
-        "Offered in the given order; a repeated entry is listed once, with a warning",
-        assumed="the order, and that duplicates are accepted",
+        "Offered in the given order; a repeated entry is listed once, with a warning; an empty"
+        " array or another value is 400 `invalid_methods`",
+        assumed="the order, that duplicates are accepted, and the code",
         configured_by=("--methods", "--strict"),
     ),
     *(
@@ -91,7 +93,11 @@ CLAUSES = (
     Clause(
         "4.1.10",
         "`idempotency_key`: a unique string that lets a failed request be retried safely",
-        "A retry creates no second payment and no second event",
+        "A retry creates no second payment and no second event. A key that is empty or no string"
+        " is 400 `invalid_idempotency_key`; one over 255 characters and the header"
+        " `Idempotency-Key` get a warning, with `--strict` 400 (`idempotency_key_header`)",
+        assumed="the codes; what gets a warning",
+        configured_by=("--strict",),
     ),
     Clause(
         "4.1.11",
@@ -108,7 +114,7 @@ CLAUSES = (
     Clause(
         "4.1.14",
         "Parameters that are not in the table: not shown",
-        "Accepted with a warning",
+        "Accepted with a warning; with `--strict` 400 `unknown_parameter`",
         configured_by=("--strict",),
     ),
     Clause("4.1.15", "Response: the payment object", "The same object that a retrieve returns"),
@@ -132,8 +138,8 @@ CLAUSES = (
     Clause(
         "4.1.19",
         "An idempotency key reused with different parameters is a 409",
-        "Compared after defaults; the order of `methods` counts, the order of members and of"
-        " metadata does not",
+        "`idempotency_key_reused`. Compared after defaults; the order of `methods` counts, the"
+        " order of members and of metadata does not",
         assumed="what counts as different",
     ),
     Clause(

@@ -112,14 +112,15 @@ CLAUSES = (
     Clause(
         "7.11",
         "429: rate limit exceeded; the client waits the number of seconds in `Retry-After`",
-        "Whole seconds, at least 1; a request after that time is served",
+        "`rate_limit_exceeded`, with whole seconds, at least 1; a request after that time is"
+        " served",
         assumed="that they are whole, and at least 1",
         configured_by=("--rate-limit", "faults"),
     ),
     Clause(
         "7.12",
         "500: server error; retry",
-        "Only by a fault rule, before or after the payment is created",
+        "`internal_error`, only by a fault rule, before or after the payment is created",
         configured_by=("faults",),
     ),
     Clause(
@@ -168,7 +169,8 @@ CLAUSES = (
     Clause(
         "8.9",
         "Minimum and maximum of `expires_in`: not shown",
-        "1 second to ten years; under a minute or over a day it gets a warning",
+        "1 second to ten years, else 400 `invalid_expires_in`; under a minute or over a day it"
+        " gets a warning",
         configured_by=("--strict",),
     ),
     Clause(

@@ -6,9 +6,11 @@ CLAUSES = (
     Clause(
         "1.1",
         "The service accepts JSON-encoded request bodies",
-        "Strict JSON in UTF-8; anything else is 400 `invalid_json`",
+        "Strict JSON in UTF-8; anything else is 400 `invalid_json`. Of a member that occurs twice"
+        " the last one counts, with a warning; with `--strict` it is 400 `duplicate_parameter`",
         assumed="that a byte order mark, NaN, a lone surrogate and nesting deeper than 32 are"
-        " refused",
+        " refused; what happens to a member that occurs twice",
+        configured_by=("--strict",),
     ),
     Clause(
         "1.2",

@@ -153,6 +153,8 @@ class ClockService:
         """
         async with account.advancing:
             account.check_open()
+            # The advance would wait for paused deliveries without end.
+            self._webhooks.resume(account)
             # The timers that a stopped advance left are fired by `_until`.
             account.collector = account.unsettled
             try:

@@ -121,9 +121,12 @@ class Scenarios:
         return posted
 
     @reads()
-    def uses_of_faults(self, tx: Transaction, account: Account) -> dict[str, int]:
-        """How often each posted rule with `times` has applied, by its id."""
-        return scenarios.uses_of_section(tx, account.number, FAULTS)
+    def uses(self, tx: Transaction, account: Account) -> dict[tuple[str, str, int], int]:
+        """How often each rule with `times` has applied, by its source, section and index.
+
+        The source is the name of a scenario or the id of a posted fault.
+        """
+        return scenarios.all_uses(tx, account.number)
 
     @writes()
     def remove_fault(self, tx: Transaction, account: Account, fault_id: str | None) -> None:
@@ -155,11 +158,10 @@ class Scenarios:
 
 def _remove_used_up(tx: Transaction, account: Account) -> None:
     """Remove the faults whose `times` are used up, to make space for new ones."""
-    uses = scenarios.uses_of_section(tx, account.number, FAULTS)
+    uses = scenarios.all_uses(tx, account.number)
     faults = account.rules.overrides.faults
-    _remove_faults(
-        tx, account, [fault for fault in faults if uses.get(fault.id, 0) == fault.rule.times]
-    )
+    used_up = [fault for fault in faults if uses.get((fault.id, FAULTS, 0), 0) == fault.rule.times]
+    _remove_faults(tx, account, used_up)
 
 
 def _remove_faults(tx: Transaction, account: Account, removed: list[PostedFault]) -> None:

@@ -1,15 +1,17 @@
-"""Reads deliveries, resends them and pings endpoints."""
+"""Reads deliveries, resends, releases and drops them, and pings endpoints."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from emulator import ids
 from emulator.clock import SystemClock
-from emulator.domain.errors import UnknownDelivery, UnknownEndpoint
+from emulator.domain.errors import DeliveryNotPending, UnknownDelivery, UnknownEndpoint
 from emulator.domain.payment import Status
 from emulator.domain.received_values import not_accepted
 from emulator.domain.webhooks import Attempt, DeliveryState, RegisteredEndpoint, Trigger
 from emulator.engine.delivery.attempts import Attempts, DeliveryJob, delivery_id, delivery_job
+from emulator.engine.delivery.dispatcher import Dispatcher
 from emulator.engine.delivery.endpoints import find_endpoint
 from emulator.engine.state.account import Owner
 from emulator.engine.state.change_notifier import ChangeNotifier
@@ -53,11 +55,13 @@ class Deliveries:
         wall: SystemClock,
         change_notifier: ChangeNotifier,
         attempts: Attempts,
+        dispatcher: Dispatcher,
     ) -> None:
         self._database = database
         self._wall = wall
         self._change_notifier = change_notifier
         self._attempts = attempts
+        self._dispatcher = dispatcher
 
     async def newest(self, owner: Owner, selection: DeliveryFilter) -> list[DeliveryDetail]:
         """The newest deliveries, newest first.
@@ -158,6 +162,67 @@ class Deliveries:
         if endpoint is None:
             raise UnknownEndpoint(before.endpoint_id)
         return await self._make(before, endpoint, Trigger.RESEND)
+
+    async def pause(self, owner: Owner) -> None:
+        """Hold back the attempts of the schedule, until a limit or the next advance.
+
+        Raises InvalidApiKey.
+        """
+        async with owner.account.advancing:
+            owner.account.check_open()
+            self._dispatcher.pauses.begin(owner)
+        self._dispatcher.wake(owner)
+        self._change_notifier.changed((owner,))
+
+    def resume(self, owner: Owner) -> None:
+        """Send what is due."""
+        self._dispatcher.resume(owner)
+
+    def pause_left_ms(self, owner: Owner) -> int | None:
+        """The real time that is left of a pause; None without one."""
+        pause = self._dispatcher.pauses.of(owner)
+        return None if pause is None else pause.until - self._wall.now_ms()
+
+    async def release(self, owner: Owner, delivery: str) -> DeliveryDetail:
+        """Make the next attempt of a delivery now, and wait for the result.
+
+        Raises UnknownDelivery, DeliveryNotPending.
+        """
+        job = await self._reschedule(owner, delivery, is_dropped=False)
+        await self._dispatcher.make_next(job)
+        return await self.get(owner, delivery)
+
+    async def drop(self, owner: Owner, delivery: str) -> DeliveryDetail:
+        """Make no further attempt of a delivery. Raises UnknownDelivery, DeliveryNotPending."""
+        await self._reschedule(owner, delivery, is_dropped=True)
+        return await self.get(owner, delivery)
+
+    @writes()
+    def _reschedule(
+        self, tx: Transaction, owner: Owner, name: str, *, is_dropped: bool
+    ) -> DeliveryJob:
+        """Drop a pending delivery, or make it due now, after all that are due already."""
+        ordinal = ids.delivery_ordinal(owner.stream, name)
+        position = None if ordinal is None else first_position(owner.number) + ordinal
+        stored = None if position is None else deliveries.get(tx, position)
+        if stored is None:
+            raise UnknownDelivery(name)
+        if stored.state is not DeliveryState.PENDING:
+            raise DeliveryNotPending(
+                f"Only a pending delivery can be released or dropped; this one is"
+                f" {stored.state.value}. To send it once more, use resend."
+            )
+        if self._dispatcher.is_in_progress(stored):
+            raise DeliveryNotPending("An attempt of this delivery is in progress; wait for it.")
+        after = stored._replace(
+            state=DeliveryState.DROPPED if is_dropped else stored.state,
+            due_at=None if is_dropped else owner.account.clock.now(),
+            sequence=tx.next_timer(),
+            is_held=False,
+        )
+        deliveries.update(tx, after)
+        tx.after_commit.append(partial(self._change_notifier.changed, (owner,)))
+        return delivery_job(tx, owner, after)
 
     async def ping(self, owner: Owner, endpoint_id: str) -> DeliveryDetail:
         """Send an endpoint a signed event without a payment, once, and wait for the result.

@@ -14,7 +14,9 @@ from emulator.domain.timers import LAST_SEQUENCE, DueKey
 from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
 from emulator.engine.delivery.attempts import Attempts, DeliveryJob, delivery_job
 from emulator.engine.delivery.awaited_pages import AwaitedPage, AwaitedPages
+from emulator.engine.delivery.pauses import MAX_PAUSED_DELIVERIES, Pauses
 from emulator.engine.state.account import FAR_OFF, NEVER, Account, Owner
+from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.storage import deliveries
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database, DatabaseLost, reads
@@ -45,11 +47,15 @@ class EndpointQueue:
 
 
 class _NextJobs(NamedTuple):
-    """The jobs of a queue that can begin now, and when the queue has to be read again."""
+    """The jobs of a queue that can begin now, and when the queue has to be read again.
+
+    `paused` deliveries are due and wait for the end of a pause.
+    """
 
     jobs: list[DeliveryJob]
     due_at: Instant
     has_more: bool
+    paused: int = 0
 
 
 class _HeadStart(NamedTuple):
@@ -62,10 +68,19 @@ class _HeadStart(NamedTuple):
 class Dispatcher:
     """Makes attempts when they are due by the accounts' clocks; `run` is its task."""
 
-    def __init__(self, *, database: Database, wall: SystemClock, attempts: Attempts) -> None:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        wall: SystemClock,
+        attempts: Attempts,
+        change_notifier: ChangeNotifier,
+    ) -> None:
         self._database = database
         self._wall = wall
         self._attempts = attempts
+        self._change_notifier = change_notifier
+        self.pauses = Pauses(wall)
         self._loop = asyncio.get_running_loop()
         self._queues: dict[int, EndpointQueue] = {}
         self._to_read: set[EndpointQueue] = set()
@@ -85,10 +100,13 @@ class Dispatcher:
     def _wake(self, owner: Owner) -> None:
         self._to_wake.discard(owner)
         for endpoint in owner.endpoints:
-            queue = self._queues.get(endpoint)
-            if queue is None:
-                queue = self._queues[endpoint] = EndpointQueue(owner, endpoint)
-            self._read_soon(queue)
+            self._read_soon(self._queue(owner, endpoint))
+
+    def _queue(self, owner: Owner, endpoint: int) -> EndpointQueue:
+        queue = self._queues.get(endpoint)
+        if queue is None:
+            queue = self._queues[endpoint] = EndpointQueue(owner, endpoint)
+        return queue
 
     def _read_soon(self, queue: EndpointQueue) -> None:
         if len(queue.in_progress) < MAX_CONCURRENT_ATTEMPTS:
@@ -111,11 +129,13 @@ class Dispatcher:
     async def run(self) -> None:
         """Send until cancelled."""
         while True:
+            for owner in self.pauses.over():
+                self.resume(owner)
             try:
                 failed = await self._begin(self._ready())
             except (NotReady, DatabaseLost):
                 return
-            due_at = min(self._wall_due_at(), self._awaited_pages.until)
+            due_at = min(self._wall_due_at(), self._awaited_pages.until, self.pauses.next_end())
             if failed:
                 self._to_read |= failed
                 due_at = self._wall.now_ms() + PAUSE_AFTER_FAILURE_MS
@@ -148,7 +168,14 @@ class Dispatcher:
         """
         failed: set[EndpointQueue] = set()
         results = await asyncio.gather(
-            *(self._next_jobs(queue, dict(queue.in_progress)) for queue in queues),
+            *(
+                self._next_jobs(
+                    queue,
+                    dict(queue.in_progress),
+                    is_paused=self.pauses.of(queue.owner) is not None,
+                )
+                for queue in queues
+            ),
             return_exceptions=True,
         )
         for queue, result in zip(queues, results, strict=True):
@@ -163,14 +190,31 @@ class Dispatcher:
 
     @reads()
     def _next_jobs(
-        self, tx: Transaction, queue: EndpointQueue, in_progress: dict[int, Delivery]
+        self,
+        tx: Transaction,
+        queue: EndpointQueue,
+        in_progress: dict[int, Delivery],
+        *,
+        is_paused: bool,
     ) -> _NextJobs:
-        return _next_jobs(tx, queue, in_progress, self._awaited_pages.events)
+        held_events = self._awaited_pages.events
+        if is_paused:
+            return _paused_jobs(tx, queue, in_progress, held_events)
+        return _next_jobs(tx, queue, in_progress, held_events)
 
     def _begin_in(self, queue: EndpointQueue, next_jobs: _NextJobs) -> None:
+        pause = self.pauses.of(queue.owner)
+        if pause is not None:
+            if next_jobs.jobs:  # The pause began after they were read.
+                self._read_soon(queue)
+                return
+            pause.waiting[queue.endpoint] = next_jobs.paused
+            if pause.is_full:
+                self.resume(queue.owner)
         queue.due_at = next_jobs.due_at
         for job in next_jobs.jobs:
-            self._start(queue, job)
+            if job.delivery.position not in queue.in_progress:
+                self._start(queue, job)
         if next_jobs.has_more and next_jobs.jobs:
             self._read_soon(queue)
         if not queue.in_progress:
@@ -184,12 +228,31 @@ class Dispatcher:
         if waiting is not None:
             waiting.set()
 
-    def _start(self, queue: EndpointQueue, job: DeliveryJob) -> None:
+    def _start(self, queue: EndpointQueue, job: DeliveryJob) -> asyncio.Task[None]:
         queue.in_progress[job.delivery.position] = job.delivery
         task = asyncio.create_task(self._attempt(queue, job))
         for tasks in (self._tasks, queue.tasks):
             tasks.add(task)
             task.add_done_callback(tasks.discard)
+        return task
+
+    def is_in_progress(self, delivery: Delivery) -> bool:
+        """Whether an attempt of the schedule is in progress."""
+        queue = self._queues.get(delivery.endpoint)
+        return queue is not None and delivery.position in queue.in_progress
+
+    async def make_next(self, job: DeliveryJob) -> None:
+        """Make the next attempt of the schedule now, also in a pause, and wait for its end."""
+        queue = self._queue(job.owner, job.delivery.endpoint)
+        if job.delivery.position not in queue.in_progress:
+            # A caller that is cancelled does not cancel the attempt.
+            await asyncio.wait({self._start(queue, job)})
+
+    def resume(self, owner: Owner) -> None:
+        """End the pause of an owner, and send what is due."""
+        if self.pauses.end(owner):
+            self._wake(owner)
+            self._change_notifier.changed((owner,))
 
     async def _attempt(self, queue: EndpointQueue, job: DeliveryJob) -> None:
         try:
@@ -296,6 +359,8 @@ class Dispatcher:
         self._loop.call_soon_threadsafe(self._drop, account)
 
     def _drop(self, account: Account) -> None:
+        for owner in self.pauses.of_account(account):
+            self.pauses.end(owner)
         for queue in self._queues_of(account):
             del self._queues[queue.endpoint]
             self._to_read.discard(queue)
@@ -375,3 +440,24 @@ def _concurrent_copies(tx: Transaction, delivery: Delivery) -> list[Delivery]:
         and (copy.event, copy.endpoint, copy.due_at)
         == (delivery.event, delivery.endpoint, delivery.due_at)
     ]
+
+
+def _paused_jobs(
+    tx: Transaction,
+    queue: EndpointQueue,
+    in_progress: dict[int, Delivery],
+    held_events: Collection[int],
+) -> _NextJobs:
+    """No jobs, but the number of deliveries that are due and wait, and when the next is due."""
+    upcoming = deliveries.upcoming(
+        tx,
+        queue.endpoint,
+        exclude=in_progress,
+        busy_payments=(),
+        held_events=held_events,
+        limit=MAX_PAUSED_DELIVERIES + 1,
+    )
+    horizon = _horizon(queue.owner.account)
+    paused = sum(deliveries.due_key(delivery) <= horizon for delivery in upcoming)
+    due_at = upcoming[paused].due_at if paused < len(upcoming) else None
+    return _NextJobs([], due_at or NEVER, has_more=False, paused=paused)

@@ -69,6 +69,7 @@ class Webhooks:
             wall=self._wall,
             change_notifier=self._change_notifier,
             attempts=self._attempts,
+            dispatcher=self._dispatcher,
         )
 
     @cached_property
@@ -101,7 +102,12 @@ class Webhooks:
     def _dispatcher(self) -> "Dispatcher":
         from emulator.engine.delivery.dispatcher import Dispatcher
 
-        return Dispatcher(database=self._database, wall=self._wall, attempts=self._attempts)
+        return Dispatcher(
+            database=self._database,
+            wall=self._wall,
+            attempts=self._attempts,
+            change_notifier=self._change_notifier,
+        )
 
     @cached_property
     def outbox(self) -> "Outbox":
@@ -171,6 +177,12 @@ class Webhooks:
         """Start the delay of the attempts that wait for the page of a payment."""
         if self._dispatching is not None:
             self._dispatcher.serve_page(payment)
+
+    def resume(self, account: Account) -> None:
+        """End the pauses of an account."""
+        if self._dispatching is not None:
+            for owner in account.owners:
+                self._dispatcher.resume(owner)
 
     async def wait_for_due(self, account: Account, deadline_ms: float) -> bool:
         """Wait until all due attempts of an account have been made, or for monotonic time.

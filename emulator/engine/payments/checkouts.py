@@ -15,6 +15,7 @@ from emulator.domain.timers import Timer
 from emulator.engine.payments.context import EngineContext
 from emulator.engine.payments.customer import Customer, PhoneAnswer, Submission
 from emulator.engine.state.account import Account, Owner
+from emulator.engine.state.journal import Departure
 from emulator.engine.state.rule_choice import numbers, uncounted_numbers
 from emulator.storage import redirects, timers
 from emulator.storage.batch import ORDINAL_BITS, Transaction
@@ -184,6 +185,12 @@ class Checkouts:
         """Raises UnknownCheckout and as `Customer.cancel`."""
         payment = checkout.payment
         return await self._customer.cancel(self._owner_of(payment), payment.id)
+
+    def note_departure(self, checkout: Checkout) -> None:
+        """Store that the customer of a completed payment leaves for `success_url`."""
+        payment = checkout.payment
+        departure = Departure(payment.id, self._wall.monotonic_ms(), self._wall.system_ms())
+        self._owner_of(payment).journal.add_departure(departure)
 
     def _owner_of(self, payment: Payment) -> Owner:
         """Raises UnknownCheckout where its account was deleted meanwhile."""

@@ -230,7 +230,7 @@ class Customer:
     ) -> _Done:
         submission = _checked(submission, payment)
         if payment.status is not Status.PENDING:
-            raise PaymentNotPayable(f"A payment that is {payment.status} takes no method any more.")
+            raise PaymentNotPayable(f"A payment that is {payment.status} cannot be paid.")
         change = Change(
             to=Status.PROCESSING,
             method=submission.method,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from emulator import ids
-from emulator.domain.errors import UnknownPayment
+from emulator.domain.errors import UnknownEvent, UnknownPayment
 from emulator.domain.payment import Event, Payment, Status
 from emulator.domain.received_values import not_accepted
 from emulator.domain.timers import ComingAttempt, Timer
@@ -13,6 +13,8 @@ from emulator.storage import events, payments, timers
 from emulator.storage.batch import Transaction, positions_of
 from emulator.storage.database import reads
 from emulator.storage.payments import PageQuery
+
+MAX_COUNTED_EVENTS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,17 +88,45 @@ class PaymentHistory:
         await self._scheduler.fire_due(owner.account)
         return await self._events(owner, limit, before)
 
+    async def transition_counts(self, owner: Owner) -> list[tuple[Status, Status, int]]:
+        """The numbers of changes from one status to another, among the newest events."""
+        await self._scheduler.fire_due(owner.account)
+        return await self._transition_counts(owner)
+
+    @reads(is_long=True)
+    def _transition_counts(self, tx: Transaction, owner: Owner) -> list[tuple[Status, Status, int]]:
+        return events.transition_counts(tx, owner.number, limit=MAX_COUNTED_EVENTS)
+
+    @reads(is_long=True)
+    def event(self, tx: Transaction, owner: Owner, name: str) -> str:
+        """The body of an event. Raises UnknownEvent."""
+        position = _event_position(tx, owner, name)
+        if position is None:
+            raise UnknownEvent(name)
+        event = events.get(tx, position)
+        return owner.event_body(event, payments.get(tx, event.payment))
+
+    @reads(is_long=True)
+    def changes(self, tx: Transaction, owner: Owner, limit: int) -> list[tuple[Event, Payment]]:
+        """The newest events with their payments as they are now, oldest first."""
+        newest = events.newest(tx, owner.number, limit)
+        return [(event, payments.get(tx, event.payment)) for event in reversed(newest)]
+
     @reads(is_long=True)
     def _events(self, tx: Transaction, owner: Owner, limit: int, before: str | None) -> list[str]:
         position = None
         if before is not None:
-            first, _ = positions_of(owner.number)
-            count = events.next_position(tx, owner.number) - first
-            ordinal = ids.event_ordinal(owner.stream, before, count)
-            if ordinal is None:
+            position = _event_position(tx, owner, before)
+            if position is None:
                 raise not_accepted("before", before, "the id of an event of this account and mode")
-            position = first + ordinal
         return [
             owner.event_body(event, payments.get(tx, event.payment))
             for event in events.newest(tx, owner.number, limit, before=position)
         ]
+
+
+def _event_position(tx: Transaction, owner: Owner, name: str) -> int | None:
+    first, _ = positions_of(owner.number)
+    count = events.next_position(tx, owner.number) - first
+    ordinal = ids.event_ordinal(owner.stream, name, count)
+    return None if ordinal is None else first + ordinal

@@ -4,11 +4,13 @@ from typing import TYPE_CHECKING
 
 from emulator.engine.payments.context import EngineContext
 from emulator.engine.state.account import Owner
-from emulator.storage import actions, events, payments
+from emulator.storage import actions, deliveries, events, payments
 from emulator.storage.batch import Transaction
 from emulator.storage.database import reads
+from emulator.storage.deliveries import DeliveryQuery
 
 if TYPE_CHECKING:
+    from emulator.engine.recording.delivery_rules import DeliveryRules
     from emulator.engine.recording.script_builder import AccountHistory
 
 
@@ -19,26 +21,72 @@ class Recorder:
         self._database = context.database
         self._scheduler = context.scheduler
 
-    async def record(self, owner: Owner) -> str:
-        """The history as a scenario file. Raises TooMuchToRecord, InvalidApiKey."""
+    async def record(
+        self, owner: Owner, payment_id: str | None = None, *, has_deliveries: bool = False
+    ) -> str:
+        """The history of an owner, or of one payment, as a scenario file.
+
+        With `has_deliveries`, the file has webhook rules that reproduce their order.
+
+        Raises UnknownPayment, TooMuchToRecord, InvalidApiKey.
+        """
         from emulator.engine.recording.recording_file import recording_file
 
         await self._scheduler.fire_due(owner.account)
-        history = await self._read(owner)
-        return recording_file(history, account_id=owner.account.profile.id, mode=owner.mode)
+        history = await self._read(owner, payment_id)
+        webhooks = None
+        if has_deliveries:
+            webhooks = await self._read_deliveries(owner, history)
+        profile = owner.account.profile
+        return recording_file(history, account_id=profile.id, mode=owner.mode, webhooks=webhooks)
 
     @reads(is_long=True)
-    def _read(self, tx: Transaction, owner: Owner) -> "AccountHistory":
+    def _read_deliveries(
+        self, tx: Transaction, owner: Owner, history: "AccountHistory"
+    ) -> "DeliveryRules":
+        from emulator.engine.recording.delivery_rules import (
+            MAX_RECORDED_DELIVERIES,
+            delivery_rules,
+        )
+        from emulator.engine.recording.recording_file import check_deliveries
+
+        query = DeliveryQuery(limit=MAX_RECORDED_DELIVERIES + 1)
+        if len(history.payments) == 1:
+            query = query._replace(payment=history.payments[0][0].position)
+        found = deliveries.newest(tx, owner.number, query)
+        check_deliveries(history, len(found))
+        return delivery_rules(
+            history.events,
+            [(each, deliveries.attempts(tx, each.position)) for each in reversed(found)],
+        )
+
+    @reads(is_long=True)
+    def _read(self, tx: Transaction, owner: Owner, payment_id: str | None) -> "AccountHistory":
         from emulator.engine.recording.recording_file import check_extent
         from emulator.engine.recording.script_builder import AccountHistory
 
         account = owner.account
         account.check_open()
+        # A flowing clock may have passed a timer that `fire_due` did not fire.
+        now = min(account.clock.now(), account.due_at - 1)
+        if payment_id is not None:
+            chosen = payments.find(tx, owner.number, payment_id)
+            return AccountHistory(
+                payments=[
+                    each for each in payments.of_owner(tx, owner.number) if each[0] == chosen
+                ],
+                events=events.of_payment(tx, chosen.position),
+                actions=[
+                    action
+                    for action in actions.of_owner(tx, owner.number)
+                    if action.payment == chosen.position
+                ],
+                now=now,
+            )
         check_extent(tx.row_count("payments", owner.number), tx.row_count("actions", owner.number))
         return AccountHistory(
             payments=payments.of_owner(tx, owner.number),
             events=events.of_owner(tx, owner.number),
             actions=actions.of_owner(tx, owner.number),
-            # A flowing clock may have passed a timer that `fire_due` did not fire.
-            now=min(account.clock.now(), account.due_at - 1),
+            now=now,
         )

@@ -16,7 +16,8 @@ from emulator.domain.outcomes import Outcome
 from emulator.domain.payment import MAX_EXPIRES_IN_S, Payment
 from emulator.domain.payment_methods import BANK_TRANSFER, DEFAULT_METHODS, PHONE_METHODS
 from emulator.engine.payments.customer import Paid, payment_action
-from emulator.engine.recording.script_builder import AccountHistory, script_of
+from emulator.engine.recording.delivery_rules import MAX_RECORDED_DELIVERIES, DeliveryRules
+from emulator.engine.recording.script_builder import AccountHistory, arrival_steps, script_of
 from emulator.engine.recording.yaml_writer import Json, yaml_text
 from emulator.files import MAX_FILE_BYTES, MAX_NODES
 from emulator.scenarios.loader import load_paths
@@ -49,18 +50,37 @@ def check_extent(payments: int, actions: int) -> None:
         )
 
 
-def recording_file(history: AccountHistory, *, account_id: str, mode: Mode) -> str:
+def check_deliveries(history: AccountHistory, count: int) -> None:
+    """Raises TooMuchToRecord where there are too many deliveries to be read."""
+    if count > MAX_RECORDED_DELIVERIES:
+        raise TooMuchToRecord(
+            payments=len(history.payments),
+            actions=len(history.actions),
+            excess=f"It has more than {MAX_RECORDED_DELIVERIES:,} deliveries.",
+        )
+
+
+def recording_file(
+    history: AccountHistory,
+    *,
+    account_id: str,
+    mode: Mode,
+    webhooks: DeliveryRules | None = None,
+) -> str:
     """The file. Raises TooMuchToRecord where `check` would refuse it."""
     payments = [payment for payment, _ in history.payments]
     outcomes = _outcome_rules(history)
     expiry = _expiry_rules(payments)
     script = script_of(history, sets_expiry=not expiry)
+    if webhooks is not None:
+        script += arrival_steps(history, webhooks.arrivals, wait_ms=webhooks.wait_ms)
     document = {
         "version": VERSION,
         "name": NAME,
         "description": f"Recorded from {account_id} in {mode} mode.",
         "outcomes": [outcome_rule_json(rule) for rule in outcomes],
         "expiry": [expiry_rule_json(rule) for rule in expiry],
+        "webhooks": [] if webhooks is None else webhooks.rules,
         "script": [step_json(step) for step in script],
     }
     document = {key: value for key, value in document.items() if value != []}

@@ -6,7 +6,7 @@ a version that stored no actions; it becomes a `transition` step.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -61,6 +61,20 @@ def script_of(history: AccountHistory, *, sets_expiry: bool) -> tuple[Step, ...]
     if not history.payments:
         return (_expect(None, {"events": []}),)
     return _ScriptBuilder(history, sets_expiry=sets_expiry).build()
+
+
+def arrival_steps(
+    history: AccountHistory, arrivals: Mapping[int, list[Json]], *, wait_ms: int
+) -> tuple[Step, ...]:
+    """The steps that wait for delayed webhooks and expect the webhooks of each payment."""
+    names = _names(len(history.payments))
+    waits = [values.Advance(place=_NOWHERE, by_ms=wait_ms)] if wait_ms else []
+    expected = [
+        _expect(name, {"webhooks": arrivals[payment.position]})
+        for name, (payment, _) in zip(names, history.payments, strict=True)
+        if payment.position in arrivals
+    ]
+    return (*waits, *expected)
 
 
 class _ScheduledChange(NamedTuple):

@@ -24,7 +24,7 @@ class ChangeNotifier:
         self._wall = wall
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[Topic, set[asyncio.Event]] = {}
-        self.is_closed = False
+        self.closed = asyncio.Event()
 
     async def watch(
         self, topics: tuple[Topic, ...], query: Query[T], *, until: Instant
@@ -33,9 +33,9 @@ class ChangeNotifier:
 
         Returns the last result of the query. Raises NotReady when the program stops.
         """
-        with self._woken_by(topics) as changed:
+        with self.woken_by(topics) as changed:
             is_over = self._wall.now_ms() >= until
-            while not self.is_closed:
+            while not self.closed.is_set():
                 is_enough, result = await query()
                 if is_enough or is_over:
                     return is_enough, result
@@ -45,7 +45,7 @@ class ChangeNotifier:
         raise NotReady
 
     @contextmanager
-    def _woken_by(self, topics: tuple[Topic, ...]) -> Iterator[asyncio.Event]:
+    def woken_by(self, topics: tuple[Topic, ...]) -> Iterator[asyncio.Event]:
         """An event that is set after each change of a topic, and when the program stops."""
         event = asyncio.Event()
         for topic in topics:
@@ -77,5 +77,5 @@ class ChangeNotifier:
                 event.set()
 
     def close(self) -> None:
-        self.is_closed = True
+        self.closed.set()
         self._wake(self._waiting)

@@ -11,6 +11,7 @@ from emulator.engine.state.rules import FaultCandidate
 MAX_ENTRIES = 10_000
 MAX_JOURNAL_BYTES = 8 * 1024 * 1024
 MAX_STORED_BODY_BYTES = 16 * 1024
+MAX_DEPARTURES = 1_000
 # The fields that can be long, and the approximate size of all others.
 _LONG = ("path", "query", "request_body", "response_body")
 ENTRY_BYTES = 400
@@ -22,8 +23,8 @@ class JournalEntry(NamedTuple):
     `at` is by the account's clock. `status` is 0 without a response. `error` is the error object
     that was sent, or that a fault replaced. `fault` is the rule that applied, `instead_of` the
     status of the response that it replaced. Up to 16 KiB of each body are stored; `is_cut` where
-    one was longer. The address has the same limit, and a longer `error` is left out. `size_bytes`
-    is the approximate size of the entry.
+    one was longer. The address has the same limit, and a longer `error` is left out. `ended_ms`
+    is monotonic real time. `size_bytes` is the approximate size of the entry.
     """
 
     id: bytes
@@ -40,6 +41,8 @@ class JournalEntry(NamedTuple):
     fault: FaultCandidate | None
     instead_of: int | None
     duration_ms: float
+    ended_ms: float
+    retry_after: bytes
     is_cut: bool
     size_bytes: int
 
@@ -48,13 +51,28 @@ Raw = tuple[Any, ...]
 """The fields of an entry, as they are stored: every request makes one, and few are ever read."""
 
 
-class Journal:
-    """Entries in the order of their responses, limited in number and in bytes."""
+class Departure(NamedTuple):
+    """A page of a completed payment that redirects to `success_url`, when it was first served.
 
-    __slots__ = ("_raw", "_total_bytes", "has_overflowed")
+    Both instants are real time: monotonic, and by the system clock.
+    """
+
+    payment_id: str
+    monotonic_ms: float
+    system_ms: Instant
+
+
+class Journal:
+    """Entries in the order of their responses, limited in number and in bytes.
+
+    It also stores the first departure of each payment's customer.
+    """
+
+    __slots__ = ("_departures", "_raw", "_total_bytes", "has_overflowed")
 
     def __init__(self) -> None:
         self._raw: deque[Raw] = deque()
+        self._departures: dict[str, Departure] = {}
         self._total_bytes = 0
         self.has_overflowed = False
 
@@ -75,6 +93,22 @@ class Journal:
             self._total_bytes -= self._raw.popleft()[-1]
             self.has_overflowed = True
 
+    @property
+    def newest(self) -> Raw | None:
+        return self._raw[-1] if self._raw else None
+
+    def add_departure(self, departure: Departure) -> None:
+        """Add a departure; the oldest is removed where there are too many."""
+        departures = self._departures
+        departures.setdefault(departure.payment_id, departure)
+        if len(departures) > MAX_DEPARTURES:
+            del departures[next(iter(departures))]
+
+    @property
+    def departures(self) -> list[Departure]:
+        """Oldest first."""
+        return list(self._departures.values())
+
     def newest_first(self) -> Iterator[JournalEntry]:
         """The present entries: to read them in several turns of the loop, use a copy."""
         return (JournalEntry(*raw) for raw in reversed(self._raw))
@@ -89,6 +123,7 @@ class Journal:
         """The journal with its present entries."""
         copy = Journal()
         copy._raw = self._raw.copy()
+        copy._departures = self._departures.copy()
         copy._total_bytes = self._total_bytes
         copy.has_overflowed = self.has_overflowed
         return copy

@@ -100,7 +100,7 @@ async def _members_of_errors(session: Session) -> Findings:
 async def _form_of_codes(session: Session) -> Findings:
     codes = [response.code for response in _errors(session) if isinstance(response.code, str)]
     if not codes:
-        return unseen("there was no code", "7.2")
+        return unseen("no error has a code", "7.2")
     wrong = next((code for code in codes if not _OUR_CODE.fullmatch(code)), None)
     seen = json_text(wrong) if wrong else "small letters and `_`"
     return assumed(wrong is None, seen, "7.2")
@@ -130,8 +130,8 @@ async def _too_many_requests(session: Session) -> Findings:
     """The run sends too few requests to provoke a 429; one that is received is checked."""
     responses = [response for response in session.responses if response.status == 429]
     if not responses:
-        return unseen("the rate limit was not met, and is not looked for", "7.11", "8.7")
-    with_it = f"met {len(responses)} times, with the seconds to wait"
+        return unseen("no response was a 429, and the run does not provoke one", "7.11", "8.7")
+    with_it = f"{len(responses)} responses, each with the seconds to wait"
     wrong = _first_wrong(responses, lambda response: "retry-after" in response.headers)
     findings = stated(wrong is None, _retry_after(wrong) if wrong else with_it, "8.7")
     wrong = _first_wrong(responses, lambda response: retry_after_s(response) is not None)
@@ -166,7 +166,9 @@ async def _server_errors(session: Session) -> Findings:
     last = {id(response.request): response.status for response in session.responses}
     served = [request for request in failed if last[request] < 500 and last[request] != 429]
     if not served:
-        return unseen("the retry had no other response" if failed else "there was none", "7.12")
+        return unseen(
+            "the retry had no other response" if failed else "no response was a 5xx", "7.12"
+        )
     return stated(True, f"{len(served)}, served after a retry", "7.12")
 
 

@@ -16,7 +16,11 @@ _HEAD = ("call", "query or body", "returns", "does")
 # Parameters of almost every call; the page describes them once.
 _COMMON_QUERY = {"account", "mode"}
 # Schemas with a reference page of their own are named, not listed.
-_NAMED = {"Payment": "the payment", "ScenarioFile": "a scenario file in YAML"}
+_NAMED = {
+    "Stream": "server-sent events",
+    "Payment": "the payment",
+    "ScenarioFile": "a scenario file in YAML",
+}
 _JSON = "application/json"
 
 

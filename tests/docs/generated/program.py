@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from emulator.domain.accounts import Mode
-from emulator.domain.clauses import CLAUSES, Clause
+from emulator.domain.clauses import CLAUSES, WARNINGS, Clause
 from emulator.domain.outcomes import Handset, Outcome
 from emulator.domain.payment_methods import METHODS
+from emulator.engine.accounts.checklist import ITEMS
 from emulator.scenarios.loader import load_paths
 from emulator.settings import OPTIONS, Option, data_directory
 from tests.clauses import MarkedTest, clause_tests
@@ -35,6 +36,24 @@ def numbers_table() -> str:
         for outcome, phones in numbers.items()
     ]
     return table(("outcome", *(method.title for method in _METHODS)), rows)
+
+
+def warnings_table() -> str:
+    """Every warning, with its code under `--strict`."""
+    rows = [
+        (
+            _prose(warning.tolerated),
+            f"`{slug}`",
+            f"`{warning.strict_code}`" if warning.strict_code else "stays a warning",
+        )
+        for slug, warning in WARNINGS.items()
+    ]
+    return table(("tolerated", "slug in the header", "code under `--strict`"), rows)
+
+
+def checklist_table() -> str:
+    """Every item of the checklist."""
+    return table(("id", "the integration"), [(f"`{item.id}`", item.title) for item in ITEMS])
 
 
 def fidelity_table() -> str:
@@ -67,7 +86,9 @@ def _basis(clause: Clause) -> str:
 
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/reference/fidelity.md", "fidelity"): fidelity_table,
+    ("docs/guides/checklist.md", "checklist items"): checklist_table,
     ("docs/reference/options.md", "options"): options_table,
+    ("docs/reference/warnings.md", "warnings"): warnings_table,
     ("docs/guides/checkout-page.md", "test numbers"): numbers_table,
 }
 

@@ -113,7 +113,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (directory / "compiled/payments-emulator.js").write_text(printed("node", "--js"))
     (directory / "compiled/program.js").write_text(JAVASCRIPT)
     (directory / "program.php").write_text(PHP)
-    for name in ("compiled/order.test.mjs", "OrderTest.php"):
+    for name in ("compiled/payment.test.mjs", "PaymentTest.php"):
         (directory / name).write_text(shown_file(Path(name).name).text)
     return directory
 
@@ -142,10 +142,10 @@ def test_phpunit_runs_the_php_form(project: Path) -> None:
 
 def test_the_documented_tests_pass(project: Path) -> None:
     node = ran(
-        project, "node", "--test", "--test-reporter=tap", "compiled/order.test.mjs", **COMMAND
+        project, "node", "--test", "--test-reporter=tap", "compiled/payment.test.mjs", **COMMAND
     )
     assert "\n# pass 2\n" in node.stdout
-    php = ran(project, "phpunit", "--no-configuration", "OrderTest.php", **COMMAND)
+    php = ran(project, "phpunit", "--no-configuration", "PaymentTest.php", **COMMAND)
     assert "OK (1 test" in php.stdout
 
 

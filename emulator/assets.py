@@ -20,13 +20,15 @@ _REFERENCE = re.compile(r"""\burl\(\s*(?P<quote>["']?)(?P<name>[^)]*?)(?P=quote)
 
 
 class Assets:
-    """All files of known types in a directory, read once."""
+    """All files of known types in a directory, and further files, read once."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *more: Path) -> None:
         """Raises ValueError where a stylesheet names a missing file."""
         self._names: dict[str, str] = {}
         self._files: dict[str, tuple[bytes, str]] = {}
-        paths = [path for path in sorted(directory.iterdir()) if path.suffix in _MEDIA_TYPES]
+        paths = [
+            path for path in (*sorted(directory.iterdir()), *more) if path.suffix in _MEDIA_TYPES
+        ]
         # Stylesheets come last: their contents, and so their digests, depend on the other names.
         for path in sorted(paths, key=_is_stylesheet):
             content = self._stylesheet(path) if _is_stylesheet(path) else path.read_bytes()

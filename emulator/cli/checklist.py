@@ -1,0 +1,117 @@
+"""The command `checklist`, which judges the merchant's integration."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import click
+
+from emulator.cli.event_loop import run_loop
+from emulator.cli.output import (
+    FILE,
+    KEY_OPTION,
+    URL_OPTION,
+    base_url,
+    check_directory,
+    check_key,
+    cli_error,
+    console_paint,
+    write,
+    write_file,
+)
+from emulator.cli.trigger import call
+from emulator.http.addresses import BaseUrl
+from emulator.http.client import HttpClient, Unreachable
+from emulator.replay.emulator_api import CONTROL, find_emulator
+
+_FAILED = "failed"
+_NOT_EXERCISED = "not_exercised"
+_COLOURS = {"passed": "green", _FAILED: "red", _NOT_EXERCISED: "yellow"}
+_MAX_SHOWN = 8
+
+Items = Sequence[dict[str, Any]]
+
+
+@click.command()
+@URL_OPTION
+@KEY_OPTION
+@click.option(
+    "--fail-on",
+    type=click.Choice([_FAILED, _NOT_EXERCISED]),
+    help="Exit with code 1 when an item has this result; not_exercised includes failed.",
+)
+@click.option("--junit", metavar="FILE", type=FILE, help="Write the results as JUnit XML.")
+@click.option("--report", metavar="FILE", type=FILE, help="Write a report as one HTML file.")
+def checklist(
+    url: str, key: str | None, fail_on: str | None, junit: Path | None, report: Path | None
+) -> int:
+    """Judge the merchant's integration by ten items.
+
+    The emulator judges by the requests and deliveries of one account and mode. Exit code 1 when
+    --fail-on applies, 2 when an option is wrong or the emulator cannot be reached.
+    """
+    check_key("--key", key)
+    for option, file in (("--junit", junit), ("--report", report)):
+        if file is not None:
+            check_directory(option, file)
+    client = HttpClient(BaseUrl.parse(base_url("--url", url)), key=key)
+    try:
+        items = run_loop(lambda: _fetch(client))
+    except Unreachable as error:
+        cli_error(str(error))
+    paint = console_paint()
+    for item in items:
+        result = paint(_COLOURS[item["result"]], f"{_words(item):13}")
+        write(f"{result}  {item['id']}: {item['title']}\n")
+        if item["result"] == _FAILED:
+            more = "" if len(item["evidence"]) <= _MAX_SHOWN else ", …"
+            write(f"{'':13}  {', '.join(item['evidence'][:_MAX_SHOWN])}{more}\n")
+    if junit is not None:
+        write_file("--junit", junit, _junit(items))
+    if report is not None:
+        write_file("--report", report, _html(items))
+    results = {item["result"] for item in items}
+    is_failure = _FAILED in results or (fail_on == _NOT_EXERCISED and _NOT_EXERCISED in results)
+    return int(fail_on is not None and is_failure)
+
+
+async def _fetch(client: HttpClient) -> Items:
+    await find_emulator(client)
+    async with client:
+        items: Items = (await call(client, "GET", f"{CONTROL}/checklist"))["data"]
+        return items
+
+
+def _words(item: dict[str, Any]) -> str:
+    return str(item["result"]).replace("_", " ")
+
+
+def _junit(items: Items) -> bytes:
+    counts = {
+        "tests": str(len(items)),
+        "failures": str(sum(item["result"] == _FAILED for item in items)),
+        "skipped": str(sum(item["result"] == _NOT_EXERCISED for item in items)),
+    }
+    suites = ElementTree.Element("testsuites")
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": "checklist", **counts})
+    for item in items:
+        names = {"name": item["id"], "classname": "checklist"}
+        case = ElementTree.SubElement(suite, "testcase", names)
+        if item["result"] == _FAILED:
+            message = {"message": f"The integration {item['title']}: failed", "type": "checklist"}
+            ElementTree.SubElement(case, "failure", message).text = "\n".join(item["evidence"])
+        elif item["result"] == _NOT_EXERCISED:
+            ElementTree.SubElement(case, "skipped", {"message": "not exercised"})
+    ElementTree.indent(suites)
+    text: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def _html(items: Items) -> bytes:
+    from emulator.reporting import report_template
+
+    counts = [sum(item["result"] == result for item in items) for result in _COLOURS]
+    summary = "{} passed, {} failed, {} not exercised".format(*counts)
+    template = report_template("checklist", {"words": _words})
+    return template.render(items=items, summary=summary, failed=counts[1]).encode()

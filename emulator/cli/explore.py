@@ -1,0 +1,347 @@
+"""The command `explore`, which runs a merchant's integration through every history."""
+
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from emulator.cli.event_loop import run_loop
+from emulator.cli.output import (
+    FILE,
+    base_url,
+    check_directory,
+    check_key,
+    cli_error,
+    console_paint,
+    is_interactive,
+    write,
+    write_file,
+)
+from emulator.domain.accounts import DEMO_TEST_KEY
+from emulator.domain.control_characters import escape_controls
+from emulator.reporting import ERASE_LINE
+
+if TYPE_CHECKING:
+    from emulator.explore.executor import Session
+    from emulator.explore.exploration import Exploration, Failure, Limits
+    from emulator.explore.integration import Integration
+    from emulator.settings import Settings
+
+DEFAULT_DEPTH = 2
+DEFAULT_SEED = 1
+MAX_DEPTH = 5
+MAX_FAILURES = 1_000
+DEFAULT_SAVE_DIRECTORY = Path("explore")
+_USAGE_ERROR = 2
+# Options of the private emulator, which a running one has of its own.
+_SERVE_OPTIONS = ("port", "checkout_port", "test_key")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExploreOptions:
+    """The options of a run; without a URL it starts a private emulator."""
+
+    url: str | None
+    key: str
+    secret: str
+    settings: "Settings"
+    limits: "Limits"
+    save: Path
+    junit: Path | None
+    report: Path | None
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILE)
+@click.option(
+    "--depth",
+    metavar="N",
+    type=click.IntRange(0, MAX_DEPTH),
+    default=DEFAULT_DEPTH,
+    show_default=True,
+    help="Run all histories with up to this number of anomalies.",
+)
+@click.option(
+    "--seed",
+    metavar="INTEGER",
+    type=int,
+    default=DEFAULT_SEED,
+    show_default=True,
+    help="Seed of the emulator and of the random histories.",
+)
+@click.option(
+    "--max-time",
+    metavar="DURATION",
+    help="Longest time of the run, such as 60s. Until then, random larger histories follow.",
+)
+@click.option(
+    "--max-failures",
+    metavar="N",
+    type=click.IntRange(1, MAX_FAILURES),
+    default=1,
+    show_default=True,
+    help="End after this number of failed histories.",
+)
+@click.option(
+    "--save",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=DEFAULT_SAVE_DIRECTORY,
+    show_default=True,
+    help="Directory in which failed histories are saved.",
+)
+@click.option("--junit", metavar="FILE", type=FILE, help="Write the results as JUnit XML.")
+@click.option("--report", metavar="FILE", type=FILE, help="Write a report as one HTML file.")
+@click.option(
+    "--replay",
+    "replays",
+    is_flag=True,
+    help="Run the histories of saved files; print FIXED or FAILED for each.",
+)
+@click.option(
+    "--url",
+    metavar="URL",
+    help="URL of a running emulator; otherwise `explore` starts a private one.",
+)
+@click.option(
+    "--key",
+    metavar="KEY",
+    default=DEMO_TEST_KEY,
+    show_default=True,
+    help="API key of the account, with --url.",
+)
+@click.option("--port", metavar="PORT", help="Port of the private emulator.  [default: 8080]")
+@click.option(
+    "--checkout-port", metavar="PORT", help="Port of its checkout pages.  [default: 8081]"
+)
+@click.option(
+    "--test-key", metavar="KEY", help=f"Test key of its account.  [default: {DEMO_TEST_KEY}]"
+)
+@click.option(
+    "--webhook-secret",
+    metavar="SECRET",
+    help="Secret that signs webhooks; otherwise generated from the seed and printed.",
+)
+def explore(files: tuple[Path, ...], *, replays: bool, **options: object) -> int:
+    """Run a merchant's integration through every history of events, and judge what it does.
+
+    FILE describes the integration. Exit code 0 without failures, 1 with a failure, 2 when the
+    shop or the emulator cannot be reached, or a file or an option is wrong.
+    """
+    given = _options(options)
+    if len(files) > 1 and not replays:
+        cli_error("expected one file of an integration; several are accepted with --replay")
+    integrations = _read(files)
+    if integrations is None:
+        return _USAGE_ERROR
+    from emulator.app.server import NoListener, collect_rarely
+    from emulator.explore.service import ExploreError
+
+    collect_rarely()
+    try:
+        if replays:
+            return run_loop(lambda: _replay(files, integrations, given))
+        return run_loop(lambda: _Run(given, integrations[0]).run())
+    except (ExploreError, NoListener) as error:
+        cli_error(str(error))
+
+
+def _read(files: Sequence[Path]) -> "list[Integration] | None":
+    """The integrations, or None after printing every problem."""
+    from emulator.explore.integration import read_integration
+    from emulator.scenarios.problems import Problem, ScenarioError
+
+    integrations: list[Integration] = []
+    problems: list[Problem] = []
+    for file in files:
+        try:
+            integrations.append(read_integration(file))
+        except ScenarioError as error:
+            problems += error.problems
+    for problem in problems:
+        # Without the program's name, so that an editor can open the place.
+        click.echo(escape_controls(str(problem)), err=True)
+    return None if problems else integrations
+
+
+def _options(options: Mapping[str, object]) -> ExploreOptions:
+    from emulator import ids
+    from emulator.explore.exploration import Limits
+    from emulator.settings import SettingsError, resolve
+
+    values = dict(options)
+    url, seed = values["url"], int(str(values["seed"]))
+    given = {name: values[name] for name in _SERVE_OPTIONS if values[name] is not None}
+    if url is not None and given:
+        flag = next(iter(given)).replace("_", "-")
+        cli_error(f"flag --{flag}: the emulator at --url has its own; leave this flag out")
+    secret = values["webhook_secret"]
+    flags = {name.replace("_", "-"): value for name, value in given.items()}
+    flags |= {"seed": str(seed), "clock": "frozen", "allow-http-localhost": True}
+    flags["webhook-secret"] = secret
+    try:
+        settings = resolve(flags, {})
+    except SettingsError as error:
+        cli_error(*error.lines)
+    check_key("--key", str(values["key"]))
+    for option in ("junit", "report"):
+        if isinstance(file := values[option], Path):
+            check_directory(f"--{option}", file)
+    generated = ids.webhook_secret(ids.stream_key(seed, "explore"), 1)
+    return ExploreOptions(
+        url=None if url is None else base_url("--url", str(url)),
+        key=str(values["key"]) if url is not None else settings.test_key,
+        secret=generated if secret is None else str(secret),
+        settings=settings,
+        limits=Limits(
+            depth=int(str(values["depth"])),
+            seed=seed,
+            max_failures=int(str(values["max_failures"])),
+            max_time_ms=_duration_ms(values["max_time"]),
+        ),
+        save=Path(str(values["save"])),
+        junit=values["junit"] if isinstance(values["junit"], Path) else None,
+        report=values["report"] if isinstance(values["report"], Path) else None,
+    )
+
+
+def _duration_ms(text: object) -> int | None:
+    from emulator.domain.durations import parse_duration_ms
+
+    if text is None:
+        return None
+    try:
+        return parse_duration_ms(str(text))
+    except ValueError as error:
+        cli_error(f"flag --max-time: {error}")
+
+
+@asynccontextmanager
+async def _session(options: ExploreOptions, integration: "Integration") -> "AsyncIterator[Session]":
+    """The emulator and the shop, both running. Raises ExploreError, NoListener."""
+    from emulator.clock import RealClock
+    from emulator.explore.connections import Connections
+    from emulator.explore.executor import Session
+    from emulator.explore.service import Service
+    from emulator.explore.shop import Shop
+    from emulator.explore.shop_process import running_shop
+    from emulator.http.addresses import BaseUrl
+
+    wall = RealClock()
+    async with AsyncExitStack() as stack:
+        url = options.url
+        if url is None:
+            from emulator.app.server import private_emulator
+
+            url = await stack.enter_async_context(private_emulator(options.settings))
+        connections, shop_connections = Connections(wall), Connections(wall)
+        for each in (connections, shop_connections):
+            stack.callback(each.close)
+        service = Service(BaseUrl.parse(url), options.key, connections)
+        secret = options.secret
+        if options.url is not None:
+            secret = await stack.enter_async_context(
+                service.silent_endpoint(integration.webhook, secret)
+            )
+        variables = {
+            "PAYMENTS_EMULATOR_URL": url,
+            "PAYMENTS_EMULATOR_TEST_KEY": options.key,
+            "PAYMENTS_EMULATOR_WEBHOOK_SECRET": secret,
+        }
+        await stack.enter_async_context(
+            running_shop(integration, variables, shop_connections, wall)
+        )
+        shop = Shop(integration, shop_connections, secret=secret, wall=wall)
+        yield Session(shop=shop, service=service, wall=wall)
+
+
+async def _replay(
+    files: Sequence[Path], integrations: "Sequence[Integration]", options: ExploreOptions
+) -> int:
+    """Run the histories of saved files; return the exit code."""
+    from emulator.explore.console import failure_lines
+    from emulator.explore.exploration import Exploration
+    from emulator.explore.saved import saved_history
+
+    saved = []
+    for file, integration in zip(files, integrations, strict=True):
+        history = saved_history(integration)
+        if history is None:
+            cli_error(
+                f"{file}: the file has no history that fits its integration;"
+                " expected a file that `explore --save` wrote"
+            )
+        saved.append((file, integration, history))
+    paint, failed = console_paint(), 0
+    for file, integration, history in saved:
+        async with _session(options, integration) as session:
+            exploration = Exploration(session, options.limits, lambda _: None)
+            result = await exploration.replay(history)
+        if result.failure is None:
+            write(f"{paint('green', 'FIXED')} {file}: {history.title}\n")
+            continue
+        failed += 1
+        write(f"{paint('red', 'FAILED')} {file}\n")
+        write("".join(f"{line}\n" for line in failure_lines(result.failure, paint)))
+    return int(failed > 0)
+
+
+class _Run:
+    """An exploration, from its start to the exit code."""
+
+    def __init__(self, options: ExploreOptions, integration: "Integration") -> None:
+        self._options = options
+        self._integration = integration
+        self._shows_progress = is_interactive(sys.stderr)
+
+    async def run(self) -> int:
+        from emulator.explore.exploration import Exploration
+
+        try:
+            async with _session(self._options, self._integration) as session:
+                exploration = Exploration(session, self._options.limits, self._show)
+                await exploration.run()
+        finally:
+            if self._shows_progress:
+                click.echo(ERASE_LINE, nl=False, err=True)
+        self._print(exploration)
+        self._write_files(exploration)
+        return int(bool(exploration.failures))
+
+    def _show(self, exploration: "Exploration") -> None:
+        from emulator.explore.console import progress_text
+
+        if self._shows_progress:
+            click.echo(progress_text(exploration), nl=False, err=True)
+
+    def _print(self, exploration: "Exploration") -> None:
+        from emulator.explore.console import count_lines, failure_lines, summary_line
+
+        paint = console_paint()
+        for failure in exploration.failures:
+            lines = [*failure_lines(failure, paint), f"  saved: {self._save(failure)}", ""]
+            write("".join(f"{line}\n" for line in lines))
+        lines = [
+            f"{self._integration.name}: {summary_line(exploration)}",
+            *count_lines(exploration),
+        ]
+        write("".join(f"{line}\n" for line in lines))
+
+    def _save(self, failure: "Failure") -> Path:
+        from emulator.explore.saved import saved_file, saved_name
+
+        directory = self._options.save
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            cli_error(f"flag --save: cannot create '{directory}': {error.strerror}")
+        file = directory / saved_name(self._integration, failure)
+        write_file("--save", file, saved_file(self._integration, failure).encode())
+        return file
+
+    def _write_files(self, exploration: "Exploration") -> None:
+        pass

@@ -1,0 +1,226 @@
+"""The application of the dashboard: its routes, its pages and the index of addresses."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote
+
+import jinja2
+import msgspec
+from markupsafe import Markup, escape
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from emulator import __version__
+from emulator.assets import DIRECTORY, Assets
+from emulator.dashboard import fidelity, payments, requests, scenarios, webhooks
+from emulator.dashboard.page_request import ROOT, ControlApi, PageRequest
+from emulator.dashboard.shared_renders import SharedRenders
+from emulator.domain.control_characters import escape_controls
+from emulator.domain.errors import Refusal, UnknownRoute
+from emulator.domain.payment import Status
+from emulator.domain.payment_methods import METHODS
+
+ICON = "/favicon.ico"
+FIRST_SECTION = "payments"
+LATEST = "latest"
+MAX_LISTED_ACCOUNTS = 50
+
+Page = Callable[[PageRequest], Awaitable[Mapping[str, Any]]]
+"""Returns the variables of the template of a page."""
+
+# A list and one item of it, by the name of the section, in the order of the navigation.
+SECTIONS: Mapping[str, tuple[Page, Page | None]] = {
+    "payments": (payments.payment_list, payments.payment_story),
+    "webhooks": (webhooks.delivery_list, webhooks.delivery_details),
+    "requests": (requests.request_list, requests.request_details),
+    "scenarios": (scenarios.scenario_list, scenarios.scenario_details),
+    "fidelity": (fidelity.fidelity, None),
+}
+# The section that shows an item, by the prefix of its id.
+SECTION_OF_PREFIX = {"pay": "payments", "dlv": "webhooks", "evt": "webhooks", "req": "requests"}
+
+_SUBJECT = ("account", "mode")
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
+        " connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "Referrer-Policy": "same-origin",
+    "Vary": "Accept",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class Dashboard:
+    """Responds in HTML; `GET /` and `GET /_emulator/` respond to programs with a JSON index."""
+
+    def __init__(
+        self,
+        *,
+        templates: Path,
+        control: ControlApi,
+        checkout_base: Callable[[], str],
+        test_key: Callable[[str | None], str],
+        status_of: Callable[[Refusal], int],
+    ) -> None:
+        """`checkout_base` returns the public address of the checkout pages.
+
+        `test_key` returns the test key of an account, by default of the first one.
+        """
+        self._control = control
+        self._checkout_base = checkout_base
+        self._test_key = test_key
+        self._status_of = status_of
+        self._renders = SharedRenders()
+        self._assets, self._templates = _templates(templates)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        response = await self._respond(request)
+        await response(scope, receive, send)
+
+    async def _respond(self, request: Request) -> Response:
+        path: str = request.scope["path"]
+        if path == ICON:
+            return self._assets.icon()
+        accepts_html = "text/html" in request.headers.get("accept", "")
+        if not path.startswith(f"{ROOT}/"):
+            if accepts_html:
+                return RedirectResponse(f"{ROOT}/{FIRST_SECTION}", 303, {"Vary": "Accept"})
+            content = msgspec.json.encode(self._index(request))
+            return Response(content, media_type="application/json", headers={"Vary": "Accept"})
+        section, _, item = path.removeprefix(f"{ROOT}/").partition("/")
+        if section == DIRECTORY:
+            file = self._assets.response(item)
+            if file is None:
+                raise UnknownRoute(request.method, path)
+            return file
+        page = self._page_request(request, section, item or None)
+        address = f"{page.base_url} {path}?{request.scope['query_string']!r}"
+        try:
+            return await self._renders.response(address, lambda: self._view(page))
+        except Refusal as refusal:
+            if not accepts_html:
+                raise
+            return self._html("problem.html", page, self._status_of(refusal), message=str(refusal))
+
+    async def _view(self, page: PageRequest) -> Response:
+        """The response for a page. Raises the refusals of the control API, and UnknownRoute."""
+        match page.section, page.item:
+            case "latest", None:
+                return RedirectResponse(page.address(FIRST_SECTION, LATEST), 303)
+            case "search", None:
+                return RedirectResponse(_address_of(page, page.query.get("q", "").strip()), 303)
+            case "test-key", None:
+                return Response(self._test_key(page.subject.get("account")))
+        list_page, item_page = SECTIONS.get(page.section, (None, None))
+        view = list_page if page.item is None else item_page
+        if view is None:
+            raise UnknownRoute("GET", f"{ROOT}/{page.section}")
+        variables = await view(page)
+        template = page.section if page.item is None else page.section.removesuffix("s")
+        header = {
+            "accounts": (await page.control.get("/accounts", {}))["data"][:MAX_LISTED_ACCOUNTS],
+            "clock": await page.get("/clock"),
+        }
+        return self._html(f"{template}.html", page, 200, **header, **variables)
+
+    def _html(self, template: str, page: PageRequest, status: int, **variables: Any) -> Response:
+        text = self._templates.get_template(template).render(
+            page=page,
+            sections=SECTIONS,
+            account=page.subject.get("account"),
+            mode=page.subject.get("mode", "test"),
+            **variables,
+        )
+        return Response(text, status_code=status, media_type="text/html", headers=_HEADERS)
+
+    def _page_request(self, request: Request, section: str, item: str | None) -> PageRequest:
+        query = dict(parse_qsl(request.scope["query_string"].decode("latin-1")))
+        return PageRequest(
+            section=section,
+            item=item,
+            subject={name: query[name] for name in _SUBJECT if name in query},
+            query={name: value for name, value in query.items() if name not in _SUBJECT},
+            base_url=f"{request.scope['scheme']}://{request.headers['host']}",
+            control=self._control,
+        )
+
+    def _index(self, request: Request) -> dict[str, str]:
+        base = f"{request.scope['scheme']}://{request.headers['host']}"
+        return {
+            "name": "etb-payments-emulator",
+            "version": __version__,
+            "api": f"{base}/v1",
+            "checkout": self._checkout_base(),
+            "control": f"{base}/_emulator",
+            "dashboard": f"{base}{ROOT}/{FIRST_SECTION}",
+            "health": f"{base}/_emulator/health",
+            "openapi": f"{base}/_emulator/openapi",
+        }
+
+
+def _address_of(page: PageRequest, text: str) -> str:
+    """The address of the item with an id, or of the first list with the text as a filter."""
+    prefix = text.partition("_")[0]
+    if prefix == "we":
+        return page.address("webhooks", endpoint=text)
+    if prefix == "acct":
+        return replace(page, subject={"account": text}).address(FIRST_SECTION)
+    if prefix == "flt":
+        return page.address("scenarios") + f"#{quote(text)}"
+    section = SECTION_OF_PREFIX.get(prefix)
+    if section is None:
+        return page.address(FIRST_SECTION, metadata=text)
+    return page.address(section, text)
+
+
+@cache
+def _templates(templates: Path) -> tuple[Assets, jinja2.Environment]:
+    """Compiles the templates once for all emulators of a process."""
+    shared = templates / "checkout" / DIRECTORY
+    assets = Assets(templates / "dashboard" / DIRECTORY, shared / "tokens.css", shared / "icon.svg")
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(templates / "dashboard"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {
+        "asset": lambda name: f"{ROOT}/{assets.path(name)}",
+        "statuses": [status.value for status in Status],
+        "method_titles": {name: method.title for name, method in METHODS.items()},
+        "version": __version__,
+    }
+    environment.filters |= {
+        "etb": _etb,
+        "instant": _instant,
+        "marked": _marked,
+        "visible": partial(escape_controls, besides="\n\t"),
+    }
+    return assets, environment
+
+
+def _etb(amount_minor: int) -> str:
+    """An amount as `ETB 1,234.50`, with a no-break space."""
+    return f"ETB\u00a0{amount_minor // 100:,}.{amount_minor % 100:02}"
+
+
+def _instant(at: str) -> str:
+    """A timestamp of the API, which ends with milliseconds and `Z`, for reading."""
+    return at[:10] + "\u00a0" + at[11:19]
+
+
+def _marked(text: str) -> Markup:
+    """A text with code between backquotes."""
+    parts = text.split("`")
+    code = Markup("<code>{}</code>")
+    return Markup("").join(
+        code.format(part) if index % 2 else escape(part) for index, part in enumerate(parts)
+    )

@@ -1,0 +1,24 @@
+"""Writes requests as curl commands."""
+
+from shlex import quote
+
+
+def curl(
+    url: str,
+    *,
+    method: str = "GET",
+    body: str = "",
+    authorization: str | None = "Authorization: Bearer $TEST_KEY",
+) -> str:
+    """The command. The key is a shell variable, because a page shows no key."""
+    # Without -g, curl expands brackets and braces in the address.
+    parts = [f"curl {'-g ' if set(url) & set('[]{}') else ''}{quote(url)}"]
+    if method != ("POST" if body else "GET"):
+        parts.append(f"-X {quote(method)}")
+    if authorization is not None:
+        parts.append(f'-H "{authorization}"')
+    if body:
+        # With -d, a body that starts with @ is the name of a file.
+        option = "--data-raw" if body.startswith("@") else "-d"
+        parts += ["-H 'Content-Type: application/json'", f"{option} {quote(body)}"]
+    return " \\\n  ".join(parts)

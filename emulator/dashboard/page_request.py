@@ -1,0 +1,43 @@
+"""Describes a request for a page of the dashboard."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import quote, urlencode
+
+ROOT = "/_emulator/view"
+ROWS_PER_PAGE = "25"
+
+
+class ControlApi(Protocol):
+    """The `GET` calls of the control API."""
+
+    async def get(self, path: str, query: Mapping[str, str]) -> Any:
+        """Call `GET /_emulator{path}`; return the decoded JSON. Raises the refusals of the call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRequest:
+    """A request for a page, on one account and mode.
+
+    `item` is the id in the path, None for a list. `query` has the other parameters, the filters
+    of a list. `base_url` is the address of the API listener as the browser knows it.
+    """
+
+    section: str
+    item: str | None
+    subject: Mapping[str, str]
+    query: Mapping[str, str]
+    base_url: str
+    control: ControlApi
+
+    async def get(self, path: str, /, **query: str | None) -> Any:
+        """A call of the control API on this account and mode. Raises the refusals of the call."""
+        given = {name: value for name, value in query.items() if value}
+        return await self.control.get(path, {**self.subject, **given})
+
+    def address(self, section: str, item: str | None = None, /, **query: str | None) -> str:
+        """The address of a page of the same account and mode; None leaves a parameter out."""
+        path = f"{ROOT}/{section}" if item is None else f"{ROOT}/{section}/{quote(item, safe='')}"
+        given = {name: value for name, value in query.items() if value is not None}
+        return f"{path}?{urlencode({**self.subject, **given})}"

@@ -1,0 +1,110 @@
+"""The pages about payments: the list, and one payment as a story."""
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import pairwise
+from typing import Any
+
+from emulator.dashboard.curl import curl
+from emulator.dashboard.page_request import ROWS_PER_PAGE, PageRequest
+from emulator.dashboard.state_diagram import diagram
+from emulator.domain.errors import UnknownRequest
+from emulator.domain.payment import Status
+from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
+from emulator.domain.received_values import not_accepted
+from emulator.domain.transitions import TRANSITIONS, Edge
+from emulator.engine.payments.customer import PhoneAnswer
+from emulator.storage.payments import MAX_COMPARED_PAYMENTS
+
+MAX_ENTRIES = "100"
+
+# In the address, amounts are in ETB; the control API takes cents.
+_AMOUNT_FILTERS = {"amount_from": "amount_gte", "amount_to": "amount_lte"}
+_ETB = re.compile(r"([0-9]{1,13})(?:\.([0-9]{1,2}))?", re.ASCII)
+
+# The order of entries with the same instant: a request causes a transition, and that a delivery.
+_ORDER = ("request", "transition", "delivery")
+
+
+async def payment_list(page: PageRequest) -> Mapping[str, Any]:
+    """The newest payments that match the filters in the address."""
+    query = dict(page.query)
+    for shown, parameter in _AMOUNT_FILTERS.items():
+        if shown in query:
+            query[parameter] = _cents(shown, query.pop(shown))
+    listed = await page.get("/payments", **{**query, "limit": ROWS_PER_PAGE})
+    return {
+        "payments": listed["data"],
+        "next_cursor": listed["next_cursor"],
+        "is_compared": bool({*query} & {*_AMOUNT_FILTERS.values(), "phone", "metadata"}),
+        "max_compared": MAX_COMPARED_PAYMENTS,
+    }
+
+
+def _cents(name: str, value: str) -> str:
+    """The amount in ETB cents. Raises InvalidField."""
+    match = _ETB.fullmatch(value.replace(",", ""))
+    if match is None:
+        raise not_accepted(name, value, "an amount in ETB, such as 150 or 150.50")
+    return match[1] + (match[2] or "").ljust(2, "0")
+
+
+async def payment_story(page: PageRequest) -> Mapping[str, Any]:
+    """A payment with everything that happened to it, and what is scheduled."""
+    detail = await page.get(f"/payments/{page.item}")
+    payment = detail["payment"]
+    deliveries = await page.get("/deliveries", payment=payment["id"], limit=MAX_ENTRIES)
+    requests = await _requests(page, detail)
+    entries = [
+        *({"kind": "request", "item": each, "at": each["at"]} for each in requests),
+        *({"kind": "transition", "item": each, "at": each["at"]} for each in detail["timeline"]),
+        *(
+            {"kind": "delivery", "item": each, "attempt": attempt, "at": attempt["at"]}
+            for each in reversed(deliveries["data"])
+            for attempt in each["attempts"]
+        ),
+    ]
+    scenarios = await page.get("/scenarios")
+    return {
+        "detail": detail,
+        "payment": payment,
+        "entries": sorted(entries, key=lambda each: (each["at"], _ORDER.index(each["kind"]))),
+        "diagram": diagram(_path(detail)),
+        "transitions": [
+            {"status": target.value, "is_unusual": edge is Edge.UNUSUAL}
+            for (source, target), edge in TRANSITIONS.items()
+            if source.value == payment["status"] and target is not Status.PROCESSING
+        ],
+        "scenario_names": [each["name"] for each in scenarios["data"]],
+        "answers": [answer.value for answer in PhoneAnswer],
+        "first_phones": {
+            name: f"0{method.phone_digit}00000001" for name, method in PHONE_METHODS.items()
+        },
+        "banks_by_method": {BANK_TRANSFER: BANKS},
+        "curl": curl(
+            f"{page.base_url}/v1/payments/{payment['id']}",
+            authorization=f"Authorization: Bearer ${detail['mode'].upper()}_KEY",
+        ),
+    }
+
+
+async def _requests(page: PageRequest, detail: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The requests that created and retrieved the payment, as far as the journal has them."""
+    path = f"/v1/payments/{detail['payment']['id']}"
+    found: list[Mapping[str, Any]] = (await page.get("/requests", path=path, limit=MAX_ENTRIES))[
+        "data"
+    ]
+    created_by = detail["timeline"][0]["request"]
+    if created_by is not None:
+        with suppress(UnknownRequest):  # The journal has the newest requests only.
+            found.append(await page.get(f"/requests/{created_by}"))
+    return found[::-1]
+
+
+def _path(detail: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    """The transitions that the payment took, each with its time of day."""
+    return {
+        (before["status"], after["status"]): after["at"][11:19]
+        for before, after in pairwise(detail["timeline"])
+    }

@@ -1,0 +1,152 @@
+"""Sends what changes in an account and mode to the listeners of its stream, twice a second."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any, NamedTuple
+
+from emulator.clock import SystemClock
+from emulator.domain.errors import NotReady
+from emulator.engine.payments.context import EngineContext
+from emulator.engine.payments.payment_history import PaymentHistory
+from emulator.engine.state.account import Owner
+from emulator.storage.batch import Transaction
+from emulator.storage.database import Database, reads
+
+MIN_INTERVAL_MS = 500
+MAX_EVENTS_PER_MESSAGE = 25
+# A listener that has not taken so many messages is too slow, and is dropped.
+MAX_WAITING_MESSAGES = 20
+
+KINDS = ("payments", "requests", "deliveries", "clock", "rules", "endpoints")
+
+
+class Message(NamedTuple):
+    """A message of the stream: one of KINDS, and a JSON object."""
+
+    kind: str
+    data: str
+
+
+class _State(NamedTuple):
+    """What differs after a change; one field for each kind but `deliveries`."""
+
+    payments: int
+    requests: object
+    clock: tuple[object, ...]
+    rules: object
+    endpoints: object
+
+
+class Activity:
+    """The streams of all accounts; an account without listeners costs nothing."""
+
+    def __init__(self, context: EngineContext, history: PaymentHistory) -> None:
+        self._database: Database = context.database
+        self._wall: SystemClock = context.wall
+        self._notifier = context.change_notifier
+        self._history = history
+        self._feeds: dict[Owner, _Feed] = {}
+
+    async def listen(self, owner: Owner) -> AsyncIterator[Message]:
+        """What changes from now on.
+
+        It ends when the listener is too slow, the account is deleted or the program stops.
+        """
+        state = await self._state(owner)
+        feed = self._feeds.get(owner)
+        if feed is None:
+            feed = self._feeds[owner] = _Feed()
+            feed.task = asyncio.create_task(self._run(owner, feed, state))
+        return feed.messages()
+
+    async def _run(self, owner: Owner, feed: "_Feed", before: _State) -> None:
+        """Compare the state of an owner twice a second, and send the differences."""
+        try:
+            with self._notifier.woken_by((owner,)) as deliveries_changed:
+                while feed.queues and not (
+                    owner.account.is_closed or self._notifier.closed.is_set()
+                ):
+                    await self._wall.wait(
+                        self._notifier.closed, until=self._wall.now_ms() + MIN_INTERVAL_MS
+                    )
+                    now = await self._state(owner)
+                    changed = [
+                        kind
+                        for kind in _State._fields
+                        if getattr(before, kind) != getattr(now, kind)
+                    ]
+                    if deliveries_changed.is_set():
+                        deliveries_changed.clear()
+                        changed.append("deliveries")
+                    for kind in changed:
+                        data = await self._data(owner, kind, since=before)
+                        feed.send(Message(kind, json.dumps(data)))
+                    before = now
+        except NotReady:
+            pass  # The program stops.
+        finally:
+            del self._feeds[owner]
+            feed.close()
+
+    async def _state(self, owner: Owner) -> _State:
+        account = owner.account
+        return _State(
+            payments=await self._event_count(owner),
+            requests=owner.journal.newest,
+            clock=(*account.clock.pace, account.due_at, account.generation),
+            rules=account.rules,
+            endpoints=owner.endpoints,
+        )
+
+    @reads()
+    def _event_count(self, tx: Transaction, owner: Owner) -> int:
+        return tx.row_count("events", owner.number)
+
+    async def _data(self, owner: Owner, kind: str, *, since: _State) -> dict[str, Any]:
+        if kind != "payments":
+            return {}
+        # A reset makes the count smaller.
+        count = max(0, await self._event_count(owner) - since.payments)
+        limit = min(count, MAX_EVENTS_PER_MESSAGE)
+        bodies = await self._history.events(owner, limit=limit) if limit else []
+        return {"count": count, "events": [json.loads(body) for body in bodies]}
+
+
+class _Feed:
+    """The listeners of one owner."""
+
+    def __init__(self) -> None:
+        self.queues: set[asyncio.Queue[Message | None]] = set()
+        self.task: asyncio.Task[None]
+
+    def messages(self) -> AsyncIterator[Message]:
+        """The messages to a new listener."""
+        queue: asyncio.Queue[Message | None] = asyncio.Queue(MAX_WAITING_MESSAGES)
+        self.queues.add(queue)
+        return self._messages_of(queue)
+
+    async def _messages_of(self, queue: asyncio.Queue[Message | None]) -> AsyncIterator[Message]:
+        try:
+            while (message := await queue.get()) is not None:
+                yield message
+        finally:
+            self.queues.discard(queue)
+
+    def send(self, message: Message) -> None:
+        for queue in list(self.queues):
+            if queue.full():
+                self._end(queue)
+            else:
+                queue.put_nowait(message)
+
+    def close(self) -> None:
+        for queue in list(self.queues):
+            self._end(queue)
+
+    def _end(self, queue: asyncio.Queue[Message | None]) -> None:
+        """Let a listener end after at most the message that it is sending."""
+        self.queues.discard(queue)
+        while not queue.empty():
+            queue.get_nowait()
+        queue.put_nowait(None)

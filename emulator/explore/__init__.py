@@ -1,0 +1,1 @@
+"""Runs a merchant's integration through every history of events, and judges what it does."""

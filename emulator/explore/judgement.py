@@ -1,0 +1,222 @@
+"""Judges the observation of a history: safety, liveness, and whether order matters."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from emulator.domain.payment import Status
+from emulator.explore.histories import Action
+from emulator.explore.json_paths import JsonPath
+from emulator.explore.observation import Observation, Sample
+from emulator.scenarios.values import Json
+
+_HAS_MONEY = (Status.COMPLETED, Status.REFUNDED)
+_HAS_NO_MONEY = (Status.FAILED, Status.EXPIRED)
+
+
+class VerdictId(StrEnum):
+    """What can be wrong; the most direct loss of money first."""
+
+    FORGED_ACCEPTED = "forged-accepted"
+    CHARGED_TWICE = "charged-twice"
+    FULFILLED_TWICE = "fulfilled-twice"
+    PAID_WITHOUT_MONEY = "paid-without-money"
+    MONEY_WITHOUT_PAID = "money-without-paid"
+    NOT_CLOSED = "not-closed"
+    NEVER_ACKNOWLEDGED = "never-acknowledged"
+    CONFLUENCE = "confluence"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A failed judgement: what was expected and what was seen, after a step (from 1)."""
+
+    id: VerdictId
+    expected: str
+    seen: str
+    step: int
+
+
+def judge(observation: Observation) -> Verdict | None:
+    """The first failed judgement of one history, or None."""
+    return next(_verdicts(observation), None)
+
+
+def is_settled(observation: Observation) -> bool:
+    """Whether no state that is expected in the end is missing; a slow application needs time."""
+    return all(next(check(observation), None) is None for check in (_money, _refund, _closed))
+
+
+def _verdicts(observation: Observation) -> Iterator[Verdict]:
+    for check in (_forged, _charged, _fulfilled, _unpaid, _refund, _money, _closed, _acknowledged):
+        yield from check(observation)
+
+
+def _forged(observation: Observation) -> Iterator[Verdict]:
+    for forged in observation.forged:
+        if forged.before.summary != forged.after.summary:
+            yield Verdict(
+                id=VerdictId.FORGED_ACCEPTED,
+                expected="the webhook changes nothing",
+                seen=f"the order was {_words(forged.before)}, and is {_words(forged.after)}",
+                step=forged.step,
+            )
+
+
+def _words(sample: Sample) -> str:
+    words = "paid" if sample.is_paid else "closed" if sample.is_closed else "not paid"
+    return f"{words}, fulfilled {sample.fulfilled} times" if sample.fulfilled else words
+
+
+def _charged(observation: Observation) -> Iterator[Verdict]:
+    live = observation.live_payments
+    if len(live) > 1:
+        yield Verdict(
+            id=VerdictId.CHARGED_TWICE,
+            expected="one payment of the order is completed or may still complete",
+            seen=f"{len(live)} payments: {', '.join(live)}",
+            step=observation.final.step,
+        )
+
+
+def _fulfilled(observation: Observation) -> Iterator[Verdict]:
+    for sample in observation.samples:
+        if sample.fulfilled > 1:
+            yield Verdict(
+                id=VerdictId.FULFILLED_TWICE,
+                expected="the order is fulfilled at most once",
+                seen=f"it is fulfilled {sample.fulfilled} times",
+                step=sample.step,
+            )
+
+
+def _unpaid(observation: Observation) -> Iterator[Verdict]:
+    for sample in observation.samples:
+        if sample.is_paid and sample.payment_status not in _HAS_MONEY:
+            yield Verdict(
+                id=VerdictId.PAID_WITHOUT_MONEY,
+                expected=f"the order is not paid: its payment is {sample.payment_status}",
+                seen="the order is paid",
+                step=sample.step,
+            )
+
+
+def _refund(observation: Observation) -> Iterator[Verdict]:
+    final = observation.final
+    is_refunded = final.payment_status == Status.REFUNDED
+    if final.is_paid and is_refunded and Status.REFUNDED in observation.could_know:
+        yield Verdict(
+            id=VerdictId.PAID_WITHOUT_MONEY,
+            expected="the order is not paid: its payment is refunded",
+            seen="the order is paid",
+            step=final.step,
+        )
+
+
+def _money(observation: Observation) -> Iterator[Verdict]:
+    final = observation.final
+    is_completed = final.payment_status == Status.COMPLETED
+    if is_completed and not final.is_paid and Status.COMPLETED in observation.could_know:
+        yield Verdict(
+            id=VerdictId.MONEY_WITHOUT_PAID,
+            expected="the order is paid: its payment is completed",
+            seen=f"the order is {_words(final)}",
+            step=final.step,
+        )
+
+
+def _closed(observation: Observation) -> Iterator[Verdict]:
+    final = observation.final
+    has_ended = final.payment_status in _HAS_NO_MONEY
+    if has_ended and not final.is_closed and final.payment_status in observation.could_know:
+        yield Verdict(
+            id=VerdictId.NOT_CLOSED,
+            expected=f"the order is closed: its payment is {final.payment_status}",
+            seen=f"the order is {_words(final)}",
+            step=final.step,
+        )
+
+
+def _acknowledged(observation: Observation) -> Iterator[Verdict]:
+    for delivery in observation.unacknowledged:
+        yield Verdict(
+            id=VerdictId.NEVER_ACKNOWLEDGED,
+            expected=f"{delivery.event} is answered with 2xx in the end",
+            seen=f"{len(delivery.results)} attempts: {', '.join(delivery.results)}",
+            step=delivery.step,
+        )
+
+
+def is_order_free(observation: Observation) -> bool:
+    """Whether the end must not depend on the order of the facts.
+
+    A refund before the completion may leave an order that was never fulfilled.
+    """
+    return all(step.action is not Action.REFUND for step in observation.history.steps)
+
+
+def compare_ends(
+    observation: Observation, reference: Observation, ignored: Sequence[JsonPath]
+) -> Verdict | None:
+    """Compare the end with that of a history of the same facts in another order."""
+    place = _difference(_normal(reference, ignored), _normal(observation, ignored), "$")
+    if place is None:
+        return None
+    return Verdict(
+        id=VerdictId.CONFLUENCE,
+        expected=f"the same end as with the order of: {reference.history.title}",
+        seen=place,
+        step=observation.final.step,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """A value of a state, also with the ids of its own order replaced."""
+
+    value: Json
+    normal: Json
+
+
+def _normal(observation: Observation, ignored: Sequence[JsonPath]) -> Json:
+    state = observation.final.state
+    for path in ignored:
+        state = path.without(state)
+    own = {
+        observation.checkout_url: "{checkout_url}",
+        observation.payment: "{payment}",
+        observation.order: "{order}",
+    }
+    return _replaced(state, {key: name for key, name in own.items() if key})
+
+
+def _replaced(value: Json, own: dict[str, str]) -> Json:
+    if isinstance(value, dict):
+        return {key: _replaced(member, own) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_replaced(item, own) for item in value]
+    normal = value
+    if isinstance(value, str):
+        for text, name in own.items():
+            normal = normal.replace(text, name)
+    elif not isinstance(value, bool):
+        normal = own.get(str(value), value)
+    return _Own(value, normal)
+
+
+def _difference(expected: Json, found: Json, place: str) -> str | None:
+    """Where two states differ, and how.
+
+    A short id may also be another value by chance, so equal values are equal too.
+    """
+    if isinstance(expected, _Own) and isinstance(found, _Own):
+        is_equal = expected.value == found.value or expected.normal == found.normal
+        return None if is_equal else f"{place} is {found.value!r}, not {expected.value!r}"
+    if isinstance(expected, dict) and isinstance(found, dict) and expected.keys() == found.keys():
+        parts = [(f"{place}.{key}", expected[key], found[key]) for key in expected]
+    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        pairs = enumerate(zip(expected, found, strict=True))
+        parts = [(f"{place}[{index}]", *pair) for index, pair in pairs]
+    else:
+        return f"{place} has other members or another length"
+    return next(filter(None, (_difference(a, b, where) for where, a, b in parts)), None)

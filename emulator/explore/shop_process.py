@@ -1,0 +1,95 @@
+"""Starts the merchant's application before an exploration, and stops it afterwards."""
+
+import asyncio
+import os
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+
+from emulator.clock import SystemClock, pause
+from emulator.explore.connections import Connections, Request
+from emulator.explore.integration import Integration
+from emulator.explore.service import ExploreError
+
+MAX_START_MS = 30_000
+MAX_STOP_MS = 3_000
+READY_PAUSE_MS = 50
+SHOWN_OUTPUT_LINES = 10
+
+
+@asynccontextmanager
+async def running_shop(
+    integration: Integration,
+    variables: Mapping[str, str],
+    connections: Connections,
+    wall: SystemClock,
+) -> AsyncIterator[None]:
+    """Run the application of an integration that has a command. Raises ExploreError.
+
+    `variables` are added to its environment.
+    """
+    if integration.run is None:
+        yield
+        return
+    with tempfile.TemporaryFile() as output:
+        process = await asyncio.create_subprocess_shell(
+            integration.run.command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=asyncio.subprocess.STDOUT,
+            env={**os.environ, **variables},
+            start_new_session=True,
+        )
+        try:
+            if not await _becomes_ready(process, integration, connections, wall):
+                output.seek(0)
+                lines = output.read().decode("utf-8", "replace").splitlines()
+                shown = "".join(f"\n  {line}" for line in lines[-SHOWN_OUTPUT_LINES:])
+                ended = process.returncode
+                seen = f"is not ready after {MAX_START_MS // 1000} s"
+                if ended is not None:
+                    seen = f"has ended with code {ended}"
+                raise ExploreError(f"the shop {seen}: {integration.run.command}{shown}")
+            yield
+        finally:
+            await _stop(process, wall)
+
+
+async def _becomes_ready(
+    process: asyncio.subprocess.Process,
+    integration: Integration,
+    connections: Connections,
+    wall: SystemClock,
+) -> bool:
+    run = integration.run
+    until_ms = wall.monotonic_ms() + MAX_START_MS
+    while process.returncode is None and wall.monotonic_ms() < until_ms:
+        if run is not None and run.ready is not None:
+            request = Request(method=run.ready.method, url=run.ready.url())
+            if (await connections.send(request, timeout_s=5, closes=True)).is_success:
+                return True
+        else:
+            request = Request(method="GET", url=integration.start.url())
+            with suppress(OSError):
+                _, writer = await asyncio.open_connection(*request.address[1:])
+                writer.close()
+                return True
+        await pause(wall, READY_PAUSE_MS)
+    return False
+
+
+async def _stop(process: asyncio.subprocess.Process, wall: SystemClock) -> None:
+    """End the process and those that it has started."""
+    until_ms = wall.monotonic_ms() + MAX_STOP_MS
+    _signal(process, signal.SIGTERM)
+    while process.returncode is None and wall.monotonic_ms() < until_ms:
+        await pause(wall, READY_PAUSE_MS)
+    _signal(process, signal.SIGKILL)
+    await process.wait()
+
+
+def _signal(process: asyncio.subprocess.Process, number: int) -> None:
+    """Send a signal to the process group, which the process leads."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)

@@ -1,0 +1,248 @@
+// Makes the pages of the dashboard interactive; without it they can be read.
+//
+//   data-call="POST /path"   a button or form that calls the control API on the page's account;
+//                            data-body is its JSON, or the form's fields are. A form's field with
+//                            data-type="number" or "json" is converted; an empty one is omitted.
+//                            A {field} in the path is a field of the form, and data-yaml is the
+//                            name of a field whose text is the whole body
+//   data-then="/path/{id}"   where to go then, with members of the response; else the page updates
+//   data-confirm="…"         the question to answer before a call
+//   data-copy="#id"          copies the text of an element; data-copy-from="/path" that of a page;
+//                            the copy has the test key in place of `$TEST_KEY`, which pages show;
+//                            data-member is the member to copy of a page that is JSON
+//   data-window              a link that opens in a window of the size of a phone
+//   data-live                elements with an id that are replaced when the page updates
+//   data-row                 a row of a list, for the keys j and k
+"use strict";
+
+(() => {
+  const MIN_UPDATE_MS = 500;
+  const MESSAGE_MS = 10000;
+  const KEY_VARIABLE = "$TEST_KEY";
+  const KEY_PATH = "/_emulator/view/test-key";
+  const body = document.body;
+  const subject = new URLSearchParams(body.dataset.subject);
+  const message = document.querySelector("[data-message]");
+
+  function show(text, isError) {
+    message.textContent = text;
+    message.classList.toggle("error", isError);
+    message.hidden = false;
+    clearTimeout(show.timer);
+    if (!isError) show.timer = setTimeout(() => (message.hidden = true), MESSAGE_MS);
+  }
+
+  function withSubject(path) {
+    const query = subject.toString();
+    if (!query) return path;
+    return path + (path.includes("?") ? "&" : "?") + query;
+  }
+
+  // Calls of the control API
+
+  function fieldsOf(form) {
+    const members = {};
+    for (const field of form.elements) {
+      if (!field.name || field.disabled || field.value === "") continue;
+      if ((field.type === "checkbox" || field.type === "radio") && !field.checked) continue;
+      members[field.name] =
+        field.type === "checkbox" ? true
+        : field.type === "select-multiple" ? Array.from(field.selectedOptions, (each) => each.value)
+        : field.dataset.type === "number" ? Number(field.value)
+        : field.dataset.type === "json" ? JSON.parse(field.value)
+        : field.value;
+    }
+    return members;
+  }
+
+  async function call(element) {
+    const isForm = element instanceof HTMLFormElement;
+    const fields = isForm ? fieldsOf(element) : {};
+    const [method, address] = element.dataset.call.split(" ");
+    const path = address.replace(/\{(\w+)\}/g, (_, name) => {
+      const value = fields[name];
+      delete fields[name];
+      return encodeURIComponent(value);
+    });
+    const { yaml } = element.dataset;
+    const options = { method, headers: {} };
+    if (element.dataset.confirm && !confirm(element.dataset.confirm)) return;
+    try {
+      const text = yaml ? fields[yaml] ?? ""
+        : element.dataset.body ?? (isForm ? JSON.stringify(fields) : undefined);
+      if (text !== undefined) {
+        options.body = text;
+        options.headers["Content-Type"] = yaml ? "application/yaml" : "application/json";
+      }
+      const response = await fetch(withSubject(`/_emulator${path}`), options);
+      const content = response.status === 204 ? {} : await response.json();
+      if (!response.ok) throw new Error(content.error.message);
+      message.hidden = true;
+      const then = element.dataset.then;
+      if (then) {
+        location.href = then.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(content[name]));
+      } else {
+        if (element.dataset.done) show(element.dataset.done, false);
+        hasSubmitted = isForm;
+        await update();
+      }
+    } catch (error) {
+      show(error.message, true);
+      if (yaml) selectLine(element.elements[yaml], error.message);
+    }
+  }
+
+  // Selects the line that the message names, as in "line 3, column 5: …".
+  function selectLine(textarea, text) {
+    const line = Number(/^line (\d+)/.exec(text)?.[1]);
+    if (!line) return;
+    const lines = textarea.value.split("\n");
+    const start = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+    textarea.focus();
+    textarea.setSelectionRange(start, start + (lines[line - 1] ?? "").length);
+  }
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-call]");
+    if (button) call(button);
+    const copying = event.target.closest("[data-copy], [data-copy-from]");
+    if (copying) copy(copying);
+    const link = event.target.closest("a[data-window]");
+    if (link && open(link.href, link.target, "popup,width=412,height=860")) event.preventDefault();
+  });
+
+  document.addEventListener("submit", (event) => {
+    if (!event.target.dataset.call) return;
+    event.preventDefault();
+    call(event.target);
+  });
+
+  document.addEventListener("change", (event) => {
+    event.target.closest("[data-submit-on-change]")?.requestSubmit();
+  });
+
+  async function copy(element) {
+    const { copy: selector, copyFrom, member } = element.dataset;
+    try {
+      let text = selector
+        ? document.querySelector(selector).textContent
+        : await textFrom(withSubject(copyFrom), member);
+      if (text.includes(KEY_VARIABLE)) {
+        text = text.replaceAll(KEY_VARIABLE, await textFrom(withSubject(KEY_PATH)));
+      }
+      await navigator.clipboard.writeText(text);
+      show("Copied.", false);
+    } catch {
+      show("The browser does not allow this page to copy: select the text and copy it.", true);
+    }
+  }
+
+  async function textFrom(path, member) {
+    const response = await fetch(path);
+    return member ? (await response.json())[member] : response.text();
+  }
+
+  // Updates: the page is loaded again, and its live elements are replaced.
+
+  let updating = null;
+  let isStale = false;
+  // A field that is being edited is not replaced, unless its form was submitted.
+  let hasSubmitted = false;
+
+  async function update() {
+    if (updating) {
+      isStale = true;
+      return updating;
+    }
+    updating = load();
+    await updating;
+    updating = null;
+    if (isStale) {
+      isStale = false;
+      setTimeout(update, MIN_UPDATE_MS);
+    }
+  }
+
+  async function load() {
+    const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const edited = hasSubmitted ? null : document.activeElement?.closest("input, select, textarea");
+    hasSubmitted = false;
+    for (const old of document.querySelectorAll("[data-live]")) {
+      const fresh = page.getElementById(old.id);
+      if (!fresh || (edited && old.contains(edited))) continue;
+      for (const open of old.querySelectorAll("details[open][id]")) {
+        fresh.querySelector(`#${CSS.escape(open.id)}`)?.setAttribute("open", "");
+      }
+      const focused = old.contains(document.activeElement) && document.activeElement.dataset.testid;
+      old.replaceWith(document.importNode(fresh, true));
+      if (focused) document.querySelector(`#${CSS.escape(old.id)} [data-testid="${focused}"]`)?.focus();
+    }
+    tick();
+  }
+
+  // The stream says what has changed. A page names the kinds that it shows in data-stream; a page
+  // of older items, which does not change, only counts the new ones.
+
+  const shown = new Set([...body.dataset.stream.split(" ").filter(Boolean), "clock", "rules"]);
+  const newCount = document.querySelector("[data-new-count]");
+  let isFirst = true;
+
+  function listen() {
+    const stream = new EventSource(withSubject("/_emulator/stream"));
+    stream.addEventListener("hello", (event) => {
+      if (JSON.parse(event.data).version !== body.dataset.version) location.reload();
+      else if (!isFirst) update();
+      isFirst = false;
+    });
+    for (const kind of ["payments", "requests", "deliveries", "clock", "rules", "endpoints"]) {
+      stream.addEventListener(kind, (event) => {
+        if (shown.has(kind)) update();
+        else if (newCount && kind === newCount.dataset.newCount) countNew(JSON.parse(event.data));
+      });
+    }
+  }
+
+  function countNew(change) {
+    const isNew = (each) => each.type === "payment.created";
+    const created = change.events ? change.events.filter(isNew).length : 1;
+    newCount.dataset.count = Number(newCount.dataset.count ?? 0) + created;
+    newCount.querySelector("[data-number]").textContent = newCount.dataset.count;
+    newCount.hidden = newCount.dataset.count === "0";
+  }
+
+  if (body.dataset.stream !== undefined) listen();
+
+  // The clock of the account runs on between two updates.
+
+  let clockSeenAt = performance.now();
+
+  function tick() {
+    clockSeenAt = performance.now();
+  }
+
+  setInterval(() => {
+    const clock = document.querySelector("[data-clock=flowing]");
+    if (!clock) return;
+    const passed = (performance.now() - clockSeenAt) * Number(clock.dataset.rate ?? 1);
+    const now = new Date(Date.parse(clock.dateTime) + passed);
+    clock.textContent = now.toISOString().replace("T", " ").slice(0, 19);
+  }, 200);
+
+  // The keyboard
+
+  document.addEventListener("keydown", (event) => {
+    if (event.target.closest("input, select, textarea, dialog") || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "/") {
+      event.preventDefault();
+      document.querySelector("[type=search]").focus();
+    } else if (event.key === "?") {
+      document.querySelector("#help").showModal();
+    } else if (event.key === "j" || event.key === "k") {
+      const links = [...document.querySelectorAll("[data-row] a[href]:first-of-type")];
+      const step = event.key === "j" ? 1 : -1;
+      const at = links.indexOf(document.activeElement);
+      links[Math.max(0, Math.min(links.length - 1, at + step))]?.focus();
+    }
+  });
+})();

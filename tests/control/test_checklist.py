@@ -1,0 +1,263 @@
+"""The checklist: each item is judged by an integration that passes it and one that fails it."""
+
+import contextlib
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from emulator.engine.accounts.checklist import ITEMS
+from tests.checkout.visiting import Customer
+from tests.engine.scenario_world import scenario_world
+from tests.engine.webhook_world import APPROVES, WebhookWorld, pay, webhook_world
+from tests.webhooks.receiver import Answer, Received, Reply, replies
+from tests.world import World, headers, order, world
+
+RULES = """
+webhooks:
+  - when: {event: payment.created}
+    then: {tamper: signature}
+  - when: {event: payment.processing}
+    then: {hold: true}
+  - when: {event: payment.completed}
+    then: {copies: 2}
+"""
+DROP = {"when": {"request": "create_payment"}, "then": {"drop": True}, "times": 1}
+LIMIT = {"when": {}, "then": {"status": 429, "retry_after": 2}, "times": 1}
+Integration = Callable[[WebhookWorld], Awaitable[None]]
+
+
+def receives(answer: Answer) -> Integration:
+    """An integration that answers the webhooks of one paid payment."""
+
+    async def run(hooks: WebhookWorld) -> None:
+        hooks.receiver.answer = answer
+        await hooks.pay(await hooks.create())
+        await hooks.advance(600)
+
+    return run
+
+
+def answers(**statuses: int) -> Integration:
+    """It answers events with a status by their types, otherwise with 200; forged ones with 400."""
+
+    def answer(received: Received) -> Reply:
+        kind = received.json["type"].removeprefix("payment.")
+        return Reply(status=statuses.get(kind, 400 if kind == "created" else 200))
+
+    return receives(answer)
+
+
+def creates(*bodies: dict[str, Any], fault: Any = None, waits_ms: int = 0) -> Integration:
+    """It sends creates in turn, and waits in real time between them."""
+
+    async def run(hooks: WebhookWorld) -> None:
+        emulator = hooks.emulator
+        if fault is not None:
+            await emulator.control("POST", "/faults", fault)
+        for body in bodies:
+            with contextlib.suppress(httpx.TransportError, ConnectionResetError):
+                await emulator.api.post("/v1/payments", json=order(**body), headers=headers())
+            emulator.wall.move(waits_ms)
+
+    return run
+
+
+def reads(count: int, *, waits_ms: int = 0, advances_s: int = 0, pays: bool = False) -> Integration:
+    async def run(hooks: WebhookWorld) -> None:
+        payment = await hooks.create()
+        if pays:
+            await hooks.pay(payment)
+        for _ in range(count):
+            await hooks.emulator.retrieve(payment["id"])
+            hooks.emulator.wall.move(waits_ms)
+            await hooks.advance(advances_s)
+
+    return run
+
+
+def orders_again(*, fails_first: bool) -> Integration:
+    async def run(hooks: WebhookWorld) -> None:
+        first = await hooks.create(metadata={"order": "1"})
+        if fails_first:
+            await pay(hooks.emulator, first, "+251900000002")
+        await hooks.create(metadata={"order": "1"})
+
+    return run
+
+
+def returns(*, after_ms: int) -> Integration:
+    """It retrieves the payment some time after the customer has left the checkout page."""
+
+    async def run(hooks: WebhookWorld) -> None:
+        hooks.receiver.answer = replies(Reply(status=500))
+        payment = await hooks.create()
+        path = "/c/" + payment["checkout_url"].rpartition("/")[2]
+        customer = Customer(world=hooks.emulator, payment_id=payment["id"], path=path)
+        await customer.pay("telebirr", phone=APPROVES)
+        await hooks.settle()
+        hooks.emulator.wall.move(after_ms)
+        await hooks.emulator.retrieve(payment["id"])
+        hooks.emulator.wall.move(30_000)
+
+    return run
+
+
+KEY = {"idempotency_key": "order-1"}
+PAIRS: dict[str, tuple[Integration, Integration]] = {
+    "webhook-acknowledged": (
+        receives(replies(Reply(status=500), Reply())),
+        receives(replies(Reply(status=500))),
+    ),
+    "webhook-signature": (answers(), answers(created=200)),
+    "webhook-duplicate": (
+        answers(),
+        receives(replies(Reply(), Reply(), Reply(status=409))),
+    ),
+    "webhook-order": (answers(), answers(processing=422)),
+    "create-idempotent": (creates(KEY), creates(KEY, {})),
+    "create-retried": (
+        creates(KEY, KEY, fault=DROP, waits_ms=100),
+        creates(KEY, KEY, fault=DROP),
+    ),
+    "retry-after": (
+        creates(KEY, KEY, fault=LIMIT, waits_ms=2_000),
+        creates(KEY, KEY, fault=LIMIT, waits_ms=1_000),
+    ),
+    "polling": (reads(3, waits_ms=1_000, pays=True), reads(4, waits_ms=1_000, pays=True)),
+    "one-payment": (orders_again(fails_first=True), orders_again(fails_first=False)),
+    "verified-before-paid": (returns(after_ms=29_000), returns(after_ms=31_000)),
+}
+
+
+async def results(emulator: World, query: str = "") -> dict[str, dict[str, Any]]:
+    response = await emulator.control("GET", f"/checklist{query}")
+    assert response.status_code == 200, response.text
+    return {item["id"]: item for item in response.json()["data"]}
+
+
+def test_each_item_has_a_pair() -> None:
+    assert list(PAIRS) == [item.id for item in ITEMS]
+
+
+@pytest.mark.parametrize("expected", ["passed", "failed"])
+@pytest.mark.parametrize("item", PAIRS)
+async def test_an_item_is_judged_by_what_the_integration_did(
+    tmp_path: Path, item: str, expected: str
+) -> None:
+    async with (
+        scenario_world(tmp_path, odd=RULES) as emulator,
+        webhook_world(None, emulator) as hooks,
+    ):
+        await PAIRS[item][expected == "failed"](hooks)
+        judged = (await results(emulator))[item]
+        assert judged["result"] == expected
+        assert judged["evidence"]
+        for evidence in judged["evidence"]:
+            kind = {"req": "requests", "dlv": "deliveries"}.get(evidence[:3], "payments")
+            assert (await emulator.control("GET", f"/{kind}/{evidence}")).status_code == 200
+
+
+async def test_without_requests_nothing_is_judged(emulator: World) -> None:
+    items = (await results(emulator)).values()
+    assert {item["result"] for item in items} == {"not_exercised"}
+    assert all(item["evidence"] == [] for item in items)
+
+
+EDGES = [
+    ("create-retried", creates(KEY, fault=DROP), "failed", "no retry"),
+    (
+        "create-retried",
+        creates({}, {}, fault=DROP, waits_ms=500),
+        "failed",
+        "a retry without a key",
+    ),
+    (
+        "create-retried",
+        creates(KEY, KEY, fault={**DROP, "then": {"truncate": True}}),
+        "failed",
+        "half a response",
+    ),
+    (
+        "create-retried",
+        creates(KEY, KEY, fault={**DROP, "times": 2}, waits_ms=500),
+        "passed",
+        "it gives up after a retry",
+    ),
+    ("retry-after", creates(KEY, fault=LIMIT), "not_exercised", "nothing is sent after a 429"),
+    ("polling", reads(9, advances_s=1), "passed", "the account's clock"),
+    ("polling", reads(2, waits_ms=900), "failed", "more than once a second"),
+    ("one-payment", creates({}, {}), "not_exercised", "metadata that is empty"),
+    (
+        "one-payment",
+        creates(*[{"metadata": {"shop": "a"}}] * 3),
+        "not_exercised",
+        "all payments have the same metadata",
+    ),
+    (
+        "one-payment",
+        creates(*[{"metadata": {"order": each}} for each in "112"]),
+        "failed",
+        "one of several orders is paid twice",
+    ),
+    ("webhook-order", reads(1), "not_exercised", "the events arrive in order"),
+    ("webhook-duplicate", reads(1), "not_exercised", "each event arrives once"),
+    (
+        "webhook-duplicate",
+        receives(replies(Reply(), Reply(), Reply(status=503), Reply())),
+        "passed",
+        "the retry of a copy",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("item", "integration", "expected"), [pytest.param(*row[:3], id=row[3]) for row in EDGES]
+)
+async def test_the_limits_of_an_item(
+    tmp_path: Path, item: str, integration: Integration, expected: str
+) -> None:
+    async with (
+        scenario_world(tmp_path, odd=RULES) as emulator,
+        webhook_world(None, emulator) as hooks,
+    ):
+        await integration(hooks)
+        assert (await results(emulator))[item]["result"] == expected
+
+
+async def test_a_departure_is_judged_after_30_s() -> None:
+    async with webhook_world() as hooks:
+        await returns(after_ms=0)(hooks)
+        hooks.emulator.wall.move(-1)
+        assert (await results(hooks.emulator))["verified-before-paid"]["result"] == "not_exercised"
+
+
+async def test_an_acknowledged_event_verifies_a_payment() -> None:
+    async with webhook_world() as hooks:
+        payment = await hooks.create()
+        path = "/c/" + payment["checkout_url"].rpartition("/")[2]
+        customer = Customer(world=hooks.emulator, payment_id=payment["id"], path=path)
+        await customer.pay("telebirr", phone=APPROVES)
+        await hooks.settle()
+        hooks.emulator.wall.move(30_000)
+        judged = (await results(hooks.emulator))["verified-before-paid"]
+        assert judged["result"] == "passed"
+        assert [evidence[:4] for evidence in judged["evidence"]] == ["dlv_"]
+
+
+async def test_deliveries_to_an_excluded_endpoint_are_ignored() -> None:
+    async with webhook_world() as hooks:
+        await hooks.create()
+        assert (await results(hooks.emulator))["webhook-acknowledged"]["result"] == "passed"
+        judged = await results(hooks.emulator, f"?exclude_endpoint={hooks.endpoint['id']}")
+        assert judged["webhook-acknowledged"]["result"] == "not_exercised"
+
+
+async def test_a_snapshot_includes_what_the_checklist_judges() -> None:
+    async with world() as emulator:
+        await emulator.create()
+        await emulator.control("PUT", "/snapshots/one")
+        await emulator.control("POST", "/reset")
+        assert (await results(emulator))["create-idempotent"]["result"] == "not_exercised"

@@ -1,0 +1,73 @@
+"""The page about fidelity: clauses, transitions and deliveries."""
+
+import re
+
+from emulator.dashboard.fidelity import delivery_plot
+from emulator.domain.clauses import CLAUSES, WARNINGS
+from tests.dashboard import get
+from tests.dashboard.pages import count, shown
+from tests.world import World
+
+
+async def test_every_clause_is_shown_once_the_assumptions_first(emulator: World) -> None:
+    page = (await get(emulator, "fidelity")).text
+    numbers = re.findall(r'id="clause-([0-9.]+)"', page)
+    assert sorted(numbers) == sorted(clause.number for clause in CLAUSES)
+    by_number = {clause.number: clause for clause in CLAUSES}
+    kinds = [(by_number[n].basis.value, by_number[n].assumed is None) for n in numbers]
+    assert kinds == sorted(kinds)
+    assert all(f"<code>{name}</code>" in page for c in CLAUSES for name in c.configured_by)
+
+
+def test_each_warning_has_a_clause() -> None:
+    assert {each.clause for each in WARNINGS.values()} <= {clause.number for clause in CLAUSES}
+
+
+async def test_the_diagram_counts_the_transitions(emulator: World) -> None:
+    assert "0 of 7 transitions have occurred" in await shown(emulator, "fidelity")
+    for statuses in (("processing", "completed"), ("processing", "failed", "completed"), ()):
+        payment = await emulator.create()
+        for status in statuses:
+            change = {"status": status, "unusual": True}
+            await emulator.control("POST", f"/payments/{payment['id']}/transition", change)
+    counts = (await emulator.control("GET", "/events/transitions")).json()["data"]
+    assert {(each["source"], each["target"]): each["count"] for each in counts} == {
+        ("pending", "processing"): 2,
+        ("processing", "completed"): 1,
+        ("processing", "failed"): 1,
+        ("failed", "completed"): 1,
+    }
+    page = (await get(emulator, "fidelity")).text
+    assert "4 of 7 transitions have occurred" in page
+    assert re.search(r'data-transition="pending-processing">\n.*\n.*>2</text>', page)
+    other_mode = await emulator.control("GET", "/events/transitions?mode=live", key="live_demo_key")
+    assert other_mode.json()["data"] == []
+
+
+def _delivery(*attempts: tuple[float, int | None]) -> dict[str, object]:
+    return {
+        "type": "payment.created",
+        "attempts": [
+            {"number": n, "status": status, "error": "refused", "duration_ms": duration_ms}
+            for n, (duration_ms, status) in enumerate(attempts, start=1)
+        ],
+    }
+
+
+def test_the_plot_has_a_dot_for_each_attempt_and_a_bar_for_each_delivery() -> None:
+    plot = delivery_plot([_delivery((1, 204)), _delivery((1000, 500), (10, None)), _delivery()])
+    assert plot is not None
+    assert plot.summary == (
+        "Deliveries: 2. Attempts: 3, of which 2 failed. Latency: median 10 ms, maximum 1000 ms."
+    )
+    old, older, new = plot.dots
+    assert old.x == older.x < new.x
+    assert old.y < older.y < new.y
+    assert [dot.is_success for dot in plot.dots] == [False, False, True]
+    assert [bar.height for bar in plot.bars] == [16, 8]
+
+
+async def test_without_deliveries_the_page_says_how_to_get_some(emulator: World) -> None:
+    assert delivery_plot([]) is None
+    page = (await get(emulator, "fidelity")).text
+    assert count(page, "no-plot") == 1
