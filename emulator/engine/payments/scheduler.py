@@ -9,18 +9,16 @@ from typing import Protocol
 from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
-from emulator.domain.outcomes import MAX_REDIRECT_WAIT_MS, RedirectMoment
 from emulator.domain.payment import Payment, Status
 from emulator.domain.timers import LAST_SEQUENCE, DueKey, Timer, TimerKind
 from emulator.domain.transitions import Change, decide
 from emulator.domain.wire import effect_json
-from emulator.engine.delivery.awaited_pages import AwaitedPage
 from emulator.engine.delivery.webhooks import Webhooks
 from emulator.engine.state.account import FAR_OFF, NEVER, Account, Owner
 from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.engine.state.payment_cache import PaymentCache
 from emulator.engine.state.rule_choice import redirect_of
-from emulator.storage import events, payments, redirects, timers
+from emulator.storage import events, payments, timers
 from emulator.storage.batch import ORDINAL_BITS, Transaction
 from emulator.storage.database import Database, DatabaseLost, writes
 
@@ -76,6 +74,11 @@ class StatusWriter:
             redirect = redirect_of(tx, owner, payment)
             if redirect is None:
                 continue
+            # Starting needs none of these.
+            from emulator.domain.outcomes import MAX_REDIRECT_WAIT_MS, RedirectMoment
+            from emulator.engine.delivery.awaited_pages import AwaitedPage
+            from emulator.storage import redirects
+
             until = self._wall.now_ms() + MAX_REDIRECT_WAIT_MS
             redirects.put(tx, payment.position, redirect.moment, until=until)
             is_first = redirect.moment is RedirectMoment.BEFORE_WEBHOOK

@@ -5,10 +5,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from emulator import ids
-<<<<<<< HEAD
-from emulator.domain.outcomes import Outcome, Redirect
-=======
->>>>>>> main
 from emulator.domain.payment import Payment
 from emulator.domain.transitions import Change
 from emulator.engine.state.account import Owner
@@ -18,7 +14,7 @@ from emulator.storage.batch import Transaction
 from emulator.storage.database import Database, writes
 
 if TYPE_CHECKING:
-    from emulator.domain.outcomes import Outcome
+    from emulator.domain.outcomes import Outcome, Redirect
     from emulator.domain.webhooks import DeliveryEffect
     from emulator.scenarios.numbers import Numbers
     from emulator.scenarios.rules import Chosen, PaymentFacts, RuleKey
