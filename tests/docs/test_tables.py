@@ -19,7 +19,7 @@ from emulator.domain.webhooks import (
 )
 from emulator.domain.wire import PING
 from emulator.engine.accounts.clock_service import MAX_ADVANCE_MS
-from emulator.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS
+from emulator.engine.delivery.job_selection import MAX_CONCURRENT_ATTEMPTS
 from emulator.webhooks.exchange import MAX_BYTES_READ, MAX_STORED_BYTES
 from emulator.webhooks.retry_schedule import DELAYS_MS, MAX_RETRY_AFTER_MS
 from tests.docs.document import README, REPOSITORY, pages, part, rows, text_of

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from math import ceil
 from typing import NamedTuple
@@ -10,11 +10,18 @@ from typing import NamedTuple
 from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock, pause
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
-from emulator.domain.timers import LAST_SEQUENCE, DueKey
 from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
 from emulator.engine.delivery.attempts import Attempts, DeliveryJob, delivery_job
 from emulator.engine.delivery.awaited_pages import AwaitedPage, AwaitedPages
-from emulator.engine.delivery.pauses import MAX_PAUSED_DELIVERIES, Pauses
+from emulator.engine.delivery.job_selection import (
+    MAX_CONCURRENT_ATTEMPTS,
+    EndpointQueue,
+    NextJobs,
+    horizon,
+    next_jobs,
+    paused_jobs,
+)
+from emulator.engine.delivery.pauses import Pauses
 from emulator.engine.state.account import FAR_OFF, NEVER, Account, Owner
 from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.storage import deliveries
@@ -23,39 +30,7 @@ from emulator.storage.database import Database, DatabaseLost, reads
 from emulator.storage.deliveries import Delivery
 from emulator.storage.invalid_rows import check_instant
 
-# Concurrent attempts for one endpoint. Each has a connection of its own, and a small server, such
-# as Python's, has a backlog of five: the next connection would take a second.
-MAX_CONCURRENT_ATTEMPTS = 5
-
 logger = logging.getLogger(__name__)
-
-
-class EndpointQueue:
-    """The attempts in progress for one endpoint, and when its next delivery is due.
-
-    `due_at` is NEVER also where nothing can begin before an attempt in progress ends.
-    """
-
-    __slots__ = ("due_at", "endpoint", "in_progress", "owner", "tasks")
-
-    def __init__(self, owner: Owner, endpoint: int) -> None:
-        self.owner = owner
-        self.endpoint = endpoint
-        self.due_at: Instant = NEVER
-        self.in_progress: dict[int, Delivery] = {}
-        self.tasks: set[asyncio.Task[None]] = set()
-
-
-class _NextJobs(NamedTuple):
-    """The jobs of a queue that can begin now, and when the queue has to be read again.
-
-    `paused` deliveries are due and wait for the end of a pause.
-    """
-
-    jobs: list[DeliveryJob]
-    due_at: Instant
-    has_more: bool
-    paused: int = 0
 
 
 class _HeadStart(NamedTuple):
@@ -117,8 +92,8 @@ class Dispatcher:
     def check(self, tx: Transaction, owner: Owner) -> None:
         """Read the next deliveries of an owner's endpoints, for the errors that this may raise."""
         for endpoint in owner.endpoints:
-            next_jobs = _next_jobs(tx, EndpointQueue(owner, endpoint), {}, ())
-            for job in next_jobs.jobs:
+            upcoming = next_jobs(tx, EndpointQueue(owner, endpoint), {}, ())
+            for job in upcoming.jobs:
                 check_instant("due_at", job.delivery.due_at)
             # Also where it is not due: the state of the clock names its payment.
             delivery = deliveries.next_of(tx, (endpoint,))
@@ -196,13 +171,13 @@ class Dispatcher:
         in_progress: dict[int, Delivery],
         *,
         is_paused: bool,
-    ) -> _NextJobs:
+    ) -> NextJobs:
         held_events = self._awaited_pages.events
         if is_paused:
-            return _paused_jobs(tx, queue, in_progress, held_events)
-        return _next_jobs(tx, queue, in_progress, held_events)
+            return paused_jobs(tx, queue, in_progress, held_events)
+        return next_jobs(tx, queue, in_progress, held_events)
 
-    def _begin_in(self, queue: EndpointQueue, next_jobs: _NextJobs) -> None:
+    def _begin_in(self, queue: EndpointQueue, next_jobs: NextJobs) -> None:
         pause = self.pauses.of(queue.owner)
         if pause is not None:
             if next_jobs.jobs:  # The pause began after they were read.
@@ -314,9 +289,9 @@ class Dispatcher:
     def _is_due(self, tx: Transaction, account: Account) -> bool:
         """Whether an attempt is due, and not beyond the horizon."""
         pending = (deliveries.next_of(tx, owner.endpoints) for owner in account.owners)
-        horizon = _horizon(account)
+        latest = horizon(account)
         return any(
-            delivery is not None and deliveries.due_key(delivery) <= horizon for delivery in pending
+            delivery is not None and deliveries.due_key(delivery) <= latest for delivery in pending
         )
 
     def give_head_start(self, owner: Owner, payment_id: str, awaited: Iterable[int]) -> None:
@@ -378,86 +353,3 @@ class Dispatcher:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-
-def _horizon(account: Account) -> DueKey:
-    """The last due key that may be attempted now."""
-    effects = account.collector
-    if effects is not None and effects.horizon is not None:
-        return effects.horizon
-    return account.clock.now(), LAST_SEQUENCE
-
-
-def _next_jobs(
-    tx: Transaction,
-    queue: EndpointQueue,
-    in_progress: dict[int, Delivery],
-    held_events: Collection[int],
-) -> _NextJobs:
-    free = MAX_CONCURRENT_ATTEMPTS - len(in_progress)
-    if free <= 0 or queue.endpoint not in queue.owner.endpoints:
-        return _NextJobs([], NEVER, has_more=False)
-    # A first attempt of theirs is in progress: another first attempt waits for it.
-    busy = {delivery.payment for delivery in in_progress.values() if delivery.attempts == 0}
-    upcoming = deliveries.upcoming(
-        tx,
-        queue.endpoint,
-        exclude=in_progress,
-        busy_payments=busy,
-        held_events=held_events,
-        limit=free + 1,
-    )
-    horizon = _horizon(queue.owner.account)
-    begun: list[Delivery] = []
-    due_at, has_more = NEVER, False
-    for delivery in upcoming:
-        if deliveries.due_key(delivery) > horizon:
-            due_at, has_more = delivery.due_at or NEVER, False
-            break
-        is_first = delivery.attempts == 0
-        if delivery in begun:
-            continue
-        if len(begun) >= free or (is_first and delivery.payment in busy):
-            has_more = True
-            continue
-        # Copies that are sent at the same moment may exceed the limit together.
-        begun += _concurrent_copies(tx, delivery) if is_first else [delivery]
-        if is_first:
-            busy.add(delivery.payment)
-    return _NextJobs(
-        [delivery_job(tx, queue.owner, delivery) for delivery in begun], due_at, has_more=has_more
-    )
-
-
-def _concurrent_copies(tx: Transaction, delivery: Delivery) -> list[Delivery]:
-    """The deliveries whose first attempts begin together with this one, which included."""
-    if not delivery.is_concurrent or delivery.payment is None:
-        return [delivery]
-    return [
-        copy
-        for copy in deliveries.pending_of_payment(tx, delivery.payment)
-        if copy.attempts == 0
-        and (copy.event, copy.endpoint, copy.due_at)
-        == (delivery.event, delivery.endpoint, delivery.due_at)
-    ]
-
-
-def _paused_jobs(
-    tx: Transaction,
-    queue: EndpointQueue,
-    in_progress: dict[int, Delivery],
-    held_events: Collection[int],
-) -> _NextJobs:
-    """No jobs, but the number of deliveries that are due and wait, and when the next is due."""
-    upcoming = deliveries.upcoming(
-        tx,
-        queue.endpoint,
-        exclude=in_progress,
-        busy_payments=(),
-        held_events=held_events,
-        limit=MAX_PAUSED_DELIVERIES + 1,
-    )
-    horizon = _horizon(queue.owner.account)
-    paused = sum(deliveries.due_key(delivery) <= horizon for delivery in upcoming)
-    due_at = upcoming[paused].due_at if paused < len(upcoming) else None
-    return _NextJobs([], due_at or NEVER, has_more=False, paused=paused)
