@@ -13,7 +13,7 @@ from emulator.domain.instants import Instant
 from emulator.domain.timers import LAST_SEQUENCE, DueKey
 from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
 from emulator.engine.delivery.attempts import Attempts, DeliveryJob, delivery_job
-from emulator.engine.delivery.pauses import MAX_PAUSED_DELIVERIES, Pauses
+from emulator.engine.delivery.pauses import Pauses, paused_deliveries
 from emulator.engine.state.account import FAR_OFF, NEVER, Account, Owner
 from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.storage import deliveries
@@ -192,7 +192,9 @@ class Dispatcher:
         is_paused: bool,
     ) -> _NextJobs:
         if is_paused:
-            return _paused_jobs(tx, queue, in_progress)
+            horizon = _horizon(queue.owner.account)
+            count, due_at = paused_deliveries(tx, queue.endpoint, in_progress, horizon)
+            return _NextJobs([], due_at, has_more=False, paused=count)
         return _next_jobs(tx, queue, in_progress)
 
     def _begin_in(self, queue: EndpointQueue, next_jobs: _NextJobs) -> None:
@@ -388,20 +390,3 @@ def _next_jobs(
         if is_first:
             busy.add(delivery.payment)
     return _NextJobs(jobs, NEVER, has_more=len(upcoming) > len(jobs))
-
-
-def _paused_jobs(
-    tx: Transaction, queue: EndpointQueue, in_progress: dict[int, Delivery]
-) -> _NextJobs:
-    """No jobs, but the number of deliveries that are due and wait, and when the next is due."""
-    upcoming = deliveries.upcoming(
-        tx,
-        queue.endpoint,
-        exclude=in_progress,
-        busy_payments=(),
-        limit=MAX_PAUSED_DELIVERIES + 1,
-    )
-    horizon = _horizon(queue.owner.account)
-    paused = sum(deliveries.due_key(delivery) <= horizon for delivery in upcoming)
-    due_at = upcoming[paused].due_at if paused < len(upcoming) else None
-    return _NextJobs([], due_at or NEVER, has_more=False, paused=paused)

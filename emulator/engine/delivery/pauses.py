@@ -1,10 +1,14 @@
 """Holds back the deliveries of owners, in memory: a restart of the program releases them."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from emulator.clock import SystemClock
 from emulator.domain.instants import Instant
+from emulator.domain.timers import DueKey
 from emulator.engine.state.account import NEVER, Account, Owner
+from emulator.storage import deliveries
+from emulator.storage.batch import Transaction
 
 MAX_PAUSED_DELIVERIES = 100
 MAX_PAUSE_MS = 5 * 60_000
@@ -55,3 +59,14 @@ class Pauses:
     def next_end(self) -> Instant:
         """The end of the first pause in real time; NEVER without one."""
         return min((pause.until for pause in self._pauses.values()), default=NEVER)
+
+
+def paused_deliveries(
+    tx: Transaction, endpoint: int, in_progress: Collection[int], horizon: DueKey
+) -> tuple[int, Instant]:
+    """How many deliveries of an endpoint are due and wait, and when the next one is due."""
+    limit = MAX_PAUSED_DELIVERIES + 1
+    upcoming = deliveries.upcoming(tx, endpoint, exclude=in_progress, busy_payments=(), limit=limit)
+    count = sum(deliveries.due_key(delivery) <= horizon for delivery in upcoming)
+    due_at = upcoming[count].due_at if count < len(upcoming) else None
+    return count, due_at or NEVER
