@@ -1,6 +1,7 @@
-"""Shared parts of all reports: colours of a terminal, HTML templates, plurals."""
+"""Shared parts of all reports: colours of a terminal, HTML templates, JUnit files, plurals."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
 # Erases the current line of a terminal.
 ERASE_LINE = "\r\x1b[K"
+# Characters that XML 1.0 cannot represent.
+_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TEMPLATE = "report.html"
 _ANSI = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
 
@@ -31,6 +34,57 @@ class Paint:
 def counted(count: int, noun: str) -> str:
     """A number with its noun: `1 payment`, `2 payments`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JUnitCase:
+    """A case of a JUnit file; without a `failure`, which is one line, it has passed."""
+
+    name: str
+    class_name: str
+    duration_ms: float
+    failure: str | None = None
+    failure_type: str = ""
+    failure_lines: Sequence[str] = ()
+    skipped: str | None = None
+    """Why the case was not judged."""
+
+
+def junit_file(suite_name: str, cases: Sequence[JUnitCase], *, duration_ms: float) -> bytes:
+    """A JUnit file with one suite, for CI servers."""
+    from io import BytesIO
+    from xml.etree import ElementTree
+
+    failed = sum(case.failure is not None for case in cases)
+    counts = {"tests": str(len(cases)), "failures": str(failed), "errors": "0"}
+    counts["time"] = _seconds(duration_ms)
+    suites = ElementTree.Element("testsuites", counts)
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": suite_name, **counts})
+    for case in cases:
+        attributes = {
+            "name": _xml_text(case.name),
+            "classname": _xml_text(case.class_name),
+            "time": _seconds(case.duration_ms),
+        }
+        element = ElementTree.SubElement(suite, "testcase", attributes)
+        if case.failure is not None:
+            attributes = {"message": _xml_text(case.failure), "type": case.failure_type}
+            failure = ElementTree.SubElement(element, "failure", attributes)
+            failure.text = _xml_text("\n".join(case.failure_lines))
+        elif case.skipped is not None:
+            ElementTree.SubElement(element, "skipped", {"message": case.skipped})
+    ElementTree.indent(suites)
+    content = BytesIO()
+    ElementTree.ElementTree(suites).write(content, encoding="utf-8", xml_declaration=True)
+    return content.getvalue() + b"\n"
+
+
+def _seconds(duration_ms: float) -> str:
+    return f"{duration_ms / 1_000:.3f}"
+
+
+def _xml_text(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", text)
 
 
 def report_template(

@@ -71,7 +71,7 @@ class ExploreOptions:
     type=int,
     default=DEFAULT_SEED,
     show_default=True,
-    help="Seed of the emulator and of the random histories.",
+    help="Seed of the random histories.",
 )
 @click.option(
     "--max-time",
@@ -171,7 +171,7 @@ def _read(files: Sequence[Path]) -> "list[Integration] | None":
 def _options(options: Mapping[str, object]) -> ExploreOptions:
     from emulator import ids
     from emulator.explore.exploration import Limits
-    from emulator.settings import SettingsError, resolve
+    from emulator.settings import SettingsError, parse_webhook_secret, resolve
 
     values = dict(options)
     url, seed = values["url"], int(str(values["seed"]))
@@ -180,9 +180,14 @@ def _options(options: Mapping[str, object]) -> ExploreOptions:
         flag = next(iter(given)).replace("_", "-")
         cli_error(f"flag --{flag}: the emulator at --url has its own; leave this flag out")
     secret = values["webhook_secret"]
+    if secret is not None:
+        try:
+            parse_webhook_secret(str(secret))
+        except ValueError:
+            cli_error("flag --webhook-secret: expected whsec_ and the base64 of 24 to 64 bytes")
     flags = {name.replace("_", "-"): value for name, value in given.items()}
-    flags |= {"seed": str(seed), "clock": "frozen", "allow-http-localhost": True}
-    flags["webhook-secret"] = secret
+    # Without a seed: a shop that keeps its orders must not meet the ids of an earlier run.
+    flags |= {"clock": "frozen", "allow-http-localhost": True}
     try:
         settings = resolve(flags, {})
     except SettingsError as error:
@@ -344,4 +349,11 @@ class _Run:
         return file
 
     def _write_files(self, exploration: "Exploration") -> None:
-        pass
+        from emulator.explore.report import junit, report
+
+        for option, file, write_report in (
+            ("--junit", self._options.junit, junit),
+            ("--report", self._options.report, report),
+        ):
+            if file is not None:
+                write_file(option, file, write_report(self._integration.name, exploration))

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from starlette.responses import Response, StreamingResponse
 
 from emulator.control.calls import Call, operation
-from emulator.control.events import EventJson, count_transitions, get_event, list_events
+from emulator.control.events import EventJson, get_event, list_events
 from emulator.control.types import (
     DEFAULT_LIMIT,
     DEFAULT_TIMEOUT_S,
@@ -320,7 +320,6 @@ DELIVERIES = Resource(
     " request and its response or network error.",
     operations=(
         list_events,
-        count_transitions,
         get_event,
         list_deliveries,
         wait_for_delivery,

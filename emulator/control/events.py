@@ -9,7 +9,6 @@ from emulator.control.calls import Call, operation
 from emulator.control.types import (
     DEFAULT_LIMIT,
     OLDER,
-    Count,
     EventId,
     EventType,
     HasMore,
@@ -20,8 +19,6 @@ from emulator.control.types import (
 )
 from emulator.domain import errors
 from emulator.domain.accounts import Mode
-from emulator.domain.payment import Status
-from emulator.engine.payments.payment_history import MAX_COUNTED_EVENTS
 from emulator.openapi.declarations import const, doc, refers_to
 
 
@@ -52,20 +49,6 @@ class EventList(Struct, frozen=True):
     has_more: HasMore
 
 
-class TransitionCount(Struct, frozen=True):
-    """How many payments changed from one status to another."""
-
-    source: Annotated[Status, doc("The status before.")]
-    target: Annotated[Status, doc("The status after.")]
-    count: Count
-
-
-class TransitionCounts(Struct, frozen=True):
-    """The transitions that occurred."""
-
-    data: list[TransitionCount]
-
-
 @operation(
     "GET /events",
     "The events.",
@@ -89,15 +72,3 @@ async def get_event(call: Call, path: EventPath) -> object:
     Returns one event, as it is sent.
     """
     return json_text(await call.engine.history.event(call.owner, path.event_id))
-
-
-@operation(
-    "GET /events/transitions",
-    "The counts.",
-    description="Counts the changes from one status to another, among the newest"
-    f" {MAX_COUNTED_EVENTS:,} events of the account and mode.",
-)
-async def count_transitions(call: Call) -> TransitionCounts:
-    """Count transitions."""
-    counts = await call.engine.history.transition_counts(call.owner)
-    return TransitionCounts([TransitionCount(*each) for each in counts])

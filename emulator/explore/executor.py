@@ -2,7 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -47,6 +49,10 @@ RACING_REQUESTS = 4
 # A phone is answered within 30 s.
 BEFORE_EXPIRY_MS = 10_000
 AFTER_EXPIRY_MS = 5_000
+HAS_MONEY = (Status.COMPLETED, Status.REFUNDED)
+# The new payments and events of one history, and of all that run at the same time.
+MAX_NEWEST = 16
+MAX_SHARED = 100
 OTHER_AMOUNTS_MINOR = (100, 200)
 UNKNOWN_TYPE = "payment.disputed"
 
@@ -85,17 +91,66 @@ class Session:
     shop: Shop
     service: Service
     wall: SystemClock
-    newest_payment: str | None = None
     observes_requests: bool = False
     """Whether to observe in which steps the application sends requests to the service."""
+    is_shared: bool = False
+    """Whether other histories run at the same time."""
+    is_limited: bool = False
+    """Whether the faults of all histories that are answered 429 are added already."""
+    starting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    newest_payment: str | None = None
+    _recent: deque[Payment] = field(default_factory=lambda: deque(maxlen=MAX_SHARED))
 
-    async def new_payments(self) -> list[Payment]:
-        """The payments that were created since the last call, oldest first."""
-        payments = await self.service.payments()
+    @asynccontextmanager
+    async def limited(self, count: int) -> AsyncIterator[None]:
+        """Answer this number of create calls 429 during the block."""
+        if count == 0:
+            yield
+            return
+        then = _CREATE_FAULTS[Manner.LIMITED]
+        fault_id = await self.service.add_fault("create_payment", then, count)
+        self.is_limited = True
+        try:
+            yield
+        finally:
+            self.is_limited = False
+            await self.service.delete_fault(fault_id)
+
+    async def find_payment(self, is_wanted: Callable[[Payment], bool]) -> Payment | None:
+        """The newest payment that fits, among those that no order has."""
+        await self._refresh()
+        return next(filter(is_wanted, reversed(self._recent)), None)
+
+    async def take_payments(self, payment: Payment) -> list[Payment]:
+        """The new payments of the order of a payment: by their metadata, or all if there is one."""
+        await self._refresh()
+        metadata = payment["metadata"]
+        own = [
+            each
+            for each in self._recent
+            if each["id"] == payment["id"] or not self.is_shared or each["metadata"] == metadata
+        ]
+        for each in own:
+            self._recent.remove(each)
+        return own
+
+    async def drop_payments(self) -> None:
+        """Forget the new payments: they belong to no order of the customer."""
+        await self._refresh()
+        if not self.is_shared:
+            self._recent.clear()
+
+    @property
+    def max_newest(self) -> int:
+        """How many of the newest payments or events may be new."""
+        return MAX_SHARED if self.is_shared else MAX_NEWEST
+
+    async def _refresh(self) -> None:
+        payments = await self.service.payments(self.max_newest)
         ids = [payment["id"] for payment in payments]
         known = ids.index(self.newest_payment) if self.newest_payment in ids else len(ids)
-        self.newest_payment = ids[0] if ids else self.newest_payment
-        return payments[:known][::-1]
+        self.newest_payment = ids[0] if ids else None
+        self._recent.extend(reversed(payments[:known]))
 
 
 class HistoryRun:
@@ -128,16 +183,22 @@ class HistoryRun:
 
     async def run(self) -> Observation:
         """Execute the steps, then wait for the end. Raises ExploreError."""
-        for step in self._history.steps:
+        first, *others = self._history.steps
+        if self._session.is_limited:
+            await self._execute(first)
+        else:
+            async with self._session.starting:
+                await self._execute(first)
+        for step in others:
             await self._execute(step)
         return await self._finish()
 
     async def _execute(self, step: Step) -> None:
         retried = list(self._pending)
         is_observed = self._observes(step)
-        before = await self._service.last_request() if is_observed else None
+        before = await self._last_request() if is_observed else None
         result = await self._handlers.get(step.action, self._change)(step)
-        if is_observed and await self._service.last_request() != before:
+        if is_observed and await self._last_request() != before:
             self._reading.add(step)
             if step.action is Action.RETURN:
                 self._could_know.add(self._status)
@@ -145,6 +206,11 @@ class HistoryRun:
         for event_id in retried:
             if event_id in self._pending:
                 await self._attempt(self._pending[event_id])
+
+    async def _last_request(self) -> str | None:
+        """The application's last request to the service, about any payment or this one."""
+        path = f"payments/{self._order.payment['id']}" if self._session.is_shared else "*"
+        return await self._service.last_request(f"/v1/{path}")
 
     def _observes(self, step: Step) -> bool:
         """Whether to observe the application's requests to the service during a step.
@@ -166,17 +232,19 @@ class HistoryRun:
         then = _CREATE_FAULTS.get(step.manner)
         if then is None:
             return await self._start_order(self._shop.start(self._browser))
-        fault_id = await self._service.add_fault("create_payment", then, 1)
+        is_added = self._session.is_limited
+        fault_id = None if is_added else await self._service.add_fault("create_payment", then, 1)
         try:
             if step.manner is Manner.EARLY:
                 return await self._start_early()
             response = await self._shop.start(self._browser)
-            if response.is_success:
-                return await self._take_order(response)
         finally:
-            await self._service.delete_fault(fault_id)
+            if fault_id is not None:
+                await self._service.delete_fault(fault_id)
+        if response.is_success:
+            return await self._take_order(response)
         # The customer sees an error, and starts again.
-        await self._session.new_payments()
+        await self._session.drop_payments()
         again = await self._start_order(self._shop.start(self._browser))
         return f"{response.text}; the customer starts again: {again}"
 
@@ -193,9 +261,9 @@ class HistoryRun:
     async def _deliver_early(self, starting: "asyncio.Task[Response]") -> str:
         known = self._session.newest_payment
         for _ in range(MAX_EARLY_PAUSES):
-            payments = await self._service.payments()
-            if payments and payments[0]["id"] != known:
-                await self._read_events(payments[0]["id"])
+            newest = [payment["id"] for payment in await self._service.payments(1)]
+            if newest and newest[0] != known:
+                await self._read_events(newest[0])
                 pending = Pending(self._events[CREATED], self._number)
                 return (await self._attempt(pending, closes=True)).text
             if starting.done():
@@ -222,26 +290,25 @@ class HistoryRun:
         order = start.order.read(response.json)
         if not isinstance(order, str | int) or isinstance(order, bool):
             raise ExploreError(f"{start.line}: the response has no order at {start.order}")
-        payments = await self._session.new_payments()
         member, path = ("checkout_url", start.checkout_url)
         if start.payment is not None:
             member, path = ("id", start.payment)
         assert path is not None  # noqa: S101 - the file has one of them
         value = path.read(response.json)
-        payment = next((each for each in payments if each[member] == value), None)
+        payment = await self._session.find_payment(lambda each: each[member] == value)
         if payment is None:
             raise ExploreError(
                 f"{start.line}: the response has {value!r} at {path}, which is no payment that the"
                 f" shop has created in the emulator at {self._service.base_url}"
             )
-        return Order(str(order), payment, payments)
+        return Order(str(order), payment, await self._session.take_payments(payment))
 
     # Changes of the payment
 
     async def _change(self, step: Step) -> str:
         payment, service = self._order.payment, self._service
-        if step.action in (Action.APPROVE, Action.COMPLETE) and self._trace:
-            await self._sample()
+        if step.action in (Action.APPROVE, Action.COMPLETE):
+            await self._sample(len(self._trace))
         expires_at = parse_instant(payment["expires_at"])
         match step.action:
             case Action.WAIT:
@@ -265,7 +332,7 @@ class HistoryRun:
     # Webhooks
 
     async def _read_events(self, payment_id: str) -> None:
-        for event in await self._service.events(payment_id):
+        for event in await self._service.events(payment_id, limit=self._session.max_newest):
             self._events[event.type] = event
 
     async def _event(self, event_type: str) -> Event:
@@ -328,7 +395,7 @@ class HistoryRun:
     # Webhooks that are not genuine
 
     async def _forge(self, step: Step) -> str:
-        before = await self._sample()
+        before = await self._sample(len(self._trace))
         event = await self._forged_event(step.manner)
         response = await self._shop.deliver(event, step.manner)
         if step.manner in (Manner.UNKNOWN_TYPE, Manner.OTHER_ORDER) and not response.is_success:
@@ -336,7 +403,7 @@ class HistoryRun:
             self._record(pending, response)
         if self._integration.state.within_ms:
             await pause(self._session.wall, self._integration.state.within_ms)
-        after = await self._sample()
+        after = await self._sample(self._number)
         if step.manner in (Manner.FORGED, Manner.STALE, Manner.UNSIGNED):
             forged = ForgedWebhook(step=self._number, before=before, after=after)
             self._forged.append(forged)
@@ -344,7 +411,8 @@ class HistoryRun:
 
     async def _forged_event(self, manner: Manner) -> Event:
         if manner is Manner.OTHER_ORDER:
-            other = await self._read_order(await self._shop.start(Browser()))
+            async with self._session.starting:
+                other = await self._read_order(await self._shop.start(Browser()))
             return await self._completed_event(other.payment)
         payment = self._order.payment
         if manner is Manner.OTHER_AMOUNT:
@@ -352,8 +420,9 @@ class HistoryRun:
             members = ("currency", "success_url", "cancel_url", "metadata")
             body = {"amount": amount, **{name: payment[name] for name in members}}
             body["methods"] = list(DEFAULT_METHODS)
-            other_payment = await self._service.create(body)
-            self._session.newest_payment = other_payment["id"]
+            async with self._session.starting:
+                other_payment = await self._service.create(body)
+                await self._session.take_payments(other_payment)
             return await self._completed_event(other_payment)
         genuine = await self._event(CREATED)
         event = json.loads(genuine.body)
@@ -376,28 +445,32 @@ class HistoryRun:
         """Complete a payment; return the event."""
         await self._service.submit(payment)
         await self._service.answer(payment, approves=True)
-        events = await self._service.events(payment["id"])
+        events = await self._service.events(payment["id"], limit=self._session.max_newest)
         return events[-1]
 
     # The customer and the job
 
     async def _return(self, _: Step) -> str:
         url = self._order.payment["success_url"]
-        return (await self._shop.open(self._browser, url)).text
+        response = await self._shop.open(self._browser, url)
+        if self._status not in HAS_MONEY:
+            await self._sample(self._number)
+        return response.text
 
     async def _settle(self, _: Step) -> str:
         response = await self._shop.settle(self._order.id)
         # A job looks at open orders, and need not look at refunds.
         if response.is_success and self._status != Status.REFUNDED:
             self._could_know.add(self._status)
+        if self._status not in HAS_MONEY:
+            await self._sample(self._number)
         return response.text
 
     # The end
 
-    async def _sample(self) -> Sample:
-        sample = await self._shop.read_state(
-            self._order.id, step=self._number, payment_status=self._status
-        )
+    async def _sample(self, step: int) -> Sample:
+        """Read the order after a step; store it with the payment's status."""
+        sample = await self._shop.read_state(self._order.id, step=step, payment_status=self._status)
         self._samples.append(sample)
         return sample
 
@@ -406,9 +479,7 @@ class HistoryRun:
         if self._integration.settle is not None:
             await self._execute(Step(Action.SETTLE))
         order = self._order
-        for payment in await self._session.new_payments():
-            if payment["metadata"] == order.payment["metadata"]:
-                order.payments.append(payment)
+        order.payments += await self._session.take_payments(order.payment)
         others = [payment for payment in order.payments if payment["id"] != order.payment["id"]]
         self._live = await self._live_payments(others)
         observation = await self._settled()
@@ -430,7 +501,7 @@ class HistoryRun:
     async def look_again(self) -> Observation:
         """The observation with the present state of the order."""
         self._samples.pop()
-        await self._sample()
+        await self._sample(len(self._trace))
         return self._observation()
 
     async def _settled(self) -> Observation:
@@ -440,7 +511,7 @@ class HistoryRun:
         earlier = len(self._samples)
         while True:
             del self._samples[earlier:]
-            await self._sample()
+            await self._sample(len(self._trace))
             observation = self._observation()
             if wall.monotonic_ms() >= until_ms or (self._is_quick and is_settled(observation)):
                 return observation
@@ -462,7 +533,8 @@ class HistoryRun:
         own = [] if self._status in dead else [self._order.payment["id"]]
         if not others:
             return tuple(own)
-        current = {payment["id"]: payment["status"] for payment in await self._service.payments()}
+        payments = await self._service.payments(MAX_SHARED)
+        current = {payment["id"]: payment["status"] for payment in payments}
         return (*own, *(p["id"] for p in others if current.get(p["id"]) not in dead))
 
     async def _end_payments(self, others: list[Payment]) -> None:

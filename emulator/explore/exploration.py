@@ -1,8 +1,10 @@
 """Runs histories in the order of their size, and collects the failures."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from emulator.clock import pause
 from emulator.explore.executor import STATE_PAUSE_MS, HistoryRun, Session
@@ -22,6 +24,8 @@ from emulator.explore.histories import (
 from emulator.explore.integration import Integration
 from emulator.explore.judgement import Verdict, compare_ends, is_order_free, judge
 from emulator.explore.observation import Observation
+
+MAX_CONCURRENT = 16
 
 Progress = Callable[["Exploration"], None]
 
@@ -94,6 +98,7 @@ class Exploration:
         self._progress = progress
         self._started_ms = session.wall.monotonic_ms()
         self._reads_on_delivery = True
+        self.can_overlap = False
         self._seen: set[tuple[Outcome, Steps]] = set()
         self._ends: dict[tuple[Outcome, Steps], Observation] = {}
 
@@ -114,14 +119,15 @@ class Exploration:
 
     async def run(self) -> None:
         """Run all histories up to the depth, then random ones. Raises ExploreError."""
+        await self._session.drop_payments()
+        self.can_overlap = await self._session.shop.serves_several()
         by_size = [histories_of_size(size, self._can) for size in range(self._limits.depth + 1)]
         self.counts.existing = sum(len(histories) for histories in by_size)
         for size, histories in enumerate(by_size):
             self._session.observes_requests = size == 0
-            for history in histories:
-                if self.is_over:
-                    return
-                await self._explore(history)
+            await self._explore_all(histories)
+            if self.is_over:
+                return
             if size == 0:
                 self._reads_on_delivery = self._has_reading_delivery()
                 self._seen |= {self._key(history) for history in histories}
@@ -129,11 +135,10 @@ class Exploration:
             await self._explore_at_random()
 
     async def _explore_at_random(self) -> None:
-        for history in random_histories(self._limits.seed, self._limits.depth, self._can):
-            if self.is_over:
-                return
-            self.counts.existing += 1
-            await self._explore(history)
+        drawn = random_histories(self._limits.seed, self._limits.depth, self._can)
+        while not self.is_over and (histories := list(islice(drawn, MAX_CONCURRENT))):
+            self.counts.existing += len(histories)
+            await self._explore_all(histories)
 
     def _has_reading_delivery(self) -> bool:
         """Whether the application sends requests to the service while it handles a delivery.
@@ -149,33 +154,89 @@ class Exploration:
         form = normal_form(history.steps, reads_on_delivery=self._reads_on_delivery)
         return history.outcome, form
 
-    async def _explore(self, history: History) -> None:
-        """Run a history, unless its result is known."""
-        if any(history.contains(failure.history) for failure in self.failures):
-            self.counts.containing_failure += 1
-            return
+    async def _explore_all(self, histories: Sequence[History]) -> None:
+        """Run the histories whose results are not known; those with real waits overlap."""
+        batch: list[History] = []
+        for history in histories:
+            if self.is_over:
+                return
+            if not self._is_new(history):
+                continue
+            if batch and not self._overlap(batch[-1], history):
+                await self._explore_batch(batch)
+                batch = []
+            batch.append(history)
+            if len(batch) == MAX_CONCURRENT or not self._overlap(history, history):
+                await self._explore_batch(batch)
+                batch = []
+        if batch and not self.is_over:
+            await self._explore_batch(batch)
+
+    def _overlap(self, history: History, other: History) -> bool:
+        """Whether two histories can run at the same time, and it saves time.
+
+        A history that moves the clock runs alone.
+        """
+        if not self.can_overlap or history.moves_clock or other.moves_clock:
+            return False
+        return history.waits == other.waits and (
+            history.waits or self._integration.state.within_ms > 0
+        )
+
+    def _is_new(self, history: History) -> bool:
+        """Whether the result of a history is not known yet; counts it otherwise."""
+        if self._contains_failure(history):
+            return False
         key = self._key(history)
         if key in self._seen:
             self.counts.equivalent += 1
-            return
+            return False
         self._seen.add(key)
-        result = await self._run_one(history)
-        if result.failure is not None and len(history.anomalies) > self._limits.depth:
-            result = await self._reduced(result)
-        self.results.append(result)
-        self.counts.ran += 1
-        self._progress(self)
+        return True
 
-    async def _run_one(self, history: History) -> Result:
+    def _contains_failure(self, history: History) -> bool:
+        contains = any(history.contains(failure.history) for failure in self.failures)
+        self.counts.containing_failure += contains
+        return contains
+
+    async def _explore_batch(self, histories: Sequence[History]) -> None:
+        """Run histories at the same time, and judge them in order."""
+        self._session.is_shared = len(histories) > 1
+        is_limited = self._session.is_shared and histories[0].waits
+        async with self._session.limited(len(histories) if is_limited else 0):
+            runs = [asyncio.create_task(self._observe(history)) for history in histories]
+            try:
+                observed = [await run for run in runs]
+            finally:
+                for run in runs:
+                    run.cancel()
+                await asyncio.gather(*runs, return_exceptions=True)
+        self._session.is_shared = False
+        for done, observation, duration_ms in observed:
+            history = observation.history
+            if self.is_over or self._contains_failure(history):
+                continue
+            failure = await self._failure_of(done, observation)
+            result = Result(history=history, duration_ms=duration_ms, failure=failure)
+            if failure is not None and len(history.anomalies) > self._limits.depth:
+                result = await self._reduced(result)
+            self.results.append(result)
+            self.counts.ran += 1
+            self._progress(self)
+
+    async def _observe(self, history: History) -> tuple[HistoryRun, Observation, float]:
         started_ms = self._session.wall.monotonic_ms()
-        failure = await self.failure_of(history)
-        duration_ms = self._session.wall.monotonic_ms() - started_ms
-        return Result(history=history, duration_ms=duration_ms, failure=failure)
-
-    async def failure_of(self, history: History) -> Failure | None:
-        """Run a history and judge it, also by the ends of earlier ones. Raises ExploreError."""
         run = HistoryRun(self._session, history)
         observation = await run.run()
+        return run, observation, self._session.wall.monotonic_ms() - started_ms
+
+    async def _run_one(self, history: History) -> Result:
+        run, observation, duration_ms = await self._observe(history)
+        failure = await self._failure_of(run, observation)
+        return Result(history=history, duration_ms=duration_ms, failure=failure)
+
+    async def _failure_of(self, run: HistoryRun, observation: Observation) -> Failure | None:
+        """Judge a history, also by the ends of earlier ones."""
         verdict = judge(observation)
         if verdict is None and is_order_free(observation):
             verdict, observation = await self._compare(run, observation)
@@ -210,6 +271,7 @@ class Exploration:
 
     async def replay(self, history: History) -> Result:
         """Run one history, after another order of its facts with which its end is compared."""
+        await self._session.drop_payments()
         for size in range(len(history.anomalies) + 1):
             for other in histories_of_size(size, self._can):
                 is_same = (other.outcome, facts(other.steps)) == (
@@ -217,7 +279,7 @@ class Exploration:
                     facts(history.steps),
                 )
                 if is_same and other.steps != history.steps:
-                    await self.failure_of(other)
+                    await self._run_one(other)
                     return await self._run_one(history)
         return await self._run_one(history)
 

@@ -7,7 +7,7 @@ anomaly in the order of the table ANOMALY_KINDS.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import combinations
+from itertools import chain, combinations, zip_longest
 
 from emulator import ids
 from emulator.domain.payment import EVENT_TYPES, Status
@@ -154,6 +154,11 @@ class History:
     def waits(self) -> bool:
         """Whether a step waits in real time."""
         return any(step.manner is Manner.LIMITED for step in self.steps)
+
+    @property
+    def moves_clock(self) -> bool:
+        """Whether a step moves the clock, which all payments share."""
+        return any(step.action is Action.PASS_EXPIRY for step in self.steps)
 
     def contains(self, other: "History") -> bool:
         """Whether another history is a part of this one."""
@@ -349,6 +354,8 @@ class AnomalyKind:
 
 
 _ALL = tuple(EVENT_TYPES.values())
+# Nothing follows the refund.
+_NOT_LAST = tuple(event for event in _ALL if event != REFUNDED)
 
 
 def _forgery(manner: Manner, title: str) -> AnomalyKind:
@@ -376,9 +383,9 @@ ANOMALY_KINDS = (
     AnomalyKind("create-cut", "the response to create is lost", _start(Manner.CUT)),
     AnomalyKind("create-429", "create is answered 429 with Retry-After: 1", _start(Manner.LIMITED)),
     AnomalyKind("early", "{} arrives before the response to create", _early, (CREATED,)),
-    AnomalyKind("delayed", "{} arrives after the next change", _delayed, _ALL),
-    AnomalyKind("swapped", "{} arrives after the next event", _swapped, _ALL),
-    AnomalyKind("late", "{} arrives last", _late, _ALL),
+    AnomalyKind("delayed", "{} arrives after the next change", _delayed, _NOT_LAST),
+    AnomalyKind("swapped", "{} arrives after the next event", _swapped, _NOT_LAST),
+    AnomalyKind("late", "{} arrives last", _late, _NOT_LAST),
     AnomalyKind("lost", "{} is lost", _lost, _ALL),
     AnomalyKind("twice", "{} is delivered twice in turn", _twice, _ALL),
     AnomalyKind("at-once", "{} is delivered twice at once", _manner(Manner.AT_ONCE), _ALL),
@@ -454,15 +461,16 @@ def build_history(
 
 
 def histories_of_size(size: int, can: Capabilities) -> list[History]:
-    """All histories with this number of anomalies; those that wait in real time come last."""
-    histories = []
+    """All histories with this number of anomalies, those of the outcomes by turns.
+
+    Those that wait in real time come last.
+    """
+    of_outcomes = []
     for outcome in Outcome:
-        fitting = [anomaly for anomaly in ANOMALIES if build_history(outcome, [anomaly], can)]
-        if size > 1:
-            # An anomaly may concern the event of another: the refunded event is delivered twice.
-            fitting = list(ANOMALIES)
-        built = (build_history(outcome, chosen, can) for chosen in combinations(fitting, size))
-        histories += [history for history in built if history is not None]
+        built = (build_history(outcome, chosen, can) for chosen in combinations(ANOMALIES, size))
+        of_outcomes.append([history for history in built if history is not None])
+    turns = chain.from_iterable(zip_longest(*of_outcomes))
+    histories = [history for history in turns if history is not None]
     return sorted(histories, key=lambda history: history.waits)
 
 

@@ -210,7 +210,8 @@ def _difference(expected: Json, found: Json, place: str) -> str | None:
     A short id may also be another value by chance, so equal values are equal too.
     """
     if isinstance(expected, _Own) and isinstance(found, _Own):
-        is_equal = expected.value == found.value or expected.normal == found.normal
+        is_equal = expected.normal == found.normal or expected.value == found.value
+        is_equal = is_equal and isinstance(expected.value, bool) is isinstance(found.value, bool)
         return None if is_equal else f"{place} is {found.value!r}, not {expected.value!r}"
     if isinstance(expected, dict) and isinstance(found, dict) and expected.keys() == found.keys():
         parts = [(f"{place}.{key}", expected[key], found[key]) for key in expected]

@@ -14,9 +14,6 @@ from emulator.http.addresses import BaseUrl
 
 CONTROL = "/_emulator"
 PAYMENTS = "/v1/payments"
-# More than one history creates of payments and of events.
-MAX_NEWEST = 10
-MAX_EVENTS = 16
 # An advance may take this long.
 MAX_CALL_S = 70
 
@@ -52,15 +49,15 @@ class Service:
         # The method that was accepted last comes first.
         self._methods = list(DEFAULT_METHODS)
 
-    async def payments(self) -> list[Payment]:
+    async def payments(self, limit: int) -> list[Payment]:
         """The newest payments, newest first."""
-        page = await self._call("GET", f"{CONTROL}/payments?limit={MAX_NEWEST}")
+        page = await self._call("GET", f"{CONTROL}/payments?limit={limit}")
         payments: list[Payment] = page["data"]
         return payments
 
-    async def events(self, payment_id: str) -> list[Event]:
+    async def events(self, payment_id: str, *, limit: int) -> list[Event]:
         """The newest events of a payment, oldest first, among the newest of the account."""
-        response = await self._send("GET", f"{CONTROL}/events?limit={MAX_EVENTS}")
+        response = await self._send("GET", f"{CONTROL}/events?limit={limit}")
         events = []
         for raw in reversed(msgspec.json.decode(response.body, type=_EventPage).data):
             body = bytes(raw)
@@ -108,9 +105,9 @@ class Service:
     async def delete_fault(self, fault_id: str) -> None:
         await self._send("DELETE", f"{CONTROL}/faults/{fault_id}")
 
-    async def last_request(self) -> str | None:
-        """The id of the newest request to the contract's calls."""
-        listed = await self._call("GET", f"{CONTROL}/requests?limit=1&path=/v1/*")
+    async def last_request(self, path: str) -> str | None:
+        """The id of the newest request with a path, which may end with a star."""
+        listed = await self._call("GET", f"{CONTROL}/requests?limit=1&path={path}")
         return next((str(entry["id"]) for entry in listed["data"]), None)
 
     @asynccontextmanager

@@ -60,6 +60,11 @@ class Shop:
         self._secret = secret
         self._wall = wall
 
+    async def serves_several(self) -> bool:
+        """Whether the application serves a connection while another one is idle."""
+        url = urljoin(self.integration.start.url(), "/")
+        return await self.connections.serves_several(Request(method="GET", url=url))
+
     async def start(self, browser: Browser, *, closes: bool = False) -> Response:
         """The customer starts an order."""
         request = _request(self.integration.start)

@@ -11,6 +11,7 @@ from emulator.clock import SystemClock, pause
 from emulator.explore.connections import Connections, Request
 from emulator.explore.integration import Integration
 from emulator.explore.service import ExploreError
+from emulator.http.addresses import host_with_port
 
 MAX_START_MS = 30_000
 MAX_STOP_MS = 3_000
@@ -32,6 +33,12 @@ async def running_shop(
     if integration.run is None:
         yield
         return
+    _, host, port = Request(method="GET", url=integration.start.url()).address
+    if await _is_listening(host, port):
+        raise ExploreError(
+            f"another program listens on {host_with_port(host, port)}, the address of the shop;"
+            " stop it, or leave out 'run' to explore it"
+        )
     with tempfile.TemporaryFile() as output:
         process = await asyncio.create_subprocess_shell(
             integration.run.command,
@@ -70,13 +77,20 @@ async def _becomes_ready(
             if (await connections.send(request, timeout_s=5, closes=True)).is_success:
                 return True
         else:
-            request = Request(method="GET", url=integration.start.url())
-            with suppress(OSError):
-                _, writer = await asyncio.open_connection(*request.address[1:])
-                writer.close()
+            _, host, port = Request(method="GET", url=integration.start.url()).address
+            if await _is_listening(host, port):
                 return True
         await pause(wall, READY_PAUSE_MS)
     return False
+
+
+async def _is_listening(host: str, port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection(host, port)
+    except OSError:
+        return False
+    writer.close()
+    return True
 
 
 async def _stop(process: asyncio.subprocess.Process, wall: SystemClock) -> None:

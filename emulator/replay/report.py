@@ -4,26 +4,21 @@ The HTML file loads nothing and has equal bytes for equal runs.
 """
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from typing import Any
-from xml.etree import ElementTree
 
 from emulator.replay.console import failure_lines, shown_steps, step_lines, summary_line, turn_text
 from emulator.replay.coverage import Coverage, coverage_of
 from emulator.replay.diff import RowMark
 from emulator.replay.results import CaseResult, PlayedStep, TracedRequest, TracedWebhook, copy_texts
 from emulator.replay.timeline import STATUS_OF_TYPE, Timeline, build_timeline
-from emulator.reporting import Paint, report_template
+from emulator.reporting import JUnitCase, Paint, junit_file, report_template
 from emulator.scenarios.values import Json
 
 MAX_SHOWN = 200
 MAX_BODY_CHARACTERS = 16_384
 
-# Characters that XML 1.0 cannot represent.
-_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PLAIN = Paint(is_on=False)
 
 
@@ -129,37 +124,21 @@ _FILTERS: Mapping[str, Callable[..., str]] = {
 
 def junit(results: Sequence[CaseResult], *, duration_ms: float) -> bytes:
     """The JUnit file: a test case for each case, a failure with its printed lines."""
-    failed = sum(not result.has_passed for result in results)
-    counts = {"tests": str(len(results)), "failures": str(failed), "errors": "0"}
-    counts["time"] = _seconds(duration_ms)
-    suites = ElementTree.Element("testsuites", counts)
-    suite = ElementTree.SubElement(suites, "testsuite", {"name": "replay", **counts})
-    for result in results:
-        _add_case(suite, result)
-    ElementTree.indent(suites)
-    content = BytesIO()
-    ElementTree.ElementTree(suites).write(content, encoding="utf-8", xml_declaration=True)
-    return content.getvalue() + b"\n"
+    return junit_file(
+        "replay", [_junit_case(result) for result in results], duration_ms=duration_ms
+    )
 
 
-def _add_case(suite: ElementTree.Element, result: CaseResult) -> None:
-    attributes = {
-        "name": result.case.name,
-        "classname": _xml_text(result.case.source),
-        "time": _seconds(result.duration_ms),
-    }
-    case = ElementTree.SubElement(suite, "testcase", attributes)
+def _junit_case(result: CaseResult) -> JUnitCase:
+    lines: list[str] = []
     if result.failure is not None:
-        attributes = {"message": _xml_text(result.failure.message), "type": "expectation"}
-        failure = ElementTree.SubElement(case, "failure", attributes)
-        lines = step_lines(result.steps, _PLAIN)
-        lines += ["", *failure_lines(result, result.failure, _PLAIN)]
-        failure.text = _xml_text("\n".join(lines))
-
-
-def _seconds(duration_ms: float) -> str:
-    return f"{duration_ms / 1_000:.3f}"
-
-
-def _xml_text(text: str) -> str:
-    return _NOT_XML.sub("\ufffd", text)
+        lines = [*step_lines(result.steps, _PLAIN), ""]
+        lines += failure_lines(result, result.failure, _PLAIN)
+    return JUnitCase(
+        name=result.case.name,
+        class_name=result.case.source,
+        duration_ms=result.duration_ms,
+        failure=None if result.failure is None else result.failure.message,
+        failure_type="expectation",
+        failure_lines=lines,
+    )

@@ -20,6 +20,7 @@ from tests.checkout.browsing import (
     running_emulator,
     running_shop,
 )
+from tests.dashboard.browser.screens import Screens
 from tests.webhooks.receiver import Answer, Receiver, Reply, receiving
 from tests.world import headers
 
@@ -102,6 +103,11 @@ async def chromium() -> AsyncIterator[Browser]:
     async with running_chromium() as browser:
         expect.set_options(timeout=MAX_WAIT_MS)
         yield browser
+
+
+@pytest.fixture
+def screens(server: Emulator, chromium: Browser) -> Screens:
+    return Screens(server=server, browser=chromium)
 
 
 @pytest.fixture

@@ -1,0 +1,178 @@
+"""A small shop on a thread of the test: correct, or with a race between its check and its act."""
+
+import base64
+import hashlib
+import hmac
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from emulator.clock import RealClock
+from tests.cli.processes import free_port
+
+KEY = "test_small_shop"
+SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g"  # noqa: S105 - that of a test
+CREATED = 201
+MAX_AGE_S = 300
+
+
+@dataclass(kw_only=True)
+class SmallShop:
+    """The shop and its orders; with `has_race`, two webhooks at once fulfil an order twice."""
+
+    port: int
+    api_port: int
+    has_race: bool = False
+    orders: dict[str, dict[str, Any]] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def flags(self) -> list[str]:
+        """The options of `explore` with which the shop is configured."""
+        ports = ["--port", str(self.api_port), "--checkout-port", "0"]
+        return [*ports, "--test-key", KEY, "--webhook-secret", SECRET]
+
+    def write(self, directory: Path, more: str = "") -> str:
+        """Write the file of the integration; return its path."""
+        file = directory / "shop.yaml"
+        file.write_text(integration_text(self.url) + more, encoding="utf-8")
+        return str(file)
+
+    def start(self) -> dict[str, Any]:
+        with self.lock:
+            order = {"id": len(self.orders) + 1, "status": "new", "shipments": 0}
+            self.orders[str(order["id"])] = order
+        body = {
+            "amount": 15_000,
+            "currency": "ETB",
+            "methods": ["telebirr"],
+            "success_url": f"{self.url}/paid/{order['id']}",
+            "cancel_url": f"{self.url}/cancelled",
+            "metadata": {"order": str(order["id"])},
+            "idempotency_key": f"order-{order['id']}",
+        }
+        order["payment_id"] = self.call("POST", "/v1/payments", body)["id"]
+        return order
+
+    def webhook(self, event: dict[str, Any]) -> None:
+        if self.has_race:
+            is_new = event["id"] not in self.seen
+            status = self.call("GET", f"/v1/payments/{event['data']['id']}")["status"]
+        else:
+            with self.lock:
+                is_new = event["id"] not in self.seen
+                self.seen.add(event["id"])
+            status = event["data"]["status"]
+        order = next(o for o in self.orders.values() if o.get("payment_id") == event["data"]["id"])
+        if is_new and event["type"] == f"payment.{status}":
+            self.apply(order, status)
+        self.seen.add(event["id"])
+
+    @staticmethod
+    def apply(order: dict[str, Any], status: str) -> None:
+        if status == "completed" and order["status"] != "refunded":
+            order["status"] = "paid"
+            order["shipments"] += 1
+        elif status == "refunded":
+            order["status"] = "refunded"
+        elif status in ("failed", "expired") and order["status"] == "new":
+            order["status"] = "cancelled"
+
+    def call(self, method: str, path: str, body: object = None) -> Any:
+        """Call the service; repeat the call while it fails."""
+        headers = {"authorization": f"Bearer {KEY}", "content-type": "application/json"}
+        for _ in range(5):
+            connection = http.client.HTTPConnection("127.0.0.1", self.api_port, timeout=15)
+            try:
+                connection.request(method, path, body and json.dumps(body), headers)
+                response = connection.getresponse()
+                content = response.read()
+            except (OSError, http.client.HTTPException):
+                continue
+            finally:
+                connection.close()
+            if response.status < 400:
+                return json.loads(content)
+        raise AssertionError("the service does not answer")
+
+
+def integration_text(url: str) -> str:
+    return f"""version: 1
+name: small-shop
+start: {{request: POST {url}/orders, order: $.id, payment: $.payment_id}}
+state:
+  request: GET {url}/orders/{{order}}
+  paid: {{path: $.status, in: [paid]}}
+  fulfilled: {{path: $.shipments}}
+  closed: {{path: $.status, in: [cancelled]}}
+webhook: {url}/webhooks
+return: success_url
+"""
+
+
+@contextmanager
+def small_shop(*, has_race: bool = False) -> Iterator[SmallShop]:
+    """A running shop, configured for an emulator on a free port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            number = self.path.rpartition("/")[2]
+            found = shop.orders.get(number, {})
+            self.answer(200 if found else 404, found)
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            if self.path == "/orders":
+                self.answer(CREATED, shop.start())
+            elif not is_genuine(self.headers, body):
+                self.answer(400, {})
+            else:
+                event = json.loads(body)
+                is_known = event["type"] != "payment.disputed" and event["mode"] == "test"
+                orders = list(shop.orders.values())
+                if is_known and any(o.get("payment_id") == event["data"]["id"] for o in orders):
+                    shop.webhook(event)
+                self.answer(200, {})
+
+        def answer(self, status: int, value: object) -> None:
+            content = json.dumps(value).encode()
+            self.send_response(status)
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        shop = SmallShop(port=server.server_port, api_port=free_port(), has_race=has_race)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        try:
+            yield shop
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def is_genuine(headers: Any, body: bytes) -> bool:
+    """Whether a webhook is signed, and not older than five minutes."""
+    timestamp = headers["webhook-timestamp"]
+    signed = f"{headers['webhook-id']}.{timestamp}.".encode() + body
+    key = base64.b64decode(SECRET.removeprefix("whsec_"))
+    signature = base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+    age_s = RealClock().system_ms() / 1000 - int(timestamp)
+    return headers.get("webhook-signature") == f"v1,{signature}" and age_s < MAX_AGE_S

@@ -1,0 +1,186 @@
+"""The command `explore` with a correct shop and with one that has a race."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.cli.invocation import invoke, output, run_on_terminal, usage_error
+from tests.cli.processes import free_port, serving
+from tests.explore.small_shop import KEY, SECRET, SmallShop, small_shop
+
+RACE = "fulfilled-twice: paid, at-once payment.completed"
+
+
+@pytest.fixture
+def correct() -> Iterator[SmallShop]:
+    with small_shop() as shop:
+        yield shop
+
+
+@pytest.fixture
+def racy() -> Iterator[SmallShop]:
+    with small_shop(has_race=True) as shop:
+        yield shop
+
+
+def test_a_correct_shop_has_no_failure(correct: SmallShop, tmp_path: Path) -> None:
+    code, printed = output("explore", correct.write(tmp_path), "--depth", "1", *correct.flags)
+    first, *counts = printed.splitlines()
+    assert (code, first.endswith("none failed")) == (0, True), printed
+    assert counts == [
+        "98 histories exist: 91 ran, 7 skipped",
+        "  7 differ from one that ran only in the order of independent steps",
+    ]
+
+
+def explored(shop: SmallShop, directory: Path, *flags: str) -> list[str]:
+    saved = ["--save", str(directory / "saved")]
+    code, printed = output("explore", shop.write(directory), *shop.flags, *saved, *flags)
+    assert code == 1, printed
+    return printed.splitlines()
+
+
+def test_a_race_is_found_saved_and_replayed(racy: SmallShop, tmp_path: Path) -> None:
+    lines = explored(racy, tmp_path)
+    assert lines[0] == RACE
+    delivered = lines.index("  6  payment.completed is delivered twice at once → 200 and 200")
+    assert lines[delivered + 1 :][:3] == [
+        "  7  the customer's browser opens success_url → 200",
+        "     expected: the order is fulfilled at most once",
+        "     seen: it is fulfilled 2 times",
+    ]
+    [saved] = (tmp_path / "saved").iterdir()
+    assert saved.name == "small-shop-fulfilled-twice-paid-at-once-payment-completed.yaml"
+    code, printed = output("explore", "--replay", str(saved), *racy.flags)
+    assert (code, printed.splitlines()[:2]) == (1, [f"FAILED {saved}", RACE])
+    racy.has_race = False
+    code, printed = output("explore", "--replay", str(saved), str(saved), *racy.flags)
+    fixed = f"FIXED {saved}: paid, at-once payment.completed"
+    assert (code, printed.splitlines()) == (0, [fixed, fixed])
+
+
+def test_two_runs_find_the_same(racy: SmallShop, tmp_path: Path) -> None:
+    first, second = explored(racy, tmp_path), explored(racy, tmp_path)
+    differs = ("histories in", "order ")
+    assert [line for line in first if not any(word in line for word in differs)] == [
+        line for line in second if not any(word in line for word in differs)
+    ]
+
+
+def test_larger_histories_are_drawn_until_the_time_is_over(
+    correct: SmallShop, tmp_path: Path
+) -> None:
+    file = correct.write(tmp_path)
+    flags = [*correct.flags, "--depth", "0", "--max-time", "1500ms"]
+    code, printed = output("explore", file, *flags)
+    assert code == 0
+    exist = int(printed.splitlines()[1].split()[0])
+    assert exist > 3
+
+
+def test_the_results_are_written_as_junit_and_html(racy: SmallShop, tmp_path: Path) -> None:
+    junit, report = tmp_path / "cases.xml", tmp_path / "report.html"
+    files = ["--junit", str(junit), "--report", str(report)]
+    explored(racy, tmp_path, *files, "--depth", "1", "--max-failures", "2")
+    [suite] = ElementTree.fromstring(junit.read_text())  # noqa: S314 - our own file
+    [first] = [case for case in suite if len(case)]
+    assert (suite.get("failures"), first.get("name")) == ("1", "paid, at-once payment.completed")
+    assert first[0].get("type") == "fulfilled-twice"
+    page = report.read_text()
+    assert "it is fulfilled 2 times" in page
+    assert '<th scope="row">at-once payment.completed</th>' in page
+    assert '<td class="bad">1</td>' in page
+
+
+def test_a_running_emulator_is_used_and_its_endpoint_is_silent(tmp_path: Path) -> None:
+    with small_shop() as shop:
+        flags = ("--allow-http-localhost", "--test-key", KEY, "--webhook-secret", SECRET)
+        webhook = ("--webhook-url", f"{shop.url}/webhooks")
+        with serving(*flags, *webhook, logs=tmp_path) as server:
+            shop.api_port = server.api_port
+            url = f"http://127.0.0.1:{server.api_port}"
+            running = ["--url", url, "--key", KEY, "--depth", "0"]
+            code, printed = output("explore", shop.write(tmp_path), *running)
+            listed = server.request("GET", "/_emulator/webhook_endpoints", key=KEY)
+            deliveries = server.request("GET", "/_emulator/deliveries", key=KEY)
+        assert code == 0, printed
+        assert [endpoint["enabled"] for endpoint in listed.json["data"]] == [True]
+        assert deliveries.json["data"] == []
+
+
+def test_progress_is_shown_on_a_terminal(correct: SmallShop, tmp_path: Path) -> None:
+    file = correct.write(tmp_path)
+    printed = run_on_terminal("explore", file, "--depth", "0", *correct.flags)
+    assert "2 of 3 histories, 0 failed" in printed
+    assert printed.splitlines()[-1] == "3 histories exist: 3 ran, 0 skipped"
+
+
+COMMAND = "python3 -c 'print(\"no database\"); raise SystemExit(3)'"
+
+
+def test_a_shop_that_does_not_start_ends_the_command(correct: SmallShop, tmp_path: Path) -> None:
+    text = Path(correct.write(tmp_path)).read_text().replace(str(correct.port), str(free_port()))
+    file = tmp_path / "other.yaml"
+    file.write_text(f"{text}run:\n  command: {COMMAND}\n")
+    result = invoke("explore", str(file), *correct.flags)
+    assert str(result.exception) == f"the shop has ended with code 3: {COMMAND}\n  no database"
+
+
+def test_another_program_at_the_address_of_the_shop_is_reported(
+    correct: SmallShop, tmp_path: Path
+) -> None:
+    file = correct.write(tmp_path, "run: {command: npm start}\n")
+    assert usage_error("explore", file, *correct.flags).startswith(
+        f"another program listens on 127.0.0.1:{correct.port}, the address of the shop;"
+    )
+
+
+def test_a_shop_that_is_not_running_ends_the_command(tmp_path: Path) -> None:
+    with small_shop() as shop:
+        file = shop.write(tmp_path)
+    assert usage_error("explore", file, *shop.flags) == (
+        f"cannot reach the shop: POST {shop.url}/orders: no connection: Connection refused"
+    )
+
+
+def test_a_port_in_use_is_reported(correct: SmallShop, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", correct.api_port)):
+        message = usage_error("explore", correct.write(tmp_path), *correct.flags)
+    assert message.startswith(f"cannot listen on 127.0.0.1 port {correct.api_port}: ")
+
+
+MISTAKES = [
+    (("--max-time", "1"), "flag --max-time: "),
+    (("--webhook-secret", "x"), "flag --webhook-secret: expected whsec_ and the base64 of 24"),
+    (("--url", "http://127.0.0.1:1", "--port", "1"), "flag --port: the emulator at --url has"),
+    (("--url", "shop"), "flag --url: found 'shop', expected an absolute http or https URL"),
+    (("--key", "x"), "flag --key: expected test_ or live_ and 4 to 128"),
+    (("--junit", "/no/such/directory/x"), "flag --junit: cannot write"),
+    (("--depth", "9"), "Invalid value for '--depth'"),
+    (("--replay",), "{file}: the file has no history that fits its integration; expected a"),
+    (("{file}",), "expected one file of an integration; several are accepted with --replay"),
+]
+
+
+@pytest.mark.parametrize(("flags", "message"), MISTAKES)
+def test_a_wrong_option_is_reported(
+    flags: tuple[str, ...], message: str, correct: SmallShop, tmp_path: Path
+) -> None:
+    file = correct.write(tmp_path)
+    given = [flag.format(file=file) for flag in flags]
+    assert usage_error("explore", file, *given).startswith(message.format(file=file))
+
+
+def test_the_mistakes_of_a_file_are_printed_with_their_positions(tmp_path: Path) -> None:
+    file = tmp_path / "shop.yaml"
+    file.write_text("version: 1\nname: shop\nstate: {}\n")
+    result = invoke("explore", str(file))
+    assert result.return_value == 2
+    assert (
+        result.stderr.splitlines()[0]
+        == f"{file}:1:1: an integration must have 'start': how an order is started"
+    )
+    assert len(result.stderr.splitlines()) == 3
