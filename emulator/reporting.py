@@ -46,6 +46,8 @@ class JUnitCase:
     failure: str | None = None
     failure_type: str = ""
     failure_lines: Sequence[str] = ()
+    skipped: str | None = None
+    """Why the case was not judged."""
 
 
 def junit_file(suite_name: str, cases: Sequence[JUnitCase], *, duration_ms: float) -> bytes:
@@ -69,6 +71,8 @@ def junit_file(suite_name: str, cases: Sequence[JUnitCase], *, duration_ms: floa
             attributes = {"message": _xml_text(case.failure), "type": case.failure_type}
             failure = ElementTree.SubElement(element, "failure", attributes)
             failure.text = _xml_text("\n".join(case.failure_lines))
+        elif case.skipped is not None:
+            ElementTree.SubElement(element, "skipped", {"message": case.skipped})
     ElementTree.indent(suites)
     content = BytesIO()
     ElementTree.ElementTree(suites).write(content, encoding="utf-8", xml_declaration=True)

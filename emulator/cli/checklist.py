@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-from xml.etree import ElementTree
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,9 +20,10 @@ from emulator.cli.output import (
     write_file,
 )
 from emulator.cli.trigger import call
-from emulator.http.addresses import BaseUrl
-from emulator.http.client import HttpClient, Unreachable
 from emulator.replay.emulator_api import CONTROL, find_emulator
+
+if TYPE_CHECKING:
+    from emulator.http.client import HttpClient
 
 _FAILED = "failed"
 _NOT_EXERCISED = "not_exercised"
@@ -55,6 +55,9 @@ def checklist(
     for option, file in (("--junit", junit), ("--report", report)):
         if file is not None:
             check_directory(option, file)
+    from emulator.http.addresses import BaseUrl
+    from emulator.http.client import HttpClient, Unreachable
+
     client = HttpClient(BaseUrl.parse(base_url("--url", url)), key=key)
     try:
         items = run_loop(lambda: _fetch(client))
@@ -76,7 +79,7 @@ def checklist(
     return int(fail_on is not None and is_failure)
 
 
-async def _fetch(client: HttpClient) -> Items:
+async def _fetch(client: "HttpClient") -> Items:
     await find_emulator(client)
     async with client:
         items: Items = (await call(client, "GET", f"{CONTROL}/checklist"))["data"]
@@ -88,24 +91,23 @@ def _words(item: dict[str, Any]) -> str:
 
 
 def _junit(items: Items) -> bytes:
-    counts = {
-        "tests": str(len(items)),
-        "failures": str(sum(item["result"] == _FAILED for item in items)),
-        "skipped": str(sum(item["result"] == _NOT_EXERCISED for item in items)),
-    }
-    suites = ElementTree.Element("testsuites")
-    suite = ElementTree.SubElement(suites, "testsuite", {"name": "checklist", **counts})
-    for item in items:
-        names = {"name": item["id"], "classname": "checklist"}
-        case = ElementTree.SubElement(suite, "testcase", names)
-        if item["result"] == _FAILED:
-            message = {"message": f"The integration {item['title']}: failed", "type": "checklist"}
-            ElementTree.SubElement(case, "failure", message).text = "\n".join(item["evidence"])
-        elif item["result"] == _NOT_EXERCISED:
-            ElementTree.SubElement(case, "skipped", {"message": "not exercised"})
-    ElementTree.indent(suites)
-    text: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
-    return text + b"\n"
+    from emulator.reporting import JUnitCase, junit_file
+
+    cases = [
+        JUnitCase(
+            name=item["id"],
+            class_name="checklist",
+            duration_ms=0,
+            failure=f"expected: the integration {item['title']}"
+            if item["result"] == _FAILED
+            else None,
+            failure_type="checklist",
+            failure_lines=item["evidence"],
+            skipped="not exercised" if item["result"] == _NOT_EXERCISED else None,
+        )
+        for item in items
+    ]
+    return junit_file("checklist", cases, duration_ms=0)
 
 
 def _html(items: Items) -> bytes:

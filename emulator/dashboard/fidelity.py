@@ -12,6 +12,7 @@ from emulator.domain.clauses import CLAUSES, Basis
 from emulator.domain.transitions import TRANSITIONS
 
 MAX_PLOTTED = 100
+MAX_SHOWN_EVIDENCE = 8
 
 _LEFT, _WIDTH, _HEIGHT = 68, 640, 150
 # The axis of latency is logarithmic: 1 ms to 100 s.
@@ -35,7 +36,14 @@ async def fidelity(page: PageRequest) -> Mapping[str, Any]:
         "covered": len(counts),
         "transition_count": len(TRANSITIONS),
         "plot": delivery_plot(deliveries["data"]),
+        "checklist": [_linked(page, item) for item in (await page.get("/checklist"))["data"]],
     }
+
+
+def _linked(page: PageRequest, item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An item of the checklist, with the addresses of the pages of its evidence."""
+    links = {each: page.address("search", q=each) for each in item["evidence"][:MAX_SHOWN_EVIDENCE]}
+    return {**item, "links": links}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,12 +27,8 @@ def test_the_results_are_printed_and_written(tmp_path: Path) -> None:
         assert output("checklist", *other, "--fail-on", "not_exercised")[0] == 1
         assert "invalid_api_key" in usage_error("checklist", *flags, "--key", "test_unknown")
     suite = ElementTree.fromstring(junit.read_bytes())[0]  # noqa: S314 - our own file
-    assert suite.attrib | {} == {
-        "name": "checklist",
-        "tests": "10",
-        "failures": "1",
-        "skipped": "9",
-    }
+    assert [suite.get(name) for name in ("name", "tests", "failures")] == ["checklist", "10", "1"]
+    assert len(list(suite.iter("skipped"))) == 9
     (failure,) = suite.iter("failure")
     assert (failure.text or "").startswith("req_")
     assert report.read_text().count("<li>") == len(ITEMS)

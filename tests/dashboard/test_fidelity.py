@@ -1,9 +1,11 @@
 """The page about fidelity: clauses, transitions and deliveries."""
 
+import html
 import re
 
 from emulator.dashboard.fidelity import delivery_plot
 from emulator.domain.clauses import CLAUSES, WARNINGS
+from emulator.engine.accounts.checklist import ITEMS
 from tests.dashboard import get
 from tests.dashboard.pages import count, shown
 from tests.world import World
@@ -71,3 +73,16 @@ async def test_without_deliveries_the_page_says_how_to_get_some(emulator: World)
     assert delivery_plot([]) is None
     page = (await get(emulator, "fidelity")).text
     assert count(page, "no-plot") == 1
+
+
+async def test_the_checklist_links_to_its_evidence(emulator: World) -> None:
+    await emulator.create()
+    page = (await get(emulator, "fidelity")).text
+    assert page.count('data-testid="item-') == len(ITEMS)
+    item = re.search(r'data-testid="item-create-idempotent">(.*?)</li>', page)
+    assert item is not None
+    assert '<span class="chip failed">failed</span>' in item[1]
+    link = re.search(r'<a href="([^"]+)"><code>(req_\w+)</code>', item[1])
+    assert link is not None
+    found = await emulator.api.get(html.unescape(link[1]), headers={"Accept": "text/html"})
+    assert (found.status_code, link[2] in found.headers["location"]) == (303, True)

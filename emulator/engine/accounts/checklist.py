@@ -1,17 +1,19 @@
 """Judges a merchant's integration by ten items, from the stored requests and deliveries."""
 
-import json
+import asyncio
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
+
+import msgspec
 
 from emulator.domain.payment import Event, Payment, Status
 from emulator.domain.webhooks import Attempt, DeliveryState
 from emulator.engine.delivery.deliveries import Deliveries, DeliveryDetail, DeliveryFilter
 from emulator.engine.payments.payment_history import PaymentHistory
 from emulator.engine.state.account import Owner
-from emulator.engine.state.journal import Departure, JournalEntry
+from emulator.engine.state.journal import Departure, Journal, JournalEntry
 
 MAX_DELIVERIES = 5_000
 MAX_EVENTS = 20_000
@@ -101,19 +103,27 @@ async def judge_owner(
     now_ms: float,
 ) -> list[JudgedItem]:
     """Judge the items for an account and mode; `now_ms` is monotonic real time."""
-    requests = [Request(entry) for entry in owner.journal.newest_first()][::-1]
+    journal = owner.journal.copy()
     newest = await deliveries.newest(owner, DeliveryFilter(limit=MAX_DELIVERIES))
-    observed = Observations(
-        requests=sorted(requests, key=lambda request: request.started_ms),
-        deliveries=[
-            delivery
-            for delivery in reversed(newest)
-            if delivery.job.payment_id and delivery.endpoint_id != excluded_endpoint
-        ],
-        changes=await history.changes(owner, limit=MAX_EVENTS),
-        departures=owner.journal.departures,
-        now_ms=now_ms,
-    )
+    merchants = [
+        delivery
+        for delivery in reversed(newest)
+        if delivery.job.payment_id and delivery.endpoint_id != excluded_endpoint
+    ]
+    changes = await history.changes(owner, limit=MAX_EVENTS)
+    # A full journal takes about a second.
+    return await asyncio.to_thread(_judge, journal, merchants, changes, now_ms)
+
+
+def _judge(
+    journal: Journal,
+    deliveries: Sequence[DeliveryDetail],
+    changes: Sequence[tuple[Event, Payment]],
+    now_ms: float,
+) -> list[JudgedItem]:
+    requests = [Request(entry) for entry in journal.newest_first()][::-1]
+    requests.sort(key=lambda request: request.started_ms)
+    observed = Observations(requests, deliveries, changes, journal.departures, now_ms)
     return [_judged(item, list(item.findings(observed))) for item in ITEMS]
 
 
@@ -299,7 +309,7 @@ def _by(values: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]]:
 def _object(text: bytes) -> dict[str, Any] | None:
     """The JSON object of a body; None where it has none."""
     try:
-        value = json.loads(text)
+        value = msgspec.json.decode(text)
     except ValueError:
         return None
     return value if isinstance(value, dict) else None

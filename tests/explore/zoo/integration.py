@@ -10,8 +10,6 @@ import yaml
 from tests.explore.zoo.table import NODE, PHP, PYTHON, Shop
 
 DIRECTORY = Path(__file__).parent
-KEY = "test_zoo_key"
-SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # noqa: S105 - that of a test
 PHP_WORKERS = 4
 # More than the lag of any shop.
 WITHIN = "600ms"
@@ -21,15 +19,15 @@ _COMMANDS = {
 }
 
 
-def write_integration(shop: Shop, directory: Path, *, port: int, api_port: int) -> Path:
+def write_integration(shop: Shop, directory: Path, *, port: int) -> Path:
     """Write the file; the database of the shop is in the same directory."""
     path = directory / "integration.yaml"
-    text = yaml.safe_dump(integration(shop, directory, port, api_port), sort_keys=False)
+    text = yaml.safe_dump(integration(shop, directory, port), sort_keys=False)
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def integration(shop: Shop, directory: Path, port: int, api_port: int) -> dict[str, Any]:
+def integration(shop: Shop, directory: Path, port: int) -> dict[str, Any]:
     url = f"http://127.0.0.1:{port}"
     state: dict[str, Any] = {
         "request": f"GET {url}/orders/{{order}}",
@@ -50,12 +48,11 @@ def integration(shop: Shop, directory: Path, port: int, api_port: int) -> dict[s
         },
         "state": state,
         "run": {
-            "command": _command(shop, directory, port, api_port),
+            "command": _command(shop, directory, port),
             "ready": f"GET {url}/health",
         },
     }
-    # A shop that uses the return alone acknowledges webhooks and ignores them.
-    if shop.ways != "job" and "job return" not in shop.ways:
+    if "webhook" in shop.ways or "queue" in shop.ways:
         document["webhook"] = f"{url}/webhooks"
     if "return" in shop.ways:
         document["return"] = "success_url"
@@ -64,12 +61,9 @@ def integration(shop: Shop, directory: Path, port: int, api_port: int) -> dict[s
     return document
 
 
-def _command(shop: Shop, directory: Path, port: int, api_port: int) -> str:
+def _command(shop: Shop, directory: Path, port: int) -> str:
     variables = {
         "PORT": port,
-        "PAYMENTS_URL": f"http://127.0.0.1:{api_port}",
-        "PAYMENTS_KEY": KEY,
-        "WEBHOOK_SECRET": SECRET,
         "BUG": shop.bug,
         "WAYS": shop.ways,
         "LAG": shop.lag_ms,

@@ -4,11 +4,11 @@ import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const { PORT, PAYMENTS_URL, PAYMENTS_KEY, WEBHOOK_SECRET, BUG = '' } = process.env
+const { PORT, PAYMENTS_EMULATOR_URL, BUG = '' } = process.env
 const WAYS = (process.env.WAYS ?? 'webhook return job').split(' ')
 const LAG = Number(process.env.LAG ?? 0)
 const BASE = `http://127.0.0.1:${PORT}`
-const SECRET = Buffer.from(WEBHOOK_SECRET.slice(6), 'base64')
+const SECRET = Buffer.from(process.env.PAYMENTS_EMULATOR_WEBHOOK_SECRET.slice(6), 'base64')
 const RANKS = { pending: 0, processing: 0, failed: 1, expired: 1, completed: 2, refunded: 3 }
 const NAMES = { failed: 'cancelled', expired: 'cancelled', completed: 'paid', refunded: 'refunded' }
 const orders = new Map()
@@ -16,8 +16,8 @@ const seen = new Set()
 const bug = (name) => BUG === name
 
 async function call(method, path, body) {
-  const headers = { authorization: `Bearer ${PAYMENTS_KEY}`, 'content-type': 'application/json' }
-  const response = await fetch(PAYMENTS_URL + path, { method, headers, body: JSON.stringify(body) })
+  const headers = { authorization: `Bearer ${process.env.PAYMENTS_EMULATOR_TEST_KEY}`, 'content-type': 'application/json' }
+  const response = await fetch(PAYMENTS_EMULATOR_URL + path, { method, headers, body: JSON.stringify(body) })
   return { status: response.status, wait: response.headers.get('retry-after'), json: await response.json() }
 }
 
@@ -85,9 +85,11 @@ async function webhook(request, body) {
   if (!order || (event.mode !== 'test' && !bug('ignores-mode'))) return 200
   if (order.payment && order.payment !== data.id && !bug('any-payment')) return 200
   if (!WAYS.includes('webhook')) return 200
-  if (bug('seen-before-done')) {
+  if (bug('seen-before-done') || bug('job-and-webhook-race')) {
     if (seen.has(event.id)) return 200
     seen.add(event.id)
+  }
+  if (bug('seen-before-done')) {
     await sleep(100)
     if (request.socket.destroyed) return 499 // The framework cancels the handler with its request.
   }

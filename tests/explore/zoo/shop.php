@@ -42,11 +42,11 @@ function find_order(string $id): ?array
 function call(string $method, string $path, ?array $body = null): array
 {
     $headers = [];
-    $curl = curl_init(getenv('PAYMENTS_URL') . $path);
+    $curl = curl_init(getenv('PAYMENTS_EMULATOR_URL') . $path);
     curl_setopt_array($curl, [
         CURLOPT_CUSTOMREQUEST => $method,
         CURLOPT_RETURNTRANSFER => true,
-        CURLOPT_HTTPHEADER => ['Authorization: Bearer ' . getenv('PAYMENTS_KEY'), 'Content-Type: application/json'],
+        CURLOPT_HTTPHEADER => ['Authorization: Bearer ' . getenv('PAYMENTS_EMULATOR_TEST_KEY'), 'Content-Type: application/json'],
         CURLOPT_HEADERFUNCTION => function ($_, $line) use (&$headers) {
             [$name, $value] = array_pad(explode(':', $line, 2), 2, '');
             $headers[strtolower($name)] = trim($value);
@@ -87,20 +87,13 @@ function apply(string $id, string $status): void
         || bug('ignores-failure') && $status === 'failed') {
         return;
     }
-    if (!bug('no-transaction')) {
-        database()->exec('BEGIN IMMEDIATE');
-    }
+    database()->exec('BEGIN IMMEDIATE');
     $order = find_order($id);
     if (RANKS[$status] > RANKS[$order['known']]) {
-        if (bug('no-transaction')) {
-            usleep(30_000);
-        }
         $shipped = $status === 'completed' ? 1 : 0;
         query('UPDATE orders SET status = ?, known = ?, shipments = shipments + ? WHERE id = ?', [NAMES[$status], $status, $shipped, $id]);
     }
-    if (!bug('no-transaction')) {
-        database()->exec('COMMIT');
-    }
+    database()->exec('COMMIT');
 }
 
 function is_genuine(string $body): bool
@@ -112,7 +105,7 @@ function is_genuine(string $body): bool
     if (bug('encodes-body-again')) {
         $body = json_encode(json_decode($body, true));
     }
-    $secret = base64_decode(substr(getenv('WEBHOOK_SECRET'), 6));
+    $secret = base64_decode(substr(getenv('PAYMENTS_EMULATOR_WEBHOOK_SECRET'), 6));
     $signed = ($_SERVER['HTTP_WEBHOOK_ID'] ?? '') . ".$stamp.$body";
     $expected = 'v1,' . base64_encode(hash_hmac('sha256', $signed, $secret, true));
     foreach (explode(' ', $_SERVER['HTTP_WEBHOOK_SIGNATURE'] ?? '') as $given) {

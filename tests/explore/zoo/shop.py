@@ -19,12 +19,13 @@ from urllib.parse import parse_qs, urlsplit
 
 PORT = int(os.environ["PORT"])
 BASE = f"http://127.0.0.1:{PORT}"
-API = urlsplit(os.environ["PAYMENTS_URL"]).netloc
-KEY = os.environ["PAYMENTS_KEY"]
-SECRET = base64.b64decode(os.environ["WEBHOOK_SECRET"].removeprefix("whsec_"))
+API = urlsplit(os.environ["PAYMENTS_EMULATOR_URL"]).netloc
+KEY = os.environ["PAYMENTS_EMULATOR_TEST_KEY"]
+SECRET = base64.b64decode(os.environ["PAYMENTS_EMULATOR_WEBHOOK_SECRET"].removeprefix("whsec_"))
 BUG = os.environ.get("BUG", "")
 WAYS = os.environ.get("WAYS", "webhook return job").split()
 ATTEMPTS = 3
+STATUS_EVENTS = {"processing", "failed", "expired", "completed", "refunded"}
 MAX_AGE_S = 300
 RANKS = {"pending": 0, "processing": 0, "failed": 1, "expired": 1, "completed": 2, "refunded": 3}
 NAMES = {"failed": "cancelled", "expired": "cancelled", "completed": "paid", "refunded": "refunded"}
@@ -32,7 +33,7 @@ NAMES = {"failed": "cancelled", "expired": "cancelled", "completed": "paid", "re
 Json = dict[str, Any]
 orders: dict[str, Json] = {}
 sessions: dict[str, str] = {}
-cache: dict[str, Json] = {}
+cache: dict[str, str] = {}
 lock = threading.RLock()
 jobs: "queue.Queue[tuple[Json, Json]]" = queue.Queue()
 local = threading.local()
@@ -80,10 +81,10 @@ def create(order: Json) -> Json:
     raise RuntimeError("no payment")
 
 
-def retrieve(payment: str) -> Json:
-    if bug("caches-status") and payment in cache:
-        return cache[payment]
-    cache[payment] = call("GET", f"/v1/payments/{payment}")[1]
+def retrieve(payment: str) -> str:
+    """The status of a payment."""
+    if not bug("caches-status") or payment not in cache:
+        cache[payment] = call("GET", f"/v1/payments/{payment}")[1]["status"]
     return cache[payment]
 
 
@@ -144,11 +145,11 @@ def webhook(headers: Any, body: bytes) -> int:
     event = json.loads(body)
     payment = event["data"]
     order = orders.get(payment["metadata"].get("order", ""))
+    if event["mode"] != "test" or event["type"].removeprefix("payment.") not in STATUS_EVENTS:
+        return 200
     if bug("newest-order"):
         order = list(orders.values())[-1]
-    elif order is None or event["mode"] != "test" or order["payment"] not in (None, payment["id"]):
-        return 200
-    if event["type"].removeprefix("payment.") not in RANKS:
+    elif order is None or order["payment"] not in (None, payment["id"]):
         return 200
     if "queue" in WAYS:
         jobs.put((order, event))
@@ -160,8 +161,10 @@ def webhook(headers: Any, body: bytes) -> int:
 def handle(order: Json, event: Json) -> None:
     payment = event["data"]
     status = payment["status"]
-    if bug("caches-status"):
-        status = retrieve(payment["id"])["status"]
+    if BUG in ("relies-on-return", "loses-session") and status == "completed":
+        return None
+    if bug("caches-status") and status == "completed":
+        status = cache.get(payment["id"], status)
     if bug("refuses-after-expiry") and event["timestamp"] > payment["expires_at"]:
         status = "expired"
     if bug("ships-on-both-paths") and status == "completed":
@@ -183,7 +186,7 @@ def deliver(order: Json, path: str) -> None:
 def returned(order: Json) -> None:
     if "return" not in WAYS:
         return
-    status = "completed" if bug("trusts-redirect") else retrieve(order["payment"])["status"]
+    status = "completed" if bug("trusts-redirect") else retrieve(order["payment"])
     if bug("not-failed-is-paid") and status not in ("failed", "expired", "refunded"):
         status = "completed"
     if bug("ships-on-both-paths") and status == "completed":
@@ -193,7 +196,7 @@ def returned(order: Json) -> None:
 
 
 def job(order: Json) -> None:
-    status = retrieve(order["payment"])["status"]
+    status = retrieve(order["payment"])
     if bug("cancels-while-paying") and status in ("pending", "processing"):
         order["status"], order["known"] = "cancelled", "refunded"
     else:

@@ -1,0 +1,82 @@
+"""Runs `explore` against a shop of the zoo, and reads what it found."""
+
+import re
+import subprocess
+import time  # noqa: TID251 - how long a run takes is a figure
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import yaml
+
+from tests.cli.processes import COMMAND, REPOSITORY, environment, free_port
+from tests.explore.zoo.integration import write_integration
+from tests.explore.zoo.table import Shop
+
+MAX_RUN_S = 300
+_FAILURE = re.compile(
+    r"^(?P<verdict>[a-z]+(?:-[a-z]+)+|confluence): (?P<history>.+)$", re.MULTILINE
+)
+_SAVED = re.compile(r"^  saved: (?P<path>.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """The first failure of a run; without one the verdict is empty."""
+
+    code: int
+    output: str
+    seconds: float
+    verdict: str = ""
+    history: str = ""
+    saved: Path | None = None
+
+
+def explore(shop: Shop, directory: Path, *, depth: int, seed: int = 1) -> Finding:
+    """Explore a shop in a new process, until the first failure."""
+    file = write_integration(shop, directory, port=free_port())
+    saved = directory / "saved"
+    return _run(str(file), "--depth", str(depth), "--seed", str(seed), "--save", str(saved))
+
+
+def smaller_failures(finding: Finding, directory: Path) -> list[str]:
+    """The proper parts of a failing history that fail, too."""
+    assert finding.saved is not None
+    document = yaml.safe_load(finding.saved.read_text(encoding="utf-8"))
+    anomalies = document["history"].get("anomalies", [])
+    failures = []
+    for size in range(len(anomalies)):
+        for part in combinations(anomalies, size):
+            document["history"]["anomalies"] = list(part)
+            file = directory / "part.yaml"
+            file.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+            run = _run(str(file), "--replay")
+            if not run.output.startswith("FIXED"):
+                failures.append(
+                    f"{document['history']['outcome']}, {', '.join(part)}: {run.output}"
+                )
+    return failures
+
+
+def _run(*arguments: str) -> Finding:
+    started_s = time.monotonic()
+    run = subprocess.run(
+        [*COMMAND, "explore", *arguments, "--port", "0", "--checkout-port", "0"],
+        cwd=REPOSITORY,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        encoding="utf-8",
+        timeout=MAX_RUN_S,
+    )
+    seconds = time.monotonic() - started_s
+    failure, saved = _FAILURE.search(run.stdout), _SAVED.search(run.stdout)
+    return Finding(
+        code=run.returncode,
+        output=run.stdout,
+        seconds=seconds,
+        verdict=failure["verdict"] if failure else "",
+        history=failure["history"] if failure else "",
+        saved=Path(saved["path"]) if saved else None,
+    )
