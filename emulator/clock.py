@@ -76,7 +76,11 @@ class RealClock:
     async def wait(self, event: asyncio.Event, *, until: Instant | None) -> None:
         if until is None:
             await event.wait()
-            return
+        else:
+            # A time limit needs a task, and the caller may have none.
+            await asyncio.create_task(self._wait_until(event, until))
+
+    async def _wait_until(self, event: asyncio.Event, until: Instant) -> None:
         while True:
             left_ms = until - self.now_ms()
             try:
@@ -128,7 +132,8 @@ class AccountClock:
         if standing_at is not None:
             return standing_at
         rate, offset_ms = self._flow
-        return min(self._wall.now_ms() * rate // REAL_RATE + offset_ms, LAST_INSTANT - 1)
+        now = self._wall.now_ms() * rate // REAL_RATE + offset_ms
+        return now if now < LAST_INSTANT else LAST_INSTANT - 1
 
     @property
     def rate_thousandths(self) -> int:

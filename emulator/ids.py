@@ -29,8 +29,19 @@ def stream_key(seed: int | None, *scope: str) -> bytes:
 
 
 def _draw(key: bytes, kind: bytes, ordinal: int, length: int) -> str:
-    digest = blake2b(ordinal.to_bytes(8, "big"), key=key, person=kind, digest_size=length)
-    return digest.digest().translate(_READABLE).decode("ascii")
+    return _digest(key, kind, ordinal, length).translate(_READABLE).decode("ascii")
+
+
+def _digest(key: bytes, kind: bytes, ordinal: int, length: int) -> bytes:
+    # The copy of a hash is made faster than a new one.
+    digest = _hash(key, kind, length).copy()
+    digest.update(ordinal.to_bytes(8, "big"))
+    return digest.digest()
+
+
+@lru_cache(maxsize=256)
+def _hash(key: bytes, kind: bytes, length: int) -> blake2b:
+    return blake2b(key=key, person=kind, digest_size=length)
 
 
 def checkout_token(key: bytes, ordinal: int) -> str:
@@ -123,8 +134,7 @@ def _written_secret(secret: bytes) -> str:
 
 def request_id(key: bytes, ordinal: int) -> bytes:
     """The value of a `Request-Id` header."""
-    digest = blake2b(ordinal.to_bytes(8, "big"), key=key, person=b"request", digest_size=24)
-    return b"req_" + digest.digest().translate(_READABLE)
+    return b"req_" + _digest(key, b"request", ordinal, _ID_LENGTH).translate(_READABLE)
 
 
 def account_id(key: bytes, ordinal: int) -> str:

@@ -46,6 +46,7 @@ from emulator.domain.errors import (
     UnknownRoute,
     UnsupportedContentType,
 )
+from emulator.domain.rate_limit import TokenBucket
 from emulator.engine.accounts.account_registry import AccountRegistry
 from emulator.engine.payments.payments import Payments
 from emulator.engine.state.account import Owner
@@ -159,7 +160,8 @@ class PaymentsApi:
         return exchange.request_id
 
     async def _reply(self, exchange: Exchange, owner: Owner) -> Reply:
-        _check_rate(owner)
+        if owner.bucket is not None:
+            _check_rate(owner, owner.bucket)
         if b"idempotency-key" in exchange.headers:
             exchange.warnings.append(
                 RequestWarning("idempotency-key-header", IdempotencyKeyHeader())
@@ -284,11 +286,9 @@ def _operation(scope: Scope) -> str:
     raise UnknownRoute(method, path)
 
 
-def _check_rate(owner: Owner) -> None:
-    if owner.bucket is None:
-        return
+def _check_rate(owner: Owner, bucket: TokenBucket) -> None:
     clock = owner.account.clock
-    wait_ms = owner.bucket.take(clock.now())
+    wait_ms = bucket.take(clock.now())
     if wait_ms:
         raise RateLimitExceeded(
             retry_after_s=max(1, -(-wait_ms // 1000)), clock_is_frozen=clock.is_frozen

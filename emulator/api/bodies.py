@@ -53,7 +53,7 @@ async def read_body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
     """Raises RequestTooLarge as early as possible, ClientDisconnected."""
     declared = headers.get(b"content-length", b"0")
     # The server has refused other values than digits; a long one is cut, to limit the conversion.
-    _check_size(int(declared[:MAX_LENGTH_DIGITS]) if declared.isdigit() else 0)
+    check_size(int(declared[:MAX_LENGTH_DIGITS]) if declared.isdigit() else 0)
     message = await receive()
     parts: list[bytes] = []
     size = 0
@@ -62,7 +62,7 @@ async def read_body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
             raise ClientDisconnected
         part: bytes = message.get("body", b"")
         size += len(part)
-        _check_size(size)
+        check_size(size)
         if not message.get("more_body"):
             return b"".join((*parts, part)) if parts else part
         parts.append(part)
@@ -94,7 +94,8 @@ def check_charset(parameters: Iterable[str]) -> None:
             raise UnsupportedContentType(f"The charset must be UTF-8 (got {shown}).")
 
 
-def _check_size(length: int) -> None:
+def check_size(length: int) -> None:
+    """Raises RequestTooLarge."""
     if length > MAX_BODY_BYTES:
         raise RequestTooLarge(limit_bytes=MAX_BODY_BYTES)
 

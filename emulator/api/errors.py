@@ -1,7 +1,6 @@
 """Maps each refusal to its status, code, error object and headers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import msgspec
 
@@ -9,8 +8,7 @@ from emulator.domain import errors
 from emulator.domain.errors import InvalidField, Refusal
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorCode:
+class ErrorCode(msgspec.Struct, frozen=True):
     """The status and the code of a refusal; without a code it is made from the field's name."""
 
     status: int

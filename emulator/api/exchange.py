@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from emulator.api.bodies import read_body
+from emulator.api.bodies import check_size, read_body
 from emulator.api.request_warnings import RequestWarning, slugs_of
 from emulator.domain.errors import InvalidApiKey, MissingApiKey, Refusal, RequestTooLarge
 from emulator.engine.state.account import Owner
@@ -26,6 +26,9 @@ Header = tuple[bytes, bytes]
 # The key of a scope for its connection: ASGI needs two messages for a response, and cannot cut
 # one off.
 CONNECTION = "emulator.connection"
+
+# The key of a scope for the body of a request that was received before it was processed.
+BODY = "emulator.body"
 
 # The keys of a scope for what the log shows of a request: the owner of its key, and its id.
 OWNER = "emulator.owner"
@@ -164,7 +167,12 @@ class Exchange:
         if not self._is_read:
             self._is_read = True
             try:
-                self.body = await read_body(self.headers, self.receive)
+                body = self.scope.get(BODY)
+                if body is None:
+                    self.body = await read_body(self.headers, self.receive)
+                else:
+                    check_size(len(body))
+                    self.body = body
             except RequestTooLarge as refusal:
                 self._too_large = refusal
         if self._too_large is not None:

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Any
+
+import msgspec
 
 from emulator.api.request_warnings import RequestWarning, unknown_parameters
 from emulator.domain.errors import InvalidField, MissingParameter
@@ -61,8 +62,7 @@ HTTPS_URL = f"[Hh][Tt][Tt][Pp][Ss]{_AFTER_SCHEME}"
 _URL = re.compile(f"([Hh][Tt][Tt][Pp][Ss]?){_AFTER_SCHEME}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateRules:
+class CreateRules(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that the validation of a create call depends on."""
 
     methods: tuple[str, ...]

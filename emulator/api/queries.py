@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import parse_qsl
 
 from emulator.api.request_warnings import (
@@ -25,6 +26,8 @@ _USUAL_TIMESTAMP = "a date, a time and an offset in a usual form, such as 2026-0
 _DIGITS = re.compile(r"0*([0-9]{1,3})", re.ASCII)
 _AMOUNT = re.compile(r"[0-9]{1,15}", re.ASCII)
 _STATUSES = tuple(Status)
+# Many clients repeat few queries.
+_MAX_CACHED_LENGTH = 128
 _DEFAULT_PAGE = PageQuery(limit=DEFAULT_PAGE_LENGTH)
 
 
@@ -39,13 +42,19 @@ def parse_query(
         return {}
     values: dict[str, str] = {}
     repeated: dict[str, None] = {}
-    for name, value in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True):
+    parse = _parsed if len(query_string) <= _MAX_CACHED_LENGTH else _parsed.__wrapped__
+    for name, value in parse(query_string):
         if name in values:
             repeated[name] = None
         values[name] = value
     warnings.extend(duplicate_parameters(repeated))
     warnings.extend(unknown_parameters((name for name in values if name not in known), known))
     return {name: value for name, value in values.items() if name in known}
+
+
+@lru_cache(maxsize=256)
+def _parsed(query_string: bytes) -> tuple[tuple[str, str], ...]:
+    return tuple(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True))
 
 
 def page_query(

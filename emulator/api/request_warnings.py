@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from urllib.parse import quote
+
+import msgspec
 
 from emulator.domain.errors import DuplicateParameter, Refusal, UnknownParameter
 from emulator.domain.nearest_word import nearest_word_hint
@@ -13,8 +14,7 @@ MAX_NAME_BYTES = 64
 _BROKEN_ESCAPE = re.compile(r"%[0-9A-F]?\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class RequestWarning:
+class RequestWarning(msgspec.Struct, frozen=True):
     """An accepted deviation: its slug, and its error under `--strict` (None: only a warning)."""
 
     slug: str

@@ -4,10 +4,11 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from emulator import ids
 from emulator.api.app import PaymentsApi
@@ -28,8 +29,7 @@ logger = logging.getLogger(__name__)
 _OFF_AT_START = "\nenabled: false\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
+class Running(msgspec.Struct, frozen=True, kw_only=True):
     """The running program: its settings, the ports of its listeners, its engine and gateway."""
 
     settings: Settings
@@ -99,14 +99,16 @@ def given_scenarios(settings: Settings) -> "tuple[Scenario, ...]":
 
 
 def _in_force(
-    given: "tuple[Scenario, ...]", *, only_on: bool
+    given: "tuple[Scenario, ...]", shipped: Literal["all", "on", "none"]
 ) -> "tuple[tuple[Origin, Scenario], ...]":
+    if shipped == "none":
+        return tuple((Origin.FILE, scenario) for scenario in given)
     from emulator.scenarios.loader import in_force
 
     named = {scenario.name for scenario in given}
     return tuple(
         (Origin.FILE if scenario.name in named else Origin.SHIPPED, scenario)
-        for scenario in in_force(given, shipped_scenarios(only_on=only_on))
+        for scenario in in_force(given, shipped_scenarios(only_on=shipped == "on"))
     )
 
 

@@ -26,6 +26,7 @@ from emulator.domain.accounts import mask_keys
 from emulator.domain.control_characters import escape_controls
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.instants import format_instant
+from emulator.engine.state.account import Owner
 
 HEALTH = "/_emulator/health"
 _PAGES = frozenset({"/", "/_emulator", "/_emulator/", "/favicon.ico"})
@@ -33,7 +34,9 @@ _PAGES = frozenset({"/", "/_emulator", "/_emulator/", "/favicon.ico"})
 _JSON: Header = (b"content-type", b"application/json")
 
 WRITTEN_EVERY_S = 0.05
-_TEXT_LINE = "%s %s %s %d %.1f ms\n"
+MAX_WAITING = 256
+# When a response was written, method, path, status, duration, request id and owner.
+_Logged = tuple[int, str, bytes, int, float, bytes, Owner | None]
 _JSON_LINE = (
     '{"at":"%s","level":"%s","request_id":"%s","account":%s,"mode":%s,'
     '"method":"%s","path":"%s","status":%d,"duration_ms":%.1f}\n'
@@ -69,39 +72,47 @@ class RequestLog:
         self._wall = wall
         self._write = write
         self._line = _json_line if as_json else _text_line
-        # Stored as text: other objects cost the garbage collector more time.
-        self._lines: list[str] = []
+        # Formatted together, which takes half of the time.
+        self._waiting: list[_Logged] = []
         self.start = wall.monotonic_ms
 
     def add(self, scope: Scope, status: int, started_ms: float) -> None:
-        at = format_instant(self._wall.system_ms())
-        duration_ms = self._wall.monotonic_ms() - started_ms
-        self._lines.append(self._line(at, scope, status, duration_ms))
-        if len(self._lines) == 1:
+        wall = self._wall
+        duration_ms = wall.monotonic_ms() - started_ms
+        path = scope.get("raw_path") or b""
+        owner, request_id = scope.get(OWNER), scope[REQUEST_ID]
+        self._waiting.append(
+            (wall.system_ms(), scope["method"], path, status, duration_ms, request_id, owner)
+        )
+        if len(self._waiting) == 1:
             asyncio.get_running_loop().call_later(WRITTEN_EVERY_S, self.flush)
+        elif len(self._waiting) >= MAX_WAITING:
+            self.flush()
 
     def flush(self) -> None:
         """Write the lines that are not written yet."""
-        if self._lines:
-            self._write("".join(self._lines))
-            self._lines.clear()
+        if self._waiting:
+            self._write("".join(map(self._line, self._waiting)))
+            self._waiting.clear()
 
 
-def _text_line(at: str, scope: Scope, status: int, duration_ms: float) -> str:
+def _text_line(logged: _Logged) -> str:
+    at_ms, method, path, status, duration_ms, _, _ = logged
     # A reader of the text format knows the date.
-    return _TEXT_LINE % (at[11:23], scope["method"], _shown(scope), status, duration_ms)
+    at = format_instant(at_ms)[11:23]
+    return f"{at} {method} {_shown(path)} {status} {duration_ms:.1f} ms\n"
 
 
-def _json_line(at: str, scope: Scope, status: int, duration_ms: float) -> str:
-    owner = scope.get(OWNER)
+def _json_line(logged: _Logged) -> str:
+    at_ms, method, path, status, duration_ms, request_id, owner = logged
+    at = format_instant(at_ms)
     account, mode = (
         ("null", "null")
         if owner is None
         else (json.dumps(owner.account.profile.id), f'"{owner.mode}"')
     )
     level = "error" if status >= 500 else "warning" if status >= 400 else "info"
-    request_id = scope[REQUEST_ID].decode()
-    facts = (at, level, request_id, account, mode, scope["method"], _shown(scope))
+    facts = (at, level, request_id.decode(), account, mode, method, _shown(path))
     return _JSON_LINE % (*facts, status, duration_ms)
 
 
@@ -172,13 +183,25 @@ class Gateway:
             response = _Response(self._request_id(scope), send, connection)
             await _refuse(response.send, connection.body_error)
             status = response.status
-        elif is_contract and scope["server"][1] != self._checkout_port:
+        elif is_contract and self.is_api_port(scope["server"][1]):
             status = await self._api.answer(
                 scope, receive, send, connection=connection, started_ms=started_ms
             )
         else:
             status = await self._route(scope, receive, send, connection)
         self._log.add(scope, status, started_ms)
+
+    async def answer(self, scope: Scope, connection: ClientConnection) -> None:
+        """Answer a whole request of the contract, whose scope has the body."""
+        started_ms = self._log.start()
+        status = await self._api.answer(
+            scope, _no_receive, _no_send, connection=connection, started_ms=started_ms
+        )
+        self._log.add(scope, status, started_ms)
+
+    def is_api_port(self, port: int | None) -> bool:
+        """Whether a listener serves the contract, and not the pages."""
+        return port != self._checkout_port
 
     def next_request_id(self) -> bytes:
         """The id of a request outside of the contract."""
@@ -201,14 +224,14 @@ class Gateway:
             if connection is not None and connection.body_error is not None:
                 await _refuse(response.send, connection.body_error)
         except Exception as error:  # noqa: BLE001 - logged; the client gets a 500
-            log_failure(scope, _shown(scope), error)
+            log_failure(scope, _shown(scope.get("raw_path") or b""), error)
             if not response.is_begun:
                 await _answer(response.send, 500, INTERNAL_ERROR_BODY)
         return response.status
 
     async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, path = scope["method"], scope["path"]
-        if scope["server"][1] == self._checkout_port:
+        if not self.is_api_port(scope["server"][1]):
             await self._checkout(scope, receive, send)
         elif path == HEALTH and method in ("GET", "HEAD"):
             status, word = (200, b"ok") if self.is_ready else (503, b"unavailable")
@@ -222,6 +245,14 @@ class Gateway:
             raise UnknownRoute(method, path)
 
 
+async def _no_receive() -> Message:
+    raise NotImplementedError("the scope has the body")
+
+
+async def _no_send(_: Message) -> None:
+    raise NotImplementedError("the connection writes the response")
+
+
 async def _refuse(send: Send, refusal: Refusal) -> None:
     body = error_body(refusal)
     await _answer(send, status_of(refusal), body, *error_headers(refusal))
@@ -233,9 +264,8 @@ async def _answer(send: Send, status: int, body: bytes, *more: Header) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def _shown(scope: Scope) -> str:
+def _shown(raw: bytes) -> str:
     """The path for a log line: percent-encoded, without query and keys."""
-    raw: bytes = scope.get("raw_path") or b""
     path = raw.decode("ascii", "replace").replace('"', "%22").replace("\\", "%5C")
     if not path.isprintable():
         path = escape_controls(path)

@@ -5,7 +5,8 @@ It differs from uvicorn's protocol in this:
 - input that is not HTTP gets an error object, after the responses to the requests before it;
 - heads, trailers and chunk extensions are limited in size, incomplete requests in time;
 - while a client does not read its responses, its further requests wait;
-- a response is one write.
+- a response is one write;
+- a usual request of the contract that arrives whole is answered without a task and without ASGI.
 """
 
 import asyncio
@@ -14,12 +15,13 @@ from typing import Any
 
 import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from emulator.api.errors import error_body
-from emulator.api.exchange import CONNECTION
+from emulator.api.exchange import BODY, CONNECTION, Scope
+from emulator.app.direct import DirectCycle, run_without_task
 from emulator.app.gateway import Gateway
-from emulator.app.responses import JoinedWrites, RequestConnection
+from emulator.app.request_lines import REQUEST_LINE, USUAL_TARGET, has_bare_address, origin_form
+from emulator.app.responses import JoinedWrites, RequestConnection, error_response
 from emulator.clock import SystemClock
 from emulator.domain.errors import MalformedHttp, Refusal, UnknownRoute
 
@@ -36,11 +38,7 @@ MAX_LINGER_MS = 2_000
 _BETWEEN, _IN_HEAD, _IN_BODY = range(3)
 _ADDED_PER_HEADER = len(": \r\n")
 _FRAMING_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
-_MAX_REQUEST_LINE_BYTES = 8 * 1024
-
-_NOT_IN_AN_ADDRESS = re.compile(rb"[^!-~]")
-_REQUEST_LINE = re.compile(rb"([A-Za-z-]{1,32}) (/[!-~]*) HTTP/1\.[01]\r\n")
-_ABSOLUTE_FORM = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
+_MAXREQUEST_LINE_BYTES = 8 * 1024
 
 
 class Protocol(HttpToolsProtocol):
@@ -65,12 +63,20 @@ class Protocol(HttpToolsProtocol):
         self._unread_bytes = 0
         self._unread_since_ms = 0.0
         self._request_connection: RequestConnection | None = None
+        self._gateway: Gateway = self.config.app  # type: ignore[assignment]
+        self._is_for_api = False
+        # The target of a request that may be answered directly, while its body is read.
+        self._direct_target: re.Match[bytes] | None = None
+        self._direct_body = b""
+        # From the last response to the next bytes; `check_progress` limits the time.
+        self._is_kept_alive = False
 
     # Called by the transport.
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._transport = JoinedWrites(transport)
         super().connection_made(self._transport)  # type: ignore[arg-type]
+        self._is_for_api = self.server is not None and self._gateway.is_api_port(self.server[1])
         self._deadline_ms = self._wall.monotonic_ms() + MAX_HEAD_MS
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -80,12 +86,14 @@ class Protocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._has_ended:
             return
-        self._unset_keepalive_if_required()
+        if self._is_kept_alive:
+            self._is_kept_alive = False
+            self._deadline_ms = None
         self._has_progressed = False
         if self._place == _BETWEEN:
             self._start = data
             self._framing_bytes = 0
-        elif 0 < len(self._start) < _MAX_REQUEST_LINE_BYTES:
+        elif 0 < len(self._start) < _MAXREQUEST_LINE_BYTES:
             self._start += data
         try:
             self._parse(data)
@@ -114,6 +122,8 @@ class Protocol(HttpToolsProtocol):
             self._unread_bytes, self._unread_since_ms = unread, now_ms
         elif now_ms - self._unread_since_ms >= MAX_UNREAD_MS:
             self.transport.abort()
+        if self._is_kept_alive and (unread or self._deadline_ms is None):
+            self._deadline_ms = now_ms + self._limit_ms()
         if self._deadline_ms is None or now_ms < self._deadline_ms:
             return
         is_our_turn = self.flow.read_paused or (self._place != _IN_BODY and self._is_answering())
@@ -140,7 +150,9 @@ class Protocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._has_progressed = True
         self._deadline_ms = None
-        super().on_message_begin()
+        self.url = b""
+        self.headers = []
+        self.expect_100_continue = False
 
     def on_url(self, url: bytes) -> None:
         if not self._is_replaying_head:
@@ -169,13 +181,19 @@ class Protocol(HttpToolsProtocol):
         self._start = b""
         self._deadline_ms = None
         if not self.url.startswith(b"/"):
-            self.url = _origin_form(self.url)
-        super().on_headers_complete()
-        self._request_connection = RequestConnection(self, self._transport, self.cycle)
-        self.scope[CONNECTION] = self._request_connection  # type: ignore[literal-required]
+            self.url = origin_form(self.url)
+        self._direct_body = b""
+        is_busy = self._has_held_back or self._transport.is_closing() or self._is_answering()
+        if self._is_for_api and not is_busy and not self.expect_100_continue:
+            self._direct_target = USUAL_TARGET.fullmatch(self.url)
+        if self._direct_target is None or self.parser.should_upgrade():
+            self._begin_cycle()
 
     def on_body(self, body: bytes) -> None:
         self._has_progressed = True
+        if self._direct_target is not None:
+            self._direct_body += body
+            return
         cycle = self.cycle
         if cycle.response_complete:
             return
@@ -191,6 +209,9 @@ class Protocol(HttpToolsProtocol):
         self._has_progressed = True
         self._deadline_ms = None
         self._start = b""
+        if self._direct_target is not None:
+            self._answer_directly(self._direct_target)
+            return
         cycle = self.cycle
         if cycle.response_complete:
             self._limit_time()  # The response did not wait for the whole body.
@@ -203,11 +224,53 @@ class Protocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         if self._final_response and not self._is_answering():
             self._end(self._final_response)
-        elif self.flow.write_paused and not self.transport.is_closing():
+        elif self._transport.is_closing():
+            return
+        elif self.flow.write_paused:
             self._has_held_back = True
             self.flow.pause_reading()
         else:
-            super().on_response_complete()
+            if self.flow.read_paused:
+                self.flow.resume_reading()
+            if self.pipeline:
+                self._start_asgi_task(*self.pipeline.pop())
+            else:
+                self._is_kept_alive = self._place == _BETWEEN
+
+    def _begin_cycle(self) -> None:
+        """Pass a request to the application in a task, or after the responses before it."""
+        self._direct_target = None
+        url, headers, expects_100 = self.url, self.headers, self.expect_100_continue
+        super().on_message_begin()
+        self.url, self.headers, self.expect_100_continue = url, headers, expects_100
+        self.scope["headers"] = headers
+        super().on_headers_complete()
+        self._request_connection = RequestConnection(
+            self, self._transport, self.cycle, method=self.scope["method"]
+        )
+        self.scope[CONNECTION] = self._request_connection  # type: ignore[literal-required]
+        if self._direct_body:
+            self.on_body(self._direct_body)
+
+    def _answer_directly(self, target: re.Match[bytes]) -> None:
+        """Answer a whole request: its response is written now, or when the database has it."""
+        self._direct_target = None
+        path, query = target.groups(b"")
+        method = self.parser.get_method().decode("ascii")
+        keeps_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
+        scope: Scope = {
+            "method": method,
+            "path": path.decode("ascii"),
+            "raw_path": path,
+            "query_string": query,
+            "headers": self.headers,
+            BODY: self._direct_body,
+        }
+        cycle = DirectCycle(self.server_state.default_headers, keep_alive=keeps_alive)
+        self.cycle = cycle  # type: ignore[assignment]
+        self._request_connection = RequestConnection(self, self._transport, cycle, method=method)
+        answer = self._gateway.answer(scope, self._request_connection)
+        run_without_task(answer, self.tasks)  # type: ignore[arg-type]
 
     def _parse(self, data: bytes) -> None:
         rest: bytes | memoryview = data
@@ -217,6 +280,9 @@ class Protocol(HttpToolsProtocol):
                 return
             except httptools.HttpParserUpgrade as pause:
                 rest = memoryview(rest)[pause.args[0] :]
+            finally:
+                if self._direct_target is not None:
+                    self._begin_cycle()  # The rest of its body has not arrived yet.
             self._ignore_upgrade()
 
     def _ignore_upgrade(self) -> None:
@@ -249,13 +315,18 @@ class Protocol(HttpToolsProtocol):
         if self._framing_bytes > MAX_HEAD_BYTES:
             raise _too_large(self._place)
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        if self._has_held_back or self.transport.is_closing():
+            self.pipeline.appendleft((cycle, app))
+        else:
+            super()._start_asgi_task(cycle, app)
+
     def _is_answering(self) -> bool:
         return self._request_connection is not None and not self.cycle.response_complete
 
     def _is_idle(self) -> bool:
         """Whether the client is not expected to send anything now."""
-        is_kept_alive = self.timeout_keep_alive_task is not None
-        return self._place == _BETWEEN and (is_kept_alive or self._is_answering())
+        return self._place == _BETWEEN and (self._is_kept_alive or self._is_answering())
 
     def _limit_time(self) -> None:
         self._deadline_ms = self._wall.monotonic_ms() + self._limit_ms()
@@ -276,7 +347,7 @@ class Protocol(HttpToolsProtocol):
             else:
                 self._end(b"")
             return
-        self._final_response = self._error_response(refusal)
+        self._final_response = error_response(refusal, self._gateway.next_request_id())
         if not self._is_answering():
             self._end(self._final_response)
 
@@ -285,9 +356,9 @@ class Protocol(HttpToolsProtocol):
         cause = error.__context__ if isinstance(error, httptools.HttpParserError) else error
         if isinstance(cause, MalformedHttp):
             return cause
-        if _has_bare_address(self._start):
+        if has_bare_address(self._start):
             return MalformedHttp("The address has characters that must be percent-encoded.")
-        line = _REQUEST_LINE.match(self._start)
+        line = REQUEST_LINE.match(self._start)
         if line and isinstance(error, httptools.HttpParserInvalidMethodError):
             # An unknown method of HTTP is an unknown route.
             return UnknownRoute(line[1].decode(), line[2].decode("latin-1"))
@@ -296,16 +367,6 @@ class Protocol(HttpToolsProtocol):
         return MalformedHttp(
             "The bytes after the previous request are not an HTTP request."
             " Its 'Content-Length' must be the number of bytes of its body, not of characters."
-        )
-
-    def _error_response(self, refusal: Refusal) -> bytes:
-        body = error_body(refusal)
-        gateway: Gateway = self.config.app  # type: ignore[assignment]
-        status = b"404 Not Found" if isinstance(refusal, UnknownRoute) else b"400 Bad Request"
-        return (
-            b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncache-control: no-store\r\n"
-            b"request-id: %s\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s"
-            % (status, gateway.next_request_id(), len(body), body)
         )
 
     def _end(self, response: bytes) -> None:
@@ -329,20 +390,3 @@ class Protocol(HttpToolsProtocol):
 def _too_large(place: int) -> MalformedHttp:
     what = "trailers and chunk extensions" if place == _IN_BODY else "headers"
     return MalformedHttp(f"The request has more than {MAX_HEAD_BYTES:,} bytes of {what}.")
-
-
-def _has_bare_address(request: bytes) -> bool:
-    """Whether the address in a request line has characters that belong percent-encoded."""
-    method, _, rest = request.partition(b"\r\n")[0].partition(b" ")
-    address, _, version = rest.rpartition(b" ")
-    is_request = method.isalpha() and version.startswith(b"HTTP/1.")
-    return is_request and _NOT_IN_AN_ADDRESS.search(address) is not None
-
-
-def _origin_form(target: bytes) -> bytes:
-    """The path and query of a request target in another form (RFC 9112, section 3.2)."""
-    if target == b"*":
-        return target
-    absolute = _ABSOLUTE_FORM.match(target)
-    rest = target[absolute.end() :] if absolute else b""
-    return rest if rest.startswith(b"/") else b"/" + rest

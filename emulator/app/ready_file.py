@@ -21,14 +21,11 @@ class NoReadyFile(Exception):
 
 
 @contextmanager
-def ready_file(path: str | None) -> Iterator[Callable[[Running], None]]:
+def ready_file(path: str) -> Iterator[Callable[[Running], None]]:
     """Removes a former process's file, yields the function that writes it, and removes it.
 
-    Raises NoReadyFile. Without a path, the function does nothing.
+    Raises NoReadyFile.
     """
-    if path is None:
-        yield lambda _: None
-        return
     file = _ReadyFile(Path(path).absolute())
     file.prepare()
     try:

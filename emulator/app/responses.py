@@ -5,8 +5,10 @@ from typing import Any, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
+from emulator.api.errors import error_body
 from emulator.api.exchange import Header
-from emulator.domain.errors import Refusal
+from emulator.app.direct import DirectCycle
+from emulator.domain.errors import Refusal, UnknownRoute
 
 
 class JoinedWrites:
@@ -16,10 +18,11 @@ class JoinedWrites:
     fifth of the time of a retrieve.
     """
 
-    __slots__ = ("_held", "_loop", "_transport")
+    __slots__ = ("_held", "_loop", "_transport", "is_closing")
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
+        self.is_closing = transport.is_closing
         self._loop = asyncio.get_running_loop()
         self._held = b""
 
@@ -36,8 +39,9 @@ class JoinedWrites:
 
     def write_now(self, data: bytes) -> None:
         """Write data without holding it."""
-        self._flush()
-        if not self._transport.is_closing():
+        if self._held:
+            self._flush()
+        if not self.is_closing():
             self._transport.write(data)
 
     def close(self) -> None:
@@ -58,11 +62,17 @@ class JoinedWrites:
         return getattr(self._transport, name)
 
 
+Cycle = RequestResponseCycle | DirectCycle
+
+
 class Closable(Protocol):
     """The connection as one request sees it."""
 
     def close(self) -> None:
         """Close the connection when the written data is sent."""
+
+    def on_response_complete(self) -> None:
+        """Continue after a response: with the next request, or idle."""
 
 
 class RequestConnection:
@@ -71,12 +81,13 @@ class RequestConnection:
     `send` validates each header, which our headers do not need.
     """
 
-    __slots__ = ("_connection", "_cycle", "_transport", "body_error")
+    __slots__ = ("_connection", "_cycle", "_method", "_transport", "body_error")
 
     def __init__(
-        self, connection: Closable, transport: JoinedWrites, cycle: RequestResponseCycle
+        self, connection: Closable, transport: JoinedWrites, cycle: Cycle, *, method: str
     ) -> None:
         self._connection = connection
+        self._method = method
         self._transport = transport
         self._cycle = cycle
         self.body_error: Refusal | None = None
@@ -95,12 +106,12 @@ class RequestConnection:
         cycle = self._cycle
         if cycle.disconnected and self.body_error is None:
             return
-        if cycle.scope["method"] == "HEAD":
+        if self._method == "HEAD":
             body = b""
         self._transport.write_now(_encoded(cycle, status, headers, body))
         if not cycle.keep_alive:
             self._connection.close()
-        _end(cycle)
+        self._end(cycle)
 
     def break_off(self, status: int, headers: list[Header], part: bytes) -> None:
         if self._cycle.disconnected:
@@ -108,17 +119,34 @@ class RequestConnection:
         self._cycle.keep_alive = False
         self._transport.write_now(_encoded(self._cycle, status, headers, part))
         self._transport.close()
-        _end(self._cycle)
+        self._end(self._cycle)
 
     def hang_up(self) -> None:
         if self._cycle.disconnected:
             return
         self._cycle.keep_alive = False
         self._transport.abort()
-        _end(self._cycle)
+        self._end(self._cycle)
+
+    def _end(self, cycle: Cycle) -> None:
+        cycle.response_started = cycle.response_complete = True
+        cycle.waiting_for_100_continue = False
+        cycle.message_event.set()
+        self._connection.on_response_complete()
 
 
-def _encoded(cycle: RequestResponseCycle, status: int, headers: list[Header], body: bytes) -> bytes:
+def error_response(refusal: Refusal, request_id: bytes) -> bytes:
+    """The response to bytes that are not a request; it ends the connection."""
+    body = error_body(refusal)
+    status = b"404 Not Found" if isinstance(refusal, UnknownRoute) else b"400 Bad Request"
+    return (
+        b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncache-control: no-store\r\n"
+        b"request-id: %s\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s"
+        % (status, request_id, len(body), body)
+    )
+
+
+def _encoded(cycle: Cycle, status: int, headers: list[Header], body: bytes) -> bytes:
     parts = [STATUS_LINE[status]]
     for name, value in cycle.default_headers:
         parts += (name, b": ", value, b"\r\n")
@@ -128,10 +156,3 @@ def _encoded(cycle: RequestResponseCycle, status: int, headers: list[Header], bo
         parts.append(b"connection: close\r\n")
     parts += (b"\r\n", body)
     return b"".join(parts)
-
-
-def _end(cycle: RequestResponseCycle) -> None:
-    cycle.response_started = cycle.response_complete = True
-    cycle.waiting_for_100_continue = False
-    cycle.message_event.set()
-    cycle.on_response()

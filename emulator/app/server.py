@@ -9,16 +9,15 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from functools import partial
-
-import uvicorn
+from importlib.util import find_spec
+from types import ModuleType, SimpleNamespace
 
 from emulator.app.composition import Running, compose
 from emulator.app.log import standard_error
-from emulator.app.protocol import Protocol
-from emulator.app.ready_file import ready_file
 from emulator.clock import RealClock, SystemClock
+from emulator.domain.instants import http_date
 from emulator.settings import Settings
 
 KEEP_ALIVE_S = 75
@@ -30,9 +29,38 @@ TICK_MS = 1_000
 LAST_ANSWERS_S = 0.2
 
 logger = logging.getLogger(__name__)
+_UVICORN_LOGS = ("uvicorn.error", "uvicorn.access")
+_SUBSTITUTED = ("", ".config", ".logging", ".server", "._types")
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # The address family is not available; another address of the same name may be.
 _NO_SUCH_ADDRESS = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
+
+
+@contextmanager
+def _substituted_uvicorn() -> Iterator[None]:
+    """Substitute uvicorn's configuration, log and command line, which take a tenth of the start.
+
+    Its protocol needs one constant of them, and types. The substitutes are removed at once, so
+    that a later import gets uvicorn's own modules.
+    """
+    spec = None if "uvicorn" in sys.modules else find_spec("uvicorn")
+    if spec is None:
+        yield
+        return
+    substitutes = {f"uvicorn{name}": ModuleType(f"uvicorn{name}") for name in _SUBSTITUTED}
+    for module in substitutes.values():
+        vars(module).update(TRACE_LOG_LEVEL=5, __getattr__=lambda _: object)
+    substitutes["uvicorn"].__path__ = list(spec.submodule_search_locations or ())
+    sys.modules.update(substitutes)
+    try:
+        yield
+    finally:
+        for name in substitutes:
+            del sys.modules[name]
+
+
+with _substituted_uvicorn():
+    from emulator.app.protocol import Protocol
 
 
 class NoListener(Exception):
@@ -40,13 +68,13 @@ class NoListener(Exception):
 
 
 def collect_rarely() -> None:
-    """Make garbage collections rare.
+    """Enable garbage collections, but make them rare.
 
-    The objects loaded so far live as long as the program, and requests leave few cycles. There
-    is no collection before the freeze, because it takes a twentieth of the start.
+    The objects loaded so far live as long as the program, and requests leave few cycles.
     """
     gc.freeze()
     gc.set_threshold(NEW_OBJECTS_A_COLLECTION, 20, 20)
+    gc.enable()
 
 
 async def serve(
@@ -61,9 +89,10 @@ async def serve(
     def announce_ready(running: Running) -> None:
         write_ready_file(running)
         announce(running)
+        collect_rarely()
 
     with (
-        ready_file(settings.ready_file) as write_ready_file,
+        _ready_file(settings.ready_file) as write_ready_file,
         listener(settings.host, settings.port, option="--port") as api,
         listener(settings.host, settings.checkout_port, option="--checkout-port") as pages,
         standard_error(as_json=settings.log_format == "json") as log,
@@ -82,6 +111,16 @@ async def serve(
             log.is_known_key = running.engine.accounts.is_known
             server = EmulatorServer(running, wall=wall, end=end, announce=announce_ready)
             await server.serve(sockets=[api, pages])
+
+
+def _ready_file(
+    path: str | None,
+) -> AbstractContextManager[Callable[[Running], None]]:
+    if path is None:
+        return nullcontext(lambda _: None)
+    from emulator.app.ready_file import ready_file
+
+    return ready_file(path)
 
 
 @contextmanager
@@ -120,7 +159,9 @@ def _unblock_signals() -> None:
 def listener(host: str, port: int, *, option: str) -> Iterator[socket.socket]:
     """A listening socket; `option` names the port. Raises NoListener."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        # Encoded, because the encoding of other names takes a hundredth of the start to import.
+        name = host.encode("ascii")
+        found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         raise NoListener(f"cannot listen on {host}: {_reason(error)}") from None
     for family, kind, protocol, _, address in found:
@@ -161,8 +202,8 @@ def _advice(error: OSError, option: str) -> str:
     return ""
 
 
-class EmulatorServer(uvicorn.Server):
-    """uvicorn's server, which ends quickly and with exit code 0 on a signal."""
+class EmulatorServer:
+    """Serves connections until an event is set, and then ends within half a second."""
 
     def __init__(
         self,
@@ -172,66 +213,75 @@ class EmulatorServer(uvicorn.Server):
         end: asyncio.Event,
         announce: Callable[[Running], None],
     ) -> None:
-        super().__init__(
-            uvicorn.Config(
-                running.gateway,
-                loop="none",
-                http=partial(Protocol, wall=wall),  # type: ignore[arg-type]
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                log_level="critical",  # the gateway answers and logs whatever goes wrong
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                timeout_keep_alive=KEEP_ALIVE_S,
-                backlog=BACKLOG,
-            )
-        )
         self._running = running
         self._wall = wall
         self._end = end
         self._announce = announce
-        self._announcing: asyncio.Future[None]
+        # What uvicorn's protocol reads of its `Config` and its `ServerState`.
+        self._config = SimpleNamespace(
+            app=running.gateway,
+            loaded=True,
+            loaded_app=running.gateway,
+            ws_protocol_class=None,
+            root_path="",
+            asgi_version="3.0",
+            limit_concurrency=None,
+            timeout_keep_alive=KEEP_ALIVE_S,
+            reset_contextvars=False,
+        )
+        self._state = SimpleNamespace(
+            total_requests=0, connections=set(), tasks=set(), default_headers=[]
+        )
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Signals set the event; uvicorn would raise them again at the end."""
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self._running.gateway.is_ready = True
-        # In a thread, because it reads files.
+    async def serve(self, sockets: list[socket.socket]) -> None:
+        """Serve, and announce it; on another thread, because it reads files."""
+        for name in _UVICORN_LOGS:
+            # The gateway responds to errors, and logs them.
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+            logging.getLogger(name).propagate = False
         loop = asyncio.get_running_loop()
-        self._announcing = loop.run_in_executor(None, self._announce, self._running)
+        connect = partial(
+            Protocol,
+            wall=self._wall,
+            config=self._config,
+            server_state=self._state,
+            app_state={},
+        )
+        self._tick()
+        servers = [
+            await loop.create_server(connect, sock=listening, backlog=BACKLOG)
+            for listening in sockets
+        ]
+        self._running.gateway.is_ready = True
+        announcing = loop.run_in_executor(None, self._announce, self._running)
         _unblock_signals()
-
-    async def main_loop(self) -> None:
-        """Tick once a second; uvicorn would check ten times a second whether to end."""
         while not self._end.is_set():
-            await self.on_tick(0)
-            now_ms = self._wall.monotonic_ms()
-            for connection in list(self.server_state.connections):
-                connection.check_progress(now_ms)  # type: ignore[union-attr]
+            self._tick()
             await self._wall.wait(self._end, until=self._wall.now_ms() + TICK_MS)
+        await self._shut_down([*servers, *sockets])
+        await announcing
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+    def _tick(self) -> None:
+        """Update the `Date` header, and close connections without progress."""
+        date = http_date(self._wall.system_ms()).encode()
+        self._state.default_headers = [(b"date", date)]
+        now_ms = self._wall.monotonic_ms()
+        for connection in list(self._state.connections):
+            connection.check_progress(now_ms)
+
+    async def _shut_down(self, listening: "list[asyncio.Server | socket.socket]") -> None:
         """Wait a short time for requests in progress, then close all connections."""
         self._running.gateway.is_ready = False
         self._running.engine.change_notifier.close()
-        for server in self.servers:
-            server.close()
-        for listening in sockets or ():
-            listening.close()
-        connections, tasks = self.server_state.connections, self.server_state.tasks
+        for listener_or_socket in listening:
+            listener_or_socket.close()
+        connections, tasks = self._state.connections, self._state.tasks
         for connection in list(connections):
             connection.shutdown()
         if tasks:
             await asyncio.wait(tasks, timeout=LAST_ANSWERS_S)
         for connection in list(connections):
             connection.transport.abort()
-        await self._announcing
 
 
 @asynccontextmanager

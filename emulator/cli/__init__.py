@@ -1,13 +1,17 @@
 """The command line: runs a command and prints each error of the user in one line."""
 
+import gc
 import os
 import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import click
 
+PROGRAM = "payments-emulator"
 _STANDARD_ERROR = 2
 _INTERRUPTED = 130
 
@@ -17,6 +21,8 @@ def main() -> NoReturn:
     # Before slow imports: until then a signal has Python's effect.
     if sys.argv[1:2] == ["serve"]:
         _end_on_signals()
+        # Until the server runs: everything that is loaded until then is needed.
+        gc.disable()
     try:
         sys.exit(_run())
     except KeyboardInterrupt:
@@ -34,41 +40,67 @@ def _end_on_signals() -> None:
 
 
 def _run() -> int:
-    import click
-
-    from emulator.cli.commands import PROGRAM, cli
-    from emulator.cli.output import CliError, stop_printing, unprinted
-    from emulator.domain.control_characters import escape_controls
-
     _take_standard_descriptors()
     _never_fail_to_print()
     try:
-        result = cli.main(prog_name=PROGRAM, standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
-        return 0
-    except click.ClickException as error:
-        as_json = isinstance(error, CliError) and error.as_json
-        for line in _lines(error):
-            shown = _json_line(line) if as_json else f"{PROGRAM}: {escape_controls(line)}"
-            click.echo(shown, err=True)
-        return error.exit_code if isinstance(error, CliError) else 2
-    except OSError as error:
-        if error.filename is not None:
-            raise
-        # From text that click prints itself, such as its help.
-        stop_printing()
-        click.echo(f"{PROGRAM}: {unprinted(error)}", err=True)
-        return 2
-    except click.Abort:
-        return _INTERRUPTED
+        return _run_command()
+    except Exception as error:  # noqa: BLE001 - raised again, unless it is one of the user
+        return _report(error)
+
+
+def _run_command() -> int:
+    """Run the command of the arguments; `serve` without click where it has no mistake."""
+    if sys.argv[1:2] == ["serve"]:
+        from emulator.cli.serve import ServeError, parse_flags, serve
+
+        flags = parse_flags(sys.argv[2:])
+        if flags is not None:
+            try:
+                serve(flags)
+            except ServeError as error:
+                _print_error(error.lines, as_json=error.as_json)
+                return 2
+            return 0
+    from emulator.cli.commands import cli
+
+    result = cli.main(prog_name=PROGRAM, standalone_mode=False)
     return result if isinstance(result, int) else 0
 
 
-def _json_line(line: str) -> str:
+def _print_error(lines: "Sequence[str]", *, as_json: bool = False) -> None:
     from emulator.app.log import json_line
+    from emulator.domain.control_characters import escape_controls
 
-    return json_line("error", line)
+    for text in lines:
+        line = " ".join(text.split())
+        shown = json_line("error", line) if as_json else f"{PROGRAM}: {escape_controls(line)}"
+        if sys.stderr is not None:
+            print(shown, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _report(error: Exception) -> int:
+    """Print an error of the user and return the exit code. Raises other errors again."""
+    import click
+
+    from emulator.cli.output import CliError, stop_printing, unprinted
+
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message())
+        return 0
+    if isinstance(error, CliError):
+        _print_error(error.lines, as_json=error.as_json)
+        return error.exit_code
+    if isinstance(error, click.ClickException):
+        _print_error([_usage_line(error)])
+        return 2
+    if isinstance(error, OSError) and error.filename is None:
+        # From text that click prints itself, such as its help.
+        stop_printing()
+        _print_error([unprinted(error)])
+        return 2
+    if isinstance(error, click.Abort):
+        return _INTERRUPTED
+    raise error
 
 
 def _take_standard_descriptors() -> None:
@@ -87,14 +119,10 @@ def _never_fail_to_print() -> None:
             reconfigure(errors="replace")
 
 
-def _lines(error: "click.ClickException") -> list[str]:
+def _usage_line(error: "click.ClickException") -> str:
     import click
 
-    from emulator.cli.output import CliError
-
-    if isinstance(error, CliError):
-        return [" ".join(line.split()) for line in error.lines]
     line = " ".join(error.format_message().split()).rstrip(".")
     if isinstance(error, click.UsageError) and error.ctx is not None:
         line = f"{line}; see {error.ctx.command_path} --help"
-    return [line]
+    return line

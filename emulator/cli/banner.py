@@ -1,6 +1,6 @@
 """Formats the text that `serve` prints at start: addresses, keys and test numbers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from emulator import __version__
 from emulator.app.composition import Running
@@ -9,7 +9,6 @@ from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY, mask_key
 from emulator.domain.durations import whole_duration_text
 from emulator.domain.instants import REAL_RATE, format_instant, rate_number
 from emulator.engine.state.account import Account
-from emulator.scenarios.numbers import designated_numbers
 from emulator.settings import IN_MEMORY, Settings
 
 _PUBLIC_KEYS = {DEMO_TEST_KEY, DEMO_LIVE_KEY}
@@ -18,29 +17,32 @@ _NAME_WIDTH = 11
 Line = tuple[str, str]
 
 
-def banner(running: Running) -> str:
-    """The text of the banner, or one line of JSON.
+def banner(running: Running) -> Iterator[str]:
+    """The parts of the banner, or one line of JSON.
 
-    It reads the shipped scenario files, so that the first payment does not have to.
+    The addresses and keys come first, because the shipped scenario files are read for the rest.
     """
     settings = running.settings
     account = running.engine.accounts.first
     title = f"ETB payments emulator {__version__}"
     addresses, keys = _addresses(running), _keys(account)
+    is_json = settings.log_format == "json"
+    if not is_json:
+        yield _blocks([title], _named(addresses), _named(keys))
+    from emulator.scenarios.numbers import designated_numbers
+
     state = [*_state(account, settings), *_switched_on(settings), *_webhooks(account, settings)]
     numbers = designated_numbers(account.rules.scenarios, settings.methods)
-    if settings.log_format == "json":
+    if is_json:
         lines = [*addresses, *keys, *state]
         members = {name.lower().replace(" ", "_"): text for name, text in lines}
-        return json_line("info", title, **members, test_numbers=numbers)
-    blocks = [
-        [title],
-        _named(addresses),
-        _named(keys),
-        _test_numbers(numbers, settings),
-        _named(state),
-    ]
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+        yield json_line("info", title, **members, test_numbers=numbers) + "\n"
+    else:
+        yield _blocks(_test_numbers(numbers, settings), _named(state))
+
+
+def _blocks(*blocks: list[str]) -> str:
+    return "".join("\n".join(block) + "\n\n" for block in blocks if block)
 
 
 def _named(lines: Iterable[Line]) -> list[str]:

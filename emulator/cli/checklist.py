@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,9 +20,10 @@ from emulator.cli.output import (
     write_file,
 )
 from emulator.cli.trigger import call
-from emulator.http.addresses import BaseUrl
-from emulator.http.client import HttpClient, Unreachable
 from emulator.replay.emulator_api import CONTROL, find_emulator
+
+if TYPE_CHECKING:
+    from emulator.http.client import HttpClient
 
 _FAILED = "failed"
 _NOT_EXERCISED = "not_exercised"
@@ -54,6 +55,9 @@ def checklist(
     for option, file in (("--junit", junit), ("--report", report)):
         if file is not None:
             check_directory(option, file)
+    from emulator.http.addresses import BaseUrl
+    from emulator.http.client import HttpClient, Unreachable
+
     client = HttpClient(BaseUrl.parse(base_url("--url", url)), key=key)
     try:
         items = run_loop(lambda: _fetch(client))
@@ -75,7 +79,7 @@ def checklist(
     return int(fail_on is not None and is_failure)
 
 
-async def _fetch(client: HttpClient) -> Items:
+async def _fetch(client: "HttpClient") -> Items:
     await find_emulator(client)
     async with client:
         items: Items = (await call(client, "GET", f"{CONTROL}/checklist"))["data"]

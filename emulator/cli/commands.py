@@ -1,25 +1,20 @@
 """Defines the commands; most have their own modules, and each imports its code when it runs."""
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from emulator import __version__
-from emulator.cli.event_loop import loop_factory
-from emulator.cli.output import DEFAULT_URL, CliError, stop_printing, write
-from emulator.domain.control_characters import LINE_BREAK, escape_controls
+from emulator.cli import PROGRAM
+from emulator.cli.output import DEFAULT_URL, CliError, write
+from emulator.domain.control_characters import escape_controls
 from emulator.domain.payment_methods import DEFAULT_METHODS
-from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve, start_warnings
+from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
 
-if TYPE_CHECKING:
-    from emulator.app.composition import Running
-
-PROGRAM = "payments-emulator"
 # The modules of the commands that are not defined here.
 _MODULES = {
     "checklist": "checklist",
@@ -98,48 +93,13 @@ def serve(**flags: object) -> None:
 
     Each option is also a variable EMULATOR_<NAME> and a key of the --config file.
     """
-    settings = _settings(flags)
-    import asyncio
-    import sqlite3
+    from emulator.cli.serve import ServeError
+    from emulator.cli.serve import serve as run_serve
 
-    from emulator.app.ready_file import NoReadyFile
-    from emulator.app.server import NoListener, collect_rarely
-    from emulator.app.server import serve as serve_forever
-    from emulator.scenarios.problems import ScenarioError
-    from emulator.storage.batch import Busy
-    from emulator.storage.migrations import UnusableDatabase
-
-    collect_rarely()
     try:
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            warnings = start_warnings(settings, os.environ)
-            runner.run(serve_forever(settings, announce=_announce, warnings=warnings))
-    except ScenarioError as error:
-        lines = [str(problem) for problem in error.problems]
-    except (NoListener, NoReadyFile, UnusableDatabase) as error:
-        lines = [str(error)]
-    except (Busy, sqlite3.DatabaseError) as error:
-        lines = [f"cannot use the database {settings.database}: {error}"]
-    else:
-        return
-    raise CliError(*lines, as_json=settings.log_format == "json")
-
-
-def _announce(running: "Running") -> None:
-    # Switch more often to the thread that serves requests.
-    usual_s = sys.getswitchinterval()
-    sys.setswitchinterval(usual_s / 20)
-    try:
-        from emulator.cli.banner import banner
-
-        text = banner(running)
-    finally:
-        sys.setswitchinterval(usual_s)
-    try:
-        click.echo(escape_controls(text, besides=LINE_BREAK))
-    except OSError:
-        # The pipe is closed (`serve | head -1`), which does not end the server.
-        stop_printing()
+        run_serve(flags)
+    except ServeError as error:
+        raise CliError(*error.lines, as_json=error.as_json) from None
 
 
 @cli.command()
@@ -196,11 +156,11 @@ def schema(*, is_integration: bool) -> None:
     """Print the JSON Schema of scenario files."""
     import json
 
-    from emulator.explore.integration import integration_schema
-    from emulator.scenarios.scenario_file import scenario_schema
-
-    printed = integration_schema() if is_integration else scenario_schema()
-    write(f"{json.dumps(printed, indent=2, ensure_ascii=False)}\n")
+    if is_integration:
+        from emulator.explore.integration import integration_schema as build
+    else:
+        from emulator.scenarios.scenario_file import scenario_schema as build
+    write(f"{json.dumps(build(), indent=2, ensure_ascii=False)}\n")
 
 
 @cli.command()

@@ -26,9 +26,9 @@ from emulator.domain.control_characters import escape_controls
 from emulator.reporting import ERASE_LINE
 
 if TYPE_CHECKING:
-    from emulator.explore.executor import Session
     from emulator.explore.exploration import Exploration, Failure, Limits
     from emulator.explore.integration import Integration
+    from emulator.explore.session import Session
     from emulator.settings import Settings
 
 DEFAULT_DEPTH = 2
@@ -230,8 +230,8 @@ async def _session(options: ExploreOptions, integration: "Integration") -> "Asyn
     """The emulator and the shop, both running. Raises ExploreError, NoListener."""
     from emulator.clock import RealClock
     from emulator.explore.connections import Connections
-    from emulator.explore.executor import Session
     from emulator.explore.service import Service
+    from emulator.explore.session import Session
     from emulator.explore.shop import Shop
     from emulator.explore.shop_process import running_shop
     from emulator.http.addresses import BaseUrl

@@ -1,6 +1,6 @@
 """The command `trigger`, which drives a new payment to an event."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import click
@@ -12,9 +12,10 @@ from emulator.domain.nearest_word import nearest_word_hint
 from emulator.domain.payment import EVENT_TYPES, MAX_AMOUNT_MINOR, MIN_AMOUNT_MINOR, Status
 from emulator.domain.payment_methods import DEFAULT_METHODS, customer_submission
 from emulator.domain.transitions import TRANSITIONS, Edge
-from emulator.http.addresses import BaseUrl
-from emulator.http.client import HttpClient, Unreachable
 from emulator.replay.emulator_api import CONTROL, PAYMENTS, find_emulator, full_refusal_text
+
+if TYPE_CHECKING:
+    from emulator.http.client import HttpClient
 
 # An attempt ends after 15 s, and the attempts for the events before it come first.
 MAX_WAITS = 240
@@ -66,6 +67,9 @@ def trigger(event: str, amount_minor: int, method: str | None, url: str, key: st
         hint = nearest_word_hint(event, statuses)
         cli_error(f"EVENT: found {event!r}, expected one of: {', '.join(statuses)}.{hint}")
     check_key("--key", key)
+    from emulator.http.addresses import BaseUrl
+    from emulator.http.client import HttpClient, Unreachable
+
     client = HttpClient(BaseUrl.parse(base_url("--url", url)), key=key)
     order = {"amount": amount_minor, "methods": [method] if method else list(DEFAULT_METHODS)}
     try:
@@ -74,7 +78,7 @@ def trigger(event: str, amount_minor: int, method: str | None, url: str, key: st
         cli_error(str(error))
 
 
-async def _trigger(client: HttpClient, status: Status, order: dict[str, Any]) -> int:
+async def _trigger(client: "HttpClient", status: Status, order: dict[str, Any]) -> int:
     """Return the exit code."""
     event = EVENT_TYPES[status]
     await find_emulator(client)
@@ -94,7 +98,7 @@ async def _trigger(client: HttpClient, status: Status, order: dict[str, Any]) ->
     return int(not all(are_delivered))
 
 
-async def _drive_to(client: HttpClient, to: Status, order: dict[str, Any]) -> str:
+async def _drive_to(client: "HttpClient", to: Status, order: dict[str, Any]) -> str:
     """Create a payment that takes on a status; return its id."""
     from emulator.replay.step_executor import DEFAULT_BODY
 
@@ -117,7 +121,7 @@ def _path_to(status: Status) -> list[Status]:
     return []
 
 
-async def _delivery(client: HttpClient, selection: dict[str, str]) -> dict[str, Any]:
+async def _delivery(client: "HttpClient", selection: dict[str, str]) -> dict[str, Any]:
     """The delivery after its first attempt, or before where a scenario delays it."""
     path = f"{CONTROL}/deliveries/wait?{urlencode({**selection, 'timeout': _WAIT_S})}"
     # An endpoint that is newer than the event.
@@ -139,7 +143,7 @@ def _result(delivery: dict[str, Any]) -> str:
     return ". ".join(str(part) for part in found if part is not None)
 
 
-async def call(client: HttpClient, method: str, path: str, body: object = None) -> dict[str, Any]:
+async def call(client: "HttpClient", method: str, path: str, body: object = None) -> dict[str, Any]:
     """The object that the emulator returns. Raises CliError, Unreachable."""
     if body is None:
         response = await client.request(method, path)

@@ -172,7 +172,7 @@ def _progress() -> VerifyProgress:
 
 def _exit_code(comparison: "Comparison") -> int:
     """The exit code; an incomplete comparison is also reported on standard error."""
-    from emulator.cli.commands import PROGRAM
+    from emulator.cli import PROGRAM
     from emulator.verify.console import incompleteness
 
     message = incompleteness(comparison)

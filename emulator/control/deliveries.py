@@ -36,7 +36,6 @@ from emulator.domain.received_values import not_accepted
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryState, Tamper, Trigger
 from emulator.domain.wire import PING
 from emulator.engine.delivery.deliveries import DeliveryDetail, DeliveryFilter
-from emulator.engine.payments.payment_history import MAX_COUNTED_EVENTS
 from emulator.http.disconnection import unless_disconnected
 from emulator.openapi.declarations import (
     JSON,
@@ -118,20 +117,6 @@ class EventList(Struct, frozen=True):
 
     data: list[Annotated[msgspec.Raw, refers_to("Event")]]
     has_more: HasMore
-
-
-class TransitionCount(Struct, frozen=True):
-    """How many payments changed from one status to another."""
-
-    source: Annotated[Status, doc("The status before.")]
-    target: Annotated[Status, doc("The status after.")]
-    count: Count
-
-
-class TransitionCounts(Struct, frozen=True):
-    """The transitions that occurred."""
-
-    data: list[TransitionCount]
 
 
 class WebhookRequestJson(Struct, frozen=True):
@@ -236,18 +221,6 @@ async def get_event(call: Call, path: EventPath) -> object:
     Returns one event, as it is sent.
     """
     return json_text(await call.engine.history.event(call.owner, path.event_id))
-
-
-@operation(
-    "GET /events/transitions",
-    "The counts.",
-    description="Counts the changes from one status to another, among the newest"
-    f" {MAX_COUNTED_EVENTS:,} events of the account and mode.",
-)
-async def count_transitions(call: Call) -> TransitionCounts:
-    """Count transitions."""
-    counts = await call.engine.history.transition_counts(call.owner)
-    return TransitionCounts([TransitionCount(*each) for each in counts])
 
 
 @operation(
@@ -402,7 +375,6 @@ DELIVERIES = Resource(
     " request and its response or network error.",
     operations=(
         list_events,
-        count_transitions,
         get_event,
         list_deliveries,
         wait_for_delivery,

@@ -20,6 +20,7 @@ from emulator.control.payment_details import (
 from emulator.control.types import (
     DEFAULT_TIMEOUT_S,
     Body,
+    Count,
     PaymentText,
     ShortText,
     Timeout,
@@ -30,6 +31,7 @@ from emulator.domain.payment import Reason, Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
 from emulator.domain.transitions import Change
 from emulator.engine.payments.customer import PhoneAnswer, Submission
+from emulator.engine.payments.payment_history import MAX_COUNTED_EVENTS
 from emulator.http.disconnection import unless_disconnected
 from emulator.openapi.declarations import (
     JSON,
@@ -147,6 +149,32 @@ def _change(
         },
         body=body,
     )
+
+
+class TransitionCount(Struct, frozen=True):
+    """How many payments changed from one status to another."""
+
+    source: Annotated[Status, doc("The status before.")]
+    target: Annotated[Status, doc("The status after.")]
+    count: Count
+
+
+class TransitionCounts(Struct, frozen=True):
+    """The transitions that occurred."""
+
+    data: list[TransitionCount]
+
+
+@operation(
+    "GET /events/transitions",
+    "The counts.",
+    description="Counts the changes from one status to another, among the newest"
+    f" {MAX_COUNTED_EVENTS:,} events of the account and mode.",
+)
+async def count_transitions(call: Call) -> TransitionCounts:
+    """Count transitions."""
+    counts = await call.engine.history.transition_counts(call.owner)
+    return TransitionCounts([TransitionCount(*each) for each in counts])
 
 
 @operation(
@@ -290,6 +318,7 @@ PAYMENTS = Resource(
     description="Actions of the customer, changes of the status, and details that `/v1` does not"
     " return. Payments are created with `/v1`.",
     operations=(
+        count_transitions,
         list_payments,
         get_payment,
         pay_payment,

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import islice
 from typing import Annotated
 from urllib.parse import unquote
@@ -41,7 +42,7 @@ from emulator.scenarios.scenario_file import fault_rule_json
 
 STATUS_PATTERN = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
 NO_STATUS = "none"
-MAX_GROUPED = 1_000
+MAX_GROUPED = 500
 
 _STORED = f"up to {MAX_STORED_BODY_BYTES // 1024} KiB of it"
 
@@ -311,7 +312,13 @@ def _json(entry: JournalEntry, owner: Owner) -> LoggedRequest:
 
 
 def _error(body: bytes) -> LoggedError:
-    return msgspec.json.decode(body, type=dict[str, LoggedError])["error"]
+    return _error_decoder().decode(body)["error"]
+
+
+@cache
+def _error_decoder() -> msgspec.json.Decoder[dict[str, LoggedError]]:
+    # To make a decoder takes as long as to decode ten errors.
+    return msgspec.json.Decoder(dict[str, LoggedError])
 
 
 def _code(entry: JournalEntry) -> str | None:

@@ -65,16 +65,13 @@ async def scenario_list(page: PageRequest) -> Mapping[str, Any]:
 async def scenario_details(page: PageRequest) -> Mapping[str, Any]:
     """A scenario with its rules, their remaining uses, and its text."""
     scenario = await page.get(f"/scenarios/{page.item}")
-    remaining = {
-        (limited["section"], limited["rule"]): limited["times"] - limited["used"]
-        for limited in scenario["limited_rules"]
-    }
+    limited = {(each["section"], each["rule"]): each for each in scenario["limited_rules"]}
     sections = {section.value: scenario[section.value] for section in RuleSection}
     document = {"description": scenario["description"], **sections, "script": scenario["script"]}
     return {
         "scenario": scenario,
         "rules": [
-            (section, _rule_text(rule), remaining.get((section, index)))
+            (section, _rule_text(rule), limited.get((section, index)))
             for section, rules in sections.items()
             for index, rule in enumerate(rules)
         ],

@@ -74,6 +74,11 @@ def format_instant(instant: Instant) -> str:
     return f"{_date(day)}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z"
 
 
+def http_date(instant: Instant) -> str:
+    """Write an instant as a `Date` header does: `Thu, 01 Jan 2026 00:00:00 GMT`."""
+    return (EPOCH + instant * MILLISECOND).strftime("%a, %d %b %Y %H:%M:%S GMT")
+
+
 @lru_cache(maxsize=64)
 def _date(day: int) -> str:
     return (EPOCH + timedelta(days=day)).date().isoformat()

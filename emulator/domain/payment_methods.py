@@ -1,11 +1,10 @@
 """The payment methods, the phone numbers of those paid by phone, and the simulated banks."""
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentMethod:
+class PaymentMethod(NamedTuple):
     """A payment method of the contract; `--methods` may offer others, without phone and bank.
 
     `phone_digit` begins the national numbers of the operator; the checkout page has the texts

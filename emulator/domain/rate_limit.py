@@ -1,12 +1,11 @@
 """Limits the request rate of an owner by a token bucket."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from emulator.domain.instants import Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RateLimit:
+class RateLimit(NamedTuple):
     """A bucket of `requests` tokens, full at start, refilled in `period_ms`."""
 
     requests: int

@@ -3,77 +3,102 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from emulator.clock import SystemClock, pause
 from emulator.engine.accounts.account_registry import AccountRegistry
-from emulator.engine.accounts.activity import Activity
-from emulator.engine.accounts.clock_service import ClockService
-from emulator.engine.accounts.scenarios import Scenarios
-from emulator.engine.accounts.snapshots import Snapshots
-from emulator.engine.delivery.webhooks import Webhooks
-from emulator.engine.payments.checkouts import Checkouts
 from emulator.engine.payments.context import EngineContext
-from emulator.engine.payments.customer import Customer
-from emulator.engine.payments.payment_history import PaymentHistory
 from emulator.engine.payments.payments import CheckoutAddress, Payments
-from emulator.engine.recording.recorder import Recorder
 from emulator.engine.state.account import EngineConfig
-from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.engine.state.rule_choice import Faults
 from emulator.engine.state.rules import Library, LoadScenarios
 from emulator.storage.database import MEMORY, Database
 from emulator.storage.invalid_rows import InvalidRow
 from emulator.storage.migrations import UnusableDatabase
 
+if TYPE_CHECKING:
+    from emulator.engine.accounts.activity import Activity
+    from emulator.engine.accounts.clock_service import ClockService
+    from emulator.engine.accounts.scenarios import Scenarios
+    from emulator.engine.accounts.snapshots import Snapshots
+    from emulator.engine.payments.checkouts import Checkouts
+    from emulator.engine.payments.customer import Customer
+    from emulator.engine.payments.payment_history import PaymentHistory
+    from emulator.engine.recording.recorder import Recorder
+
 CHECK_FILE_EVERY_MS = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """All operations; the packages above only decode, call and encode."""
+    """All operations; the packages above only decode, call and encode.
 
-    wall: SystemClock
-    accounts: AccountRegistry
-    activity: Activity
-    payments: Payments
-    customer: Customer
-    checkouts: Checkouts
-    clock_service: ClockService
-    history: PaymentHistory
-    recording: Recorder
-    snapshots: Snapshots
-    change_notifier: ChangeNotifier
-    faults: Faults
-    scenarios: Scenarios
-    webhooks: Webhooks
+    Those that the first request of `/v1` does not need are imported when they are first used.
+    """
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         context: EngineContext,
         accounts: AccountRegistry,
         checkout: CheckoutAddress,
         library: Library,
-    ) -> "Engine":
-        customer = Customer(context)
-        history = PaymentHistory(context)
-        return cls(
-            wall=context.wall,
-            accounts=accounts,
-            activity=Activity(context, history),
-            payments=Payments(context, checkout),
-            customer=customer,
-            checkouts=Checkouts(context, customer, accounts.owner_numbered),
-            clock_service=ClockService(context),
-            history=history,
-            recording=Recorder(context),
-            snapshots=Snapshots(context),
-            change_notifier=context.change_notifier,
-            faults=Faults(context.database),
-            scenarios=Scenarios(context.database, library),
-            webhooks=context.webhooks,
-        )
+    ) -> None:
+        self._context = context
+        self._library = library
+        self.wall = context.wall
+        self.accounts = accounts
+        self.payments = Payments(context, checkout)
+        self.change_notifier = context.change_notifier
+        self.faults = Faults(context.database)
+        self.webhooks = context.webhooks
+
+    @cached_property
+    def activity(self) -> "Activity":
+        from emulator.engine.accounts.activity import Activity
+
+        return Activity(self._context, self.history)
+
+    @cached_property
+    def customer(self) -> "Customer":
+        from emulator.engine.payments.customer import Customer
+
+        return Customer(self._context)
+
+    @cached_property
+    def checkouts(self) -> "Checkouts":
+        from emulator.engine.payments.checkouts import Checkouts
+
+        return Checkouts(self._context, self.customer, self.accounts.owner_numbered)
+
+    @cached_property
+    def clock_service(self) -> "ClockService":
+        from emulator.engine.accounts.clock_service import ClockService
+
+        return ClockService(self._context)
+
+    @cached_property
+    def history(self) -> "PaymentHistory":
+        from emulator.engine.payments.payment_history import PaymentHistory
+
+        return PaymentHistory(self._context)
+
+    @cached_property
+    def recording(self) -> "Recorder":
+        from emulator.engine.recording.recorder import Recorder
+
+        return Recorder(self._context)
+
+    @cached_property
+    def snapshots(self) -> "Snapshots":
+        from emulator.engine.accounts.snapshots import Snapshots
+
+        return Snapshots(self._context)
+
+    @cached_property
+    def scenarios(self) -> "Scenarios":
+        from emulator.engine.accounts.scenarios import Scenarios
+
+        return Scenarios(self._context.database, self._library)
 
 
 @asynccontextmanager
@@ -103,7 +128,7 @@ async def open_engine(
         if database_path != MEMORY:
             tasks.append(asyncio.create_task(_check_file(context)))
         try:
-            yield Engine.of(context, accounts, checkout, library)
+            yield Engine(context, accounts, checkout, library)
         finally:
             context.change_notifier.close()
             for task in tasks:

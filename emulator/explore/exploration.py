@@ -7,14 +7,10 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from emulator.clock import pause
-from emulator.explore.executor import STATE_PAUSE_MS, HistoryRun, Session
+from emulator.explore.anomalies import Anomaly
+from emulator.explore.executor import STATE_PAUSE_MS, HistoryRun
 from emulator.explore.histories import (
-    Action,
-    Anomaly,
-    Capabilities,
     History,
-    Outcome,
-    Steps,
     build_history,
     facts,
     histories_of_size,
@@ -24,6 +20,8 @@ from emulator.explore.histories import (
 from emulator.explore.integration import Integration
 from emulator.explore.judgement import Verdict, compare_ends, is_order_free, judge
 from emulator.explore.observation import Observation
+from emulator.explore.session import Session
+from emulator.explore.steps import Action, Capabilities, Outcome, Steps
 
 MAX_CONCURRENT = 16
 

@@ -1,7 +1,10 @@
 """Calls that replay needs outside of a case: the health check and the recording of an account."""
 
-from emulator.http.addresses import BaseUrl
-from emulator.http.client import HttpClient, HttpResponse, Unreachable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from emulator.http.addresses import BaseUrl
+    from emulator.http.client import HttpClient, HttpResponse
 
 PAYMENTS = "/v1/payments"
 CONTROL = "/_emulator"
@@ -16,8 +19,10 @@ class RecordingUnavailable(Exception):
     """The emulator returns no recording; the message is one line for the user."""
 
 
-async def find_emulator(client: HttpClient) -> str:
+async def find_emulator(client: "HttpClient") -> str:
     """The address of this machine that the emulator sees. Raises Unreachable."""
+    from emulator.http.client import Unreachable
+
     path = f"{CONTROL}/health"
     async with client.with_key(None) as connection:
         response = await connection.request("GET", path, timeout_s=MAX_HEALTH_CHECK_S)
@@ -28,8 +33,10 @@ async def find_emulator(client: HttpClient) -> str:
     return connection.local_host
 
 
-async def fetch_recording(base_url: BaseUrl, key: str | None) -> str:
+async def fetch_recording(base_url: "BaseUrl", key: str | None) -> str:
     """An account's history as YAML. Raises RecordingUnavailable, Unreachable."""
+    from emulator.http.client import HttpClient
+
     client = HttpClient(base_url, key=key)
     await find_emulator(client)
     async with client:
@@ -46,13 +53,13 @@ async def fetch_recording(base_url: BaseUrl, key: str | None) -> str:
     return response.body.decode("utf-8", "replace")
 
 
-def refusal_text(response: HttpResponse) -> str:
+def refusal_text(response: "HttpResponse") -> str:
     """The status of a refusal, and its error code if it has one."""
     code = response.error.get("code")
     return f"{response.status} {code}" if code and isinstance(code, str) else str(response.status)
 
 
-def full_refusal_text(response: HttpResponse) -> str:
+def full_refusal_text(response: "HttpResponse") -> str:
     """The status, the error code, the field and the message of a refusal."""
     if response.failure is not None:
         return f"no response: {response.failure}"
@@ -61,6 +68,6 @@ def full_refusal_text(response: HttpResponse) -> str:
     return f"{text}: {message}" if message else text
 
 
-def is_replay(response: HttpResponse) -> bool:
+def is_replay(response: "HttpResponse") -> bool:
     """Whether the response repeats an earlier one because of its idempotency key."""
     return response.headers.get("idempotent-replayed") == "true"

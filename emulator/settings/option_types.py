@@ -5,8 +5,8 @@ Each parser raises ValueError for a text that it does not accept.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, auto
+from typing import NamedTuple
 
 from emulator.domain.accounts import (
     OTHER_LIVE_KEY,
@@ -50,8 +50,7 @@ class Form(Enum):
     """A flag that may be repeated; a comma is part of the path."""
 
 
-@dataclass(frozen=True, slots=True)
-class OptionType:
+class OptionType(NamedTuple):
     """A type of values: `parse` reads one entry, `expected` describes the accepted ones."""
 
     parse: Callable[[str], object]

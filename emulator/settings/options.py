@@ -1,7 +1,8 @@
 """The table of the options of `serve`, from which flags, variables and file keys are derived."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
+from typing import NamedTuple
 
 from emulator.domain.accounts import mask_key
 from emulator.domain.instants import ClockSpec, format_clock
@@ -12,14 +13,13 @@ from emulator.settings.values import Settings
 MAX_SHOWN_CHARACTERS = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """An option of `serve`."""
 
     name: str
     type: OptionType
     help: str
-    is_file_key: bool = field(default=True, kw_only=True)
+    is_file_key: bool = True
 
     @property
     def attribute(self) -> str:
@@ -167,8 +167,7 @@ class SettingsError(Exception):
         super().__init__("\n".join(self.lines))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptionValue:
+class OptionValue(NamedTuple):
     """The texts for an option from one source; a repeatable option may have several."""
 
     option: Option

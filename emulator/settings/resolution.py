@@ -1,8 +1,7 @@
 """Resolves the settings: a flag, then a variable, then the configuration file, then the default."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from emulator.domain.nearest_word import nearest_word, nearest_word_hint
 from emulator.domain.payment_methods import METHODS
@@ -15,8 +14,7 @@ _OF_KUBERNETES = ("SERVICE_", "PORT_")
 _PREFIX = "EMULATOR_"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptionRule:
+class OptionRule(NamedTuple):
     """A rule for several options; the message names the first given one of `options`."""
 
     options: tuple[str, ...]

@@ -1,8 +1,7 @@
 """The accounts table: profiles, keys, random streams and clocks."""
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from emulator.clock import AccountClock
 from emulator.domain.accounts import AccountProfile, Mode, is_well_formed_key, mask_key
@@ -32,8 +31,7 @@ _SET_CLOCK = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountRow:
+class AccountRow(NamedTuple):
     """An account as it is stored; the streams are the keys of its random numbers."""
 
     number: int

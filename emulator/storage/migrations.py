@@ -2,8 +2,9 @@
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
+
+import msgspec
 
 # "ETBP": identifies our files.
 APPLICATION_ID = 0x45544250
@@ -21,8 +22,7 @@ class UnusableDatabase(Exception):
     """The database cannot be opened; the message is one sentence for the user."""
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(msgspec.Struct, frozen=True):
     """A numbered schema file, which migrates a database from `number - 1` to `number`."""
 
     number: int
@@ -31,11 +31,10 @@ class Migration:
 
 def migrations() -> list[Migration]:
     """The numbered schema files, in order."""
-    directory = files("emulator.storage") / "schema"
-    names = sorted(entry.name for entry in directory.iterdir() if entry.name.endswith(".sql"))
+    scripts = sorted(Path(__file__).with_name("schema").glob("*.sql"))
     return [
-        Migration(number, (directory / name).read_text(encoding="utf-8"))
-        for number, name in enumerate(names, start=1)
+        Migration(number, script.read_text(encoding="utf-8"))
+        for number, script in enumerate(scripts, start=1)
     ]
 
 

@@ -84,6 +84,9 @@ _COMPARED = (
 )
 
 
+_NO_BOUNDS = (None,) * 5
+
+
 class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
     """A page of an owner's payments, newest first; bounds are inclusive.
 
@@ -105,6 +108,12 @@ class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
     def compared(self) -> tuple[int | None, int | None, str | None, str | None]:
         """The filters without an index."""
         return self.amount_gte, self.amount_lte, self.phone, self.metadata
+
+    @property
+    def is_of_newest(self) -> bool:
+        """Whether it is the first page without a filter."""
+        bounds = (self.after, self.status, self.method, self.created_gte, self.created_lte)
+        return bounds == _NO_BOUNDS
 
 
 class UsedKey(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,6 +36,12 @@ _CLEAR = {
     table: f"DELETE FROM {table} WHERE {column} BETWEEN ? AND ?"
     for table, column in TABLES_OF_ACCOUNT.items()
 }
+_HAS_OTHERS = {
+    table: f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {column} < ?)"
+    f" OR EXISTS (SELECT 1 FROM {table} WHERE {column} > ?)"
+    for table, column in TABLES_OF_ACCOUNT.items()
+}
+_EMPTY = {table: f"DELETE FROM {table}" for table in TABLES_OF_ACCOUNT}
 _COLUMNS_OF = {table: f"SELECT * FROM {table} LIMIT 0" for table in TABLES_OF_ACCOUNT}
 
 _SHOWN = "name, created_at, is_frozen, rate_thousandths, test_payments, live_payments"
@@ -92,9 +98,16 @@ def put_back(tx: Transaction, account: int, taken: dict[str, Rows]) -> None:
 
 
 def clear(tx: Transaction, account: int) -> None:
-    """Delete all rows of an account but its snapshots and its own row."""
+    """Delete all rows of an account but its snapshots and its own row.
+
+    SQLite empties a table ten times as fast as it deletes all of its rows.
+    """
     for table, statement in _CLEAR.items():
-        tx.execute(statement, _bounds(table, account))
+        bounds = _bounds(table, account)
+        if tx.execute(_HAS_OTHERS[table], bounds).fetchone()[0]:
+            tx.execute(statement, bounds)
+        else:
+            tx.execute(_EMPTY[table])
 
 
 def _insert(tx: Transaction, table: str, taken: dict[str, Rows]) -> None:

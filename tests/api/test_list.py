@@ -295,3 +295,31 @@ async def test_every_account_and_mode_has_a_list_of_its_own(emulator: World) -> 
         assert await ids(emulator, key, created_gte="2026-01-01T00:00:00Z") == expected[key]
         assert await ids(emulator, key, created_lte="2026-01-01T00:00:00Z") == expected[key]
         assert await ids(emulator, key, after=expected[key][0]) == expected[key][1:]
+
+
+async def test_the_page_from_memory_is_that_from_the_database(emulator: World) -> None:
+    """A page without a filter may need no query; one with a bound always does."""
+
+    async def check(count: int) -> None:
+        for limit in range(1, 5):
+            twice = [await page(emulator, limit=limit) for _ in range(2)]
+            queried = await page(emulator, limit=limit, created_gte="2000-01-01T00:00:00Z")
+            assert twice == [queried, queried]
+        assert len((await page(emulator))["data"]) == count
+
+    await check(0)
+    first, *_ = await created(emulator, 2)
+    await check(2)
+    await emulator.control("PUT", "/snapshots/two")
+    await created(emulator, 2, key=OTHER_TEST_KEY)
+    await created(emulator, 1)
+    await transition(emulator, first, "processing", "completed")
+    await check(3)
+    await emulator.control("POST", "/snapshots/two/restore")
+    await check(2)
+    await emulator.advance(24 * 3600)
+    await check(2)
+    await emulator.control("POST", "/reset")
+    await check(0)
+    await created(emulator, 1)
+    await check(1)

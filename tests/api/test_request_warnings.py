@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from emulator.domain.clauses import WARNINGS, tolerance_of
 from tests.api.calls import PAYMENTS, WARNING, get, ids, post, refusal
 from tests.world import World, headers, order, world
 
@@ -285,3 +286,11 @@ async def test_each_warning_is_listed_once(emulator: World) -> None:
         "unknown-parameter:y",
         "idempotency-key-header",
     }
+
+
+def test_the_table_of_warnings_has_each_deviation_with_its_code() -> None:
+    for deviation in DEVIATIONS:
+        assert tolerance_of(deviation.slug).strict_code == deviation.code, deviation.slug
+    known = {deviation.slug.partition(":")[0] for deviation in DEVIATIONS}
+    others = {"unusual-success-url", "unusual-cancel-url", "frequent-polling"}
+    assert known | others == {slug.partition(":")[0] for slug in WARNINGS}

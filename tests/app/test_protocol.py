@@ -380,3 +380,17 @@ async def test_further_requests_wait_until_earlier_responses_are_read() -> None:
         for _ in range(requests // 10):
             await client.quiet()
         assert statuses(client) == [200] * requests
+
+
+async def test_an_idle_connection_is_closed_after_75_s() -> None:
+    async with connection() as client:
+        await client.send(create())
+        client.pass_time(0)
+        client.pass_time(KEEP_ALIVE_S * 1_000 - 1)
+        await client.send(create())
+        client.pass_time(0)
+        client.pass_time(KEEP_ALIVE_S * 1_000 - 1)
+        assert not client.is_closed
+        client.pass_time(1)
+        assert client.is_closed
+        assert statuses(client) == [201, 201]

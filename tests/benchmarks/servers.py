@@ -84,7 +84,7 @@ class _Launch:
     command: Sequence[str]
     cwd: Path
     port: int
-    health: str
+    probe: bytes
 
 
 @contextmanager
@@ -97,25 +97,26 @@ def bare() -> Iterator[Server]:
             command=[sys.executable, "-m", "tests.benchmarks.bare", str(port)],
             cwd=REPOSITORY,
             port=port,
-            health="/v1/payments",
+            probe=_get("/v1/payments"),
         )
         with _running(launch, log=Path(directory, "log")) as server:
             yield server
 
 
 @contextmanager
-def emulator(tree: Path, *options: str) -> Iterator[Server]:
+def emulator(tree: Path, *options: str, probe: bytes = b"") -> Iterator[Server]:
     """The subject, ready, on a fresh file database; `tree` holds the `emulator` package.
 
-    `options` are further ones of `serve`; without any, it runs as it does by default.
+    `options` are further ones of `serve`; without any, it runs as it does by default. It is ready
+    when it answers the probe with success; without one, the probe is a request for its health.
     """
     port, checkout_port = free_ports(2)
     with TemporaryDirectory(prefix="benchmark-") as directory:
         command = [sys.executable, "-m", "emulator", "serve", "--port", str(port)]
         command += ["--checkout-port", str(checkout_port)]
         command += ["--database", str(Path(directory, "emulator.sqlite3")), *options]
-        health = "/_emulator/health"
-        launch = _Launch(name="emulator", command=command, cwd=tree, port=port, health=health)
+        probe = probe or _get("/_emulator/health")
+        launch = _Launch(name="emulator", command=command, cwd=tree, port=port, probe=probe)
         with _running(launch, log=Path(directory, "log")) as server:
             yield server
 
@@ -133,7 +134,7 @@ def _running(launch: _Launch, *, log: Path) -> Iterator[Server]:
             stderr=subprocess.STDOUT,
         )
     try:
-        while not _answers(launch.port, launch.health):
+        while not _answers(launch.port, launch.probe):
             if process.poll() is not None or time.perf_counter() - begun > READY_WITHIN_S:
                 tail = log.read_text(encoding="utf-8", errors="replace")[-2000:]
                 raise ServerFailed(f"no start: {' '.join(launch.command)}\n{tail}")
@@ -155,11 +156,14 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _answers(port: int, path: str) -> bool:
-    request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+def _get(path: str) -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+
+
+def _answers(port: int, probe: bytes) -> bool:
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-            connection.sendall(request.encode())
-            return connection.recv(64).startswith(b"HTTP/1.1 200")
+            connection.sendall(probe)
+            return connection.recv(64).startswith(b"HTTP/1.1 20")
     except OSError:
         return False

@@ -185,7 +185,7 @@ def signalled_at(module: str, number: signal.Signals) -> tuple[str, ...]:
     return sys.executable, "-c", SIGNALLED_AT.format(module=module, number=int(number))
 
 
-MODULES = ("click", "emulator.settings", "uvicorn", "aiosqlite")
+MODULES = ("emulator.cli.serve", "emulator.settings", "uvicorn", "aiosqlite")
 EVERY_SIGNAL = [(module, number) for module in MODULES for number in SIGNALS]
 
 

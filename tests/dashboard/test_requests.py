@@ -106,7 +106,7 @@ async def test_the_fault_of_a_request_is_shown(emulator: World) -> None:
     with pytest.raises(ConnectionResetError):
         await emulator.api.post("/v1/payments", json=order(), headers=headers())
     text = await shown(emulator, "requests/latest")
-    assert "no response" in text
+    assert "Why is there no response? A fault rule" in text
     assert "rule 1 of lost-answer ." in text
 
 

@@ -45,7 +45,7 @@ async def test_the_enabled_scenarios_come_first_with_their_remaining_uses(emulat
     text = await shown(emulator, "scenarios")
     assert text.index("too-many-requests") < text.index("delayed-webhooks")
     assert "faults 1: 1 of 2 left" in text
-    assert "1 uses left" in await shown(emulator, "scenarios/too-many-requests")
+    assert "1 of 2 left" in await shown(emulator, "scenarios/too-many-requests")
 
 
 async def test_the_text_of_every_scenario_is_accepted(emulator: World) -> None:

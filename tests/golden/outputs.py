@@ -11,14 +11,14 @@ from tests.golden.invalid_files import write_files
 # Runs the command, prints the loaded modules instead of the banner, and ends.
 PRINT_MODULES = """
 import os, signal, sys
-from emulator.cli import commands
+from emulator.cli import serve
 
 def announce(running):
     assert running.gateway.is_ready
     print("\\n".join(sorted(sys.modules)), flush=True)
     os.kill(os.getpid(), signal.SIGTERM)
 
-commands._announce = announce
+serve._announce = announce
 from emulator.cli import main
 main()
 """

@@ -198,12 +198,13 @@ def test_a_customer_pays_at_a_bank(account: PaymentsAccount) -> None:
             'invalid_phone: A bank transfer takes a bank, not a phone (got "0900000001").',
         ),
         ({"phone": "0900000001", "method": "mpesa"}, "invalid_phone: "),
+        ({"phone": 900000001}, "invalid_phone: "),
         ({"method": "bank_transfer"}, "missing_parameter: The parameter 'bank' is required."),
         ({"method": ""}, "invalid_method: "),
     ],
 )
 def test_contradictory_arguments_are_refused_by_the_emulator(
-    account: PaymentsAccount, submitted: dict[str, str], refusal: str
+    account: PaymentsAccount, submitted: dict[str, Any], refusal: str
 ) -> None:
     payment_id = create(account)
     with pytest.raises(PaymentsEmulatorError) as refused:

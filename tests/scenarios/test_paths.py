@@ -7,6 +7,7 @@ import pytest
 from emulator.scenarios.loader import in_force, load_paths, read_paths
 from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.values import Scenario
+from emulator.settings import data_directory
 
 
 def write(path: Path, name: str, more: str = "") -> Path:
@@ -126,6 +127,13 @@ def test_given_scenarios_come_before_the_shipped_ones() -> None:
     assert in_force(given, shipped) == given + shipped
     assert in_force((), shipped) == shipped
     assert in_force(given, ()) == given
+
+
+def test_shipped_scenarios_that_are_on_at_start_have_only_outcomes() -> None:
+    # So a create, which needs the other sections, need not wait for their files.
+    on = [scenario for scenario in load_paths([data_directory("scenarios")]) if scenario.enabled]
+    assert len(on) > 1
+    assert not any(scenario.faults or scenario.expiry or scenario.webhooks for scenario in on)
 
 
 def test_a_given_scenario_replaces_the_shipped_one_of_its_name() -> None:

@@ -1,9 +1,13 @@
 """The sources of settings, their precedence, and their error messages."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
+import click
 import pytest
 
+from emulator.cli.commands import serve as serve_command
+from emulator.cli.serve import parse_flags
 from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve, start_warnings
 
 # Of each option: what the file, a variable and a flag state.
@@ -209,3 +213,28 @@ def test_a_long_value_is_cut_in_the_message() -> None:
     with pytest.raises(SettingsError) as refusal:
         resolve({"clock": "x" * 10_000}, {})
     assert len(str(refusal.value)) < 250
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--port", "1", "--port=2", "--strict", "--seed", "-5", "--host", ""],
+        ["--methods", "a,b", "--methods=c", "--scenarios", "x=y", "--scenarios", "--strict"],
+        *(["--port"], ["--strict=1"], ["--strict", "no"], ["--por", "1"], ["--help"]),
+    ],
+)
+def test_the_flags_of_serve_are_those_that_click_parses(arguments: list[str]) -> None:
+    try:
+        expected = serve_command.make_context("serve", list(arguments)).params
+    except (click.UsageError, click.exceptions.Exit):
+        assert parse_flags(arguments) is None
+    else:
+        flags = parse_flags(arguments)
+        assert flags is not None
+        assert resolved_texts(flags) == resolved_texts(expected)
+
+
+def resolved_texts(flags: Mapping[str, object]) -> dict[str, object]:
+    given = {name.replace("-", "_"): value for name, value in flags.items()}
+    return {name: value for name, value in given.items() if value not in (None, ())}

@@ -104,7 +104,7 @@ async def outcome(path: Path) -> str:
     """How a start with a database ends: "" if it is clean, or the one line."""
     try:
         async with world(SETTINGS, database=str(path)) as emulator:
-            banner(emulator.running)
+            assert list(banner(emulator.running))
             response = await emulator.control("GET", "/accounts")
             assert response.status_code == 200
             assert (await emulator.control("GET", "/clock")).status_code == 200

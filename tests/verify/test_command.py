@@ -48,7 +48,8 @@ def test_a_drift_is_printed_and_has_exit_code_1(server: Server) -> None:
         "Drifts",
         "  DRIFT     4.1.14  an unknown parameter: 400 `unknown_parameter`, as with `--strict`"
         " (our",
-        "                    assumption: Accepted with a warning)",
+        "                    assumption: Accepted with a warning; with `--strict` 400"
+        " `unknown_parameter`)",
     ]
     assert lines[-1].startswith(f"{len(CLAUSES)} clauses: ")
     assert TEST_KEY not in printed

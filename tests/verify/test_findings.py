@@ -45,7 +45,7 @@ async def test_an_absent_field_of_a_payment_is_printed_as_absent(runs: Runs, fie
         (fields(status=...), "2.1.5", "`status`: absent"),
         (fields(metadata=...), "2.1.11", "`metadata`: absent"),
         (pages(without("data")), "2.2.1", "`data`: absent"),
-        (pages(without("has_more")), "2.2.2", "absent where there are more"),
+        (pages(without("has_more")), "2.2.2", "absent before a further page"),
         (pages(without("next_cursor")), "2.2.3", "`next_cursor`: absent"),
         (errors(without("code")), "7.2", "code absent in a 401"),
         (errors(without("message")), "7.3", "message absent in a 401"),

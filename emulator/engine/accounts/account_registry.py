@@ -3,8 +3,9 @@
 import sqlite3
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from emulator import ids
 from emulator.clock import AccountClock, SystemClock
@@ -35,8 +36,7 @@ from emulator.storage.migrations import UnusableDatabase
 DEFAULT_NAME = "Test Merchant"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewAccount:
+class NewAccount(NamedTuple):
     """The requested properties of a new account; None is the default."""
 
     name: str | None = None
@@ -314,7 +314,7 @@ class AccountRegistry:
             return created
         if rows[0].number != 1:
             raise InvalidRow("accounts", "the first account, number 1, is missing")
-        rows[0] = replace(rows[0], profile=replace(first, name=rows[0].profile.name))
+        rows[0] = rows[0]._replace(profile=replace(first, name=rows[0].profile.name))
         try:
             accounts.set_keys(tx, rows[0])
         except sqlite3.IntegrityError:

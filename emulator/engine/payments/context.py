@@ -1,6 +1,6 @@
 """Groups the parts that the operations share."""
 
-from dataclasses import dataclass
+import msgspec
 
 from emulator.clock import SystemClock
 from emulator.engine.delivery.webhooks import Webhooks
@@ -11,8 +11,7 @@ from emulator.engine.state.payment_cache import PaymentCache
 from emulator.storage.database import Database
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineContext:
+class EngineContext(msgspec.Struct, frozen=True, kw_only=True):
     """One of each part that reads, writes, caches, schedules and notifies."""
 
     config: EngineConfig

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 
@@ -69,8 +68,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     next_cursor: str | None
 
 
-@dataclass(slots=True, kw_only=True)
-class CheckoutAddress:
+class CheckoutAddress(msgspec.Struct, kw_only=True):
     """The public base of the checkout pages, known when the listener is bound."""
 
     base: str
@@ -222,6 +220,7 @@ class Payments:
     def _cache(self, drafts: list[_Draft]) -> None:
         for draft in drafts:
             self._payment_cache.put(draft.payment.position, draft.payment.id, draft.body)
+            self._payment_cache.set_last(draft.payment.position)
 
     def _new_payment(self, tx: Transaction, owner: Owner, order: Order, now: Instant) -> Payment:
         position = tx.next_position("payments", owner.number)
@@ -269,7 +268,12 @@ class Payments:
 
     async def page(self, owner: Owner, query: PageQuery) -> Page:
         """A page of payments, newest first. Raises InvalidField for the cursor (contract, 4.3)."""
-        await self._scheduler.fire_due(owner.account)
+        account = owner.account
+        if query.is_of_newest and account.due_at > account.clock.now():
+            newest = self._payment_cache.newest(owner.number, query.limit + 1)
+            if newest is not None:
+                return _page_of(newest, query.limit)
+        await self._scheduler.fire_due(account)
         return await self._page(owner, query)
 
     @reads()
@@ -284,11 +288,9 @@ class Payments:
                 " one of its payments. Leave it out for the first page.",
                 kind="cursor",
             ) from None
-        shown = [self._rendering_at(tx, at) for at in positions[: query.limit]]
-        return Page(
-            bodies=[body for _, body in shown],
-            next_cursor=shown[-1][0] if len(positions) > query.limit else None,
-        )
+        if query.is_of_newest and positions:
+            self._payment_cache.set_last(positions[0])
+        return _page_of([self._rendering_at(tx, at) for at in positions], query.limit)
 
     def _rendering_at(self, tx: Transaction, position: int) -> tuple[str, bytes]:
         rendered = self._payment_cache.at(position)
@@ -301,6 +303,15 @@ class Payments:
         body = payment_json(payment).encode()
         self._payment_cache.put(payment.position, payment.id, body)
         return body
+
+
+def _page_of(rendered: Sequence[tuple[str, bytes]], limit: int) -> Page:
+    """A page of these payments; there is a next one if they are more than its limit."""
+    shown = rendered[:limit]
+    return Page(
+        bodies=[body for _, body in shown],
+        next_cursor=shown[-1][0] if len(rendered) > limit else None,
+    )
 
 
 def _used_keys(tx: Transaction, requests: Sequence[_Request]) -> _UsedKeys:

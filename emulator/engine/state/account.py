@@ -6,6 +6,8 @@ from copy import copy
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from emulator import ids
 from emulator.clock import AccountClock
 from emulator.domain.accounts import AccountProfile, Mode
@@ -32,8 +34,7 @@ class ConfiguredEndpoint:
     secret: str | None = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineConfig:
+class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What the settings determine about every account.
 
     `stamps_business_time` puts the account's clock in `webhook-timestamp`. Only a replay sets it,

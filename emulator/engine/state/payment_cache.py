@@ -21,7 +21,7 @@ class _Generation:
 class PaymentCache:
     """Contains committed payments only: a change evicts its payment, and its commit comes first."""
 
-    __slots__ = ("_old", "_young")
+    __slots__ = ("_last", "_old", "_young")
 
     def __init__(self) -> None:
         self.clear()
@@ -29,6 +29,8 @@ class PaymentCache:
     def clear(self) -> None:
         self._young = _Generation()
         self._old = _Generation()
+        # The position of each owner's newest payment, where it is known.
+        self._last: dict[int, int] = {}
 
     def put(self, position: int, payment_id: str, body: bytes) -> None:
         young = self._young
@@ -37,6 +39,10 @@ class PaymentCache:
             young = self._young = _Generation()
         young.by_position[position] = (payment_id, body)
         young.by_id[payment_id] = (position >> ORDINAL_BITS, body)
+
+    def set_last(self, position: int) -> None:
+        """Note the position of the newest payment of its owner."""
+        self._last[position >> ORDINAL_BITS] = position
 
     def evict(self, positions: Set[int]) -> None:
         for generation in (self._young, self._old):
@@ -47,6 +53,19 @@ class PaymentCache:
     def at(self, position: int) -> tuple[str, bytes] | None:
         """The id and the body of the payment at a position."""
         return self._young.by_position.get(position) or self._old.by_position.get(position)
+
+    def newest(self, owner: int, count: int) -> list[tuple[str, bytes]] | None:
+        """The ids and bodies of an owner's newest payments; None unless all are here."""
+        last = self._last.get(owner)
+        if last is None:
+            return None
+        newest = []
+        for position in range(last, max(last - count, owner << ORDINAL_BITS), -1):
+            rendered = self.at(position)
+            if rendered is None:
+                return None  # Perhaps there is none: a position may be left out.
+            newest.append(rendered)
+        return newest
 
     def of(self, owner: int, payment_id: str) -> bytes | None:
         entry = self._young.by_id.get(payment_id) or self._old.by_id.get(payment_id)

@@ -5,7 +5,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from emulator import ids
-from emulator.domain.outcomes import Outcome
 from emulator.domain.payment import Payment
 from emulator.domain.transitions import Change
 from emulator.engine.state.account import Owner
@@ -15,6 +14,7 @@ from emulator.storage.batch import Transaction
 from emulator.storage.database import Database, writes
 
 if TYPE_CHECKING:
+    from emulator.domain.outcomes import Outcome
     from emulator.domain.webhooks import DeliveryEffect
     from emulator.scenarios.numbers import Numbers
     from emulator.scenarios.rules import Chosen, RuleKey
@@ -46,7 +46,7 @@ def expiry_ms(
     return chosen.rule.after_ms
 
 
-def outcome_of(tx: Transaction, owner: Owner, payment: Payment, submit: Change) -> Outcome:
+def outcome_of(tx: Transaction, owner: Owner, payment: Payment, submit: Change) -> "Outcome":
     """What the phone or the bank will do after a submit."""
     from emulator.scenarios.rules import DEFAULT_OUTCOME, PaymentFacts, choose_outcome
 

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 import msgspec.structs
@@ -73,9 +73,11 @@ class FaultCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadScenarios(Protocol):
-    """Reads all scenarios, or only those that are on at start."""
+    """Reads the scenarios of the settings, and shipped ones: all, those on at start, or none."""
 
-    def __call__(self, *, only_on: bool) -> "tuple[tuple[Origin, Scenario], ...]": ...
+    def __call__(
+        self, shipped: Literal["all", "on", "none"]
+    ) -> "tuple[tuple[Origin, Scenario], ...]": ...
 
 
 class Library:
@@ -86,11 +88,19 @@ class Library:
 
     @cached_property
     def scenarios(self) -> "tuple[tuple[Origin, Scenario], ...]":
-        return self._load(only_on=False)
+        return self._load("all")
 
     @cached_property
     def on_at_start(self) -> "tuple[Scenario, ...]":
-        return tuple(scenario for _, scenario in self._load(only_on=True) if scenario.enabled)
+        return tuple(scenario for _, scenario in self._load("on") if scenario.enabled)
+
+    @cached_property
+    def beyond_outcomes(self) -> "tuple[Scenario, ...]":
+        """Those that may have more than outcomes, which shipped ones that are on do not have.
+
+        So the first payment does not wait for the files of the shipped ones.
+        """
+        return tuple(scenario for _, scenario in self._load("none") if scenario.enabled)
 
     @cached_property
     def initial_rules(self) -> "Rules":
@@ -99,7 +109,7 @@ class Library:
 
     def replace(self, load: LoadScenarios) -> None:
         """Use other scenarios; `with_overrides` applies them to the rules of an account."""
-        for name in ("scenarios", "on_at_start", "initial_rules"):
+        for name in ("scenarios", "on_at_start", "beyond_outcomes", "initial_rules"):
             vars(self).pop(name, None)
         self._load = load
 
@@ -145,9 +155,18 @@ class Rules:
     @cached_property
     def scenarios(self) -> "tuple[Scenario, ...]":
         """Those that are on, the strongest first."""
-        if not (self.overrides.scenarios or self.overrides.switches):
+        if self._is_initial:
             return self._library.on_at_start
         return tuple(listed.scenario for listed in self.listed if listed.is_enabled)
+
+    @property
+    def _is_initial(self) -> bool:
+        """Whether all scenarios are those of the library, each on or off as at start."""
+        return not (self.overrides.scenarios or self.overrides.switches)
+
+    @property
+    def _beyond_outcomes(self) -> "tuple[Scenario, ...]":
+        return self._library.beyond_outcomes if self._is_initial else self.scenarios
 
     @cached_property
     def faults(self) -> tuple[FaultCandidate, ...]:
@@ -158,7 +177,7 @@ class Rules:
         ]
         written = [
             FaultCandidate(source=scenario.name, index=index, rule=rule)
-            for scenario in self.scenarios
+            for scenario in self._beyond_outcomes
             for index, rule in enumerate(scenario.faults)
         ]
         return (*posted, *written)
@@ -166,11 +185,11 @@ class Rules:
     @cached_property
     def with_expiry(self) -> "tuple[Scenario, ...]":
         """Those that set how long a checkout stays open; usually none does."""
-        return tuple(scenario for scenario in self.scenarios if scenario.expiry)
+        return tuple(scenario for scenario in self._beyond_outcomes if scenario.expiry)
 
     @cached_property
     def has_webhook_rules(self) -> bool:
-        return any(scenario.webhooks for scenario in self.scenarios)
+        return any(scenario.webhooks for scenario in self._beyond_outcomes)
 
     def with_applied(self, applied: "Scenario | None") -> "tuple[Scenario, ...]":
         """The scenarios of a payment: the one that was applied to it alone, then all others."""

@@ -121,14 +121,14 @@ async def _requested_fields(session: Session) -> Findings:
         ("2.1.11", "metadata"),
     ):
         is_so = payment.get(name) == body[name] and type(payment[name]) is type(body[name])
-        seen = "as it was given" if is_so else f"`{name}`: {member_text(payment, name)}"
+        seen = "equal to the request" if is_so else f"`{name}`: {member_text(payment, name)}"
         findings += stated(is_so, seen, number)
     pairs = body["metadata"]
     if len(pairs) == MAX_PAIRS:
         is_so = payment.get("metadata") == pairs
         received = payment.get("metadata")
         count = len(received) if isinstance(received, dict) else 0
-        seen = f"{len(pairs)} pairs" if is_so else f"{count} of {len(pairs)} pairs as given"
+        seen = f"{len(pairs)} pairs" if is_so else f"{count} of {len(pairs)} pairs"
         findings += stated(is_so, seen, "4.1.8", "8.2")
     for number, name in (("2.1.6", "method"), ("2.1.14", "completed_at")):
         is_null = payment.get(name, ...) is None
@@ -158,7 +158,7 @@ async def _required_parameters(session: Session) -> Findings:
     is_own = payment.get("checkout_url") not in urls
     seen = "a `checkout_url` for each payment" if is_own else "two payments, one `checkout_url`"
     findings += stated(is_own, seen, "1.4")
-    seen = f"without any: {member_text(payment, 'metadata')}"
+    seen = f"without `metadata`: {member_text(payment, 'metadata')}"
     findings += assumed(payment.get("metadata") == {}, seen, "2.1.11")
     return findings + _expiry(payment, DEFAULT_EXPIRES_IN_S, "2.1.8", "4.1.12", "8.3", "8.4")
 

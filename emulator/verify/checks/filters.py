@@ -34,7 +34,7 @@ async def _by_their_status(session: Session) -> Findings:
     is_pure = all(payment.get("status") == "pending" for payment in others)
     gone = sorted(missing_by_filter(session, pending))
     lost = len(await _with_status(session, gone, "pending"))
-    seen += ", those alone" if is_pure else ", others too"
+    seen += ", only pending payments" if is_pure else ", also other payments"
     seen += f", {lost} missing" if lost else ""
     return stated(is_pure and not lost, seen, "4.3.5")
 
@@ -44,7 +44,7 @@ async def _by_another_status(session: Session) -> Findings:
     completed = await session.page(**await window(session), status="completed", limit=MAX_LIMIT)
     found = [id_ for id_ in completed.ids if id_ in own]
     wrong = len(found) - len(await _with_status(session, found, "completed", "refunded"))
-    seen = f"`status=completed`: {completed.summary}, {wrong} others"
+    seen = f"`status=completed`: {completed.summary}, {wrong} other payments"
     return stated(completed.is_success and not wrong, seen, "4.3.5")
 
 
@@ -65,11 +65,13 @@ async def _by_method(session: Session) -> Findings:
         if payment.get("method") not in (method, None)
         or method not in offered.get(str(payment.get("id")), (method,))
     ]
-    seen = f"`method={method}`: {response.summary}, {len(foreign)} of another method"
+    seen = f"`method={method}`: {response.summary}, {len(foreign)} payments of another method"
     findings = stated(response.is_success and not foreign, seen, "4.3.6")
     if response.is_success and not foreign:
         undecided = any(id_ in offered for id_ in response.ids)
-        seen = "also what only offers it" if undecided else "nothing that only offers it"
+        seen = "payments that offer the method but do not have it yet are " + (
+            "included" if undecided else "excluded"
+        )
         findings += assumed(not undecided, seen, "4.3.6")
     return findings
 
@@ -142,8 +144,8 @@ async def _bounded(session: Session, inside: ServiceResponse, bound: Bound) -> F
     own = session.created_ids
     wrong = len(bound.outside) + len(own & {*alone.ids, *both.ids})
     is_so = not wrong and not lost
-    seen = "what it should" if is_so else f"{wrong} beyond it, {len(lost)} missing"
-    return stated(is_so, f"`{name}` lets pass: {seen}", number)
+    seen = "only payments in the range" if is_so else f"{wrong} outside, {len(lost)} missing"
+    return stated(is_so, f"`{name}`: {seen}", number)
 
 
 async def _on_later_pages(session: Session) -> Findings:
@@ -153,7 +155,7 @@ async def _on_later_pages(session: Session) -> Findings:
         str(page.members["next_cursor"]) for page in pages if page.members.get("next_cursor")
     ]
     if not cursors:
-        raise session.without_payments("no page has named a cursor")
+        raise session.without_payments("no page has a cursor")
     own = [payment.id for payment in session.created]
     # Most payments of this run follow the newest cursor.
     cursor = max(cursors, key=lambda id_: own.index(id_) if id_ in own else -1)
@@ -170,7 +172,7 @@ async def _on_later_pages(session: Session) -> Findings:
             found = await _with_status(session, found, "pending")
         # A service may refuse a cursor with other filters than those that returned it.
         if response.is_success:
-            seen = f"`{name}` after a cursor lets pass: {len(found)} others"
+            seen = f"`{name}` after a cursor: {len(found)} other payments"
             findings += stated(not found, seen, number)
     return findings
 
@@ -187,7 +189,7 @@ async def _inclusive_bounds(session: Session) -> Findings:
         if not response.is_success:
             raise CheckStopped(f"`{name}`: {response.summary}")
         is_found = newest.id in response.ids
-        seen = f"`{name}` {'includes' if is_found else 'leaves out'} its own instant"
+        seen = f"`{name}` {'includes' if is_found else 'excludes'} its own instant"
         findings += assumed(is_found, seen, "4.3.12")
     return findings
 

@@ -128,7 +128,7 @@ def _field(rule: FieldRule, payments: Sequence[Payment]) -> Findings:
     other = [
         payment[rule.field] for payment in payments if not rule.has_our_form(payment[rule.field])
     ]
-    seen = f"`{rule.field}`: {json_text(other[0])}" if other else "written as here"
+    seen = f"`{rule.field}`: {json_text(other[0])}" if other else "in the form of the emulator"
     return findings + assumed(not other, seen, *rule.numbers)
 
 
@@ -136,7 +136,7 @@ async def _each_list(session: Session) -> Findings:
     """The members of every list, also of an empty one."""
     pages = own_lists(session)
     if not pages:
-        raise session.without_payments("no list was seen")
+        raise session.without_payments("no list was received")
     findings: Findings = []
     for name, number, kinds in (
         ("data", "2.2.1", list),
@@ -153,7 +153,7 @@ async def _each_list(session: Session) -> Findings:
     findings += stated(absent is None, seen, "4.3.9")
     is_drift = any(finding.verdict is Verdict.DRIFT for finding in findings)
     if not is_drift and not any(page.payments for page in pages):
-        raise session.without_payments("no list had a payment")
+        raise session.without_payments("no list has a payment")
     return findings
 
 
@@ -172,7 +172,11 @@ async def _all_fields(session: Session) -> Findings:
     strange = next((name for payment in payments for name in payment if name not in FIELDS), None)
     missing = next((name for payment in payments for name in FIELDS if name not in payment), None)
     seen = (
-        f"without `{missing}`" if missing else f"also {json_text(strange)}" if strange else "these"
+        f"without `{missing}`"
+        if missing
+        else f"also {json_text(strange)}"
+        if strange
+        else "all fields"
     )
     findings = stated(not missing, seen, "2.1.15")
     if strange or missing:

@@ -86,10 +86,10 @@ async def _envelope(session: Session) -> Findings:
     seen = "an array of objects" if is_list else f"`data`: {member_text(response.members, 'data')}"
     findings = stated(is_list, seen, "2.2.1")
     has_more = response.members.get("has_more")
-    seen = f"{member_text(response.members, 'has_more')} where there are more"
+    seen = f"{member_text(response.members, 'has_more')} before a further page"
     findings += stated(has_more is True, seen, "2.2.2")
     missing = [name for name in _ENVELOPE if name not in response.members]
-    seen = f"without `{'`, `'.join(missing)}`" if missing else "all three"
+    seen = f"without `{'`, `'.join(missing)}`" if missing else "all three members"
     findings += stated(not missing, seen, "4.3.9")
     is_exact = list(response.members) == _ENVELOPE
     seen = "in this order" if is_exact else f"members {json_text(list(response.members))}"
@@ -187,9 +187,9 @@ def _end(walked: Walk) -> Findings:
     is_promised = any(has_next_page(before) and not page.payments for before, page in pairs)
     seen = "false on the last page"
     if is_hidden:
-        seen = "false where there are more"
+        seen = "false before a further page"
     elif is_promised or has_next_page(last):
-        seen = "true where nothing follows"
+        seen = "true on the last page"
     findings = stated(seen == "false on the last page", seen, "2.2.2")
     cursor = last.members.get("next_cursor", ...)
     if has_next_page(last) and isinstance(cursor, str):
@@ -216,7 +216,7 @@ async def _after_any_payment(session: Session) -> Findings:
         return findings + assumed(False, seen, "4.3.4")
     rest = found[_MIDDLE + 1 :]
     is_after = [id_ for id_ in response.ids if id_ in own][: len(rest)] == rest
-    seen = "the payments after it" if is_after else "not the payments after it"
+    seen = "the following payments" if is_after else "not the following payments"
     findings += stated(is_after, f"{response.summary}, {seen}", "4.3.4")
     return findings + assumed(True, "any payment is a cursor", "4.3.4")
 

@@ -20,12 +20,20 @@ from tests.checkout.browsing import (
     running_emulator,
     running_shop,
 )
+from tests.dashboard.browser.screens import Screens
 from tests.webhooks.receiver import Answer, Receiver, Reply, receiving
 from tests.world import headers
 
 HERE = Path(__file__).parent
 MAX_WAIT_MS = 15_000
 WIDTHS = {"phone": 360, "desktop": 1280}
+
+
+# What lies beyond the right edge, if the page can be scrolled to it.
+_WIDER = """() => document.documentElement.scrollWidth <= innerWidth ? [] :
+  [...document.querySelectorAll("body *")]
+    .filter((element) => element.getBoundingClientRect().right > innerWidth)
+    .map((element) => element.outerHTML.slice(0, 120))"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +69,7 @@ class Tab:
         return response.json() if response.content else None
 
     async def has_no_overflow(self) -> None:
-        widths = "[document.documentElement.scrollWidth, innerWidth]"
-        content, window = await self.page.evaluate(widths)
-        assert content <= window, (self.page.url, content, window)
+        assert await self.page.evaluate(_WIDER) == [], self.page.url
 
 
 OpenTab = Callable[..., AbstractAsyncContextManager[Tab]]
@@ -97,6 +103,11 @@ async def chromium() -> AsyncIterator[Browser]:
     async with running_chromium() as browser:
         expect.set_options(timeout=MAX_WAIT_MS)
         yield browser
+
+
+@pytest.fixture
+def screens(server: Emulator, chromium: Browser) -> Screens:
+    return Screens(server=server, browser=chromium)
 
 
 @pytest.fixture

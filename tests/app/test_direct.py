@@ -1,0 +1,135 @@
+"""Requests that arrive whole are answered without a task, in order and within the same limits."""
+
+import asyncio
+from collections.abc import Awaitable
+
+import pytest
+
+from emulator.app.direct import run_without_task
+from emulator.clock import RealClock, pause
+from tests.app.connection import Connection, connection, turn
+from tests.app.test_protocol import create, journal, request, statuses
+
+LIST = request(b"", method="GET", framing="")
+LAST_LIST = request(b"", method="GET", framing="", more="Connection: close\r\n")
+
+
+async def paid_client(client: Connection) -> Connection:
+    """A client of an account with a payment, which is in memory."""
+    await client.world.create()
+    await client.world.payments()
+    return client
+
+
+@pytest.mark.parametrize("version", ["1.1", "1.0"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE"])
+async def test_a_read_is_answered_before_the_event_loop_continues(
+    method: str, version: str
+) -> None:
+    async with connection() as server:
+        client = await paid_client(server)
+        sent = request(b"", method=method, framing="", version=version)
+        client.protocol.data_received(sent)
+        heads = [0] if method == "HEAD" else []
+        [answer] = client.responses(to_head=heads)
+        assert answer.status == (200 if method == "GET" else 404)
+        assert client.is_closed == (version == "1.0")
+        assert (answer.headers.get(b"connection") == b"close") == client.is_closed
+        assert await journal(client) == [201, 200, answer.status]
+
+
+async def test_no_read_is_answered_after_the_one_that_ends_the_connection() -> None:
+    async with connection() as server:
+        client = await paid_client(server)
+        await client.send(LAST_LIST + LIST)
+        assert statuses(client) == [200]
+        assert await journal(client) == [201, 200, 200]
+
+
+async def test_reads_wait_for_the_create_before_them() -> None:
+    async with connection() as server:
+        client = await paid_client(server)
+        await client.send(LIST + create() + LIST + LIST)
+        assert statuses(client) == [200, 201, 200, 200]
+        bodies = [len(response.body) for response in client.responses()]
+        assert bodies[0] < bodies[2] == bodies[3]
+
+
+async def test_reads_wait_while_the_client_does_not_read() -> None:
+    async with connection() as server:
+        client = await paid_client(server)
+        client.transport.is_read = False
+        await client.send(LIST * 1_000)
+        assert client.transport.is_paused
+        assert len(client.transport.unsent) < 2 * 64 * 1024
+        client.transport.read_all()
+        for _ in range(20):
+            await client.quiet()
+        assert statuses(client) == [200] * 1_000
+
+
+async def test_a_create_in_progress_is_answered_at_the_end_of_the_program() -> None:
+    async with connection() as client:
+        client.protocol.data_received(create())
+        assert client.is_answering
+        client.protocol.shutdown()
+        await client.quiet()
+        [answer] = client.responses()
+        assert (answer.status, answer.headers[b"connection"]) == (201, b"close")
+        assert client.is_closed
+        assert not client.is_answering
+
+
+async def test_a_create_whose_client_disconnects_is_executed() -> None:
+    async with connection() as client:
+        client.protocol.data_received(create())
+        client.protocol.connection_lost(None)
+        await client.quiet()
+        assert client.transport.sent == b""
+        assert await journal(client) == [201]
+
+
+async def test_a_warning_and_a_refusal_are_those_of_any_request() -> None:
+    async with connection(strict=True) as server:
+        client = await paid_client(server)
+        unknown = request(b"", method="GET", framing="", target="/v1/payments?x=1")
+        client.protocol.data_received(unknown)
+        [answer] = client.responses()
+        assert (answer.status, answer.headers[b"emulator-warning"]) == (400, b"unknown-parameter:x")
+
+
+class Sleeps:
+    """An awaitable that gives up one turn of the event loop, as `asyncio.sleep(0)`."""
+
+    def __await__(self):  # type: ignore[no-untyped-def]
+        yield
+
+
+async def run(*awaited: Awaitable[object]) -> list[object]:
+    """Run a coroutine that waits for each of these, and return their results."""
+    results: list[object] = []
+    in_progress: set[asyncio.Future[object]] = set()
+
+    async def wait_for_all() -> None:
+        for one in awaited:
+            try:
+                results.append(await one)
+            except ValueError as error:
+                results.append(error)
+
+    run_without_task(wait_for_all(), in_progress)
+    if in_progress:
+        await asyncio.wait(in_progress)
+    assert not in_progress
+    return results
+
+
+async def test_a_coroutine_waits_without_a_task_for_whatever_a_task_can() -> None:
+    loop = asyncio.get_running_loop()
+    first, second, done = loop.create_future(), loop.create_future(), loop.create_future()
+    done.set_result(3)
+    error = ValueError()
+    loop.call_soon(first.set_result, 1)
+    loop.call_soon(second.set_exception, error)
+    results = await run(first, Sleeps(), second, done, pause(RealClock(), 1), turn())
+    assert results == [1, None, error, 3, None, None]
