@@ -157,11 +157,10 @@ def schema(*, is_integration: bool) -> None:
     import json
 
     if is_integration:
-        from emulator.explore.integration import integration_schema as describe
+        from emulator.explore.integration import integration_schema as build
     else:
-        from emulator.scenarios.scenario_file import scenario_schema as describe
-    printed = describe()
-    write(f"{json.dumps(printed, indent=2, ensure_ascii=False)}\n")
+        from emulator.scenarios.scenario_file import scenario_schema as build
+    write(f"{json.dumps(build(), indent=2, ensure_ascii=False)}\n")
 
 
 @cli.command()
