@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import islice
-from typing import Annotated
-from urllib.parse import unquote
+from typing import Annotated, Any
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -34,6 +34,7 @@ from emulator.engine.state.journal import (
     MAX_ENTRIES,
     MAX_JOURNAL_BYTES,
     MAX_STORED_BODY_BYTES,
+    Conditions,
     JournalEntry,
 )
 from emulator.engine.state.rules import FaultCandidate
@@ -182,8 +183,7 @@ class RequestKinds(Struct, frozen=True):
 )
 async def list_requests(call: Call, query: RequestQuery) -> Response:
     """List requests."""
-    older = _older(call.owner, query.before)
-    found = list(islice(filter(_filter(query), older), query.limit + 1))
+    found = list(islice(_entries(call.owner, query), query.limit + 1))
     journal = LoggedRequestList(
         data=[_json(entry, call.owner) for entry in found[: query.limit]],
         has_more=len(found) > query.limit,
@@ -198,8 +198,7 @@ async def count_requests(call: Call, query: CountQuery) -> RequestCount:
 
     Returns the number of requests in the journal that match the filters.
     """
-    found = filter(_filter(query), call.owner.journal.newest_first())
-    return RequestCount(sum(1 for _ in found))
+    return RequestCount(sum(1 for _ in call.owner.journal.newest_first(_conditions(query))))
 
 
 @operation(
@@ -211,7 +210,10 @@ async def count_requests(call: Call, query: CountQuery) -> RequestCount:
 async def count_kinds(call: Call) -> RequestKinds:
     """Count the kinds of requests."""
     entries = list(islice(call.owner.journal.newest_first(), MAX_GROUPED))
-    kinds = Counter((entry.status, _code(entry) if entry.status else None) for entry in entries)
+    # Most errors are equal, and each is decoded once.
+    kinds: Counter[tuple[int, str | None]] = Counter()
+    for (status, error), count in Counter((each.status, each.error) for each in entries).items():
+        kinds[status, _code(error) if status else None] += count
     warnings = Counter(_kind(slug) for entry in entries for slug in entry.warnings)
     return RequestKinds(
         data=[
@@ -230,10 +232,7 @@ async def get_request(call: Call, path: RequestPath) -> Response:
 
     Returns one request of the journal.
     """
-    for entry in call.owner.journal.newest_first():
-        if entry.id.decode() == path.request_id:
-            return _masked(call, _json(entry, call.owner))
-    raise errors.UnknownRequest(path.request_id)
+    return _masked(call, _json(call.owner.journal.entry(path.request_id), call.owner))
 
 
 def _masked(call: Call, shown: Struct) -> Response:
@@ -241,54 +240,53 @@ def _masked(call: Call, shown: Struct) -> Response:
     return Response(text, media_type=JSON)
 
 
-def _filter(query: CountQuery) -> Callable[[JournalEntry], bool]:
-    """Whether an entry matches the query. Raises InvalidField."""
-    method, path = query.method, query.path
-    has_status = _status_filter(query.status)
-    code, warning = query.code, query.warning
+def _conditions(query: CountQuery) -> Conditions:
+    """The fields of the entries that match the query. Raises InvalidField."""
+    conditions: dict[str, Callable[[Any], bool]] = {}
+    if query.method is not None:
+        conditions["method"] = query.method.upper().__eq__
+    if query.status is not None:
+        conditions["status"] = _status_filter(query.status)
+    if query.path is not None:
+        conditions["path"] = _path_filter(query.path.encode())
+    if (code := query.code) is not None:
+        conditions["error"] = lambda error: bool(error) and _code(error) == code
+    if (warning := query.warning) is not None:
+        conditions["warnings"] = lambda slugs: any(warning in (_kind(s), s) for s in slugs)
+    return conditions
 
-    def matches(entry: JournalEntry) -> bool:
-        return (
-            (method is None or entry.method == method.upper())
-            and (path is None or _has_path(entry, path))
-            and has_status(entry.status)
-            and (code is None or _code(entry) == code)
-            and (warning is None or any(warning in (_kind(s), s) for s in entry.warnings))
+
+def _path_filter(path: bytes) -> Callable[[bytes], bool]:
+    """Whether a path is equal, or has the prefix before a star; escaped or not."""
+    if path.endswith(b"*"):
+        prefix = path[:-1]
+        return lambda received: (
+            received.startswith(prefix)
+            or (b"%" in received and unquote_to_bytes(received).startswith(prefix))
         )
-
-    return matches
-
-
-def _has_path(entry: JournalEntry, path: str) -> bool:
-    """Whether the path is equal, or has the prefix before a star; escaped or not."""
-    escaped = _text(entry.path)
-    paths = (escaped, unquote(escaped))
-    if path.endswith("*"):
-        return any(each.startswith(path[:-1]) for each in paths)
-    return path in paths
+    return lambda received: (
+        received == path or (b"%" in received and unquote_to_bytes(received) == path)
+    )
 
 
-def _status_filter(text: str | None) -> Callable[[int], bool]:
-    if text is None:
-        return lambda _: True
+def _status_filter(text: str) -> Callable[[int], bool]:
     if text == NO_STATUS:
-        return lambda status: status == 0
+        return (0).__eq__
     if not STATUS_PATTERN.fullmatch(text):
         raise not_accepted(
             "status", text, f"a status such as 201, a class such as 4xx, or {NO_STATUS}"
         )
-    return lambda status: str(status).startswith(text.rstrip("x"))
+    prefix = text.rstrip("x")
+    return lambda status: str(status).startswith(prefix)
 
 
-def _older(owner: Owner, request_id: str | None) -> Iterator[JournalEntry]:
-    """The entries, newest first, or those older than one of them. Raises InvalidField."""
-    entries = owner.journal.newest_first()
-    if request_id is None:
-        return entries
-    for entry in entries:
-        if entry.id.decode() == request_id:
-            return entries
-    raise not_accepted("before", request_id, "the id of a request that the journal still has")
+def _entries(owner: Owner, query: RequestQuery) -> Iterator[JournalEntry]:
+    """The entries that match the query, newest first. Raises InvalidField."""
+    try:
+        return owner.journal.newest_first(_conditions(query), before=query.before)
+    except errors.UnknownRequest:
+        expected = "the id of a request that the journal still has"
+        raise not_accepted("before", query.before, expected) from None
 
 
 def _json(entry: JournalEntry, owner: Owner) -> LoggedRequest:
@@ -321,8 +319,8 @@ def _error_decoder() -> msgspec.json.Decoder[dict[str, LoggedError]]:
     return msgspec.json.Decoder(dict[str, LoggedError])
 
 
-def _code(entry: JournalEntry) -> str | None:
-    return _error(entry.error).code if entry.error else None
+def _code(error: bytes) -> str | None:
+    return _error(error).code if error else None
 
 
 def _kind(slug: str) -> str:

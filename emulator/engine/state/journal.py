@@ -1,7 +1,7 @@
 """Stores the newest requests that an owner made to the contract's API, within limits."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from emulator.domain.errors import UnknownRequest
@@ -49,6 +49,8 @@ class JournalEntry(NamedTuple):
 
 Raw = tuple[Any, ...]
 """The fields of an entry, as they are stored: every request makes one, and few are ever read."""
+Conditions = Mapping[str, Callable[[Any], bool]]
+"""What the fields of an entry must be, by their names."""
 
 
 class Departure(NamedTuple):
@@ -109,9 +111,30 @@ class Journal:
         """Oldest first."""
         return list(self._departures.values())
 
-    def newest_first(self) -> Iterator[JournalEntry]:
-        """The present entries: to read them in several turns of the loop, use a copy."""
-        return (JournalEntry(*raw) for raw in reversed(self._raw))
+    def newest_first(
+        self, conditions: Conditions | None = None, *, before: str | None = None
+    ) -> Iterator[JournalEntry]:
+        """The present entries: to read them in several turns of the loop, use a copy.
+
+        With `before`, only those that are older than the entry with this id. Raises UnknownRequest.
+        """
+        newest = reversed(self._raw) if before is None else self._find(before)[1]
+        for name, holds in (conditions or {}).items():
+            newest = _selected(newest, JournalEntry._fields.index(name), holds)
+        return map(JournalEntry._make, newest)
+
+    def entry(self, request_id: str) -> JournalEntry:
+        """The entry with an id. Raises UnknownRequest."""
+        return JournalEntry._make(self._find(request_id)[0])
+
+    def _find(self, request_id: str) -> tuple[Raw, Iterator[Raw]]:
+        """The entry with an id, and the older ones. Raises UnknownRequest."""
+        wanted = request_id.encode()
+        newest = reversed(self._raw)
+        for raw in newest:
+            if raw[0] == wanted:
+                return raw, newest
+        raise UnknownRequest(request_id)
 
     def latest_id(self) -> str:
         """The id of the newest entry. Raises UnknownRequest."""
@@ -127,6 +150,11 @@ class Journal:
         copy._total_bytes = self._total_bytes
         copy.has_overflowed = self.has_overflowed
         return copy
+
+
+def _selected(raws: Iterable[Raw], index: int, holds: Callable[[Any], bool]) -> Iterator[Raw]:
+    # A field is compared in less time than an entry is built.
+    return (raw for raw in raws if holds(raw[index]))
 
 
 def _shortened(entry: JournalEntry) -> JournalEntry:
