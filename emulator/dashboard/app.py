@@ -43,6 +43,7 @@ SECTIONS: Mapping[str, tuple[Page, Page | None]] = {
 # The section that shows an item, by the prefix of its id.
 SECTION_OF_PREFIX = {"pay": "payments", "dlv": "webhooks", "evt": "webhooks", "req": "requests"}
 
+_DICT_ATTRIBUTES = frozenset(dir(dict))
 _SUBJECT = ("account", "mode")
 _HEADERS = {
     "Content-Security-Policy": (
@@ -179,12 +180,21 @@ def _address_of(page: ViewRequest, text: str) -> str:
     return page.address(section, text)
 
 
+class _Environment(jinja2.Environment):
+    """Reads a member of JSON without the detour over attributes, which raises an exception each."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if type(obj) is dict and attribute in obj and attribute not in _DICT_ATTRIBUTES:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+
 @cache
 def _templates(templates: Path) -> tuple[Assets, jinja2.Environment]:
     """Compiles the templates once for all emulators of a process."""
     shared = templates / "checkout" / DIRECTORY
     assets = Assets(templates / "dashboard" / DIRECTORY, shared / "tokens.css", shared / "icon.svg")
-    environment = jinja2.Environment(
+    environment = _Environment(
         loader=jinja2.FileSystemLoader(templates / "dashboard"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,

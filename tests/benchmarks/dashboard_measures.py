@@ -1,0 +1,181 @@
+"""Measures the dashboard: processor time of its lists, and creates while it is open."""
+
+import asyncio
+import json
+import multiprocessing
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from statistics import median
+
+from tests.benchmarks.http_measures import HEADERS, LIST, Measure, compare_as, row_of
+from tests.benchmarks.load import p99_ms
+from tests.benchmarks.pairs import Generator, Plan, Quantity
+from tests.benchmarks.report import Gate, Row
+from tests.benchmarks.servers import Server, ServerFailed, bare, emulator
+from tests.benchmarks.traffic import COLLECTION, Creates, Reads, create_body
+
+FEW, MANY = 100, 10_000
+ROWS = 25
+CPU_GATE = Gate(at_most=25.0)
+# "No more than with few", with room for what two processes differ in.
+GROWTH_GATE = Gate(at_most=1.25)
+SECTIONS = {"payments": "payment-row", "webhooks": "delivery-row", "requests": "request-row"}
+
+OPEN_DASHBOARDS = 100
+CREATES_PER_S = 1_000
+P99_GATE = Gate(at_most=1.5)
+MEMORY_GATE = Gate(at_most=16.0)
+_VIEW = "/_emulator/view"
+# What the script of the pages does: it fetches the page at most so often.
+_MIN_UPDATE_S = 0.5
+
+
+def lists(plan: Plan, generator: Generator) -> list[Row]:
+    """Each list of an account with many payments and requests, over the limit and over a few."""
+    rows = []
+    with bare() as limit, emulator(plan.tree) as small, emulator(plan.tree) as large:
+        for server, count in ((small, FEW), (large, MANY)):
+            _fill(server, count)
+        for section, row in SECTIONS.items():
+            page = Reads(paths=(f"{_VIEW}/{section}",))
+            _, html = large.call("GET", page.paths[0], {"Accept": "text/html"})
+            if html.decode().count(f'data-testid="{row}"') != ROWS:
+                raise ServerFailed(f"{section} does not have {ROWS} rows: {html.decode()}")
+            for other, gate in ((limit, CPU_GATE), (small, GROWTH_GATE)):
+                # One connection, since simultaneous requests share a page.
+                measure = Measure(
+                    name=f"dashboard: {section}, CPU over {other.name}",
+                    connections=1,
+                    gate=gate,
+                    quantity=Quantity.CPU,
+                )
+
+                def traffic(server: Server, page: Reads = page) -> Reads:
+                    return LIST if server is limit else page
+
+                comparison = compare_as(measure, plan, generator, traffic, (other, large))
+                rows.append(row_of(measure, comparison))
+    return rows
+
+
+def _fill(server: Server, count: int) -> None:
+    """Payments with their requests, and deliveries that wait."""
+    posts = [("/_emulator/webhook_endpoints", json.dumps({"url": "http://127.0.0.1:1/"}).encode())]
+    posts += [(COLLECTION, create_body(f"dashboard-{n}")) for n in range(count)]
+    server.call("PUT", "/_emulator/deliveries/paused", HEADERS, b'{"paused": true}')
+    for path, body in posts:
+        status, response = server.call("POST", path, HEADERS, body)
+        if status not in (200, 201):
+            raise ServerFailed(f"{path} was answered {status}: {response!r}")
+
+
+def open_dashboards(plan: Plan) -> list[Row]:
+    """Creates at a fixed rate, while no dashboard is open and while many are."""
+    ratios, growth = [], []
+    seconds = 4 * plan.burst_s
+    absolute = ""
+    with emulator(plan.tree) as server:
+        serial = iter(range(1, 1_000))
+        paced_creates_ns(server, next(serial), seconds)
+        for _ in range(plan.pairs):
+            alone = p99_ms(sorted(paced_creates_ns(server, next(serial), seconds)))
+            with viewers(server):
+                paced_creates_ns(server, next(serial), seconds)
+                before = server.rss_mib()
+                watched = p99_ms(sorted(paced_creates_ns(server, next(serial), seconds)))
+                growth.append(server.rss_mib() - before)
+            ratios.append(watched / alone)
+            absolute = f"the last: {alone:.2f} → {watched:.2f} ms"
+    name = f"{OPEN_DASHBOARDS} dashboards"
+    return [
+        Row(
+            measure=f"{name}: p99 of {CREATES_PER_S:,} creates/s",
+            values=tuple(ratios),
+            gate=P99_GATE,
+            absolute=absolute,
+        ),
+        Row(
+            measure=f"{name}: memory",
+            values=tuple(growth),
+            gate=MEMORY_GATE,
+            unit=" MiB",
+            absolute=f"growth in {seconds} s of creates, median {median(growth):.1f} MiB",
+        ),
+    ]
+
+
+def paced_creates_ns(server: Server, serial: int, seconds: float) -> list[int]:
+    """The latency of each create, from the instant at which it was to be sent."""
+    requests = Creates(serial=serial).requests(server.port)
+    latencies = []
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        begun = time.perf_counter_ns()
+        for number in range(int(seconds * CREATES_PER_S)):
+            due = begun + number * 1_000_000_000 // CREATES_PER_S
+            while (early := due - time.perf_counter_ns()) > 0:
+                time.sleep(early / 1e9)
+            connection.sendall(next(requests))
+            if not connection.recv(16_384).startswith(b"HTTP/1.1 201"):
+                raise ServerFailed("a create was not answered with 201")
+            latencies.append(time.perf_counter_ns() - due)
+    return latencies
+
+
+@contextmanager
+def viewers(server: Server) -> Iterator[None]:
+    """Open dashboards in a process: each reads the stream, and fetches its page when it changes."""
+    context = multiprocessing.get_context("spawn")
+    is_open = context.Event()
+    process = context.Process(target=_view, args=(server.port, is_open), daemon=True)
+    process.start()
+    try:
+        if not is_open.wait(30):
+            raise ServerFailed("the dashboards did not open")
+        yield
+    finally:
+        process.terminate()
+        process.join()
+
+
+def _view(port: int, is_open: "multiprocessing.synchronize.Event") -> None:
+    asyncio.run(_view_all(port, is_open))
+
+
+async def _view_all(port: int, is_open: "multiprocessing.synchronize.Event") -> None:
+    opened = [asyncio.Event() for _ in range(OPEN_DASHBOARDS)]
+    tasks = [asyncio.create_task(_dashboard(port, each)) for each in opened]
+    await asyncio.gather(*(each.wait() for each in opened))
+    is_open.set()
+    await asyncio.gather(*tasks)
+
+
+async def _dashboard(port: int, opened: asyncio.Event) -> None:
+    stream, stream_writer = await asyncio.open_connection("127.0.0.1", port)
+    pages, pages_writer = await asyncio.open_connection("127.0.0.1", port)
+    stream_writer.write(_get("/_emulator/stream"))
+    changed = asyncio.Event()
+
+    async def listen() -> None:
+        while line := await stream.readline():
+            if line.startswith(b"event: hello"):
+                opened.set()
+            elif line.startswith(b"event: payments"):
+                changed.set()
+
+    listening = asyncio.create_task(listen())
+    with suppress(ConnectionError):
+        while not listening.done():
+            await changed.wait()
+            changed.clear()
+            pages_writer.write(_get(f"{_VIEW}/payments"))
+            head = await pages.readuntil(b"\r\n\r\n")
+            length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+            await pages.readexactly(int(length))
+            await asyncio.sleep(_MIN_UPDATE_S)
+
+
+def _get(path: str) -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/html\r\n\r\n".encode()
