@@ -227,6 +227,7 @@ def _dashboard(engine: Engine, checkout: CheckoutAddress, control: ASGIApp) -> A
         checkout_base=lambda: checkout.base,
         test_key=test_key,
         status_of=status_of,
+        monotonic_ms=engine.wall.monotonic_ms,
     )
 
 

@@ -39,7 +39,7 @@ async def _encoded(messages: AsyncIterator[StreamMessage]) -> AsyncIterator[str]
     hello = json.dumps({"version": __version__})
     yield f"retry: {_RETRY_MS}\nevent: hello\ndata: {hello}\n\n"
     async for message in messages:
-        yield f"event: {message.kind}\ndata: {message.data}\n\n"
+        yield f"id: {message.at_ms}\nevent: {message.kind}\ndata: {message.data}\n\n"
 
 
 STREAM = Resource(

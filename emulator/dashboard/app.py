@@ -44,6 +44,7 @@ SECTIONS: Mapping[str, tuple[Page, Page | None]] = {
 SECTION_OF_PREFIX = {"pay": "payments", "dlv": "webhooks", "evt": "webhooks", "req": "requests"}
 
 _DICT_ATTRIBUTES = frozenset(dir(dict))
+_SINCE = "Emulator-Since"
 _SUBJECT = ("account", "mode")
 _HEADERS = {
     "Content-Security-Policy": (
@@ -67,6 +68,7 @@ class Dashboard:
         checkout_base: Callable[[], str],
         test_key: Callable[[str | None], str],
         status_of: Callable[[Refusal], int],
+        monotonic_ms: Callable[[], float],
     ) -> None:
         """`checkout_base` returns the public address of the checkout pages.
 
@@ -76,7 +78,7 @@ class Dashboard:
         self._checkout_base = checkout_base
         self._test_key = test_key
         self._status_of = status_of
-        self._renders = SharedRenders()
+        self._renders = SharedRenders(monotonic_ms)
         self._assets, self._templates = _templates(templates)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -103,7 +105,9 @@ class Dashboard:
         page = self._page_request(request, section, item or None)
         address = f"{page.base_url} {path}?{request.scope['query_string']!r}"
         try:
-            return await self._renders.response(address, lambda: self._view(page))
+            return await self._renders.response(
+                address, lambda: self._view(page), since_ms=_since_ms(request)
+            )
         except Refusal as refusal:
             if not accepts_html:
                 raise
@@ -163,6 +167,14 @@ class Dashboard:
             "health": f"{base}/_emulator/health",
             "openapi": f"{base}/_emulator/openapi",
         }
+
+
+def _since_ms(request: Request) -> float | None:
+    """The id of the message of the stream that a request follows."""
+    try:
+        return float(request.headers[_SINCE])
+    except (KeyError, ValueError):
+        return None
 
 
 def _address_of(page: ViewRequest, text: str) -> str:

@@ -1,9 +1,12 @@
-"""Renders a page once for all requests that wait for it at the same time."""
+"""Renders a page once for all requests that wait for it, or that follow the same message."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
 from starlette.responses import Response
+
+MAX_STORED_PAGES = 64
 
 Render = Callable[[], Awaitable[Response]]
 
@@ -12,14 +15,22 @@ class SharedRenders:
     """The renders in progress, and those that follow them, by the address of the page.
 
     Each render begins after the requests that it responds to, so that none gets an older page.
+    A request after a message of the stream has the instant of the message, and gets any page that
+    was rendered since. Instants are monotonic real time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, monotonic_ms: Callable[[], float]) -> None:
+        self._monotonic_ms = monotonic_ms
+        self._stored: OrderedDict[str, tuple[float, Response]] = OrderedDict()
         self._running: dict[str, asyncio.Task[Response]] = {}
         self._next: dict[str, asyncio.Task[Response]] = {}
 
-    async def response(self, address: str, render: Render) -> Response:
+    async def response(self, address: str, render: Render, *, since_ms: float | None) -> Response:
         """The response of a render. Raises what it raises."""
+        if since_ms is not None:
+            began_ms, stored = self._stored.get(address, (since_ms, None))
+            if stored is not None and began_ms > since_ms:
+                return stored
         running = self._running.get(address)
         if running is None:
             task = asyncio.create_task(self._run(address, render))
@@ -41,8 +52,14 @@ class SharedRenders:
 
     async def _run(self, address: str, render: Render) -> Response:
         task = asyncio.current_task()
+        began_ms = self._monotonic_ms()
         try:
-            return await render()
+            response = await render()
+            self._stored[address] = began_ms, response
+            self._stored.move_to_end(address)
+            if len(self._stored) > MAX_STORED_PAGES:
+                self._stored.popitem(last=False)
+            return response
         finally:
             if self._running.get(address) is task:
                 del self._running[address]

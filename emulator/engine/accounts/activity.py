@@ -1,9 +1,8 @@
 """Sends what changes in an account and mode to the listeners of its stream, twice a second."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from emulator.clock import SystemClock
 from emulator.domain.errors import NotReady
@@ -17,15 +16,23 @@ MIN_INTERVAL_MS = 500
 MAX_EVENTS_PER_MESSAGE = 25
 # A listener that has not taken so many messages is too slow, and is dropped.
 MAX_WAITING_MESSAGES = 20
+# Listeners get a message one after another, many in groups, so that the responses to them and to
+# their requests do not delay those to the merchant.
+MAX_GROUPS = 100
+GROUP_INTERVAL_MS = 5
 
 KINDS = ("payments", "requests", "deliveries", "clock", "rules", "endpoints")
 
 
 class StreamMessage(NamedTuple):
-    """A message of the stream: one of KINDS, and a JSON object."""
+    """A message of the stream: one of KINDS, and a JSON object.
+
+    What it is about had occurred at `at_ms`, in monotonic real time.
+    """
 
     kind: str
     data: str
+    at_ms: float
 
 
 class _State(NamedTuple):
@@ -64,12 +71,7 @@ class Activity:
         """Compare the state of an owner twice a second, and send the differences."""
         try:
             with self._notifier.woken_by((owner,)) as deliveries_changed:
-                while feed.queues and not (
-                    owner.account.is_closed or self._notifier.closed.is_set()
-                ):
-                    await self._wall.wait(
-                        self._notifier.closed, until=self._wall.now_ms() + MIN_INTERVAL_MS
-                    )
+                while await self._wait(owner, feed, MIN_INTERVAL_MS):
                     now = await self._state(owner)
                     changed = [
                         kind
@@ -79,15 +81,32 @@ class Activity:
                     if deliveries_changed.is_set():
                         deliveries_changed.clear()
                         changed.append("deliveries")
-                    for kind in changed:
-                        data = await self._data(owner, kind, since=before)
-                        feed.send(StreamMessage(kind, json.dumps(data)))
+                    at_ms = self._wall.monotonic_ms()
+                    messages = [
+                        StreamMessage(kind, await self._data(owner, kind, since=before), at_ms)
+                        for kind in changed
+                    ]
                     before = now
+                    if messages:
+                        await self._send(owner, feed, messages)
         except NotReady:
             pass  # The program stops.
         finally:
             del self._feeds[owner]
             feed.close()
+
+    async def _send(self, owner: Owner, feed: "_Feed", messages: list[StreamMessage]) -> None:
+        queues = list(feed.queues)
+        size = -(-len(queues) // MAX_GROUPS)
+        for start in range(0, len(queues), size):
+            if start and not await self._wait(owner, feed, GROUP_INTERVAL_MS):
+                return
+            feed.send(messages, queues[start : start + size])
+
+    async def _wait(self, owner: Owner, feed: "_Feed", duration_ms: int) -> bool:
+        """Whether the stream of the owner goes on after this time."""
+        await self._wall.wait(self._notifier.closed, until=self._wall.now_ms() + duration_ms)
+        return bool(feed.queues) and not (owner.account.is_closed or self._notifier.closed.is_set())
 
     async def _state(self, owner: Owner) -> _State:
         account = owner.account
@@ -103,50 +122,54 @@ class Activity:
     def _event_count(self, tx: Transaction, owner: Owner) -> int:
         return tx.row_count("events", owner.number)
 
-    async def _data(self, owner: Owner, kind: str, *, since: _State) -> dict[str, Any]:
+    async def _data(self, owner: Owner, kind: str, *, since: _State) -> str:
+        """A JSON object."""
         if kind != "payments":
-            return {}
+            return "{}"
         # A reset makes the count smaller.
         count = max(0, await self._event_count(owner) - since.payments)
         limit = min(count, MAX_EVENTS_PER_MESSAGE)
         bodies = await self._history.events(owner, limit=limit) if limit else []
-        return {"count": count, "events": [json.loads(body) for body in bodies]}
+        events = ",".join(bodies)
+        return f'{{"count": {count}, "events": [{events}]}}'
+
+
+_Queue = asyncio.Queue[StreamMessage | None]
 
 
 class _Feed:
     """The listeners of one owner."""
 
     def __init__(self) -> None:
-        self.queues: set[asyncio.Queue[StreamMessage | None]] = set()
+        self.queues: set[_Queue] = set()
         self.task: asyncio.Task[None]
 
     def messages(self) -> AsyncIterator[StreamMessage]:
         """The messages to a new listener."""
-        queue: asyncio.Queue[StreamMessage | None] = asyncio.Queue(MAX_WAITING_MESSAGES)
+        queue: _Queue = asyncio.Queue(MAX_WAITING_MESSAGES)
         self.queues.add(queue)
         return self._messages_of(queue)
 
-    async def _messages_of(
-        self, queue: asyncio.Queue[StreamMessage | None]
-    ) -> AsyncIterator[StreamMessage]:
+    async def _messages_of(self, queue: _Queue) -> AsyncIterator[StreamMessage]:
         try:
             while (message := await queue.get()) is not None:
                 yield message
         finally:
             self.queues.discard(queue)
 
-    def send(self, message: StreamMessage) -> None:
-        for queue in list(self.queues):
-            if queue.full():
+    def send(self, messages: list[StreamMessage], queues: list[_Queue]) -> None:
+        for queue in self.queues.intersection(queues):
+            if queue.qsize() + len(messages) > MAX_WAITING_MESSAGES:
                 self._end(queue)
             else:
-                queue.put_nowait(message)
+                for message in messages:
+                    queue.put_nowait(message)
 
     def close(self) -> None:
         for queue in list(self.queues):
             self._end(queue)
 
-    def _end(self, queue: asyncio.Queue[StreamMessage | None]) -> None:
+    def _end(self, queue: _Queue) -> None:
         """Let a listener end after at most the message that it is sending."""
         self.queues.discard(queue)
         while not queue.empty():

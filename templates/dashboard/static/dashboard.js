@@ -145,26 +145,31 @@
   // Updates: the page is loaded again, and its live elements are replaced.
 
   let updating = null;
-  let isStale = false;
+  // The message that the next update follows; empty for a call of this page, null without one.
+  let staleSince = null;
   // A field that is being edited is not replaced, unless its form was submitted.
   let hasSubmitted = false;
 
-  async function update() {
+  async function update(since = "") {
     if (updating) {
-      isStale = true;
+      staleSince = staleSince === "" ? "" : since;
       return updating;
     }
-    updating = load();
+    updating = load(since);
     await updating;
     updating = null;
-    if (isStale) {
-      isStale = false;
-      setTimeout(update, MIN_UPDATE_MS);
+    if (staleSince !== null) {
+      const next = staleSince;
+      staleSince = null;
+      setTimeout(() => update(next), MIN_UPDATE_MS);
     }
   }
 
-  async function load() {
-    const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+  async function load(since) {
+    const headers = { Accept: "text/html" };
+    // Many dashboards get the page that was rendered for the first of them after the message.
+    if (since) headers["Emulator-Since"] = since;
+    const response = await fetch(location.href, { headers });
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const edited = hasSubmitted ? null : document.activeElement?.closest("input, select, textarea");
     hasSubmitted = false;
@@ -197,7 +202,7 @@
     });
     for (const kind of ["payments", "requests", "deliveries", "clock", "rules", "endpoints"]) {
       stream.addEventListener(kind, (event) => {
-        if (shown.has(kind)) update();
+        if (shown.has(kind)) update(event.lastEventId);
         else if (newCount && kind === newCount.dataset.newCount) countNew(JSON.parse(event.data));
       });
     }
