@@ -10,14 +10,21 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.benchmarks import expiry, http_measures, page_measures, start, webhook_measures
+from tests.benchmarks import (
+    dashboard_measures,
+    expiry,
+    http_measures,
+    page_measures,
+    start,
+    webhook_measures,
+)
 from tests.benchmarks.load import LoadFailed
 from tests.benchmarks.pairs import Generator, Plan
 from tests.benchmarks.report import Exit, Row, exit_code, summary, table, write_json
 from tests.benchmarks.servers import REPOSITORY, ServerFailed
 
-SECTIONS = ("create", "retrieve", "list", "page", "webhooks", "start", "expiry")
-HTTP_SECTIONS = frozenset({"create", "retrieve", "list", "page", "webhooks"})
+SECTIONS = ("create", "retrieve", "list", "page", "dashboard", "webhooks", "start", "expiry")
+HTTP_SECTIONS = frozenset({"create", "retrieve", "list", "page", "dashboard", "webhooks"})
 
 
 def _sections(text: str) -> frozenset[str]:
@@ -94,6 +101,10 @@ def _measure(plan: Plan, wanted: frozenset[str]) -> list[Row]:
         if "page" in wanted:
             _say("page")
             rows += page_measures.pages(plan, generator)
+        if "dashboard" in wanted:
+            _say("dashboard")
+            rows += dashboard_measures.lists(plan, generator)
+            rows += dashboard_measures.open_dashboards(plan)
         if "webhooks" in wanted:
             _say("webhooks")
             rows += webhook_measures.creates(plan, generator)
