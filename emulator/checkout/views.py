@@ -47,6 +47,8 @@ TEXTS_OF_REASON = {
 }
 """The keys of the sentence on a failed payment's page, and of the label of a test number."""
 
+LEAVING = "leaving"
+"""The page that redirects to the merchant."""
 _PHONE_INVALID = "phone_invalid"
 _MAX_INPUT_CHARACTERS = 32
 _EMPTY: Mapping[str, str] = MappingProxyType({})
@@ -99,14 +101,19 @@ def opened(
     return _ended(payment)
 
 
-def followed(checkout: Checkout, *, query: Mapping[str, str]) -> PageView | None:
-    """The page after the submit, which redirects at the end; None before the submit."""
+def followed(
+    checkout: Checkout, *, query: Mapping[str, str], redirects: bool = True
+) -> PageView | None:
+    """The page after the submit, which redirects at the end; None before the submit.
+
+    Without `redirects`, the page of a completed payment stays.
+    """
     payment = checkout.payment
     if payment.status is Status.PENDING:
         return None
     if payment.status is Status.PROCESSING:
         return _waiting(checkout, query)
-    if payment.status is Status.COMPLETED:
+    if payment.status is Status.COMPLETED and redirects:
         return _leaving("success", payment.terms.success_url, is_paid=True)
     if payment.reason is Reason.USER_CANCELLED:
         return leaving_cancelled(payment)
@@ -302,7 +309,7 @@ def _bank_name(payment: Payment) -> str | None:
 
 def _leaving(heading: str, destination: str, *, is_paid: bool) -> PageView:
     return PageView(
-        page="leaving",
+        page=LEAVING,
         heading=heading,
         leaf=None,
         values={"is_leaving": True, "is_paid": is_paid},

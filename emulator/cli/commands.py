@@ -156,11 +156,11 @@ def schema(*, is_integration: bool) -> None:
     """Print the JSON Schema of scenario files."""
     import json
 
-    from emulator.explore.integration import integration_schema
-    from emulator.scenarios.scenario_file import scenario_schema
-
-    printed = integration_schema() if is_integration else scenario_schema()
-    write(f"{json.dumps(printed, indent=2, ensure_ascii=False)}\n")
+    if is_integration:
+        from emulator.explore.integration import integration_schema as build
+    else:
+        from emulator.scenarios.scenario_file import scenario_schema as build
+    write(f"{json.dumps(build(), indent=2, ensure_ascii=False)}\n")
 
 
 @cli.command()

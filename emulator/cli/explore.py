@@ -26,9 +26,9 @@ from emulator.domain.control_characters import escape_controls
 from emulator.reporting import ERASE_LINE
 
 if TYPE_CHECKING:
-    from emulator.explore.executor import Session
     from emulator.explore.exploration import Exploration, Failure, Limits
     from emulator.explore.integration import Integration
+    from emulator.explore.session import Session
     from emulator.settings import Settings
 
 DEFAULT_DEPTH = 2
@@ -48,6 +48,7 @@ class ExploreOptions:
     url: str | None
     key: str
     secret: str
+    has_given_secret: bool
     settings: "Settings"
     limits: "Limits"
     save: Path
@@ -201,6 +202,7 @@ def _options(options: Mapping[str, object]) -> ExploreOptions:
         url=None if url is None else base_url("--url", str(url)),
         key=str(values["key"]) if url is not None else settings.test_key,
         secret=generated if secret is None else str(secret),
+        has_given_secret=secret is not None,
         settings=settings,
         limits=Limits(
             depth=int(str(values["depth"])),
@@ -230,8 +232,8 @@ async def _session(options: ExploreOptions, integration: "Integration") -> "Asyn
     """The emulator and the shop, both running. Raises ExploreError, NoListener."""
     from emulator.clock import RealClock
     from emulator.explore.connections import Connections
-    from emulator.explore.executor import Session
     from emulator.explore.service import Service
+    from emulator.explore.session import Session
     from emulator.explore.shop import Shop
     from emulator.explore.shop_process import running_shop
     from emulator.http.addresses import BaseUrl
@@ -252,6 +254,8 @@ async def _session(options: ExploreOptions, integration: "Integration") -> "Asyn
             secret = await stack.enter_async_context(
                 service.silent_endpoint(integration.webhook, secret)
             )
+        if not options.has_given_secret and integration.webhook and integration.run is None:
+            write(f"The shop needs this webhook secret: {secret}\n")
         variables = {
             "PAYMENTS_EMULATOR_URL": url,
             "PAYMENTS_EMULATOR_TEST_KEY": options.key,

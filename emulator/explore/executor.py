@@ -1,77 +1,39 @@
 """Executes a history: the customer's steps, the changes of the payment, the webhooks."""
 
 import asyncio
-import json
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 
-from emulator.clock import SystemClock, pause
+from emulator.clock import pause
 from emulator.domain.instants import format_instant, parse_instant
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
-from emulator.explore.connections import Request, Response
-from emulator.explore.histories import (
-    CHANGES,
-    COMPLETED,
-    CREATED,
-    EVENT_STATUSES,
-    Action,
-    History,
-    Manner,
-    Step,
-)
+from emulator.explore.connections import Response
+from emulator.explore.deliveries import Deliveries, forged_event
+from emulator.explore.histories import History
 from emulator.explore.judgement import is_settled
 from emulator.explore.observation import (
     ForgedWebhook,
     Observation,
     Sample,
     TracedStep,
-    Unacknowledged,
 )
-from emulator.explore.service import Event, ExploreError, Payment, Service
-from emulator.explore.shop import Browser, Shop
+from emulator.explore.service import Event, ExploreError, Payment
+from emulator.explore.session import CREATE_FAULTS, MAX_SHARED, Session
+from emulator.explore.shop import Browser
 from emulator.explore.step_text import step_text
+from emulator.explore.steps import CHANGES, CREATED, Action, Manner, Step
 
-MAX_ATTEMPTS = 5
-# Real time: before the second and later attempts at the end, doubled each time; between two
-# looks at the state of an asynchronous application; and while the response to create is held.
-FIRST_PAUSE_MS = 50
+# Real time between two looks: at the state of an asynchronous application, and at the payments
+# while the response to create is held.
 STATE_PAUSE_MS = 20
-EARLY_LATENCY = "150ms"
 EARLY_PAUSE_MS = 5
 MAX_EARLY_PAUSES = 200
-# Makes the moment longer in which two handlers have read the payment and have not acted yet.
-RACE_LATENCY = "30ms"
-RACING_REQUESTS = 4
 # A phone is answered within 30 s.
 BEFORE_EXPIRY_MS = 10_000
 AFTER_EXPIRY_MS = 5_000
 HAS_MONEY = (Status.COMPLETED, Status.REFUNDED)
-# The new payments and events of one history, and of all that run at the same time.
-MAX_NEWEST = 16
-MAX_SHARED = 100
 OTHER_AMOUNTS_MINOR = (100, 200)
-UNKNOWN_TYPE = "payment.disputed"
-
-_CREATE_FAULTS: Mapping[Manner, Mapping[str, Any]] = {
-    Manner.ERROR_BEFORE: {"status": 500, "point": "before_commit"},
-    Manner.ERROR_AFTER: {"status": 500, "point": "after_commit"},
-    Manner.LIMITED: {"status": 429, "retry_after": 1},
-    Manner.CUT: {"drop": True, "point": "after_commit"},
-    Manner.EARLY: {"latency": EARLY_LATENCY, "point": "after_commit"},
-}
-
-
-@dataclass(slots=True)
-class Pending:
-    """A delivery that is not acknowledged yet, with the results of its attempts."""
-
-    event: Event
-    step: int
-    results: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -82,75 +44,6 @@ class Order:
     payment: Payment
     payments: list[Payment]
     """All payments that the shop created for it."""
-
-
-@dataclass(slots=True)
-class Session:
-    """What the histories of an exploration share."""
-
-    shop: Shop
-    service: Service
-    wall: SystemClock
-    observes_requests: bool = False
-    """Whether to observe in which steps the application sends requests to the service."""
-    is_shared: bool = False
-    """Whether other histories run at the same time."""
-    is_limited: bool = False
-    """Whether the faults of all histories that are answered 429 are added already."""
-    starting: asyncio.Lock = field(default_factory=asyncio.Lock)
-    newest_payment: str | None = None
-    _recent: deque[Payment] = field(default_factory=lambda: deque(maxlen=MAX_SHARED))
-
-    @asynccontextmanager
-    async def limited(self, count: int) -> AsyncIterator[None]:
-        """Answer this number of create calls 429 during the block."""
-        if count == 0:
-            yield
-            return
-        then = _CREATE_FAULTS[Manner.LIMITED]
-        fault_id = await self.service.add_fault("create_payment", then, count)
-        self.is_limited = True
-        try:
-            yield
-        finally:
-            self.is_limited = False
-            await self.service.delete_fault(fault_id)
-
-    async def find_payment(self, is_wanted: Callable[[Payment], bool]) -> Payment | None:
-        """The newest payment that fits, among those that no order has."""
-        await self._refresh()
-        return next(filter(is_wanted, reversed(self._recent)), None)
-
-    async def take_payments(self, payment: Payment) -> list[Payment]:
-        """The new payments of the order of a payment: by their metadata, or all if there is one."""
-        await self._refresh()
-        metadata = payment["metadata"]
-        own = [
-            each
-            for each in self._recent
-            if each["id"] == payment["id"] or not self.is_shared or each["metadata"] == metadata
-        ]
-        for each in own:
-            self._recent.remove(each)
-        return own
-
-    async def drop_payments(self) -> None:
-        """Forget the new payments: they belong to no order of the customer."""
-        await self._refresh()
-        if not self.is_shared:
-            self._recent.clear()
-
-    @property
-    def max_newest(self) -> int:
-        """How many of the newest payments or events may be new."""
-        return MAX_SHARED if self.is_shared else MAX_NEWEST
-
-    async def _refresh(self) -> None:
-        payments = await self.service.payments(self.max_newest)
-        ids = [payment["id"] for payment in payments]
-        known = ids.index(self.newest_payment) if self.newest_payment in ids else len(ids)
-        self.newest_payment = ids[0] if ids else None
-        self._recent.extend(reversed(payments[:known]))
 
 
 class HistoryRun:
@@ -166,8 +59,7 @@ class HistoryRun:
         self._trace: list[TracedStep] = []
         self._samples: list[Sample] = []
         self._forged: list[ForgedWebhook] = []
-        self._events: dict[str, Event] = {}
-        self._pending: dict[str, Pending] = {}
+        self._deliveries = Deliveries(session)
         self._could_know: set[str] = set()
         self._reading: set[Step] = set()
         self._status: str = Status.PENDING
@@ -194,7 +86,7 @@ class HistoryRun:
         return await self._finish()
 
     async def _execute(self, step: Step) -> None:
-        retried = list(self._pending)
+        retried = self._deliveries.pending
         is_observed = self._observes(step)
         before = await self._last_request() if is_observed else None
         result = await self._handlers.get(step.action, self._change)(step)
@@ -203,9 +95,7 @@ class HistoryRun:
             if step.action is Action.RETURN:
                 self._could_know.add(self._status)
         self._trace.append(TracedStep(text=step_text(step, self._integration), result=result))
-        for event_id in retried:
-            if event_id in self._pending:
-                await self._attempt(self._pending[event_id])
+        await self._deliveries.retry(retried)
 
     async def _last_request(self) -> str | None:
         """The application's last request to the service, about any payment or this one."""
@@ -218,8 +108,13 @@ class HistoryRun:
         On a return only where nothing else reports the completed payment.
         """
         if step.action is Action.RETURN and self._integration.settle is None:
-            return self._status not in self._could_know
+            return self._status not in self._known
         return self._session.observes_requests and step.action in (Action.DELIVER, Action.RETURN)
+
+    @property
+    def _known(self) -> set[str]:
+        """The statuses of the payment that the application could know of."""
+        return self._could_know | self._deliveries.acknowledged
 
     @property
     def _number(self) -> int:
@@ -229,7 +124,7 @@ class HistoryRun:
     # The order
 
     async def _start(self, step: Step) -> str:
-        then = _CREATE_FAULTS.get(step.manner)
+        then = CREATE_FAULTS.get(step.manner)
         if then is None:
             return await self._start_order(self._shop.start(self._browser))
         is_added = self._session.is_limited
@@ -263,9 +158,8 @@ class HistoryRun:
         for _ in range(MAX_EARLY_PAUSES):
             newest = [payment["id"] for payment in await self._service.payments(1)]
             if newest and newest[0] != known:
-                await self._read_events(newest[0])
-                pending = Pending(self._events[CREATED], self._number)
-                return (await self._attempt(pending, closes=True)).text
+                event = await self._deliveries.event(CREATED, newest[0])
+                return (await self._deliveries.attempt(event, self._number, closes=True)).text
             if starting.done():
                 break
             await pause(self._session.wall, EARLY_PAUSE_MS)
@@ -331,66 +225,27 @@ class HistoryRun:
 
     # Webhooks
 
-    async def _read_events(self, payment_id: str) -> None:
-        for event in await self._service.events(payment_id, limit=self._session.max_newest):
-            self._events[event.type] = event
-
-    async def _event(self, event_type: str) -> Event:
-        if event_type not in self._events:
-            await self._read_events(self._order.payment["id"])
-        if event_type not in self._events:
-            raise ExploreError(f"the payment {self._order.payment['id']} has no {event_type}")
-        return self._events[event_type]
-
     async def _deliver(self, step: Step) -> str:
-        pending = Pending(await self._event(step.event), self._number)
+        deliveries, shop, payment = self._deliveries, self._shop, self._order.payment
+        event = await deliveries.event(step.event, payment["id"])
         match step.manner:
             case Manner.AT_ONCE:
-                request = self._shop.webhook(pending.event)
-                responses = await self._race([request, self._shop.webhook(pending.event)])
-                self._record(pending, *responses)
-                return " and ".join(response.text for response in responses)
+                responses = await deliveries.race(event, self._number, shop.webhook(event))
+                deliveries.record(event, self._number, *responses)
             case Manner.WITH_RETURN:
-                url = self._order.payment["success_url"]
-                page = self._shop.page_request(self._browser, url)
-                response, opened = await self._race([self._shop.webhook(pending.event), page])
-                opened = await self._shop.follow(self._browser, url, opened)
+                page = shop.page_request(self._browser, payment["success_url"])
+                responses = await deliveries.race(event, self._number, page)
+                await shop.follow(self._browser, page.url, responses[1])
             case Manner.WITH_SETTLE:
-                job = self._shop.settle_request(self._order.id)
-                response, opened = await self._race([self._shop.webhook(pending.event), job])
+                job = shop.settle_request(self._order.id)
+                responses = await deliveries.race(event, self._number, job)
             case Manner.SLOW:
-                await self._shop.attempt_and_leave(pending.event)
-                return f"no response in time, then {(await self._attempt(pending)).text}"
+                await shop.attempt_and_leave(event)
+                response = await deliveries.attempt(event, self._number)
+                return f"no response in time, then {response.text}"
             case _:
-                return (await self._attempt(pending)).text
-        self._record(pending, response)
-        return f"{response.text} and {opened.text}"
-
-    async def _race(self, requests: list[Request]) -> list[Response]:
-        """Send requests at once, while the emulator is slow to answer the application."""
-        then = {"latency": RACE_LATENCY}
-        fault_id = await self._service.add_fault("any", then, RACING_REQUESTS)
-        try:
-            return await self._shop.connections.send_together(requests)
-        finally:
-            await self._service.delete_fault(fault_id)
-
-    async def _attempt(self, pending: Pending, *, closes: bool = False) -> Response:
-        response = await self._shop.deliver(pending.event, closes=closes)
-        self._record(pending, response)
-        return response
-
-    def _record(self, pending: Pending, *responses: Response) -> None:
-        """Store the result of an attempt; an acknowledged delivery is not repeated."""
-        event = pending.event
-        if any(response.is_success for response in responses):
-            self._pending.pop(event.id, None)
-            status = EVENT_STATUSES.get(event.type)
-            if status is not None:
-                self._could_know.add(status)
-            return
-        stored = self._pending.setdefault(event.id, pending)
-        stored.results.append(responses[0].text)
+                responses = [await deliveries.attempt(event, self._number)]
+        return " and ".join(response.text for response in responses)
 
     # Webhooks that are not genuine
 
@@ -399,8 +254,7 @@ class HistoryRun:
         event = await self._forged_event(step.manner)
         response = await self._shop.deliver(event, step.manner)
         if step.manner in (Manner.UNKNOWN_TYPE, Manner.OTHER_ORDER) and not response.is_success:
-            pending = Pending(event, self._number)
-            self._record(pending, response)
+            self._deliveries.record(event, self._number, response)
         if self._integration.state.within_ms:
             await pause(self._session.wall, self._integration.state.within_ms)
         after = await self._sample(self._number)
@@ -424,22 +278,7 @@ class HistoryRun:
                 other_payment = await self._service.create(body)
                 await self._session.take_payments(other_payment)
             return await self._completed_event(other_payment)
-        genuine = await self._event(CREATED)
-        event = json.loads(genuine.body)
-        event["id"] = f"{genuine.id}x"
-        if manner is Manner.UNKNOWN_TYPE:
-            event["type"] = UNKNOWN_TYPE
-        else:
-            event["type"] = COMPLETED
-            event["data"] |= {
-                "status": Status.COMPLETED,
-                "method": DEFAULT_METHODS[0],
-                "completed_at": event["timestamp"],
-            }
-        if manner is Manner.OTHER_MODE:
-            event["mode"] = "live"
-        body_text = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
-        return Event(event["id"], event["type"], payment["id"], body_text.encode())
+        return forged_event(manner, await self._deliveries.event(CREATED, payment["id"]))
 
     async def _completed_event(self, payment: Payment) -> Event:
         """Complete a payment; return the event."""
@@ -475,7 +314,7 @@ class HistoryRun:
         return sample
 
     async def _finish(self) -> Observation:
-        await self._retry_pending()
+        await self._deliveries.retry_in_the_end()
         if self._integration.settle is not None:
             await self._execute(Step(Action.SETTLE))
         order = self._order
@@ -485,18 +324,6 @@ class HistoryRun:
         observation = await self._settled()
         await self._end_payments(others)
         return observation
-
-    async def _retry_pending(self) -> None:
-        length_ms = FIRST_PAUSE_MS
-        for number in range(1, MAX_ATTEMPTS):
-            if not self._pending:
-                return
-            if number > 1:
-                await pause(self._session.wall, length_ms)
-                length_ms *= 2
-            for pending in list(self._pending.values()):
-                if len(pending.results) < MAX_ATTEMPTS:
-                    await self._attempt(pending)
 
     async def look_again(self) -> Observation:
         """The observation with the present state of the order."""
@@ -546,18 +373,14 @@ class HistoryRun:
     def _observation(self) -> Observation:
         has_closed = self._integration.state.closed is not None
         not_judged = set() if has_closed else {Status.FAILED, Status.EXPIRED}
-        unacknowledged = tuple(
-            Unacknowledged(step=each.step, event=each.event.type, results=tuple(each.results))
-            for each in self._pending.values()
-        )
         return Observation(
             history=self._history,
             trace=tuple(self._trace),
             samples=tuple(replace(sample) for sample in self._samples),
             forged=tuple(self._forged),
-            unacknowledged=unacknowledged,
+            unacknowledged=self._deliveries.unacknowledged,
             live_payments=self._live,
-            could_know=frozenset(self._could_know - not_judged),
+            could_know=frozenset(self._known - not_judged),
             order=self._order.id,
             payment=self._order.payment["id"],
             checkout_url=self._order.payment["checkout_url"],

@@ -7,14 +7,10 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from emulator.clock import pause
-from emulator.explore.executor import STATE_PAUSE_MS, HistoryRun, Session
+from emulator.explore.anomalies import Anomaly
+from emulator.explore.executor import STATE_PAUSE_MS, HistoryRun
 from emulator.explore.histories import (
-    Action,
-    Anomaly,
-    Capabilities,
     History,
-    Outcome,
-    Steps,
     build_history,
     facts,
     histories_of_size,
@@ -24,6 +20,9 @@ from emulator.explore.histories import (
 from emulator.explore.integration import Integration
 from emulator.explore.judgement import Verdict, compare_ends, is_order_free, judge
 from emulator.explore.observation import Observation
+from emulator.explore.service import ExploreError
+from emulator.explore.session import Session
+from emulator.explore.steps import Action, Capabilities, Outcome, Steps
 
 MAX_CONCURRENT = 16
 
@@ -227,7 +226,10 @@ class Exploration:
     async def _observe(self, history: History) -> tuple[HistoryRun, Observation, float]:
         started_ms = self._session.wall.monotonic_ms()
         run = HistoryRun(self._session, history)
-        observation = await run.run()
+        try:
+            observation = await run.run()
+        except ExploreError as error:
+            raise ExploreError(f"{error} (in the history: {history.title})") from None
         return run, observation, self._session.wall.monotonic_ms() - started_ms
 
     async def _run_one(self, history: History) -> Result:

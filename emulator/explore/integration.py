@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from emulator.explore.histories import HistoryName, Outcome, parse_anomaly
+from emulator.explore.anomalies import parse_anomaly
+from emulator.explore.histories import HistoryName
 from emulator.explore.json_paths import PATTERN, JsonPath
+from emulator.explore.steps import Outcome
 from emulator.files import MAX_FILE_BYTES, open_regular
 from emulator.scenarios.entries import Entry, FileContext, read_text
 from emulator.scenarios.kinds import (
@@ -178,8 +180,13 @@ def _has_payment(members: Members) -> None:
 _LINE = Text(
     _REQUEST,
     expected="a method and an absolute URL, such as GET http://127.0.0.1:3000/orders/{order}",
+    examples=["GET http://127.0.0.1:3000/orders/{order}"],
 )
-_WEB_ADDRESS = Text(_URL, expected="an absolute http or https URL")
+_WEB_ADDRESS = Text(
+    _URL,
+    expected="an absolute http or https URL",
+    examples=["http://127.0.0.1:3000/webhooks"],
+)
 _CONDITION = MappingOf(
     Condition,
     {

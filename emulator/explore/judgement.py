@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from emulator.domain.payment import Status
-from emulator.explore.histories import Action
 from emulator.explore.json_paths import JsonPath
 from emulator.explore.observation import Observation, Sample
+from emulator.explore.steps import Action
 from emulator.scenarios.values import Json
 
 _HAS_MONEY = (Status.COMPLETED, Status.REFUNDED)
@@ -25,6 +25,19 @@ class VerdictId(StrEnum):
     NOT_CLOSED = "not-closed"
     NEVER_ACKNOWLEDGED = "never-acknowledged"
     CONFLUENCE = "confluence"
+
+
+VERDICTS = {
+    VerdictId.FORGED_ACCEPTED: "a forged, stale or unsigned webhook changes the order",
+    VerdictId.CHARGED_TWICE: "two payments of one order are completed or may still complete",
+    VerdictId.FULFILLED_TWICE: "the order is fulfilled more than once",
+    VerdictId.PAID_WITHOUT_MONEY: "the order is paid, and its payment is not completed",
+    VerdictId.MONEY_WITHOUT_PAID: "the payment is completed, and the order is not paid in the end",
+    VerdictId.NOT_CLOSED: "the payment failed or expired, and the order is not closed in the end",
+    VerdictId.NEVER_ACKNOWLEDGED: "a genuine webhook is never answered with 2xx",
+    VerdictId.CONFLUENCE: "the same facts in another order end in another state",
+}
+"""The meaning of each verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

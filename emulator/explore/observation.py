@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from emulator.explore.histories import History, Step
+from emulator.explore.histories import History
+from emulator.explore.steps import Step
 from emulator.scenarios.values import Json
 
 

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from emulator.explore.anomalies import parse_anomaly
 from emulator.explore.console import failure_lines
 from emulator.explore.exploration import Failure, capabilities
-from emulator.explore.histories import History, build_history, parse_anomaly
+from emulator.explore.histories import History, build_history
 from emulator.explore.integration import INTEGRATION, Integration
 from emulator.reporting import Paint
 from emulator.scenarios.scenario_file import VERSION

@@ -10,10 +10,10 @@ from urllib.parse import quote, urljoin, urlsplit
 from emulator import __version__
 from emulator.clock import SystemClock
 from emulator.explore.connections import Connections, Request, Response
-from emulator.explore.histories import Manner
 from emulator.explore.integration import Integration, ShopRequest
 from emulator.explore.observation import Sample
 from emulator.explore.service import Event, ExploreError
+from emulator.explore.steps import Manner
 from emulator.http.receiver import webhook_signature
 
 JSON = "application/json"

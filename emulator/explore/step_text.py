@@ -1,7 +1,7 @@
 """Describes a step of a history in one line."""
 
-from emulator.explore.histories import Action, Manner, Step
 from emulator.explore.integration import Integration
+from emulator.explore.steps import Action, Manner, Step
 
 _TEXTS = {
     Action.WAIT: "the customer waits until shortly before the expiry",

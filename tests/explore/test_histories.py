@@ -4,18 +4,16 @@ from itertools import islice
 
 import pytest
 
+from emulator.explore.anomalies import ANOMALIES, parse_anomaly
 from emulator.explore.histories import (
-    ANOMALIES,
-    Capabilities,
     History,
-    Outcome,
     build_history,
     facts,
     histories_of_size,
     normal_form,
-    parse_anomaly,
     random_histories,
 )
+from emulator.explore.steps import Capabilities, Outcome
 
 ALL = Capabilities(has_webhook=True, has_return=True, has_settle=True)
 POLLS = Capabilities(has_webhook=False, has_return=False, has_settle=True)

@@ -188,6 +188,10 @@ class Rules:
         return tuple(scenario for scenario in self._beyond_outcomes if scenario.expiry)
 
     @cached_property
+    def has_checkout_rules(self) -> bool:
+        return any(scenario.checkout for scenario in self.scenarios)
+
+    @cached_property
     def has_webhook_rules(self) -> bool:
         return any(scenario.webhooks for scenario in self._beyond_outcomes)
 

@@ -8,6 +8,7 @@ from tests.docs.generated import (
     action,
     control_api,
     error_codes,
+    explore,
     modules,
     pages,
     program,
@@ -23,6 +24,7 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     **modules.TABLES,
     **pages.TABLES,
     **scenario_format.TABLES,
+    **explore.TABLES,
 }
 
 

@@ -31,5 +31,5 @@ def _purpose(module: Path) -> str:
 
 
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
-    ("docs/explanation/architecture.md", "modules"): module_table,
+    ("docs/explanation/modules.md", "modules"): module_table,
 }

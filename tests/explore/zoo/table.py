@@ -128,7 +128,7 @@ _BUGS = (
         "newest-order",
         "applies a webhook to the newest order",
         "thephpleague/omnipay/issues/255",
-        MONEY,
+        PAID,
     ),
     (
         PYTHON,

@@ -1,0 +1,293 @@
+"""Declares the anomalies of histories: each changes the steps, or does not fit them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from emulator.domain.payment import EVENT_TYPES
+from emulator.explore.steps import (
+    CHANGES,
+    COMPLETED,
+    CREATED,
+    REFUNDED,
+    Action,
+    Manner,
+    Step,
+    Steps,
+)
+
+
+def _index(steps: Steps, action: Action, event: str = "") -> int | None:
+    for index, step in enumerate(steps):
+        if step.action is action and step.event == event:
+            return index
+    return None
+
+
+def _insert(steps: Steps, index: int, *inserted: Step) -> Steps:
+    return (*steps[:index], *inserted, *steps[index:])
+
+
+def _moved(steps: Steps, index: int, to: int) -> Steps | None:
+    """A step moved behind others; `to` is its index before its own removal."""
+    if to == index + 1:
+        return None
+    return (*steps[:index], *steps[index + 1 : to], steps[index], *steps[to:])
+
+
+# Each function below changes the steps, or returns None where the anomaly does not fit.
+
+
+def _late_success(steps: Steps, _: str) -> Steps | None:
+    if _index(steps, Action.APPROVE) is not None:
+        return None
+    return (*steps, Step(Action.COMPLETE), *_delivery(steps, COMPLETED))
+
+
+def _refund(steps: Steps, _: str) -> Steps | None:
+    if _index(steps, Action.APPROVE) is None and _index(steps, Action.COMPLETE) is None:
+        return None
+    return (*steps, Step(Action.REFUND), *_delivery(steps, REFUNDED))
+
+
+def _delivery(steps: Steps, event: str) -> Steps:
+    """The delivery of one more event, if the application receives any."""
+    has_webhook = _index(steps, Action.DELIVER, CREATED) is not None
+    return (Step(Action.DELIVER, event),) if has_webhook else ()
+
+
+def _expiry_while_processing(steps: Steps, _: str) -> Steps | None:
+    index = _index(steps, Action.SUBMIT)
+    if index is None:
+        return None
+    submit = (Step(Action.WAIT), Step(Action.SUBMIT), Step(Action.PASS_EXPIRY))
+    return (*steps[:index], *submit, *steps[index + 1 :])
+
+
+def _start(manner: Manner) -> Callable[[Steps, str], Steps | None]:
+    def change(steps: Steps, _: str) -> Steps | None:
+        if steps[0].manner is not Manner.USUAL:
+            return None
+        return (replace(steps[0], manner=manner), *steps[1:])
+
+    return change
+
+
+def _early(steps: Steps, event: str) -> Steps | None:
+    index = _index(steps, Action.DELIVER, event)
+    if index is None or steps[0].manner is not Manner.USUAL:
+        return None
+    return (Step(Action.START, event, Manner.EARLY), *steps[1:index], *steps[index + 1 :])
+
+
+def _delayed(steps: Steps, event: str) -> Steps | None:
+    index = _index(steps, Action.DELIVER, event)
+    if index is None:
+        return None
+    after = (i for i in range(index, len(steps)) if steps[i].action in CHANGES)
+    to = next(after, None)
+    return None if to is None else _moved(steps, index, to + 1)
+
+
+def _swapped(steps: Steps, event: str) -> Steps | None:
+    index = _index(steps, Action.DELIVER, event)
+    if index is None:
+        return None
+    after = (i for i in range(index + 1, len(steps)) if steps[i].action is Action.DELIVER)
+    to = next(after, None)
+    return None if to is None else _moved(steps, index, to + 1)
+
+
+def _late(steps: Steps, event: str) -> Steps | None:
+    index = _index(steps, Action.DELIVER, event)
+    return None if index is None else _moved(steps, index, len(steps))
+
+
+def _lost(steps: Steps, event: str) -> Steps | None:
+    index = _index(steps, Action.DELIVER, event)
+    return None if index is None else (*steps[:index], *steps[index + 1 :])
+
+
+def _twice(steps: Steps, event: str) -> Steps | None:
+    index = _index(steps, Action.DELIVER, event)
+    return None if index is None else _insert(steps, index, Step(Action.DELIVER, event))
+
+
+def _manner(manner: Manner) -> Callable[[Steps, str], Steps | None]:
+    def change(steps: Steps, event: str) -> Steps | None:
+        index = _index(steps, Action.DELIVER, event)
+        if index is None or steps[index].manner is not Manner.USUAL:
+            return None
+        changed = replace(steps[index], manner=manner)
+        return (*steps[:index], changed, *steps[index + 1 :])
+
+    return change
+
+
+def _return_at_once(steps: Steps, _: str) -> Steps | None:
+    index = _index(steps, Action.RETURN)
+    without = None if index is None else (*steps[:index], *steps[index + 1 :])
+    return None if without is None else _manner(Manner.WITH_RETURN)(without, COMPLETED)
+
+
+def _settle_at_once(steps: Steps, _: str) -> Steps | None:
+    return _manner(Manner.WITH_SETTLE)(steps, COMPLETED)
+
+
+def _return_unpaid(steps: Steps, _: str) -> Steps | None:
+    index = next(i for i, step in enumerate(steps) if step.action in _FIRST_CHANGES)
+    return _insert(steps, index, Step(Action.RETURN))
+
+
+def _return_twice(steps: Steps, _: str) -> Steps | None:
+    index = _index(steps, Action.RETURN)
+    return None if index is None else _insert(steps, index, Step(Action.RETURN))
+
+
+def _no_return(steps: Steps, _: str) -> Steps | None:
+    index = _index(steps, Action.RETURN)
+    return None if index is None else (*steps[:index], *steps[index + 1 :])
+
+
+def _before(
+    actions: Sequence[Action], inserted: Step, *, offset: int = 0
+) -> Callable[[Steps, str], Steps | None]:
+    def change(steps: Steps, _: str) -> Steps | None:
+        for index, step in enumerate(steps):
+            if step.action in actions:
+                return _insert(steps, index + offset, inserted)
+        return None
+
+    return change
+
+
+_FIRST_CHANGES = (Action.WAIT, Action.SUBMIT, Action.EXPIRE)
+_RESULTS = (Action.APPROVE, Action.DECLINE, Action.EXPIRE)
+_SETTLE = Step(Action.SETTLE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnomalyKind:
+    """A kind of anomaly: `title` describes it, `{}` stands for the event.
+
+    `events` are those that it can concern; without any it concerns none.
+    """
+
+    name: str
+    title: str
+    change: Callable[[Steps, str], Steps | None]
+    events: tuple[str, ...] = ("",)
+    needs: str = ""
+    """The capability without which it does not exist, an attribute of `Capabilities`."""
+
+
+_ALL = tuple(EVENT_TYPES.values())
+# Nothing follows the refund.
+_NOT_LAST = tuple(event for event in _ALL if event != REFUNDED)
+
+
+def _forgery(manner: Manner, title: str) -> AnomalyKind:
+    forged = Step(Action.FORGE, COMPLETED, manner)
+    name = manner.value.replace(" ", "-")
+    return AnomalyKind(name, title, _before(_RESULTS, forged), needs="has_webhook")
+
+
+ANOMALY_KINDS = (
+    AnomalyKind("late-success", "the payment completes after it failed or expired", _late_success),
+    AnomalyKind("refund", "the payment is refunded", _refund),
+    AnomalyKind(
+        "expiry-while-processing",
+        "the checkout expires while the payment is processing",
+        _expiry_while_processing,
+    ),
+    AnomalyKind(
+        "create-500-before",
+        "create is answered 500 before the commit",
+        _start(Manner.ERROR_BEFORE),
+    ),
+    AnomalyKind(
+        "create-500-after", "create is answered 500 after the commit", _start(Manner.ERROR_AFTER)
+    ),
+    AnomalyKind("create-cut", "the response to create is lost", _start(Manner.CUT)),
+    AnomalyKind("create-429", "create is answered 429 with Retry-After: 1", _start(Manner.LIMITED)),
+    AnomalyKind("early", "{} arrives before the response to create", _early, (CREATED,)),
+    AnomalyKind("delayed", "{} arrives after the next change", _delayed, _NOT_LAST),
+    AnomalyKind("swapped", "{} arrives after the next event", _swapped, _NOT_LAST),
+    AnomalyKind("late", "{} arrives last", _late, _NOT_LAST),
+    AnomalyKind("lost", "{} is lost", _lost, _ALL),
+    AnomalyKind("twice", "{} is delivered twice in turn", _twice, _ALL),
+    AnomalyKind("at-once", "{} is delivered twice at once", _manner(Manner.AT_ONCE), _ALL),
+    AnomalyKind(
+        "slow", "the first attempt of {} times out and is repeated", _manner(Manner.SLOW), _ALL
+    ),
+    AnomalyKind(
+        "return-at-once",
+        "the customer returns while the event is delivered",
+        _return_at_once,
+        needs="has_return",
+    ),
+    AnomalyKind(
+        "settle-at-once",
+        "the job runs while the event is delivered",
+        _settle_at_once,
+        needs="has_settle",
+    ),
+    AnomalyKind(
+        "return-unpaid",
+        "the customer opens success_url without paying",
+        _return_unpaid,
+        needs="has_return",
+    ),
+    AnomalyKind("return-twice", "the customer opens success_url twice", _return_twice),
+    AnomalyKind("no-return", "the customer never opens success_url", _no_return),
+    AnomalyKind(
+        "settle-unpaid",
+        "the job runs before the customer pays",
+        _before(_FIRST_CHANGES, _SETTLE),
+        needs="has_settle",
+    ),
+    AnomalyKind(
+        "settle-processing",
+        "the job runs while the payment is processing",
+        _before((Action.APPROVE, Action.DECLINE), _SETTLE),
+        needs="has_settle",
+    ),
+    AnomalyKind(
+        "settle-first",
+        "the job runs before the event arrives",
+        _before(_RESULTS, _SETTLE, offset=1),
+        needs="has_settle",
+    ),
+    _forgery(Manner.FORGED, "a webhook with a wrong signature"),
+    _forgery(Manner.STALE, "a signed webhook that is an hour old"),
+    _forgery(Manner.UNSIGNED, "a webhook without a signature"),
+    _forgery(Manner.UNKNOWN_TYPE, "a webhook of an unknown type"),
+    _forgery(Manner.OTHER_MODE, "a webhook of the other mode"),
+    _forgery(Manner.OTHER_ORDER, "a webhook about another order's payment"),
+    _forgery(Manner.OTHER_AMOUNT, "a webhook about a payment of another amount"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """An anomaly: a kind, and the event that it concerns, if any."""
+
+    kind: AnomalyKind
+    event: str = ""
+
+    @property
+    def name(self) -> str:
+        """The anomaly in files and in the matrix of a report."""
+        return f"{self.kind.name} {self.event}".rstrip()
+
+    def apply(self, steps: Steps) -> Steps | None:
+        """The changed steps, or None where the anomaly does not fit."""
+        return self.kind.change(steps, self.event)
+
+
+ANOMALIES = tuple(Anomaly(kind, event) for kind in ANOMALY_KINDS for event in kind.events)
+_BY_NAME = {anomaly.name: anomaly for anomaly in ANOMALIES}
+
+
+def parse_anomaly(name: str) -> Anomaly | None:
+    """The anomaly of a name."""
+    return _BY_NAME.get(name)

@@ -1,0 +1,127 @@
+"""Delivers the events of one payment, repeats failed deliveries, and forges webhooks."""
+
+import json
+from dataclasses import dataclass, field
+
+from emulator.clock import pause
+from emulator.domain.payment import Status
+from emulator.domain.payment_methods import DEFAULT_METHODS
+from emulator.explore.connections import Request, Response
+from emulator.explore.observation import Unacknowledged
+from emulator.explore.service import Event, ExploreError
+from emulator.explore.session import Session
+from emulator.explore.steps import COMPLETED, EVENT_STATUSES, Manner
+
+MAX_ATTEMPTS = 5
+# Real time before the second and later attempts at the end, doubled each time.
+FIRST_PAUSE_MS = 50
+# Makes the moment longer in which two handlers have read the payment and have not acted yet.
+RACE_LATENCY = "30ms"
+RACING_REQUESTS = 4
+UNKNOWN_TYPE = "payment.disputed"
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A delivery that is not acknowledged yet, with the results of its attempts."""
+
+    event: Event
+    step: int
+    results: list[str] = field(default_factory=list)
+
+
+class Deliveries:
+    """The deliveries of one history; `acknowledged` holds the statuses of acknowledged events."""
+
+    def __init__(self, session: Session) -> None:
+        self.acknowledged: set[str] = set()
+        self._session = session
+        self._events: dict[tuple[str, str], Event] = {}
+        self._pending: dict[str, _Pending] = {}
+
+    @property
+    def pending(self) -> list[str]:
+        """The ids of the events that are not acknowledged yet."""
+        return list(self._pending)
+
+    @property
+    def unacknowledged(self) -> tuple[Unacknowledged, ...]:
+        return tuple(
+            Unacknowledged(step=each.step, event=each.event.type, results=tuple(each.results))
+            for each in self._pending.values()
+        )
+
+    async def event(self, event_type: str, payment_id: str) -> Event:
+        """The event of a payment. Raises ExploreError."""
+        key = (payment_id, event_type)
+        if key not in self._events:
+            limit = self._session.max_newest
+            for event in await self._session.service.events(payment_id, limit=limit):
+                self._events[payment_id, event.type] = event
+        if key not in self._events:
+            raise ExploreError(f"the payment {payment_id} has no {event_type}")
+        return self._events[key]
+
+    async def attempt(self, event: Event, step: int, *, closes: bool = False) -> Response:
+        """Deliver an event once, and store the result."""
+        response = await self._session.shop.deliver(event, closes=closes)
+        self.record(event, step, response)
+        return response
+
+    async def race(self, event: Event, step: int, other: Request) -> list[Response]:
+        """Deliver an event at the same moment as another request.
+
+        The emulator is slow to answer the application meanwhile.
+        """
+        service, shop = self._session.service, self._session.shop
+        fault_id = await service.add_fault("any", {"latency": RACE_LATENCY}, RACING_REQUESTS)
+        try:
+            responses = await shop.connections.send_together([shop.webhook(event), other])
+        finally:
+            await service.delete_fault(fault_id)
+        self.record(event, step, responses[0])
+        return responses
+
+    def record(self, event: Event, step: int, *responses: Response) -> None:
+        """Store the result of an attempt; an acknowledged delivery is not repeated."""
+        if any(response.is_success for response in responses):
+            self._pending.pop(event.id, None)
+            status = EVENT_STATUSES.get(event.type)
+            if status is not None:
+                self.acknowledged.add(status)
+            return
+        stored = self._pending.setdefault(event.id, _Pending(event, step))
+        stored.results.append(responses[0].text)
+
+    async def retry(self, event_ids: list[str]) -> None:
+        """Deliver events once more that are still not acknowledged, up to the usual number."""
+        for event_id in event_ids:
+            pending = self._pending.get(event_id)
+            if pending is not None and len(pending.results) < MAX_ATTEMPTS:
+                await self.attempt(pending.event, pending.step)
+
+    async def retry_in_the_end(self) -> None:
+        """Repeat the attempts until all events are acknowledged, or none is left."""
+        for number in range(MAX_ATTEMPTS - 1):
+            if self._pending and number:
+                await pause(self._session.wall, FIRST_PAUSE_MS << number - 1)
+            await self.retry(self.pending)
+
+
+def forged_event(manner: Manner, genuine: Event) -> Event:
+    """An event that the service has not sent, from a genuine one of the same payment."""
+    event = json.loads(genuine.body)
+    event["id"] = f"{genuine.id}x"
+    if manner is Manner.UNKNOWN_TYPE:
+        event["type"] = UNKNOWN_TYPE
+    else:
+        event["type"] = COMPLETED
+        event["data"] |= {
+            "status": Status.COMPLETED,
+            "method": DEFAULT_METHODS[0],
+            "completed_at": event["timestamp"],
+        }
+    if manner is Manner.OTHER_MODE:
+        event["mode"] = "live"
+    body = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
+    return Event(event["id"], event["type"], genuine.payment, body)

@@ -1,0 +1,119 @@
+"""Defines the steps of histories, and those of each outcome without an anomaly."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from emulator.domain.payment import EVENT_TYPES, Status
+
+CREATED = EVENT_TYPES[Status.PENDING]
+PROCESSING = EVENT_TYPES[Status.PROCESSING]
+COMPLETED = EVENT_TYPES[Status.COMPLETED]
+FAILED = EVENT_TYPES[Status.FAILED]
+EXPIRED = EVENT_TYPES[Status.EXPIRED]
+REFUNDED = EVENT_TYPES[Status.REFUNDED]
+EVENT_STATUSES = {event_type: status for status, event_type in EVENT_TYPES.items()}
+
+
+class Outcome(StrEnum):
+    """What the customer does."""
+
+    PAID = "paid"
+    FAILED = "failed"
+    EXPIRED = "expired"
+
+
+class Action(StrEnum):
+    """What happens in a step: to the payment, or to the merchant's application."""
+
+    START = "start"
+    WAIT = "wait"
+    SUBMIT = "submit"
+    PASS_EXPIRY = "pass expiry"  # noqa: S105 - no password
+    APPROVE = "approve"
+    DECLINE = "decline"
+    EXPIRE = "expire"
+    COMPLETE = "complete"
+    REFUND = "refund"
+    DELIVER = "deliver"
+    FORGE = "forge"
+    RETURN = "return"
+    SETTLE = "settle"
+
+
+CHANGES = {
+    Action.SUBMIT: Status.PROCESSING,
+    Action.APPROVE: Status.COMPLETED,
+    Action.DECLINE: Status.FAILED,
+    Action.EXPIRE: Status.EXPIRED,
+    Action.COMPLETE: Status.COMPLETED,
+    Action.REFUND: Status.REFUNDED,
+}
+"""The actions that change the payment, and the status that it then has."""
+
+
+class Manner(StrEnum):
+    """How a step deviates from the usual one."""
+
+    USUAL = ""
+    AT_ONCE = "twice at once"
+    SLOW = "timed out"
+    WITH_RETURN = "together with the return"
+    WITH_SETTLE = "together with the job"
+    EARLY = "before the response"
+    ERROR_BEFORE = "500 before commit"
+    ERROR_AFTER = "500 after commit"
+    LIMITED = "429"
+    CUT = "cut"
+    FORGED = "forged"
+    STALE = "stale"
+    UNSIGNED = "unsigned"
+    UNKNOWN_TYPE = "unknown type"
+    OTHER_MODE = "other mode"
+    OTHER_ORDER = "other order"
+    OTHER_AMOUNT = "other amount"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Step:
+    """A step of a history; `event` is the type of the event that is delivered."""
+
+    action: Action
+    event: str = ""
+    manner: Manner = Manner.USUAL
+
+
+Steps = tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What an application has: webhooks, a page to which the customer returns, a job."""
+
+    has_webhook: bool
+    has_return: bool
+    has_settle: bool
+
+
+def base_steps(outcome: Outcome, can: Capabilities) -> Steps:
+    """The steps without an anomaly."""
+    if outcome is Outcome.EXPIRED:
+        middle = [Step(Action.EXPIRE), Step(Action.DELIVER, EXPIRED)]
+    else:
+        is_paid = outcome is Outcome.PAID
+        middle = [
+            Step(Action.SUBMIT),
+            Step(Action.DELIVER, PROCESSING),
+            Step(Action.APPROVE if is_paid else Action.DECLINE),
+            Step(Action.DELIVER, COMPLETED if is_paid else FAILED),
+        ]
+    steps = [Step(Action.START), Step(Action.DELIVER, CREATED), *middle]
+    if outcome is Outcome.PAID:
+        steps.append(Step(Action.RETURN))
+    return _possible(steps, can)
+
+
+def _possible(steps: Iterable[Step], can: Capabilities) -> Steps:
+    missing = {Action.DELIVER} if not can.has_webhook else set()
+    missing |= {Action.RETURN} if not can.has_return else set()
+    return tuple(step for step in steps if step.action not in missing)

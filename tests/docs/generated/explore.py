@@ -1,0 +1,56 @@
+"""The tables of the guide to `explore` and of the integration format."""
+
+from collections.abc import Callable
+from typing import Any
+
+from emulator.explore.anomalies import ANOMALY_KINDS, AnomalyKind
+from emulator.explore.integration import integration_schema
+from emulator.explore.json_paths import PATTERN
+from emulator.explore.judgement import VERDICTS
+from tests.docs.generated.scenario_types import key_rows
+from tests.docs.markdown import table
+
+_GUIDE = "docs/guides/explore.md"
+_FORMAT = "docs/reference/integration-format.md"
+_SCHEMA = integration_schema()
+_SECTIONS = ("start", "state", "settle", "run", "history")
+_KINDS = {f"^{PATTERN.pattern}$": "path"}
+
+
+def anomalies_table() -> str:
+    return table(("name", "what happens"), [(f"`{k.name}`", _title(k)) for k in ANOMALY_KINDS])
+
+
+def _title(kind: AnomalyKind) -> str:
+    event = "an event" if len(kind.events) > 1 else f"`{kind.events[0]}`"
+    return kind.title.format(event)
+
+
+def verdicts_table() -> str:
+    return table(("id", "meaning"), [(f"`{verdict}`", text) for verdict, text in VERDICTS.items()])
+
+
+def _keys(schema: dict[str, Any]) -> Callable[[], str]:
+    def rows() -> str:
+        head = ("key", "type", "default", "meaning")
+        return table(head, [_row(schema, *row) for row in key_rows(schema)])
+
+    return rows
+
+
+def _row(schema: dict[str, Any], name: str, kind: str, *rest: str) -> tuple[str, ...]:
+    """A row in which the mappings of the top level are links, and patterns have names."""
+    key = name.strip("`")
+    member = schema["properties"][key]
+    kind = _KINDS.get(member.get("pattern", ""), kind)
+    kind = _KINDS.get(member.get("items", {}).get("pattern", ""), "") or kind
+    is_section = schema is _SCHEMA and key in _SECTIONS
+    return (name, f"[{key}](#{key})" if is_section else kind, *rest)
+
+
+TABLES: dict[tuple[str, str], Callable[[], str]] = {
+    (_GUIDE, "anomalies"): anomalies_table,
+    (_GUIDE, "verdicts"): verdicts_table,
+    (_FORMAT, "integration"): _keys(_SCHEMA),
+    **{(_FORMAT, name): _keys(_SCHEMA["properties"][name]) for name in _SECTIONS},
+}
