@@ -48,6 +48,7 @@ from emulator.domain.errors import (
 )
 from emulator.domain.rate_limit import TokenBucket
 from emulator.engine.accounts.account_registry import AccountRegistry
+from emulator.engine.delivery.webhooks import Webhooks
 from emulator.engine.payments.payments import Payments
 from emulator.engine.state.account import Owner
 from emulator.engine.state.rule_choice import Faults
@@ -75,6 +76,7 @@ class PaymentsApi:
         accounts: AccountRegistry,
         payments: Payments,
         faults: Faults,
+        webhooks: Webhooks,
         rules: CreateRules,
         is_strict: bool,
         stream: bytes,
@@ -83,6 +85,7 @@ class PaymentsApi:
         self._accounts = accounts
         self._payments = payments
         self._faults = faults
+        self._webhooks = webhooks
         self._rules = rules
         self._is_strict = is_strict
         self._wall = wall
@@ -190,8 +193,14 @@ class PaymentsApi:
             return faulty_reply or await self._operations[operation](exchange, owner)
         # A late fault does not apply to a request that is refused.
         reply = await self._operations[operation](exchange, owner)
+        hold = None
+        if effect.until_delivery:
+            # Before any other task runs: a delivery may be answered while the use is counted.
+            hold = self._webhooks.holds.begin(owner, exchange.scope["path"][len(_ITEM) :] or None)
         if await self._faults.spend(owner, chosen, generation=exchange.generation):
             exchange.fault, exchange.instead_of = chosen, reply.status
+            if hold is not None:
+                await self._webhooks.holds.wait(hold)
             reply = await inject_after(effect, self._wall, reply)
         return reply
 

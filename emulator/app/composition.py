@@ -157,6 +157,7 @@ def _gateway(
         accounts=engine.accounts,
         payments=engine.payments,
         faults=engine.faults,
+        webhooks=engine.webhooks,
         rules=CreateRules(
             methods=settings.methods, allow_http_localhost=settings.allow_http_localhost
         ),

@@ -68,7 +68,11 @@ class Pages:
         """`GET /c/{token}/wait`: the page after the submit."""
         page = self._renderer.page_request(request)
         checkout = await self._checkouts.open(token)
-        view = views.followed(checkout, query=page.query)
+        redirects = True
+        if checkout.payment.status is Status.COMPLETED:
+            may_redirect = self._checkouts.may_redirect(checkout)
+            redirects = await unless_disconnected(request.receive, may_redirect)
+        view = views.followed(checkout, query=page.query, redirects=redirects)
         if view is None:
             return _redirect(page, token)
         if view.page == views.LEAVING and checkout.payment.status is Status.COMPLETED:

@@ -101,14 +101,19 @@ def opened(
     return _ended(payment)
 
 
-def followed(checkout: Checkout, *, query: Mapping[str, str]) -> PageView | None:
-    """The page after the submit, which redirects at the end; None before the submit."""
+def followed(
+    checkout: Checkout, *, query: Mapping[str, str], redirects: bool = True
+) -> PageView | None:
+    """The page after the submit, which redirects at the end; None before the submit.
+
+    Without `redirects`, the page of a completed payment stays.
+    """
     payment = checkout.payment
     if payment.status is Status.PENDING:
         return None
     if payment.status is Status.PROCESSING:
         return _waiting(checkout, query)
-    if payment.status is Status.COMPLETED:
+    if payment.status is Status.COMPLETED and redirects:
         return _leaving("success", payment.terms.success_url, is_paid=True)
     if payment.reason is Reason.USER_CANCELLED:
         return leaving_cancelled(payment)

@@ -48,6 +48,7 @@ class ExploreOptions:
     url: str | None
     key: str
     secret: str
+    has_given_secret: bool
     settings: "Settings"
     limits: "Limits"
     save: Path
@@ -201,6 +202,7 @@ def _options(options: Mapping[str, object]) -> ExploreOptions:
         url=None if url is None else base_url("--url", str(url)),
         key=str(values["key"]) if url is not None else settings.test_key,
         secret=generated if secret is None else str(secret),
+        has_given_secret=secret is not None,
         settings=settings,
         limits=Limits(
             depth=int(str(values["depth"])),
@@ -252,6 +254,8 @@ async def _session(options: ExploreOptions, integration: "Integration") -> "Asyn
             secret = await stack.enter_async_context(
                 service.silent_endpoint(integration.webhook, secret)
             )
+        if not options.has_given_secret and integration.webhook and integration.run is None:
+            write(f"The shop needs this webhook secret: {secret}\n")
         variables = {
             "PAYMENTS_EMULATOR_URL": url,
             "PAYMENTS_EMULATOR_TEST_KEY": options.key,

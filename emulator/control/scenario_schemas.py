@@ -12,12 +12,14 @@ from emulator.scenarios.values import RuleSection
 _RULES = {
     RuleSection.OUTCOMES: "OutcomeRule",
     RuleSection.EXPIRY: "ExpiryRule",
+    RuleSection.CHECKOUT: "CheckoutRule",
     RuleSection.FAULTS: "FaultRule",
     RuleSection.WEBHOOKS: "WebhookRule",
 }
 _PARTS = {
     ("OutcomeRule", "when"): "PaymentWhen",
     ("ExpiryRule", "when"): "PaymentWhen",
+    ("CheckoutRule", "when"): "PaymentWhen",
     ("FaultRule", "when"): "FaultWhen",
     ("FaultRule", "then"): "FaultThen",
     ("WebhookRule", "when"): "WebhookWhen",
@@ -33,6 +35,7 @@ _EXAMPLE: JsonObject = {
         }
     ],
     "expiry": [{"when": {"metadata": {"order": "1043"}}, "after": "5m"}],
+    "checkout": [{"when": {}, "then": {"redirect": "after_webhook"}}],
     "faults": [
         {
             "when": {"request": "create_payment", "nth": 2},

@@ -25,6 +25,7 @@ from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
 from emulator.scenarios.scenario_file import (
     NAME_PATTERN,
+    checkout_rule_json,
     expiry_rule_json,
     fault_rule_json,
     outcome_rule_json,
@@ -53,6 +54,7 @@ class RuleCounts(Struct, frozen=True):
 
     outcomes: Count
     expiry: Count
+    checkout: Count
     faults: Count
     webhooks: Count
 
@@ -83,6 +85,7 @@ class ScenarioJson(ScenarioSummary, frozen=True):
 
     outcomes: Annotated[list[Any], Meta(extra_json_schema={"items": ref("OutcomeRule")})]
     expiry: Annotated[list[Any], Meta(extra_json_schema={"items": ref("ExpiryRule")})]
+    checkout: Annotated[list[Any], Meta(extra_json_schema={"items": ref("CheckoutRule")})]
     faults: Annotated[list[Any], Meta(extra_json_schema={"items": ref("FaultRule")})]
     webhooks: Annotated[list[Any], Meta(extra_json_schema={"items": ref("WebhookRule")})]
     script: Annotated[list[Any], Meta(extra_json_schema={"items": ref("ScenarioStep")})]
@@ -124,6 +127,7 @@ async def get_scenario(call: Call, path: ScenarioPath) -> ScenarioJson:
         **asdict(_summary(listed, await call.engine.scenarios.uses(call.account))),
         outcomes=[outcome_rule_json(rule) for rule in scenario.outcomes],
         expiry=[expiry_rule_json(rule) for rule in scenario.expiry],
+        checkout=[checkout_rule_json(rule) for rule in scenario.checkout],
         faults=[fault_rule_json(rule) for rule in scenario.faults],
         webhooks=[webhook_rule_json(rule) for rule in scenario.webhooks],
         script=[step_json(step) for step in scenario.script],

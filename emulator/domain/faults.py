@@ -5,6 +5,8 @@ from enum import StrEnum
 
 MIN_FAULT_STATUS = 400
 MAX_FAULT_STATUS = 599
+# The real time for which a response waits for a delivery.
+MAX_RESPONSE_HOLD_MS = 5_000
 
 
 class ApiRequest(StrEnum):
@@ -33,10 +35,12 @@ class Cut(StrEnum):
 class RequestEffect:
     """What happens to one request; the default is nothing.
 
-    `delay_ms` is wire time, and comes first. `status` replaces the normal response by an error,
-    with a `Retry-After` of `retry_after_s`. `cut` ends the response early.
+    `until_delivery` holds the computed response until a delivery has been answered. `delay_ms` is
+    wire time. `status` replaces the normal response by an error, with a `Retry-After` of
+    `retry_after_s`. `cut` ends the response early.
     """
 
+    until_delivery: bool = False
     delay_ms: int = 0
     status: int | None = None
     retry_after_s: int | None = None

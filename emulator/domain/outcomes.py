@@ -1,6 +1,7 @@
 """The outcomes of a submitted method: scripted steps, or an answer on the phone or at the bank."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Reason, Status
@@ -30,6 +31,28 @@ class Handset:
 
 
 Outcome = Scripted | Handset
+
+
+class RedirectMoment(StrEnum):
+    """When the page of a completed payment redirects, relative to the event's first attempts."""
+
+    AFTER_WEBHOOK = "after_webhook"
+    BEFORE_WEBHOOK = "before_webhook"
+    NEVER = "never"
+
+
+# The real time for which the redirect waits for the attempts, or the attempts for the redirect.
+MAX_REDIRECT_WAIT_MS = 15_000
+DEFAULT_REDIRECT_DELAY_MS = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redirect:
+    """When the page redirects; `delay_ms` is from a redirect before the webhook to the attempts."""
+
+    moment: RedirectMoment
+    delay_ms: int = DEFAULT_REDIRECT_DELAY_MS
+
 
 HANDSET_TIMEOUT_MS = 30_000
 

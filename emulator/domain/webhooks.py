@@ -16,6 +16,8 @@ ROTATION_OVERLAP_MS = 24 * 3_600_000
 # The real time for which a create response waits for a delivery that must come first.
 MAX_HEAD_START_MS = 2_000
 MAX_HOLD_MS = 60_000
+# The real time of an attempt, from name resolution to the end of the response.
+MAX_TIMEOUT_MS = 15_000
 
 EVENT_TYPES_IN_ORDER = tuple(EVENT_TYPES.values())
 
@@ -28,22 +30,28 @@ class Profile(StrEnum):
 
 
 class Tamper(StrEnum):
-    """The part of a message that was changed after signing."""
+    """What makes a message invalid: a part changed after signing, its age, or no signature."""
 
     BODY = "body"
     SIGNATURE = "signature"
     TIMESTAMP = "timestamp"
+    STALE = "stale"
+    UNSIGNED = "unsigned"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryEffect:
     """The effect of a fault on the deliveries of an event; the default is none.
 
-    There are `copies` deliveries, `delay_ms` later. `drop`: none is attempted. `hold`: after the
-    payment's next event. `before_response`: before the response of the create call.
+    There are `copies` deliveries, `delay_ms` later. `concurrent`: their first attempts begin at the
+    same moment. `timeout_ms`: the real time-out of each attempt. `drop`: none is attempted.
+    `hold`: after the payment's next event. `before_response`: before the response of the create
+    call.
     """
 
     copies: int = 1
+    concurrent: bool = False
+    timeout_ms: int | None = None
     delay_ms: int = 0
     drop: bool = False
     hold: bool = False

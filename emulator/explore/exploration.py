@@ -20,6 +20,7 @@ from emulator.explore.histories import (
 from emulator.explore.integration import Integration
 from emulator.explore.judgement import Verdict, compare_ends, is_order_free, judge
 from emulator.explore.observation import Observation
+from emulator.explore.service import ExploreError
 from emulator.explore.session import Session
 from emulator.explore.steps import Action, Capabilities, Outcome, Steps
 
@@ -225,7 +226,10 @@ class Exploration:
     async def _observe(self, history: History) -> tuple[HistoryRun, Observation, float]:
         started_ms = self._session.wall.monotonic_ms()
         run = HistoryRun(self._session, history)
-        observation = await run.run()
+        try:
+            observation = await run.run()
+        except ExploreError as error:
+            raise ExploreError(f"{error} (in the history: {history.title})") from None
         return run, observation, self._session.wall.monotonic_ms() - started_ms
 
     async def _run_one(self, history: History) -> Result:

@@ -1,4 +1,4 @@
-"""Explains the exceptions of sockets, TLS and httpx: which kind of failure they mean, in words."""
+"""Explains the exceptions of sockets and TLS: which kind of failure they mean, in words."""
 
 import errno
 import os
@@ -28,6 +28,10 @@ class RequestStage(Enum):
     TLS_HANDSHAKE = auto()
     AWAITING_RESPONSE = auto()
     """The request was sent completely or in part, and no status line was received."""
+
+
+class NotHttp(Exception):
+    """A server sent something else than an HTTP response."""
 
 
 class FailureKind(Enum):
@@ -104,24 +108,20 @@ def _explanations(
     host: str, stage: RequestStage
 ) -> tuple[tuple[type[BaseException], Callable[..., Explanation]], ...]:
     """The explained kinds of exceptions, the most specific first."""
-    import httpx
-
-    def unusable(error: Exception) -> Explanation:
-        return FailureKind.UNUSABLE_URL, f"address not usable: {error}"
-
     return (
         (ssl.SSLCertVerificationError, _untrusted),
         (ssl.SSLEOFError, lambda _: _closed(stage)),
         (ssl.SSLError, _no_tls),
         (socket.gaierror, lambda _: (FailureKind.NAME_NOT_FOUND, f"name not found: {host}")),
         (ConnectionRefusedError, lambda _: (FailureKind.CONNECTION_REFUSED, "connection refused")),
-        (httpx.ConnectError, lambda error: _not_connected(error, stage)),
-        (httpx.InvalidURL, unusable),
-        (httpx.UnsupportedProtocol, unusable),
-        (httpx.LocalProtocolError, unusable),
-        (UnicodeError, unusable),
-        (httpx.RemoteProtocolError, lambda error: _not_http(error, stage)),
+        (ValueError, _unusable),
+        (NotHttp, lambda _: (FailureKind.NOT_HTTP, "the response was not HTTP")),
+        (OSError, lambda error: _not_connected(error, stage)),
     )
+
+
+def _unusable(error: Exception) -> Explanation:
+    return FailureKind.UNUSABLE_URL, f"address not usable: {error}"
 
 
 def _untrusted(error: ssl.SSLCertVerificationError) -> Explanation:
@@ -146,13 +146,6 @@ def _not_connected(error: Exception, stage: RequestStage) -> Explanation:
     is_own_limit = number in _TOO_MANY_FILES
     kind = FailureKind.TOO_MANY_FILES if is_own_limit else FailureKind.NOT_CONNECTED
     return kind, f"not connected: {words}"
-
-
-def _not_http(error: Exception, stage: RequestStage) -> Explanation:
-    # httpcore's words for a connection that ended before a status line.
-    if str(error).startswith("Server disconnected"):
-        return _closed(stage)
-    return FailureKind.NOT_HTTP, "the response was not HTTP"
 
 
 def _closed(stage: RequestStage) -> Explanation:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from emulator.replay.diff import Row
-from emulator.scenarios.values import Json, Place, Scenario, Step
+from emulator.scenarios.values import Json, Place, RuleSection, Scenario, Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +24,7 @@ class Case:
 
     @property
     def has_rules(self) -> bool:
-        scenario = self.scenario
-        return bool(scenario.outcomes or scenario.expiry or scenario.faults or scenario.webhooks)
+        return any(getattr(self.scenario, section) for section in RuleSection)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from emulator.domain.webhooks import Tamper
 from emulator.http.client import HttpClient
 from emulator.http.receiver import ReceivedWebhook, WebhookReceiver
 from emulator.replay.emulator_api import CONTROL, MAX_ENTRIES
@@ -82,8 +83,14 @@ def in_order(
         ranks.setdefault(delivery["payment"], len(ranks))
         instants[delivery["event"]] += [attempt["at"] for attempt in delivery["attempts"]]
     remaining = {event: iter(sorted(ats)) for event, ats in instants.items()}
+    # Only its age makes such a webhook invalid, and real time is not the account's.
+    stale = {delivery["event"] for delivery in deliveries if _is_stale(delivery)}
     webhooks = [
-        _traced(arrival, next(remaining.get(arrival.webhook.id, iter(())), ""), secret)
+        _traced(
+            arrival,
+            next(remaining.get(arrival.webhook.id, iter(())), ""),
+            is_genuine=arrival.webhook.id not in stale and arrival.webhook.is_signed_with(secret),
+        )
         for arrival in arrivals
     ]
     return sorted(
@@ -92,7 +99,11 @@ def in_order(
     )
 
 
-def _traced(arrival: Arrival, at: str, secret: str) -> TracedWebhook:
+def _is_stale(delivery: Mapping[str, Json]) -> bool:
+    return any(attempt.get("tampered") == Tamper.STALE for attempt in delivery["attempts"])
+
+
+def _traced(arrival: Arrival, at: str, *, is_genuine: bool) -> TracedWebhook:
     webhook = arrival.webhook
     return TracedWebhook(
         step=arrival.step,
@@ -103,5 +114,5 @@ def _traced(arrival: Arrival, at: str, secret: str) -> TracedWebhook:
         timestamp=webhook.headers.get("webhook-timestamp", ""),
         signature=webhook.headers.get("webhook-signature", ""),
         body=webhook.body.decode("utf-8", "replace"),
-        is_genuine=webhook.is_signed_with(secret),
+        is_genuine=is_genuine,
     )

@@ -167,6 +167,7 @@ def method_warnings(scenarios: Iterable[Scenario], methods: Collection[str]) -> 
     for scenario in scenarios:
         named = [rule.when.method for rule in scenario.outcomes]
         named += [rule.when.method for rule in scenario.expiry]
+        named += [rule.when.method for rule in scenario.checkout]
         named += [step.method for step in scenario.script if isinstance(step, Pay | Transition)]
         for method in dict.fromkeys(filter(None, named)):
             if method not in methods:

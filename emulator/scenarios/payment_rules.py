@@ -1,15 +1,24 @@
-"""Declares the sections `outcomes` and `expiry`: the rules about payments."""
+"""Declares the sections `outcomes`, `expiry` and `checkout`: the rules about payments."""
 
 from dataclasses import replace
 
-from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
+from emulator.domain.outcomes import (
+    DEFAULT_REDIRECT_DELAY_MS,
+    MAX_REDIRECT_WAIT_MS,
+    Handset,
+    Outcome,
+    Redirect,
+    RedirectMoment,
+    Scripted,
+    Step,
+)
 from emulator.domain.payment import Status
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.scenarios.conditions import REASON, REASON_RULE, WHEN, list_of_rules, rule_keys
 from emulator.scenarios.entries import Entry, ScalarNode, listed, read_items
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, Word
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
-from emulator.scenarios.values import ExpiryRule, Json, OutcomeRule
+from emulator.scenarios.values import CheckoutRule, ExpiryRule, Json, OutcomeRule
 
 HANDSET = "handset"
 MAX_STEPS = 100
@@ -195,3 +204,62 @@ EXPIRY_RULE = MappingOf(
     ),
 )
 EXPIRY = list_of_rules(EXPIRY_RULE, "an expiry rule")
+
+
+_MAX_WAIT = f"{MAX_REDIRECT_WAIT_MS // 1_000}s"
+
+
+def _check_delay(members: Members) -> None:
+    entry, delay_ms = members.known.get("delay"), members.values["delay"]
+    if entry is None or delay_ms is None:
+        return
+    if members.values["redirect"] not in (None, RedirectMoment.BEFORE_WEBHOOK):
+        entry.note(f"'delay' belongs to 'redirect: {RedirectMoment.BEFORE_WEBHOOK}' alone")
+    elif delay_ms > MAX_REDIRECT_WAIT_MS:
+        entry.note(f"delay must not be longer than {_MAX_WAIT}, since it is real time")
+
+
+REDIRECT = MappingOf(
+    Redirect,
+    {
+        "redirect": Key(
+            Word(RedirectMoment),
+            f"`after_webhook`: when the first attempts have ended, after {_MAX_WAIT} at most. "
+            "`before_webhook`: the first attempts follow the redirect; without a page, they are "
+            f"made after {_MAX_WAIT} or with the next `advance`. `never`: the customer closes the "
+            "tab.",
+            required=f"{listed(list(RedirectMoment), 'or')}",
+            field="moment",
+        ),
+        "delay": Key(
+            Duration(),
+            "The real time from a redirect before the webhook to the first attempts, "
+            f"{_MAX_WAIT} at most.",
+            default=DEFAULT_REDIRECT_DELAY_MS,
+            default_text=f"`{DEFAULT_REDIRECT_DELAY_MS // 1_000}s`",
+            field="delay_ms",
+        ),
+    },
+    KeyRule(
+        check=_check_delay,
+        schema={
+            "dependentSchemas": {
+                "delay": {
+                    "properties": {"redirect": {"const": RedirectMoment.BEFORE_WEBHOOK.value}}
+                }
+            }
+        },
+    ),
+)
+CHECKOUT_RULE = MappingOf(
+    CheckoutRule,
+    rule_keys(
+        WHEN,
+        then=Key(
+            REDIRECT,
+            "When the page redirects after the payment has completed.",
+            required="when the page redirects, such as {redirect: after_webhook}",
+        ),
+    ),
+)
+CHECKOUT = list_of_rules(CHECKOUT_RULE, "a checkout rule")

@@ -8,6 +8,7 @@ from emulator.domain.accounts import Mode
 from emulator.domain.outcomes import Handset
 from emulator.scenarios.values import (
     AmountRange,
+    CheckoutRule,
     ExpiryRule,
     OutcomeRule,
     RuleSection,
@@ -49,7 +50,7 @@ Uses = Callable[[RuleKey], int]
 # The customer answers.
 DEFAULT_OUTCOME = Handset()
 
-R = TypeVar("R", OutcomeRule, ExpiryRule, WebhookRule)
+R = TypeVar("R", OutcomeRule, ExpiryRule, CheckoutRule, WebhookRule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +95,14 @@ def choose_expiry(
     """How long a new checkout stays open; None leaves it to `expires_in`."""
     rules = ((scenario.name, scenario.expiry) for scenario in scenarios)
     return _first(rules, RuleSection.EXPIRY, lambda rule: matches(rule.when, facts), uses)
+
+
+def choose_checkout(
+    scenarios: Iterable[Scenario], facts: PaymentFacts, uses: Uses
+) -> Chosen[CheckoutRule] | None:
+    """When the page of a completed payment redirects; None is at once."""
+    rules = ((scenario.name, scenario.checkout) for scenario in scenarios)
+    return _first(rules, RuleSection.CHECKOUT, lambda rule: matches(rule.when, facts), uses)
 
 
 def choose_webhook(

@@ -13,7 +13,14 @@ from emulator.scenarios.entries import Entry, read_text, whole_number
 from emulator.scenarios.faults import FAULT_RULE, FAULTS
 from emulator.scenarios.kinds import Boolean, JsonSchema, Kind, Text
 from emulator.scenarios.mappings import Key, MappingOf
-from emulator.scenarios.payment_rules import EXPIRY, EXPIRY_RULE, OUTCOME_RULE, OUTCOMES
+from emulator.scenarios.payment_rules import (
+    CHECKOUT,
+    CHECKOUT_RULE,
+    EXPIRY,
+    EXPIRY_RULE,
+    OUTCOME_RULE,
+    OUTCOMES,
+)
 from emulator.scenarios.script import SCRIPT, SCRIPT_STEP, STEP, step_schema
 from emulator.scenarios.values import Scenario
 from emulator.scenarios.webhook_faults import WEBHOOK_RULE, WEBHOOK_THEN, WEBHOOKS
@@ -58,6 +65,12 @@ SECTIONS = {
         default_text="empty",
     ),
     "expiry": Key(EXPIRY, "How long a checkout stays open.", default=(), default_text="empty"),
+    "checkout": Key(
+        CHECKOUT,
+        "When the customer's browser is redirected after the payment.",
+        default=(),
+        default_text="empty",
+    ),
     "faults": Key(FAULTS, "Which API requests fail, and how.", default=(), default_text="empty"),
     "webhooks": Key(
         WEBHOOKS, "Which webhook deliveries misbehave, and how.", default=(), default_text="empty"
@@ -108,6 +121,7 @@ def scenario_schema() -> JsonSchema:
 
 outcome_rule_json = OUTCOME_RULE.write
 expiry_rule_json = EXPIRY_RULE.write
+checkout_rule_json = CHECKOUT_RULE.write
 fault_rule_json = FAULT_RULE.write
 webhook_rule_json = WEBHOOK_RULE.write
 delivery_fault_json = WEBHOOK_THEN.write

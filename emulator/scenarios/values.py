@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from emulator.domain.accounts import Mode
 from emulator.domain.faults import ApiRequest, RequestEffect
-from emulator.domain.outcomes import Outcome
+from emulator.domain.outcomes import Outcome, Redirect
 from emulator.domain.payment import Reason, Status
 from emulator.domain.webhooks import DeliveryEffect
 
@@ -24,6 +24,7 @@ class RuleSection(StrEnum):
 
     OUTCOMES = "outcomes"
     EXPIRY = "expiry"
+    CHECKOUT = "checkout"
     FAULTS = "faults"
     WEBHOOKS = "webhooks"
 
@@ -74,6 +75,15 @@ class ExpiryRule:
 
     when: When = field(default_factory=When)
     after_ms: int
+    times: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckoutRule:
+    """When the customer's browser is redirected after the payment has completed."""
+
+    when: When = field(default_factory=When)
+    then: Redirect
     times: int | None = None
 
 
@@ -268,6 +278,7 @@ class Scenario:
     enabled: bool = True
     outcomes: tuple[OutcomeRule, ...] = ()
     expiry: tuple[ExpiryRule, ...] = ()
+    checkout: tuple[CheckoutRule, ...] = ()
     faults: tuple[FaultRule, ...] = ()
     webhooks: tuple[WebhookRule, ...] = ()
     script: tuple[Step, ...] = ()

@@ -20,14 +20,14 @@ from emulator.storage.batch import Transaction, positions_of
 
 _COLUMNS = (
     "position, endpoint, event, payment, created_at, state, attempts, due_at, sequence, is_held,"
-    " tamper, oddity"
+    " tamper, oddity, is_concurrent, timeout_ms"
 )
 _PUT = f"INSERT OR REPLACE INTO deliveries ({_COLUMNS})"
 _GET = f"SELECT {_COLUMNS} FROM deliveries WHERE position = ?"
 _UPCOMING = (
     f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_due"
     " WHERE endpoint = ? AND due_at IS NOT NULL AND position NOT IN ({})"
-    " AND (attempts > 0 OR payment NOT IN ({}))"
+    " AND (attempts > 0 OR payment NOT IN ({})) AND event NOT IN ({})"
     " ORDER BY due_at, sequence LIMIT ?"
 )
 _NEXT = (
@@ -76,7 +76,8 @@ class Delivery(NamedTuple):
     """One event for one endpoint; `event` and `payment` are None for a ping.
 
     `attempts` are those of the schedule, `due_at` the instant of the next one. `oddity` is the
-    fault that a scenario added, as JSON.
+    fault that a scenario added, as JSON. `is_concurrent`: the first attempts of all copies begin
+    together. `timeout_ms` limits each attempt of the schedule; None is the usual time-out.
     """
 
     position: int
@@ -91,6 +92,8 @@ class Delivery(NamedTuple):
     is_held: bool
     tamper: Tamper | None
     oddity: str | None = None
+    is_concurrent: bool = False
+    timeout_ms: int | None = None
 
 
 class DeliveryQuery(NamedTuple):
@@ -129,6 +132,8 @@ def _delivery_of_row(row: tuple[Any, ...]) -> Delivery:
         is_held=bool(row[9]),
         tamper=_TAMPERS[row[10]],
         oddity=row[11],
+        is_concurrent=bool(row[12]),
+        timeout_ms=row[13],
     )
 
 
@@ -161,7 +166,7 @@ def put(tx: Transaction, deliveries: Sequence[Delivery]) -> None:
                 delivery.state.value,
                 *delivery[6:10],
                 None if delivery.tamper is None else delivery.tamper.value,
-                delivery.oddity,
+                *delivery[11:],
             )
             for delivery in deliveries
         ],
@@ -179,14 +184,16 @@ def upcoming(
     *,
     exclude: Collection[int],
     busy_payments: Collection[int | None],
+    held_events: Collection[int],
     limit: int,
 ) -> list[Delivery]:
     """An endpoint's next deliveries, in order, except those in `exclude`.
 
-    First attempts of busy payments are left out, because another attempt of theirs is in progress.
+    First attempts of busy payments are left out, because another attempt of theirs is in progress;
+    those of held events wait for a page.
     """
-    statement = _UPCOMING.format(_marks(exclude), _marks(busy_payments))
-    rows = tx.execute(statement, (endpoint, *exclude, *busy_payments, limit))
+    statement = _UPCOMING.format(_marks(exclude), _marks(busy_payments), _marks(held_events))
+    rows = tx.execute(statement, (endpoint, *exclude, *busy_payments, *held_events, limit))
     return [_delivery_of_row(row) for row in rows.fetchall()]
 
 

@@ -24,6 +24,7 @@ TABLES_OF_ACCOUNT = {
     "payment_scenarios": "payment",
     "request_counts": "owner",
     "actions": "position",
+    "redirects": "payment",
 }
 # The insertion of a payment adds rows to these.
 _ADDED_BY_TRIGGER = ("events", "timers")

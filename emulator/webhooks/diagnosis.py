@@ -170,9 +170,9 @@ def diagnose_response(response: WebhookResponse, url: str) -> Diagnosis | None:
     return Diagnosis(error="redirect not followed", cause=cause)
 
 
-def diagnose_timeout(at: FailedRequest, timeout_s: int) -> Diagnosis:
+def diagnose_timeout(at: FailedRequest, timeout_ms: int) -> Diagnosis:
     progress, cause = _TIMEOUTS[at.stage]
-    error = f"timed out after {timeout_s} s{progress}"
+    error = f"timed out after {timeout_ms / 1_000:g} s{progress}"
     return Diagnosis(error=error.format(at=at), cause=cause.format(at=at))
 
 

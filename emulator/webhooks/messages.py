@@ -33,7 +33,7 @@ def request(
 
     The newest secret comes first. BODY: `other_body` is sent instead of the signed body.
     SIGNATURE: other secrets sign. TIMESTAMP: the timestamp is one hour older than the signed one,
-    and so also too old.
+    and so also too old. STALE: the signed timestamp is one hour old. UNSIGNED: no signature.
     """
     sent = message
     match tamper:
@@ -43,16 +43,21 @@ def request(
             secrets = [foreign_secret(secret) for secret in secrets]
         case Tamper.TIMESTAMP:
             sent = replace(message, timestamp_s=message.timestamp_s - TAMPERED_AGE_S)
+        case Tamper.STALE:
+            sent = message = replace(message, timestamp_s=message.timestamp_s - TAMPERED_AGE_S)
+        case Tamper.UNSIGNED:
+            secrets = ()
         case None:
             pass
-    headers = (
+    headers = [
         ("content-type", "application/json"),
         ("user-agent", USER_AGENT),
         ("webhook-id", sent.event_id),
         ("webhook-timestamp", str(sent.timestamp_s)),
-        ("webhook-signature", _signatures(message, secrets)),
-    )
-    return WebhookRequest(url=url, headers=headers, body=sent.body)
+    ]
+    if secrets:
+        headers.append(("webhook-signature", _signatures(message, secrets)))
+    return WebhookRequest(url=url, headers=tuple(headers), body=sent.body)
 
 
 def _signatures(message: Message, secrets: Sequence[str]) -> str:

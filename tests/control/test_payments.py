@@ -309,7 +309,7 @@ async def test_a_payment_has_a_timeline_and_scheduled_changes(emulator: World) -
         "reason": None,
     }
     assert list(seen) == [
-        *("payment", "reason", "mode", "phone", "bank", "scenario"),
+        *("payment", "reason", "mode", "methods", "phone", "bank", "scenario"),
         *("timeline", "next", "scheduled"),
     ]
     assert seen["payment"] == payment

@@ -19,7 +19,6 @@ from tests.world import World
         ("OPTIONS", "/clock"),
         ("POST", "/health"),
         ("POST", "/payments/pay_1/pay/"),
-        ("GET", "/stream"),
         ("PUT", "/snapshots/"),
         ("PUT", "/snapshots/a%2Fb"),
     ],

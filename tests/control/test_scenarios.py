@@ -61,7 +61,7 @@ async def test_a_stored_scenario_applies_from_the_next_request(emulator: World) 
         "description": "",
         "enabled": True,
         "origin": "control",
-        "rules": {"outcomes": 1, "expiry": 0, "faults": 0, "webhooks": 0},
+        "rules": {"outcomes": 1, "expiry": 0, "checkout": 0, "faults": 0, "webhooks": 0},
         "limited_rules": [],
         "has_script": False,
     }
@@ -73,6 +73,7 @@ async def test_a_scenario_is_shown_with_all_of_its_rules(emulator: World) -> Non
         "description: all of it\n"
         "outcomes: [{when: {phone: '0911 22 33 44'}, then: handset, times: 2}]\n"
         "expiry: [{when: {amount: 500}, then: {after: 90s}}]\n"
+        "checkout: [{when: {}, then: {redirect: before_webhook, delay: 1s}}]\n"
         "faults: [{when: {nth: 2}, then: {status: 429}}]\n"
         "webhooks: [{when: {}, then: {copies: 2}}]\n"
         "script: [{create: {as: order}}, {advance: next}]\n"
@@ -83,6 +84,7 @@ async def test_a_scenario_is_shown_with_all_of_its_rules(emulator: World) -> Non
         **put_one,
         "outcomes": [{"when": {"phone": "+251911223344"}, "then": "handset", "times": 2}],
         "expiry": [{"when": {"amount": 500}, "after": "90s"}],
+        "checkout": [{"when": {}, "then": {"redirect": "before_webhook", "delay": "1s"}}],
         "faults": [{"when": {"nth": 2}, "then": {"status": 429}}],
         "webhooks": [{"when": {}, "then": {"copies": 2}}],
         "script": [{"create": {"as": "order"}}, {"advance": "next"}],

@@ -47,8 +47,8 @@ def misbehaving(directory: Path, *names: str) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def muddled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Sends webhooks early, twice and in the wrong order."""
-    names = ["early-webhooks", "duplicate-webhooks", "out-of-order-webhooks"]
+    """Sends webhooks early, twice at the same moment, and in the wrong order."""
+    names = ["early-webhooks", "concurrent-webhooks", "out-of-order-webhooks"]
     with misbehaving(tmp_path_factory.mktemp("muddled"), *names) as server:
         yield server
 

@@ -12,15 +12,16 @@ from emulator.domain.transitions import TRANSITIONS
 from emulator.domain.webhooks import (
     EVENT_TYPES_IN_ORDER,
     MAX_ENDPOINTS,
+    MAX_TIMEOUT_MS,
     ROTATION_OVERLAP_MS,
     DeliveryState,
     Profile,
 )
 from emulator.domain.wire import PING
 from emulator.engine.accounts.clock_service import MAX_ADVANCE_MS
-from emulator.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS
+from emulator.engine.delivery.job_selection import MAX_CONCURRENT_ATTEMPTS
+from emulator.webhooks.exchange import MAX_BYTES_READ, MAX_STORED_BYTES
 from emulator.webhooks.retry_schedule import DELAYS_MS, MAX_RETRY_AFTER_MS
-from emulator.webhooks.sender import MAX_BYTES_READ, MAX_STORED_BYTES, TIMEOUT_S
 from tests.docs.document import README, REPOSITORY, pages, part, rows, text_of
 from tests.docs.generated import TABLES, generated
 from tests.docs.generated.action import with_versions
@@ -198,9 +199,9 @@ def test_every_state_of_a_delivery_is_listed() -> None:
 
 RELIABLE = "What an endpoint can rely on"
 LIMITS = [
-    ("Retries and time", f"within {TIMEOUT_S} seconds"),
+    ("Retries and time", f"within {MAX_TIMEOUT_MS // 1_000} seconds"),
     ("Retries and time", f"at most {MAX_ADVANCE_MS // 1_000} seconds of real time"),
-    (RELIABLE, f"{TIMEOUT_S} s for an attempt"),
+    (RELIABLE, f"{MAX_TIMEOUT_MS // 1_000} s for an attempt"),
     (RELIABLE, f"{MAX_BYTES_READ // 1_024} KiB are read"),
     (RELIABLE, f"{MAX_STORED_BYTES // 1_024} KiB kept"),
     (RELIABLE, f"{MAX_CONCURRENT_ATTEMPTS} attempts are under way"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS
+from emulator.engine.delivery.job_selection import MAX_CONCURRENT_ATTEMPTS
 from tests.engine.webhook_world import TIMES_OUT, pay, register, reply_after, webhook_world
 from tests.webhooks.receiver import HANG_UP, NEVER, Received, Reply, receiving
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, world

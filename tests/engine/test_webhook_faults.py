@@ -11,9 +11,16 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from emulator.clock import RealClock
 from emulator.domain.instants import parse_clock
+from emulator.domain.webhooks import Tamper
 from emulator.settings import Settings, data_directory
 from tests.engine.scenario_world import scenario_world
-from tests.engine.webhook_world import TIMES_OUT, WebhookWorld, register, webhook_world
+from tests.engine.webhook_world import (
+    TIMES_OUT,
+    WebhookWorld,
+    register,
+    reply_after,
+    webhook_world,
+)
 from tests.webhooks.receiver import NEVER, Answer, Received, Reply
 from tests.world import LIVE_KEY, START, World, order, world
 
@@ -207,7 +214,7 @@ async def test_a_create_call_without_a_subscribed_endpoint_does_not_wait(tmp_pat
         await hooks.emulator.create(LIVE_KEY)
 
 
-@pytest.mark.parametrize("tamper", ["body", "signature", "timestamp"])
+@pytest.mark.parametrize("tamper", Tamper)
 async def test_a_tampered_webhook_never_verifies_but_its_resend_does(
     tmp_path: Path, tamper: str
 ) -> None:
@@ -237,6 +244,67 @@ async def test_a_tampered_webhook_never_verifies_but_its_resend_does(
             assert genuine.headers["webhook-id"] == delivery["event"]
 
 
+@pytest.mark.parametrize("copies", [2, 20])
+async def test_concurrent_copies_are_sent_before_the_first_response(
+    tmp_path: Path, copies: int
+) -> None:
+    """Also more copies than there are concurrent attempts otherwise; the next event waits."""
+    may_respond = asyncio.Event()
+    rules = (
+        f"  - when: {{event: payment.created}}\n    then: {{copies: {copies}, concurrent: true}}"
+    )
+    async with faulty_world(rules, tmp_path, reply_after(may_respond)) as hooks:
+        payment = await hooks.emulator.create()
+        await hooks.pay(payment)
+        received = await hooks.receiver.wait_for(copies)
+        await hooks.emulator.control("GET", "/events")
+        assert len(hooks.receiver.received) == copies
+        assert len({request.headers["webhook-id"] for request in received}) == 1
+        may_respond.set()
+        await hooks.settle()
+        assert hooks.types[copies:] == ["payment.processing", "payment.completed"]
+
+
+async def test_concurrent_copies_are_sent_together_in_an_advance(tmp_path: Path) -> None:
+    both = asyncio.Barrier(2)
+
+    async def answer(_: Received) -> Reply:
+        await both.wait()
+        return Reply(status=500)
+
+    rules = "  - when: {event: payment.completed}\n"
+    rules += "    then: {copies: 2, concurrent: true, delay: 5s}"
+    async with faulty_world(rules, tmp_path, answer, events=["payment.completed"]) as hooks:
+        await hooks.pay(await hooks.emulator.create())
+        effects = await hooks.advance(6)
+        assert [effect["number"] for effect in effects] == [1, 1, 2, 2]
+        deliveries = [delivery["id"] for delivery in await hooks.deliveries()]
+        assert [effect["delivery"] for effect in effects] == deliveries * 2
+
+
+async def test_an_attempt_with_a_time_out_ends_then_and_its_resend_does_not(
+    tmp_path: Path,
+) -> None:
+    rules = "  - when: {}\n    then: {timeout: 500ms}"
+    async with faulty_world(rules, tmp_path, lambda _: NEVER) as hooks:
+        await hooks.emulator.create()
+        await hooks.receiver.wait_for(1)
+        hooks.emulator.wall.move(499)
+        [delivery] = await hooks.deliveries()
+        assert delivery["attempts"] == []
+        hooks.emulator.wall.move(1)
+        await hooks.settle()
+        [delivery] = await hooks.deliveries()
+        assert delivery["attempts"][0]["error"] == "timed out after 0.5 s"
+        resending = asyncio.create_task(hooks.resend(delivery))
+        await hooks.receiver.wait_for(2)
+        hooks.emulator.wall.move(14_999)
+        await hooks.emulator.control("GET", "/events")
+        assert not resending.done()
+        hooks.emulator.wall.move(1)
+        assert (await resending)["attempts"][-1]["error"] == "timed out after 15 s"
+
+
 async def test_a_rule_is_used_once_for_an_event_with_several_deliveries(tmp_path: Path) -> None:
     rules = "  - when: {event: payment.created}\n    then: {copies: 2}\n    times: 2"
     async with faulty_world(rules, tmp_path) as hooks:
@@ -258,6 +326,7 @@ async def test_a_rule_of_one_mode_does_not_affect_the_other(tmp_path: Path) -> N
 
 # Of each teaching file: what a receiver sees of a payment that is paid, and of one that times out.
 TAUGHT = {
+    "concurrent-webhooks": ["created", "processing", "completed", "completed"],
     "duplicate-webhooks": ["created", "processing", "completed", "completed"],
     "delayed-webhooks": ["created", "processing", "completed"],
     "lost-webhooks": ["created", "processing"],

@@ -24,11 +24,16 @@ MAX_AGE_S = 300
 
 @dataclass(kw_only=True)
 class SmallShop:
-    """The shop and its orders; with `has_race`, two webhooks at once fulfil an order twice."""
+    """The shop and its orders.
+
+    With `has_race`, two webhooks at once fulfil an order twice. Webhooks have an effect after
+    `lag_s`.
+    """
 
     port: int
     api_port: int
     has_race: bool = False
+    lag_s: float = 0
     orders: dict[str, dict[str, Any]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -122,7 +127,7 @@ return: success_url
 
 
 @contextmanager
-def small_shop(*, has_race: bool = False) -> Iterator[SmallShop]:
+def small_shop(*, has_race: bool = False, lag_s: float = 0) -> Iterator[SmallShop]:
     """A running shop, configured for an emulator on a free port."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -144,7 +149,8 @@ def small_shop(*, has_race: bool = False) -> Iterator[SmallShop]:
                 is_known = event["type"] != "payment.disputed" and event["mode"] == "test"
                 orders = list(shop.orders.values())
                 if is_known and any(o.get("payment_id") == event["data"]["id"] for o in orders):
-                    shop.webhook(event)
+                    work = threading.Timer(shop.lag_s, shop.webhook, [event])
+                    work.start() if shop.lag_s else shop.webhook(event)
                 self.answer(200, {})
 
         def answer(self, status: int, value: object) -> None:
@@ -158,7 +164,9 @@ def small_shop(*, has_race: bool = False) -> Iterator[SmallShop]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        shop = SmallShop(port=server.server_port, api_port=free_port(), has_race=has_race)
+        shop = SmallShop(
+            port=server.server_port, api_port=free_port(), has_race=has_race, lag_s=lag_s
+        )
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:

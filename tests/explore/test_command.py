@@ -26,6 +26,7 @@ def racy() -> Iterator[SmallShop]:
         yield shop
 
 
+@pytest.mark.deep
 def test_a_correct_shop_has_no_failure(correct: SmallShop, tmp_path: Path) -> None:
     code, printed = output("explore", correct.write(tmp_path), "--depth", "1", *correct.flags)
     first, *counts = printed.splitlines()
@@ -62,6 +63,7 @@ def test_a_race_is_found_saved_and_replayed(racy: SmallShop, tmp_path: Path) -> 
     assert (code, printed.splitlines()) == (0, [fixed, fixed])
 
 
+@pytest.mark.deep
 def test_two_runs_find_the_same(racy: SmallShop, tmp_path: Path) -> None:
     first, second = explored(racy, tmp_path), explored(racy, tmp_path)
     differs = ("histories in", "order ")
@@ -70,6 +72,7 @@ def test_two_runs_find_the_same(racy: SmallShop, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.deep
 def test_larger_histories_are_drawn_until_the_time_is_over(
     correct: SmallShop, tmp_path: Path
 ) -> None:
@@ -81,6 +84,7 @@ def test_larger_histories_are_drawn_until_the_time_is_over(
     assert exist > 3
 
 
+@pytest.mark.deep
 def test_the_results_are_written_as_junit_and_html(racy: SmallShop, tmp_path: Path) -> None:
     junit, report = tmp_path / "cases.xml", tmp_path / "report.html"
     files = ["--junit", str(junit), "--report", str(report)]
@@ -95,6 +99,7 @@ def test_the_results_are_written_as_junit_and_html(racy: SmallShop, tmp_path: Pa
     assert '<td class="bad">1</td>' in page
 
 
+@pytest.mark.deep
 def test_a_running_emulator_is_used_and_its_endpoint_is_silent(tmp_path: Path) -> None:
     with small_shop() as shop:
         flags = ("--allow-http-localhost", "--test-key", KEY, "--webhook-secret", SECRET)
@@ -102,7 +107,9 @@ def test_a_running_emulator_is_used_and_its_endpoint_is_silent(tmp_path: Path) -
         with serving(*flags, *webhook, logs=tmp_path) as server:
             shop.api_port = server.api_port
             url = f"http://127.0.0.1:{server.api_port}"
-            running = ["--url", url, "--key", KEY, "--depth", "0"]
+            # The secret is that of the endpoint.
+            secret = SECRET.replace("AAEC", "AAED")
+            running = ["--url", url, "--key", KEY, "--depth", "0", "--webhook-secret", secret]
             code, printed = output("explore", shop.write(tmp_path), *running)
             listed = server.request("GET", "/_emulator/webhook_endpoints", key=KEY)
             deliveries = server.request("GET", "/_emulator/deliveries", key=KEY)
@@ -111,6 +118,30 @@ def test_a_running_emulator_is_used_and_its_endpoint_is_silent(tmp_path: Path) -
         assert deliveries.json["data"] == []
 
 
+def test_a_generated_secret_is_printed_for_the_shop(correct: SmallShop, tmp_path: Path) -> None:
+    flags = [flag for flag in correct.flags if flag not in ("--webhook-secret", SECRET)]
+    saved = ["--save", str(tmp_path / "saved")]
+    _, printed = output("explore", correct.write(tmp_path), "--depth", "0", *flags, *saved)
+    first, verdict, *_ = printed.splitlines()
+    assert first.startswith("The shop needs this webhook secret: whsec_")
+    assert verdict == "never-acknowledged: paid"
+
+
+@pytest.mark.deep
+def test_histories_of_a_slow_shop_run_at_the_same_time(tmp_path: Path) -> None:
+    with small_shop(lag_s=0.1) as shop:
+        text = Path(shop.write(tmp_path)).read_text()
+        Path(tmp_path / "shop.yaml").write_text(
+            text.replace("  closed:", "  within: 400ms\n  closed:")
+        )
+        flags = [*shop.flags, "--depth", "1", "--save", str(tmp_path / "saved")]
+        code, printed = output("explore", str(tmp_path / "shop.yaml"), *flags)
+    assert code == 0, printed
+    in_turn_s = 91 * 0.4
+    assert float(printed.split(" histories in ")[1].split()[0]) < in_turn_s
+
+
+@pytest.mark.deep
 def test_progress_is_shown_on_a_terminal(correct: SmallShop, tmp_path: Path) -> None:
     file = correct.write(tmp_path)
     printed = run_on_terminal("explore", file, "--depth", "0", *correct.flags)
@@ -143,6 +174,7 @@ def test_a_shop_that_is_not_running_ends_the_command(tmp_path: Path) -> None:
         file = shop.write(tmp_path)
     assert usage_error("explore", file, *shop.flags) == (
         f"cannot reach the shop: POST {shop.url}/orders: no connection: Connection refused"
+        " (in the history: paid)"
     )
 
 

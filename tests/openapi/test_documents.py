@@ -170,6 +170,8 @@ async def test_every_path_has_exactly_the_described_methods(
     emulator: World, document: Json
 ) -> None:
     described = {(operation.method, operation.path) for operation in operations(document)}
+    # The response of the stream has no end, unless the program stops.
+    emulator.running.engine.change_notifier.close()
     for path in document["paths"]:
         requested = path.format_map(_Named())
         for method in HTTP_METHODS:

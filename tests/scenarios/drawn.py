@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from emulator.domain.accounts import Mode
 from emulator.domain.faults import ApiRequest, Point, RequestEffect
-from emulator.domain.outcomes import Handset, Outcome, Scripted
+from emulator.domain.outcomes import Handset, Outcome, Redirect, RedirectMoment, Scripted
 from emulator.domain.outcomes import Step as OutcomeStep
 from emulator.domain.payment import Reason, Status
 from emulator.domain.payment_methods import BANKS
@@ -21,6 +21,7 @@ from emulator.scenarios.values import (
     Advance,
     AmountRange,
     Cancel,
+    CheckoutRule,
     Create,
     CustomerAnswer,
     Expect,
@@ -129,6 +130,10 @@ OUTCOMES: st.SearchStrategy[Outcome] = st.just(Handset()) | st.one_of(
 ).map(_in_order)
 OUTCOME_RULES = st.builds(OutcomeRule, when=WHENS, then=OUTCOMES, times=TIMES)
 EXPIRY_RULES = st.builds(ExpiryRule, when=WHENS, after_ms=SPANS_MS, times=TIMES)
+_REDIRECTS = st.builds(Redirect, moment=st.sampled_from(RedirectMoment)) | st.builds(
+    Redirect, moment=st.just(RedirectMoment.BEFORE_WEBHOOK), delay_ms=st.integers(0, 15_000)
+)
+CHECKOUT_RULES = st.builds(CheckoutRule, when=WHENS, then=_REDIRECTS, times=TIMES)
 
 
 def request_fault(**settings: Any) -> Fault[RequestEffect]:
@@ -172,6 +177,11 @@ FAULT_RULES = st.builds(
     ),
     then=FAULTS,
     times=TIMES,
+) | st.builds(
+    FaultRule,
+    when=st.builds(FaultWhen, request=st.sampled_from([*ApiRequest][1:])),
+    then=st.builds(request_fault, hold=st.just("delivery"), **_ERROR | {"point": st.none()}),
+    times=TIMES,
 )
 
 _COPIES = st.integers(1, 100)
@@ -180,6 +190,8 @@ DELIVERY_FAULTS = st.one_of(
     st.just(delivery_fault(drop=True)),
     st.builds(delivery_fault, copies=_COPIES, tamper=_TAMPERS, delay=_AFTER_MS),
     st.builds(delivery_fault, copies=_COPIES, tamper=_TAMPERS, hold=st.just(True)),
+    st.builds(delivery_fault, copies=st.integers(2, 100), concurrent=st.booleans()),
+    st.builds(delivery_fault, timeout=st.integers(50, 15_000)),
 )
 _EVENTS = st.sampled_from(EVENT_TYPES_IN_ORDER)
 WEBHOOK_RULES = st.builds(

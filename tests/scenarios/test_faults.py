@@ -16,9 +16,17 @@ from emulator.scenarios.values import FaultRule, FaultWhen, WebhookWhen
 from tests.scenarios.drawn import request_fault
 
 # A value for each fault type.
-REQUEST_FAULTS = {"status": "500", "latency": "1s", "drop": "true", "truncate": "true"}
+REQUEST_FAULTS = {
+    "status": "500",
+    "latency": "1s",
+    "drop": "true",
+    "truncate": "true",
+    "hold": "delivery",
+}
 WEBHOOK_FAULTS = {
     "copies": "2",
+    "concurrent": "true",
+    "timeout": "500ms",
     "delay": "1s",
     "drop": "true",
     "hold": "true",
@@ -114,7 +122,11 @@ def test_keys_have_an_effect_on_a_request(then: str, expected: RequestEffect) ->
         ("{drop: true}", DeliveryEffect(drop=True)),
         ("{hold: true}", DeliveryEffect(hold=True)),
         ("{before_response: true}", DeliveryEffect(before_response=True)),
-        ("{tamper: signature}", DeliveryEffect(tamper=Tamper.SIGNATURE)),
+        *((f"{{tamper: {tamper}}}", DeliveryEffect(tamper=tamper)) for tamper in Tamper),
+        ("{copies: 2, concurrent: true}", DeliveryEffect(copies=2, concurrent=True)),
+        ("{timeout: 50ms}", DeliveryEffect(timeout_ms=50)),
+        ("{timeout: 15s}", DeliveryEffect(timeout_ms=15_000)),
+        ("{timeout: 0.25m}", DeliveryEffect(timeout_ms=15_000)),
         # A key that is false is as good as absent.
         ("{copies: 2, drop: false}", DeliveryEffect(copies=2)),
         ("{drop: true, hold: false, before_response: false}", DeliveryEffect(drop=True)),
@@ -143,14 +155,21 @@ def test_two_fault_types_have_both_effects_or_exclude_each_other(
         for type_ in types
         for other in (values if type_.excludes_all else type_.excludes)
     }
+
+    def then_of(*keys: str) -> str:
+        """These keys, and the one that `concurrent` needs."""
+        needed = ["copies"] if "concurrent" in keys and "copies" not in keys else []
+        return f"{{{', '.join(f'{key}: {values[key]}' for key in (*keys, *needed))}}}"
+
+    when = "{request: list_payments}" if section == "faults" else "{}"
     for key, other in permutations(values, 2):
-        then = f"{{{key}: {values[key]}, {other}: {values[other]}}}"
+        then = then_of(key, other)
         if {key, other} in excluded:
             with pytest.raises(ScenarioError):
-                effect_of(section, then)
+                effect_of(section, then, when)
         else:
-            alone = effect_of(section, f"{{{key}: {values[key]}}}")
-            assert effect_of(section, then) not in (alone, nothing)
+            alone = [effect_of(section, then_of(key), when)] if key != "concurrent" else []
+            assert effect_of(section, then, when) not in (*alone, nothing)
 
 
 @pytest.mark.parametrize("when", ["{}", "{mode: live}", "{event: payment.created}"])

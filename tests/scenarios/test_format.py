@@ -34,6 +34,7 @@ TEMPLATES = {
     "outcome rule": f"{HEAD}outcomes:\n  [ $ ]\n",
     "outcome steps": f"{HEAD}outcomes:\n  - when: {{}}\n    then:   [$]\n",
     "expiry rule": f"{HEAD}expiry:\n  [ $ ]\n",
+    "checkout rule": f"{HEAD}checkout:\n  - $\n",
     "fault rule": f"{HEAD}faults:\n  - $\n",
     "fault when": f"{HEAD}faults:\n  - when: $\n    then: {{drop: true}}\n",
     "fault then": f"{HEAD}faults:\n  - when: {{}}\n    then: $\n",

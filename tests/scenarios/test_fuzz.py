@@ -149,6 +149,8 @@ WEBHOOK_RULES = st.fixed_dictionaries(
         "when": options(event=words(*EVENT_TYPES_IN_ORDER)),
         "then": options(
             copies=st.integers(0, 101),
+            concurrent=st.booleans(),
+            timeout=SPANS,
             delay=SPANS,
             drop=st.booleans(),
             hold=st.booleans(),
@@ -163,6 +165,7 @@ FAULT_THENS = options(
     latency=SPANS,
     drop=st.booleans(),
     truncate=st.booleans(),
+    hold=words("delivery", "deliver"),
     point=words(*Point),
 )
 FAULT_WHENS = options(

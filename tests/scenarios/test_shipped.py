@@ -7,7 +7,14 @@ import pytest
 
 from emulator.domain.accounts import Mode
 from emulator.domain.faults import ApiRequest, Point
-from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
+from emulator.domain.outcomes import (
+    Handset,
+    Outcome,
+    Redirect,
+    RedirectMoment,
+    Scripted,
+    Step,
+)
 from emulator.domain.payment import Reason, Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhooks import DeliveryEffect, Tamper
@@ -25,6 +32,7 @@ RETRIEVE = FaultWhen(request=ApiRequest.RETRIEVE_PAYMENT)
 
 # The files that are off at start: each shows one thing that goes wrong, with the events...
 WEBHOOKS: dict[str, dict[str | None, Fault[DeliveryEffect]]] = {
+    "concurrent-webhooks": {"payment.completed": delivery_fault(copies=2, concurrent=True)},
     "delayed-webhooks": {"payment.completed": delivery_fault(delay=10_000)},
     "duplicate-webhooks": {"payment.completed": delivery_fault(copies=2)},
     "early-webhooks": {"payment.created": delivery_fault(before_response=True)},
@@ -32,9 +40,12 @@ WEBHOOKS: dict[str, dict[str | None, Fault[DeliveryEffect]]] = {
         "payment.processing": delivery_fault(tamper=Tamper.BODY),
         "payment.completed": delivery_fault(tamper=Tamper.SIGNATURE),
         "payment.failed": delivery_fault(tamper=Tamper.TIMESTAMP),
+        "payment.expired": delivery_fault(tamper=Tamper.STALE),
+        "payment.refunded": delivery_fault(tamper=Tamper.UNSIGNED),
     },
     "lost-webhooks": {"payment.completed": delivery_fault(drop=True)},
     "out-of-order-webhooks": {"payment.processing": delivery_fault(hold=True)},
+    "slow-handler": {"payment.completed": delivery_fault(timeout=500)},
 }
 # ... or with requests ...
 FAULTS: dict[str, set[FaultRule]] = {
@@ -55,6 +66,7 @@ FAULTS: dict[str, set[FaultRule]] = {
         ),
         FaultRule(when=replace(RETRIEVE, every=2), then=request_fault(status=500, truncate=True)),
     },
+    "poll-races-webhook": {FaultRule(when=RETRIEVE, then=request_fault(hold="delivery"), times=1)},
     "slow-answer": {
         FaultRule(when=CREATE, then=request_fault(latency=10_000), times=1),
         FaultRule(
@@ -84,7 +96,13 @@ OUTCOMES: dict[str, tuple[OutcomeRule, ...]] = {
     "refund": (OutcomeRule(then=Scripted(steps=(*COMPLETED.steps, REFUNDED))),),
     "stuck-in-processing": (OutcomeRule(then=Scripted(steps=())),),
 }
-TEACHING = sorted([*WEBHOOKS, *FAULTS, *OUTCOMES])
+# ... or with the redirect of a completed payment.
+CHECKOUT = {
+    "redirect-before-webhook": Redirect(moment=RedirectMoment.BEFORE_WEBHOOK),
+    "redirect-after-webhook": Redirect(moment=RedirectMoment.AFTER_WEBHOOK),
+    "customer-closes-tab": Redirect(moment=RedirectMoment.NEVER),
+}
+TEACHING = sorted([*WEBHOOKS, *FAULTS, *OUTCOMES, *CHECKOUT])
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +148,8 @@ def test_a_teaching_file_shows_one_kind_of_fault_or_outcome(name: str) -> None:
     assert all(rule.times is None and rule.when.mode is None for rule in scenario.webhooks)
     assert set(scenario.faults) == FAULTS.get(name, set())
     assert scenario.outcomes == OUTCOMES.get(name, ())
+    redirects = [CHECKOUT[name]] if name in CHECKOUT else []
+    assert [rule.then for rule in scenario.checkout] == redirects
     assert not scenario.expiry
 
 

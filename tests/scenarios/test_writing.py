@@ -24,6 +24,7 @@ from emulator.domain.payment import Reason, Status
 from emulator.domain.webhooks import DeliveryEffect, Tamper
 from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
 from emulator.scenarios.scenario_file import (
+    checkout_rule_json,
     delivery_fault_json,
     expiry_rule_json,
     fault_rule_json,
@@ -58,6 +59,7 @@ from emulator.scenarios.values import (
     When,
 )
 from tests.scenarios.drawn import (
+    CHECKOUT_RULES,
     DELIVERY_FAULTS,
     EXPIRY_RULES,
     FAULT_RULES,
@@ -127,6 +129,7 @@ def test_a_duration_with_a_fraction_of_a_second_is_in_seconds_or_in_milliseconds
 RULES: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], Any]]] = {
     "outcomes": (OUTCOME_RULES, outcome_rule_json),
     "expiry": (EXPIRY_RULES, expiry_rule_json),
+    "checkout": (CHECKOUT_RULES, checkout_rule_json),
     "faults": (FAULT_RULES, fault_rule_json),
     "webhooks": (WEBHOOK_RULES, webhook_rule_json),
 }

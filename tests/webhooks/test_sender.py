@@ -9,16 +9,15 @@ import pytest
 from standardwebhooks import Webhook
 
 from emulator.clock import RealClock
-from emulator.domain.webhooks import AttemptResult, WebhookRequest, WebhookResponse
-from emulator.webhooks.messages import Message, request
-from emulator.webhooks.sender import (
+from emulator.domain.webhooks import MAX_TIMEOUT_MS, AttemptResult, WebhookRequest, WebhookResponse
+from emulator.webhooks.exchange import (
     MAX_BYTES_READ,
     MAX_HEADER_CHARACTERS,
     MAX_STORED_BYTES,
     MAX_STORED_HEADERS,
-    TIMEOUT_S,
-    Sender,
 )
+from emulator.webhooks.messages import Message, request
+from emulator.webhooks.sender import Sender
 from tests.webhooks.receiver import (
     HANG_UP,
     NEVER,
@@ -33,7 +32,7 @@ from tests.world import ManualClock
 
 SECRET = "whsec_" + b64encode(bytes(range(24))).decode()
 BODY = '{"type":"payment.completed","data":{"metadata":{"ደንበኛ":"አበበ"}}}'.encode()
-TIMEOUT_MS = TIMEOUT_S * 1_000
+TIMEOUT_MS = MAX_TIMEOUT_MS
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 

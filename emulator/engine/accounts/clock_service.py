@@ -165,6 +165,8 @@ class ClockService:
                     waits=target.waits,
                 )
                 effects = account.collector = account.unsettled or Effects()
+                # For held responses, whose handlers the advance would wait for.
+                self._change_notifier.changed((account,))
                 await self._begin(account, plan)
                 if plan.waits:
                     account.unsettled = effects

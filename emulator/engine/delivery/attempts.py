@@ -11,6 +11,7 @@ from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock, pause
 from emulator.domain.instants import Instant, format_instant
 from emulator.domain.timers import ATTEMPT, ComingAttempt, Due, DueKey
 from emulator.domain.webhooks import (
+    MAX_TIMEOUT_MS,
     AttemptResult,
     DeliveryState,
     RegisteredEndpoint,
@@ -20,6 +21,7 @@ from emulator.domain.webhooks import (
 )
 from emulator.domain.wire import PING, ping_json
 from emulator.engine.delivery.endpoints import put_endpoint
+from emulator.engine.delivery.holds import Holds
 from emulator.engine.state.account import Account, Owner
 from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.http.addresses import host_and_port
@@ -96,12 +98,14 @@ class Attempts:
         wall: SystemClock,
         change_notifier: ChangeNotifier,
         sender: Sender,
+        holds: Holds,
         stamps_business_time: bool,
     ) -> None:
         self._database = database
         self._wall = wall
         self._change_notifier = change_notifier
         self._sender = sender
+        self._holds = holds
         self._stamps_business_time = stamps_business_time
 
     async def make(self, job: DeliveryJob, endpoint: RegisteredEndpoint, trigger: Trigger) -> None:
@@ -111,7 +115,8 @@ class Attempts:
         """
         account = job.owner.account
         at = account.clock.now()
-        tamper = job.delivery.tamper if trigger is Trigger.SCHEDULE else None
+        is_scheduled = trigger is Trigger.SCHEDULE
+        tamper = job.delivery.tamper if is_scheduled else None
         stamp = at if self._stamps_business_time else self._wall.system_ms()
         message = Message(event_id=job.event_id, timestamp_s=stamp // 1000, body=job.body)
         sent = request(
@@ -121,7 +126,8 @@ class Attempts:
             tamper=tamper,
             other_body=job.tampered_body,
         )
-        result = await self._sender.send(sent)
+        timeout_ms = job.delivery.timeout_ms if is_scheduled else None
+        result = await self._sender.send(sent, timeout_ms=timeout_ms or MAX_TIMEOUT_MS)
         attempt = _CompletedAttempt(
             job=job,
             endpoint=endpoint,
@@ -132,6 +138,8 @@ class Attempts:
             result=result,
         )
         await self._record(attempt)
+        if result.response is not None and job.payment_id is not None:
+            self._holds.release(job.owner, job.payment_id)
         if not result.has_succeeded:
             logger.warning("webhook %s to %s failed: %s", *_failure(attempt))
 

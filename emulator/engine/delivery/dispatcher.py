@@ -10,10 +10,18 @@ from typing import NamedTuple
 from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock, pause
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
-from emulator.domain.timers import LAST_SEQUENCE, DueKey
 from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
 from emulator.engine.delivery.attempts import Attempts, DeliveryJob, delivery_job
-from emulator.engine.delivery.pauses import MAX_PAUSED_DELIVERIES, Pauses
+from emulator.engine.delivery.awaited_pages import AwaitedPage, AwaitedPages
+from emulator.engine.delivery.job_selection import (
+    MAX_CONCURRENT_ATTEMPTS,
+    EndpointQueue,
+    NextJobs,
+    horizon,
+    next_jobs,
+    paused_jobs,
+)
+from emulator.engine.delivery.pauses import Pauses
 from emulator.engine.state.account import FAR_OFF, NEVER, Account, Owner
 from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.storage import deliveries
@@ -22,39 +30,7 @@ from emulator.storage.database import Database, DatabaseLost, reads
 from emulator.storage.deliveries import Delivery
 from emulator.storage.invalid_rows import check_instant
 
-# Concurrent attempts for one endpoint. Each has a connection of its own, and a small server, such
-# as Python's, has a backlog of five: the next connection would take a second.
-MAX_CONCURRENT_ATTEMPTS = 5
-
 logger = logging.getLogger(__name__)
-
-
-class EndpointQueue:
-    """The attempts in progress for one endpoint, and when its next delivery is due.
-
-    `due_at` is NEVER also where nothing can begin before an attempt in progress ends.
-    """
-
-    __slots__ = ("due_at", "endpoint", "in_progress", "owner", "tasks")
-
-    def __init__(self, owner: Owner, endpoint: int) -> None:
-        self.owner = owner
-        self.endpoint = endpoint
-        self.due_at: Instant = NEVER
-        self.in_progress: dict[int, Delivery] = {}
-        self.tasks: set[asyncio.Task[None]] = set()
-
-
-class _NextJobs(NamedTuple):
-    """The jobs of a queue that can begin now, and when the queue has to be read again.
-
-    `paused` deliveries are due and wait for the end of a pause.
-    """
-
-    jobs: list[DeliveryJob]
-    due_at: Instant
-    has_more: bool
-    paused: int = 0
 
 
 class _HeadStart(NamedTuple):
@@ -87,6 +63,7 @@ class Dispatcher:
         self._woken = asyncio.Event()
         self._waiting: dict[Account, asyncio.Event] = {}
         self._head_starts: dict[tuple[Owner, str], _HeadStart] = {}
+        self._awaited_pages = AwaitedPages(wall)
         self._tasks: set[asyncio.Task[None]] = set()
 
     def wake(self, owner: Owner) -> None:
@@ -115,11 +92,14 @@ class Dispatcher:
     def check(self, tx: Transaction, owner: Owner) -> None:
         """Read the next deliveries of an owner's endpoints, for the errors that this may raise."""
         for endpoint in owner.endpoints:
-            next_jobs = _next_jobs(tx, EndpointQueue(owner, endpoint), {})
-            for job in next_jobs.jobs:
+            upcoming = next_jobs(tx, EndpointQueue(owner, endpoint), {}, ())
+            for job in upcoming.jobs:
                 check_instant("due_at", job.delivery.due_at)
-            if next_jobs.due_at != NEVER:
-                check_instant("due_at", next_jobs.due_at)
+            # Also where it is not due: the state of the clock names its payment.
+            delivery = deliveries.next_of(tx, (endpoint,))
+            if delivery is not None:
+                delivery_job(tx, owner, delivery)
+                check_instant("due_at", delivery.due_at)
 
     async def run(self) -> None:
         """Send until cancelled."""
@@ -130,7 +110,7 @@ class Dispatcher:
                 failed = await self._begin(self._ready())
             except (NotReady, DatabaseLost):
                 return
-            due_at = min(self._wall_due_at(), self.pauses.next_end())
+            due_at = min(self._wall_due_at(), self._awaited_pages.until, self.pauses.next_end())
             if failed:
                 self._to_read |= failed
                 due_at = self._wall.now_ms() + PAUSE_AFTER_FAILURE_MS
@@ -140,6 +120,7 @@ class Dispatcher:
 
     def _ready(self) -> list[EndpointQueue]:
         """The queues to read: those that have changed, and those with something due."""
+        self.release_pages()
         ready, self._to_read = self._to_read, set()
         for queue in self._queues.values():
             if queue.due_at <= queue.owner.account.clock.now():
@@ -190,12 +171,13 @@ class Dispatcher:
         in_progress: dict[int, Delivery],
         *,
         is_paused: bool,
-    ) -> _NextJobs:
+    ) -> NextJobs:
+        held_events = self._awaited_pages.events
         if is_paused:
-            return _paused_jobs(tx, queue, in_progress)
-        return _next_jobs(tx, queue, in_progress)
+            return paused_jobs(tx, queue, in_progress, held_events)
+        return next_jobs(tx, queue, in_progress, held_events)
 
-    def _begin_in(self, queue: EndpointQueue, next_jobs: _NextJobs) -> None:
+    def _begin_in(self, queue: EndpointQueue, next_jobs: NextJobs) -> None:
         pause = self.pauses.of(queue.owner)
         if pause is not None:
             if next_jobs.jobs:  # The pause began after they were read.
@@ -282,6 +264,7 @@ class Dispatcher:
 
         Returns whether they have.
         """
+        self.release_pages(account)
         changed = self._waiting[account] = asyncio.Event()
         try:
             while self._is_busy(account) or await self._is_due(account):
@@ -306,9 +289,9 @@ class Dispatcher:
     def _is_due(self, tx: Transaction, account: Account) -> bool:
         """Whether an attempt is due, and not beyond the horizon."""
         pending = (deliveries.next_of(tx, owner.endpoints) for owner in account.owners)
-        horizon = _horizon(account)
+        latest = horizon(account)
         return any(
-            delivery is not None and deliveries.due_key(delivery) <= horizon for delivery in pending
+            delivery is not None and deliveries.due_key(delivery) <= latest for delivery in pending
         )
 
     def give_head_start(self, owner: Owner, payment_id: str, awaited: Iterable[int]) -> None:
@@ -332,6 +315,20 @@ class Dispatcher:
         finally:
             self._head_starts.pop((owner, payment_id), None)
 
+    def await_page(self, page: AwaitedPage) -> None:
+        """Hold the first attempts of an event until a page has been served; from any thread."""
+        self._awaited_pages.add(page)
+
+    def serve_page(self, payment: int) -> None:
+        """Start the delay of the attempts that wait for the page of a payment."""
+        self._awaited_pages.serve(payment)
+        self._woken.set()
+
+    def release_pages(self, account: Account | None = None) -> None:
+        """Begin the attempts of an account without their pages, or those whose wait is over."""
+        for owner in self._awaited_pages.release(account):
+            self._wake(owner)
+
     def drop(self, account: Account) -> None:
         """Cancel the attempts of an account that was deleted, reset or restored."""
         self._loop.call_soon_threadsafe(self._drop, account)
@@ -344,6 +341,7 @@ class Dispatcher:
             self._to_read.discard(queue)
             for task in queue.tasks:
                 task.cancel()
+        self._awaited_pages.release(account)
         for key in [key for key in self._head_starts if key[0].account is account]:
             self._head_starts.pop(key).has_arrived.set()
         for owner in account.owners:
@@ -355,53 +353,3 @@ class Dispatcher:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-
-def _horizon(account: Account) -> DueKey:
-    """The last due key that may be attempted now."""
-    effects = account.collector
-    if effects is not None and effects.horizon is not None:
-        return effects.horizon
-    return account.clock.now(), LAST_SEQUENCE
-
-
-def _next_jobs(
-    tx: Transaction, queue: EndpointQueue, in_progress: dict[int, Delivery]
-) -> _NextJobs:
-    free = MAX_CONCURRENT_ATTEMPTS - len(in_progress)
-    if free <= 0 or queue.endpoint not in queue.owner.endpoints:
-        return _NextJobs([], NEVER, has_more=False)
-    # A first attempt of theirs is in progress: another first attempt waits for it.
-    busy = {delivery.payment for delivery in in_progress.values() if delivery.attempts == 0}
-    upcoming = deliveries.upcoming(
-        tx, queue.endpoint, exclude=in_progress, busy_payments=busy, limit=free + 1
-    )
-    horizon = _horizon(queue.owner.account)
-    jobs: list[DeliveryJob] = []
-    for delivery in upcoming:
-        if deliveries.due_key(delivery) > horizon:
-            return _NextJobs(jobs, delivery.due_at or NEVER, has_more=False)
-        is_first = delivery.attempts == 0
-        if len(jobs) == free or (is_first and delivery.payment in busy):
-            continue
-        jobs.append(delivery_job(tx, queue.owner, delivery))
-        if is_first:
-            busy.add(delivery.payment)
-    return _NextJobs(jobs, NEVER, has_more=len(upcoming) > len(jobs))
-
-
-def _paused_jobs(
-    tx: Transaction, queue: EndpointQueue, in_progress: dict[int, Delivery]
-) -> _NextJobs:
-    """No jobs, but the number of deliveries that are due and wait, and when the next is due."""
-    upcoming = deliveries.upcoming(
-        tx,
-        queue.endpoint,
-        exclude=in_progress,
-        busy_payments=(),
-        limit=MAX_PAUSED_DELIVERIES + 1,
-    )
-    horizon = _horizon(queue.owner.account)
-    paused = sum(deliveries.due_key(delivery) <= horizon for delivery in upcoming)
-    due_at = upcoming[paused].due_at if paused < len(upcoming) else None
-    return _NextJobs([], due_at or NEVER, has_more=False, paused=paused)

@@ -135,6 +135,8 @@ def _row(
         is_held=effect.hold,
         tamper=effect.tamper,
         oddity=None if fault is None else json.dumps(delivery_fault_json(fault)),
+        is_concurrent=effect.concurrent,
+        timeout_ms=effect.timeout_ms,
     )
 
 

@@ -22,9 +22,11 @@ from emulator.storage.invalid_rows import reading
 if TYPE_CHECKING:
     from emulator.domain.webhooks import RegisteredEndpoint
     from emulator.engine.delivery.attempts import Attempts
+    from emulator.engine.delivery.awaited_pages import AwaitedPage
     from emulator.engine.delivery.deliveries import Deliveries
     from emulator.engine.delivery.dispatcher import Dispatcher
     from emulator.engine.delivery.endpoints import Endpoints
+    from emulator.engine.delivery.holds import Holds
     from emulator.engine.delivery.outbox import Outbox
     from emulator.webhooks.sender import Sender
 
@@ -71,6 +73,12 @@ class Webhooks:
         )
 
     @cached_property
+    def holds(self) -> "Holds":
+        from emulator.engine.delivery.holds import Holds
+
+        return Holds(wall=self._wall, change_notifier=self._change_notifier)
+
+    @cached_property
     def _sender(self) -> "Sender":
         from emulator.http.addresses import is_in_container
         from emulator.webhooks.sender import Sender
@@ -86,6 +94,7 @@ class Webhooks:
             wall=self._wall,
             change_notifier=self._change_notifier,
             sender=self._sender,
+            holds=self.holds,
             stamps_business_time=self._config.stamps_business_time,
         )
 
@@ -154,9 +163,20 @@ class Webhooks:
 
     def wake(self, account: Account) -> None:
         """Read what is due, because the clock was moved."""
+        if account.has_endpoints:
+            self._dispatcher.release_pages(account)
         for owner in account.owners:
             if owner.endpoints:
                 self._dispatcher.wake(owner)
+
+    def await_page(self, page: "AwaitedPage") -> None:
+        """Hold the first attempts of an event until a page has been served; from any thread."""
+        self._dispatcher.await_page(page)
+
+    def serve_page(self, payment: int) -> None:
+        """Start the delay of the attempts that wait for the page of a payment."""
+        if self._dispatching is not None:
+            self._dispatcher.serve_page(payment)
 
     def resume(self, account: Account) -> None:
         """End the pauses of an account."""

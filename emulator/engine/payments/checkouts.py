@@ -9,7 +9,7 @@ from emulator import ids
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import UnknownCheckout
 from emulator.domain.instants import Instant
-from emulator.domain.outcomes import Outcome
+from emulator.domain.outcomes import Outcome, RedirectMoment
 from emulator.domain.payment import Payment
 from emulator.domain.timers import Timer
 from emulator.engine.payments.context import EngineContext
@@ -17,7 +17,7 @@ from emulator.engine.payments.customer import Customer, PhoneAnswer, Submission
 from emulator.engine.state.account import Account, Owner
 from emulator.engine.state.journal import Departure
 from emulator.engine.state.rule_choice import numbers, uncounted_numbers
-from emulator.storage import timers
+from emulator.storage import redirects, timers
 from emulator.storage.batch import ORDINAL_BITS, Transaction
 from emulator.storage.database import reads
 
@@ -67,6 +67,7 @@ class Checkouts:
         self._wall = context.wall
         self._scheduler = context.scheduler
         self._change_notifier = context.change_notifier
+        self._webhooks = context.webhooks
         self._customer = customer
         self._find_owner = find_owner
         # By the identity of the numbers, which the value contains, so that no other object gets it.
@@ -125,6 +126,27 @@ class Checkouts:
             topics = (position, self._owner_of(checkout.payment).account)
             _, checkout = await self._change_notifier.watch(topics, query, until=until)
         return checkout
+
+    async def may_redirect(self, checkout: Checkout) -> bool:
+        """Wait until the page of a completed payment may redirect; whether it does at all.
+
+        Raises UnknownCheckout, and NotReady when the program stops.
+        """
+        payment = checkout.payment.position
+        redirect = await self._database.read(partial(redirects.get, payment=payment))
+        if redirect is None:
+            return True
+        moment, until = redirect
+        if moment is RedirectMoment.AFTER_WEBHOOK:
+            is_unattempted = partial(redirects.is_unattempted, payment=payment)
+
+            async def query() -> tuple[bool, None]:
+                return not await self._database.read(is_unattempted), None
+
+            owner = self._owner_of(checkout.payment)
+            await self._change_notifier.watch((owner,), query, until=until)
+        self._webhooks.serve_page(payment)
+        return moment is not RedirectMoment.NEVER
 
     async def test_numbers(self, checkout: Checkout, method: str) -> tuple[TestNumber, ...]:
         """The numbers that scenarios name for a method, the strongest rule's first, eight at most.

@@ -30,7 +30,7 @@ class EngineContext(msgspec.Struct, frozen=True, kw_only=True):
         webhooks = Webhooks(
             database=database, wall=wall, change_notifier=change_notifier, config=config
         )
-        status_writer = StatusWriter(payment_cache, change_notifier, webhooks)
+        status_writer = StatusWriter(payment_cache, change_notifier, webhooks, wall)
         return cls(
             config=config,
             database=database,

@@ -9,7 +9,7 @@ from typing import Protocol
 from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
-from emulator.domain.payment import Payment
+from emulator.domain.payment import Payment, Status
 from emulator.domain.timers import LAST_SEQUENCE, DueKey, Timer, TimerKind
 from emulator.domain.transitions import Change, decide
 from emulator.domain.wire import effect_json
@@ -17,6 +17,7 @@ from emulator.engine.delivery.webhooks import Webhooks
 from emulator.engine.state.account import FAR_OFF, NEVER, Account, Owner
 from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.engine.state.payment_cache import PaymentCache
+from emulator.engine.state.rule_choice import redirect_of
 from emulator.storage import events, payments, timers
 from emulator.storage.batch import ORDINAL_BITS, Transaction
 from emulator.storage.database import Database, DatabaseLost, writes
@@ -28,8 +29,13 @@ class StatusWriter:
     """Writes changes of status, each with its event, and updates the memory accordingly."""
 
     def __init__(
-        self, payment_cache: PaymentCache, change_notifier: ChangeNotifier, webhooks: Webhooks
+        self,
+        payment_cache: PaymentCache,
+        change_notifier: ChangeNotifier,
+        webhooks: Webhooks,
+        wall: SystemClock,
     ) -> None:
+        self._wall = wall
         self._payment_cache = payment_cache
         self._change_notifier = change_notifier
         self._webhooks = webhooks
@@ -45,6 +51,7 @@ class StatusWriter:
     def write(self, tx: Transaction, owner: Owner, changed: list[tuple[Payment, Instant]]) -> None:
         """Write payments that took on a new status, and an event for each, in order."""
         first_event = events.insert(tx, owner.number, changed)
+        self._choose_redirects(tx, owner, changed, first_event)
         if owner.endpoints:
             self._webhooks.outbox.add(tx, owner, changed, first_event=first_event)
         # The last change of a payment that changed twice.
@@ -52,6 +59,39 @@ class StatusWriter:
         payments.update(tx, after.values())
         self._payment_cache.evict(after.keys())
         tx.after_commit.append(partial(self._change_notifier.changed, after))
+
+    def _choose_redirects(
+        self,
+        tx: Transaction,
+        owner: Owner,
+        changed: list[tuple[Payment, Instant]],
+        first_event: int,
+    ) -> None:
+        """Choose when the pages of completed payments redirect; before their deliveries."""
+        for event, (payment, _) in enumerate(changed, start=first_event):
+            if payment.status is not Status.COMPLETED:
+                continue
+            redirect = redirect_of(tx, owner, payment)
+            if redirect is None:
+                continue
+            # Starting needs none of these.
+            from emulator.domain.outcomes import MAX_REDIRECT_WAIT_MS, RedirectMoment
+            from emulator.engine.delivery.awaited_pages import AwaitedPage
+            from emulator.storage import redirects
+
+            until = self._wall.now_ms() + MAX_REDIRECT_WAIT_MS
+            redirects.put(tx, payment.position, redirect.moment, until=until)
+            is_first = redirect.moment is RedirectMoment.BEFORE_WEBHOOK
+            # An advance waits for the attempts, so that they cannot wait for a page.
+            if is_first and owner.endpoints and owner.account.collector is None:
+                page = AwaitedPage(
+                    owner=owner,
+                    payment=payment.position,
+                    event=event,
+                    delay_ms=redirect.delay_ms,
+                    until=until,
+                )
+                tx.after_commit.append(partial(self._webhooks.await_page, page))
 
     def schedule(
         self,

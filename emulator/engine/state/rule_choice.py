@@ -9,15 +9,15 @@ from emulator.domain.payment import Payment
 from emulator.domain.transitions import Change
 from emulator.engine.state.account import Owner
 from emulator.engine.state.rules import FaultCandidate
-from emulator.storage import scenarios
+from emulator.storage import payments, scenarios
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database, writes
 
 if TYPE_CHECKING:
-    from emulator.domain.outcomes import Outcome
+    from emulator.domain.outcomes import Outcome, Redirect
     from emulator.domain.webhooks import DeliveryEffect
     from emulator.scenarios.numbers import Numbers
-    from emulator.scenarios.rules import Chosen, RuleKey
+    from emulator.scenarios.rules import Chosen, PaymentFacts, RuleKey
     from emulator.scenarios.values import Fault
 
 
@@ -48,17 +48,9 @@ def expiry_ms(
 
 def outcome_of(tx: Transaction, owner: Owner, payment: Payment, submit: Change) -> "Outcome":
     """What the phone or the bank will do after a submit."""
-    from emulator.scenarios.rules import DEFAULT_OUTCOME, PaymentFacts, choose_outcome
+    from emulator.scenarios.rules import DEFAULT_OUTCOME, choose_outcome
 
-    facts = PaymentFacts(
-        mode=owner.mode,
-        methods=payment.methods,
-        amount_minor=payment.amount_minor,
-        method=submit.method,
-        phone=submit.phone,
-        bank=submit.bank,
-        metadata=payment.terms.metadata,
-    )
+    facts = _facts_after_submit(owner, payment, submit)
     account = owner.account
     candidates = account.rules.with_applied(account.scenario_of(payment.position))
     chosen = choose_outcome(candidates, facts, _uses(tx, owner))
@@ -66,6 +58,39 @@ def outcome_of(tx: Transaction, owner: Owner, payment: Payment, submit: Change) 
         return DEFAULT_OUTCOME
     _count_use(tx, owner, chosen)
     return chosen.rule.then
+
+
+def redirect_of(tx: Transaction, owner: Owner, payment: Payment) -> "Redirect | None":
+    """When the page of a payment that has completed redirects, if a rule applies."""
+    account = owner.account
+    if not (account.rules.has_checkout_rules or account.payment_scenarios):
+        return None
+    from emulator.scenarios.rules import choose_checkout
+
+    # A payment whose timer fires lacks its amount and terms.
+    facts = _facts_after_submit(owner, payments.get(tx, payment.position), payment)
+    candidates = account.rules.with_applied(account.scenario_of(payment.position))
+    chosen = choose_checkout(candidates, facts, _uses(tx, owner))
+    if chosen is None:
+        return None
+    _count_use(tx, owner, chosen)
+    return chosen.rule.then
+
+
+def _facts_after_submit(
+    owner: Owner, payment: Payment, submitted: "Change | Payment"
+) -> "PaymentFacts":
+    from emulator.scenarios.rules import PaymentFacts
+
+    return PaymentFacts(
+        mode=owner.mode,
+        methods=payment.methods,
+        amount_minor=payment.amount_minor,
+        method=submitted.method,
+        phone=submitted.phone,
+        bank=submitted.bank,
+        metadata=payment.terms.metadata,
+    )
 
 
 def may_have_delivery_faults(owner: Owner) -> bool:

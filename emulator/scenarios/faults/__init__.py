@@ -12,6 +12,7 @@ from emulator.scenarios.conditions import list_of_rules, mode_key, rule_keys
 from emulator.scenarios.entries import Entry, decimal_number, whole_number
 from emulator.scenarios.fault_types import FaultMapping
 from emulator.scenarios.faults.drop import DROP
+from emulator.scenarios.faults.hold import HOLD
 from emulator.scenarios.faults.latency import LATENCY
 from emulator.scenarios.faults.status import STATUS
 from emulator.scenarios.faults.truncate import TRUNCATE
@@ -19,7 +20,7 @@ from emulator.scenarios.kinds import JsonSchema, Kind, WholeNumber, Word
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
 from emulator.scenarios.values import FaultRule, FaultWhen, Json
 
-TYPES = (STATUS, LATENCY, DROP, TRUNCATE)
+TYPES = (STATUS, LATENCY, DROP, TRUNCATE, HOLD)
 
 MAX_REQUESTS = 1_000_000
 ANY_REQUEST = "any"
@@ -90,7 +91,8 @@ FAULT_THEN = FaultMapping(
         "point": Key(
             Word(Point),
             "Before anything is done, or after everything is done.",
-            default_text="`before_commit`; `after_commit` for `truncate` without `status`",
+            default_text="`before_commit`; `after_commit` for `hold`, and for `truncate` without "
+            "`status`",
         )
     },
 )
@@ -100,14 +102,22 @@ _KEYS = rule_keys(
         FAULT_THEN, "The effect on the request.", required="what goes wrong, such as {status: 500}"
     ),
 )
-FAULT_RULE = MappingOf(FaultRule, _KEYS)
+_RULES = [rule for type_ in TYPES for rule in type_.rule_rules]
+FAULT_RULE = MappingOf(FaultRule, _KEYS, *_RULES)
 # Where it stands alone, it applies to every request by default.
 LONE_FAULT_RULE = MappingOf(
-    FaultRule, {**_KEYS, "when": replace(_KEYS["when"], required=None, default=FaultWhen())}
+    FaultRule,
+    {**_KEYS, "when": replace(_KEYS["when"], required=None, default=FaultWhen())},
+    *_RULES,
 )
 FAULTS = list_of_rules(FAULT_RULE, "a fault rule")
 
-COVERAGE_NAMES = tuple(f"{type_.name} {point}" for type_ in TYPES for point in Point)
+COVERAGE_NAMES = tuple(
+    f"{type_.name} {point}"
+    for type_ in TYPES
+    for point in Point
+    if type_ is not HOLD or point is Point.AFTER_COMMIT
+)
 
 
 def coverage_names_of(then: Mapping[str, Json]) -> Iterator[str]:

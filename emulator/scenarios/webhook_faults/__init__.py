@@ -12,13 +12,15 @@ from emulator.scenarios.kinds import Word
 from emulator.scenarios.mappings import Key, MappingOf
 from emulator.scenarios.values import Json, WebhookRule, WebhookWhen
 from emulator.scenarios.webhook_faults.before_response import BEFORE_RESPONSE
+from emulator.scenarios.webhook_faults.concurrent import CONCURRENT
 from emulator.scenarios.webhook_faults.copies import COPIES
 from emulator.scenarios.webhook_faults.delay import DELAY
 from emulator.scenarios.webhook_faults.drop import DROP
 from emulator.scenarios.webhook_faults.hold import HOLD
 from emulator.scenarios.webhook_faults.tamper import TAMPER
+from emulator.scenarios.webhook_faults.timeout import TIMEOUT
 
-TYPES = (COPIES, DELAY, DROP, HOLD, BEFORE_RESPONSE, TAMPER)
+TYPES = (COPIES, CONCURRENT, TIMEOUT, DELAY, DROP, HOLD, BEFORE_RESPONSE, TAMPER)
 
 WEBHOOK_WHEN = MappingOf(
     WebhookWhen,

@@ -1,4 +1,4 @@
-"""Webhook fault `tamper`: a part of the message is changed after it is signed."""
+"""Webhook fault `tamper`: the message is forged, an hour old, or unsigned."""
 
 from emulator.domain.webhooks import DeliveryEffect, Tamper
 from emulator.scenarios.fault_types import FaultType
@@ -9,7 +9,8 @@ TAMPER: FaultType[DeliveryEffect] = FaultType(
     keys={
         "tamper": Key(
             Word(Tamper),
-            "This part is changed after signing, in every attempt. A resend is genuine.",
+            "`body`, `signature` or `timestamp` is changed after signing; `stale` is well signed, "
+            "but an hour old; `unsigned` has no signature. In every attempt; a resend is genuine.",
         )
     },
     effect=lambda settings: {"tamper": settings["tamper"]},

@@ -12,7 +12,8 @@ from tests.docs.markdown import table
 _PAGE = "docs/reference/scenario-format.md"
 _SCHEMA = scenario_schema()
 _RULES = {
-    key: _SCHEMA["properties"][key]["items"] for key in ("outcomes", "expiry", "faults", "webhooks")
+    key: _SCHEMA["properties"][key]["items"]
+    for key in ("outcomes", "expiry", "checkout", "faults", "webhooks")
 }
 _STEPS = _SCHEMA["$defs"]["script_step"]["properties"]
 _HEAD = ("key", "type", "default", "meaning")
@@ -106,6 +107,7 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     (_PAGE, "payment conditions"): payment_conditions_table,
     (_PAGE, "outcome steps"): _keys(_part("outcomes", "then")["anyOf"][1]["items"]),
     (_PAGE, "expiry"): _keys(_RULES["expiry"], without=("when", "times")),
+    (_PAGE, "redirects"): _keys(_part("checkout", "then")),
     (_PAGE, "fault conditions"): _keys(_part("faults", "when")),
     (_PAGE, "fault effects"): _keys(_part("faults", "then")),
     (_PAGE, "event conditions"): _keys(_part("webhooks", "when")),

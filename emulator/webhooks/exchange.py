@@ -1,0 +1,193 @@
+"""One request that carries a webhook and its response, on a connection of its own."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import httptools
+
+from emulator.domain.webhooks import WebhookRequest, WebhookResponse
+from emulator.http.failures import NotHttp, RequestStage
+from emulator.http.name_lookup import ip_addresses
+from emulator.webhooks.target import Target, parse_target
+
+if TYPE_CHECKING:
+    import ssl
+
+MAX_HEAD_BYTES = 100_000
+MAX_BYTES_READ = 65_536
+MAX_STORED_BYTES = 4_096
+MAX_STORED_HEADERS = 64
+MAX_HEADER_CHARACTERS = 2_048
+# The peer of a closed TLS connection has this real time to confirm the end.
+MAX_TLS_SHUTDOWN_S = 1
+
+# Deviations in the body of a response are no reason to doubt its status.
+_LENIENCIES = {
+    "lenient_chunked_length": True,
+    "lenient_transfer_encoding": True,
+    "lenient_optional_lf_after_cr": True,
+    "lenient_optional_cr_before_lf": True,
+    "lenient_optional_crlf_after_chunk": True,
+    "lenient_spaces_after_chunk_size": True,
+}
+
+
+class Exchange(asyncio.Protocol):
+    """A request and the progress of its response, which remains when `run` is cancelled.
+
+    `failure` is why there is no response; None also before the end.
+    """
+
+    def __init__(
+        self,
+        request: WebhookRequest,
+        tls_context: "Callable[[], Awaitable[ssl.SSLContext]]",
+    ) -> None:
+        self.url = request.url
+        self.stage = RequestStage.RESOLVING
+        self.failure: Exception | None = None
+        self._request = request
+        self._tls_context = tls_context
+        self._transport: asyncio.Transport | None = None
+        self._parser: Any = httptools.HttpResponseParser(self)
+        self._parser.set_dangerous_leniencies(**_LENIENCIES)
+        self._received_bytes = 0
+        self._status: int | None = None
+        self._headers: list[tuple[str, str]] = []
+        self._body = bytearray()
+        self._has_ended = asyncio.Event()
+
+    @property
+    def response(self) -> WebhookResponse | None:
+        if self._status is None:
+            return None
+        return WebhookResponse(
+            status=self._status,
+            headers=tuple(self._headers),
+            body=self._body[:MAX_STORED_BYTES].decode("utf-8", "replace"),
+        )
+
+    async def run(self) -> None:
+        """Send the request and wait for the end of the response, or of the connection."""
+        try:
+            target = parse_target(self.url)
+            transport = await self._connect(target)
+            self.stage = RequestStage.AWAITING_RESPONSE
+            transport.write(_head(target, self._request) + self._request.body)
+            await self._has_ended.wait()
+            transport.close()
+        # ValueError: the URL, or a host name that cannot be encoded for the domain name system.
+        except (OSError, ValueError) as error:
+            self._end(error)
+        except asyncio.CancelledError:
+            self._has_ended.set()
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connection without waiting for the peer."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def _connect(self, target: Target) -> asyncio.Transport:
+        """Connect to the first address that accepts the connection."""
+        failures: list[OSError] = []
+        loop = asyncio.get_running_loop()
+        for address in await ip_addresses(target.host.encode("ascii")):
+            self.stage = RequestStage.CONNECTING
+            try:
+                transport, _ = await loop.create_connection(lambda: self, address, target.port)
+            except OSError as error:
+                failures.append(error)
+                continue
+            return await self._start_tls(transport, target) if target.is_tls else transport
+        raise failures[0]
+
+    async def _start_tls(self, transport: asyncio.Transport, target: Target) -> asyncio.Transport:
+        self.stage = RequestStage.TLS_HANDSHAKE
+        try:
+            encrypted = await asyncio.get_running_loop().start_tls(
+                transport,
+                self,
+                await self._tls_context(),
+                server_hostname=target.host,
+                ssl_shutdown_timeout=MAX_TLS_SHUTDOWN_S,
+            )
+        except OSError:
+            transport.abort()
+            raise
+        if encrypted is None:
+            raise ConnectionResetError
+        self._transport = encrypted
+        return encrypted
+
+    def _end(self, failure: Exception | None) -> None:
+        """The first end of an exchange counts."""
+        if not self._has_ended.is_set():
+            self.failure = failure if self._status is None else None
+            self._has_ended.set()
+
+    # ---- What the event loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if isinstance(transport, asyncio.Transport):
+            self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        if self._has_ended.is_set():
+            return
+        self._received_bytes += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._end(NotHttp(str(error)))
+        if self._status is None and self._received_bytes > MAX_HEAD_BYTES:
+            self._end(NotHttp("the headers are too long"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end(exc or ConnectionResetError())
+
+    # ---- What the parser calls
+
+    def on_message_begin(self) -> None:
+        if self._status is None:
+            # Those of an interim response, such as 103, are not stored.
+            self._headers.clear()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # Trailers follow the body.
+        if self._status is None and len(self._headers) < MAX_STORED_HEADERS:
+            self._headers.append((_text(name).lower(), _text(value)[:MAX_HEADER_CHARACTERS]))
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if not 100 <= status <= 199:
+            self._status = status
+
+    def on_body(self, body: bytes) -> None:
+        self._body += body[: MAX_BYTES_READ - len(self._body)]
+        if len(self._body) >= MAX_BYTES_READ:
+            self._end(None)
+
+    def on_message_complete(self) -> None:
+        if self._status is not None:
+            self._end(None)
+
+
+def _head(target: Target, request: WebhookRequest) -> bytes:
+    headers = [
+        ("host", target.address),
+        *request.headers,
+        ("accept-encoding", "identity"),
+        ("connection", "close"),
+        ("Content-Length", str(len(request.body))),
+    ]
+    if target.authorization is not None:
+        headers.append(("authorization", target.authorization))
+    lines = [f"POST {target.path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers)]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def _text(header: bytes) -> str:
+    return header.decode("utf-8", "replace")
