@@ -7,7 +7,6 @@ from urllib.parse import quote
 import msgspec
 
 from emulator.domain.errors import DuplicateParameter, Refusal, UnknownParameter
-from emulator.domain.nearest_word import nearest_word_hint
 
 MAX_SLUGS = 16
 MAX_NAME_BYTES = 64
@@ -22,6 +21,8 @@ class RequestWarning(msgspec.Struct, frozen=True):
 
 
 def unknown_parameters(names: Iterable[str], known: Iterable[str]) -> list[RequestWarning]:
+    from emulator.domain.nearest_word import nearest_word_hint
+
     return [
         RequestWarning(
             f"unknown-parameter:{shown}",

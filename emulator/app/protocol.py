@@ -18,10 +18,14 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from emulator.api.exchange import BODY, CONNECTION, Scope
-from emulator.app.direct import DirectCycle, run_without_task
 from emulator.app.gateway import Gateway
-from emulator.app.request_lines import REQUEST_LINE, USUAL_TARGET, has_bare_address, origin_form
-from emulator.app.responses import JoinedWrites, RequestConnection, error_response
+from emulator.app.responses import (
+    DirectCycle,
+    JoinedWrites,
+    RequestConnection,
+    error_response,
+    run_without_task,
+)
 from emulator.clock import SystemClock
 from emulator.domain.errors import MalformedHttp, Refusal, UnknownRoute
 
@@ -38,7 +42,9 @@ MAX_LINGER_MS = 2_000
 _BETWEEN, _IN_HEAD, _IN_BODY = range(3)
 _ADDED_PER_HEADER = len(": \r\n")
 _FRAMING_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
-_MAXREQUEST_LINE_BYTES = 8 * 1024
+_MAX_REQUEST_LINE_BYTES = 8 * 1024
+# The targets of the contract's calls that need no decoding: a path and a query.
+_USUAL_TARGET = re.compile(rb"(/v1/payments(?:/[0-9A-Za-z_]+)?)(?:\?([0-9A-Za-z_=&%.:,+-]*))?")
 
 
 class Protocol(HttpToolsProtocol):
@@ -68,7 +74,6 @@ class Protocol(HttpToolsProtocol):
         # The target of a request that may be answered directly, while its body is read.
         self._direct_target: re.Match[bytes] | None = None
         self._direct_body = b""
-        # From the last response to the next bytes; `check_progress` limits the time.
         self._is_kept_alive = False
 
     # Called by the transport.
@@ -93,7 +98,7 @@ class Protocol(HttpToolsProtocol):
         if self._place == _BETWEEN:
             self._start = data
             self._framing_bytes = 0
-        elif 0 < len(self._start) < _MAXREQUEST_LINE_BYTES:
+        elif 0 < len(self._start) < _MAX_REQUEST_LINE_BYTES:
             self._start += data
         try:
             self._parse(data)
@@ -181,11 +186,13 @@ class Protocol(HttpToolsProtocol):
         self._start = b""
         self._deadline_ms = None
         if not self.url.startswith(b"/"):
+            from emulator.app.request_lines import origin_form
+
             self.url = origin_form(self.url)
         self._direct_body = b""
         is_busy = self._has_held_back or self._transport.is_closing() or self._is_answering()
         if self._is_for_api and not is_busy and not self.expect_100_continue:
-            self._direct_target = USUAL_TARGET.fullmatch(self.url)
+            self._direct_target = _USUAL_TARGET.fullmatch(self.url)
         if self._direct_target is None or self.parser.should_upgrade():
             self._begin_cycle()
 
@@ -230,8 +237,7 @@ class Protocol(HttpToolsProtocol):
             self._has_held_back = True
             self.flow.pause_reading()
         else:
-            if self.flow.read_paused:
-                self.flow.resume_reading()
+            self.flow.resume_reading()
             if self.pipeline:
                 self._start_asgi_task(*self.pipeline.pop())
             else:
@@ -356,6 +362,8 @@ class Protocol(HttpToolsProtocol):
         cause = error.__context__ if isinstance(error, httptools.HttpParserError) else error
         if isinstance(cause, MalformedHttp):
             return cause
+        from emulator.app.request_lines import REQUEST_LINE, has_bare_address
+
         if has_bare_address(self._start):
             return MalformedHttp("The address has characters that must be percent-encoded.")
         line = REQUEST_LINE.match(self._start)

@@ -1,9 +1,7 @@
-"""Recognizes the request lines and targets of HTTP/1.1, valid or not."""
+"""Recognizes unusual request lines and targets of HTTP/1.1; loaded when one arrives."""
 
 import re
 
-# The targets of the contract's calls that need no decoding: a path and a query.
-USUAL_TARGET = re.compile(rb"(/v1/payments(?:/[0-9A-Za-z_]+)?)(?:\?([0-9A-Za-z_=&%.:,+-]*))?")
 _NOT_IN_AN_ADDRESS = re.compile(rb"[^!-~]")
 REQUEST_LINE = re.compile(rb"([A-Za-z-]{1,32}) (/[!-~]*) HTTP/1\.[01]\r\n")
 _ABSOLUTE_FORM = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")

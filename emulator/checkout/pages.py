@@ -75,7 +75,7 @@ class Pages:
         view = views.followed(checkout, query=page.query, redirects=redirects)
         if view is None:
             return _redirect(page, token)
-        if checkout.payment.status is Status.COMPLETED:
+        if view.page == views.LEAVING and checkout.payment.status is Status.COMPLETED:
             self._checkouts.note_departure(checkout)
         return self._renderer.page(page, view, checkout)
 

@@ -47,6 +47,8 @@ TEXTS_OF_REASON = {
 }
 """The keys of the sentence on a failed payment's page, and of the label of a test number."""
 
+LEAVING = "leaving"
+"""The page that redirects to the merchant."""
 _PHONE_INVALID = "phone_invalid"
 _MAX_INPUT_CHARACTERS = 32
 _EMPTY: Mapping[str, str] = MappingProxyType({})
@@ -307,7 +309,7 @@ def _bank_name(payment: Payment) -> str | None:
 
 def _leaving(heading: str, destination: str, *, is_paid: bool) -> PageView:
     return PageView(
-        page="leaving",
+        page=LEAVING,
         heading=heading,
         leaf=None,
         values={"is_leaving": True, "is_paid": is_paid},

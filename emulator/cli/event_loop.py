@@ -3,20 +3,11 @@
 import signal
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-if TYPE_CHECKING:
-    import asyncio
+from emulator.cli.serve import loop_factory
 
 T = TypeVar("T")
-
-
-def loop_factory() -> "Callable[[], asyncio.AbstractEventLoop] | None":
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
 
 
 def run_loop(main: Callable[[], Coroutine[object, object, T]]) -> T:

@@ -2,14 +2,15 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from emulator.cli.event_loop import loop_factory
 from emulator.domain.control_characters import LINE_BREAK, escape_controls
 from emulator.settings import OPTIONS, Settings, SettingsError, resolve, start_warnings
 
 if TYPE_CHECKING:
+    import asyncio
+
     from emulator.app.composition import Running
 
 
@@ -20,6 +21,14 @@ class ServeError(Exception):
         super().__init__("\n".join(lines))
         self.lines = lines
         self.as_json = as_json
+
+
+def loop_factory() -> "Callable[[], asyncio.AbstractEventLoop] | None":
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
 
 
 def parse_flags(arguments: Sequence[str]) -> dict[str, object] | None:

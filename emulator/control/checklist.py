@@ -7,7 +7,7 @@ from msgspec import Struct
 from emulator.control.calls import Call, operation
 from emulator.control.types import EndpointId
 from emulator.domain.errors import UnknownEndpoint
-from emulator.engine.accounts.checklist import ITEMS, MAX_EVIDENCE, Result, judge_owner
+from emulator.engine.accounts.checklist import ITEMS, MAX_EVIDENCE, ItemResult, judge_owner
 from emulator.engine.delivery.endpoints import find_endpoint
 from emulator.openapi.declarations import Resource, doc
 
@@ -26,7 +26,7 @@ class ChecklistItem(Struct, frozen=True, kw_only=True):
 
     id: Annotated[str, doc("Its identifier.", ITEMS[0].id)]
     title: Annotated[str, doc("What the integration does, without its subject.", ITEMS[0].title)]
-    result: Result
+    result: ItemResult
     evidence: Annotated[
         list[str],
         doc(

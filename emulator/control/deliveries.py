@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 from starlette.responses import Response, StreamingResponse
 
 from emulator.control.calls import Call, operation
+from emulator.control.events import EventJson, get_event, list_events
 from emulator.control.types import (
     DEFAULT_LIMIT,
     DEFAULT_TIMEOUT_S,
@@ -18,18 +19,15 @@ from emulator.control.types import (
     DurationMs,
     EndpointId,
     EventId,
-    EventType,
     HasMore,
     Headers,
     InstantText,
     Limit,
     PaymentId,
-    PaymentText,
     Timeout,
     json_text,
 )
 from emulator.domain import errors
-from emulator.domain.accounts import Mode
 from emulator.domain.instants import format_instant
 from emulator.domain.payment import EVENT_TYPES, Status
 from emulator.domain.received_values import not_accepted
@@ -41,7 +39,6 @@ from emulator.openapi.declarations import (
     JSON,
     JsonObject,
     Resource,
-    const,
     doc,
     parsed,
     refers_to,
@@ -70,11 +67,6 @@ _OF_PAYMENT = doc("Only deliveries of events of this payment, or of the `latest`
 _TO_ENDPOINT = doc("Only deliveries to this endpoint, which may have been deleted.")
 
 
-class EventListQuery(Struct, frozen=True):
-    limit: Limit = DEFAULT_LIMIT
-    before: Annotated[EventId | None, OLDER] = None
-
-
 class DeliveryListQuery(Struct, frozen=True):
     limit: Limit = DEFAULT_LIMIT
     before: Annotated[DeliveryId | None, OLDER] = None
@@ -91,32 +83,10 @@ class DeliveryWaitQuery(Struct, frozen=True):
     timeout: Timeout = DEFAULT_TIMEOUT_S
 
 
-class EventPath(Struct, frozen=True):
-    event_id: Annotated[EventId, Meta(min_length=1, description="The identifier of an event.")]
-
-
 class DeliveryPath(Struct, frozen=True):
     delivery_id: Annotated[
         DeliveryId, Meta(min_length=1, description="The identifier of a delivery, or `latest`.")
     ]
-
-
-class EventJson(Struct, frozen=True):
-    """An event, with the payment at that instant."""
-
-    id: Annotated[EventId, doc("Its identifier, with the prefix `evt_`; the header `webhook-id`.")]
-    object: Annotated[str, const("event")]
-    type: EventType
-    timestamp: Annotated[InstantText, doc("The instant of the event, on the account's clock.")]
-    mode: Mode
-    data: PaymentText
-
-
-class EventList(Struct, frozen=True):
-    """The events, newest first."""
-
-    data: list[Annotated[msgspec.Raw, refers_to("Event")]]
-    has_more: HasMore
 
 
 class WebhookRequestJson(Struct, frozen=True):
@@ -196,31 +166,6 @@ class WaitedForDelivery(Struct, frozen=True):
 
 
 _NEWEST_DELIVERY = {"delivery_id": "$response.body#/data/0/id"}
-
-
-@operation(
-    "GET /events",
-    "The events.",
-    links={"get_payment": {"payment_id": "$response.body#/data/0/data/id"}},
-)
-async def list_events(call: Call, query: EventListQuery) -> EventList:
-    """List events.
-
-    Lists the events of the account and mode, newest first, as they are sent. The list includes
-    events that no endpoint received.
-    """
-    limit = query.limit
-    found = await call.engine.history.events(call.owner, limit=limit + 1, before=query.before)
-    return EventList([json_text(body) for body in found[:limit]], has_more=len(found) > limit)
-
-
-@operation("GET /events/{event_id}", "The event.", errors.UnknownEvent, content="Event")
-async def get_event(call: Call, path: EventPath) -> object:
-    """Retrieve an event.
-
-    Returns one event, as it is sent.
-    """
-    return json_text(await call.engine.history.event(call.owner, path.event_id))
 
 
 @operation(

@@ -11,7 +11,7 @@ from emulator.engine.accounts.activity import (
     KINDS,
     MAX_EVENTS_PER_MESSAGE,
     MIN_INTERVAL_MS,
-    Message,
+    StreamMessage,
 )
 from emulator.openapi.declarations import Resource, SuccessResponse
 
@@ -35,7 +35,7 @@ async def stream(call: Call) -> Response:
     return StreamingResponse(_encoded(messages), media_type=_EVENT_STREAM)
 
 
-async def _encoded(messages: AsyncIterator[Message]) -> AsyncIterator[str]:
+async def _encoded(messages: AsyncIterator[StreamMessage]) -> AsyncIterator[str]:
     hello = json.dumps({"version": __version__})
     yield f"retry: {_RETRY_MS}\nevent: hello\ndata: {hello}\n\n"
     async for message in messages:

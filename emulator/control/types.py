@@ -21,7 +21,7 @@ from emulator.domain.payment import Reason, Status
 from emulator.domain.received_values import not_accepted
 from emulator.domain.timers import TimerKind
 from emulator.domain.webhooks import DeliveryState, Profile, Tamper, Trigger
-from emulator.engine.accounts.checklist import Result
+from emulator.engine.accounts.checklist import ItemResult
 from emulator.engine.payments.customer import PhoneAnswer
 from emulator.engine.state.rules import Origin
 from emulator.openapi.declarations import JsonObject, doc, parsed, ref, refers_to
@@ -52,7 +52,7 @@ ENUMERATIONS: Enumerations = {
     Trigger: ("AttemptTrigger", "The reason for an attempt."),
     Tamper: ("Tampered", "The change that a scenario made after signing."),
     DeliveryState: ("DeliveryStatus", "The status of a delivery."),
-    Result: ("ChecklistResult", "The result of an item."),
+    ItemResult: ("ChecklistResult", "The result of an item."),
     Origin: ("ScenarioOrigin", "Its origin: this API, `--scenarios` or the shipped files."),
 }
 

@@ -17,8 +17,8 @@ from starlette.types import Receive, Scope, Send
 from emulator import __version__
 from emulator.assets import DIRECTORY, Assets
 from emulator.dashboard import fidelity, payments, requests, scenarios, webhooks
-from emulator.dashboard.page_request import ROOT, ControlApi, PageRequest
 from emulator.dashboard.shared_renders import SharedRenders
+from emulator.dashboard.view_request import ROOT, ControlApi, ViewRequest
 from emulator.domain.control_characters import escape_controls
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.payment import Status
@@ -29,7 +29,7 @@ FIRST_SECTION = "payments"
 LATEST = "latest"
 MAX_LISTED_ACCOUNTS = 50
 
-Page = Callable[[PageRequest], Awaitable[Mapping[str, Any]]]
+Page = Callable[[ViewRequest], Awaitable[Mapping[str, Any]]]
 """Returns the variables of the template of a page."""
 
 # A list and one item of it, by the name of the section, in the order of the navigation.
@@ -108,7 +108,7 @@ class Dashboard:
                 raise
             return self._html("problem.html", page, self._status_of(refusal), message=str(refusal))
 
-    async def _view(self, page: PageRequest) -> Response:
+    async def _view(self, page: ViewRequest) -> Response:
         """The response for a page. Raises the refusals of the control API, and UnknownRoute."""
         match page.section, page.item:
             case "latest", None:
@@ -129,7 +129,7 @@ class Dashboard:
         }
         return self._html(f"{template}.html", page, 200, **header, **variables)
 
-    def _html(self, template: str, page: PageRequest, status: int, **variables: Any) -> Response:
+    def _html(self, template: str, page: ViewRequest, status: int, **variables: Any) -> Response:
         text = self._templates.get_template(template).render(
             page=page,
             sections=SECTIONS,
@@ -139,9 +139,9 @@ class Dashboard:
         )
         return Response(text, status_code=status, media_type="text/html", headers=_HEADERS)
 
-    def _page_request(self, request: Request, section: str, item: str | None) -> PageRequest:
+    def _page_request(self, request: Request, section: str, item: str | None) -> ViewRequest:
         query = dict(parse_qsl(request.scope["query_string"].decode("latin-1")))
-        return PageRequest(
+        return ViewRequest(
             section=section,
             item=item,
             subject={name: query[name] for name in _SUBJECT if name in query},
@@ -164,7 +164,7 @@ class Dashboard:
         }
 
 
-def _address_of(page: PageRequest, text: str) -> str:
+def _address_of(page: ViewRequest, text: str) -> str:
     """The address of the item with an id, or of the first list with the text as a filter."""
     prefix = text.partition("_")[0]
     if prefix == "we":

@@ -6,8 +6,8 @@ from math import log10
 from statistics import median
 from typing import Any
 
-from emulator.dashboard.page_request import PageRequest
 from emulator.dashboard.state_diagram import diagram
+from emulator.dashboard.view_request import ViewRequest
 from emulator.domain.clauses import CLAUSES, Basis
 from emulator.domain.transitions import TRANSITIONS
 
@@ -21,7 +21,7 @@ _TICKS = {0: "1 ms", 1: "10 ms", 2: "100 ms", 3: "1 s", 4: "10 s", 5: "100 s"}
 _BAR_UNIT, _MAX_BAR_ATTEMPTS = 8, 8
 
 
-async def fidelity(page: PageRequest) -> Mapping[str, Any]:
+async def fidelity(page: ViewRequest) -> Mapping[str, Any]:
     """The clauses by what they stand on, and what this account has exercised."""
     transitions = (await page.get("/events/transitions"))["data"]
     counts = {(each["source"], each["target"]): each["count"] for each in transitions}
@@ -40,7 +40,7 @@ async def fidelity(page: PageRequest) -> Mapping[str, Any]:
     }
 
 
-def _linked(page: PageRequest, item: Mapping[str, Any]) -> Mapping[str, Any]:
+def _linked(page: ViewRequest, item: Mapping[str, Any]) -> Mapping[str, Any]:
     """An item of the checklist, with the addresses of the pages of its evidence."""
     links = {each: page.address("search", q=each) for each in item["evidence"][:MAX_SHOWN_EVIDENCE]}
     return {**item, "links": links}

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from emulator.dashboard.curl import curl
-from emulator.dashboard.page_request import ROWS_PER_PAGE, PageRequest
 from emulator.dashboard.state_diagram import diagram
+from emulator.dashboard.view_request import ROWS_PER_PAGE, ViewRequest
 from emulator.domain.errors import UnknownRequest
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
@@ -27,7 +27,7 @@ _ETB = re.compile(r"([0-9]{1,13})(?:\.([0-9]{1,2}))?", re.ASCII)
 _ORDER = ("request", "transition", "delivery")
 
 
-async def payment_list(page: PageRequest) -> Mapping[str, Any]:
+async def payment_list(page: ViewRequest) -> Mapping[str, Any]:
     """The newest payments that match the filters in the address."""
     query = dict(page.query)
     for shown, parameter in _AMOUNT_FILTERS.items():
@@ -50,7 +50,7 @@ def _cents(name: str, value: str) -> str:
     return match[1] + (match[2] or "").ljust(2, "0")
 
 
-async def payment_story(page: PageRequest) -> Mapping[str, Any]:
+async def payment_story(page: ViewRequest) -> Mapping[str, Any]:
     """A payment with everything that happened to it, and what is scheduled."""
     detail = await page.get(f"/payments/{page.item}")
     payment = detail["payment"]
@@ -89,7 +89,7 @@ async def payment_story(page: PageRequest) -> Mapping[str, Any]:
     }
 
 
-async def _requests(page: PageRequest, detail: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+async def _requests(page: ViewRequest, detail: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The requests that created and retrieved the payment, as far as the journal has them."""
     path = f"/v1/payments/{detail['payment']['id']}"
     found: list[Mapping[str, Any]] = (await page.get("/requests", path=path, limit=MAX_ENTRIES))[

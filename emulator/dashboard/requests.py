@@ -6,14 +6,14 @@ from typing import Any
 import msgspec
 
 from emulator.dashboard.curl import curl
-from emulator.dashboard.page_request import ROWS_PER_PAGE, PageRequest
+from emulator.dashboard.view_request import ROWS_PER_PAGE, ViewRequest
 from emulator.domain.clauses import clauses_of_code, tolerance_of
 
 FILTERS = ("method", "path", "status", "code", "warning")
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
-async def request_list(page: PageRequest) -> Mapping[str, Any]:
+async def request_list(page: ViewRequest) -> Mapping[str, Any]:
     """The newest requests that match the filters in the address, and the kinds of all."""
     listed = await page.get("/requests", **{**page.query, "limit": ROWS_PER_PAGE})
     rows = listed["data"]
@@ -27,7 +27,7 @@ async def request_list(page: PageRequest) -> Mapping[str, Any]:
     }
 
 
-async def request_details(page: PageRequest) -> Mapping[str, Any]:
+async def request_details(page: ViewRequest) -> Mapping[str, Any]:
     """A request, its response, and the clauses about its error and its warnings."""
     request = await page.get(f"/requests/{page.item}")
     path, query = request["path"], request["query"]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.dashboard.page_request import PageRequest
+from emulator.dashboard.view_request import ViewRequest
 from emulator.engine.recording.yaml_writer import yaml_text
 from emulator.scenarios.values import RuleSection
 
@@ -49,7 +49,7 @@ outcomes:
 """
 
 
-async def scenario_list(page: PageRequest) -> Mapping[str, Any]:
+async def scenario_list(page: ViewRequest) -> Mapping[str, Any]:
     """The scenarios, the posted faults and the snapshots of the account."""
     scenarios = (await page.get("/scenarios"))["data"]
     return {
@@ -62,7 +62,7 @@ async def scenario_list(page: PageRequest) -> Mapping[str, Any]:
     }
 
 
-async def scenario_details(page: PageRequest) -> Mapping[str, Any]:
+async def scenario_details(page: ViewRequest) -> Mapping[str, Any]:
     """A scenario with its rules, their remaining uses, and its text."""
     scenario = await page.get(f"/scenarios/{page.item}")
     limited = {(each["section"], each["rule"]): each for each in scenario["limited_rules"]}

@@ -5,13 +5,13 @@ from shlex import quote
 from typing import Any
 
 from emulator.dashboard.curl import curl
-from emulator.dashboard.page_request import ROWS_PER_PAGE, PageRequest
+from emulator.dashboard.view_request import ROWS_PER_PAGE, ViewRequest
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryState, Profile
 
 _EVENT = "evt_"
 
 
-async def delivery_list(page: PageRequest) -> Mapping[str, Any]:
+async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
     """The endpoints, and the newest deliveries that match the filters in the address."""
     listed = await page.get("/deliveries", **{**page.query, "limit": ROWS_PER_PAGE})
     rows = listed["data"]
@@ -26,7 +26,7 @@ async def delivery_list(page: PageRequest) -> Mapping[str, Any]:
     }
 
 
-async def delivery_details(page: PageRequest) -> Mapping[str, Any]:
+async def delivery_details(page: ViewRequest) -> Mapping[str, Any]:
     """A delivery with each attempt, or an event with its deliveries."""
     item = str(page.item)
     if not item.startswith(_EVENT):
@@ -38,13 +38,13 @@ async def delivery_details(page: PageRequest) -> Mapping[str, Any]:
     return {"event": event, **_details(page, deliveries, await _endpoints(page))}
 
 
-async def _endpoints(page: PageRequest) -> dict[str, Any]:
+async def _endpoints(page: ViewRequest) -> dict[str, Any]:
     listed = await page.get("/webhook_endpoints")
     return {endpoint["id"]: endpoint for endpoint in listed["data"]}
 
 
 def _details(
-    page: PageRequest, deliveries: list[Any], endpoints: Mapping[str, Any]
+    page: ViewRequest, deliveries: list[Any], endpoints: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     attempts = [attempt for delivery in deliveries for attempt in delivery["attempts"]]
     for attempt in attempts:

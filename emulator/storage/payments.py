@@ -84,7 +84,7 @@ _COMPARED = (
 )
 
 
-_NO_BOUNDS = (None,) * 5
+_NO_BOUNDS = (None,) * 9
 
 
 class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +113,7 @@ class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
     def is_of_newest(self) -> bool:
         """Whether it is the first page without a filter."""
         bounds = (self.after, self.status, self.method, self.created_gte, self.created_lte)
-        return bounds == _NO_BOUNDS
+        return (*bounds, *self.compared) == _NO_BOUNDS
 
 
 class UsedKey(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ import httptools
 from emulator.domain.webhooks import WebhookRequest, WebhookResponse
 from emulator.http.failures import NotHttp, RequestStage
 from emulator.http.name_lookup import ip_addresses
-from emulator.webhooks.target import Target, parse_target
+from emulator.webhooks.destination import Destination, parse_destination
 
 if TYPE_CHECKING:
     import ssl
@@ -22,8 +22,9 @@ MAX_HEADER_CHARACTERS = 2_048
 # The peer of a closed TLS connection has this real time to confirm the end.
 MAX_TLS_SHUTDOWN_S = 1
 
-# Deviations in the body of a response are no reason to doubt its status.
+# Deviations in the headers or the body of a response are no reason to doubt its status.
 _LENIENCIES = {
+    "lenient_headers": True,
     "lenient_chunked_length": True,
     "lenient_transfer_encoding": True,
     "lenient_optional_lf_after_cr": True,
@@ -33,7 +34,7 @@ _LENIENCIES = {
 }
 
 
-class Exchange(asyncio.Protocol):
+class WebhookExchange(asyncio.Protocol):
     """A request and the progress of its response, which remains when `run` is cancelled.
 
     `failure` is why there is no response; None also before the end.
@@ -71,7 +72,7 @@ class Exchange(asyncio.Protocol):
     async def run(self) -> None:
         """Send the request and wait for the end of the response, or of the connection."""
         try:
-            target = parse_target(self.url)
+            target = parse_destination(self.url)
             transport = await self._connect(target)
             self.stage = RequestStage.AWAITING_RESPONSE
             transport.write(_head(target, self._request) + self._request.body)
@@ -90,7 +91,7 @@ class Exchange(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    async def _connect(self, target: Target) -> asyncio.Transport:
+    async def _connect(self, target: Destination) -> asyncio.Transport:
         """Connect to the first address that accepts the connection."""
         failures: list[OSError] = []
         loop = asyncio.get_running_loop()
@@ -104,7 +105,9 @@ class Exchange(asyncio.Protocol):
             return await self._start_tls(transport, target) if target.is_tls else transport
         raise failures[0]
 
-    async def _start_tls(self, transport: asyncio.Transport, target: Target) -> asyncio.Transport:
+    async def _start_tls(
+        self, transport: asyncio.Transport, target: Destination
+    ) -> asyncio.Transport:
         self.stage = RequestStage.TLS_HANDSHAKE
         try:
             encrypted = await asyncio.get_running_loop().start_tls(
@@ -175,7 +178,7 @@ class Exchange(asyncio.Protocol):
             self._end(None)
 
 
-def _head(target: Target, request: WebhookRequest) -> bytes:
+def _head(target: Destination, request: WebhookRequest) -> bytes:
     headers = [
         ("host", target.address),
         *request.headers,

@@ -18,7 +18,7 @@ from emulator.webhooks.diagnosis import (
     diagnose_response,
     diagnose_timeout,
 )
-from emulator.webhooks.exchange import Exchange
+from emulator.webhooks.exchange import WebhookExchange
 
 if TYPE_CHECKING:
     import ssl
@@ -35,7 +35,7 @@ class Sender:
     def __init__(self, wall: SystemClock, *, is_in_container: bool) -> None:
         self._wall = wall
         self._is_in_container = is_in_container
-        self._exchanges: set[Exchange] = set()
+        self._exchanges: set[WebhookExchange] = set()
         self._loading: asyncio.Future[ssl.SSLContext] | None = None
 
     async def send(
@@ -46,7 +46,7 @@ class Sender:
         It takes at most `timeout_ms` from name resolution to the end of the response. The status
         decides: an incomplete body does not change the result.
         """
-        exchange = Exchange(request, self._tls_context)
+        exchange = WebhookExchange(request, self._tls_context)
         started_ms = self._wall.monotonic_ms()
         until = self._wall.now_ms() + timeout_ms
         has_ended = asyncio.Event()
@@ -76,7 +76,9 @@ class Sender:
         # Cancelling one attempt must not cancel it for the others.
         return await asyncio.shield(self._loading)
 
-    def _result(self, exchange: Exchange, timeout_ms: int, duration_ms: float) -> AttemptResult:
+    def _result(
+        self, exchange: WebhookExchange, timeout_ms: int, duration_ms: float
+    ) -> AttemptResult:
         response = exchange.response
         diagnosis: Diagnosis | None
         if response is not None:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable
 
 import pytest
 
-from emulator.app.direct import run_without_task
+from emulator.app.responses import run_without_task
 from emulator.clock import RealClock, pause
 from tests.app.connection import Connection, connection, turn
 from tests.app.test_protocol import create, journal, request, statuses

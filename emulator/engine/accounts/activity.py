@@ -21,7 +21,7 @@ MAX_WAITING_MESSAGES = 20
 KINDS = ("payments", "requests", "deliveries", "clock", "rules", "endpoints")
 
 
-class Message(NamedTuple):
+class StreamMessage(NamedTuple):
     """A message of the stream: one of KINDS, and a JSON object."""
 
     kind: str
@@ -48,7 +48,7 @@ class Activity:
         self._history = history
         self._feeds: dict[Owner, _Feed] = {}
 
-    async def listen(self, owner: Owner) -> AsyncIterator[Message]:
+    async def listen(self, owner: Owner) -> AsyncIterator[StreamMessage]:
         """What changes from now on.
 
         It ends when the listener is too slow, the account is deleted or the program stops.
@@ -81,7 +81,7 @@ class Activity:
                         changed.append("deliveries")
                     for kind in changed:
                         data = await self._data(owner, kind, since=before)
-                        feed.send(Message(kind, json.dumps(data)))
+                        feed.send(StreamMessage(kind, json.dumps(data)))
                     before = now
         except NotReady:
             pass  # The program stops.
@@ -117,23 +117,25 @@ class _Feed:
     """The listeners of one owner."""
 
     def __init__(self) -> None:
-        self.queues: set[asyncio.Queue[Message | None]] = set()
+        self.queues: set[asyncio.Queue[StreamMessage | None]] = set()
         self.task: asyncio.Task[None]
 
-    def messages(self) -> AsyncIterator[Message]:
+    def messages(self) -> AsyncIterator[StreamMessage]:
         """The messages to a new listener."""
-        queue: asyncio.Queue[Message | None] = asyncio.Queue(MAX_WAITING_MESSAGES)
+        queue: asyncio.Queue[StreamMessage | None] = asyncio.Queue(MAX_WAITING_MESSAGES)
         self.queues.add(queue)
         return self._messages_of(queue)
 
-    async def _messages_of(self, queue: asyncio.Queue[Message | None]) -> AsyncIterator[Message]:
+    async def _messages_of(
+        self, queue: asyncio.Queue[StreamMessage | None]
+    ) -> AsyncIterator[StreamMessage]:
         try:
             while (message := await queue.get()) is not None:
                 yield message
         finally:
             self.queues.discard(queue)
 
-    def send(self, message: Message) -> None:
+    def send(self, message: StreamMessage) -> None:
         for queue in list(self.queues):
             if queue.full():
                 self._end(queue)
@@ -144,7 +146,7 @@ class _Feed:
         for queue in list(self.queues):
             self._end(queue)
 
-    def _end(self, queue: asyncio.Queue[Message | None]) -> None:
+    def _end(self, queue: asyncio.Queue[StreamMessage | None]) -> None:
         """Let a listener end after at most the message that it is sending."""
         self.queues.discard(queue)
         while not queue.empty():

@@ -32,7 +32,7 @@ _PAID = {Status.COMPLETED, Status.REFUNDED}
 _T = TypeVar("_T")
 
 
-class Result(StrEnum):
+class ItemResult(StrEnum):
     """The result of an item."""
 
     PASSED = "passed"
@@ -41,7 +41,7 @@ class Result(StrEnum):
     """Nothing occurred by which the item can be judged."""
 
 
-class Request:
+class JournalledRequest:
     """A request of the merchant; `body` and `reply` are its JSON objects, or None."""
 
     def __init__(self, entry: JournalEntry) -> None:
@@ -67,7 +67,7 @@ class Request:
 class Observations(NamedTuple):
     """What occurred in an account and mode, each in order of time; `now_ms` is monotonic."""
 
-    requests: Sequence[Request]
+    requests: Sequence[JournalledRequest]
     deliveries: Sequence[DeliveryDetail]
     changes: Sequence[tuple[Event, Payment]]
     departures: Sequence[Departure]
@@ -90,7 +90,7 @@ class JudgedItem(NamedTuple):
     """The result of an item, with the ids of the requests and deliveries that show it."""
 
     item: Item
-    result: Result
+    result: ItemResult
     evidence: list[str]
 
 
@@ -121,7 +121,7 @@ def _judge(
     changes: Sequence[tuple[Event, Payment]],
     now_ms: float,
 ) -> list[JudgedItem]:
-    requests = [Request(entry) for entry in journal.newest_first()][::-1]
+    requests = [JournalledRequest(entry) for entry in journal.newest_first()][::-1]
     requests.sort(key=lambda request: request.started_ms)
     observed = Observations(requests, deliveries, changes, journal.departures, now_ms)
     return [_judged(item, list(item.findings(observed))) for item in ITEMS]
@@ -129,7 +129,13 @@ def _judge(
 
 def _judged(item: Item, findings: Sequence[Finding]) -> JudgedItem:
     failures = [ids for is_good, ids in findings if not is_good]
-    result = Result.FAILED if failures else Result.PASSED if findings else Result.NOT_EXERCISED
+    result = (
+        ItemResult.FAILED
+        if failures
+        else ItemResult.PASSED
+        if findings
+        else ItemResult.NOT_EXERCISED
+    )
     shown = failures or [ids for _, ids in findings]
     evidence = dict.fromkeys(each for ids in shown for each in ids)
     return JudgedItem(item, result, list(evidence)[:MAX_EVIDENCE])
@@ -291,8 +297,8 @@ def _is_at_least(duration_ms: float, minimum_ms: int) -> bool:
 
 
 def _repetitions(
-    requests: Iterable[Request],
-) -> Iterator[tuple[Request | None, Request, Request | None]]:
+    requests: Iterable[JournalledRequest],
+) -> Iterator[tuple[JournalledRequest | None, JournalledRequest, JournalledRequest | None]]:
     """Each request between the previous and the next one that repeat it."""
     for equal in _by(requests, lambda request: request.identity):
         yield from zip([None, *equal[:-1]], equal, [*equal[1:], None], strict=True)

@@ -10,7 +10,6 @@ import msgspec
 import msgspec.structs
 
 from emulator.domain.errors import UnknownScenario
-from emulator.domain.nearest_word import nearest_word_hint
 from emulator.storage import scenarios
 from emulator.storage.batch import Transaction
 
@@ -148,6 +147,8 @@ class Rules:
         """The scenario of this name. Raises UnknownScenario, with the nearest name."""
         listed = self.named(name)
         if listed is None:
+            from emulator.domain.nearest_word import nearest_word_hint
+
             names = [each.scenario.name for each in self.listed]
             raise UnknownScenario(name, hint=nearest_word_hint(name, names))
         return listed

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import yaml
 
+from emulator.explore.judgement import VerdictId
 from tests.cli.processes import COMMAND, REPOSITORY, environment, free_port
 from tests.explore.zoo.integration import write_integration
 from tests.explore.zoo.table import Shop
 
 MAX_RUN_S = 300
-_FAILURE = re.compile(
-    r"^(?P<verdict>[a-z]+(?:-[a-z]+)+|confluence): (?P<history>.+)$", re.MULTILINE
-)
+NO_HISTORY = "has no history that fits"
+_VERDICTS = "|".join(VerdictId)
+_FAILURE = re.compile(rf"^(?P<verdict>{_VERDICTS}): (?P<history>.+)$", re.MULTILINE)
 _SAVED = re.compile(r"^  saved: (?P<path>.+)$", re.MULTILINE)
 
 
@@ -51,7 +52,8 @@ def smaller_failures(finding: Finding, directory: Path) -> list[str]:
             file = directory / "part.yaml"
             file.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
             run = _run(str(file), "--replay")
-            if not run.output.startswith("FIXED"):
+            # A part that does not fit together is no history.
+            if run.code != 0 and NO_HISTORY not in run.output:
                 failures.append(
                     f"{document['history']['outcome']}, {', '.join(part)}: {run.output}"
                 )

@@ -17,7 +17,7 @@ class ControlApi(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageRequest:
+class ViewRequest:
     """A request for a page, on one account and mode.
 
     `item` is the id in the path, None for a list. `query` has the other parameters, the filters

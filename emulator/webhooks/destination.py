@@ -16,7 +16,7 @@ _SENT_VERBATIM = "!$%&'()*+,-./:;=?@[\\]^_|~"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Destination:
     """A parsed URL: `host` is ASCII, `address` is the value of the header `Host`.
 
     `path` has the query. `authorization` is the header's value for a user in the URL.
@@ -31,7 +31,7 @@ class Target:
 
 
 @lru_cache(_MAX_CACHED_TARGETS)
-def parse_target(url: str) -> Target:
+def parse_destination(url: str) -> Destination:
     """Raises ValueError, also for a name that the domain name system cannot contain."""
     parts = urlsplit(url)
     host, port = _ascii_host(parts.netloc, parts.hostname or ""), parts.port
@@ -41,7 +41,7 @@ def parse_target(url: str) -> Target:
         user = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
         authorization = f"Basic {b64encode(user.encode()).decode('ascii')}"
     path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
-    return Target(
+    return Destination(
         is_tls=parts.scheme == "https",
         host=host,
         port=port or usual_port,
