@@ -332,8 +332,8 @@ class _Run:
 
         paint = console_paint()
         for failure in exploration.failures:
-            lines = [*failure_lines(failure, paint), f"  saved: {self._save(failure)}", ""]
-            write("".join(f"{line}\n" for line in lines))
+            write("".join(f"{line}\n" for line in failure_lines(failure, paint)))
+            write(f"  saved: {self._save(failure)}\n\n")
         lines = [
             f"{self._integration.name}: {summary_line(exploration)}",
             *count_lines(exploration),
