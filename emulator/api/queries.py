@@ -24,7 +24,7 @@ _ACCEPTED_TIMESTAMP = (
 )
 _USUAL_TIMESTAMP = "a date, a time and an offset in a usual form, such as 2026-01-01T00:00:00Z"
 _DIGITS = re.compile(r"0*([0-9]{1,3})", re.ASCII)
-_AMOUNT = re.compile(r"[0-9]{1,15}", re.ASCII)
+_AMOUNT = re.compile(r"[0-9]{1,16}", re.ASCII)
 _STATUSES = tuple(Status)
 # Many clients repeat few queries.
 _MAX_CACHED_LENGTH = 128
