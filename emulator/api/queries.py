@@ -11,7 +11,12 @@ from emulator.api.request_warnings import (
     unknown_parameters,
 )
 from emulator.domain.instants import ParsedTimestamp, parse_timestamp
-from emulator.domain.payment import DEFAULT_PAGE_LENGTH, PAGE_LENGTHS, Status
+from emulator.domain.payment import (
+    DEFAULT_PAGE_LENGTH,
+    MAX_AMOUNT_MINOR,
+    PAGE_LENGTHS,
+    Status,
+)
 from emulator.domain.payment_methods import normalise_phone
 from emulator.domain.received_values import not_accepted
 from emulator.storage.payments import PageQuery
@@ -24,7 +29,7 @@ _ACCEPTED_TIMESTAMP = (
 )
 _USUAL_TIMESTAMP = "a date, a time and an offset in a usual form, such as 2026-01-01T00:00:00Z"
 _DIGITS = re.compile(r"0*([0-9]{1,3})", re.ASCII)
-_AMOUNT = re.compile(r"[0-9]{1,15}", re.ASCII)
+_AMOUNT = re.compile(r"[0-9]{1,16}", re.ASCII)
 _STATUSES = tuple(Status)
 # Many clients repeat few queries.
 _MAX_CACHED_LENGTH = 128
@@ -102,9 +107,13 @@ def _limit(value: str | None) -> int:
 
 
 def _amount(value: str | None, param: str) -> int | None:
-    if value is not None and not _AMOUNT.fullmatch(value):
-        raise not_accepted(param, value, "an amount in ETB cents, such as 15000")
-    return None if value is None else int(value)
+    if value is None:
+        return None
+    if not _AMOUNT.fullmatch(value) or int(value) > MAX_AMOUNT_MINOR:
+        raise not_accepted(
+            param, value, f"an amount in ETB cents from 0 to {MAX_AMOUNT_MINOR}, such as 15000"
+        )
+    return int(value)
 
 
 def _phone(value: str) -> str:

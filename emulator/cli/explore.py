@@ -1,5 +1,6 @@
 """The command `explore`, which runs a merchant's integration through every history."""
 
+import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -143,12 +144,16 @@ def explore(files: tuple[Path, ...], *, replays: bool, **options: object) -> int
     from emulator.explore.service import ExploreError
 
     collect_rarely()
+    # A job that is cancelled must end the shop, too.
+    usual = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         if replays:
             return run_loop(lambda: _replay(files, integrations, given))
         return run_loop(lambda: _Run(given, integrations[0]).run())
     except (ExploreError, NoListener) as error:
         cli_error(str(error))
+    finally:
+        signal.signal(signal.SIGTERM, usual)
 
 
 def _read(files: Sequence[Path]) -> "list[Integration] | None":
@@ -332,8 +337,8 @@ class _Run:
 
         paint = console_paint()
         for failure in exploration.failures:
-            lines = [*failure_lines(failure, paint), f"  saved: {self._save(failure)}", ""]
-            write("".join(f"{line}\n" for line in lines))
+            write("".join(f"{line}\n" for line in failure_lines(failure, paint)))
+            write(f"  saved: {self._save(failure)}\n\n")
         lines = [
             f"{self._integration.name}: {summary_line(exploration)}",
             *count_lines(exploration),

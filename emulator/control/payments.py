@@ -27,7 +27,7 @@ from emulator.control.types import (
 )
 from emulator.domain import errors
 from emulator.domain.errors import Refusal
-from emulator.domain.payment import Reason, Status
+from emulator.domain.payment import MAX_AMOUNT_MINOR, Reason, Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
 from emulator.domain.transitions import Change
 from emulator.engine.payments.customer import PhoneAnswer, Submission
@@ -55,7 +55,7 @@ _COMPARED = (
 )
 
 
-_Amount = Annotated[int, Meta(ge=0)]
+_Amount = Annotated[int, Meta(ge=0, le=MAX_AMOUNT_MINOR)]
 
 
 class ControlListPaymentsQuery(ListPaymentsQuery):
@@ -63,7 +63,10 @@ class ControlListPaymentsQuery(ListPaymentsQuery):
     amount_lte: Annotated[_Amount | None, doc(_COMPARED.format("or less"))] = None
     phone: Annotated[
         Annotated[str, Meta(extra_json_schema=PHONE.schema())] | None,
-        doc("Only payments of this phone number. It is compared as the amount is."),
+        Meta(
+            description="Only payments of this phone number. It is compared as the amount is.",
+            extra={"kind": "phone"},
+        ),
     ] = None
     metadata: Annotated[
         str | None,

@@ -80,6 +80,7 @@ def scenario_schemas() -> dict[str, JsonObject]:
             },
             "required": LONE_FAULT_RULE.schema()["required"],
             "additionalProperties": False,
+            **{key: rules["FaultRule"][key] for key in ("if", "then")},
         },
     }
     for name, example in _examples().items():

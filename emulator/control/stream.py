@@ -48,8 +48,7 @@ STREAM = Resource(
     operations=(stream,),
     schemas=lambda: {
         "Stream": {
-            "type": "string",
-            "description": "Server-sent events.",
+            "description": "Server-sent events; a client reads each as an object.",
             "examples": ["event: clock\ndata: {}\n\n"],
         }
     },

@@ -147,9 +147,13 @@ class Connections:
             connection.writer.write(content[-1:])
         return await asyncio.gather(*(_read_last(connection) for connection in connections))
 
-    async def send_and_leave(self, request: Request, *, after_ms: int) -> None:
-        """Send a request, and close the connection after a time or with the response."""
+    async def send_and_leave(self, request: Request, *, after_ms: int) -> bool:
+        """Send a request, and close the connection after a time or with the response.
+
+        Returns whether there was a response.
+        """
         self.close()
+        has_response = False
         with suppress(OSError, TimeoutError):
             async with asyncio.timeout(MAX_RESPONSE_S):
                 connection = await _open(request.address)
@@ -157,7 +161,9 @@ class Connections:
             with suppress(_Closed, TimeoutError):
                 async with asyncio.timeout(after_ms / 1000):
                     await _read(connection)
+                    has_response = True
             connection.writer.close()
+        return has_response
 
     async def serves_several(self, request: Request) -> bool:
         """Whether the server answers on a second connection while the first one is open."""

@@ -28,6 +28,8 @@ from emulator.explore.steps import CHANGES, CREATED, Action, Manner, Step
 # while the response to create is held.
 STATE_PAUSE_MS = 20
 EARLY_PAUSE_MS = 5
+# How long a handler may work after its attempt has timed out.
+MAX_WORK_MS = 500
 MAX_EARLY_PAUSES = 200
 # A phone is answered within 30 s.
 BEFORE_EXPIRY_MS = 10_000
@@ -63,6 +65,8 @@ class HistoryRun:
         self._could_know: set[str] = set()
         self._reading: set[Step] = set()
         self._status: str = Status.PENDING
+        # Whether a handler may still be working whose response was not awaited.
+        self._is_working = False
         self._live: tuple[str, ...] = ()
         self._order: Order
         self._handlers: Mapping[Action, Callable[[Step], Awaitable[str]]] = {
@@ -240,7 +244,7 @@ class HistoryRun:
                 job = shop.settle_request(self._order.id)
                 responses = await deliveries.race(event, self._number, job)
             case Manner.SLOW:
-                await shop.attempt_and_leave(event)
+                self._is_working = not await shop.attempt_and_leave(event)
                 response = await deliveries.attempt(event, self._number)
                 return f"no response in time, then {response.text}"
             case _:
@@ -334,7 +338,7 @@ class HistoryRun:
     async def _settled(self) -> Observation:
         """The observation when the order has reached its end, or has had the time for it."""
         wall, within_ms = self._session.wall, self._integration.state.within_ms
-        until_ms = wall.monotonic_ms() + within_ms
+        until_ms = wall.monotonic_ms() + max(within_ms, MAX_WORK_MS if self._is_working else 0)
         earlier = len(self._samples)
         while True:
             del self._samples[earlier:]
@@ -352,7 +356,11 @@ class HistoryRun:
         """
         deliveries = [step for step in self._history.steps if step.action is Action.DELIVER]
         is_usual = all(step.manner is Manner.USUAL for step in deliveries)
-        return is_usual and len({step.event for step in deliveries}) == len(deliveries)
+        return (
+            not self._is_working
+            and is_usual
+            and len({step.event for step in deliveries}) == len(deliveries)
+        )
 
     async def _live_payments(self, others: list[Payment]) -> tuple[str, ...]:
         """The ids of the order's payments that are completed or may still complete."""

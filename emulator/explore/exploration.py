@@ -90,6 +90,7 @@ class Exploration:
     def __init__(self, session: Session, limits: Limits, progress: Progress) -> None:
         self.counts = Counts()
         self.results: list[Result] = []
+        self.failures: list[Failure] = []
         self._session = session
         self._integration = session.shop.integration
         self._can = capabilities(self._integration)
@@ -100,10 +101,6 @@ class Exploration:
         self.can_overlap = False
         self._seen: set[tuple[Outcome, Steps]] = set()
         self._ends: dict[tuple[Outcome, Steps], Observation] = {}
-
-    @property
-    def failures(self) -> Sequence[Failure]:
-        return [result.failure for result in self.results if result.failure is not None]
 
     @property
     def duration_ms(self) -> float:
@@ -220,6 +217,7 @@ class Exploration:
             if failure is not None and len(history.anomalies) > self._limits.depth:
                 result = await self._reduced(result)
             self.results.append(result)
+            self.failures += [] if result.failure is None else [result.failure]
             self.counts.ran += 1
             self._progress(self)
 

@@ -163,9 +163,12 @@ def _acknowledged(observation: Observation) -> Iterator[Verdict]:
 def is_order_free(observation: Observation) -> bool:
     """Whether the end must not depend on the order of the facts.
 
-    A refund before the completion may leave an order that was never fulfilled.
+    It may where the application could not know the payment's last status: then it may know an
+    earlier one in one order, and none in another. A refund before the completion may leave an order
+    that was never fulfilled.
     """
-    return all(step.action is not Action.REFUND for step in observation.history.steps)
+    is_refunded = any(step.action is Action.REFUND for step in observation.history.steps)
+    return not is_refunded and observation.final.payment_status in observation.could_know
 
 
 def compare_ends(

@@ -130,9 +130,12 @@ class Shop:
         request = self.webhook(event, manner)
         return self._reached(await self.connections.send(request, closes=closes), request)
 
-    async def attempt_and_leave(self, event: Event) -> None:
-        """Send a webhook, and close the connection soon, as after a time-out."""
-        await self.connections.send_and_leave(self.webhook(event), after_ms=SLOW_ATTEMPT_MS)
+    async def attempt_and_leave(self, event: Event) -> bool:
+        """Send a webhook, and close the connection soon, as after a time-out.
+
+        Returns whether the application has responded by then.
+        """
+        return await self.connections.send_and_leave(self.webhook(event), after_ms=SLOW_ATTEMPT_MS)
 
     def webhook(self, event: Event, manner: Manner = Manner.USUAL) -> Request:
         """The request of an attempt to deliver an event, with the present time."""

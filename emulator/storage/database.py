@@ -79,6 +79,8 @@ class Database:
         self._is_busy = False
         self._is_open = False
         self._is_lost = False
+        # Whether the last result was an error of SQLite, such as that of an overwritten file.
+        self.is_failing = False
         self._ordinals: dict[Any, int] = {}
         self._connection: _Connection
         self._raw: sqlite3.Connection
@@ -242,8 +244,10 @@ class Database:
             if self._is_lost:
                 future.set_exception(DatabaseLost())
             elif job.error is None:
+                self.is_failing = False
                 future.set_result(job.result)
             else:
+                self.is_failing = isinstance(job.error, sqlite3.Error)
                 future.set_exception(job.error)
         self._is_busy = bool(self._waiting)
         if self._is_busy:

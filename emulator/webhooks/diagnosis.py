@@ -90,7 +90,7 @@ _CAUSES = {
 }
 _LOOPBACK_REFUSED = "Nothing listens on {at.address}: is the server started, and on that port?"
 _LOOPBACK_IN_CONTAINER = (
-    "In a container {at.host} is the container itself: register {at.docker_url} for a server on "
+    "Nothing listens on {at.address} in this container: register {at.docker_url} for a server on "
     f"the host (on Linux with {ADD_DOCKER_HOST}; in Podman {PODMAN_HOST}), or the name of its "
     "service in Compose."
 )

@@ -22,8 +22,9 @@ MAX_HEADER_CHARACTERS = 2_048
 # The peer of a closed TLS connection has this real time to confirm the end.
 MAX_TLS_SHUTDOWN_S = 1
 
-# Deviations in the body of a response are no reason to doubt its status.
+# Deviations in the headers or the body of a response are no reason to doubt its status.
 _LENIENCIES = {
+    "lenient_headers": True,
     "lenient_chunked_length": True,
     "lenient_transfer_encoding": True,
     "lenient_optional_lf_after_cr": True,

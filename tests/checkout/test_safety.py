@@ -59,7 +59,7 @@ async def test_the_files_of_a_page_may_be_cached_for_ever(emulator: World) -> No
         page = await visitor.open(leaf)
         loaded = [link.attributes["href"] for link in page.all("link")]
         loaded += [script.attributes["src"] for script in page.all("script")]
-        assert len(loaded) == 4, leaf
+        assert len(loaded) == 5, leaf
         for address in loaded:
             response = await emulator.pages.get(page.response.url.join(address))
             assert response.status_code == 200, address

@@ -9,10 +9,10 @@ import httpx
 import pytest
 
 from emulator.engine.accounts.checklist import ITEMS
-from tests.checkout.visiting import Customer
+from tests.checkout.visiting import customer
 from tests.engine.scenario_world import scenario_world
 from tests.engine.webhook_world import APPROVES, WebhookWorld, pay, webhook_world
-from tests.webhooks.receiver import Answer, Received, Reply, replies
+from tests.webhooks.receiver import HANG_UP, Answer, Received, Reply, replies
 from tests.world import World, headers, order, world
 
 RULES = """
@@ -93,13 +93,11 @@ def returns(*, after_ms: int) -> Integration:
 
     async def run(hooks: WebhookWorld) -> None:
         hooks.receiver.answer = replies(Reply(status=500))
-        payment = await hooks.create()
-        path = "/c/" + payment["checkout_url"].rpartition("/")[2]
-        customer = Customer(world=hooks.emulator, payment_id=payment["id"], path=path)
-        await customer.pay("telebirr", phone=APPROVES)
+        buyer = await customer(hooks.emulator)
+        await buyer.pay("telebirr", phone=APPROVES)
         await hooks.settle()
         hooks.emulator.wall.move(after_ms)
-        await hooks.emulator.retrieve(payment["id"])
+        await hooks.emulator.retrieve(buyer.payment_id)
         hooks.emulator.wall.move(30_000)
 
     return run
@@ -152,6 +150,7 @@ async def test_an_item_is_judged_by_what_the_integration_did(
         webhook_world(None, emulator) as hooks,
     ):
         await PAIRS[item][expected == "failed"](hooks)
+        await hooks.advance(0)
         judged = (await results(emulator))[item]
         assert judged["result"] == expected
         assert judged["evidence"]
@@ -224,6 +223,7 @@ async def test_the_limits_of_an_item(
         webhook_world(None, emulator) as hooks,
     ):
         await integration(hooks)
+        await hooks.advance(0)
         assert (await results(emulator))[item]["result"] == expected
 
 
@@ -236,10 +236,7 @@ async def test_a_departure_is_judged_after_30_s() -> None:
 
 async def test_an_acknowledged_event_verifies_a_payment() -> None:
     async with webhook_world() as hooks:
-        payment = await hooks.create()
-        path = "/c/" + payment["checkout_url"].rpartition("/")[2]
-        customer = Customer(world=hooks.emulator, payment_id=payment["id"], path=path)
-        await customer.pay("telebirr", phone=APPROVES)
+        await (await customer(hooks.emulator)).pay("telebirr", phone=APPROVES)
         await hooks.settle()
         hooks.emulator.wall.move(30_000)
         judged = (await results(hooks.emulator))["verified-before-paid"]
@@ -261,3 +258,40 @@ async def test_a_snapshot_includes_what_the_checklist_judges() -> None:
         await emulator.control("PUT", "/snapshots/one")
         await emulator.control("POST", "/reset")
         assert (await results(emulator))["create-idempotent"]["result"] == "not_exercised"
+
+
+@pytest.mark.parametrize("tamper", ["body", "stale", "unsigned"])
+async def test_each_forged_delivery_must_be_refused(tmp_path: Path, tamper: str) -> None:
+    rules = f"webhooks:\n  - when: {{}}\n    then: {{tamper: {tamper}}}\n"
+    async with (
+        scenario_world(tmp_path, odd=rules) as emulator,
+        webhook_world(replies(Reply(status=401), Reply(status=500)), emulator) as hooks,
+    ):
+        await hooks.create()
+        assert (await results(emulator))["webhook-signature"]["result"] == "passed"
+        await hooks.create()
+        judged = await results(emulator)
+        assert judged["webhook-signature"]["result"] == "failed"
+        assert judged["webhook-acknowledged"]["result"] == "not_exercised"
+
+
+async def test_a_delivery_with_less_time_than_usual_proves_nothing(tmp_path: Path) -> None:
+    rules = "webhooks:\n  - when: {}\n    then: {timeout: 50ms}\n"
+    async with (
+        scenario_world(tmp_path, odd=rules) as emulator,
+        webhook_world(lambda _: HANG_UP, emulator) as hooks,
+    ):
+        await hooks.create()
+        await hooks.advance(600)
+        assert (await hooks.deliveries())[0]["status"] == "failed"
+        assert (await results(emulator))["webhook-acknowledged"]["result"] == "not_exercised"
+
+
+async def test_a_customer_who_does_not_return_is_not_judged(tmp_path: Path) -> None:
+    rules = "checkout:\n  - when: {}\n    then: {redirect: never}\n"
+    async with (
+        scenario_world(tmp_path, odd=rules) as emulator,
+        webhook_world(None, emulator) as hooks,
+    ):
+        await returns(after_ms=0)(hooks)
+        assert (await results(emulator))["verified-before-paid"]["result"] == "not_exercised"

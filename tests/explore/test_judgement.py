@@ -86,6 +86,9 @@ def test_ends_are_compared_without_ids_and_ignored_values(
     assert (None if verdict is None else verdict.seen) == seen
 
 
-def test_a_refund_may_arrive_before_the_completion() -> None:
-    assert is_order_free(observed(sample("completed")))
-    assert not is_order_free(observed(sample("refunded"), history=history("paid", "refund")))
+def test_ends_are_compared_where_the_last_status_is_known_and_nothing_is_refunded() -> None:
+    known = frozenset({"completed", "refunded"})
+    assert is_order_free(observed(sample("completed"), could_know=known))
+    assert not is_order_free(observed(sample("expired"), could_know=known))
+    refunded = history("paid", "refund")
+    assert not is_order_free(observed(sample("refunded"), history=refunded, could_know=known))

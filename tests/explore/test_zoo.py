@@ -9,7 +9,6 @@ from tests.explore.zoo.__main__ import PAGE as FOUND_BUGS
 from tests.explore.zoo.exploration import explore, smaller_failures
 from tests.explore.zoo.table import (
     CORRECT_SHOPS,
-    DESCRIPTIONS,
     NODE,
     PHP,
     PYTHON,
@@ -52,5 +51,5 @@ def test_a_correct_shop_has_no_failure(shop: Shop, tmp_path: Path) -> None:
 def test_the_table_of_found_bugs_has_each_shop() -> None:
     page = FOUND_BUGS.read_text(encoding="utf-8")
     for shop in WRONG_SHOPS:
-        assert f"| {DESCRIPTIONS[shop.bug]} | {shop.language} | [{shop.source}]" in page, shop.name
+        assert f"| {shop.description} | {shop.language} | [{shop.source}]" in page, shop.name
         assert f"`{shop.verdict}`" in page

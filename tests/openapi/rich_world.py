@@ -84,6 +84,7 @@ async def rich_world() -> AsyncIterator[RichWorld]:
             found = (await emulator.control("GET", f"/{kind}")).json()["data"]
             rich.values[parameter] = [one.get("id", one.get("name")) for one in found]
         found = (await emulator.control("GET", "/events")).json()["data"]
+        rich.values["event_id"] = [event["id"] for event in found]
         rich.values["payment_id"] = sorted({event["data"]["id"] for event in found})
         yield rich
 

@@ -44,6 +44,12 @@ REFUSALS: tuple[tuple[str, str, str, Any], ...] = (
     ("list_payments", "invalid_cursor", "/payments?after=pay_unknown", None),
     ("list_payments", "invalid_created_gte", "/payments?created_gte=today", None),
     ("list_payments", "invalid_created_lte", "/payments?created_lte=today", None),
+    ("list_payments", "invalid_amount_gte", "/payments?amount_gte=-1", None),
+    ("list_payments", "invalid_amount_lte", "/payments?amount_lte=much", None),
+    ("get_event", "event_not_found", "/events/evt_unknown", None),
+    ("set_delivery_pause", "invalid_paused", "/deliveries/paused", {"paused": "yes"}),
+    ("release_delivery", "delivery_not_pending", "{ping}/release", None),
+    ("get_recording", "invalid_deliveries", "/recording?deliveries=yes", None),
     ("wait_for_delivery", "invalid_event", "/deliveries/wait?event=ping", None),
     ("get_request", "request_not_found", "/requests/req_unknown", None),
     ("get_checklist", "webhook_endpoint_not_found", "/checklist?exclude_endpoint=we_1", None),
@@ -161,7 +167,9 @@ async def test_a_refusal_is_as_described(control: dict[str, Any]) -> None:
         pending, paid = [await emulator.create() for _ in range(2)]
         await emulator.control("POST", f"/payments/{paid['id']}/pay", PHONE)
         endpoint = (await emulator.control("POST", "/webhook_endpoints", ENDPOINT)).json()
+        ping = (await emulator.control("POST", f"/webhook_endpoints/{endpoint['id']}/ping")).json()
         targets = {
+            "ping": f"/deliveries/{ping['id']}",
             "pending": f"/payments/{pending['id']}",
             "paid": f"/payments/{paid['id']}",
             "endpoint": f"/webhook_endpoints/{endpoint['id']}",

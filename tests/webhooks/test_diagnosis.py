@@ -158,7 +158,7 @@ async def test_in_a_container_localhost_is_the_container(host: str) -> None:
     port = free_port()
     diagnosis = await failed(f"http://{host}:{port}/hook?a=b", is_in_container=True)
     assert diagnosis.error == "connection refused"
-    assert f"In a container {host} is the container itself" in diagnosis.cause
+    assert f"Nothing listens on {host}:{port} in this container" in diagnosis.cause
     assert f"register http://host.docker.internal:{port}/hook?a=b for a server" in diagnosis.cause
     assert "--add-host=host.docker.internal:host-gateway" in diagnosis.cause
     assert "host.containers.internal" in diagnosis.cause

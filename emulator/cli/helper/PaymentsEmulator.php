@@ -264,8 +264,8 @@ final class PaymentsEmulator
         }
         $this->stop();
         throw new PaymentsEmulatorError($code === 127
-            ? "the command '$command[0]' was not found: install etb-payments-emulator, or set"
-                . ' PAYMENTS_EMULATOR_COMMAND or PAYMENTS_EMULATOR_URL'
+            ? "the command '$command[0]' was not found: install etb-payments-emulator or activate"
+                . ' its Python environment, or set PAYMENTS_EMULATOR_COMMAND or PAYMENTS_EMULATOR_URL'
             : "'$name' did not start: " . (trim($log) ?: "exit code $code"));
     }
 }

@@ -186,8 +186,8 @@ const launch: (options: string[]) => Promise<Server> = async (options) => {
       await end();
       rmSync(directory, { recursive: true, force: true });
       if (launcher.exitCode !== 127) throw new Error(`'${command} serve' did not start: ${reason}`);
-      throw new Error(`the command '${words[0]}' was not found: install etb-payments-emulator, or set` +
-        " PAYMENTS_EMULATOR_COMMAND or PAYMENTS_EMULATOR_URL");
+      throw new Error(`the command '${words[0]}' was not found: install etb-payments-emulator or` +
+        " activate its Python environment, or set PAYMENTS_EMULATOR_COMMAND or PAYMENTS_EMULATOR_URL");
     }
     await delay(20);
   }
@@ -219,7 +219,7 @@ const send: Send = (url, method, body, key, log) =>
   new Promise((resolve, reject) => {
     // The lines of the test: the stack of a callback does not contain them.
     const calls = (new Error().stack ?? "").split("\n").slice(1);
-    const lines = calls.filter((line) => !/payments-emulator\.[jt]s:|new Promise/.test(line));
+    const lines = calls.filter((line) => !/payments-emulator\.m?[jt]s:|new Promise/.test(line));
     const fail: (message: string, more?: object) => void = (message, more) => {
       const stack = [`Error: ${message}`, ...lines].join("\n");
       reject(Object.assign(new Error(message), more, { stack }));

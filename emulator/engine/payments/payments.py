@@ -269,7 +269,8 @@ class Payments:
     async def page(self, owner: Owner, query: PageQuery) -> Page:
         """A page of payments, newest first. Raises InvalidField for the cursor (contract, 4.3)."""
         account = owner.account
-        if query.is_of_newest and account.due_at > account.clock.now():
+        is_settled = account.due_at > account.clock.now() and not self._database.is_failing
+        if query.is_of_newest and is_settled:
             newest = self._payment_cache.newest(owner.number, query.limit + 1)
             if newest is not None:
                 return _page_of(newest, query.limit)

@@ -59,6 +59,7 @@ HOLD: FaultType[RequestEffect] = FaultType(
                 "then": {
                     "properties": {
                         "when": {
+                            "type": "object",
                             "properties": {"request": {"enum": [str(name) for name in _REQUESTS]}},
                             "required": ["request"],
                         }

@@ -15,7 +15,7 @@ from statistics import median
 from tests.cli.processes import REPOSITORY
 from tests.docs.markdown import table
 from tests.explore.zoo.exploration import Finding, explore, smaller_failures
-from tests.explore.zoo.table import CORRECT_SHOPS, DESCRIPTIONS, SHOPS, WRONG_SHOPS, Shop
+from tests.explore.zoo.table import CORRECT_SHOPS, SHOPS, WRONG_SHOPS, Shop
 
 PAGE = REPOSITORY / "docs/reference/found-bugs.md"
 BEGIN, END = "<!-- figures -->\n", "<!-- end figures -->"
@@ -41,7 +41,7 @@ def wrong_row(shop: Shop, runs: int) -> tuple[Row, list[str]]:
     seconds = f"{median(finding.seconds for finding in findings):.1f}"
     history = first.history or "none"
     _report(shop, problems)
-    row = (DESCRIPTIONS[shop.bug], shop.language, source, f"`{first.verdict}`", history, seconds)
+    row = (shop.description, shop.language, source, f"`{first.verdict}`", history, seconds)
     return row, problems
 
 

@@ -110,7 +110,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (directory / "tsconfig.json").write_text(json.dumps(settings))
     (directory / "node_modules").symlink_to(node_modules(tmp_path_factory, *PACKAGES))
     ran(directory, "npx", "tsc")
-    (directory / "compiled/payments-emulator.js").write_text(printed("node", "--js"))
+    for name in ("payments-emulator.js", "payments-emulator.mjs"):
+        (directory / "compiled" / name).write_text(printed("node", "--js"))
     (directory / "compiled/program.js").write_text(JAVASCRIPT)
     (directory / "program.php").write_text(PHP)
     for name in ("compiled/payment.test.mjs", "PaymentTest.php"):
@@ -164,8 +165,9 @@ MISTAKES = {
     "a command that does not exist": (
         {"PAYMENTS_EMULATOR_COMMAND": "no-such-command"},
         {},
-        "the command 'no-such-command' was not found: install etb-payments-emulator, or set"
-        " PAYMENTS_EMULATOR_COMMAND or PAYMENTS_EMULATOR_URL",
+        "the command 'no-such-command' was not found: install etb-payments-emulator or"
+        " activate its Python environment, or set PAYMENTS_EMULATOR_COMMAND or"
+        " PAYMENTS_EMULATOR_URL",
     ),
     "a server that ends": (
         COMMAND,
