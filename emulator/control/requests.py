@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import islice
+from operator import attrgetter
 from typing import Annotated, Any
 from urllib.parse import unquote_to_bytes
 
@@ -212,7 +213,7 @@ async def count_kinds(call: Call) -> RequestKinds:
     entries = list(islice(call.owner.journal.newest_first(), MAX_GROUPED))
     # Most errors are equal, and each is decoded once.
     kinds: Counter[tuple[int, str | None]] = Counter()
-    for (status, error), count in Counter((each.status, each.error) for each in entries).items():
+    for (status, error), count in Counter(map(attrgetter("status", "error"), entries)).items():
         kinds[status, _code(error) if status else None] += count
     warnings = Counter(_kind(slug) for entry in entries for slug in entry.warnings)
     return RequestKinds(
