@@ -261,7 +261,7 @@ WAIT = "/payments/pay_1/wait"
         ("/requests", "before=req_nope", "invalid_before", "before"),
         # The limit is checked before the cursor, and that before the filters.
         ("/requests", "status=2&before=req_nope&limit=0", "invalid_limit", "limit"),
-        ("/requests", "status=2&before=req_nope", "invalid_before", "before"),
+        ("/requests", "status=2&before=req_nope", "invalid_status", "status"),
         ("/requests", "verb=GET", "unknown_parameter", "verb"),
         ("/requests", "path=a&path=b", "duplicate_parameter", "path"),
         ("/requests/count", "limit=1", "unknown_parameter", "limit"),
