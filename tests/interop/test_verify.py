@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from emulator.clock import RealClock
@@ -67,8 +68,11 @@ async def test_behind_nginx_nothing_ever_drifts(tmp_path: Path, server: Server) 
     configuration = _SERVER.format(api_port=server.api_port, port=port)
     (tmp_path / CONFIGURATION).write_text(configuration, encoding="utf-8")
     with listening(nginx_program(), tmp_path, port):
-        for _ in range(RUNS_BEHIND_NGINX):
-            check_that_all_holds(await compared(f"http://127.0.0.1:{port}"))
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.api_port}") as control:
+            for _ in range(RUNS_BEHIND_NGINX):
+                # Many payments of the minute before hide the end of the list.
+                (await control.post("/_emulator/reset")).raise_for_status()
+                check_that_all_holds(await compared(f"http://127.0.0.1:{port}"))
 
 
 async def test_with_varying_delays_and_other_headers_nothing_drifts(server: Server) -> None:
