@@ -1,6 +1,7 @@
 """Sends what changes in an account and mode to the listeners of its stream, twice a second."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from emulator.engine.payments.context import EngineContext
 from emulator.engine.payments.payment_history import PaymentHistory
 from emulator.engine.state.account import Owner
 from emulator.storage.batch import Transaction
-from emulator.storage.database import Database, reads
+from emulator.storage.database import Database, DatabaseLost, reads
 
 MIN_INTERVAL_MS = 500
 MAX_EVENTS_PER_MESSAGE = 25
@@ -22,6 +23,9 @@ MAX_GROUPS = 100
 GROUP_INTERVAL_MS = 5
 
 KINDS = ("payments", "requests", "deliveries", "clock", "rules", "endpoints")
+
+
+logger = logging.getLogger(__name__)
 
 
 class StreamMessage(NamedTuple):
@@ -89,8 +93,10 @@ class Activity:
                     before = now
                     if messages:
                         await self._send(owner, feed, messages)
-        except NotReady:
-            pass  # The program stops.
+        except (NotReady, DatabaseLost):
+            pass  # The program stops, or the loss was logged when it was noticed.
+        except Exception:  # The clients connect again after the end of their streams.
+            logger.exception("the stream of an account has failed")
         finally:
             del self._feeds[owner]
             feed.close()
