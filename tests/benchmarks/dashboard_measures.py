@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from statistics import median
 
 from tests.benchmarks.http_measures import HEADERS, LIST, Measure, compare_as, row_of
@@ -14,13 +15,16 @@ from tests.benchmarks.pairs import Generator, Plan, Quantity
 from tests.benchmarks.report import Gate, Row
 from tests.benchmarks.servers import Server, ServerFailed, bare, emulator
 from tests.benchmarks.traffic import COLLECTION, Creates, Reads, create_body
+from tests.benchmarks.webhook_measures import silent_endpoint
 
 FEW, MANY = 100, 10_000
 ROWS = 25
 CPU_GATE = Gate(at_most=25.0)
-# "No more than with few", with room for what two processes differ in.
-GROWTH_GATE = Gate(at_most=1.25)
-SECTIONS = {"payments": "payment-row", "requests": "request-row"}
+# "No more than with few": two processes with equal accounts differ by up to 5 %.
+GROWTH_GATE = Gate(at_most=1.05)
+LISTS = {"payments": "payment-row", "webhooks": "delivery-row", "requests": "request-row"}
+# The pages that are not lists, and may cost more.
+OTHER_PAGES = ("payments/latest", "fidelity")
 
 OPEN_DASHBOARDS = 100
 CREATES_PER_S = 1_000
@@ -31,21 +35,33 @@ _VIEW = "/_emulator/view"
 _MIN_UPDATE_S = 0.5
 
 
-def lists(plan: Plan, generator: Generator) -> list[Row]:
-    """Each list of an account with many payments and requests, over the limit and over a few."""
+def pages(plan: Plan, generator: Generator) -> list[Row]:
+    """Pages of an account with many records, over the limit and over an account with a few.
+
+    The deliveries wait for an endpoint that never responds, so no attempt is made meanwhile.
+    """
     rows = []
-    with bare() as limit, emulator(plan.tree) as small, emulator(plan.tree) as large:
+    with (
+        silent_endpoint() as url,
+        bare() as limit,
+        emulator(plan.tree, "--webhook-url", url) as small,
+        emulator(plan.tree, "--webhook-url", url) as large,
+    ):
         for server, count in ((small, FEW), (large, MANY)):
             _fill(server, count)
-        for section, row in SECTIONS.items():
-            page = Reads(paths=(f"{_VIEW}/{section}",))
-            _, html = large.call("GET", page.paths[0], {"Accept": "text/html"})
-            if html.decode().count(f'data-testid="{row}"') != ROWS:
-                raise ServerFailed(f"{section} does not have {ROWS} rows: {html.decode()}")
-            for other, gate in ((limit, CPU_GATE), (small, GROWTH_GATE)):
+        for name in (*LISTS, *OTHER_PAGES):
+            page = Reads(paths=(f"{_VIEW}/{name}",))
+            status, html = large.call("GET", page.paths[0], {"Accept": "text/html"})
+            is_list = name in LISTS
+            found = html.decode().count(f'data-testid="{LISTS.get(name)}"')
+            if status != 200 or found != (ROWS if is_list else 0):
+                raise ServerFailed(f"{name} has {found} rows: {html.decode()}")
+            cpu_gate = CPU_GATE if is_list else None
+            page_plan = plan if is_list else replace(plan, burst_s=2 * plan.burst_s)
+            for other, gate in ((limit, cpu_gate), (small, GROWTH_GATE)):
                 # One connection, since simultaneous requests share a page.
                 measure = Measure(
-                    name=f"dashboard: {section}, CPU over {other.name}",
+                    name=f"dashboard: {name}, CPU over {other.name}",
                     connections=1,
                     gate=gate,
                     quantity=Quantity.CPU,
@@ -54,13 +70,13 @@ def lists(plan: Plan, generator: Generator) -> list[Row]:
                 def traffic(server: Server, page: Reads = page) -> Reads:
                     return LIST if server is limit else page
 
-                comparison = compare_as(measure, plan, generator, traffic, (other, large))
+                comparison = compare_as(measure, page_plan, generator, traffic, (other, large))
                 rows.append(row_of(measure, comparison))
     return rows
 
 
 def _fill(server: Server, count: int) -> None:
-    """Create payments, each with its request."""
+    """Create payments, each with its request and its delivery."""
     for number in range(count):
         body = create_body(f"dashboard-{number}")
         status, response = server.call("POST", COLLECTION, HEADERS, body)
