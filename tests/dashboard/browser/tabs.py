@@ -93,11 +93,10 @@ class Tab:
 
     async def copies(self, testid: str) -> str:
         """The text that a button copies."""
-        await self.page.evaluate("navigator.clipboard.writeText('')")
+        await self.page.evaluate("document.querySelector('[data-message]').textContent = ''")
         await self.click(testid)
-        copied = await self.page.wait_for_function("() => navigator.clipboard.readText()")
         await self.sees("message", "Copied.")
-        return str(await copied.json_value())
+        return str(await self.page.evaluate("navigator.clipboard.readText()"))
 
     async def downloads(self, testid: str) -> tuple[str, str]:
         """The name and the text of the file that a link downloads."""
