@@ -18,13 +18,14 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from emulator.api.bodies import MAX_LENGTH_DIGITS
-from emulator.api.exchange import BODY, CONNECTION, Scope
+from emulator.api.exchange import CONNECTION, Exchange
 from emulator.app.gateway import Gateway
 from emulator.app.responses import (
     DirectCycle,
     JoinedWrites,
     RequestConnection,
     error_response,
+    no_send,
     run_without_task,
 )
 from emulator.clock import SystemClock
@@ -285,18 +286,12 @@ class Protocol(HttpToolsProtocol):
         path, query = target.groups(b"")
         method = self.parser.get_method().decode("ascii")
         keeps_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
-        scope: Scope = {
-            "method": method,
-            "path": path.decode("ascii"),
-            "raw_path": path,
-            "query_string": query,
-            "headers": self.headers,
-            BODY: self._direct_body,
-        }
+        body = self._direct_body
+        exchange = Exchange(method, path.decode(), path, query, self.headers, received=body)
         cycle = DirectCycle(self.server_state.default_headers, keep_alive=keeps_alive)
         self.cycle = cycle  # type: ignore[assignment]
         self._request_connection = RequestConnection(self, self._transport, cycle, method=method)
-        answer = self._gateway.answer(scope, self._request_connection)
+        answer = self._gateway.answer(exchange, self._request_connection, no_send)
         run_without_task(answer, self.tasks)  # type: ignore[arg-type]
 
     def _parse(self, data: bytes) -> None:
