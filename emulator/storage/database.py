@@ -144,8 +144,10 @@ class Database:
 
     def _prepare(self) -> None:
         connection = self._raw
-        # A small payment writes half as much log as with pages of 4 kB.
-        connection.execute("PRAGMA page_size = 2048")
+        # In a file, a small payment writes half as much log as with pages of 4 kB. In memory,
+        # large pages waste less.
+        page_bytes = 8192 if self._path == MEMORY else 2048
+        connection.execute(f"PRAGMA page_size = {page_bytes}")
         connection.execute("PRAGMA temp_store = MEMORY")
         if self._path != MEMORY:
             connection.execute("PRAGMA journal_mode = WAL")
