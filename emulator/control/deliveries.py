@@ -191,7 +191,7 @@ async def list_deliveries(call: Call, query: DeliveryListQuery) -> Response:
     )
     found = await call.engine.webhooks.deliveries.newest(call.owner, chosen)
     parts = _parts(found[: query.limit], has_more=len(found) > query.limit)
-    if query.limit <= DELIVERIES_A_PART:
+    if len(found) <= DELIVERIES_A_PART:
         return Response(b"".join(parts), media_type=JSON)
     return StreamingResponse(parts, media_type=JSON)
 

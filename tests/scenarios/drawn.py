@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec import structs
 
 from emulator.domain.accounts import Mode
 from emulator.domain.faults import ApiRequest, Point, RequestEffect
@@ -343,8 +344,10 @@ STEPS = _or_repeated(_or_repeated(_or_repeated(_SINGLE)))
 def nowhere(step: Step) -> Step:
     """The step with the position of drawn steps."""
     if isinstance(step, Expect):
-        checks = tuple(replace(check, place=NOWHERE) for check in step.checks)
-        return replace(step, place=NOWHERE, checks=checks)
+        checks = tuple(structs.replace(check, place=NOWHERE) for check in step.checks)
+        return structs.replace(step, place=NOWHERE, checks=checks)
     if isinstance(step, Repeat):
-        return replace(step, place=NOWHERE, steps=tuple(nowhere(inner) for inner in step.steps))
-    return replace(step, place=NOWHERE)
+        return structs.replace(
+            step, place=NOWHERE, steps=tuple(nowhere(inner) for inner in step.steps)
+        )
+    return structs.replace(step, place=NOWHERE)

@@ -1,8 +1,7 @@
 """Reads whole scenario files; `format.txt` has the mistakes of their keys."""
 
-from dataclasses import fields
-
 import pytest
+from msgspec.structs import fields
 
 from emulator.domain.accounts import Mode
 from emulator.domain.faults import ApiRequest, Point

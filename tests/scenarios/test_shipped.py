@@ -1,9 +1,9 @@
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from emulator.domain.accounts import Mode
 from emulator.domain.faults import ApiRequest, Point
