@@ -86,42 +86,33 @@ VALUES = st.recursive(
 )
 
 
-@given(st.text())
-def test_arbitrary_text_is_read_or_has_problems(text: str) -> None:
-    read(text)
+STEP_NAMES = st.sampled_from(list(SCRIPT_STEPS))
+STEP_VALUES = st.dictionaries(st.sampled_from(STEP_MEMBERS), VALUES, max_size=4) | VALUES
+# Texts, and documents of which the reader accepts no more than the schema.
+TEXTS: dict[str, st.SearchStrategy[str]] = {
+    "text": st.text(),
+    "signs of YAML": st.text(alphabet="ab1:-,[]{}&*!|>'\"%#@`?<=~. \n\t\\", max_size=60),
+    "values": VALUES.map(lambda value: yaml.safe_dump(value, allow_unicode=True)),
+}
+DOCUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
+    "known keys": st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=8),
+    "a script": st.lists(
+        st.dictionaries(STEP_NAMES, STEP_VALUES, min_size=1, max_size=2), max_size=3
+    ).map(lambda steps: {"script": [{"create": {"as": "order"}}, *steps]}),
+}
 
 
-@given(st.text(alphabet="ab1:-,[]{}&*!|>'\"%#@`?<=~. \n\t\\", max_size=60))
-def test_arbitrary_signs_of_yaml_are_read_or_have_problems(text: str) -> None:
-    read(text)
+@pytest.mark.parametrize("kind", TEXTS)
+@given(data=st.data())
+def test_an_arbitrary_text_is_read_or_has_problems(kind: str, data: st.DataObject) -> None:
+    read(data.draw(TEXTS[kind]))
 
 
-@given(VALUES)
-def test_arbitrary_values_are_read_or_have_problems(value: Any) -> None:
-    read(yaml.safe_dump(value, allow_unicode=True))
-
-
-@given(st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=8))
-def test_arbitrary_values_under_known_keys_are_read_or_have_problems(value: Any) -> None:
-    text = yaml.safe_dump({"version": 1, "name": "fuzz", **value}, sort_keys=False)
-    if read(text) is not None:
-        VALIDATOR.validate(yaml.safe_load(text))
-
-
-@given(
-    st.lists(
-        st.dictionaries(
-            st.sampled_from(list(SCRIPT_STEPS)),
-            st.dictionaries(st.sampled_from(STEP_MEMBERS), VALUES, max_size=4) | VALUES,
-            min_size=1,
-            max_size=2,
-        ),
-        max_size=3,
-    )
-)
-def test_arbitrary_values_in_a_script_are_read_or_have_problems(steps: Any) -> None:
-    script = [{"create": {"as": "order"}}, *steps]
-    text = yaml.safe_dump({"version": 1, "name": "fuzz", "script": script}, sort_keys=False)
+@pytest.mark.parametrize("kind", DOCUMENTS)
+@given(data=st.data())
+def test_arbitrary_values_are_read_or_have_problems(kind: str, data: st.DataObject) -> None:
+    document = {"version": 1, "name": "fuzz", **data.draw(DOCUMENTS[kind])}
+    text = yaml.safe_dump(document, sort_keys=False)
     if read(text) is not None:
         VALIDATOR.validate(yaml.safe_load(text))
 

@@ -10,20 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from emulator.domain.accounts import Mode
 from emulator.domain.durations import (
     MAX_DURATION_MS,
     duration_text,
     parse_duration_ms,
     whole_duration_text,
 )
-from emulator.domain.faults import ApiRequest, Point
-from emulator.domain.outcomes import Handset, Scripted
-from emulator.domain.outcomes import Step as OutcomeStep
-from emulator.domain.payment import Reason, Status
-from emulator.domain.webhooks import DeliveryEffect, Tamper
+from emulator.domain.webhooks import DeliveryEffect
 from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
 from emulator.scenarios.scenario_file import (
+    SCENARIO,
     checkout_rule_json,
     delivery_fault_json,
     expiry_rule_json,
@@ -33,31 +29,7 @@ from emulator.scenarios.scenario_file import (
     step_json,
     webhook_rule_json,
 )
-from emulator.scenarios.values import (
-    AddFault,
-    Advance,
-    AmountRange,
-    Cancel,
-    Create,
-    CustomerAnswer,
-    Expect,
-    ExpiryRule,
-    Fault,
-    FaultRule,
-    FaultWhen,
-    FieldCheck,
-    List,
-    OutcomeRule,
-    Pay,
-    Repeat,
-    Retrieve,
-    Scenario,
-    Step,
-    Transition,
-    WebhookRule,
-    WebhookWhen,
-    When,
-)
+from emulator.scenarios.values import Create, Fault, FaultRule, Scenario, Step, WebhookRule
 from tests.scenarios.drawn import (
     CHECKOUT_RULES,
     DELIVERY_FAULTS,
@@ -69,9 +41,7 @@ from tests.scenarios.drawn import (
     STEPS,
     TEXTS,
     WEBHOOK_RULES,
-    delivery_fault,
     nowhere,
-    request_fault,
 )
 
 VALIDATOR = Draft202012Validator(scenario_schema())
@@ -100,25 +70,23 @@ def test_a_duration_is_read_as_it_was_written(span_ms: int) -> None:
     assert parse_duration_ms(duration_text(span_ms)) == span_ms
 
 
-@pytest.mark.parametrize(
-    ("span_ms", "text"),
-    [
-        (0, "0s"),
-        (1, "1ms"),
-        (999, "999ms"),
-        (1_000, "1s"),
-        (30_000, "30s"),
-        (60_000, "1m"),
-        (90_000, "90s"),
-        (3_600_000, "1h"),
-        (5_400_000, "90m"),
-        (86_400_000, "1d"),
-        (90_000_000, "25h"),
-        (MAX_DURATION_MS, "3650d"),
-    ],
-)
-def test_a_duration_has_the_largest_unit_without_a_fraction(span_ms: int, text: str) -> None:
-    assert duration_text(span_ms) == whole_duration_text(span_ms) == text
+def test_a_duration_has_the_largest_unit_without_a_fraction() -> None:
+    texts = {
+        0: "0s",
+        1: "1ms",
+        999: "999ms",
+        1_000: "1s",
+        30_000: "30s",
+        60_000: "1m",
+        90_000: "90s",
+        3_600_000: "1h",
+        5_400_000: "90m",
+        86_400_000: "1d",
+        90_000_000: "25h",
+        MAX_DURATION_MS: "3650d",
+    }
+    assert {span_ms: duration_text(span_ms) for span_ms in texts} == texts
+    assert {span_ms: whole_duration_text(span_ms) for span_ms in texts} == texts
 
 
 def test_a_duration_with_a_fraction_of_a_second_is_in_seconds_or_in_milliseconds() -> None:
@@ -177,147 +145,102 @@ def test_the_head_of_a_file_is_read_as_it_was_written(
     )
 
 
-def test_defaults_are_not_written() -> None:
-    assert outcome_rule_json(OutcomeRule(then=Scripted(steps=())))["then"] == []
-    assert outcome_rule_json(OutcomeRule(then=Handset())) == {"when": {}, "then": "handset"}
-    assert expiry_rule_json(ExpiryRule(after_ms=5_000)) == {"when": {}, "after": "5s"}
-    assert fault_rule_json(FaultRule(then=request_fault(drop=True))) == {
-        "when": {},
-        "then": {"drop": True},
-    }
-    assert webhook_rule_json(WebhookRule(then=delivery_fault(hold=True))) == {
-        "when": {},
-        "then": {"hold": True},
-    }
-    assert delivery_fault_json(delivery_fault(copies=1)) == {"copies": 1}
-    assert step_json(Create(place=NOWHERE)) == {"create": {}}
-    too_many = FaultRule(then=request_fault(status=429, retry_after=1))
-    assert fault_rule_json(too_many)["then"] == {"status": 429}
-    half = FaultRule(then=request_fault(truncate=True, point=Point.AFTER_COMMIT))
-    assert fault_rule_json(half)["then"] == {"truncate": True}
+# The section, an entry of it, and how it is written where that differs: with its keys in the order
+# of their declaration, and without those that are defaults or have no effect.
+WRITTEN: list[tuple[str, str, str | None]] = [
+    ("outcomes", "{when: {}, then: []}", None),
+    ("outcomes", "{when: {}, then: handset}", None),
+    (
+        "outcomes",
+        "{times: 2, then: [{reason: timeout, after: 30s, status: failed},"
+        " {unusual: true, status: completed, after: 60s}], when: {metadata: {a: b},"
+        " amount: {lte: 200, gte: 100}, phone: '0900000001', method: telebirr, mode: test}}",
+        "{when: {mode: test, method: telebirr, phone: '+251900000001',"
+        " amount: {gte: 100, lte: 200}, metadata: {a: b}},"
+        " then: [{after: 30s, status: failed, reason: timeout},"
+        " {after: 1m, status: completed, unusual: true}], times: 2}",
+    ),
+    ("expiry", "{after: 5000ms, when: {}}", "{when: {}, after: 5s}"),
+    ("faults", "{then: {truncate: false, drop: true}, when: {}}", "{when: {}, then: {drop: true}}"),
+    (
+        "faults",
+        "{then: {status: 429, retry_after: 1}, when: {}}",
+        "{when: {}, then: {status: 429}}",
+    ),
+    (
+        "faults",
+        "{then: {truncate: true, point: after_commit}, when: {}}",
+        "{when: {}, then: {truncate: true}}",
+    ),
+    (
+        "faults",
+        "{times: 1, then: {point: after_commit, truncate: true, latency: 1500ms, retry_after: 30,"
+        " status: 503}, when: {every: 3, request: list_payments, mode: live}}",
+        "{when: {mode: live, request: list_payments, every: 3}, then: {status: 503,"
+        " retry_after: 30, latency: 1.5s, truncate: true, point: after_commit}, times: 1}",
+    ),
+    ("webhooks", "{when: {}, then: {hold: true}}", None),
+    ("webhooks", "{when: {}, then: {copies: 1}}", None),
+    (
+        "webhooks",
+        "{then: {tamper: body, delay: 10s, copies: 2}, when: {event: payment.failed}}",
+        "{when: {event: payment.failed}, then: {copies: 2, delay: 10s, tamper: body}}",
+    ),
+    (
+        "webhooks",
+        "{when: {}, then: {copies: 1, delay: 10s, tamper: body}}",
+        "{when: {}, then: {delay: 10s, tamper: body}}",
+    ),
+    ("script", "{create: }", "{create: {}}"),
+    (
+        "script",
+        "{create: {unknown: {colour: red}, amount: null, as: third}}",
+        "{create: {as: third, amount: null, unknown: {colour: red}}}",
+    ),
+    ("script", "{retrieve: {payment: order}}", "{retrieve: order}"),
+    ("script", "{retrieve: {id: pay_x}}", None),
+    ("script", "{list: {after: order, limit: 1}}", "{list: {limit: '1', after: order}}"),
+    (
+        "script",
+        "{pay: {phone: '0700000001', payment: order}}",
+        "{pay: {payment: order, method: mpesa, phone: '+251700000001'}}",
+    ),
+    (
+        "script",
+        "{answer: {answer: approve, payment: order}}",
+        "{answer: {payment: order, answer: approve}}",
+    ),
+    ("script", "{cancel: {payment: order}}", "{cancel: order}"),
+    (
+        "script",
+        "{transition: {unusual: true, reason: timeout, status: failed, payment: order}}",
+        "{transition: {payment: order, status: failed, reason: timeout, unusual: true}}",
+    ),
+    ("script", "{advance: 0ms}", "{advance: 0s}"),
+    ("script", "{advance: next}", None),
+    (
+        "script",
+        "{fault: {times: 1, then: {drop: true}}}",
+        "{fault: {when: {}, then: {drop: true}, times: 1}}",
+    ),
+    (
+        "script",
+        "{expect: {reason: null, payment: order}}",
+        "{expect: {payment: order, reason: null}}",
+    ),
+    (
+        "script",
+        "{repeat: {steps: [{cancel: order}], times: 2}}",
+        "{repeat: {times: 2, steps: [{cancel: order}]}}",
+    ),
+]
 
 
-def test_keys_are_written_in_the_order_of_their_declaration() -> None:
-    when = When(
-        mode=Mode.TEST,
-        method="telebirr",
-        phone="+251900000001",
-        amount=AmountRange(gte=100, lte=200),
-        metadata=(("a", "b"),),
-    )
-    steps = (
-        OutcomeStep(status=Status.FAILED, after_ms=30_000, reason=Reason.TIMEOUT),
-        OutcomeStep(status=Status.COMPLETED, after_ms=60_000, unusual=True),
-    )
-    rule = OutcomeRule(when=when, then=Scripted(steps=steps), times=2)
-    assert as_json(outcome_rule_json(rule)) == as_json(
-        {
-            "when": {
-                "mode": "test",
-                "method": "telebirr",
-                "phone": "+251900000001",
-                "amount": {"gte": 100, "lte": 200},
-                "metadata": {"a": "b"},
-            },
-            "then": [
-                {"after": "30s", "status": "failed", "reason": "timeout"},
-                {"after": "1m", "status": "completed", "unusual": True},
-            ],
-            "times": 2,
-        }
-    )
-    fault = FaultRule(
-        when=FaultWhen(mode=Mode.LIVE, request=ApiRequest.LIST_PAYMENTS, every=3),
-        then=request_fault(
-            status=503,
-            retry_after=30,
-            latency=1_500,
-            truncate=True,
-            point=Point.AFTER_COMMIT,
-        ),
-        times=1,
-    )
-    assert as_json(fault_rule_json(fault)) == as_json(
-        {
-            "when": {"mode": "live", "request": "list_payments", "every": 3},
-            "then": {
-                "status": 503,
-                "retry_after": 30,
-                "latency": "1.5s",
-                "truncate": True,
-                "point": "after_commit",
-            },
-            "times": 1,
-        }
-    )
-    webhook = WebhookRule(
-        when=WebhookWhen(event="payment.failed"),
-        then=delivery_fault(copies=2, delay=10_000, tamper=Tamper.BODY),
-    )
-    assert as_json(webhook_rule_json(webhook)) == as_json(
-        {
-            "when": {"event": "payment.failed"},
-            "then": {"copies": 2, "delay": "10s", "tamper": "body"},
-        }
-    )
-
-
-def test_a_setting_without_an_effect_is_not_written() -> None:
-    fault = delivery_fault(copies=1, delay=10_000, tamper=Tamper.BODY)
-    assert webhook_rule_json(WebhookRule(then=fault))["then"] == {"delay": "10s", "tamper": "body"}
-
-
-ORDER = {"place": NOWHERE, "payment": "order"}
-
-
-@pytest.mark.parametrize(
-    ("step", "written"),
-    [
-        (
-            Create(place=NOWHERE, name="order", members=(("colour", "red"), ("amount", None))),
-            {"create": {"as": "order", "amount": None, "unknown": {"colour": "red"}}},
-        ),
-        (Retrieve(**ORDER), {"retrieve": "order"}),
-        (Retrieve(place=NOWHERE, id="pay_x"), {"retrieve": {"id": "pay_x"}}),
-        (
-            List(place=NOWHERE, query=(("limit", "1"),), after="order"),
-            {"list": {"limit": "1", "after": "order"}},
-        ),
-        (
-            Pay(**ORDER, method="mpesa", phone="+251700000001"),
-            {"pay": {"payment": "order", "method": "mpesa", "phone": "+251700000001"}},
-        ),
-        (
-            CustomerAnswer(**ORDER, answer="approve"),
-            {"answer": {"payment": "order", "answer": "approve"}},
-        ),
-        (Cancel(**ORDER), {"cancel": "order"}),
-        (
-            Transition(**ORDER, status=Status.FAILED, reason=Reason.TIMEOUT, unusual=True),
-            {
-                "transition": {
-                    "payment": "order",
-                    "status": "failed",
-                    "reason": "timeout",
-                    "unusual": True,
-                }
-            },
-        ),
-        (Advance(place=NOWHERE, by_ms=0), {"advance": "0s"}),
-        (Advance(place=NOWHERE, by_ms=None), {"advance": "next"}),
-        (
-            AddFault(place=NOWHERE, rule=FaultRule(then=request_fault(drop=True), times=1)),
-            {"fault": {"when": {}, "then": {"drop": True}, "times": 1}},
-        ),
-        (
-            Expect(**ORDER, checks=(FieldCheck(place=NOWHERE, key="reason", expected=None),)),
-            {"expect": {"payment": "order", "reason": None}},
-        ),
-        (
-            Repeat(place=NOWHERE, times=2, steps=(Cancel(**ORDER),)),
-            {"repeat": {"times": 2, "steps": [{"cancel": "order"}]}},
-        ),
-    ],
-)
-def test_a_step_is_written_under_its_name(step: Step, written: dict[str, Any]) -> None:
-    assert as_json(step_json(step)) == as_json(written)
+@pytest.mark.parametrize(("section", "given", "written"), WRITTEN)
+def test_an_entry_is_written_in_its_shortest_form_with_its_keys_in_order(
+    section: str, given: str, written: str | None
+) -> None:
+    first = "- create: {as: order}\n" if section == "script" else ""
+    text = f"version: 1\nname: case\n{section}:\n{first}- {given}\n"
+    entry = SCENARIO.write(parse_scenario(text, "case.yaml"))[section][-1]
+    assert as_json(entry) == as_json(yaml.safe_load(written or given))
