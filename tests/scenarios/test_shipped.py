@@ -1,3 +1,5 @@
+"""Each shipped scenario file: its text, its rules, and how it is switched on."""
+
 import json
 import re
 from dataclasses import replace
@@ -7,12 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from emulator.domain.accounts import Mode
-from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
-from emulator.domain.payment import Reason, Status
-from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.scenarios.loader import in_force, load_paths
-from emulator.scenarios.rules import DEFAULT_OUTCOME, PaymentFacts, choose_outcome
 from emulator.scenarios.scenario_file import SCENARIO
 from emulator.scenarios.values import Scenario
 from tests.cli.processes import run
@@ -20,11 +17,6 @@ from tests.world import World
 
 DIRECTORY = Path(__file__).parents[2] / "scenarios"
 FILES = sorted(DIRECTORY.glob("*.yaml"))
-COMPLETED = Scripted(steps=(Step(status=Status.COMPLETED),))
-LACKS_BALANCE = Scripted(steps=(Step(status=Status.FAILED, reason=Reason.INSUFFICIENT_BALANCE),))
-TIMES_OUT = Scripted(steps=(Step(status=Status.FAILED, reason=Reason.TIMEOUT, after_ms=30_000),))
-CANCELLED = Scripted(steps=(Step(status=Status.FAILED, reason=Reason.USER_CANCELLED),))
-UNAVAILABLE = Scripted(steps=(Step(status=Status.FAILED, reason=Reason.PROVIDER_ERROR),))
 
 # The rules of the files that are off at start: each shows one thing that goes wrong.
 RULES: dict[str, Any] = yaml.safe_load("""
@@ -176,33 +168,3 @@ def test_a_copy_switches_a_teaching_file_on_as_its_comment_says(
     assert given.enabled
     assert replace(given, enabled=False, script=()) == replace(original, script=())
     assert [scenario for scenario in in_force([given], shipped) if scenario.name == name] == [given]
-
-
-@pytest.mark.parametrize(
-    ("method", "payer", "test", "live"),
-    [
-        *(
-            (method, {"phone": f"+251{digit}0000000{last_digit}"}, expected, Handset())
-            for method, digit in (("telebirr", 9), ("mpesa", 7))
-            for last_digit, expected in enumerate(
-                (COMPLETED, LACKS_BALANCE, TIMES_OUT, CANCELLED), 1
-            )
-        ),
-        ("telebirr", {"phone": "+251900000005"}, Handset(), Handset()),
-        ("mpesa", {"phone": "+251711223344"}, Handset(), Handset()),
-        ("bank_transfer", {"bank": "fidel_test"}, UNAVAILABLE, UNAVAILABLE),
-        ("bank_transfer", {"bank": "walia_test"}, Handset(), Handset()),
-        ("bank_transfer", {"bank": "gelada_test"}, Handset(), Handset()),
-        ("bank_transfer", {"bank": "semien_test"}, Handset(), Handset()),
-    ],
-)
-def test_a_phone_or_a_bank_has_its_outcome_at_start(
-    shipped: tuple[Scenario, ...], method: str, payer: dict[str, str], test: Outcome, live: Outcome
-) -> None:
-    on = [scenario for scenario in shipped if scenario.enabled]
-    for mode, expected in ((Mode.TEST, test), (Mode.LIVE, live)):
-        facts = PaymentFacts(
-            mode=mode, methods=DEFAULT_METHODS, amount_minor=100, method=method, **payer
-        )
-        chosen = choose_outcome(on, facts, lambda _: 0)
-        assert (DEFAULT_OUTCOME if chosen is None else chosen.rule.then) == expected
