@@ -29,7 +29,7 @@ from emulator.scenarios.values import (
     Step,
     Transition,
 )
-from tests.scenarios.drawn import request_fault
+from tests.scenarios.sample_faults import request_fault
 
 HEAD = "version: 1\nname: case\nscript:\n  - create: {as: order}\n  - create: {as: other}\n"
 HERE = Place(line=6, column=5)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import pytest
@@ -16,35 +17,37 @@ from emulator.domain.durations import (
     parse_duration_ms,
     whole_duration_text,
 )
-from emulator.domain.webhooks import DeliveryEffect
 from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
-from emulator.scenarios.scenario_file import (
-    SCENARIO,
-    checkout_rule_json,
-    delivery_fault_json,
-    expiry_rule_json,
-    fault_rule_json,
-    outcome_rule_json,
-    scenario_schema,
-    step_json,
-    webhook_rule_json,
-)
-from emulator.scenarios.values import Create, Fault, FaultRule, Scenario, Step, WebhookRule
-from tests.scenarios.drawn import (
-    CHECKOUT_RULES,
-    DELIVERY_FAULTS,
-    EXPIRY_RULES,
-    FAULT_RULES,
-    GIVEN,
-    NOWHERE,
-    OUTCOME_RULES,
-    STEPS,
-    TEXTS,
-    WEBHOOK_RULES,
-    nowhere,
-)
+from emulator.scenarios.scenario_file import SCENARIO, fault_rule_json, scenario_schema
+from emulator.scenarios.values import Place, Scenario
+from tests.scenarios.test_format import ESCAPED, TEMPLATES, cases
+from tests.scenarios.test_fuzz import SHIPPED
 
 VALIDATOR = Draft202012Validator(scenario_schema())
+# Each valid text of `format.txt`, and each shipped file.
+TEXTS = [
+    *(
+        TEMPLATES[section].replace("$", json.loads(text) if section in ESCAPED else text)
+        for section, text, verdict, _ in cases()
+        if verdict == "valid"
+    ),
+    *SHIPPED,
+]
+# What JSON can escape without halves of a character, which YAML does not know.
+STRINGS = st.text(
+    st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"]), max_size=8
+) | st.sampled_from(
+    ["1e5", "08", "0700", "yes", "null", "2026-01-01", "=", "<<", "- a", "#", "1.5"]
+)
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | STRINGS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(STRINGS, inner, max_size=3),
+    max_leaves=8,
+)
 
 
 def as_json(document: Any) -> str:
@@ -59,10 +62,22 @@ WRITERS = st.sampled_from([as_json, as_yaml])
 Writer = Callable[[Any], str]
 
 
-def read_back(section: str, written: list[Any], write: Writer) -> Scenario:
-    document = {"version": 1, "name": "case", section: written}
+def nowhere(value: Any) -> Any:
+    """The value with one position for all its steps."""
+    if isinstance(value, Place):
+        return Place(line=1, column=1)
+    if isinstance(value, tuple):
+        return tuple(map(nowhere, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        inner = {field.name: nowhere(getattr(value, field.name)) for field in fields(value)}
+        return replace(value, **inner)
+    return value
+
+
+def assert_is_read_back(scenario: Scenario, write: Writer) -> None:
+    document = {"version": 1, **SCENARIO.write(scenario)}
     VALIDATOR.validate(document)
-    return parse_scenario(write(document), "case.yaml")
+    assert nowhere(parse_scenario(write(document), "case.yaml")) == nowhere(scenario)
 
 
 @given(st.integers(0, MAX_DURATION_MS))
@@ -94,55 +109,33 @@ def test_a_duration_with_a_fraction_of_a_second_is_in_seconds_or_in_milliseconds
     assert (duration_text(3_600_010), whole_duration_text(3_600_010)) == ("3600.01s", "3600010ms")
 
 
-RULES: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], Any]]] = {
-    "outcomes": (OUTCOME_RULES, outcome_rule_json),
-    "expiry": (EXPIRY_RULES, expiry_rule_json),
-    "checkout": (CHECKOUT_RULES, checkout_rule_json),
-    "faults": (FAULT_RULES, fault_rule_json),
-    "webhooks": (WEBHOOK_RULES, webhook_rule_json),
-}
+@pytest.mark.parametrize("write", [as_json, as_yaml])
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: text.partition("name: ")[2][:60])
+def test_a_scenario_is_read_as_it_was_written(text: str, write: Writer) -> None:
+    scenario = parse_scenario(text, "case.yaml")
+    assert_is_read_back(scenario, write)
+    for rule in scenario.faults:
+        assert read_fault_rule_text(write(fault_rule_json(rule)), "body") == rule
 
 
-@pytest.mark.parametrize("section", RULES)
-@given(data=st.data(), write=WRITERS)
-def test_rules_are_read_as_they_were_written(
-    section: str, data: st.DataObject, write: Writer
+@given(st.dictionaries(STRINGS, JSON, max_size=4), STRINGS, STRINGS, WRITERS)
+def test_any_text_and_any_value_is_read_as_it_was_written(
+    members: dict[str, Any], description: str, text: str, write: Writer
 ) -> None:
-    strategy, rule_json = RULES[section]
-    rules = data.draw(st.lists(strategy, min_size=1, max_size=3))
-    read = read_back(section, [rule_json(rule) for rule in rules], write)
-    assert getattr(read, section) == tuple(rules)
-
-
-@given(FAULT_RULES, WRITERS)
-def test_a_lone_fault_rule_is_read_as_it_was_written(rule: FaultRule, write: Writer) -> None:
-    assert read_fault_rule_text(write(fault_rule_json(rule)), "body") == rule
-
-
-@given(DELIVERY_FAULTS, WRITERS)
-def test_a_delivery_fault_is_read_as_it_was_written(
-    fault: Fault[DeliveryEffect], write: Writer
-) -> None:
-    written = {"when": {}, "then": delivery_fault_json(fault)}
-    assert read_back("webhooks", [written], write).webhooks == (WebhookRule(then=fault),)
-
-
-@given(st.lists(STEPS, max_size=3), WRITERS)
-def test_a_script_is_read_as_it_was_written(steps: list[Step], write: Writer) -> None:
-    script = [*(Create(place=NOWHERE, name=name) for name in GIVEN), *steps]
-    read = read_back("script", [step_json(step) for step in script], write).script
-    assert [nowhere(step) for step in read] == script
-
-
-@given(st.from_regex("[a-z0-9][a-z0-9_-]{0,63}", fullmatch=True), TEXTS, st.booleans(), WRITERS)
-def test_the_head_of_a_file_is_read_as_it_was_written(
-    name: str, description: str, enabled: bool, write: Writer
-) -> None:
-    document = {"version": 1, "name": name, "description": description, "enabled": enabled}
-    VALIDATOR.validate(document)
-    assert parse_scenario(write(document), "case.yaml") == Scenario(
-        name=name, description=description, enabled=enabled
-    )
+    document = {
+        "version": 1,
+        "name": "case",
+        "description": description,
+        "expiry": [{"when": {"metadata": {text: description}}, "after": "5s"}],
+        "script": [
+            {"create": {"as": "order", "unknown": members}},
+            {"expect": {"payment": "order", "metadata": members}},
+        ],
+    }
+    scenario = parse_scenario(write(document), "case.yaml")
+    assert scenario.description == description
+    assert scenario.expiry[0].when.metadata == ((text, description),)
+    assert_is_read_back(scenario, write)
 
 
 # The section, an entry of it, and how it is written where that differs: with its keys in the order
