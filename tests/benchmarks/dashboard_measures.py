@@ -6,7 +6,6 @@ import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from itertools import count, pairwise
 from statistics import geometric_mean, median
 from typing import NamedTuple
@@ -62,7 +61,6 @@ def pages(plan: Plan, generator: Generator) -> list[Row]:
             if status != 200 or found != (ROWS if is_list else 0):
                 raise ServerFailed(f"{name} has {found} rows: {html.decode()}")
             cpu_gate = CPU_GATE if is_list else None
-            page_plan = plan if is_list else replace(plan, burst_s=2 * plan.burst_s)
             for other, gate in ((limit, cpu_gate), (small, GROWTH_GATE)):
                 # One connection, since simultaneous requests share a page.
                 measure = Measure(
@@ -75,7 +73,7 @@ def pages(plan: Plan, generator: Generator) -> list[Row]:
                 def traffic(server: Server, page: Reads = page) -> Reads:
                     return LIST if server is limit else page
 
-                comparison = compare_as(measure, page_plan, generator, traffic, (other, large))
+                comparison = compare_as(measure, plan, generator, traffic, (other, large))
                 rows.append(row_of(measure, comparison))
     return rows
 
