@@ -103,7 +103,7 @@ def _measure(plan: Plan, wanted: frozenset[str]) -> list[Row]:
             rows += page_measures.pages(plan, generator)
         if "dashboard" in wanted:
             _say("dashboard")
-            rows += dashboard_measures.lists(plan, generator)
+            rows += dashboard_measures.pages(plan, generator)
             rows += dashboard_measures.open_dashboards(plan)
         if "webhooks" in wanted:
             _say("webhooks")
