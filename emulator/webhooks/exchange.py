@@ -23,7 +23,7 @@ MAX_HEADER_CHARACTERS = 2_048
 MAX_TLS_SHUTDOWN_S = 1
 
 # Deviations in the headers or the body of a response are no reason to doubt its status.
-_LENIENCIES = {
+LENIENCIES = {
     "lenient_headers": True,
     "lenient_chunked_length": True,
     "lenient_transfer_encoding": True,
@@ -52,7 +52,7 @@ class WebhookExchange(asyncio.Protocol):
         self._tls_context = tls_context
         self._transport: asyncio.Transport | None = None
         self._parser: Any = httptools.HttpResponseParser(self)
-        self._parser.set_dangerous_leniencies(**_LENIENCIES)
+        self._parser.set_dangerous_leniencies(**LENIENCIES)
         self._received_bytes = 0
         self._status: int | None = None
         self._headers: list[tuple[str, str]] = []
