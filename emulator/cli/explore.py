@@ -27,9 +27,9 @@ from emulator.domain.control_characters import escape_controls
 from emulator.reporting import ERASE_LINE
 
 if TYPE_CHECKING:
-    from emulator.explore.exploration import Exploration, Failure, Limits
+    from emulator.explore.exploration import Exploration, HistoryFailure, Limits
     from emulator.explore.integration import Integration
-    from emulator.explore.session import Session
+    from emulator.explore.session import ExploreSession
     from emulator.settings import Settings
 
 DEFAULT_DEPTH = 2
@@ -233,12 +233,14 @@ def _duration_ms(text: object) -> int | None:
 
 
 @asynccontextmanager
-async def _session(options: ExploreOptions, integration: "Integration") -> "AsyncIterator[Session]":
+async def _session(
+    options: ExploreOptions, integration: "Integration"
+) -> "AsyncIterator[ExploreSession]":
     """The emulator and the shop, both running. Raises ExploreError, NoListener."""
     from emulator.clock import RealClock
     from emulator.explore.connections import Connections
     from emulator.explore.service import Service
-    from emulator.explore.session import Session
+    from emulator.explore.session import ExploreSession
     from emulator.explore.shop import Shop
     from emulator.explore.shop_process import running_shop
     from emulator.http.addresses import BaseUrl
@@ -270,7 +272,7 @@ async def _session(options: ExploreOptions, integration: "Integration") -> "Asyn
             running_shop(integration, variables, shop_connections, wall)
         )
         shop = Shop(integration, shop_connections, secret=secret, wall=wall)
-        yield Session(shop=shop, service=service, wall=wall)
+        yield ExploreSession(shop=shop, service=service, wall=wall)
 
 
 async def _replay(
@@ -345,7 +347,7 @@ class _Run:
         ]
         write("".join(f"{line}\n" for line in lines))
 
-    def _save(self, failure: "Failure") -> Path:
+    def _save(self, failure: "HistoryFailure") -> Path:
         from emulator.explore.saved import saved_file, saved_name
 
         directory = self._options.save

@@ -9,21 +9,21 @@ from emulator.explore.steps import (
     COMPLETED,
     CREATED,
     REFUNDED,
-    Action,
+    HistoryStep,
     Manner,
-    Step,
+    StepAction,
     Steps,
 )
 
 
-def _index(steps: Steps, action: Action, event: str = "") -> int | None:
+def _index(steps: Steps, action: StepAction, event: str = "") -> int | None:
     for index, step in enumerate(steps):
         if step.action is action and step.event == event:
             return index
     return None
 
 
-def _insert(steps: Steps, index: int, *inserted: Step) -> Steps:
+def _insert(steps: Steps, index: int, *inserted: HistoryStep) -> Steps:
     return (*steps[:index], *inserted, *steps[index:])
 
 
@@ -38,28 +38,32 @@ def _moved(steps: Steps, index: int, to: int) -> Steps | None:
 
 
 def _late_success(steps: Steps, _: str) -> Steps | None:
-    if _index(steps, Action.APPROVE) is not None:
+    if _index(steps, StepAction.APPROVE) is not None:
         return None
-    return (*steps, Step(Action.COMPLETE), *_delivery(steps, COMPLETED))
+    return (*steps, HistoryStep(StepAction.COMPLETE), *_delivery(steps, COMPLETED))
 
 
 def _refund(steps: Steps, _: str) -> Steps | None:
-    if _index(steps, Action.APPROVE) is None and _index(steps, Action.COMPLETE) is None:
+    if _index(steps, StepAction.APPROVE) is None and _index(steps, StepAction.COMPLETE) is None:
         return None
-    return (*steps, Step(Action.REFUND), *_delivery(steps, REFUNDED))
+    return (*steps, HistoryStep(StepAction.REFUND), *_delivery(steps, REFUNDED))
 
 
 def _delivery(steps: Steps, event: str) -> Steps:
     """The delivery of one more event, if the application receives any."""
-    has_webhook = _index(steps, Action.DELIVER, CREATED) is not None
-    return (Step(Action.DELIVER, event),) if has_webhook else ()
+    has_webhook = _index(steps, StepAction.DELIVER, CREATED) is not None
+    return (HistoryStep(StepAction.DELIVER, event),) if has_webhook else ()
 
 
 def _expiry_while_processing(steps: Steps, _: str) -> Steps | None:
-    index = _index(steps, Action.SUBMIT)
+    index = _index(steps, StepAction.SUBMIT)
     if index is None:
         return None
-    submit = (Step(Action.WAIT), Step(Action.SUBMIT), Step(Action.PASS_EXPIRY))
+    submit = (
+        HistoryStep(StepAction.WAIT),
+        HistoryStep(StepAction.SUBMIT),
+        HistoryStep(StepAction.PASS_EXPIRY),
+    )
     return (*steps[:index], *submit, *steps[index + 1 :])
 
 
@@ -73,14 +77,18 @@ def _start(manner: Manner) -> Callable[[Steps, str], Steps | None]:
 
 
 def _early(steps: Steps, event: str) -> Steps | None:
-    index = _index(steps, Action.DELIVER, event)
+    index = _index(steps, StepAction.DELIVER, event)
     if index is None or steps[0].manner is not Manner.USUAL:
         return None
-    return (Step(Action.START, event, Manner.EARLY), *steps[1:index], *steps[index + 1 :])
+    return (
+        HistoryStep(StepAction.START, event, Manner.EARLY),
+        *steps[1:index],
+        *steps[index + 1 :],
+    )
 
 
 def _delayed(steps: Steps, event: str) -> Steps | None:
-    index = _index(steps, Action.DELIVER, event)
+    index = _index(steps, StepAction.DELIVER, event)
     if index is None:
         return None
     after = (i for i in range(index, len(steps)) if steps[i].action in CHANGES)
@@ -89,32 +97,32 @@ def _delayed(steps: Steps, event: str) -> Steps | None:
 
 
 def _swapped(steps: Steps, event: str) -> Steps | None:
-    index = _index(steps, Action.DELIVER, event)
+    index = _index(steps, StepAction.DELIVER, event)
     if index is None:
         return None
-    after = (i for i in range(index + 1, len(steps)) if steps[i].action is Action.DELIVER)
+    after = (i for i in range(index + 1, len(steps)) if steps[i].action is StepAction.DELIVER)
     to = next(after, None)
     return None if to is None else _moved(steps, index, to + 1)
 
 
 def _late(steps: Steps, event: str) -> Steps | None:
-    index = _index(steps, Action.DELIVER, event)
+    index = _index(steps, StepAction.DELIVER, event)
     return None if index is None else _moved(steps, index, len(steps))
 
 
 def _lost(steps: Steps, event: str) -> Steps | None:
-    index = _index(steps, Action.DELIVER, event)
+    index = _index(steps, StepAction.DELIVER, event)
     return None if index is None else (*steps[:index], *steps[index + 1 :])
 
 
 def _twice(steps: Steps, event: str) -> Steps | None:
-    index = _index(steps, Action.DELIVER, event)
-    return None if index is None else _insert(steps, index, Step(Action.DELIVER, event))
+    index = _index(steps, StepAction.DELIVER, event)
+    return None if index is None else _insert(steps, index, HistoryStep(StepAction.DELIVER, event))
 
 
 def _manner(manner: Manner) -> Callable[[Steps, str], Steps | None]:
     def change(steps: Steps, event: str) -> Steps | None:
-        index = _index(steps, Action.DELIVER, event)
+        index = _index(steps, StepAction.DELIVER, event)
         if index is None or steps[index].manner is not Manner.USUAL:
             return None
         changed = replace(steps[index], manner=manner)
@@ -124,7 +132,7 @@ def _manner(manner: Manner) -> Callable[[Steps, str], Steps | None]:
 
 
 def _return_at_once(steps: Steps, _: str) -> Steps | None:
-    index = _index(steps, Action.RETURN)
+    index = _index(steps, StepAction.RETURN)
     without = None if index is None else (*steps[:index], *steps[index + 1 :])
     return None if without is None else _manner(Manner.WITH_RETURN)(without, COMPLETED)
 
@@ -135,21 +143,21 @@ def _settle_at_once(steps: Steps, _: str) -> Steps | None:
 
 def _return_unpaid(steps: Steps, _: str) -> Steps | None:
     index = next(i for i, step in enumerate(steps) if step.action in _FIRST_CHANGES)
-    return _insert(steps, index, Step(Action.RETURN))
+    return _insert(steps, index, HistoryStep(StepAction.RETURN))
 
 
 def _return_twice(steps: Steps, _: str) -> Steps | None:
-    index = _index(steps, Action.RETURN)
-    return None if index is None else _insert(steps, index, Step(Action.RETURN))
+    index = _index(steps, StepAction.RETURN)
+    return None if index is None else _insert(steps, index, HistoryStep(StepAction.RETURN))
 
 
 def _no_return(steps: Steps, _: str) -> Steps | None:
-    index = _index(steps, Action.RETURN)
+    index = _index(steps, StepAction.RETURN)
     return None if index is None else (*steps[:index], *steps[index + 1 :])
 
 
 def _before(
-    actions: Sequence[Action], inserted: Step, *, offset: int = 0
+    actions: Sequence[StepAction], inserted: HistoryStep, *, offset: int = 0
 ) -> Callable[[Steps, str], Steps | None]:
     def change(steps: Steps, _: str) -> Steps | None:
         for index, step in enumerate(steps):
@@ -160,9 +168,9 @@ def _before(
     return change
 
 
-_FIRST_CHANGES = (Action.WAIT, Action.SUBMIT, Action.EXPIRE)
-_RESULTS = (Action.APPROVE, Action.DECLINE, Action.EXPIRE)
-_SETTLE = Step(Action.SETTLE)
+_FIRST_CHANGES = (StepAction.WAIT, StepAction.SUBMIT, StepAction.EXPIRE)
+_RESULTS = (StepAction.APPROVE, StepAction.DECLINE, StepAction.EXPIRE)
+_SETTLE = HistoryStep(StepAction.SETTLE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,7 +194,7 @@ _NOT_LAST = tuple(event for event in _ALL if event != REFUNDED)
 
 
 def _forgery(manner: Manner, title: str) -> AnomalyKind:
-    forged = Step(Action.FORGE, COMPLETED, manner)
+    forged = HistoryStep(StepAction.FORGE, COMPLETED, manner)
     name = manner.value.replace(" ", "-")
     return AnomalyKind(name, title, _before(_RESULTS, forged), needs="has_webhook")
 
@@ -248,7 +256,7 @@ ANOMALY_KINDS = (
     AnomalyKind(
         "settle-processing",
         "the job runs while the payment is processing",
-        _before((Action.APPROVE, Action.DECLINE), _SETTLE),
+        _before((StepAction.APPROVE, StepAction.DECLINE), _SETTLE),
         needs="has_settle",
     ),
     AnomalyKind(

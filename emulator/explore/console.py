@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from emulator.explore.exploration import Exploration, Failure
+from emulator.explore.exploration import Exploration, HistoryFailure
 from emulator.reporting import ERASE_LINE, Paint
 
 BAR_LENGTH = 24
 
 
-def failure_lines(failure: Failure, paint: Paint) -> list[str]:
+def failure_lines(failure: HistoryFailure, paint: Paint) -> list[str]:
     """The history as steps, with what was expected and seen after one of them."""
     verdict, trace = failure.verdict, failure.observation.trace
     lines = [f"{paint('red', verdict.id)}: {failure.history.title}"]
@@ -23,7 +23,7 @@ def failure_lines(failure: Failure, paint: Paint) -> list[str]:
     return lines
 
 
-def _outcome_lines(failure: Failure, width: int) -> list[str]:
+def _outcome_lines(failure: HistoryFailure, width: int) -> list[str]:
     indent = " " * (width + 4)
     verdict = failure.verdict
     return [f"{indent}expected: {verdict.expected}", f"{indent}seen: {verdict.seen}"]

@@ -8,8 +8,8 @@ from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.explore.connections import Request, Response
 from emulator.explore.observation import Unacknowledged
-from emulator.explore.service import Event, ExploreError
-from emulator.explore.session import Session
+from emulator.explore.service import ExploreError, ServiceEvent
+from emulator.explore.session import ExploreSession
 from emulator.explore.steps import COMPLETED, EVENT_STATUSES, Manner
 
 MAX_ATTEMPTS = 5
@@ -25,18 +25,18 @@ UNKNOWN_TYPE = "payment.disputed"
 class _Pending:
     """A delivery that is not acknowledged yet, with the results of its attempts."""
 
-    event: Event
+    event: ServiceEvent
     step: int
     results: list[str] = field(default_factory=list)
 
 
-class Deliveries:
+class HistoryDeliveries:
     """The deliveries of one history; `acknowledged` holds the statuses of acknowledged events."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ExploreSession) -> None:
         self.acknowledged: set[str] = set()
         self._session = session
-        self._events: dict[tuple[str, str], Event] = {}
+        self._events: dict[tuple[str, str], ServiceEvent] = {}
         self._pending: dict[str, _Pending] = {}
 
     @property
@@ -51,7 +51,7 @@ class Deliveries:
             for each in self._pending.values()
         )
 
-    async def event(self, event_type: str, payment_id: str) -> Event:
+    async def event(self, event_type: str, payment_id: str) -> ServiceEvent:
         """The event of a payment. Raises ExploreError."""
         key = (payment_id, event_type)
         if key not in self._events:
@@ -62,13 +62,13 @@ class Deliveries:
             raise ExploreError(f"the payment {payment_id} has no {event_type}")
         return self._events[key]
 
-    async def attempt(self, event: Event, step: int, *, closes: bool = False) -> Response:
+    async def attempt(self, event: ServiceEvent, step: int, *, closes: bool = False) -> Response:
         """Deliver an event once, and store the result."""
         response = await self._session.shop.deliver(event, closes=closes)
         self.record(event, step, response)
         return response
 
-    async def race(self, event: Event, step: int, other: Request) -> list[Response]:
+    async def race(self, event: ServiceEvent, step: int, other: Request) -> list[Response]:
         """Deliver an event at the same moment as another request.
 
         The emulator is slow to answer the application meanwhile.
@@ -82,7 +82,7 @@ class Deliveries:
         self.record(event, step, responses[0])
         return responses
 
-    def record(self, event: Event, step: int, *responses: Response) -> None:
+    def record(self, event: ServiceEvent, step: int, *responses: Response) -> None:
         """Store the result of an attempt; an acknowledged delivery is not repeated."""
         if any(response.is_success for response in responses):
             self._pending.pop(event.id, None)
@@ -108,7 +108,7 @@ class Deliveries:
             await self.retry(self.pending)
 
 
-def forged_event(manner: Manner, genuine: Event) -> Event:
+def forged_event(manner: Manner, genuine: ServiceEvent) -> ServiceEvent:
     """An event that the service has not sent, from a genuine one of the same payment."""
     event = json.loads(genuine.body)
     event["id"] = f"{genuine.id}x"
@@ -124,4 +124,4 @@ def forged_event(manner: Manner, genuine: Event) -> Event:
     if manner is Manner.OTHER_MODE:
         event["mode"] = "live"
     body = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
-    return Event(event["id"], event["type"], genuine.payment, body)
+    return ServiceEvent(event["id"], event["type"], genuine.payment, body)

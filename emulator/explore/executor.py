@@ -9,7 +9,7 @@ from emulator.domain.instants import format_instant, parse_instant
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.explore.connections import Response
-from emulator.explore.deliveries import Deliveries, forged_event
+from emulator.explore.deliveries import HistoryDeliveries, forged_event
 from emulator.explore.histories import History
 from emulator.explore.judgement import is_settled
 from emulator.explore.observation import (
@@ -18,11 +18,11 @@ from emulator.explore.observation import (
     Sample,
     TracedStep,
 )
-from emulator.explore.service import Event, ExploreError, Payment
-from emulator.explore.session import CREATE_FAULTS, MAX_SHARED, Session
+from emulator.explore.service import ExploreError, Payment, ServiceEvent
+from emulator.explore.session import CREATE_FAULTS, MAX_SHARED, ExploreSession
 from emulator.explore.shop import Browser
 from emulator.explore.step_text import step_text
-from emulator.explore.steps import CHANGES, CREATED, Action, Manner, Step
+from emulator.explore.steps import CHANGES, CREATED, HistoryStep, Manner, StepAction
 
 # Real time between two looks: at the state of an asynchronous application, and at the payments
 # while the response to create is held.
@@ -39,7 +39,7 @@ OTHER_AMOUNTS_MINOR = (100, 200)
 
 
 @dataclass(slots=True)
-class Order:
+class ShopOrder:
     """An order of the shop and its payment."""
 
     id: str
@@ -51,7 +51,7 @@ class Order:
 class HistoryRun:
     """One run of one history."""
 
-    def __init__(self, session: Session, history: History) -> None:
+    def __init__(self, session: ExploreSession, history: History) -> None:
         self._session = session
         self._shop = session.shop
         self._service = session.service
@@ -61,20 +61,20 @@ class HistoryRun:
         self._trace: list[TracedStep] = []
         self._samples: list[Sample] = []
         self._forged: list[ForgedWebhook] = []
-        self._deliveries = Deliveries(session)
+        self._deliveries = HistoryDeliveries(session)
         self._could_know: set[str] = set()
-        self._reading: set[Step] = set()
+        self._reading: set[HistoryStep] = set()
         self._status: str = Status.PENDING
         # Whether a handler may still be working whose response was not awaited.
         self._is_working = False
         self._live: tuple[str, ...] = ()
-        self._order: Order
-        self._handlers: Mapping[Action, Callable[[Step], Awaitable[str]]] = {
-            Action.START: self._start,
-            Action.DELIVER: self._deliver,
-            Action.FORGE: self._forge,
-            Action.RETURN: self._return,
-            Action.SETTLE: self._settle,
+        self._order: ShopOrder
+        self._handlers: Mapping[StepAction, Callable[[HistoryStep], Awaitable[str]]] = {
+            StepAction.START: self._start,
+            StepAction.DELIVER: self._deliver,
+            StepAction.FORGE: self._forge,
+            StepAction.RETURN: self._return,
+            StepAction.SETTLE: self._settle,
         }
 
     async def run(self) -> Observation:
@@ -89,14 +89,14 @@ class HistoryRun:
             await self._execute(step)
         return await self._finish()
 
-    async def _execute(self, step: Step) -> None:
+    async def _execute(self, step: HistoryStep) -> None:
         retried = self._deliveries.pending
         is_observed = self._observes(step)
         before = await self._last_request() if is_observed else None
         result = await self._handlers.get(step.action, self._change)(step)
         if is_observed and await self._last_request() != before:
             self._reading.add(step)
-            if step.action is Action.RETURN:
+            if step.action is StepAction.RETURN:
                 self._could_know.add(self._status)
         self._trace.append(TracedStep(text=step_text(step, self._integration), result=result))
         await self._deliveries.retry(retried)
@@ -106,14 +106,17 @@ class HistoryRun:
         path = f"payments/{self._order.payment['id']}" if self._session.is_shared else "*"
         return await self._service.last_request(f"/v1/{path}")
 
-    def _observes(self, step: Step) -> bool:
+    def _observes(self, step: HistoryStep) -> bool:
         """Whether to observe the application's requests to the service during a step.
 
         On a return only where nothing else reports the completed payment.
         """
-        if step.action is Action.RETURN and self._integration.settle is None:
+        if step.action is StepAction.RETURN and self._integration.settle is None:
             return self._status not in self._known
-        return self._session.observes_requests and step.action in (Action.DELIVER, Action.RETURN)
+        return self._session.observes_requests and step.action in (
+            StepAction.DELIVER,
+            StepAction.RETURN,
+        )
 
     @property
     def _known(self) -> set[str]:
@@ -127,7 +130,7 @@ class HistoryRun:
 
     # The order
 
-    async def _start(self, step: Step) -> str:
+    async def _start(self, step: HistoryStep) -> str:
         then = CREATE_FAULTS.get(step.manner)
         if then is None:
             return await self._start_order(self._shop.start(self._browser))
@@ -183,7 +186,7 @@ class HistoryRun:
         self._order = await self._read_order(response)
         return f"{response.status}, order {self._order.id}, {self._order.payment['id']}"
 
-    async def _read_order(self, response: Response) -> Order:
+    async def _read_order(self, response: Response) -> ShopOrder:
         start = self._integration.start
         order = start.order.read(response.json)
         if not isinstance(order, str | int) or isinstance(order, bool):
@@ -199,25 +202,25 @@ class HistoryRun:
                 f"{start.line}: the response has {value!r} at {path}, which is no payment that the"
                 f" shop has created in the emulator at {self._service.base_url}"
             )
-        return Order(str(order), payment, await self._session.take_payments(payment))
+        return ShopOrder(str(order), payment, await self._session.take_payments(payment))
 
     # Changes of the payment
 
-    async def _change(self, step: Step) -> str:
+    async def _change(self, step: HistoryStep) -> str:
         payment, service = self._order.payment, self._service
-        if step.action in (Action.APPROVE, Action.COMPLETE):
+        if step.action in (StepAction.APPROVE, StepAction.COMPLETE):
             await self._sample(len(self._trace))
         expires_at = parse_instant(payment["expires_at"])
         match step.action:
-            case Action.WAIT:
+            case StepAction.WAIT:
                 await service.advance_until(format_instant(expires_at - BEFORE_EXPIRY_MS))
-            case Action.PASS_EXPIRY:
+            case StepAction.PASS_EXPIRY:
                 await service.advance_until(format_instant(expires_at + AFTER_EXPIRY_MS))
-            case Action.SUBMIT:
+            case StepAction.SUBMIT:
                 await service.submit(payment)
-            case Action.APPROVE | Action.DECLINE:
-                await service.answer(payment, approves=step.action is Action.APPROVE)
-            case Action.COMPLETE:
+            case StepAction.APPROVE | StepAction.DECLINE:
+                await service.answer(payment, approves=step.action is StepAction.APPROVE)
+            case StepAction.COMPLETE:
                 await service.change(payment["id"], Status.COMPLETED, is_unusual=True)
             case _:
                 await service.change(payment["id"], CHANGES[step.action])
@@ -229,7 +232,7 @@ class HistoryRun:
 
     # Webhooks
 
-    async def _deliver(self, step: Step) -> str:
+    async def _deliver(self, step: HistoryStep) -> str:
         deliveries, shop, payment = self._deliveries, self._shop, self._order.payment
         event = await deliveries.event(step.event, payment["id"])
         match step.manner:
@@ -253,7 +256,7 @@ class HistoryRun:
 
     # Webhooks that are not genuine
 
-    async def _forge(self, step: Step) -> str:
+    async def _forge(self, step: HistoryStep) -> str:
         before = await self._sample(len(self._trace))
         event = await self._forged_event(step.manner)
         response = await self._shop.deliver(event, step.manner)
@@ -267,7 +270,7 @@ class HistoryRun:
             self._forged.append(forged)
         return response.text
 
-    async def _forged_event(self, manner: Manner) -> Event:
+    async def _forged_event(self, manner: Manner) -> ServiceEvent:
         if manner is Manner.OTHER_ORDER:
             async with self._session.starting:
                 other = await self._read_order(await self._shop.start(Browser()))
@@ -284,7 +287,7 @@ class HistoryRun:
             return await self._completed_event(other_payment)
         return forged_event(manner, await self._deliveries.event(CREATED, payment["id"]))
 
-    async def _completed_event(self, payment: Payment) -> Event:
+    async def _completed_event(self, payment: Payment) -> ServiceEvent:
         """Complete a payment; return the event."""
         await self._service.submit(payment)
         await self._service.answer(payment, approves=True)
@@ -293,14 +296,14 @@ class HistoryRun:
 
     # The customer and the job
 
-    async def _return(self, _: Step) -> str:
+    async def _return(self, _: HistoryStep) -> str:
         url = self._order.payment["success_url"]
         response = await self._shop.open(self._browser, url)
         if self._status not in HAS_MONEY:
             await self._sample(self._number)
         return response.text
 
-    async def _settle(self, _: Step) -> str:
+    async def _settle(self, _: HistoryStep) -> str:
         response = await self._shop.settle(self._order.id)
         # A job looks at open orders, and need not look at refunds.
         if response.is_success and self._status != Status.REFUNDED:
@@ -320,7 +323,7 @@ class HistoryRun:
     async def _finish(self) -> Observation:
         await self._deliveries.retry_in_the_end()
         if self._integration.settle is not None:
-            await self._execute(Step(Action.SETTLE))
+            await self._execute(HistoryStep(StepAction.SETTLE))
         order = self._order
         order.payments += await self._session.take_payments(order.payment)
         others = [payment for payment in order.payments if payment["id"] != order.payment["id"]]
@@ -354,7 +357,7 @@ class HistoryRun:
 
         Otherwise a second effect may follow later.
         """
-        deliveries = [step for step in self._history.steps if step.action is Action.DELIVER]
+        deliveries = [step for step in self._history.steps if step.action is StepAction.DELIVER]
         is_usual = all(step.manner is Manner.USUAL for step in deliveries)
         return (
             not self._is_working

@@ -18,11 +18,11 @@ from emulator.explore.histories import (
     random_histories,
 )
 from emulator.explore.integration import Integration
-from emulator.explore.judgement import Verdict, compare_ends, is_order_free, judge
+from emulator.explore.judgement import HistoryVerdict, compare_ends, is_order_free, judge
 from emulator.explore.observation import Observation
 from emulator.explore.service import ExploreError
-from emulator.explore.session import Session
-from emulator.explore.steps import Action, Capabilities, Outcome, Steps
+from emulator.explore.session import ExploreSession
+from emulator.explore.steps import Capabilities, Outcome, StepAction, Steps
 
 MAX_CONCURRENT = 16
 
@@ -30,10 +30,10 @@ Progress = Callable[["Exploration"], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class HistoryFailure:
     """A history with a failed judgement."""
 
-    verdict: Verdict
+    verdict: HistoryVerdict
     observation: Observation
 
     @property
@@ -47,7 +47,7 @@ class Result:
 
     history: History
     duration_ms: float
-    failure: Failure | None
+    failure: HistoryFailure | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +87,10 @@ def capabilities(integration: Integration) -> Capabilities:
 class Exploration:
     """Explores one integration."""
 
-    def __init__(self, session: Session, limits: Limits, progress: Progress) -> None:
+    def __init__(self, session: ExploreSession, limits: Limits, progress: Progress) -> None:
         self.counts = Counts()
         self.results: list[Result] = []
-        self.failures: list[Failure] = []
+        self.failures: list[HistoryFailure] = []
         self._session = session
         self._integration = session.shop.integration
         self._can = capabilities(self._integration)
@@ -144,7 +144,7 @@ class Exploration:
         if self._integration.state.within_ms:
             return True
         steps = [step for end in self._ends.values() for step in end.reading_steps]
-        return any(step.action is Action.DELIVER for step in steps)
+        return any(step.action is StepAction.DELIVER for step in steps)
 
     def _key(self, history: History) -> tuple[Outcome, Steps]:
         form = normal_form(history.steps, reads_on_delivery=self._reads_on_delivery)
@@ -235,16 +235,16 @@ class Exploration:
         failure = await self._failure_of(run, observation)
         return Result(history=history, duration_ms=duration_ms, failure=failure)
 
-    async def _failure_of(self, run: HistoryRun, observation: Observation) -> Failure | None:
+    async def _failure_of(self, run: HistoryRun, observation: Observation) -> HistoryFailure | None:
         """Judge a history, also by the ends of earlier ones."""
         verdict = judge(observation)
         if verdict is None and is_order_free(observation):
             verdict, observation = await self._compare(run, observation)
-        return None if verdict is None else Failure(verdict=verdict, observation=observation)
+        return None if verdict is None else HistoryFailure(verdict=verdict, observation=observation)
 
     async def _compare(
         self, run: HistoryRun, observation: Observation
-    ) -> tuple[Verdict | None, Observation]:
+    ) -> tuple[HistoryVerdict | None, Observation]:
         """Compare the end with that of the same facts in another order, once there is one."""
         history, state = observation.history, self._integration.state
         key = (history.outcome, facts(history.steps))

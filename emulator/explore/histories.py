@@ -12,11 +12,11 @@ from emulator import ids
 from emulator.explore.anomalies import ANOMALIES, Anomaly
 from emulator.explore.steps import (
     CHANGES,
-    Action,
     Capabilities,
+    HistoryStep,
     Manner,
     Outcome,
-    Step,
+    StepAction,
     Steps,
     base_steps,
 )
@@ -62,7 +62,7 @@ class History:
     @property
     def moves_clock(self) -> bool:
         """Whether a step moves the clock, which all payments share."""
-        return any(step.action is Action.PASS_EXPIRY for step in self.steps)
+        return any(step.action is StepAction.PASS_EXPIRY for step in self.steps)
 
     def contains(self, other: "History") -> bool:
         """Whether another history is a part of this one."""
@@ -138,21 +138,24 @@ def normal_form(steps: Steps, *, reads_on_delivery: bool) -> Steps:
     return tuple(ordered)
 
 
-def _are_exchangeable(first: Step, second: Step) -> bool:
-    is_delivery = first.action is Action.DELIVER and first.manner in (Manner.USUAL, Manner.AT_ONCE)
+def _are_exchangeable(first: HistoryStep, second: HistoryStep) -> bool:
+    is_delivery = first.action is StepAction.DELIVER and first.manner in (
+        Manner.USUAL,
+        Manner.AT_ONCE,
+    )
     return is_delivery and second.action in CHANGES
 
 
 def facts(steps: Steps) -> Steps:
     """What happens in a history, without its order."""
-    single: list[Step] = []
+    single: list[HistoryStep] = []
     for step in steps:
         action = _TOGETHER.get(step.manner)
         if action is not None:
-            single += [replace(step, manner=Manner.USUAL), Step(action)]
+            single += [replace(step, manner=Manner.USUAL), HistoryStep(action)]
         else:
             single.append(step)
     return tuple(sorted(single))
 
 
-_TOGETHER = {Manner.WITH_RETURN: Action.RETURN, Manner.WITH_SETTLE: Action.SETTLE}
+_TOGETHER = {Manner.WITH_RETURN: StepAction.RETURN, Manner.WITH_SETTLE: StepAction.SETTLE}

@@ -7,7 +7,7 @@ from enum import StrEnum
 from emulator.domain.payment import Status
 from emulator.explore.json_paths import JsonPath
 from emulator.explore.observation import Observation, Sample
-from emulator.explore.steps import Action
+from emulator.explore.steps import StepAction
 from emulator.scenarios.values import Json
 
 _HAS_MONEY = (Status.COMPLETED, Status.REFUNDED)
@@ -41,7 +41,7 @@ VERDICTS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class HistoryVerdict:
     """A failed judgement: what was expected and what was seen, after a step (from 1)."""
 
     id: VerdictId
@@ -50,7 +50,7 @@ class Verdict:
     step: int
 
 
-def judge(observation: Observation) -> Verdict | None:
+def judge(observation: Observation) -> HistoryVerdict | None:
     """The first failed judgement of one history, or None."""
     return next(_verdicts(observation), None)
 
@@ -60,15 +60,15 @@ def is_settled(observation: Observation) -> bool:
     return all(next(check(observation), None) is None for check in (_money, _refund, _closed))
 
 
-def _verdicts(observation: Observation) -> Iterator[Verdict]:
+def _verdicts(observation: Observation) -> Iterator[HistoryVerdict]:
     for check in (_forged, _charged, _fulfilled, _unpaid, _refund, _money, _closed, _acknowledged):
         yield from check(observation)
 
 
-def _forged(observation: Observation) -> Iterator[Verdict]:
+def _forged(observation: Observation) -> Iterator[HistoryVerdict]:
     for forged in observation.forged:
         if forged.before.summary != forged.after.summary:
-            yield Verdict(
+            yield HistoryVerdict(
                 id=VerdictId.FORGED_ACCEPTED,
                 expected="the webhook changes nothing",
                 seen=f"the order was {_words(forged.before)}, and is {_words(forged.after)}",
@@ -81,10 +81,10 @@ def _words(sample: Sample) -> str:
     return f"{words}, fulfilled {sample.fulfilled} times" if sample.fulfilled else words
 
 
-def _charged(observation: Observation) -> Iterator[Verdict]:
+def _charged(observation: Observation) -> Iterator[HistoryVerdict]:
     live = observation.live_payments
     if len(live) > 1:
-        yield Verdict(
+        yield HistoryVerdict(
             id=VerdictId.CHARGED_TWICE,
             expected="one payment of the order is completed or may still complete",
             seen=f"{len(live)} payments: {', '.join(live)}",
@@ -92,10 +92,10 @@ def _charged(observation: Observation) -> Iterator[Verdict]:
         )
 
 
-def _fulfilled(observation: Observation) -> Iterator[Verdict]:
+def _fulfilled(observation: Observation) -> Iterator[HistoryVerdict]:
     for sample in observation.samples:
         if sample.fulfilled > 1:
-            yield Verdict(
+            yield HistoryVerdict(
                 id=VerdictId.FULFILLED_TWICE,
                 expected="the order is fulfilled at most once",
                 seen=f"it is fulfilled {sample.fulfilled} times",
@@ -103,10 +103,10 @@ def _fulfilled(observation: Observation) -> Iterator[Verdict]:
             )
 
 
-def _unpaid(observation: Observation) -> Iterator[Verdict]:
+def _unpaid(observation: Observation) -> Iterator[HistoryVerdict]:
     for sample in observation.samples:
         if sample.is_paid and sample.payment_status not in _HAS_MONEY:
-            yield Verdict(
+            yield HistoryVerdict(
                 id=VerdictId.PAID_WITHOUT_MONEY,
                 expected=f"the order is not paid: its payment is {sample.payment_status}",
                 seen="the order is paid",
@@ -114,11 +114,11 @@ def _unpaid(observation: Observation) -> Iterator[Verdict]:
             )
 
 
-def _refund(observation: Observation) -> Iterator[Verdict]:
+def _refund(observation: Observation) -> Iterator[HistoryVerdict]:
     final = observation.final
     is_refunded = final.payment_status == Status.REFUNDED
     if final.is_paid and is_refunded and Status.REFUNDED in observation.could_know:
-        yield Verdict(
+        yield HistoryVerdict(
             id=VerdictId.PAID_WITHOUT_MONEY,
             expected="the order is not paid: its payment is refunded",
             seen="the order is paid",
@@ -126,11 +126,11 @@ def _refund(observation: Observation) -> Iterator[Verdict]:
         )
 
 
-def _money(observation: Observation) -> Iterator[Verdict]:
+def _money(observation: Observation) -> Iterator[HistoryVerdict]:
     final = observation.final
     is_completed = final.payment_status == Status.COMPLETED
     if is_completed and not final.is_paid and Status.COMPLETED in observation.could_know:
-        yield Verdict(
+        yield HistoryVerdict(
             id=VerdictId.MONEY_WITHOUT_PAID,
             expected="the order is paid: its payment is completed",
             seen=f"the order is {_words(final)}",
@@ -138,11 +138,11 @@ def _money(observation: Observation) -> Iterator[Verdict]:
         )
 
 
-def _closed(observation: Observation) -> Iterator[Verdict]:
+def _closed(observation: Observation) -> Iterator[HistoryVerdict]:
     final = observation.final
     has_ended = final.payment_status in _HAS_NO_MONEY
     if has_ended and not final.is_closed and final.payment_status in observation.could_know:
-        yield Verdict(
+        yield HistoryVerdict(
             id=VerdictId.NOT_CLOSED,
             expected=f"the order is closed: its payment is {final.payment_status}",
             seen=f"the order is {_words(final)}",
@@ -150,9 +150,9 @@ def _closed(observation: Observation) -> Iterator[Verdict]:
         )
 
 
-def _acknowledged(observation: Observation) -> Iterator[Verdict]:
+def _acknowledged(observation: Observation) -> Iterator[HistoryVerdict]:
     for delivery in observation.unacknowledged:
-        yield Verdict(
+        yield HistoryVerdict(
             id=VerdictId.NEVER_ACKNOWLEDGED,
             expected=f"{delivery.event} is answered with 2xx in the end",
             seen=f"{len(delivery.results)} attempts: {', '.join(delivery.results)}",
@@ -167,18 +167,18 @@ def is_order_free(observation: Observation) -> bool:
     earlier one in one order, and none in another. A refund before the completion may leave an order
     that was never fulfilled.
     """
-    is_refunded = any(step.action is Action.REFUND for step in observation.history.steps)
+    is_refunded = any(step.action is StepAction.REFUND for step in observation.history.steps)
     return not is_refunded and observation.final.payment_status in observation.could_know
 
 
 def compare_ends(
     observation: Observation, reference: Observation, ignored: Sequence[JsonPath]
-) -> Verdict | None:
+) -> HistoryVerdict | None:
     """Compare the end with that of a history of the same facts in another order."""
     place = _difference(_normal(reference, ignored), _normal(observation, ignored), "$")
     if place is None:
         return None
-    return Verdict(
+    return HistoryVerdict(
         id=VerdictId.CONFLUENCE,
         expected=f"the same end as with the order of: {reference.history.title}",
         seen=place,

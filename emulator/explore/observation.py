@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from emulator.explore.histories import History
-from emulator.explore.steps import Step
+from emulator.explore.steps import HistoryStep
 from emulator.scenarios.values import Json
 
 
@@ -68,7 +68,7 @@ class Observation:
     order: str
     payment: str
     checkout_url: str
-    reading_steps: frozenset[Step] = frozenset()
+    reading_steps: frozenset[HistoryStep] = frozenset()
     """The steps during which the application sent requests to the service, if that was observed."""
 
     @property

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from emulator.explore.anomalies import parse_anomaly
 from emulator.explore.console import failure_lines
-from emulator.explore.exploration import Failure, capabilities
+from emulator.explore.exploration import HistoryFailure, capabilities
 from emulator.explore.histories import History, build_history
 from emulator.explore.integration import INTEGRATION, Integration
 from emulator.reporting import Paint
 from emulator.scenarios.scenario_file import VERSION
 
 
-def saved_file(integration: Integration, failure: Failure) -> str:
+def saved_file(integration: Integration, failure: HistoryFailure) -> str:
     """The text of the file."""
     import yaml
 
@@ -21,7 +21,7 @@ def saved_file(integration: Integration, failure: Failure) -> str:
     return f"{comment}\n{yaml.safe_dump(document, sort_keys=False, allow_unicode=True)}"
 
 
-def saved_name(integration: Integration, failure: Failure) -> str:
+def saved_name(integration: Integration, failure: HistoryFailure) -> str:
     """The name of the file: equal for equal failures."""
     words = (integration.name, failure.verdict.id, failure.history.outcome)
     name = "-".join((*words, *failure.history.name.anomalies))

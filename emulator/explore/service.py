@@ -23,7 +23,7 @@ class ExploreError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ServiceEvent:
     """An event, in the bytes that are delivered."""
 
     id: str
@@ -55,7 +55,7 @@ class Service:
         payments: list[Payment] = page["data"]
         return payments
 
-    async def events(self, payment_id: str, *, limit: int) -> list[Event]:
+    async def events(self, payment_id: str, *, limit: int) -> list[ServiceEvent]:
         """The newest events of a payment, oldest first, among the newest of the account."""
         response = await self._send("GET", f"{CONTROL}/events?limit={limit}")
         events = []
@@ -63,7 +63,7 @@ class Service:
             body = bytes(raw)
             event = json.loads(body)
             if event["data"]["id"] == payment_id:
-                events.append(Event(event["id"], event["type"], payment_id, body))
+                events.append(ServiceEvent(event["id"], event["type"], payment_id, body))
         return events
 
     async def submit(self, payment: Payment) -> None:

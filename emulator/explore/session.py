@@ -27,7 +27,7 @@ CREATE_FAULTS: Mapping[Manner, Mapping[str, Any]] = {
 
 
 @dataclass(slots=True)
-class Session:
+class ExploreSession:
     """What the histories of an exploration share."""
 
     shop: Shop

@@ -12,7 +12,7 @@ from emulator.clock import SystemClock
 from emulator.explore.connections import Connections, Request, Response
 from emulator.explore.integration import Integration, ShopRequest
 from emulator.explore.observation import Sample
-from emulator.explore.service import Event, ExploreError
+from emulator.explore.service import ExploreError, ServiceEvent
 from emulator.explore.steps import Manner
 from emulator.http.receiver import webhook_signature
 
@@ -124,20 +124,20 @@ class Shop:
         return response
 
     async def deliver(
-        self, event: Event, manner: Manner = Manner.USUAL, *, closes: bool = False
+        self, event: ServiceEvent, manner: Manner = Manner.USUAL, *, closes: bool = False
     ) -> Response:
         """Send a webhook, genuine or forged."""
         request = self.webhook(event, manner)
         return self._reached(await self.connections.send(request, closes=closes), request)
 
-    async def attempt_and_leave(self, event: Event) -> bool:
+    async def attempt_and_leave(self, event: ServiceEvent) -> bool:
         """Send a webhook, and close the connection soon, as after a time-out.
 
         Returns whether the application has responded by then.
         """
         return await self.connections.send_and_leave(self.webhook(event), after_ms=SLOW_ATTEMPT_MS)
 
-    def webhook(self, event: Event, manner: Manner = Manner.USUAL) -> Request:
+    def webhook(self, event: ServiceEvent, manner: Manner = Manner.USUAL) -> Request:
         """The request of an attempt to deliver an event, with the present time."""
         timestamp = self._wall.system_ms() // 1000
         if manner is Manner.STALE:
