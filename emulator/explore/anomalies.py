@@ -15,6 +15,9 @@ from emulator.explore.steps import (
     Steps,
 )
 
+Change = Callable[[Steps, str], Steps | None]
+"""Changes the steps, or returns None where the anomaly does not fit."""
+
 
 def _index(steps: Steps, action: StepAction, event: str = "") -> int | None:
     for index, step in enumerate(steps):
@@ -32,9 +35,6 @@ def _moved(steps: Steps, index: int, to: int) -> Steps | None:
     if to == index + 1:
         return None
     return (*steps[:index], *steps[index + 1 : to], steps[index], *steps[to:])
-
-
-# Each function below changes the steps, or returns None where the anomaly does not fit.
 
 
 def _late_success(steps: Steps, _: str) -> Steps | None:
@@ -67,7 +67,7 @@ def _expiry_while_processing(steps: Steps, _: str) -> Steps | None:
     return (*steps[:index], *submit, *steps[index + 1 :])
 
 
-def _start(manner: Manner) -> Callable[[Steps, str], Steps | None]:
+def _start(manner: Manner) -> Change:
     def change(steps: Steps, _: str) -> Steps | None:
         if steps[0].manner is not Manner.USUAL:
             return None
@@ -120,7 +120,7 @@ def _twice(steps: Steps, event: str) -> Steps | None:
     return None if index is None else _insert(steps, index, HistoryStep(StepAction.DELIVER, event))
 
 
-def _manner(manner: Manner) -> Callable[[Steps, str], Steps | None]:
+def _manner(manner: Manner) -> Change:
     def change(steps: Steps, event: str) -> Steps | None:
         index = _index(steps, StepAction.DELIVER, event)
         if index is None or steps[index].manner is not Manner.USUAL:
@@ -156,9 +156,7 @@ def _no_return(steps: Steps, _: str) -> Steps | None:
     return None if index is None else (*steps[:index], *steps[index + 1 :])
 
 
-def _before(
-    actions: Sequence[StepAction], inserted: HistoryStep, *, offset: int = 0
-) -> Callable[[Steps, str], Steps | None]:
+def _before(actions: Sequence[StepAction], inserted: HistoryStep, offset: int = 0) -> Change:
     def change(steps: Steps, _: str) -> Steps | None:
         for index, step in enumerate(steps):
             if step.action in actions:
@@ -168,9 +166,13 @@ def _before(
     return change
 
 
+def _job(actions: Sequence[StepAction], offset: int = 0) -> Change:
+    return _before(actions, HistoryStep(StepAction.SETTLE), offset)
+
+
 _FIRST_CHANGES = (StepAction.WAIT, StepAction.SUBMIT, StepAction.EXPIRE)
 _RESULTS = (StepAction.APPROVE, StepAction.DECLINE, StepAction.EXPIRE)
-_SETTLE = HistoryStep(StepAction.SETTLE)
+_ANSWERS = (StepAction.APPROVE, StepAction.DECLINE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,7 +184,7 @@ class AnomalyKind:
 
     name: str
     title: str
-    change: Callable[[Steps, str], Steps | None]
+    change: Change
     events: tuple[str, ...] = ("",)
     needs: str = ""
     """The capability without which it does not exist, an attribute of `Capabilities`."""
@@ -194,27 +196,30 @@ _NOT_LAST = tuple(event for event in _ALL if event != REFUNDED)
 
 
 def _forgery(manner: Manner, title: str) -> AnomalyKind:
-    forged = HistoryStep(StepAction.FORGE, COMPLETED, manner)
-    name = manner.value.replace(" ", "-")
-    return AnomalyKind(name, title, _before(_RESULTS, forged), needs="has_webhook")
+    change = _before(_RESULTS, HistoryStep(StepAction.FORGE, COMPLETED, manner))
+    return AnomalyKind(manner.value.replace(" ", "-"), title, change, needs="has_webhook")
 
+
+def _return(name: str, title: str, change: Change) -> AnomalyKind:
+    return AnomalyKind(name, title, change, needs="has_return")
+
+
+def _settle(name: str, title: str, change: Change) -> AnomalyKind:
+    return AnomalyKind(name, title, change, needs="has_settle")
+
+
+_EXPIRY = "the checkout expires while the payment is processing"
+_BEFORE = "create is answered 500 before the commit"
+_AFTER = "create is answered 500 after the commit"
+_SLOW = "the first attempt of {} times out and is repeated"
+_WITH_RETURN = "the customer returns while the event is delivered"
 
 ANOMALY_KINDS = (
     AnomalyKind("late-success", "the payment completes after it failed or expired", _late_success),
     AnomalyKind("refund", "the payment is refunded", _refund),
-    AnomalyKind(
-        "expiry-while-processing",
-        "the checkout expires while the payment is processing",
-        _expiry_while_processing,
-    ),
-    AnomalyKind(
-        "create-500-before",
-        "create is answered 500 before the commit",
-        _start(Manner.ERROR_BEFORE),
-    ),
-    AnomalyKind(
-        "create-500-after", "create is answered 500 after the commit", _start(Manner.ERROR_AFTER)
-    ),
+    AnomalyKind("expiry-while-processing", _EXPIRY, _expiry_while_processing),
+    AnomalyKind("create-500-before", _BEFORE, _start(Manner.ERROR_BEFORE)),
+    AnomalyKind("create-500-after", _AFTER, _start(Manner.ERROR_AFTER)),
     AnomalyKind("create-cut", "the response to create is lost", _start(Manner.CUT)),
     AnomalyKind("create-429", "create is answered 429 with Retry-After: 1", _start(Manner.LIMITED)),
     AnomalyKind("early", "{} arrives before the response to create", _early, (CREATED,)),
@@ -224,47 +229,15 @@ ANOMALY_KINDS = (
     AnomalyKind("lost", "{} is lost", _lost, _ALL),
     AnomalyKind("twice", "{} is delivered twice in turn", _twice, _ALL),
     AnomalyKind("at-once", "{} is delivered twice at once", _manner(Manner.AT_ONCE), _ALL),
-    AnomalyKind(
-        "slow", "the first attempt of {} times out and is repeated", _manner(Manner.SLOW), _ALL
-    ),
-    AnomalyKind(
-        "return-at-once",
-        "the customer returns while the event is delivered",
-        _return_at_once,
-        needs="has_return",
-    ),
-    AnomalyKind(
-        "settle-at-once",
-        "the job runs while the event is delivered",
-        _settle_at_once,
-        needs="has_settle",
-    ),
-    AnomalyKind(
-        "return-unpaid",
-        "the customer opens success_url without paying",
-        _return_unpaid,
-        needs="has_return",
-    ),
+    AnomalyKind("slow", _SLOW, _manner(Manner.SLOW), _ALL),
+    _return("return-at-once", _WITH_RETURN, _return_at_once),
+    _settle("settle-at-once", "the job runs while the event is delivered", _settle_at_once),
+    _return("return-unpaid", "the customer opens success_url without paying", _return_unpaid),
     AnomalyKind("return-twice", "the customer opens success_url twice", _return_twice),
     AnomalyKind("no-return", "the customer never opens success_url", _no_return),
-    AnomalyKind(
-        "settle-unpaid",
-        "the job runs before the customer pays",
-        _before(_FIRST_CHANGES, _SETTLE),
-        needs="has_settle",
-    ),
-    AnomalyKind(
-        "settle-processing",
-        "the job runs while the payment is processing",
-        _before((StepAction.APPROVE, StepAction.DECLINE), _SETTLE),
-        needs="has_settle",
-    ),
-    AnomalyKind(
-        "settle-first",
-        "the job runs before the event arrives",
-        _before(_RESULTS, _SETTLE, offset=1),
-        needs="has_settle",
-    ),
+    _settle("settle-unpaid", "the job runs before the customer pays", _job(_FIRST_CHANGES)),
+    _settle("settle-processing", "the job runs while the payment is processing", _job(_ANSWERS)),
+    _settle("settle-first", "the job runs before the event arrives", _job(_RESULTS, offset=1)),
     _forgery(Manner.FORGED, "a webhook with a wrong signature"),
     _forgery(Manner.STALE, "a signed webhook that is an hour old"),
     _forgery(Manner.UNSIGNED, "a webhook without a signature"),

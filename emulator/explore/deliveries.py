@@ -1,7 +1,6 @@
 """Delivers the events of one payment, repeats failed deliveries, and forges webhooks."""
 
 import json
-from dataclasses import dataclass, field
 
 from emulator.clock import pause
 from emulator.domain.payment import Status
@@ -21,15 +20,6 @@ RACING_REQUESTS = 4
 UNKNOWN_TYPE = "payment.disputed"
 
 
-@dataclass(slots=True)
-class _Pending:
-    """A delivery that is not acknowledged yet, with the results of its attempts."""
-
-    event: ServiceEvent
-    step: int
-    results: list[str] = field(default_factory=list)
-
-
 class HistoryDeliveries:
     """The deliveries of one history; `acknowledged` holds the statuses of acknowledged events."""
 
@@ -37,7 +27,7 @@ class HistoryDeliveries:
         self.acknowledged: set[str] = set()
         self._session = session
         self._events: dict[tuple[str, str], ServiceEvent] = {}
-        self._pending: dict[str, _Pending] = {}
+        self._pending: dict[str, Unacknowledged] = {}
 
     @property
     def pending(self) -> list[str]:
@@ -46,10 +36,7 @@ class HistoryDeliveries:
 
     @property
     def unacknowledged(self) -> tuple[Unacknowledged, ...]:
-        return tuple(
-            Unacknowledged(step=each.step, event=each.event.type, results=tuple(each.results))
-            for each in self._pending.values()
-        )
+        return tuple(self._pending.values())
 
     async def event(self, event_type: str, payment_id: str) -> ServiceEvent:
         """The event of a payment. Raises ExploreError."""
@@ -90,7 +77,7 @@ class HistoryDeliveries:
             if status is not None:
                 self.acknowledged.add(status)
             return
-        stored = self._pending.setdefault(event.id, _Pending(event, step))
+        stored = self._pending.setdefault(event.id, Unacknowledged(event, step))
         stored.results.append(responses[0].text)
 
     async def retry(self, event_ids: list[str]) -> None:

@@ -11,13 +11,8 @@ from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.explore.connections import Response
 from emulator.explore.deliveries import HistoryDeliveries, forged_event
 from emulator.explore.histories import History
-from emulator.explore.judgement import is_settled
-from emulator.explore.observation import (
-    ForgedWebhook,
-    Observation,
-    Sample,
-    TracedStep,
-)
+from emulator.explore.judgement import HAS_MONEY, is_settled
+from emulator.explore.observation import ForgedWebhook, Observation, Sample, TracedStep
 from emulator.explore.service import ExploreError, Payment, ServiceEvent
 from emulator.explore.session import CREATE_FAULTS, MAX_SHARED, ExploreSession
 from emulator.explore.shop import Browser
@@ -34,7 +29,6 @@ MAX_EARLY_PAUSES = 200
 # A phone is answered within 30 s.
 BEFORE_EXPIRY_MS = 10_000
 AFTER_EXPIRY_MS = 5_000
-HAS_MONEY = (Status.COMPLETED, Status.REFUNDED)
 OTHER_AMOUNTS_MINOR = (100, 200)
 
 

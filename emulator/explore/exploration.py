@@ -272,15 +272,13 @@ class Exploration:
     async def replay(self, history: History) -> Result:
         """Run one history, after another order of its facts with which its end is compared."""
         await self._session.drop_payments()
-        for size in range(len(history.anomalies) + 1):
-            for other in histories_of_size(size, self._can):
-                is_same = (other.outcome, facts(other.steps)) == (
-                    history.outcome,
-                    facts(history.steps),
-                )
-                if is_same and other.steps != history.steps:
-                    await self._run_one(other)
-                    return await self._run_one(history)
+        key = (history.outcome, facts(history.steps))
+        sizes = range(len(history.anomalies) + 1)
+        others = (other for size in sizes for other in histories_of_size(size, self._can))
+        for other in others:
+            if (other.outcome, facts(other.steps)) == key and other.steps != history.steps:
+                await self._run_one(other)
+                break
         return await self._run_one(history)
 
 

@@ -183,9 +183,7 @@ _LINE = Text(
     examples=["GET http://127.0.0.1:3000/orders/{order}"],
 )
 _WEB_ADDRESS = Text(
-    _URL,
-    expected="an absolute http or https URL",
-    examples=["http://127.0.0.1:3000/webhooks"],
+    _URL, expected="an absolute http or https URL", examples=["http://127.0.0.1:3000/webhooks"]
 )
 _CONDITION = MappingOf(
     Condition,
@@ -201,8 +199,7 @@ _CONDITION = MappingOf(
     },
 )
 _COUNT = MappingOf(
-    Count,
-    {"path": Key(_Path(), "The path of the value.", required="the path of the value")},
+    Count, {"path": Key(_Path(), "The path of the value.", required="the path of the value")}
 )
 
 
@@ -322,9 +319,7 @@ KEYS = {
         default_text="it is running already",
     ),
     "history": Key(
-        _HISTORY,
-        "The history that `--replay` runs; `--save` writes it.",
-        default_text="no history",
+        _HISTORY, "The history that `--replay` runs; `--save` writes it.", default_text="no history"
     ),
 }
 INTEGRATION = MappingOf(Integration, KEYS)

@@ -10,7 +10,7 @@ from emulator.explore.observation import Observation, Sample
 from emulator.explore.steps import StepAction
 from emulator.scenarios.values import Json
 
-_HAS_MONEY = (Status.COMPLETED, Status.REFUNDED)
+HAS_MONEY = (Status.COMPLETED, Status.REFUNDED)
 _HAS_NO_MONEY = (Status.FAILED, Status.EXPIRED)
 
 
@@ -40,14 +40,14 @@ VERDICTS = {
 """The meaning of each verdict."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class HistoryVerdict:
-    """A failed judgement: what was expected and what was seen, after a step (from 1)."""
+    """A failed judgement after a step (from 1): what was expected, and what was seen."""
 
     id: VerdictId
+    step: int
     expected: str
     seen: str
-    step: int
 
 
 def judge(observation: Observation) -> HistoryVerdict | None:
@@ -57,11 +57,11 @@ def judge(observation: Observation) -> HistoryVerdict | None:
 
 def is_settled(observation: Observation) -> bool:
     """Whether no state that is expected in the end is missing; a slow application needs time."""
-    return all(next(check(observation), None) is None for check in (_money, _refund, _closed))
+    return next(_end(observation), None) is None
 
 
 def _verdicts(observation: Observation) -> Iterator[HistoryVerdict]:
-    for check in (_forged, _charged, _fulfilled, _unpaid, _refund, _money, _closed, _acknowledged):
+    for check in (_forged, _charged, _fulfilled, _unpaid, _end, _acknowledged):
         yield from check(observation)
 
 
@@ -69,10 +69,10 @@ def _forged(observation: Observation) -> Iterator[HistoryVerdict]:
     for forged in observation.forged:
         if forged.before.summary != forged.after.summary:
             yield HistoryVerdict(
-                id=VerdictId.FORGED_ACCEPTED,
-                expected="the webhook changes nothing",
-                seen=f"the order was {_words(forged.before)}, and is {_words(forged.after)}",
-                step=forged.step,
+                VerdictId.FORGED_ACCEPTED,
+                forged.step,
+                "the webhook changes nothing",
+                f"the order was {_words(forged.before)}, and is {_words(forged.after)}",
             )
 
 
@@ -85,10 +85,10 @@ def _charged(observation: Observation) -> Iterator[HistoryVerdict]:
     live = observation.live_payments
     if len(live) > 1:
         yield HistoryVerdict(
-            id=VerdictId.CHARGED_TWICE,
-            expected="one payment of the order is completed or may still complete",
-            seen=f"{len(live)} payments: {', '.join(live)}",
-            step=observation.final.step,
+            VerdictId.CHARGED_TWICE,
+            observation.final.step,
+            "one payment of the order is completed or may still complete",
+            f"{len(live)} payments: {', '.join(live)}",
         )
 
 
@@ -96,67 +96,48 @@ def _fulfilled(observation: Observation) -> Iterator[HistoryVerdict]:
     for sample in observation.samples:
         if sample.fulfilled > 1:
             yield HistoryVerdict(
-                id=VerdictId.FULFILLED_TWICE,
-                expected="the order is fulfilled at most once",
-                seen=f"it is fulfilled {sample.fulfilled} times",
-                step=sample.step,
+                VerdictId.FULFILLED_TWICE,
+                sample.step,
+                "the order is fulfilled at most once",
+                f"it is fulfilled {sample.fulfilled} times",
             )
 
 
 def _unpaid(observation: Observation) -> Iterator[HistoryVerdict]:
     for sample in observation.samples:
-        if sample.is_paid and sample.payment_status not in _HAS_MONEY:
+        if sample.is_paid and sample.payment_status not in HAS_MONEY:
             yield HistoryVerdict(
-                id=VerdictId.PAID_WITHOUT_MONEY,
-                expected=f"the order is not paid: its payment is {sample.payment_status}",
-                seen="the order is paid",
-                step=sample.step,
+                VerdictId.PAID_WITHOUT_MONEY,
+                sample.step,
+                f"the order is not paid: its payment is {sample.payment_status}",
+                "the order is paid",
             )
 
 
-def _refund(observation: Observation) -> Iterator[HistoryVerdict]:
-    final = observation.final
-    is_refunded = final.payment_status == Status.REFUNDED
-    if final.is_paid and is_refunded and Status.REFUNDED in observation.could_know:
-        yield HistoryVerdict(
-            id=VerdictId.PAID_WITHOUT_MONEY,
-            expected="the order is not paid: its payment is refunded",
-            seen="the order is paid",
-            step=final.step,
-        )
-
-
-def _money(observation: Observation) -> Iterator[HistoryVerdict]:
-    final = observation.final
-    is_completed = final.payment_status == Status.COMPLETED
-    if is_completed and not final.is_paid and Status.COMPLETED in observation.could_know:
-        yield HistoryVerdict(
-            id=VerdictId.MONEY_WITHOUT_PAID,
-            expected="the order is paid: its payment is completed",
-            seen=f"the order is {_words(final)}",
-            step=final.step,
-        )
-
-
-def _closed(observation: Observation) -> Iterator[HistoryVerdict]:
-    final = observation.final
-    has_ended = final.payment_status in _HAS_NO_MONEY
-    if has_ended and not final.is_closed and final.payment_status in observation.could_know:
-        yield HistoryVerdict(
-            id=VerdictId.NOT_CLOSED,
-            expected=f"the order is closed: its payment is {final.payment_status}",
-            seen=f"the order is {_words(final)}",
-            step=final.step,
-        )
+def _end(observation: Observation) -> Iterator[HistoryVerdict]:
+    """The end, where the application could know the status of the payment."""
+    final, status = observation.final, observation.final.payment_status
+    if status not in observation.could_know:
+        return
+    if status == Status.REFUNDED and final.is_paid:
+        wrong, expected = VerdictId.PAID_WITHOUT_MONEY, "not paid"
+    elif status == Status.COMPLETED and not final.is_paid:
+        wrong, expected = VerdictId.MONEY_WITHOUT_PAID, "paid"
+    elif status in _HAS_NO_MONEY and not final.is_closed:
+        wrong, expected = VerdictId.NOT_CLOSED, "closed"
+    else:
+        return
+    expected = f"the order is {expected}: its payment is {status}"
+    yield HistoryVerdict(wrong, final.step, expected, f"the order is {_words(final)}")
 
 
 def _acknowledged(observation: Observation) -> Iterator[HistoryVerdict]:
     for delivery in observation.unacknowledged:
         yield HistoryVerdict(
-            id=VerdictId.NEVER_ACKNOWLEDGED,
-            expected=f"{delivery.event} is answered with 2xx in the end",
-            seen=f"{len(delivery.results)} attempts: {', '.join(delivery.results)}",
-            step=delivery.step,
+            VerdictId.NEVER_ACKNOWLEDGED,
+            delivery.step,
+            f"{delivery.event.type} is answered with 2xx in the end",
+            f"{len(delivery.results)} attempts: {', '.join(delivery.results)}",
         )
 
 
@@ -179,10 +160,10 @@ def compare_ends(
     if place is None:
         return None
     return HistoryVerdict(
-        id=VerdictId.CONFLUENCE,
-        expected=f"the same end as with the order of: {reference.history.title}",
-        seen=place,
-        step=observation.final.step,
+        VerdictId.CONFLUENCE,
+        observation.final.step,
+        f"the same end as with the order of: {reference.history.title}",
+        place,
     )
 
 

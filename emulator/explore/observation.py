@@ -1,8 +1,9 @@
 """Holds what was observed of one history: its steps, the order's states, the webhooks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from emulator.explore.histories import History
+from emulator.explore.service import ServiceEvent
 from emulator.explore.steps import HistoryStep
 from emulator.scenarios.values import Json
 
@@ -41,13 +42,13 @@ class TracedStep:
     result: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class Unacknowledged:
-    """A genuine delivery without a 2xx in the end; `step` is that of its first attempt."""
+    """A genuine delivery without a 2xx so far; `step` is that of its first attempt."""
 
+    event: ServiceEvent
     step: int
-    event: str
-    results: tuple[str, ...]
+    results: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

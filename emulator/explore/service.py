@@ -116,24 +116,17 @@ class Service:
 
         Explore delivers the events itself. Without such an endpoint, yields `secret`.
         """
-        endpoint = None if url is None else await self._endpoint(url)
+        listed = await self._call("GET", f"{CONTROL}/webhook_endpoints")
+        endpoint = next((each for each in listed["data"] if each["url"] == url), None)
         if endpoint is None:
             yield secret
             return
-        await self._enable_endpoint(endpoint["id"], enabled=False)
+        path = f"{CONTROL}/webhook_endpoints/{endpoint['id']}"
+        await self._call("PATCH", path, {"enabled": False})
         try:
             yield str(endpoint["secret"])
         finally:
-            await self._enable_endpoint(endpoint["id"], enabled=bool(endpoint["enabled"]))
-
-    async def _endpoint(self, url: str) -> Mapping[str, Any] | None:
-        """The webhook endpoint with a URL."""
-        listed = await self._call("GET", f"{CONTROL}/webhook_endpoints")
-        return next((each for each in listed["data"] if each["url"] == url), None)
-
-    async def _enable_endpoint(self, endpoint_id: str, *, enabled: bool) -> None:
-        path = f"{CONTROL}/webhook_endpoints/{endpoint_id}"
-        await self._call("PATCH", path, {"enabled": enabled})
+            await self._call("PATCH", path, {"enabled": endpoint["enabled"]})
 
     async def _call(self, method: str, path: str, body: object = None) -> Any:
         return (await self._send(method, path, body)).json

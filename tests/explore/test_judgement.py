@@ -8,6 +8,7 @@ import pytest
 from emulator.explore.json_paths import JsonPath
 from emulator.explore.judgement import compare_ends, is_order_free, judge
 from emulator.explore.observation import ForgedWebhook, Observation, Sample, Unacknowledged
+from emulator.explore.service import ServiceEvent
 from tests.explore.test_histories import history
 
 
@@ -33,7 +34,7 @@ def observed(*samples: Sample, **members: Any) -> Observation:
 
 PAID = {"is_paid": True}
 FORGED = ForgedWebhook(step=2, before=sample("processing"), after=sample("processing", **PAID))
-LOST = Unacknowledged(step=2, event="payment.completed", results=("500", "500"))
+LOST = Unacknowledged(ServiceEvent("evt_1", "payment.completed", "pay_1", b""), 2, ["500", "500"])
 JUDGED: list[tuple[Observation, str | None]] = [
     (observed(sample("completed", **PAID), could_know={"completed"}), None),
     (observed(sample("processing", **PAID), sample("completed", **PAID)), "paid-without-money"),
