@@ -1,6 +1,6 @@
 """Declares the anomalies of histories: each changes the steps, or does not fit them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from emulator.domain.payment import EVENT_TYPES
@@ -87,48 +87,42 @@ def _early(steps: Steps, event: str) -> Steps | None:
     )
 
 
-def _delayed(steps: Steps, event: str) -> Steps | None:
-    index = _index(steps, StepAction.DELIVER, event)
-    if index is None:
-        return None
-    after = (i for i in range(index, len(steps)) if steps[i].action in CHANGES)
-    to = next(after, None)
-    return None if to is None else _moved(steps, index, to + 1)
+def _delivered(change: Callable[[Steps, int], Steps | None]) -> Change:
+    """A change of the delivery of the event, by its index."""
+
+    def find_and_change(steps: Steps, event: str) -> Steps | None:
+        index = _index(steps, StepAction.DELIVER, event)
+        return None if index is None else change(steps, index)
+
+    return find_and_change
 
 
-def _swapped(steps: Steps, event: str) -> Steps | None:
-    index = _index(steps, StepAction.DELIVER, event)
-    if index is None:
-        return None
-    after = (i for i in range(index + 1, len(steps)) if steps[i].action is StepAction.DELIVER)
-    to = next(after, None)
-    return None if to is None else _moved(steps, index, to + 1)
+def _after_next(actions: Collection[StepAction]) -> Change:
+    """The event arrives after the next step with one of these actions."""
+
+    def move(steps: Steps, index: int) -> Steps | None:
+        after = (i for i in range(index + 1, len(steps)) if steps[i].action in actions)
+        to = next(after, None)
+        return None if to is None else _moved(steps, index, to + 1)
+
+    return _delivered(move)
 
 
-def _late(steps: Steps, event: str) -> Steps | None:
-    index = _index(steps, StepAction.DELIVER, event)
-    return None if index is None else _moved(steps, index, len(steps))
-
-
-def _lost(steps: Steps, event: str) -> Steps | None:
-    index = _index(steps, StepAction.DELIVER, event)
-    return None if index is None else (*steps[:index], *steps[index + 1 :])
-
-
-def _twice(steps: Steps, event: str) -> Steps | None:
-    index = _index(steps, StepAction.DELIVER, event)
-    return None if index is None else _insert(steps, index, HistoryStep(StepAction.DELIVER, event))
+_swapped = _after_next((StepAction.DELIVER,))
+_late = _delivered(lambda steps, index: _moved(steps, index, len(steps)))
+_lost = _delivered(lambda steps, index: (*steps[:index], *steps[index + 1 :]))
+_twice = _delivered(
+    lambda steps, index: _insert(steps, index, replace(steps[index], manner=Manner.USUAL))
+)
 
 
 def _manner(manner: Manner) -> Change:
-    def change(steps: Steps, event: str) -> Steps | None:
-        index = _index(steps, StepAction.DELIVER, event)
-        if index is None or steps[index].manner is not Manner.USUAL:
+    def change(steps: Steps, index: int) -> Steps | None:
+        if steps[index].manner is not Manner.USUAL:
             return None
-        changed = replace(steps[index], manner=manner)
-        return (*steps[:index], changed, *steps[index + 1 :])
+        return (*steps[:index], replace(steps[index], manner=manner), *steps[index + 1 :])
 
-    return change
+    return _delivered(change)
 
 
 def _return_at_once(steps: Steps, _: str) -> Steps | None:
@@ -223,7 +217,7 @@ ANOMALY_KINDS = (
     AnomalyKind("create-cut", "the response to create is lost", _start(Manner.CUT)),
     AnomalyKind("create-429", "create is answered 429 with Retry-After: 1", _start(Manner.LIMITED)),
     AnomalyKind("early", "{} arrives before the response to create", _early, (CREATED,)),
-    AnomalyKind("delayed", "{} arrives after the next change", _delayed, _NOT_LAST),
+    AnomalyKind("delayed", "{} arrives after the next change", _after_next(CHANGES), _NOT_LAST),
     AnomalyKind("swapped", "{} arrives after the next event", _swapped, _NOT_LAST),
     AnomalyKind("late", "{} arrives last", _late, _NOT_LAST),
     AnomalyKind("lost", "{} is lost", _lost, _ALL),

@@ -209,15 +209,13 @@ class Connections:
         """Send requests at the same moment, each on its own connection."""
         self.close()
         try:
-            async with asyncio.timeout(MAX_RESPONSE_S):
-                connections = [await _open(request.address) for request in requests]
+            connections = [await _open(request.address) for request in requests]
         except (OSError, TimeoutError) as error:
             return [_no_connection(error)] * len(requests)
         contents = [request.encode(closes=True) for request in requests]
-        for connection, content in zip(connections, contents, strict=True):
-            connection.write(content[:-1])
-        for connection, content in zip(connections, contents, strict=True):
-            connection.write(content[-1:])
+        for part in (slice(-1), slice(-1, None)):
+            for connection, content in zip(connections, contents, strict=True):
+                connection.write(content[part])
         return await asyncio.gather(*(_read_last(connection) for connection in connections))
 
     async def send_and_leave(self, request: Request, *, after_ms: int) -> bool:
@@ -227,8 +225,7 @@ class Connections:
         """
         self.close()
         try:
-            async with asyncio.timeout(MAX_RESPONSE_S):
-                connection = await _open(request.address)
+            connection = await _open(request.address)
         except (OSError, TimeoutError):
             return False
         connection.write(request.encode(closes=True))
@@ -285,11 +282,12 @@ class Connections:
 
 
 async def _open(address: Address) -> _Connection:
-    """Open a connection. Raises OSError."""
+    """Open a connection. Raises OSError, TimeoutError."""
     scheme, host, port = address
     tls = None if scheme == "http" else tls_context(scheme)
     loop = asyncio.get_running_loop()
-    return (await loop.create_connection(_Connection, host, port, ssl=tls))[1]
+    async with asyncio.timeout(MAX_RESPONSE_S):
+        return (await loop.create_connection(_Connection, host, port, ssl=tls))[1]
 
 
 async def _read_last(connection: _Connection, timeout_s: float = MAX_RESPONSE_S) -> Response:

@@ -6,7 +6,7 @@ from emulator.clock import pause
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.explore.connections import Request, Response
-from emulator.explore.observation import Unacknowledged
+from emulator.explore.judgement import Unacknowledged
 from emulator.explore.service import ExploreError, ServiceEvent
 from emulator.explore.session import ExploreSession
 from emulator.explore.steps import COMPLETED, EVENT_STATUSES, Manner
@@ -61,11 +61,8 @@ class HistoryDeliveries:
         The emulator is slow to answer the application meanwhile.
         """
         service, shop = self._session.service, self._session.shop
-        fault_id = await service.add_fault("any", {"latency": RACE_LATENCY}, RACING_REQUESTS)
-        try:
+        async with service.fault("any", {"latency": RACE_LATENCY}, RACING_REQUESTS):
             responses = await shop.connections.send_together([shop.webhook(event), other])
-        finally:
-            await service.delete_fault(fault_id)
         self.record(event, step, responses[0])
         return responses
 

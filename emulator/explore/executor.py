@@ -11,8 +11,14 @@ from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.explore.connections import Response
 from emulator.explore.deliveries import HistoryDeliveries, forged_event
 from emulator.explore.histories import History
-from emulator.explore.judgement import HAS_MONEY, is_settled
-from emulator.explore.observation import ForgedWebhook, Observation, Sample, TracedStep
+from emulator.explore.judgement import (
+    HAS_MONEY,
+    ForgedWebhook,
+    Observation,
+    Sample,
+    TracedStep,
+    is_settled,
+)
 from emulator.explore.service import ExploreError, Payment, ServiceEvent
 from emulator.explore.session import CREATE_FAULTS, MAX_SHARED, ExploreSession
 from emulator.explore.shop import Browser
@@ -128,15 +134,11 @@ class HistoryRun:
         then = CREATE_FAULTS.get(step.manner)
         if then is None:
             return await self._start_order(self._shop.start(self._browser))
-        is_added = self._session.is_limited
-        fault_id = None if is_added else await self._service.add_fault("create_payment", then, 1)
-        try:
+        times = 0 if self._session.is_limited else 1
+        async with self._service.fault("create_payment", then, times):
             if step.manner is Manner.EARLY:
                 return await self._start_early()
             response = await self._shop.start(self._browser)
-        finally:
-            if fault_id is not None:
-                await self._service.delete_fault(fault_id)
         if response.is_success:
             return await self._take_order(response)
         # The customer sees an error, and starts again.

@@ -18,8 +18,13 @@ from emulator.explore.histories import (
     random_histories,
 )
 from emulator.explore.integration import Integration
-from emulator.explore.judgement import HistoryVerdict, compare_ends, is_order_free, judge
-from emulator.explore.observation import Observation
+from emulator.explore.judgement import (
+    HistoryVerdict,
+    Observation,
+    compare_ends,
+    is_order_free,
+    judge,
+)
 from emulator.explore.service import ExploreError
 from emulator.explore.session import ExploreSession
 from emulator.explore.steps import Capabilities, Outcome, StepAction, Steps

@@ -96,14 +96,18 @@ class Service:
     async def advance_until(self, instant: str) -> None:
         await self._call("POST", f"{CONTROL}/clock/advance", {"until": instant})
 
-    async def add_fault(self, request: str, then: Mapping[str, Any], times: int) -> str:
-        """Add a fault for the next requests; return its id."""
+    @asynccontextmanager
+    async def fault(self, request: str, then: Mapping[str, Any], times: int) -> AsyncIterator[None]:
+        """Apply a fault to the next `times` requests of the block."""
+        if not times:
+            yield
+            return
         rule = {"when": {"request": request}, "then": then, "times": times}
         fault = await self._call("POST", f"{CONTROL}/faults", rule)
-        return str(fault["id"])
-
-    async def delete_fault(self, fault_id: str) -> None:
-        await self._send("DELETE", f"{CONTROL}/faults/{fault_id}")
+        try:
+            yield
+        finally:
+            await self._send("DELETE", f"{CONTROL}/faults/{fault['id']}")
 
     async def last_request(self, path: str) -> str | None:
         """The id of the newest request with a path, which may end with a star."""

@@ -46,17 +46,10 @@ class ExploreSession:
     @asynccontextmanager
     async def limited(self, count: int) -> AsyncIterator[None]:
         """Answer this number of create calls 429 during the block."""
-        if count == 0:
+        async with self.service.fault("create_payment", CREATE_FAULTS[Manner.LIMITED], count):
+            self.is_limited = count > 0
             yield
-            return
-        then = CREATE_FAULTS[Manner.LIMITED]
-        fault_id = await self.service.add_fault("create_payment", then, count)
-        self.is_limited = True
-        try:
-            yield
-        finally:
-            self.is_limited = False
-            await self.service.delete_fault(fault_id)
+        self.is_limited = False
 
     async def find_payment(self, is_wanted: Callable[[Payment], bool]) -> Payment | None:
         """The newest payment that fits, among those that no order has."""

@@ -11,7 +11,7 @@ from emulator import __version__
 from emulator.clock import SystemClock
 from emulator.explore.connections import Connections, Request, Response
 from emulator.explore.integration import Integration, ShopRequest
-from emulator.explore.observation import Sample
+from emulator.explore.judgement import Sample
 from emulator.explore.service import ExploreError, ServiceEvent
 from emulator.explore.steps import Manner
 from emulator.http.receiver import webhook_signature

@@ -1,6 +1,5 @@
 """Defines the steps of histories, and those of each outcome without an anomaly."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -110,10 +109,6 @@ def base_steps(outcome: Outcome, can: Capabilities) -> Steps:
     steps = [HistoryStep(StepAction.START), HistoryStep(StepAction.DELIVER, CREATED), *middle]
     if outcome is Outcome.PAID:
         steps.append(HistoryStep(StepAction.RETURN))
-    return _possible(steps, can)
-
-
-def _possible(steps: Iterable[HistoryStep], can: Capabilities) -> Steps:
     missing = {StepAction.DELIVER} if not can.has_webhook else set()
     missing |= {StepAction.RETURN} if not can.has_return else set()
     return tuple(step for step in steps if step.action not in missing)

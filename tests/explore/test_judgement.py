@@ -6,8 +6,15 @@ from typing import Any
 import pytest
 
 from emulator.explore.json_paths import JsonPath
-from emulator.explore.judgement import compare_ends, is_order_free, judge
-from emulator.explore.observation import ForgedWebhook, Observation, Sample, Unacknowledged
+from emulator.explore.judgement import (
+    ForgedWebhook,
+    Observation,
+    Sample,
+    Unacknowledged,
+    compare_ends,
+    is_order_free,
+    judge,
+)
 from emulator.explore.service import ServiceEvent
 from tests.explore.test_histories import history
 
