@@ -279,9 +279,8 @@ async def _replay(
     files: Sequence[Path], integrations: "Sequence[Integration]", options: ExploreOptions
 ) -> int:
     """Run the histories of saved files; return the exit code."""
-    from emulator.explore.console import failure_lines
     from emulator.explore.exploration import Exploration
-    from emulator.explore.saved import saved_history
+    from emulator.explore.report import failure_lines, saved_history
 
     saved = []
     for file, integration in zip(files, integrations, strict=True):
@@ -329,13 +328,13 @@ class _Run:
         return int(bool(exploration.failures))
 
     def _show(self, exploration: "Exploration") -> None:
-        from emulator.explore.console import progress_text
+        from emulator.explore.report import progress_text
 
         if self._shows_progress:
             click.echo(progress_text(exploration), nl=False, err=True)
 
     def _print(self, exploration: "Exploration") -> None:
-        from emulator.explore.console import count_lines, failure_lines, summary_line
+        from emulator.explore.report import count_lines, failure_lines, summary_line
 
         paint = console_paint()
         for failure in exploration.failures:
@@ -348,7 +347,7 @@ class _Run:
         write("".join(f"{line}\n" for line in lines))
 
     def _save(self, failure: "HistoryFailure") -> Path:
-        from emulator.explore.saved import saved_file, saved_name
+        from emulator.explore.report import saved_file, saved_name
 
         directory = self._options.save
         try:

@@ -26,6 +26,10 @@ def _index(steps: Steps, action: StepAction, event: str = "") -> int | None:
     return None
 
 
+def _replaced(steps: Steps, index: int, *others: HistoryStep) -> Steps:
+    return (*steps[:index], *others, *steps[index + 1 :])
+
+
 def _insert(steps: Steps, index: int, *inserted: HistoryStep) -> Steps:
     return (*steps[:index], *inserted, *steps[index:])
 
@@ -55,46 +59,33 @@ def _delivery(steps: Steps, event: str) -> Steps:
     return (HistoryStep(StepAction.DELIVER, event),) if has_webhook else ()
 
 
-def _expiry_while_processing(steps: Steps, _: str) -> Steps | None:
-    index = _index(steps, StepAction.SUBMIT)
-    if index is None:
-        return None
-    submit = (
-        HistoryStep(StepAction.WAIT),
-        HistoryStep(StepAction.SUBMIT),
-        HistoryStep(StepAction.PASS_EXPIRY),
-    )
-    return (*steps[:index], *submit, *steps[index + 1 :])
+def _expire_later(steps: Steps, index: int) -> Steps:
+    actions = (StepAction.WAIT, StepAction.SUBMIT, StepAction.PASS_EXPIRY)
+    return _replaced(steps, index, *map(HistoryStep, actions))
 
 
 def _start(manner: Manner) -> Change:
     def change(steps: Steps, _: str) -> Steps | None:
-        if steps[0].manner is not Manner.USUAL:
-            return None
-        return (replace(steps[0], manner=manner), *steps[1:])
+        is_usual = steps[0].manner is Manner.USUAL
+        return _replaced(steps, 0, replace(steps[0], manner=manner)) if is_usual else None
 
     return change
 
 
-def _early(steps: Steps, event: str) -> Steps | None:
-    index = _index(steps, StepAction.DELIVER, event)
-    if index is None or steps[0].manner is not Manner.USUAL:
-        return None
-    return (
-        HistoryStep(StepAction.START, event, Manner.EARLY),
-        *steps[1:index],
-        *steps[index + 1 :],
-    )
-
-
-def _delivered(change: Callable[[Steps, int], Steps | None]) -> Change:
-    """A change of the delivery of the event, by its index."""
+def _at(action: StepAction, change: Callable[[Steps, int], Steps | None]) -> Change:
+    """A change of the step with an action, by its index; of a delivery, that of the event."""
 
     def find_and_change(steps: Steps, event: str) -> Steps | None:
-        index = _index(steps, StepAction.DELIVER, event)
+        index = _index(steps, action, event)
         return None if index is None else change(steps, index)
 
     return find_and_change
+
+
+def _early(steps: Steps, index: int) -> Steps | None:
+    early = HistoryStep(StepAction.START, steps[index].event, Manner.EARLY)
+    is_usual = steps[0].manner is Manner.USUAL
+    return (early, *_replaced(steps, index)[1:]) if is_usual else None
 
 
 def _after_next(actions: Collection[StepAction]) -> Change:
@@ -105,49 +96,32 @@ def _after_next(actions: Collection[StepAction]) -> Change:
         to = next(after, None)
         return None if to is None else _moved(steps, index, to + 1)
 
-    return _delivered(move)
-
-
-_swapped = _after_next((StepAction.DELIVER,))
-_late = _delivered(lambda steps, index: _moved(steps, index, len(steps)))
-_lost = _delivered(lambda steps, index: (*steps[:index], *steps[index + 1 :]))
-_twice = _delivered(
-    lambda steps, index: _insert(steps, index, replace(steps[index], manner=Manner.USUAL))
-)
+    return _at(StepAction.DELIVER, move)
 
 
 def _manner(manner: Manner) -> Change:
     def change(steps: Steps, index: int) -> Steps | None:
-        if steps[index].manner is not Manner.USUAL:
-            return None
-        return (*steps[:index], replace(steps[index], manner=manner), *steps[index + 1 :])
+        is_usual = steps[index].manner is Manner.USUAL
+        return _replaced(steps, index, replace(steps[index], manner=manner)) if is_usual else None
 
-    return _delivered(change)
+    return _at(StepAction.DELIVER, change)
+
+
+def _last(steps: Steps, index: int) -> Steps | None:
+    return _moved(steps, index, len(steps))
+
+
+def _repeated(steps: Steps, index: int) -> Steps:
+    return _insert(steps, index, replace(steps[index], manner=Manner.USUAL))
 
 
 def _return_at_once(steps: Steps, _: str) -> Steps | None:
-    index = _index(steps, StepAction.RETURN)
-    without = None if index is None else (*steps[:index], *steps[index + 1 :])
+    without = _at(StepAction.RETURN, _replaced)(steps, "")
     return None if without is None else _manner(Manner.WITH_RETURN)(without, COMPLETED)
 
 
 def _settle_at_once(steps: Steps, _: str) -> Steps | None:
     return _manner(Manner.WITH_SETTLE)(steps, COMPLETED)
-
-
-def _return_unpaid(steps: Steps, _: str) -> Steps | None:
-    index = next(i for i, step in enumerate(steps) if step.action in _FIRST_CHANGES)
-    return _insert(steps, index, HistoryStep(StepAction.RETURN))
-
-
-def _return_twice(steps: Steps, _: str) -> Steps | None:
-    index = _index(steps, StepAction.RETURN)
-    return None if index is None else _insert(steps, index, HistoryStep(StepAction.RETURN))
-
-
-def _no_return(steps: Steps, _: str) -> Steps | None:
-    index = _index(steps, StepAction.RETURN)
-    return None if index is None else (*steps[:index], *steps[index + 1 :])
 
 
 def _before(actions: Sequence[StepAction], inserted: HistoryStep, offset: int = 0) -> Change:
@@ -164,6 +138,7 @@ def _job(actions: Sequence[StepAction], offset: int = 0) -> Change:
     return _before(actions, HistoryStep(StepAction.SETTLE), offset)
 
 
+_DELIVER, _RETURN = StepAction.DELIVER, StepAction.RETURN
 _FIRST_CHANGES = (StepAction.WAIT, StepAction.SUBMIT, StepAction.EXPIRE)
 _RESULTS = (StepAction.APPROVE, StepAction.DECLINE, StepAction.EXPIRE)
 _ANSWERS = (StepAction.APPROVE, StepAction.DECLINE)
@@ -206,29 +181,39 @@ _EXPIRY = "the checkout expires while the payment is processing"
 _BEFORE = "create is answered 500 before the commit"
 _AFTER = "create is answered 500 after the commit"
 _SLOW = "the first attempt of {} times out and is repeated"
+_UNPAID = "the customer opens success_url without paying"
 _WITH_RETURN = "the customer returns while the event is delivered"
 
 ANOMALY_KINDS = (
     AnomalyKind("late-success", "the payment completes after it failed or expired", _late_success),
     AnomalyKind("refund", "the payment is refunded", _refund),
-    AnomalyKind("expiry-while-processing", _EXPIRY, _expiry_while_processing),
+    AnomalyKind("expiry-while-processing", _EXPIRY, _at(StepAction.SUBMIT, _expire_later)),
     AnomalyKind("create-500-before", _BEFORE, _start(Manner.ERROR_BEFORE)),
     AnomalyKind("create-500-after", _AFTER, _start(Manner.ERROR_AFTER)),
     AnomalyKind("create-cut", "the response to create is lost", _start(Manner.CUT)),
     AnomalyKind("create-429", "create is answered 429 with Retry-After: 1", _start(Manner.LIMITED)),
-    AnomalyKind("early", "{} arrives before the response to create", _early, (CREATED,)),
+    AnomalyKind(
+        "early",
+        "{} arrives before the response to create",
+        _at(_DELIVER, _early),
+        (CREATED,),
+    ),
     AnomalyKind("delayed", "{} arrives after the next change", _after_next(CHANGES), _NOT_LAST),
-    AnomalyKind("swapped", "{} arrives after the next event", _swapped, _NOT_LAST),
-    AnomalyKind("late", "{} arrives last", _late, _NOT_LAST),
-    AnomalyKind("lost", "{} is lost", _lost, _ALL),
-    AnomalyKind("twice", "{} is delivered twice in turn", _twice, _ALL),
+    AnomalyKind("swapped", "{} arrives after the next event", _after_next({_DELIVER}), _NOT_LAST),
+    AnomalyKind("late", "{} arrives last", _at(_DELIVER, _last), _NOT_LAST),
+    AnomalyKind("lost", "{} is lost", _at(_DELIVER, _replaced), _ALL),
+    AnomalyKind("twice", "{} is delivered twice in turn", _at(_DELIVER, _repeated), _ALL),
     AnomalyKind("at-once", "{} is delivered twice at once", _manner(Manner.AT_ONCE), _ALL),
     AnomalyKind("slow", _SLOW, _manner(Manner.SLOW), _ALL),
     _return("return-at-once", _WITH_RETURN, _return_at_once),
     _settle("settle-at-once", "the job runs while the event is delivered", _settle_at_once),
-    _return("return-unpaid", "the customer opens success_url without paying", _return_unpaid),
-    AnomalyKind("return-twice", "the customer opens success_url twice", _return_twice),
-    AnomalyKind("no-return", "the customer never opens success_url", _no_return),
+    _return(
+        "return-unpaid",
+        "the customer opens success_url without paying",
+        _before(_FIRST_CHANGES, HistoryStep(_RETURN)),
+    ),
+    AnomalyKind("return-twice", "the customer opens success_url twice", _at(_RETURN, _repeated)),
+    AnomalyKind("no-return", "the customer never opens success_url", _at(_RETURN, _replaced)),
     _settle("settle-unpaid", "the job runs before the customer pays", _job(_FIRST_CHANGES)),
     _settle("settle-processing", "the job runs while the payment is processing", _job(_ANSWERS)),
     _settle("settle-first", "the job runs before the event arrives", _job(_RESULTS, offset=1)),

@@ -139,8 +139,6 @@ class _Connection(asyncio.Protocol):
         status, body = self._parser.get_status_code(), bytes(self._body)
         self._end(Response(status=status, headers=self._headers, body=body), is_open=is_open)
 
-    # What the event loop calls
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
 
@@ -164,8 +162,6 @@ class _Connection(asyncio.Protocol):
         if ends_body and exc is None:
             self._complete(is_open=False)
         self._end(_CLOSED)
-
-    # What the parser calls
 
     def on_message_begin(self) -> None:
         self._headers, self._body, self._has_head = [], bytearray(), False

@@ -100,11 +100,8 @@ def forged_event(manner: Manner, genuine: ServiceEvent) -> ServiceEvent:
         event["type"] = UNKNOWN_TYPE
     else:
         event["type"] = COMPLETED
-        event["data"] |= {
-            "status": Status.COMPLETED,
-            "method": DEFAULT_METHODS[0],
-            "completed_at": event["timestamp"],
-        }
+        event["data"] |= {"status": Status.COMPLETED, "method": DEFAULT_METHODS[0]}
+        event["data"]["completed_at"] = event["timestamp"]
     if manner is Manner.OTHER_MODE:
         event["mode"] = "live"
     body = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()

@@ -128,8 +128,6 @@ class HistoryRun:
         """The number of the current step, from 1."""
         return len(self._trace) + 1
 
-    # The order
-
     async def _start(self, step: HistoryStep) -> str:
         then = CREATE_FAULTS.get(step.manner)
         if then is None:
@@ -200,8 +198,6 @@ class HistoryRun:
             )
         return ShopOrder(str(order), payment, await self._session.take_payments(payment))
 
-    # Changes of the payment
-
     async def _change(self, step: HistoryStep) -> str:
         payment, service = self._order.payment, self._service
         if step.action in (StepAction.APPROVE, StepAction.COMPLETE):
@@ -226,8 +222,6 @@ class HistoryRun:
         self._status = status
         return f"payment {status}"
 
-    # Webhooks
-
     async def _deliver(self, step: HistoryStep) -> str:
         deliveries, shop, payment = self._deliveries, self._shop, self._order.payment
         event = await deliveries.event(step.event, payment["id"])
@@ -249,8 +243,6 @@ class HistoryRun:
             case _:
                 responses = [await deliveries.attempt(event, self._number)]
         return " and ".join(response.text for response in responses)
-
-    # Webhooks that are not genuine
 
     async def _forge(self, step: HistoryStep) -> str:
         before = await self._sample(len(self._trace))
@@ -290,8 +282,6 @@ class HistoryRun:
         events = await self._service.events(payment["id"], limit=self._session.max_newest)
         return events[-1]
 
-    # The customer and the job
-
     async def _return(self, _: HistoryStep) -> str:
         url = self._order.payment["success_url"]
         response = await self._shop.open(self._browser, url)
@@ -307,8 +297,6 @@ class HistoryRun:
         if self._status not in HAS_MONEY:
             await self._sample(self._number)
         return response.text
-
-    # The end
 
     async def _sample(self, step: int) -> Sample:
         """Read the order after a step; store it with the payment's status."""
@@ -354,12 +342,8 @@ class HistoryRun:
         Otherwise a second effect may follow later.
         """
         deliveries = [step for step in self._history.steps if step.action is StepAction.DELIVER]
-        is_usual = all(step.manner is Manner.USUAL for step in deliveries)
-        return (
-            not self._is_working
-            and is_usual
-            and len({step.event for step in deliveries}) == len(deliveries)
-        )
+        events = {step.event for step in deliveries if step.manner is Manner.USUAL}
+        return not self._is_working and len(events) == len(deliveries)
 
     async def _live_payments(self, others: list[Payment]) -> tuple[str, ...]:
         """The ids of the order's payments that are completed or may still complete."""

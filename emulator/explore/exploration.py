@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from emulator.clock import pause
@@ -21,6 +21,7 @@ from emulator.explore.integration import Integration
 from emulator.explore.judgement import (
     HistoryVerdict,
     Observation,
+    VerdictId,
     compare_ends,
     is_order_free,
     judge,
@@ -217,9 +218,8 @@ class Exploration:
             history = observation.history
             if self.is_over or self._contains_failure(history):
                 continue
-            failure = await self._failure_of(done, observation)
-            result = Result(history=history, duration_ms=duration_ms, failure=failure)
-            if failure is not None and len(history.anomalies) > self._limits.depth:
+            result = await self._judge(done, observation, duration_ms)
+            if result.failure is not None and len(history.anomalies) > self._limits.depth:
                 result = await self._reduced(result)
             self.results.append(result)
             self.failures += [] if result.failure is None else [result.failure]
@@ -236,9 +236,11 @@ class Exploration:
         return run, observation, self._session.wall.monotonic_ms() - started_ms
 
     async def _run_one(self, history: History) -> Result:
-        run, observation, duration_ms = await self._observe(history)
+        return await self._judge(*await self._observe(history))
+
+    async def _judge(self, run: HistoryRun, observation: Observation, duration_ms: float) -> Result:
         failure = await self._failure_of(run, observation)
-        return Result(history=history, duration_ms=duration_ms, failure=failure)
+        return Result(history=observation.history, duration_ms=duration_ms, failure=failure)
 
     async def _failure_of(self, run: HistoryRun, observation: Observation) -> HistoryFailure | None:
         """Judge a history, also by the ends of earlier ones."""
@@ -300,16 +302,12 @@ def parts(history: History, can: Capabilities) -> Iterator[History]:
 class Matrix:
     """How often each anomaly took part in a history, and in a failed one by verdict."""
 
-    ran: Counter[str] = field(default_factory=Counter)
-    failed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    ran: Counter[str]
+    failed: Counter[tuple[str, VerdictId]]
 
 
 def matrix(results: Sequence[Result]) -> Matrix:
     """Count the anomalies of all results."""
-    counted = Matrix()
-    for result in results:
-        for name in result.history.name.anomalies or ("no anomaly",):
-            counted.ran[name] += 1
-            if result.failure is not None:
-                counted.failed[name, result.failure.verdict.id] += 1
-    return counted
+    rows = [(n, each) for each in results for n in each.history.name.anomalies or ("no anomaly",)]
+    failed = Counter((n, each.failure.verdict.id) for n, each in rows if each.failure is not None)
+    return Matrix(ran=Counter(name for name, _ in rows), failed=failed)

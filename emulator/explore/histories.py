@@ -6,7 +6,7 @@ anomaly in the order of the table ANOMALY_KINDS.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations, zip_longest
+from itertools import chain, combinations, count, zip_longest
 
 from emulator import ids
 from emulator.explore.anomalies import ANOMALIES, Anomaly
@@ -99,13 +99,11 @@ def histories_of_size(size: int, can: Capabilities) -> list[History]:
 def random_histories(seed: int, depth: int, can: Capabilities) -> Iterator[History]:
     """Histories with more anomalies than `depth`, without end or until no new one is found."""
     key = ids.stream_key(seed, "explore")
-    draws = 0
+    chances = (ids.chance(key, "history", number) for number in count(1))
     seen: set[tuple[Outcome, tuple[Anomaly, ...]]] = set()
 
-    def draw(count: int) -> int:
-        nonlocal draws
-        draws += 1
-        return int(ids.chance(key, "history", draws) * count)
+    def draw(choices: int) -> int:
+        return int(next(chances) * choices)
 
     vain = 0
     while vain < MAX_VAIN_DRAWS:

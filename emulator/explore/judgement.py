@@ -227,65 +227,51 @@ def compare_ends(
     observation: Observation, reference: Observation, ignored: Sequence[JsonPath]
 ) -> HistoryVerdict | None:
     """Compare the end with that of a history of the same facts in another order."""
-    place = _difference(_normal(reference, ignored), _normal(observation, ignored), "$")
-    if place is None:
-        return None
-    return HistoryVerdict(
-        VerdictId.CONFLUENCE,
-        observation.final.step,
-        f"the same end as with the order of: {reference.history.title}",
-        place,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Own:
-    """A value of a state, also with the ids of its own order replaced."""
-
-    value: Json
-    normal: Json
-
-
-def _normal(observation: Observation, ignored: Sequence[JsonPath]) -> Json:
-    state = observation.final.state
+    expected, found = reference.final.state, observation.final.state
     for path in ignored:
-        state = path.without(state)
+        expected, found = path.without(expected), path.without(found)
+    seen = _difference(expected, found, "$", (_own_ids(reference), _own_ids(observation)))
+    if seen is None:
+        return None
+    same = f"the same end as with the order of: {reference.history.title}"
+    return HistoryVerdict(VerdictId.CONFLUENCE, observation.final.step, same, seen)
+
+
+def _own_ids(observation: Observation) -> dict[str, str]:
     own = {
         observation.checkout_url: "{checkout_url}",
         observation.payment: "{payment}",
         observation.order: "{order}",
     }
-    return _replaced(state, {key: name for key, name in own.items() if key})
+    return {key: name for key, name in own.items() if key}
 
 
-def _replaced(value: Json, own: dict[str, str]) -> Json:
-    if isinstance(value, dict):
-        return {key: _replaced(member, own) for key, member in value.items()}
-    if isinstance(value, list):
-        return [_replaced(item, own) for item in value]
-    normal = value
+def _normal(value: Json, own: dict[str, str]) -> Json:
+    """A value with the ids of its own order replaced."""
     if isinstance(value, str):
         for text, name in own.items():
-            normal = normal.replace(text, name)
+            value = value.replace(text, name)
     elif not isinstance(value, bool):
-        normal = own.get(str(value), value)
-    return _Own(value, normal)
+        value = own.get(str(value), value)
+    return value
 
 
-def _difference(expected: Json, found: Json, place: str) -> str | None:
+def _difference(
+    expected: Json, found: Json, place: str, own: tuple[dict[str, str], dict[str, str]]
+) -> str | None:
     """Where two states differ, and how.
 
     A short id may also be another value by chance, so equal values are equal too.
     """
-    if isinstance(expected, _Own) and isinstance(found, _Own):
-        is_equal = expected.normal == found.normal or expected.value == found.value
-        is_equal = is_equal and isinstance(expected.value, bool) is isinstance(found.value, bool)
-        return None if is_equal else f"{place} is {found.value!r}, not {expected.value!r}"
     if isinstance(expected, dict) and isinstance(found, dict) and expected.keys() == found.keys():
         parts = [(f"{place}.{key}", expected[key], found[key]) for key in expected]
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
         pairs = enumerate(zip(expected, found, strict=True))
         parts = [(f"{place}[{index}]", *pair) for index, pair in pairs]
-    else:
+    elif isinstance(expected, dict | list) or isinstance(found, dict | list):
         return f"{place} has other members or another length"
-    return next(filter(None, (_difference(a, b, where) for where, a, b in parts)), None)
+    else:
+        is_equal = expected == found or _normal(expected, own[0]) == _normal(found, own[1])
+        is_equal = is_equal and isinstance(expected, bool) is isinstance(found, bool)
+        return None if is_equal else f"{place} is {found!r}, not {expected!r}"
+    return next(filter(None, (_difference(a, b, where, own) for where, a, b in parts)), None)
