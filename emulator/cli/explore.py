@@ -4,7 +4,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -237,6 +237,8 @@ async def _session(
     options: ExploreOptions, integration: "Integration"
 ) -> "AsyncIterator[ExploreSession]":
     """The emulator and the shop, both running. Raises ExploreError, NoListener."""
+    from tempfile import TemporaryDirectory
+
     from emulator.clock import RealClock
     from emulator.explore.connections import Connections
     from emulator.explore.service import Service
@@ -251,7 +253,10 @@ async def _session(
         if url is None:
             from emulator.app.server import private_emulator
 
-            url = await stack.enter_async_context(private_emulator(options.settings))
+            # On disk: the memory does not grow with the number of histories.
+            directory = stack.enter_context(TemporaryDirectory())
+            settings = replace(options.settings, database=f"{directory}/explore.db")
+            url = await stack.enter_async_context(private_emulator(settings))
         connections, shop_connections = Connections(wall), Connections(wall)
         for each in (connections, shop_connections):
             stack.callback(each.close)

@@ -104,8 +104,7 @@ class _Connection(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.is_open = True
-        self.is_used = False
-        self.used_at_ms = 0.0
+        self.used_at_ms: float | None = None
         self.received_bytes = 0
         self._has_head = False
         self._headers: list[tuple[str, str]] = []
@@ -258,11 +257,11 @@ class Connections:
             connection.close()
             raise
         if connection.is_open and not closes:
-            connection.used_at_ms, connection.is_used = self._wall.monotonic_ms(), True
+            connection.used_at_ms = self._wall.monotonic_ms()
             self._idle[address].append(connection)
             return response
         connection.close()
-        if response is _CLOSED and connection.is_used and not connection.received_bytes:
+        if response is _CLOSED and connection.used_at_ms and not connection.received_bytes:
             # The server closed it while it was idle.
             return await self._send(request, closes=closes)
         return response
@@ -270,7 +269,7 @@ class Connections:
     def _take(self, idle: list[_Connection]) -> _Connection | None:
         while idle:
             connection = idle.pop()
-            age_ms = self._wall.monotonic_ms() - connection.used_at_ms
+            age_ms = self._wall.monotonic_ms() - (connection.used_at_ms or 0)
             if age_ms < MAX_IDLE_MS and connection.is_open and not connection.received_bytes:
                 return connection
             connection.close()

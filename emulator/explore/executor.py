@@ -13,7 +13,6 @@ from emulator.explore.deliveries import HistoryDeliveries, forged_event
 from emulator.explore.histories import History
 from emulator.explore.judgement import (
     HAS_MONEY,
-    ForgedWebhook,
     Observation,
     Sample,
     TracedStep,
@@ -60,7 +59,7 @@ class HistoryRun:
         self._browser = Browser()
         self._trace: list[TracedStep] = []
         self._samples: list[Sample] = []
-        self._forged: list[ForgedWebhook] = []
+        self._forged: list[tuple[Sample, Sample]] = []
         self._deliveries = HistoryDeliveries(session)
         self._could_know: set[str] = set()
         self._reading: set[HistoryStep] = set()
@@ -185,9 +184,9 @@ class HistoryRun:
         order = start.order.read(response.json)
         if not isinstance(order, str | int) or isinstance(order, bool):
             raise ExploreError(f"{start.line}: the response has no order at {start.order}")
-        member, path = ("checkout_url", start.checkout_url)
-        if start.payment is not None:
-            member, path = ("id", start.payment)
+        member, path = ("id", start.payment)
+        if path is None:
+            member, path = ("checkout_url", start.checkout_url)
         assert path is not None  # noqa: S101 - the file has one of them
         value = path.read(response.json)
         payment = await self._session.find_payment(lambda each: each[member] == value)
@@ -196,7 +195,7 @@ class HistoryRun:
                 f"{start.line}: the response has {value!r} at {path}, which is no payment that the"
                 f" shop has created in the emulator at {self._service.base_url}"
             )
-        return ShopOrder(str(order), payment, await self._session.take_payments(payment))
+        return ShopOrder(str(order), payment, self._session.take_payments(payment))
 
     async def _change(self, step: HistoryStep) -> str:
         payment, service = self._order.payment, self._service
@@ -254,8 +253,7 @@ class HistoryRun:
             await pause(self._session.wall, self._integration.state.within_ms)
         after = await self._sample(self._number)
         if step.manner in (Manner.FORGED, Manner.STALE, Manner.UNSIGNED):
-            forged = ForgedWebhook(step=self._number, before=before, after=after)
-            self._forged.append(forged)
+            self._forged.append((before, after))
         return response.text
 
     async def _forged_event(self, manner: Manner) -> ServiceEvent:
@@ -271,7 +269,8 @@ class HistoryRun:
             body["methods"] = list(DEFAULT_METHODS)
             async with self._session.starting:
                 other_payment = await self._service.create(body)
-                await self._session.take_payments(other_payment)
+                await self._session.refresh()
+                self._session.take_payments(other_payment)
             return await self._completed_event(other_payment)
         return forged_event(manner, await self._deliveries.event(CREATED, payment["id"]))
 
@@ -279,8 +278,7 @@ class HistoryRun:
         """Complete a payment; return the event."""
         await self._service.submit(payment)
         await self._service.answer(payment, approves=True)
-        events = await self._service.events(payment["id"], limit=self._session.max_newest)
-        return events[-1]
+        return (await self._service.events(payment["id"], limit=self._session.max_newest))[-1]
 
     async def _return(self, _: HistoryStep) -> str:
         url = self._order.payment["success_url"]
@@ -309,7 +307,8 @@ class HistoryRun:
         if self._integration.settle is not None:
             await self._execute(HistoryStep(StepAction.SETTLE))
         order = self._order
-        order.payments += await self._session.take_payments(order.payment)
+        await self._session.refresh()
+        order.payments += self._session.take_payments(order.payment)
         others = [payment for payment in order.payments if payment["id"] != order.payment["id"]]
         self._live = await self._live_payments(others)
         observation = await self._settled()

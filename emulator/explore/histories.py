@@ -45,9 +45,7 @@ class History:
 
     @property
     def name(self) -> HistoryName:
-        return HistoryName(
-            outcome=self.outcome, anomalies=tuple(anomaly.name for anomaly in self.anomalies)
-        )
+        return HistoryName(outcome=self.outcome, anomalies=tuple(a.name for a in self.anomalies))
 
     @property
     def title(self) -> str:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from emulator.domain.payment import Status
 from emulator.explore.histories import History
-from emulator.explore.json_paths import JsonPath
+from emulator.explore.integration import JsonPath
 from emulator.explore.service import ServiceEvent
 from emulator.explore.steps import HistoryStep, StepAction
 from emulator.scenarios.values import Json
@@ -69,15 +69,6 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForgedWebhook:
-    """A webhook that is not genuine, and the order before and after it."""
-
-    step: int
-    before: Sample
-    after: Sample
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TracedStep:
     """An executed step: what happened, in words, and its result."""
 
@@ -98,14 +89,15 @@ class Unacknowledged:
 class Observation:
     """One run of a history.
 
-    `could_know` holds the statuses of the payment that the application could know of: by an
-    acknowledged webhook, by its job, or by a request that it sent to the service.
+    `forged`: the order before and after each webhook that is not genuine. `could_know`: the
+    statuses of the payment that the application could know of, by an acknowledged webhook, by its
+    job, or by a request that it sent to the service.
     """
 
     history: History
     trace: tuple[TracedStep, ...]
     samples: tuple[Sample, ...]
-    forged: tuple[ForgedWebhook, ...]
+    forged: tuple[tuple[Sample, Sample], ...]
     unacknowledged: tuple[Unacknowledged, ...]
     live_payments: tuple[str, ...]
     could_know: frozenset[str]
@@ -137,13 +129,13 @@ def _verdicts(observation: Observation) -> Iterator[HistoryVerdict]:
 
 
 def _forged(observation: Observation) -> Iterator[HistoryVerdict]:
-    for forged in observation.forged:
-        if forged.before.summary != forged.after.summary:
+    for before, after in observation.forged:
+        if before.summary != after.summary:
             yield HistoryVerdict(
                 VerdictId.FORGED_ACCEPTED,
-                forged.step,
+                after.step,
                 "the webhook changes nothing",
-                f"the order was {_words(forged.before)}, and is {_words(forged.after)}",
+                f"the order was {_words(before)}, and is {_words(after)}",
             )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from emulator.explore.anomalies import parse_anomaly
-from emulator.explore.exploration import Exploration, HistoryFailure, Result, capabilities, matrix
+from emulator.explore.exploration import Exploration, HistoryFailure, capabilities, matrix
 from emulator.explore.histories import History, build_history
 from emulator.explore.integration import INTEGRATION, Integration
 from emulator.explore.judgement import VerdictId
@@ -82,20 +82,18 @@ def report(name: str, exploration: Exploration) -> bytes:
 
 def junit(name: str, exploration: Exploration) -> bytes:
     """The JUnit file: a test case for each history."""
-    cases = [_case(name, result) for result in exploration.results]
+    cases = [
+        JUnitCase(
+            name=result.history.title,
+            class_name=name,
+            duration_ms=result.duration_ms,
+            failure=None if (failure := result.failure) is None else failure.verdict.seen,
+            failure_type="" if failure is None else failure.verdict.id,
+            failure_lines=() if failure is None else failure_lines(failure, Paint(is_on=False)),
+        )
+        for result in exploration.results
+    ]
     return junit_file("explore", cases, duration_ms=exploration.duration_ms)
-
-
-def _case(name: str, result: Result) -> JUnitCase:
-    failure = result.failure
-    return JUnitCase(
-        name=result.history.title,
-        class_name=name,
-        duration_ms=result.duration_ms,
-        failure=None if failure is None else failure.verdict.seen,
-        failure_type="" if failure is None else failure.verdict.id,
-        failure_lines=() if failure is None else failure_lines(failure, Paint(is_on=False)),
-    )
 
 
 def saved_file(integration: Integration, failure: HistoryFailure) -> str:

@@ -52,8 +52,7 @@ class Service:
     async def payments(self, limit: int) -> list[Payment]:
         """The newest payments, newest first."""
         page = await self._call("GET", f"{CONTROL}/payments?limit={limit}")
-        payments: list[Payment] = page["data"]
-        return payments
+        return list(page["data"])
 
     async def events(self, payment_id: str, *, limit: int) -> list[ServiceEvent]:
         """The newest events of a payment, oldest first, among the newest of the account."""
@@ -90,8 +89,7 @@ class Service:
 
     async def create(self, body: Mapping[str, Any]) -> Payment:
         """Create a payment beside the shop's."""
-        payment: Payment = await self._call("POST", PAYMENTS, body)
-        return payment
+        return dict(await self._call("POST", PAYMENTS, body))
 
     async def advance_until(self, instant: str) -> None:
         await self._call("POST", f"{CONTROL}/clock/advance", {"until": instant})

@@ -1,13 +1,11 @@
 """The judgement of an observation, as a function of what was observed."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from emulator.explore.json_paths import JsonPath
+from emulator.explore.integration import JsonPath
 from emulator.explore.judgement import (
-    ForgedWebhook,
     Observation,
     Sample,
     Unacknowledged,
@@ -40,7 +38,7 @@ def observed(*samples: Sample, **members: Any) -> Observation:
 
 
 PAID = {"is_paid": True}
-FORGED = ForgedWebhook(step=2, before=sample("processing"), after=sample("processing", **PAID))
+FORGED = (sample("processing"), sample("processing", **PAID))
 LOST = Unacknowledged(ServiceEvent("evt_1", "payment.completed", "pay_1", b""), 2, ["500", "500"])
 JUDGED: list[tuple[Observation, str | None]] = [
     (observed(sample("completed", **PAID), could_know={"completed"}), None),
@@ -57,7 +55,7 @@ JUDGED: list[tuple[Observation, str | None]] = [
     (observed(sample("expired")), None),
     (observed(sample("completed", **PAID), unacknowledged=(LOST,)), "never-acknowledged"),
     (observed(sample("processing", **PAID), forged=(FORGED,)), "forged-accepted"),
-    (observed(sample("pending"), forged=(replace(FORGED, after=FORGED.before),)), None),
+    (observed(sample("pending"), forged=(FORGED[:1] * 2,)), None),
 ]
 
 
