@@ -18,8 +18,8 @@ import httptools
 from emulator.clock import SystemClock
 from emulator.http.addresses import DEFAULT_PORTS, host_with_port
 from emulator.http.client import tls_context
+from emulator.http.response_parser import response_parser
 from emulator.scenarios.values import Json
-from emulator.webhooks.exchange import LENIENCIES
 
 MAX_RESPONSE_S = 15
 MAX_SECOND_RESPONSE_S = 0.5
@@ -112,8 +112,7 @@ class _Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._response: asyncio.Future[Response] = self._loop.create_future()
         self._transport: Any = None
-        self._parser: Any = httptools.HttpResponseParser(self)
-        self._parser.set_dangerous_leniencies(**LENIENCIES)
+        self._parser = response_parser(self)
 
     def write(self, content: bytes) -> None:
         self._transport.write(content)

@@ -32,7 +32,7 @@ from emulator.scenarios.yaml_tree import read_tree
 
 ORDER = "{order}"
 _PATH_STEP = re.compile(r"\.([^.\[\]\s]+)|\[([0-9]{1,9})\]")
-_PATH = re.compile(rf"\$(?:{_PATH_STEP.pattern})*")
+JSON_PATH = re.compile(rf"\$(?:{_PATH_STEP.pattern})*")
 _URL = re.compile(r"https?://[^\s/?#@]+(?:[/?][^\s#]*)?", re.ASCII)
 _REQUEST = re.compile(rf"(GET|POST|PUT|PATCH|DELETE) {_URL.pattern}", re.ASCII)
 
@@ -45,7 +45,7 @@ class JsonPath:
 
     @classmethod
     def parse(cls, text: str) -> "JsonPath":
-        """Parse a text that matches _PATH."""
+        """Parse a text that matches JSON_PATH."""
         return cls(tuple(name or int(index) for name, index in _PATH_STEP.findall(text)))
 
     def __str__(self) -> str:
@@ -165,14 +165,14 @@ class Integration:
 class _Path(Kind[JsonPath]):
     def read(self, entry: Entry) -> JsonPath | None:
         text = read_text(entry)
-        if text is not None and _PATH.fullmatch(text):
+        if text is not None and JSON_PATH.fullmatch(text):
             return JsonPath.parse(text)
         if text is not None:
             entry.refuse("a path such as $.id or $.data[0].status")
         return None
 
     def schema(self) -> JsonSchema:
-        return {"type": "string", "pattern": f"^{_PATH.pattern}$", "examples": ["$.id"]}
+        return {"type": "string", "pattern": f"^{JSON_PATH.pattern}$", "examples": ["$.id"]}
 
     def write(self, value: JsonPath) -> Json:
         return str(value)
