@@ -21,7 +21,7 @@ def create_body(number: str, amount_minor: int = 125_000) -> bytes:
         "cancel_url": "https://shop.example.com/orders/100042/cancelled?source=hosted",
         "metadata": {
             "order_id": "100042",
-            "customer": "abebe.bikila@example.com",
+            "customer": "customer.42@example.com",
             "branch": "Bole",
         },
         "idempotency_key": f"order-100042-attempt-{number}",
@@ -63,4 +63,15 @@ class Reads:
         return cycle([_head(port, f"GET {path}") + b"\r\n" for path in self.paths])
 
 
-Traffic = Creates | Reads
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """Whole requests, sent in this order again and again, whatever the port."""
+
+    messages: tuple[bytes, ...]
+
+    def requests(self, port: int) -> Iterator[bytes]:  # noqa: ARG002
+        """An endless supply of the same messages."""
+        return cycle(self.messages)
+
+
+Traffic = Creates | Reads | Prepared
