@@ -57,12 +57,13 @@ class Service:
     async def events(self, payment_id: str, *, limit: int) -> list[ServiceEvent]:
         """The newest events of a payment, oldest first, among the newest of the account."""
         response = await self._send("GET", f"{CONTROL}/events?limit={limit}")
-        events = []
+        events, sought = [], payment_id.encode()
         for raw in reversed(msgspec.json.decode(response.body, type=_EventPage).data):
-            body = bytes(raw)
-            event = json.loads(body)
-            if event["data"]["id"] == payment_id:
-                events.append(ServiceEvent(event["id"], event["type"], payment_id, body))
+            # Most events are of other payments, and are not parsed.
+            if sought in (body := bytes(raw)):
+                event = json.loads(body)
+                if event["data"]["id"] == payment_id:
+                    events.append(ServiceEvent(event["id"], event["type"], payment_id, body))
         return events
 
     async def submit(self, payment: Payment) -> None:
