@@ -189,8 +189,9 @@ class Gateway:
         method, raw_path = scope["method"], scope.get("raw_path") or b""
         is_readable = connection is None or connection.body_error is None
         if is_readable and is_contract and self.is_api_port(scope["server"][1]):
+            headers = dict(scope["headers"])
             exchange = Exchange(
-                method, path, raw_path, scope["query_string"], scope["headers"], receive=receive
+                method, path, raw_path, scope["query_string"], headers, receive=receive
             )
             await self.answer(exchange, connection, send)
             return
@@ -204,13 +205,14 @@ class Gateway:
         self._log.add(method, raw_path, response.status, started_ms, request_id, owner)
 
     async def answer(
-        self, exchange: Exchange, connection: ClientConnection | None, send: Send
+        self,
+        exchange: Exchange,
+        connection: ClientConnection | None,
+        send: Send | None = None,
     ) -> None:
-        """Answer a request of the contract."""
+        """Answer a request of the contract; without a connection it needs `send`."""
         started_ms = self._log.start()
-        status = await self._api.answer(
-            exchange, send, connection=connection, started_ms=started_ms
-        )
+        status = await self._api.answer(exchange, connection, send, started_ms=started_ms)
         method, path = exchange.method, exchange.raw_path
         self._log.add(method, path, status, started_ms, exchange.request_id, exchange.owner)
 
