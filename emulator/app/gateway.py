@@ -30,7 +30,7 @@ from emulator.domain.instants import format_instant
 from emulator.engine.state.account import Owner
 
 HEALTH = "/_emulator/health"
-_PAGES = frozenset({"/", "/_emulator", "/_emulator/", "/favicon.ico"})
+_PAGES = frozenset({"/", "/_emulator", "/_emulator/", "/_emulator/view", "/favicon.ico"})
 
 _JSON: Header = (b"content-type", b"application/json")
 
