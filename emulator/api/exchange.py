@@ -28,9 +28,6 @@ Header = tuple[bytes, bytes]
 # one off.
 CONNECTION = "emulator.connection"
 
-# The key of a scope for the owner that the log shows.
-OWNER = "emulator.owner"
-
 # Of a request without a response.
 NO_STATUS = 0
 _FIRST_ERROR = 400

@@ -10,7 +10,6 @@ from emulator.api.bodies import ClientDisconnected
 from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
 from emulator.api.exchange import (
     CONNECTION,
-    OWNER,
     ASGIApp,
     ClientConnection,
     Exchange,
@@ -27,7 +26,7 @@ from emulator.domain.accounts import mask_keys
 from emulator.domain.control_characters import escape_controls
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.instants import format_instant
-from emulator.engine.state.account import Owner
+from emulator.engine.state.account import OWNER_OF_REQUEST, Owner
 
 HEALTH = "/_emulator/health"
 _PAGES = frozenset({"/", "/_emulator", "/_emulator/", "/_emulator/view", "/favicon.ico"})
@@ -201,7 +200,7 @@ class Gateway:
             await _refuse(response.send, connection.body_error)
         else:
             await self._route(scope, receive, response, connection)
-        owner = scope.get(OWNER)
+        owner = scope.get(OWNER_OF_REQUEST)
         self._log.add(method, raw_path, response.status, started_ms, request_id, owner)
 
     async def answer(
