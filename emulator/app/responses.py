@@ -17,8 +17,9 @@ from emulator.api.errors import error_body
 from emulator.api.exchange import Exchange, Header, lines_of
 from emulator.domain.errors import Refusal, UnknownRoute
 
-MAX_HEADS = 32
-MAX_LINES_BYTES = 4_096
+# Of each connection.
+MAX_HEADS = 16
+MAX_LINES_BYTES = 2_048
 # Targets of the contract's calls that need no decoding: a path and a query.
 USUAL_TARGET = re.compile(rb"(/v1/payments(?:/[0-9A-Za-z_]+)?)(?:\?([0-9A-Za-z_=&%.:,+-]*))?")
 _METHODS = {b"GET": "GET", b"POST": "POST"}
