@@ -63,6 +63,8 @@ def own_mark() -> str:
 
 def terminal_text(text: str) -> str:
     """The text with marked escape sequences, and with all other control characters escaped."""
+    if "\x1b" not in text:
+        return escape_controls(text, besides=LINE_BREAK)
     first, *marked = text.split(own_mark())
     parts = [escape_controls(first, besides=LINE_BREAK)]
     for part in marked:
