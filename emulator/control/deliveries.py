@@ -44,8 +44,8 @@ from emulator.openapi.declarations import (
     refers_to,
 )
 
-DELIVERIES_A_PART = 20
-
+# A page of the dashboard is one part: each part of a stream is computed on another thread.
+DELIVERIES_A_PART = 25
 
 _STATUSES = {event_type: status for status, event_type in EVENT_TYPES.items()}
 

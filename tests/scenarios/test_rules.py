@@ -32,7 +32,7 @@ from emulator.scenarios.values import (
     WebhookWhen,
     When,
 )
-from tests.scenarios.drawn import delivery_fault
+from tests.scenarios.sample_faults import delivery_fault
 
 SUBMITTED = PaymentFacts(
     mode=Mode.TEST,
