@@ -69,7 +69,7 @@ class Prepared:
 
     messages: tuple[bytes, ...]
 
-    def requests(self, port: int) -> Iterator[bytes]:
+    def requests(self, port: int) -> Iterator[bytes]:  # noqa: ARG002 - as the others
         """An endless supply of the same messages."""
         return cycle(self.messages)
 
