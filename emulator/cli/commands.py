@@ -1,47 +1,32 @@
 """Defines the commands; most have their own modules, and each imports its code when it runs."""
 
 from importlib import import_module
-from typing import NamedTuple
 
 import click
 
 from emulator import __version__
 from emulator.cli.output import DEFAULT_URL, write
 
-
-class CommandModule(NamedTuple):
-    """The module of a command, and the first sentence of the command's description."""
-
-    name: str
-    summary: str
-
-
-# The commands that are not defined here.
+# The commands that are not defined here, each with its module and the first sentence of its
+# description.
 MODULES = {
-    "check": CommandModule("check", "Validate scenario files and directories of scenario files."),
-    "checklist": CommandModule("checklist", "Judge the merchant's integration by ten items."),
-    "doctor": CommandModule(
-        "doctor", "Test which addresses a container, a browser and a webhook need."
-    ),
-    "explore": CommandModule(
+    "check": ("check", "Validate scenario files and directories of scenario files."),
+    "checklist": ("checklist", "Judge the merchant's integration by ten items."),
+    "doctor": ("doctor", "Test which addresses a container, a browser and a webhook need."),
+    "explore": (
         "explore",
         "Run a merchant's integration through every history of events, and judge what it does.",
     ),
-    "health": CommandModule("server", "Test whether the server responds."),
-    "helper": CommandModule(
-        "helper", "Print the test helper for another language: `node` or `php`."
+    "health": ("server", "Test whether the server responds."),
+    "helper": ("helper", "Print the test helper for another language: `node` or `php`."),
+    "record": (
+        "replay",
+        "Print an account's history as a scenario file with a script, for `replay`.",
     ),
-    "record": CommandModule(
-        "replay", "Print an account's history as a scenario file with a script, for `replay`."
-    ),
-    "replay": CommandModule(
-        "replay", "Run the scripts of scenario files and directories of scenario files."
-    ),
-    "serve": CommandModule("server", "Run the emulator."),
-    "trigger": CommandModule(
-        "trigger", "Create a payment in a running emulator and drive it to an event."
-    ),
-    "verify": CommandModule("verify", "Compare a service with the contract, clause by clause."),
+    "replay": ("replay", "Run the scripts of scenario files and directories of scenario files."),
+    "serve": ("server", "Run the emulator."),
+    "trigger": ("trigger", "Create a payment in a running emulator and drive it to an event."),
+    "verify": ("verify", "Compare a service with the contract, clause by clause."),
 }
 
 
@@ -54,14 +39,13 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in MODULES:
             return super().get_command(ctx, cmd_name)
-        module = import_module(f"emulator.cli.{MODULES[cmd_name].name}")
+        module = import_module(f"emulator.cli.{MODULES[cmd_name][0]}")
         command: click.Command = getattr(module, cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
-        summaries = {name: each.summary for name, each in MODULES.items()}
-        listed = [click.Command(name, help=text) for name, text in summaries.items()]
+        listed = [click.Command(name, help=summary) for name, (_, summary) in MODULES.items()]
         click.Group(commands=[*self.commands.values(), *listed]).format_commands(ctx, formatter)
 
 

@@ -7,10 +7,10 @@ from tests.cli.processes import COMMAND, run
 
 
 def test_each_listed_summary_begins_the_description_of_its_command() -> None:
-    for name, module in MODULES.items():
+    for name, (_, summary) in MODULES.items():
         command = cli.get_command(click.Context(cli), name)
         assert command is not None
-        assert " ".join((command.help or "").split()).startswith(module.summary)
+        assert " ".join((command.help or "").split()).startswith(summary)
 
 
 def test_help_imports_no_command_and_no_setting() -> None:
