@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from msgspec import Struct
-from msgspec.structs import fields, replace
+from msgspec.structs import asdict, replace
 
 from emulator.domain.durations import (
     MAX_DURATION_MS,
@@ -70,8 +70,7 @@ def nowhere(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(nowhere, value))
     if isinstance(value, Struct):
-        inner = {field.name: nowhere(getattr(value, field.name)) for field in fields(value)}
-        return replace(value, **inner)
+        return replace(value, **{name: nowhere(inner) for name, inner in asdict(value).items()})
     return value
 
 
