@@ -16,6 +16,7 @@ from tests.benchmarks import (
     http_measures,
     page_measures,
     start,
+    waiting,
     webhook_measures,
 )
 from tests.benchmarks.load import LoadFailed
@@ -23,7 +24,17 @@ from tests.benchmarks.pairs import Generator, Plan
 from tests.benchmarks.report import Exit, Row, exit_code, summary, table, write_json
 from tests.benchmarks.servers import REPOSITORY, ServerFailed
 
-SECTIONS = ("create", "retrieve", "list", "page", "dashboard", "webhooks", "start", "expiry")
+SECTIONS = (
+    "create",
+    "retrieve",
+    "list",
+    "page",
+    "dashboard",
+    "webhooks",
+    "start",
+    "expiry",
+    "waiting",
+)
 HTTP_SECTIONS = frozenset({"create", "retrieve", "list", "page", "dashboard", "webhooks"})
 
 
@@ -108,6 +119,9 @@ def _measure(plan: Plan, wanted: frozenset[str]) -> list[Row]:
         if "webhooks" in wanted:
             _say("webhooks")
             rows += webhook_measures.creates(plan, generator)
+        if "waiting" in wanted:
+            _say("waiting")
+            rows += waiting.measure(plan, generator)
     finally:
         generator.close()
     if "start" in wanted:
