@@ -34,8 +34,6 @@ async def test_the_limit_is_exact_on_a_frozen_clock() -> None:
         assert await statuses(emulator, 4) == [200, 200, 200, 429]
 
 
-
-
 @pytest.mark.clause("7.11")
 async def test_retry_after_is_rounded_up_to_whole_seconds() -> None:
     async with world(rate_limit=RateLimit(requests=1, period_ms=60_000)) as emulator:
