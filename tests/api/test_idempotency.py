@@ -134,19 +134,8 @@ class TestSameParameters:
     @pytest.mark.parametrize(
         ("one", "other"),
         [
-            *(
-                ("order-1", other)
-                for other in (
-                    "order-2",
-                    "Order-1",
-                    "order-1 ",
-                    "order-1\0",
-                    "order-1\0x",
-                    "o",
-                    "ብር",
-                )
-            ),
-            ("a\0b", "a\0c"),
+            *(("order-1", other) for other in ("order-2", "Order-1", "order-1 ", "o", "ብር")),
+            *(("order-1", "order-1\0"), ("order-1", "order-1\0x"), ("a\0b", "a\0c")),
         ],
     )
     async def test_another_key_is_another_payment(
