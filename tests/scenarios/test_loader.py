@@ -1,9 +1,8 @@
 """Reads whole scenario files; `format.txt` has the mistakes of their keys."""
 
-from dataclasses import fields
-
 import pytest
 import yaml
+from msgspec.structs import fields
 
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError

@@ -2,12 +2,12 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from emulator.scenarios.loader import in_force, load_paths
 from emulator.scenarios.scenario_file import SCENARIO
