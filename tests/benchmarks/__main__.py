@@ -70,6 +70,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     arguments = parser.parse_args(argv)
     if not arguments.peers and (arguments.cache or arguments.write):
         parser.error("--cache and --write need --peers")
+    if arguments.peers and arguments.only != frozenset(SECTIONS):
+        parser.error("--peers measures other programs, no sections; omit --only")
+    if not (arguments.tree / "emulator").is_dir():
+        parser.error(f"--tree: found no directory `emulator` in {arguments.tree}")
     return arguments
 
 
