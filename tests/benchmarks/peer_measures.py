@@ -113,7 +113,7 @@ def install(program: Program, cache: Path) -> Installed:
 
 
 def _run(command: list[str], directory: Path) -> str:
-    """The output of a command. Raises CannotRun with the last line of its errors."""
+    """The output of a command. Raises CannotRun with the first of its errors."""
     try:
         ended = subprocess.run(
             command,
@@ -127,8 +127,9 @@ def _run(command: list[str], directory: Path) -> str:
     except subprocess.TimeoutExpired as error:
         raise CannotRun(f"`{command[0]}` took more than {INSTALLED_WITHIN_S} s") from error
     if ended.returncode:
-        last = (ended.stderr.strip() or ended.stdout.strip() or "no output").splitlines()[-1]
-        raise CannotRun(f"`{Path(command[0]).name}` failed: {last}")
+        lines = (ended.stderr.strip() or ended.stdout.strip() or "no output").splitlines()
+        first = next((line for line in lines if "error" in line.lower()), lines[-1])
+        raise CannotRun(f"`{Path(command[0]).name}` failed: {first}")
     return ended.stdout.strip()
 
 
