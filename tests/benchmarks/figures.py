@@ -90,7 +90,10 @@ def page(measured: Sequence[Figures], controls: Sequence[Row], method: str) -> s
         "Machine": _machine(),
         "Versions": f"{versions}; {_runtimes()}",
         "Method": method,
-        "Control": f"the bare route against itself: {_medians(controls)}"
+        "Control": "the bare route against itself, with the least and the greatest pair: "
+        + ", ".join(
+            f"{row.median:.2f} ({min(row.values):.2f}–{max(row.values):.2f})" for row in controls
+        )
         + ("" if is_conclusive(controls) else "; **inconclusive**, the machine was too busy"),
     }
     lines.append("".join(f"- {name}: {value}\n" for name, value in conditions.items()))
@@ -109,11 +112,7 @@ def _cells(figures: Figures) -> tuple[str, ...]:
 
 def _rates(figures: Figures, name: str) -> str:
     rows = [figures.rows.get(f"{name} c{connections}") for connections in CONNECTIONS]
-    return _medians([row for row in rows if row])
-
-
-def _medians(rows: Sequence[Row]) -> str:
-    return " / ".join(f"{row.median:.2f}" for row in rows)
+    return " / ".join(f"{row.median:.2f}" for row in rows if row)
 
 
 def _public(reason: str) -> str:

@@ -78,8 +78,11 @@ class Installed:
             launch = Launch(
                 name=program.name, command=command, cwd=directory, port=port, probe=probe
             )
-            with running(launch, log=directory / "log") as server:
-                yield server
+            try:
+                with running(launch, log=directory / "log") as server:
+                    yield server
+            except ServerFailed as error:  # of this program, not of the limit
+                raise CannotRun(str(error)) from error
 
     def _filled(self, part: str, port: int) -> str:
         """A part of the command, with its values. JavaScript has other braces."""
@@ -139,7 +142,7 @@ def figures(plan: Plan, generator: Generator, program: Program, cache: Path) -> 
     try:
         installed = install(program, cache)
         rows = {row.measure: row for row in _measure(plan, generator, installed)}
-    except (CannotRun, LoadFailed, ServerFailed, OSError, ValueError) as error:
+    except (CannotRun, LoadFailed, OSError, ValueError) as error:
         if program is OURS:
             raise
         return Figures(**known, reason=" ".join(str(error).split())[:300])

@@ -21,7 +21,7 @@ def create_body(number: str, amount_minor: int = 125_000) -> bytes:
         "cancel_url": "https://shop.example.com/orders/100042/cancelled?source=hosted",
         "metadata": {
             "order_id": "100042",
-            "customer": "abebe.bikila@example.com",
+            "customer": "customer.042@example.com",
             "branch": "Bole",
         },
         "idempotency_key": f"order-100042-attempt-{number}",
