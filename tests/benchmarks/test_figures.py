@@ -5,8 +5,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from starlette.responses import JSONResponse
 
 from tests.benchmarks import figures
+from tests.benchmarks.bare import PAYMENT, PAYMENT_BYTES
 from tests.benchmarks.peer_measures import CONNECTIONS, CannotRun, Figures, install
 from tests.benchmarks.peers import OURS, PEERS, Program
 from tests.benchmarks.report import Exit, Row, exit_code
@@ -52,3 +54,7 @@ def test_a_program_without_its_runtime_is_named_with_the_reason(tmp_path: Path) 
     program = replace(PEERS[0], command=("no-such-runtime", "-jar"))
     with pytest.raises(CannotRun, match=r"not on this machine: .*no-such-runtime"):
         install(program, tmp_path)
+
+
+def test_the_limit_answers_a_payment_of_the_documented_size() -> None:
+    assert len(JSONResponse(PAYMENT).body) == PAYMENT_BYTES
