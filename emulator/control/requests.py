@@ -279,7 +279,8 @@ def _status_filter(text: str) -> Callable[[int], bool]:
 def _entries(owner: Owner, query: RequestQuery) -> Iterator[JournalEntry]:
     """The entries that match the query, newest first. Raises InvalidField."""
     try:
-        path = query.path.encode() if query.path and not query.path.endswith("*") else None
+        # The index has unescaped paths, of which a part may be escaped in the query.
+        path = None if not query.path or set(query.path) & {*"%*"} else query.path.encode()
         return owner.journal.newest_first(_conditions(query), before=query.before, path=path)
     except errors.UnknownRequest:
         expected = "the id of a request that the journal still has"

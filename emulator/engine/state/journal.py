@@ -3,6 +3,7 @@
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import takewhile
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -57,6 +58,7 @@ Raw = tuple[Any, ...]
 """The fields of an entry, as they are stored: every request makes one, and few are ever read."""
 Conditions = Mapping[str, Callable[[Any], bool]]
 """What the fields of an entry must be, by their names."""
+_ALL: Conditions = MappingProxyType({})
 
 
 class Departure(NamedTuple):
@@ -73,36 +75,32 @@ class Departure(NamedTuple):
 class JournalIndex:
     """Finds entries by id and by path, and counts their kinds: status and error code, warnings."""
 
-    __slots__ = ("_indexed", "_of_path", "by_id", "kinds", "warnings")
+    __slots__ = ("_indexed", "by_id", "by_path", "kinds", "warnings")
 
     def __init__(self) -> None:
         self._indexed: deque[Raw] = deque()
-        self._of_path: dict[bytes, list[Raw]] = {}
         self.by_id: dict[bytes, Raw] = {}
+        # By unescaped path, oldest first.
+        self.by_path: dict[bytes, list[Raw]] = {}
         self.kinds: Counter[tuple[int, str | None]] = Counter()
         self.warnings: Counter[str] = Counter()
-
-    def of_path(self, path: bytes) -> Iterator[Raw]:
-        """The entries with a path, escaped or not, newest first."""
-        return reversed(self._of_path.get(path, []))
 
     def update(self, raws: deque[Raw]) -> None:
         """Add the entries that are new since the last update, and remove those that are gone."""
         last = self._indexed[-1] if self._indexed else None
-        new = list(takewhile(lambda raw: raw is not last, reversed(raws)))
-        self._indexed.extend(reversed(new))
-        for raw in reversed(new):
+        new = list(takewhile(lambda raw: raw is not last, reversed(raws)))[::-1]
+        for raw in new:
+            self._indexed.append(raw)
             self.by_id[raw[0]] = raw
-            for path in _paths(raw):
-                self._of_path.setdefault(path, []).append(raw)
+            self.by_path.setdefault(unquote_to_bytes(raw[_INDEX["path"]]), []).append(raw)
             self._count(raw, +1)
         while len(self._indexed) > len(raws):
             raw = self._indexed.popleft()
             self.by_id.pop(raw[0], None)
-            for path in _paths(raw):
-                del self._of_path[path][0]
-                if not self._of_path[path]:
-                    del self._of_path[path]
+            path = unquote_to_bytes(raw[_INDEX["path"]])
+            del self.by_path[path][0]
+            if not self.by_path[path]:
+                del self.by_path[path]
             self._count(raw, -1)
 
     def _count(self, raw: Raw, change: int) -> None:
@@ -168,22 +166,20 @@ class Journal:
         return self._index
 
     def newest_first(
-        self,
-        conditions: Conditions | None = None,
-        *,
-        before: str | None = None,
-        path: bytes | None = None,
+        self, conditions: Conditions = _ALL, *, before: str | None = None, path: bytes | None = None
     ) -> Iterator[JournalEntry]:
         """The present entries: to read them in several turns of the loop, use a copy.
 
         With `before`, only those that are older than the entry with this id, else, with `path`,
-        only those with this path. Raises UnknownRequest.
+        only those with this unescaped path. Raises UnknownRequest.
         """
+        newest: Iterator[Raw] = reversed(self._raw)
         if before is not None:
-            newest = self._older_than(before)
-        else:
-            newest = reversed(self._raw) if path is None else self.index.of_path(path)
-        for name, holds in (conditions or {}).items():
+            found = self._find(before)
+            next(raw for raw in newest if raw is found)
+        elif path is not None:
+            newest = reversed(self.index.by_path.get(path, []))
+        for name, holds in conditions.items():
             newest = _selected(newest, _INDEX[name], holds)
         return map(JournalEntry._make, newest)
 
@@ -200,12 +196,6 @@ class Journal:
         if raw is None:
             raise UnknownRequest(request_id)
         return raw
-
-    def _older_than(self, request_id: str) -> Iterator[Raw]:
-        found = self._find(request_id)
-        newest = reversed(self._raw)
-        next(raw for raw in newest if raw is found)
-        return newest
 
     def latest_id(self) -> str:
         """The id of the newest entry. Raises UnknownRequest."""
@@ -226,12 +216,6 @@ class Journal:
 def warning_kind(slug: str) -> str:
     """The kind of a warning: its slug without the name of a parameter."""
     return slug.partition(":")[0]
-
-
-def _paths(raw: Raw) -> set[bytes]:
-    """The path of an entry, as received and unescaped."""
-    path: bytes = raw[_INDEX["path"]]
-    return {path, unquote_to_bytes(path)} if b"%" in path else {path}
 
 
 def _selected(raws: Iterable[Raw], index: int, holds: Callable[[Any], bool]) -> Iterator[Raw]:
