@@ -190,9 +190,8 @@ async def list_deliveries(call: Call, query: DeliveryListQuery) -> Response:
         event=query.event,
     )
     found = await call.engine.webhooks.deliveries.newest(call.owner, chosen)
-    shown = found[: query.limit]
-    parts = _parts(shown, has_more=len(found) > query.limit)
-    if len(shown) <= DELIVERIES_A_PART:
+    parts = _parts(found[: query.limit], has_more=len(found) > query.limit)
+    if min(len(found), query.limit) <= DELIVERIES_A_PART:
         return Response(b"".join(parts), media_type=JSON)
     return StreamingResponse(parts, media_type=JSON)
 

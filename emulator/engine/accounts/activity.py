@@ -24,7 +24,6 @@ GROUP_INTERVAL_MS = 5
 
 KINDS = ("payments", "requests", "deliveries", "clock", "rules", "endpoints")
 
-
 logger = logging.getLogger(__name__)
 
 

@@ -1,9 +1,8 @@
 """Stores the newest requests that an owner made to the contract's API, within limits."""
 
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import takewhile
-from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -58,7 +57,7 @@ Raw = tuple[Any, ...]
 """The fields of an entry, as they are stored: every request makes one, and few are ever read."""
 Conditions = Mapping[str, Callable[[Any], bool]]
 """What the fields of an entry must be, by their names."""
-_ALL: Conditions = MappingProxyType({})
+_ALL: Conditions = {}
 
 
 class Departure(NamedTuple):
@@ -75,28 +74,22 @@ class Departure(NamedTuple):
 class JournalIndex:
     """Finds entries by id and by path, and counts their kinds: status and error code, warnings."""
 
-    __slots__ = ("_indexed", "by_id", "by_path", "kinds", "warnings")
-
     def __init__(self) -> None:
-        self._indexed: deque[Raw] = deque()
-        self.by_id: dict[bytes, Raw] = {}
-        # By unescaped path, oldest first.
+        """Both mappings have the oldest entries first; a path is unescaped."""
+        self.by_id: OrderedDict[bytes, Raw] = OrderedDict()
         self.by_path: dict[bytes, list[Raw]] = {}
         self.kinds: Counter[tuple[int, str | None]] = Counter()
         self.warnings: Counter[str] = Counter()
 
     def update(self, raws: deque[Raw]) -> None:
         """Add the entries that are new since the last update, and remove those that are gone."""
-        last = self._indexed[-1] if self._indexed else None
-        new = list(takewhile(lambda raw: raw is not last, reversed(raws)))[::-1]
-        for raw in new:
-            self._indexed.append(raw)
+        last = next(reversed(self.by_id.values()), None)
+        for raw in [*takewhile(lambda raw: raw is not last, reversed(raws))][::-1]:
             self.by_id[raw[0]] = raw
             self.by_path.setdefault(unquote_to_bytes(raw[_INDEX["path"]]), []).append(raw)
             self._count(raw, +1)
-        while len(self._indexed) > len(raws):
-            raw = self._indexed.popleft()
-            self.by_id.pop(raw[0], None)
+        while len(self.by_id) > len(raws):
+            _, raw = self.by_id.popitem(last=False)
             path = unquote_to_bytes(raw[_INDEX["path"]])
             del self.by_path[path][0]
             if not self.by_path[path]:
@@ -175,8 +168,8 @@ class Journal:
         """
         newest: Iterator[Raw] = reversed(self._raw)
         if before is not None:
-            found = self._find(before)
-            next(raw for raw in newest if raw is found)
+            newer_id = self.entry(before).id
+            next(raw for raw in newest if raw[0] == newer_id)
         elif path is not None:
             newest = reversed(self.index.by_path.get(path, []))
         for name, holds in conditions.items():
@@ -189,13 +182,10 @@ class Journal:
 
     def entry(self, request_id: str) -> JournalEntry:
         """The entry with an id. Raises UnknownRequest."""
-        return JournalEntry._make(self._find(request_id))
-
-    def _find(self, request_id: str) -> Raw:
         raw = self.index.by_id.get(request_id.encode())
         if raw is None:
             raise UnknownRequest(request_id)
-        return raw
+        return JournalEntry._make(raw)
 
     def latest_id(self) -> str:
         """The id of the newest entry. Raises UnknownRequest."""
