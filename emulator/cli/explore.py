@@ -12,18 +12,18 @@ import click
 
 from emulator.cli.event_loop import run_loop
 from emulator.cli.output import (
-    FILE,
+    JUNIT_OPTION,
+    REPORT_OPTION,
     base_url,
-    check_directory,
     check_key,
     cli_error,
     console_paint,
     is_interactive,
+    print_problems,
     write,
     write_file,
 )
 from emulator.domain.accounts import DEMO_TEST_KEY
-from emulator.domain.control_characters import escape_controls
 from emulator.reporting import ERASE_LINE
 
 if TYPE_CHECKING:
@@ -58,7 +58,13 @@ class ExploreOptions:
 
 
 @click.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILE)
+@click.argument(
+    "files",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+)
 @click.option(
     "--depth",
     metavar="N",
@@ -96,8 +102,8 @@ class ExploreOptions:
     show_default=True,
     help="Directory in which failed histories are saved.",
 )
-@click.option("--junit", metavar="FILE", type=FILE, help="Write the results as JUnit XML.")
-@click.option("--report", metavar="FILE", type=FILE, help="Write a report as one HTML file.")
+@JUNIT_OPTION
+@REPORT_OPTION
 @click.option(
     "--replay",
     "replays",
@@ -168,10 +174,10 @@ def _read(files: Sequence[Path]) -> "list[Integration] | None":
             integrations.append(read_integration(file))
         except ScenarioError as error:
             problems += error.problems
-    for problem in problems:
-        # Without the program's name, so that an editor can open the place.
-        click.echo(escape_controls(str(problem)), err=True)
-    return None if problems else integrations
+    if problems:
+        print_problems(problems)
+        return None
+    return integrations
 
 
 def _options(options: Mapping[str, object]) -> ExploreOptions:
@@ -199,9 +205,6 @@ def _options(options: Mapping[str, object]) -> ExploreOptions:
     except SettingsError as error:
         cli_error(*error.lines)
     check_key("--key", str(values["key"]))
-    for option in ("junit", "report"):
-        if isinstance(file := values[option], Path):
-            check_directory(f"--{option}", file)
     generated = ids.webhook_secret(ids.stream_key(seed, "explore"), 1)
     return ExploreOptions(
         url=None if url is None else base_url("--url", str(url)),

@@ -24,7 +24,7 @@ WEBHOOKS = {
     "httpcore",
     "certifi",
 }
-HEAVY = {"asyncio", "uvicorn", "starlette", "aiosqlite", "sqlite3", "msgspec", "yaml", "uvloop"}
+HEAVY = {"asyncio", "uvicorn", "starlette", "aiosqlite", "sqlite3", "yaml", "uvloop"}
 
 
 @pytest.fixture(scope="module")
