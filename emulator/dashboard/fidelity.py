@@ -14,7 +14,7 @@ from emulator.domain.transitions import TRANSITIONS
 MAX_PLOTTED = 100
 MAX_SHOWN_EVIDENCE = 8
 # To judge 10,000 requests takes half a second; more than these only on request.
-MAX_JUDGED_REQUESTS = 500
+MAX_JUDGED_REQUESTS, MAX_JUDGED_PAYMENTS = 500, "100"
 
 _LEFT, _WIDTH, _HEIGHT = 68, 640, 150
 # The axis of latency is logarithmic: 1 ms to 100 s.
@@ -47,7 +47,7 @@ async def _checklist(page: ViewRequest, *, has_more: bool) -> list[Mapping[str, 
     if "checklist" not in page.query and (
         has_more
         or (await page.get("/requests/count"))["count"] > MAX_JUDGED_REQUESTS
-        or (await page.get("/payments", limit=str(MAX_PLOTTED)))["next_cursor"]
+        or (await page.get("/payments", limit=MAX_JUDGED_PAYMENTS))["next_cursor"]
     ):
         return None
     return [_linked(page, item) for item in (await page.get("/checklist"))["data"]]

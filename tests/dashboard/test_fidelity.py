@@ -3,7 +3,7 @@
 import html
 import re
 
-from emulator.dashboard.fidelity import MAX_PLOTTED, delivery_plot
+from emulator.dashboard.fidelity import MAX_JUDGED_PAYMENTS, delivery_plot
 from emulator.domain.clauses import CLAUSES, WARNINGS
 from emulator.engine.accounts.checklist import ITEMS
 from tests.dashboard import BROWSER, get
@@ -89,7 +89,7 @@ async def test_the_checklist_links_to_its_evidence(emulator: World) -> None:
 
 
 async def test_an_account_with_many_payments_is_judged_on_request(emulator: World) -> None:
-    for _ in range(MAX_PLOTTED):
+    for _ in range(int(MAX_JUDGED_PAYMENTS)):
         await emulator.create()
     page = (await get(emulator, "fidelity")).text
     assert (count(page, "judge"), page.count('data-testid="item-')) == (0, len(ITEMS))
