@@ -69,7 +69,7 @@ def delivery_job(tx: Transaction, owner: Owner, delivery: Delivery) -> DeliveryJ
         event_id = ids.ping_id(owner.stream, delivery.position & LAST_ORDINAL)
         body = tampered_body = ping_json(event_id=event_id, at=delivery.created_at, mode=owner.mode)
     else:
-        event = events.get(tx, delivery.event)
+        event = events.get(tx, delivery.event, delivery.payment)
         payment = payments.get(tx, delivery.payment)
         event_type, event_id, payment_id = event.type, owner.event_id(event), payment.id
         body = tampered_body = owner.event_body(event, payment)
@@ -215,7 +215,7 @@ class Attempts:
             ComingAttempt(
                 *deliveries.due_key(delivery),
                 delivery_id(owner, delivery),
-                events.get(tx, delivery.event).type,
+                events.get(tx, delivery.event, payment).type,
             )
             for delivery in deliveries.pending_of_payment(tx, payment)
             if delivery.event is not None
