@@ -26,8 +26,9 @@ _Waiting = list[tuple[Job, "asyncio.Future[Any]"]]
 MEMORY = ":memory:"
 BUSY_TIMEOUT_MS = 2_000
 CACHED_STATEMENTS = 512
-# Rows changed between two checkpoints: up to 100 MB of log. More checkpoints cost speed.
-CHECKPOINT_AFTER_CHANGES = 64_000
+# Rows changed between two checkpoints: up to 50 MB of log in batches, or 250 MB one by one. More
+# checkpoints cost speed.
+CHECKPOINT_AFTER_CHANGES = 24_000
 MAX_LOG_BYTES = 256 * 1024 * 1024
 
 _BUSY_TIMEOUT = "PRAGMA busy_timeout = {}"
