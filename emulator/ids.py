@@ -19,6 +19,9 @@ _READABLE = bytes(_LETTERS[value % len(_LETTERS)] for value in range(256))
 _ID_LENGTH = 24
 _COUNT_LENGTH = 6
 _TOKEN_SECRET_LENGTH = 26
+# The ids of half a million events, in 12 MiB.
+_IDS_PER_BLOCK = 8_192
+_MAX_BLOCKS = 64
 
 
 def stream_key(seed: int | None, *scope: str) -> bytes:
@@ -84,9 +87,31 @@ def event_id(key: bytes, ordinal: int) -> str:
 
 
 def event_ordinal(key: bytes, event: str, count: int) -> int | None:
-    """The ordinal of the event with this id among the first `count`; the newest are faster."""
-    ordinals = range(count - 1, -1, -1)
-    return next((ordinal for ordinal in ordinals if event_id(key, ordinal) == event), None)
+    """The ordinal of the event with this id among the first `count`.
+
+    The ids are computed in the first search; later ones compute only those of the newest events.
+    """
+    wanted = event.removeprefix("evt_").encode()
+    if len(wanted) != _ID_LENGTH:
+        return None
+    end = count - count % _IDS_PER_BLOCK
+    newest = range(count - 1, end - 1, -1)
+    ordinal = next((ordinal for ordinal in newest if event_id(key, ordinal) == event), None)
+    while ordinal is None and end:
+        end -= _IDS_PER_BLOCK
+        at = _block_of_event_ids(key, end).find(wanted)
+        ordinal = None if at < 0 else end + at // _ID_LENGTH
+    # What was found may be the end of an id and the start of the next.
+    return ordinal if ordinal is not None and event_id(key, ordinal) == event else None
+
+
+@lru_cache(maxsize=_MAX_BLOCKS)
+def _block_of_event_ids(key: bytes, first: int) -> bytes:
+    """The ids of events from an ordinal on, without their prefix."""
+    ordinals = range(first, first + _IDS_PER_BLOCK)
+    return b"".join([_digest(key, b"event", each, _ID_LENGTH) for each in ordinals]).translate(
+        _READABLE
+    )
 
 
 def ping_id(key: bytes, ordinal: int) -> str:

@@ -11,18 +11,15 @@ from emulator.api.bodies import ClientDisconnected, check_content_type, decode_o
 from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
 from emulator.api.exchange import (
     NO_STATUS,
-    OWNER,
-    REQUEST_ID,
     ClientConnection,
     CutReply,
     Exchange,
     Header,
-    Receive,
     Reply,
-    Scope,
     Send,
     add_to_journal,
     bearer_key,
+    lines_of,
     log_failure,
     send_reply,
 )
@@ -62,8 +59,6 @@ MAX_COUNTED_PAYMENTS = 10_000
 _ITEM = COLLECTION + "/"
 # The values of `domain.faults.ApiRequest`, which is not imported at start.
 _CREATE, _RETRIEVE, _LIST = "create_payment", "retrieve_payment", "list_payments"
-_JSON: Header = (b"content-type", b"application/json")
-_NO_STORE: Header = (b"cache-control", b"no-store")
 _REPLAYED: Header = (b"idempotent-replayed", b"true")
 
 
@@ -96,15 +91,13 @@ class PaymentsApi:
 
     async def answer(
         self,
-        scope: Scope,
-        receive: Receive,
+        exchange: Exchange,
         send: Send,
         *,
-        connection: ClientConnection | None = None,
-        started_ms: float = 0.0,
+        connection: ClientConnection | None,
+        started_ms: float,
     ) -> int:
         """Respond to a request; returns the status, 0 without a response."""
-        exchange = Exchange(scope, receive)
         try:
             key = bearer_key(exchange.headers.get(b"authorization"))
             owner = self._accounts.known_owner(key) or await self._accounts.owner_of(key)
@@ -121,12 +114,11 @@ class PaymentsApi:
             else:
                 reply = CutReply(NO_STATUS, b"", [], cut_at=None)
         except Exception as error:  # noqa: BLE001 - logged; the client gets the contract's 500
-            log_failure(scope, scope["path"], error)
+            log_failure(exchange.method, exchange.path, error)
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
         # After a reset, the account neither counts nor stores the request.
         owner_of_entry = None if exchange.is_outdated else exchange.owner
-        request_id = scope[REQUEST_ID] = self._request_id(exchange, owner_of_entry)
-        scope[OWNER] = exchange.owner
+        request_id = exchange.request_id = self._request_id(exchange, owner_of_entry)
         if owner_of_entry is not None:
             add_to_journal(
                 exchange,
@@ -139,15 +131,14 @@ class PaymentsApi:
         headers = reply.headers
         if exchange.warnings:
             headers.append((b"emulator-warning", warning_header(exchange.warnings)))
-        headers += [
-            _JSON,
-            (b"content-length", b"%d" % len(reply.body)),
-            _NO_STORE,
-            (b"request-id", request_id),
-        ]
+        length = b"%d" % len(reply.body)
         if connection is not None and reply.is_whole:
-            connection.reply(reply.status, headers, reply.body)
+            lines = _COMMON_LINES % (length, request_id)
+            connection.reply(
+                reply.status, lines_of(headers) + lines if headers else lines, reply.body
+            )
             return reply.status
+        headers += _common_headers(length, request_id)
         if reply.status != NO_STATUS:
             await send_reply(reply, send, connection)
         return reply.sent_status
@@ -157,7 +148,7 @@ class PaymentsApi:
         if owner is None:
             self._unauthenticated_requests += 1
             return ids.request_id(self._stream, self._unauthenticated_requests)
-        if exchange.request_id is None:
+        if not exchange.request_id:
             owner.requests += 1
             exchange.request_id = ids.request_id(owner.request_stream, owner.requests)
         return exchange.request_id
@@ -169,7 +160,7 @@ class PaymentsApi:
             exchange.warnings.append(
                 RequestWarning("idempotency-key-header", IdempotencyKeyHeader())
             )
-        operation = _operation(exchange.scope)
+        operation = _operation(exchange.method, exchange.path)
         if owner.account.rules.faults:
             return await self._reply_or_fail(exchange, owner, operation)
         return await self._operations[operation](exchange, owner)
@@ -196,7 +187,7 @@ class PaymentsApi:
         hold = None
         if effect.until_delivery:
             # Before any other task runs: a delivery may be answered while the use is counted.
-            hold = self._webhooks.holds.begin(owner, exchange.scope["path"][len(_ITEM) :] or None)
+            hold = self._webhooks.holds.begin(owner, exchange.path[len(_ITEM) :] or None)
         if await self._faults.spend(owner, chosen, generation=exchange.generation):
             exchange.fault, exchange.instead_of = chosen, reply.status
             if hold is not None:
@@ -205,7 +196,7 @@ class PaymentsApi:
         return reply
 
     async def _create(self, exchange: Exchange, owner: Owner) -> Reply:
-        warnings, query = exchange.warnings, exchange.scope["query_string"]
+        warnings, query = exchange.warnings, exchange.query
         try:
             check_content_type(exchange.headers.get(b"content-type"))
         except UnsupportedContentType:
@@ -230,8 +221,8 @@ class PaymentsApi:
         return Reply(201, created.body, extra)
 
     async def _retrieve(self, exchange: Exchange, owner: Owner) -> Reply:
-        warnings, query = exchange.warnings, exchange.scope["query_string"]
-        payment_id = exchange.scope["path"][len(_ITEM) :]
+        warnings, query = exchange.warnings, exchange.query
+        payment_id = exchange.path[len(_ITEM) :]
         if query:
             parse_query(query, (), warnings)
         body = await self._payments.retrieve(owner, payment_id)
@@ -242,7 +233,7 @@ class PaymentsApi:
 
     async def _list(self, exchange: Exchange, owner: Owner) -> Reply:
         warnings = exchange.warnings
-        values = parse_query(exchange.scope["query_string"], KNOWN_QUERY, warnings)
+        values = parse_query(exchange.query, KNOWN_QUERY, warnings)
         body = await self.page_body(owner, values, warnings)
         self._check_strict(warnings)
         return Reply(200, body, [])
@@ -276,13 +267,24 @@ class PaymentsApi:
             raise error
 
 
+def _common_headers(length: bytes, request_id: bytes) -> list[Header]:
+    return [
+        (b"content-type", b"application/json"),
+        (b"content-length", length),
+        (b"cache-control", b"no-store"),
+        (b"request-id", request_id),
+    ]
+
+
+_COMMON_LINES = lines_of(_common_headers(b"%b", b"%b"))
+
+
 def _refused(refusal: Refusal) -> Reply:
     return Reply(status_of(refusal), error_body(refusal), error_headers(refusal))
 
 
-def _operation(scope: Scope) -> str:
+def _operation(method: str, path: str) -> str:
     """The operation of a request. Raises UnknownRoute."""
-    method, path = scope["method"], scope["path"]
     if path == COLLECTION:
         if method == "POST":
             return _CREATE

@@ -2,8 +2,9 @@
 
 import errno
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from emulator.api.bodies import check_size, read_body
@@ -27,12 +28,8 @@ Header = tuple[bytes, bytes]
 # one off.
 CONNECTION = "emulator.connection"
 
-# The key of a scope for the body of a request that was received before it was processed.
-BODY = "emulator.body"
-
-# The keys of a scope for what the log shows of a request: the owner of its key, and its id.
+# The key of a scope for the owner that the log shows.
 OWNER = "emulator.owner"
-REQUEST_ID = "emulator.request_id"
 
 # Of a request without a response.
 NO_STATUS = 0
@@ -49,16 +46,23 @@ class ClientConnection(Protocol):
     # Why the rest of the body cannot be read, although the client is still connected.
     body_error: Refusal | None
 
-    def reply(self, status: int, headers: list[Header], body: bytes) -> None:
+    def reply(self, status: int, header_lines: bytes, body: bytes) -> None:
         """Write a whole response."""
 
-    def break_off(self, status: int, headers: list[Header], part: bytes) -> None:
+    def break_off(self, status: int, header_lines: bytes, part: bytes) -> None:
         """Write a response with a part of its body, and close the connection."""
 
     def hang_up(self) -> None:
         """Close the connection without a response."""
 
 
+def lines_of(headers: Iterable[Header]) -> bytes:
+    """Headers as they are written."""
+    return b"".join([b"%s: %s\r\n" % header for header in headers])
+
+
+# Clients repeat few keys. An exception is not cached.
+@lru_cache(maxsize=256)
 def bearer_key(authorization: bytes | None) -> str:
     """The Bearer key (contract, section 5). Raises MissingApiKey; InvalidApiKey when not ASCII."""
     if authorization is None:
@@ -72,7 +76,7 @@ def bearer_key(authorization: bytes | None) -> str:
     return key.decode("ascii")
 
 
-def log_failure(scope: Scope, path: str, error: Exception) -> None:
+def log_failure(method: str, path: str, error: Exception) -> None:
     """Log an error that no code expects, with its traceback.
 
     A process that cannot open files fails wherever a module is imported late. That is no defect
@@ -81,9 +85,9 @@ def log_failure(scope: Scope, path: str, error: Exception) -> None:
     if isinstance(error, DatabaseLost):
         return
     if getattr(error, "errno", None) in _NO_DESCRIPTORS or isinstance(error, ImportError):
-        logger.error("%s %s failed: %s", scope["method"], path, error)
+        logger.error("%s %s failed: %s", method, path, error)
     else:
-        logger.error("%s %s failed", scope["method"], path, exc_info=error)
+        logger.error("%s %s failed", method, path, exc_info=error)
 
 
 class Reply:
@@ -132,7 +136,7 @@ class CutReply(Reply):
 
 
 class Exchange:
-    """A request in progress.
+    """A request in progress; `received` is its body if that arrived before it is processed.
 
     `fault` is the fault rule that applied, and `instead_of` the status of the reply that it
     replaced, if any.
@@ -143,16 +147,30 @@ class Exchange:
     # The number of resets of the account when the request arrived.
     generation = 0
     # Generated when it is first needed.
-    request_id: bytes | None = None
+    request_id = b""
     body = b""
     is_replay = False
     fault: "FaultCandidate | None" = None
     instead_of: int | None = None
 
-    def __init__(self, scope: Scope, receive: Receive) -> None:
-        self.scope = scope
-        self.receive = receive
-        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        raw_path: bytes,
+        query: bytes,
+        headers: Iterable[Header],
+        *,
+        receive: Receive | None = None,
+        received: bytes = b"",
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.raw_path = raw_path
+        self.query = query
+        self.headers: dict[bytes, bytes] = dict(headers)
+        self._receive = receive
+        self._received = received
         self.warnings: list[RequestWarning] = []
         self._is_read = False
         self._too_large: RequestTooLarge | None = None
@@ -167,12 +185,11 @@ class Exchange:
         if not self._is_read:
             self._is_read = True
             try:
-                body = self.scope.get(BODY)
-                if body is None:
-                    self.body = await read_body(self.headers, self.receive)
+                if self._receive is not None:
+                    self.body = await read_body(self.headers, self._receive)
                 else:
-                    check_size(len(body))
-                    self.body = body
+                    check_size(len(self._received))
+                    self.body = self._received
             except RequestTooLarge as refusal:
                 self._too_large = refusal
         if self._too_large is not None:
@@ -190,7 +207,7 @@ async def send_reply(reply: Reply, send: Send, connection: ClientConnection | No
     has_response = reply.sent_status != NO_STATUS
     if connection is not None:
         if has_response:
-            connection.break_off(reply.status, reply.headers, reply.sent_body)
+            connection.break_off(reply.status, lines_of(reply.headers), reply.sent_body)
         else:
             connection.hang_up()
         return
@@ -213,16 +230,16 @@ def add_to_journal(
     ended_ms: float,
 ) -> None:
     """Store a request in the journal, unformatted, because this runs for every request."""
-    scope, request_body, sent = exchange.scope, exchange.body, reply.body
+    request_body, sent = exchange.body, reply.body
     status = reply.status
     if not reply.is_whole:
         sent, status = reply.sent_body, reply.sent_status
-    path, query = scope.get("raw_path") or b"", scope["query_string"]
+    path, query = exchange.raw_path, exchange.query
     owner.journal.add(
         (
             request_id,
             owner.account.clock.now(),
-            scope["method"],
+            exchange.method,
             path,
             query,
             status,

@@ -11,14 +11,15 @@ from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, 
 from emulator.api.exchange import (
     CONNECTION,
     OWNER,
-    REQUEST_ID,
     ASGIApp,
     ClientConnection,
+    Exchange,
     Header,
     Message,
     Receive,
     Scope,
     Send,
+    lines_of,
     log_failure,
 )
 from emulator.clock import SystemClock
@@ -29,7 +30,7 @@ from emulator.domain.instants import format_instant
 from emulator.engine.state.account import Owner
 
 HEALTH = "/_emulator/health"
-_PAGES = frozenset({"/", "/_emulator", "/_emulator/", "/favicon.ico"})
+_PAGES = frozenset({"/", "/_emulator", "/_emulator/", "/_emulator/view", "/favicon.ico"})
 
 _JSON: Header = (b"content-type", b"application/json")
 
@@ -76,13 +77,19 @@ class RequestLog:
         self._waiting: list[_Logged] = []
         self.start = wall.monotonic_ms
 
-    def add(self, scope: Scope, status: int, started_ms: float) -> None:
+    def add(
+        self,
+        method: str,
+        path: bytes,
+        status: int,
+        started_ms: float,
+        request_id: bytes,
+        owner: Owner | None,
+    ) -> None:
         wall = self._wall
         duration_ms = wall.monotonic_ms() - started_ms
-        path = scope.get("raw_path") or b""
-        owner, request_id = scope.get(OWNER), scope[REQUEST_ID]
         self._waiting.append(
-            (wall.system_ms(), scope["method"], path, status, duration_ms, request_id, owner)
+            (wall.system_ms(), method, path, status, duration_ms, request_id, owner)
         )
         if len(self._waiting) == 1:
             asyncio.get_running_loop().call_later(WRITTEN_EVERY_S, self.flush)
@@ -143,7 +150,8 @@ class _Response:
         self.is_begun = True
         if head is not None:
             if self._connection is not None and not message.get("more_body"):
-                self._connection.reply(self.status, head["headers"], message.get("body", b""))
+                lines = lines_of(head["headers"])
+                self._connection.reply(self.status, lines, message.get("body", b""))
                 return
             await self._send(head)
         await self._send(message)
@@ -174,30 +182,37 @@ class Gateway:
         self.is_ready = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started_ms = self._log.start()
         # Removed from the scope, to which it refers: a cycle would need the garbage collector.
         connection: ClientConnection | None = scope.pop(CONNECTION, None)
         path = scope["path"]
         is_contract = path.startswith("/v1/") or path == "/v1"
-        if connection is not None and connection.body_error is not None:
-            response = _Response(self._request_id(scope), send, connection)
-            await _refuse(response.send, connection.body_error)
-            status = response.status
-        elif is_contract and self.is_api_port(scope["server"][1]):
-            status = await self._api.answer(
-                scope, receive, send, connection=connection, started_ms=started_ms
+        method, raw_path = scope["method"], scope.get("raw_path") or b""
+        is_readable = connection is None or connection.body_error is None
+        if is_readable and is_contract and self.is_api_port(scope["server"][1]):
+            exchange = Exchange(
+                method, path, raw_path, scope["query_string"], scope["headers"], receive=receive
             )
+            await self.answer(exchange, connection, send)
+            return
+        started_ms, request_id = self._log.start(), self.next_request_id()
+        response = _Response(request_id, send, connection)
+        if connection is not None and connection.body_error is not None:
+            await _refuse(response.send, connection.body_error)
         else:
-            status = await self._route(scope, receive, send, connection)
-        self._log.add(scope, status, started_ms)
+            await self._route(scope, receive, response, connection)
+        owner = scope.get(OWNER)
+        self._log.add(method, raw_path, response.status, started_ms, request_id, owner)
 
-    async def answer(self, scope: Scope, connection: ClientConnection) -> None:
-        """Answer a whole request of the contract, whose scope has the body."""
+    async def answer(
+        self, exchange: Exchange, connection: ClientConnection | None, send: Send
+    ) -> None:
+        """Answer a request of the contract."""
         started_ms = self._log.start()
         status = await self._api.answer(
-            scope, _no_receive, _no_send, connection=connection, started_ms=started_ms
+            exchange, send, connection=connection, started_ms=started_ms
         )
-        self._log.add(scope, status, started_ms)
+        method, path = exchange.method, exchange.raw_path
+        self._log.add(method, path, status, started_ms, exchange.request_id, exchange.owner)
 
     def is_api_port(self, port: int | None) -> bool:
         """Whether a listener serves the contract, and not the pages."""
@@ -208,14 +223,13 @@ class Gateway:
         self._requests += 1
         return ids.request_id(self._stream, self._requests)
 
-    def _request_id(self, scope: Scope) -> bytes:
-        request_id = scope[REQUEST_ID] = self.next_request_id()
-        return request_id
-
     async def _route(
-        self, scope: Scope, receive: Receive, send: Send, connection: ClientConnection | None
-    ) -> int:
-        response = _Response(self._request_id(scope), send, connection)
+        self,
+        scope: Scope,
+        receive: Receive,
+        response: _Response,
+        connection: ClientConnection | None,
+    ) -> None:
         try:
             await self._dispatch(scope, receive, response.send)
         except Refusal as refusal:
@@ -224,10 +238,9 @@ class Gateway:
             if connection is not None and connection.body_error is not None:
                 await _refuse(response.send, connection.body_error)
         except Exception as error:  # noqa: BLE001 - logged; the client gets a 500
-            log_failure(scope, _shown(scope.get("raw_path") or b""), error)
+            log_failure(scope["method"], _shown(scope.get("raw_path") or b""), error)
             if not response.is_begun:
                 await _answer(response.send, 500, INTERNAL_ERROR_BODY)
-        return response.status
 
     async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, path = scope["method"], scope["path"]
@@ -243,14 +256,6 @@ class Gateway:
             await self._control(scope, receive, send)
         else:
             raise UnknownRoute(method, path)
-
-
-async def _no_receive() -> Message:
-    raise NotImplementedError("the scope has the body")
-
-
-async def _no_send(_: Message) -> None:
-    raise NotImplementedError("the connection writes the response")
 
 
 async def _refuse(send: Send, refusal: Refusal) -> None:

@@ -6,7 +6,7 @@ It differs from uvicorn's protocol in this:
 - heads, trailers and chunk extensions are limited in size, incomplete requests in time;
 - while a client does not read its responses, its further requests wait;
 - a response is one write;
-- a usual request of the contract that arrives whole is answered without a task and without ASGI.
+- a usual request of the contract that arrives soon is answered without a task and without ASGI.
 """
 
 import asyncio
@@ -17,17 +17,19 @@ import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from emulator.api.exchange import BODY, CONNECTION, Scope
+from emulator.api.bodies import MAX_LENGTH_DIGITS
+from emulator.api.exchange import CONNECTION, Exchange
 from emulator.app.gateway import Gateway
 from emulator.app.responses import (
     DirectCycle,
     JoinedWrites,
     RequestConnection,
     error_response,
+    no_send,
     run_without_task,
 )
 from emulator.clock import SystemClock
-from emulator.domain.errors import MalformedHttp, Refusal, UnknownRoute
+from emulator.domain.errors import MalformedHttp, Refusal
 
 MAX_HEAD_BYTES = 64 * 1024
 # Real time. The contract has no status for a request that never ends, so it gets no response.
@@ -41,7 +43,6 @@ MAX_LINGER_MS = 2_000
 # The parser's position in a message. Not an Enum, because each request changes it three times.
 _BETWEEN, _IN_HEAD, _IN_BODY = range(3)
 _ADDED_PER_HEADER = len(": \r\n")
-_FRAMING_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
 _MAX_REQUEST_LINE_BYTES = 8 * 1024
 # The targets of the contract's calls that need no decoding: a path and a query.
 _USUAL_TARGET = re.compile(rb"(/v1/payments(?:/[0-9A-Za-z_]+)?)(?:\?([0-9A-Za-z_=&%.:,+-]*))?")
@@ -85,8 +86,16 @@ class Protocol(HttpToolsProtocol):
         self._deadline_ms = self._wall.monotonic_ms() + MAX_HEAD_MS
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._direct_target is not None:
+            self._begin_cycle()
+            while self.pipeline:  # The journal and the log have the request.
+                super()._start_asgi_task(*self.pipeline.pop())
         self._request_connection = None  # It refers to this object.
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        self._stop_waiting()
+        super().shutdown()
 
     def data_received(self, data: bytes) -> None:
         if self._has_ended:
@@ -105,6 +114,8 @@ class Protocol(HttpToolsProtocol):
             if self._place == _BETWEEN and self._has_progressed:
                 return
             self._check_framing(len(data))
+            if self._direct_target is not None and self._has_long_body():
+                self._begin_cycle()
         except (httptools.HttpParserError, MalformedHttp) as error:
             self._refuse(error)
             return
@@ -122,6 +133,7 @@ class Protocol(HttpToolsProtocol):
 
         Called about once a second, with the monotonic time.
         """
+        self._stop_waiting()
         unread = self.transport.get_write_buffer_size()
         if unread == 0 or unread != self._unread_bytes:
             self._unread_bytes, self._unread_since_ms = unread, now_ms
@@ -258,24 +270,28 @@ class Protocol(HttpToolsProtocol):
         if self._direct_body:
             self.on_body(self._direct_body)
 
+    def _has_long_body(self) -> bool:
+        """Whether the application limits the body of this request while it arrives."""
+        declared = int(dict(self.headers).get(b"content-length", b"0")[:MAX_LENGTH_DIGITS])
+        return max(declared, len(self._direct_body)) > HIGH_WATER_LIMIT
+
+    def _stop_waiting(self) -> None:
+        """Pass a request whose body has not arrived to the application, which may refuse it."""
+        if self._direct_target is not None:
+            self._begin_cycle()
+
     def _answer_directly(self, target: re.Match[bytes]) -> None:
         """Answer a whole request: its response is written now, or when the database has it."""
         self._direct_target = None
         path, query = target.groups(b"")
         method = self.parser.get_method().decode("ascii")
         keeps_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
-        scope: Scope = {
-            "method": method,
-            "path": path.decode("ascii"),
-            "raw_path": path,
-            "query_string": query,
-            "headers": self.headers,
-            BODY: self._direct_body,
-        }
+        body = self._direct_body
+        exchange = Exchange(method, path.decode(), path, query, self.headers, received=body)
         cycle = DirectCycle(self.server_state.default_headers, keep_alive=keeps_alive)
         self.cycle = cycle  # type: ignore[assignment]
         self._request_connection = RequestConnection(self, self._transport, cycle, method=method)
-        answer = self._gateway.answer(scope, self._request_connection)
+        answer = self._gateway.answer(exchange, self._request_connection, no_send)
         run_without_task(answer, self.tasks)  # type: ignore[arg-type]
 
     def _parse(self, data: bytes) -> None:
@@ -286,9 +302,6 @@ class Protocol(HttpToolsProtocol):
                 return
             except httptools.HttpParserUpgrade as pause:
                 rest = memoryview(rest)[pause.args[0] :]
-            finally:
-                if self._direct_target is not None:
-                    self._begin_cycle()  # The rest of its body has not arrived yet.
             self._ignore_upgrade()
 
     def _ignore_upgrade(self) -> None:
@@ -297,18 +310,15 @@ class Protocol(HttpToolsProtocol):
         The parser would hand over the connection there. A new one reads the body: it gets a head
         that has the same framing.
         """
-        head = [b"POST / HTTP/%s\r\n" % self.scope["http_version"].encode()]
-        for name, value in self.headers:
-            if name in _FRAMING_HEADERS:
-                head.append(b"%s: %s\r\n" % (name, value))
-        if not self.parser.should_keep_alive():
-            head.append(b"connection: close\r\n")
-        head.append(b"\r\n")
+        from emulator.app.request_lines import head_with_framing
+
+        closes, version = not self.parser.should_keep_alive(), self.scope["http_version"]
+        head = head_with_framing(self.headers, version=version, closes=closes)
         self.parser = httptools.HttpRequestParser(self)
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self._is_replaying_head = True
         try:
-            self.parser.feed_data(b"".join(head))
+            self.parser.feed_data(head)
         finally:
             self._is_replaying_head = False
 
@@ -344,6 +354,7 @@ class Protocol(HttpToolsProtocol):
 
     def _refuse(self, error: Exception) -> None:
         """End the connection after the responses to the requests before the error."""
+        self._stop_waiting()
         refusal = self._refusal(error)
         self._has_ended = True
         self._deadline_ms = None
@@ -362,20 +373,9 @@ class Protocol(HttpToolsProtocol):
         cause = error.__context__ if isinstance(error, httptools.HttpParserError) else error
         if isinstance(cause, MalformedHttp):
             return cause
-        from emulator.app.request_lines import REQUEST_LINE, has_bare_address
+        from emulator.app.request_lines import refusal_of
 
-        if has_bare_address(self._start):
-            return MalformedHttp("The address has characters that must be percent-encoded.")
-        line = REQUEST_LINE.match(self._start)
-        if line and isinstance(error, httptools.HttpParserInvalidMethodError):
-            # An unknown method of HTTP is an unknown route.
-            return UnknownRoute(line[1].decode(), line[2].decode("latin-1"))
-        if self._request_connection is None:
-            return MalformedHttp("This is not an HTTP request.")
-        return MalformedHttp(
-            "The bytes after the previous request are not an HTTP request."
-            " Its 'Content-Length' must be the number of bytes of its body, not of characters."
-        )
+        return refusal_of(error, self._start, is_first=self._request_connection is None)
 
     def _end(self, response: bytes) -> None:
         """Write the last response; the connection closes when the client has closed it, too.

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from emulator.api.errors import error_body
-from emulator.api.exchange import Header
+from emulator.api.exchange import Message, lines_of
 from emulator.domain.errors import Refusal, UnknownRoute
 
 
@@ -132,22 +132,22 @@ class RequestConnection:
         self._cycle.disconnected = True
         self._cycle.message_event.set()
 
-    def reply(self, status: int, headers: list[Header], body: bytes) -> None:
+    def reply(self, status: int, header_lines: bytes, body: bytes) -> None:
         cycle = self._cycle
         if cycle.disconnected and self.body_error is None:
             return
         if self._method == "HEAD":
             body = b""
-        self._transport.write_now(_encoded(cycle, status, headers, body))
+        self._transport.write_now(_encoded(cycle, status, header_lines, body))
         if not cycle.keep_alive:
             self._connection.close()
         self._end(cycle)
 
-    def break_off(self, status: int, headers: list[Header], part: bytes) -> None:
+    def break_off(self, status: int, header_lines: bytes, part: bytes) -> None:
         if self._cycle.disconnected:
             return
         self._cycle.keep_alive = False
-        self._transport.write_now(_encoded(self._cycle, status, headers, part))
+        self._transport.write_now(_encoded(self._cycle, status, header_lines, part))
         self._transport.close()
         self._end(self._cycle)
 
@@ -176,16 +176,16 @@ def error_response(refusal: Refusal, request_id: bytes) -> bytes:
     )
 
 
-def _encoded(cycle: Cycle, status: int, headers: list[Header], body: bytes) -> bytes:
-    parts = [STATUS_LINE[status]]
-    for name, value in cycle.default_headers:
-        parts += (name, b": ", value, b"\r\n")
-    for name, value in headers:
-        parts += (name, b": ", value, b"\r\n")
+def _encoded(cycle: Cycle, status: int, header_lines: bytes, body: bytes) -> bytes:
+    first_lines = STATUS_LINE[status] + lines_of(cycle.default_headers)
     if not cycle.keep_alive:
-        parts.append(b"connection: close\r\n")
-    parts += (b"\r\n", body)
-    return b"".join(parts)
+        header_lines += b"connection: close\r\n"
+    return b"%b%b\r\n%b" % (first_lines, header_lines, body)
+
+
+async def no_send(_: Message) -> None:
+    """The `send` of a direct answer, which the connection writes."""
+    raise NotImplementedError
 
 
 class _Steps:

@@ -27,7 +27,7 @@ from emulator.engine.payments.checkouts import Checkouts
 
 Endpoint = Callable[[Request, str], Awaitable[Response]]
 CheckHost = Callable[[Scope], object]
-LogFailure = Callable[[Scope, str, Exception], None]
+LogFailure = Callable[[str, str, Exception], None]
 
 STATUS = "status"
 ICON = "/favicon.ico"
@@ -96,7 +96,7 @@ class CheckoutApp:
         except ClientDisconnect:
             return
         except Exception as error:  # noqa: BLE001 - logged; the customer gets a page
-            self._log_failure(scope, request.scope["path"], error)
+            self._log_failure(request.method, request.scope["path"], error)
             response = self._problem(request, views.problem("wrong", None, status=500))
         _protect(response)
         await response(scope, receive, send)

@@ -62,7 +62,6 @@ def run_doctor(options: "DoctorOptions", *, is_json: bool) -> int:
     from emulator.doctor.report import conclusion, printable, report_json, section_lines
     from emulator.doctor.requests import Timeouts
     from emulator.doctor.runner import NoEmulator, run_probes
-    from emulator.http.client import import_httpx
 
     paint = console_paint()
 
@@ -71,7 +70,6 @@ def run_doctor(options: "DoctorOptions", *, is_json: bool) -> int:
             lines = section_lines(perspective, findings, paint)
             write("".join(f"{line}\n" for line in lines))
 
-    import_httpx()
     timeouts = Timeouts(clock=RealClock())
     try:
         report = run_loop(lambda: run_probes(options, timeouts, print_section))

@@ -1,11 +1,9 @@
 """The calls on the journal of requests to `/v1`."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import islice
-from operator import attrgetter
 from typing import Annotated, Any
 from urllib.parse import unquote_to_bytes
 
@@ -37,6 +35,7 @@ from emulator.engine.state.journal import (
     MAX_STORED_BODY_BYTES,
     Conditions,
     JournalEntry,
+    warning_kind,
 )
 from emulator.engine.state.rules import FaultCandidate
 from emulator.openapi.declarations import JSON, JsonObject, Resource, doc, refers_to
@@ -44,7 +43,6 @@ from emulator.scenarios.scenario_file import fault_rule_json
 
 STATUS_PATTERN = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
 NO_STATUS = "none"
-MAX_GROUPED = 500
 
 _STORED = f"up to {MAX_STORED_BODY_BYTES // 1024} KiB of it"
 
@@ -199,29 +197,26 @@ async def count_requests(call: Call, query: CountQuery) -> RequestCount:
 
     Returns the number of requests in the journal that match the filters.
     """
-    return RequestCount(sum(1 for _ in call.owner.journal.newest_first(_conditions(query))))
+    return RequestCount(call.owner.journal.count(_conditions(query)))
 
 
-@operation(
-    "GET /requests/kinds",
-    "The kinds.",
-    description="Counts the newest requests by status and error code, and by warning. It reads"
-    f" the newest {MAX_GROUPED:,} requests, most frequent kind first.",
-)
+@operation("GET /requests/kinds", "The kinds.")
 async def count_kinds(call: Call) -> RequestKinds:
-    """Count the kinds of requests."""
-    entries = list(islice(call.owner.journal.newest_first(), MAX_GROUPED))
-    # Most errors are equal, and each is decoded once.
-    kinds: Counter[tuple[int, str | None]] = Counter()
-    for (status, error), count in Counter(map(attrgetter("status", "error"), entries)).items():
-        kinds[status, _code(error) if status else None] += count
-    warnings = Counter(_kind(slug) for entry in entries for slug in entry.warnings)
+    """Count the kinds of requests.
+
+    Counts the requests in the journal by status and error code, and by warning, most frequent kind
+    first.
+    """
+    index = call.owner.journal.index
+    kinds = [(-count, status, code or "") for (status, code), count in index.kinds.items()]
+    warnings = [(-count, warning) for warning, count in index.warnings.items()]
     return RequestKinds(
         data=[
-            RequestKind(status or None, code, count)
-            for (status, code), count in kinds.most_common()
+            RequestKind(status or None, code or None, -count)
+            for count, status, code in sorted(kinds)
+            if count
         ],
-        warnings=[WarningKind(*each) for each in warnings.most_common()],
+        warnings=[WarningKind(warning, -count) for count, warning in sorted(warnings) if count],
     )
 
 
@@ -253,7 +248,7 @@ def _conditions(query: CountQuery) -> Conditions:
     if (code := query.code) is not None:
         conditions["error"] = lambda error: bool(error) and _code(error) == code
     if (warning := query.warning) is not None:
-        conditions["warnings"] = lambda slugs: any(warning in (_kind(s), s) for s in slugs)
+        conditions["warnings"] = lambda slugs: any(warning in (warning_kind(s), s) for s in slugs)
     return conditions
 
 
@@ -284,7 +279,8 @@ def _status_filter(text: str) -> Callable[[int], bool]:
 def _entries(owner: Owner, query: RequestQuery) -> Iterator[JournalEntry]:
     """The entries that match the query, newest first. Raises InvalidField."""
     try:
-        return owner.journal.newest_first(_conditions(query), before=query.before)
+        path = query.path.encode() if query.path and not query.path.endswith("*") else None
+        return owner.journal.newest_first(_conditions(query), before=query.before, path=path)
     except errors.UnknownRequest:
         expected = "the id of a request that the journal still has"
         raise not_accepted("before", query.before, expected) from None
@@ -322,11 +318,6 @@ def _error_decoder() -> msgspec.json.Decoder[dict[str, LoggedError]]:
 
 def _code(error: bytes) -> str | None:
     return _error(error).code if error else None
-
-
-def _kind(slug: str) -> str:
-    """The kind of a warning: its slug without the name of a parameter."""
-    return slug.partition(":")[0]
 
 
 def _fault(fault: FaultCandidate, instead_of: int | None) -> StruckFault:

@@ -26,8 +26,11 @@ _RETRY_MS = 1_000
     " The first message, of the type `hello`, has the version of the emulator. The type of each"
     f" other message is what has changed: {', '.join(f'`{kind}`' for kind in KINDS)}. A message"
     f" `payments` has the `count` of new events and the newest {MAX_EVENTS_PER_MESSAGE} of them,"
-    f" newest first. There is at most one message of each type in {MIN_INTERVAL_MS} ms. The stream"
-    " ends for a client that does not read it, and when the account is deleted.",
+    " newest first. The `id` of a message is an instant of the emulator's monotonic clock in"
+    " milliseconds, at which the change had occurred: a page requested with the header"
+    " `Emulator-Since: <id>` may have been rendered at any time since. There is at most one message"
+    f" of each type in {MIN_INTERVAL_MS} ms. The stream ends for a client that does not read it,"
+    " and when the account is deleted.",
 )
 async def stream(call: Call) -> Response:
     """Stream what happens."""

@@ -91,7 +91,7 @@ class Dashboard:
         if path == ICON:
             return self._assets.icon()
         accepts_html = "text/html" in request.headers.get("accept", "")
-        if not path.startswith(f"{ROOT}/"):
+        if path == f"{ROOT}/" or not path.startswith(f"{ROOT}/"):
             if accepts_html:
                 return RedirectResponse(f"{ROOT}/{FIRST_SECTION}", 303, {"Vary": "Accept"})
             content = msgspec.json.encode(self._index(request))
@@ -111,7 +111,9 @@ class Dashboard:
         except Refusal as refusal:
             if not accepts_html:
                 raise
-            return self._html("problem.html", page, self._status_of(refusal), message=str(refusal))
+            is_route = isinstance(refusal, UnknownRoute)
+            message = f"There is no page {path}." if is_route else str(refusal)
+            return self._html("problem.html", page, self._status_of(refusal), message=message)
 
     async def _view(self, page: ViewRequest) -> Response:
         """The response for a page. Raises the refusals of the control API, and UnknownRoute."""
@@ -125,7 +127,7 @@ class Dashboard:
         list_page, item_page = SECTIONS.get(page.section, (None, None))
         view = list_page if page.item is None else item_page
         if view is None:
-            raise UnknownRoute("GET", f"{ROOT}/{page.section}")
+            raise UnknownRoute("GET", "/".join(filter(None, (ROOT, page.section, page.item))))
         variables = await view(page)
         template = page.section if page.item is None else page.section.removesuffix("s")
         header = {

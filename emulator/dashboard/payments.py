@@ -13,8 +13,9 @@ from emulator.domain.errors import UnknownRequest
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
 from emulator.domain.received_values import not_accepted
+from emulator.domain.timers import TimerKind
 from emulator.domain.transitions import TRANSITIONS, Edge
-from emulator.engine.payments.customer import PhoneAnswer
+from emulator.engine.payments.customer import ANSWERS_OF_A_BANK, ANSWERS_OF_A_PHONE, PhoneAnswer
 from emulator.storage.payments import MAX_COMPARED_PAYMENTS
 
 MAX_ENTRIES = "100"
@@ -66,6 +67,8 @@ async def payment_story(page: ViewRequest) -> Mapping[str, Any]:
         ),
     ]
     scenarios = await page.get("/scenarios")
+    is_asked = any(each["kind"] == TimerKind.HANDSET_TIMEOUT for each in detail["scheduled"])
+    answers = ANSWERS_OF_A_BANK if payment["method"] == BANK_TRANSFER else ANSWERS_OF_A_PHONE
     return {
         "detail": detail,
         "payment": payment,
@@ -77,7 +80,7 @@ async def payment_story(page: ViewRequest) -> Mapping[str, Any]:
             if source.value == payment["status"] and target is not Status.PROCESSING
         ],
         "scenario_names": [each["name"] for each in scenarios["data"]],
-        "answers": [answer.value for answer in PhoneAnswer],
+        "answers": [answer.value for answer in PhoneAnswer if is_asked and answer in answers],
         "first_phones": {
             name: f"0{method.phone_digit}00000001" for name, method in PHONE_METHODS.items()
         },

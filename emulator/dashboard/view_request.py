@@ -39,5 +39,7 @@ class ViewRequest:
     def address(self, section: str, item: str | None = None, /, **query: str | None) -> str:
         """The address of a page of the same account and mode; None leaves a parameter out."""
         path = f"{ROOT}/{section}" if item is None else f"{ROOT}/{section}/{quote(item, safe='')}"
+        if not (query or self.subject):  # A list has such an address for each row.
+            return f"{path}?"
         given = {name: value for name, value in query.items() if value is not None}
         return f"{path}?{urlencode({**self.subject, **given})}"

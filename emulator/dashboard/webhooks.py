@@ -1,5 +1,6 @@
 """The pages about webhooks: endpoints and deliveries, and one delivery or event."""
 
+import json
 from collections.abc import Mapping
 from shlex import quote
 from typing import Any
@@ -35,7 +36,9 @@ async def delivery_details(page: ViewRequest) -> Mapping[str, Any]:
     event = await page.get(f"/events/{item}")
     of_payment = await page.get("/deliveries", payment=event["data"]["id"])
     deliveries = [each for each in of_payment["data"] if each["event"] == event["id"]]
-    return {"event": event, **_details(page, deliveries, await _endpoints(page))}
+    text = json.dumps(event, indent=2, ensure_ascii=False)
+    details = _details(page, deliveries, await _endpoints(page))
+    return {"event": event, "event_text": text, **details}
 
 
 async def _endpoints(page: ViewRequest) -> dict[str, Any]:

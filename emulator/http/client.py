@@ -1,6 +1,6 @@
 """HTTP client that limits the time and the size of responses and sends each request once.
 
-It is httpx without its client, which would keep cookies, use proxies and follow redirects.
+It keeps no cookies, uses no proxies and follows no redirects.
 
     Unreachable          there is no connection
     HttpResponse         otherwise; its `failure` says why the response is missing or incomplete
@@ -8,19 +8,20 @@ It is httpx without its client, which would keep cookies, use proxies and follow
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from selectors import EVENT_READ, DefaultSelector
 from typing import TYPE_CHECKING, Any, Self
 
-from .addresses import BaseUrl
-from .failures import causes, explain_no_connection
+import httptools
+
+from .addresses import DEFAULT_PORTS, BaseUrl, host_with_port
+from .failures import explain_no_connection
+from .name_lookup import ip_addresses
 
 if TYPE_CHECKING:
     import ssl
-
-    import httpx
 
 # A scenario's latency may be five minutes.
 MAX_RESPONSE_S = 330
@@ -28,6 +29,7 @@ MAX_CONNECT_S = 10
 # Shorter than that of any server, so that no request meets a connection that is being closed:
 # then it would be unknown whether the server has received the request.
 MAX_IDLE_S = 2
+MAX_HEAD_BYTES = 100_000
 MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 JSON = "application/json"
 
@@ -69,12 +71,101 @@ class HttpResponse:
         return error if isinstance(error, dict) else {}
 
 
-class HttpClient:
-    """Sends requests to one emulator, with an API key if it has one; open within `async with`.
+class _Connection(asyncio.Protocol):
+    """One connection, which carries one exchange after another."""
 
-    Open one for each task: a connection pool that many tasks share inspects all their connections
-    with every request.
-    """
+    def __init__(self) -> None:
+        self.is_reusable = True
+        self.idle_since_s = 0.0
+        self.transport: asyncio.Transport
+        self._response: asyncio.Future[HttpResponse] | None = None
+        self._start()
+
+    def _start(self) -> None:
+        self._parser: Any = httptools.HttpResponseParser(self)
+        self._status = 0
+        self._headers: dict[str, str] = {}
+        self._body = bytearray()
+        self._received_bytes = 0
+
+    async def exchange(self, request: bytes) -> HttpResponse:
+        """Send a request and wait for the end of its response, or of the connection."""
+        self._start()
+        self._response = asyncio.get_running_loop().create_future()
+        self.transport.write(request)
+        return await self._response
+
+    def has_closed(self) -> bool:
+        """Whether an idle connection has closed, also when the event loop has yet to notice."""
+        if not self.is_reusable:
+            return True
+        with DefaultSelector() as selector:
+            selector.register(self.transport.get_extra_info("socket").fileno(), EVENT_READ)
+            return bool(selector.select(0))
+
+    def _end(self, response: HttpResponse, *, is_reusable: bool = False) -> None:
+        """The first end of an exchange counts."""
+        self.is_reusable = is_reusable
+        if self._response is not None and not self._response.done():
+            self._response.set_result(response)
+
+    def _complete(self, *, is_reusable: bool) -> None:
+        response = HttpResponse(status=self._status, headers=self._headers, body=bytes(self._body))
+        self._end(response, is_reusable=is_reusable)
+
+    # ---- What the event loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport  # type: ignore[assignment]  # of a stream
+
+    def data_received(self, data: bytes) -> None:
+        if self._response is None or self._response.done():
+            self.is_reusable = False
+            return
+        self._received_bytes += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._end(HttpResponse(failure=f"the response is not HTTP: {error}"))
+        if not self._status and self._received_bytes > MAX_HEAD_BYTES:
+            self._end(HttpResponse(failure="the response is not HTTP: its head is too long"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self._status:
+            self._end(HttpResponse(failure="the connection was closed before a response"))
+        elif exc is None and not self._headers.keys() & {"content-length", "transfer-encoding"}:
+            self._complete(is_reusable=False)
+        else:
+            failure = "the connection was closed in the middle of the response"
+            self._end(HttpResponse(failure=failure))
+
+    # ---- What the parser calls
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        self._headers[key] = f"{self._headers[key]}, {text}" if key in self._headers else text
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if status < 200:
+            # Those of an interim response, such as 103.
+            self._headers.clear()
+        else:
+            self._status = status
+
+    def on_body(self, body: bytes) -> None:
+        self._body += body
+        if len(self._body) > MAX_RESPONSE_BYTES:
+            failure = f"the response is larger than {MAX_RESPONSE_BYTES:,} bytes"
+            self._end(HttpResponse(failure=failure))
+
+    def on_message_complete(self) -> None:
+        if self._status:
+            self._complete(is_reusable=self._parser.should_keep_alive())
+
+
+class HttpClient:
+    """Sends requests to one emulator, with an API key if it has one; open within `async with`."""
 
     def __init__(
         self, base_url: BaseUrl, *, key: str | None = None, tls: "ssl.SSLContext | None" = None
@@ -84,8 +175,7 @@ class HttpClient:
         self.local_host = ""
         self._key = key
         self._tls = tls
-        self._transport: httpx.AsyncHTTPTransport
-        self._url: httpx.URL
+        self._idle: list[_Connection] = []
 
     def with_key(self, key: str | None) -> "HttpClient":
         """Return another client of the same emulator, not yet open."""
@@ -96,22 +186,11 @@ class HttpClient:
         self._key = key
 
     async def __aenter__(self) -> Self:
-        import httpx
-
-        base = self.base_url
-        try:
-            self._url = httpx.URL(scheme=base.scheme, host=base.host, port=base.port)
-        except (httpx.InvalidURL, UnicodeError) as error:
-            raise Unreachable(f"cannot reach the emulator at {base}: {error}") from None
-        self._transport = httpx.AsyncHTTPTransport(
-            verify=self._tls_context(),
-            trust_env=False,
-            limits=httpx.Limits(keepalive_expiry=MAX_IDLE_S),
-        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._transport.aclose()
+        for connection in self._idle:
+            connection.transport.close()
 
     async def request(
         self,
@@ -123,78 +202,90 @@ class HttpClient:
         timeout_s: float = MAX_RESPONSE_S,
     ) -> HttpResponse:
         """Send a request once; a repetition would not meet the same fault. Raises Unreachable."""
-        import httpx
-
         try:
-            request = self._request(method, path, body, media_type)
-            # Limits the whole response; httpx would limit each part of it.
             async with asyncio.timeout(timeout_s):
-                return await self._send(request)
+                connection = self._idle_connection() or await self._connect()
+                return await self._exchange(
+                    connection, self._request(method, path, body, media_type)
+                )
         except TimeoutError:
             return HttpResponse(failure=f"timed out after {timeout_s:g} s")
-        except httpx.ConnectTimeout:
-            raise self._unreachable(f"no connection within {MAX_CONNECT_S} s") from None
-        # OSError, UnicodeError: a host name that is unknown or not valid.
-        except (httpx.ConnectError, OSError, UnicodeError) as error:
-            raise self._unreachable(explain_no_connection(error)) from None
-        except httpx.TransportError as error:
-            return HttpResponse(failure=_missing_response(error))
 
     async def request_json(self, method: str, path: str, value: object) -> HttpResponse:
         """Send a request with a JSON value as its body. Raises Unreachable."""
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         return await self.request(method, path, text.encode("utf-8", "surrogatepass"))
 
-    def _tls_context(self) -> "ssl.SSLContext":
-        if self._tls is None:
-            self._tls = tls_context(self.base_url.scheme)
+    async def _exchange(self, connection: _Connection, request: bytes) -> HttpResponse:
+        try:
+            response = await connection.exchange(request)
+        except asyncio.CancelledError:
+            connection.transport.abort()
+            raise
+        if connection.is_reusable:
+            connection.idle_since_s = asyncio.get_running_loop().time()
+            self._idle.append(connection)
+        else:
+            connection.transport.close()
+        return response
+
+    def _idle_connection(self) -> _Connection | None:
+        oldest_s = asyncio.get_running_loop().time() - MAX_IDLE_S
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.idle_since_s > oldest_s and not connection.has_closed():
+                return connection
+            connection.transport.close()
+        return None
+
+    async def _connect(self) -> _Connection:
+        """Connect to the first address that accepts the connection. Raises Unreachable."""
+        base = self.base_url
+        is_encrypted = base.scheme == "https"
+        failure: OSError | None = None
+        try:
+            async with asyncio.timeout(MAX_CONNECT_S):
+                for address in await ip_addresses(base.host.encode("ascii")):
+                    try:
+                        _, connection = await asyncio.get_running_loop().create_connection(
+                            _Connection,
+                            address,
+                            base.port,
+                            ssl=self._tls_context() if is_encrypted else None,
+                            server_hostname=base.host if is_encrypted else None,
+                        )
+                    except OSError as error:
+                        failure = failure or error
+                        continue
+                    self.local_host = connection.transport.get_extra_info("sockname")[0]
+                    return connection
+                raise failure or OSError(f"{base.host} has no address")
+        except TimeoutError:
+            raise self._unreachable(f"no connection within {MAX_CONNECT_S} s") from None
+        # ValueError: a host name that is not valid.
+        except (OSError, ValueError) as error:
+            raise self._unreachable(explain_no_connection(error)) from None
+
+    def _tls_context(self) -> "ssl.SSLContext | None":
+        if self._tls is None and self.base_url.scheme == "https":
+            self._tls = tls_context("https")
         return self._tls
 
     def _unreachable(self, reason: str) -> Unreachable:
         return Unreachable(f"cannot reach the emulator at {self.base_url}: {reason}")
 
-    def _request(self, method: str, path: str, body: bytes, media_type: str) -> "httpx.Request":
-        import httpx
-
-        headers = {} if self._key is None else {"authorization": f"Bearer {self._key}"}
+    def _request(self, method: str, path: str, body: bytes, media_type: str) -> bytes:
+        base = self.base_url
+        port = None if base.port == DEFAULT_PORTS[base.scheme] else base.port
+        # The path is sent verbatim, also the dots of `/v1/payments/..`.
+        lines = [f"{method} {base.path}{path} HTTP/1.1", f"host: {host_with_port(base.host, port)}"]
+        if self._key is not None:
+            lines.append(f"authorization: Bearer {self._key}")
         if body:
-            headers["content-type"] = media_type
-        extensions = {
-            # Verbatim: in a URL httpx would resolve the dots of `/v1/payments/..`.
-            "target": f"{self.base_url.path}{path}".encode(),
-            "timeout": {"connect": MAX_CONNECT_S},
-        }
-        return httpx.Request(
-            method, self._url, headers=headers, content=body, extensions=extensions
-        )
-
-    async def _send(self, request: "httpx.Request") -> HttpResponse:
-        import httpx
-
-        response = await self._transport.handle_async_request(request)
-        try:
-            if not self.local_host:
-                stream = response.extensions["network_stream"]
-                self.local_host = str(stream.get_extra_info("client_addr")[0])
-            body = await read_limited(response.aiter_raw(), MAX_RESPONSE_BYTES)
-        except httpx.TransportError:
-            return HttpResponse(failure="the connection was closed in the middle of the response")
-        finally:
-            await response.aclose()
-        if body is None:
-            return HttpResponse(failure=f"the response is larger than {MAX_RESPONSE_BYTES:,} bytes")
-        headers = dict(response.headers)
-        return HttpResponse(status=response.status_code, headers=headers, body=body)
-
-
-async def read_limited(parts: AsyncIterator[bytes], max_bytes: int) -> bytes | None:
-    """Join the parts of a body; None when it is larger than the limit."""
-    body = bytearray()
-    async for part in parts:
-        body += part
-        if len(body) > max_bytes:
-            return None
-    return bytes(body)
+            lines.append(f"content-type: {media_type}")
+        if body or method not in {"GET", "DELETE"}:
+            lines.append(f"content-length: {len(body)}")
+        return "\r\n".join((*lines, "\r\n")).encode() + body
 
 
 def tls_context(scheme: str) -> "ssl.SSLContext":
@@ -208,24 +299,3 @@ def tls_context(scheme: str) -> "ssl.SSLContext":
     context = ssl.create_default_context()
     context.load_verify_locations(certifi.where())
     return context
-
-
-def import_httpx() -> None:
-    """Import what requests need, so that the first one does not wait for it."""
-    from importlib import import_module
-
-    for name in ("certifi", "httpx", "httpcore", "anyio._backends._asyncio"):
-        with suppress(ImportError):
-            import_module(name)
-
-
-def _missing_response(error: "httpx.TransportError") -> str:
-    import httpcore
-    import httpx
-
-    [*_, origin] = causes(error)
-    # Otherwise the HTTP parser raised it.
-    was_cut = isinstance(origin, httpcore.RemoteProtocolError)
-    if isinstance(error, httpx.RemoteProtocolError) and not was_cut:
-        return f"the response is not HTTP: {error}"
-    return "the connection was closed before a response"

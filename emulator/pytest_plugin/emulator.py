@@ -7,6 +7,7 @@ from dataclasses import replace
 from hashlib import blake2b
 
 from ..http.addresses import BaseUrl
+from ..http.blocking_client import KeptConnections
 from .account import Json, PaymentsAccount
 from .control_client import ControlClient, PaymentsEmulatorError
 from .webhooks import ReceiverThread, WebhookSubscription
@@ -22,7 +23,8 @@ class PaymentsEmulator:
         self, control: ControlClient, *, is_external: bool, webhook_host: str | None
     ) -> None:
         self.base_url = control.base_url
-        self._control = control
+        self._connections = KeptConnections()
+        self._control = replace(control, kept_connections=self._connections)
         self._webhook_host = webhook_host
         # A server that this run has started is on this machine, and reaches the receiver.
         self._is_webhook_tested = not is_external
@@ -52,6 +54,7 @@ class PaymentsEmulator:
     def close(self) -> None:
         if self._started_receiver is not None:
             self._started_receiver.close()
+        self._connections.close()
 
     def _create(self, name: str | None, clock: str) -> Json:
         body: Json = {"clock": clock}

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
+from msgspec import Struct
+
 from emulator.domain.accounts import Mode
 from emulator.domain.faults import ApiRequest, RequestEffect
 from emulator.domain.outcomes import Outcome, Redirect
@@ -37,16 +39,14 @@ class Fault(Generic[E]):
     settings: tuple[tuple[str, Any], ...] = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AmountRange:
+class AmountRange(Struct, frozen=True, kw_only=True):
     """Amounts in ETB cents, both bounds included; a bound that is None is open."""
 
     gte: int | None = None
     lte: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class When:
+class When(Struct, frozen=True, kw_only=True):
     """The condition on a payment; None matches everything.
 
     `phone` is normalised. `metadata` are pairs that the payment's metadata must contain.
@@ -60,35 +60,31 @@ class When:
     metadata: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutcomeRule:
+class OutcomeRule(Struct, frozen=True, kw_only=True):
     """What the phone or bank does after the submit; after `times` uses the rule is inactive."""
 
-    when: When = field(default_factory=When)
+    when: When = When()
     then: Outcome
     times: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpiryRule:
+class ExpiryRule(Struct, frozen=True, kw_only=True):
     """How long a checkout stays open, instead of `expires_in`."""
 
-    when: When = field(default_factory=When)
+    when: When = When()
     after_ms: int
     times: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckoutRule:
+class CheckoutRule(Struct, frozen=True, kw_only=True):
     """When the customer's browser is redirected after the payment has completed."""
 
-    when: When = field(default_factory=When)
+    when: When = When()
     then: Redirect
     times: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FaultWhen:
+class FaultWhen(Struct, frozen=True, kw_only=True):
     """The condition on a request; None matches everything.
 
     `nth`, `every` and `chance` count the requests that the other keys match, from 1 on, per
@@ -107,42 +103,37 @@ class FaultWhen:
         return not (self.nth is None and self.every is None and self.chance is None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FaultRule:
+class FaultRule(Struct, frozen=True, kw_only=True):
     """A fault of requests of the contract."""
 
-    when: FaultWhen = field(default_factory=FaultWhen)
+    when: FaultWhen = FaultWhen()
     then: Fault[RequestEffect]
     times: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookWhen:
+class WebhookWhen(Struct, frozen=True, kw_only=True):
     """The condition on an event; None matches everything."""
 
     mode: Mode | None = None
     event: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookRule:
+class WebhookRule(Struct, frozen=True, kw_only=True):
     """A fault of the deliveries of an event."""
 
-    when: WebhookWhen = field(default_factory=WebhookWhen)
+    when: WebhookWhen = WebhookWhen()
     then: Fault[DeliveryEffect]
     times: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """A position in a file; both numbers count from 1."""
 
     line: int
     column: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Create:
+class Create(Struct, frozen=True, kw_only=True):
     """Creates a payment. `members` replace members of a default body, or are added to it.
 
     `name` is the name of the payment in later steps.
@@ -153,8 +144,7 @@ class Create:
     members: tuple[tuple[str, Json], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retrieve:
+class Retrieve(Struct, frozen=True, kw_only=True):
     """Retrieves a payment, by its name in the script or by an id."""
 
     place: Place
@@ -162,8 +152,7 @@ class Retrieve:
     id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class List:
+class List(Struct, frozen=True, kw_only=True):
     """Lists payments, with these query parameters; `after` is the name of a payment."""
 
     place: Place
@@ -171,8 +160,7 @@ class List:
     after: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pay:
+class Pay(Struct, frozen=True, kw_only=True):
     """Submits a method, as the customer does on the page."""
 
     place: Place
@@ -182,8 +170,7 @@ class Pay:
     bank: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CustomerAnswer:
+class CustomerAnswer(Struct, frozen=True, kw_only=True):
     """The answer of a customer on the phone or at the bank."""
 
     place: Place
@@ -191,16 +178,14 @@ class CustomerAnswer:
     answer: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cancel:
+class Cancel(Struct, frozen=True, kw_only=True):
     """Presses the cancel button of the page."""
 
     place: Place
     payment: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transition:
+class Transition(Struct, frozen=True, kw_only=True):
     """Changes the status directly, along any legal edge."""
 
     place: Place
@@ -211,24 +196,21 @@ class Transition:
     unusual: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advance:
+class Advance(Struct, frozen=True, kw_only=True):
     """Moves the clock by milliseconds of business time, or (None) to the next due item."""
 
     place: Place
     by_ms: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddFault:
+class AddFault(Struct, frozen=True, kw_only=True):
     """Adds a fault rule, from this step on."""
 
     place: Place
     rule: FaultRule
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldCheck:
+class FieldCheck(Struct, frozen=True, kw_only=True):
     """A key of `expect` with its value and its position."""
 
     place: Place
@@ -236,8 +218,7 @@ class FieldCheck:
     expected: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expect:
+class Expect(Struct, frozen=True, kw_only=True):
     """Checks a payment, or without one the last response and the account."""
 
     place: Place
@@ -245,8 +226,7 @@ class Expect:
     checks: tuple[FieldCheck, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repeat:
+class Repeat(Struct, frozen=True, kw_only=True):
     """Runs steps several times."""
 
     place: Place
@@ -269,8 +249,7 @@ Step = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
+class Scenario(Struct, frozen=True, kw_only=True):
     """One scenario file. `enabled` is its state at start; an account can switch it later."""
 
     name: str

@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 import httpx
 
 from emulator.clock import SystemClock, pause
-from emulator.http.client import Unreachable, read_limited, tls_context
+from emulator.http.client import Unreachable, tls_context
 from emulator.http.failures import explain_no_connection
 from emulator.verify.messages import ServiceRequest, ServiceResponse
 
@@ -99,17 +99,19 @@ class HttpTransport:
         response = await self._http.send(
             self._httpx_request(request), stream=True, auth=None, follow_redirects=False
         )
+        body = bytearray()
         try:
-            body = await read_limited(response.aiter_bytes(), MAX_RESPONSE_BYTES)
+            async for part in response.aiter_bytes():
+                body += part
+                if len(body) > MAX_RESPONSE_BYTES:
+                    raise LostResponse(f"the response is larger than {MAX_RESPONSE_BYTES:,} bytes")
         finally:
             await response.aclose()
-        if body is None:
-            raise LostResponse(f"the response is larger than {MAX_RESPONSE_BYTES:,} bytes")
         return ServiceResponse(
             request=request,
             status=response.status_code,
             headers=_headers(response.headers.raw),
-            body=body,
+            body=bytes(body),
         )
 
     def _httpx_request(self, request: ServiceRequest) -> httpx.Request:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.calls import PAYMENTS, get, ids, page, refusal
+from tests.api.calls import PAYMENTS, ids, page, refusal
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, headers
 
 
@@ -33,14 +33,6 @@ async def walk(emulator: World, limit: int, **parameters: str) -> list[list[str]
         assert found["next_cursor"] == pages[-1][-1]
         cursor = {"after": found["next_cursor"]}
     raise AssertionError("the pages have no end")
-
-
-async def refused(emulator: World, **parameters: str) -> tuple[str, str | None]:
-    """The code and param with which a list call is refused."""
-    response = await emulator.api.get(PAYMENTS, params=parameters, headers=headers())
-    status, code, param = refusal(response)
-    assert status == 400
-    return code, param
 
 
 async def at(emulator: World, offset_ms: int) -> str:
@@ -142,17 +134,6 @@ class TestLimit:
         expected = await created(emulator, 12)
         assert await ids(emulator, limit=text) == expected[:count]
 
-    @pytest.mark.clause("4.3.2", "8.5")
-    async def test_any_other_value_is_refused(self, emulator: World) -> None:
-        for text in (
-            *("", "0", "000", "101", "1000", "-1", "+5", "1.0", "1e1", "5 ", " 5", "0x5", "five"),
-            *("٣", "५", "³", "1_0", "1,0", "5\x00", "9" * 5000, "null", "true", "[5]"),
-        ):
-            assert await refused(emulator, limit=text) == ("invalid_limit", "limit"), text[:20]
-
-    async def test_a_plus_that_is_not_escaped_is_a_blank(self, emulator: World) -> None:
-        assert refusal(await get(emulator, f"{PAYMENTS}?limit=+5"))[1] == "invalid_limit"
-
 
 class TestFilters:
     """4.3: `status` and `method`."""
@@ -163,10 +144,8 @@ class TestFilters:
             status: (await created(emulator, 1))[0]
             for status in ("pending", "processing", "completed", "failed", "expired", "refunded")
         }
-        await transition(emulator, of_status["processing"], "processing")
-        await transition(emulator, of_status["completed"], "processing", "completed")
-        await transition(emulator, of_status["failed"], "processing", "failed")
-        await transition(emulator, of_status["expired"], "expired")
+        for way in ("processing", "expired", "processing completed", "processing failed"):
+            await transition(emulator, of_status[way.split()[-1]], *way.split())
         await transition(emulator, of_status["refunded"], "processing", "completed", "refunded")
         for status, payment_id in of_status.items():
             assert await ids(emulator, status=status) == [payment_id]
@@ -199,12 +178,6 @@ class TestFilters:
         assert await ids(emulator, status="expired") == expected
         assert await ids(emulator, status="pending") == []
 
-    @pytest.mark.clause("4.3.13")
-    @pytest.mark.parametrize("param", ["status", "method"])
-    async def test_an_unknown_value_is_refused(self, emulator: World, param: str) -> None:
-        for value in ("", "paid", "Pending", "pending ", "pending,failed", "\0"):
-            assert await refused(emulator, **{param: value}) == (f"invalid_{param}", param), value
-
 
 # The bounds, and the payments between them.
 BOUNDS = [
@@ -221,26 +194,14 @@ BOUNDS = [
     ("2026-01-01T00:00:02.0000000000000000Z", None, "cba"),
     (None, "2026-01-01T00:00:01.9999999Z", "0"),
     (None, "2026-01-01T00:00:02.0000001Z", "ba0"),
-    # Other usual forms.
-    ("2026-01-01T03:00:02+03:00", None, "cba"),
-    ("2025-12-31T19:00:02-05:00", None, "cba"),
-    ("20260101T000002Z", None, "cba"),
-    ("2026-01-01T00:00:02,000z", None, "cba"),
-    ("2026-01-01t00:00Z", None, "cba0"),
+    # Bounds of the calendar.
     ("0001-01-01T00:00:00+23:59", None, "cba0"),
     (None, "9999-12-31T23:59:59.999999-23:59", "cba0"),
-    # Rare forms, with a warning.
-    ("2026-001T00:00:02Z", None, "cba"),
-    (None, "2026001T000001Z", "0"),
+    # A loose form, and a leap second, which lies before the next day.
     ("2026-W01-4T00:00:02Z", None, "cba"),
     (None, "2026-W01-4T00:00:01Z", "0"),
-    ("20260101T00:00:02Z", None, "cba"),
-    ("2025-12-31T24:00:00Z", None, "cba0"),
-    (None, "2025-12-31T24:00:00Z", ""),
     ("2025-12-31T23:59:60Z", None, "cba0"),
     (None, "2025-12-31T23:59:60Z", ""),
-    ("2026-01-01T00:00:32+00:00:30", None, "cba"),
-    (None, "2025-12-31T23:59:31-00:00:30", "0"),
 ]
 
 
@@ -261,28 +222,34 @@ class TestBounds:
             found = [names[payment] for [payment] in filter(None, await walk(emulator, 1, **given))]
             assert "".join(found) == expected, bounds
 
-    @pytest.mark.clause("4.3.13", "4.3.14")
-    @pytest.mark.parametrize("param", ["created_gte", "created_lte"])
-    async def test_an_invalid_timestamp_is_refused(self, emulator: World, param: str) -> None:
-        for text in ("", "now", "2026-02-30", "2026-01-01T24:00:01Z", "\x00", "9" * 5000):
-            assert await refused(emulator, **{param: text}) == (f"invalid_{param}", param), text
 
-
+UNKNOWN = ("paid", "", "Pending", "pending ", "pending,failed", "\0")
+NO_TIMESTAMP = ("x", "", "now", "2026-02-30", "2026-01-01T24:00:01Z", "\x00", "9" * 5000)
+# The parameters in the order of their checks, with values that each refuses.
 WRONG = {
-    "limit": ("0", "invalid_limit"),
-    "after": ("pay_unknown", "invalid_cursor"),
-    "status": ("x", "invalid_status"),
-    "method": ("x", "invalid_method"),
-    "created_gte": ("x", "invalid_created_gte"),
-    "created_lte": ("x", "invalid_created_lte"),
+    "limit": (
+        *("0", "", "000", "101", "1000", "-1", "+5", "1.0", "1e1", "5 ", " 5", "0x5", "five"),
+        *("٣", "५", "³", "1_0", "1,0", "5\x00", "9" * 5000, "null", "true", "[5]"),
+    ),
+    "after": ("pay_unknown",),
+    "status": UNKNOWN,
+    "method": UNKNOWN,
+    "created_gte": NO_TIMESTAMP,
+    "created_lte": NO_TIMESTAMP,
 }
 
 
-@pytest.mark.parametrize("param", list(WRONG))
-async def test_only_the_first_invalid_parameter_is_reported(emulator: World, param: str) -> None:
-    later = list(WRONG)[list(WRONG).index(param) :]
-    parameters = {name: WRONG[name][0] for name in reversed(later)}
-    assert await refused(emulator, **parameters) == (WRONG[param][1], param)
+@pytest.mark.clause("4.3.2", "4.3.13", "4.3.14", "8.5")
+@pytest.mark.parametrize("param", WRONG)
+async def test_an_invalid_value_is_refused_and_of_several_the_first(
+    emulator: World, param: str
+) -> None:
+    code = "invalid_cursor" if param == "after" else f"invalid_{param}"
+    later = [*WRONG][[*WRONG].index(param) :]
+    for value in WRONG[param]:
+        parameters = {name: WRONG[name][0] for name in reversed(later)} | {param: value}
+        response = await emulator.api.get(PAYMENTS, params=parameters, headers=headers())
+        assert refusal(response) == (400, code, param), value[:20]
 
 
 @pytest.mark.clause("4.3.1")

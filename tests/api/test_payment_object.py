@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from emulator.settings import Settings
 from tests.api.calls import PAYMENTS, WARNING, event_types, get, page, post, refusal
-from tests.world import LIVE_KEY, OTHER_TEST_KEY, START_MS, TEST_KEY, World, order, world
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, order, world
 
 FIELDS = [
     *("id", "object", "amount", "currency", "status", "method"),
@@ -35,7 +36,7 @@ async def test_a_payment_has_exactly_the_thirteen_fields_in_their_order(emulator
 @pytest.mark.clause("2.1.1", "2.1.2", "2.1.3", "2.1.4", "2.1.5", "2.1.6", "2.1.7", "2.1.9")
 @pytest.mark.clause("2.1.10", "2.1.14", "4.1.1", "9.2")
 async def test_a_new_payment_has_the_values_of_the_contract(emulator: World) -> None:
-    payment = await emulator.create(metadata={"order": "1"})
+    payment = await emulator.create()
     assert ID.fullmatch(payment.pop("id"))
     assert CHECKOUT_URL.fullmatch(payment.pop("checkout_url"))
     assert payment == {
@@ -46,7 +47,7 @@ async def test_a_new_payment_has_the_values_of_the_contract(emulator: World) -> 
         "method": None,
         "success_url": "https://shop.example/ok?order=1",
         "cancel_url": "https://shop.example/no",
-        "metadata": {"order": "1"},
+        "metadata": {},
         "created_at": "2026-01-01T00:00:00.000Z",
         "expires_at": "2026-01-01T00:30:00.000Z",
         "completed_at": None,
@@ -111,24 +112,16 @@ async def test_the_checkout_has_the_configured_address() -> None:
 class TestRetrieve:
     """4.2: the payment object of an id; 404 when it does not exist or is another account's."""
 
-    @pytest.mark.clause("4.2.6")
-    @pytest.mark.parametrize(
-        "payment_id",
-        [
+    @pytest.mark.clause("4.2.1", "4.2.6")
+    async def test_an_unknown_payment_is_not_found(self, emulator: World) -> None:
+        known = (await emulator.create())["id"]
+        for payment_id in (
             *("pay_unknown", "pay_", "x", "pay_000000000000000000000000", "0", "a" * 10000),
             *("%00", "%20", "%F0%9F", "'%20OR%201=1--", "pay_%25", "%E1%89%A5"),
-        ],
-        ids=lambda text: text[:20],
-    )
-    async def test_an_unknown_payment_is_not_found(self, emulator: World, payment_id: str) -> None:
-        await emulator.create()
-        assert refusal(await get(emulator, f"{PAYMENTS}/{payment_id}")) == UNKNOWN
-
-    @pytest.mark.clause("4.2.1")
-    async def test_ids_are_case_sensitive(self, emulator: World) -> None:
-        payment = await emulator.create()
-        for wrong in (payment["id"].swapcase(), payment["id"][:-1], payment["id"] + "0"):
-            assert refusal(await get(emulator, f"{PAYMENTS}/{wrong}")) == UNKNOWN
+            *(known.swapcase(), known[:-1], f"{known}0"),
+        ):
+            response = await get(emulator, f"{PAYMENTS}/{payment_id}")
+            assert refusal(response) == UNKNOWN, payment_id[:20]
 
     @pytest.mark.clause("4.2.7", "5.5")
     @pytest.mark.parametrize("key", [OTHER_TEST_KEY, LIVE_KEY, "live_other_key"])
@@ -190,10 +183,6 @@ class TestPolling:
 
 @pytest.mark.clause("2.1.12")
 async def test_a_clock_that_flows_stamps_with_its_own_milliseconds() -> None:
-    from emulator.settings import Settings
-
     async with world(Settings(seed=1)) as emulator:
         emulator.wall.move(1_234)
-        payment = await emulator.create()
-        assert payment["created_at"] == "2026-01-01T00:00:01.234Z"
-        assert emulator.wall.now_ms() == START_MS + 1_234
+        assert (await emulator.create())["created_at"] == "2026-01-01T00:00:01.234Z"

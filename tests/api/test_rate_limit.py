@@ -35,28 +35,6 @@ async def test_the_limit_is_exact_on_a_frozen_clock() -> None:
 
 
 @pytest.mark.clause("7.11")
-@pytest.mark.parametrize(
-    ("limit", "retry_after"),
-    [
-        (RateLimit(requests=100, period_ms=1000), 1),
-        (RateLimit(requests=1, period_ms=1000), 1),
-        (RateLimit(requests=1, period_ms=60_000), 60),
-        (RateLimit(requests=7, period_ms=60_000), 9),
-        (RateLimit(requests=60, period_ms=60_000), 1),
-    ],
-    ids=str,
-)
-async def test_a_request_after_retry_after_is_served(limit: RateLimit, retry_after: int) -> None:
-    async with world(rate_limit=limit) as emulator:
-        assert set(await statuses(emulator, limit.requests)) == {200}
-        response = await get(emulator, PAYMENTS)
-        assert refusal(response) == TOO_MANY
-        assert response.headers["retry-after"] == str(retry_after)
-        await emulator.advance(retry_after)
-        assert await statuses(emulator, 1) == [200]
-
-
-@pytest.mark.clause("7.11")
 async def test_retry_after_is_rounded_up_to_whole_seconds() -> None:
     async with world(rate_limit=RateLimit(requests=1, period_ms=60_000)) as emulator:
         await statuses(emulator, 1)

@@ -176,10 +176,9 @@ async def test_a_retrieve_knows_no_parameter(emulator: World, strict: World) -> 
 @pytest.mark.clause("4.3.7", "4.3.8")
 async def test_a_tolerated_value_has_its_usual_meaning(emulator: World) -> None:
     payment = await emulator.create()
-    for text in ("2026-01-01T00:00:00", "2026-01-01", "2026-01-01T03:00:00+03:00"):
-        assert await ids_of(emulator, f"created_gte={text}") == [payment["id"]]
-        assert await ids_of(emulator, f"created_lte={text}") == [payment["id"]]
-    assert await ids_of(emulator, "created_gte=2026-01-01T00:00:00.001") == []
+    # An unescaped plus is a blank.
+    for text, found in (("00:00:00", [payment["id"]]), ("03:00:00.001+03:00", [])):
+        assert await ids_of(emulator, f"created_gte=2026-01-01T{text}") == found
     assert await ids_of(emulator, "status=x&status=pending") == [payment["id"]]
     paid = await emulator.create(methods=["mpesa", "mpesa"])
     body = {"status": "processing"}

@@ -8,7 +8,8 @@ import pytest
 from emulator.app.responses import run_without_task
 from emulator.clock import RealClock, pause
 from tests.app.connection import Connection, connection, turn
-from tests.app.test_protocol import create, journal, request, statuses
+from tests.app.test_protocol import chunked, create, journal, request, statuses
+from tests.world import TEST_KEY
 
 LIST = request(b"", method="GET", framing="")
 LAST_LIST = request(b"", method="GET", framing="", more="Connection: close\r\n")
@@ -96,6 +97,67 @@ async def test_a_warning_and_a_refusal_are_those_of_any_request() -> None:
         client.protocol.data_received(unknown)
         [answer] = client.responses()
         assert (answer.status, answer.headers[b"emulator-warning"]) == (400, b"unknown-parameter:x")
+
+
+_HEAD_END = b"\r\n\r\n"
+HEAD = create().partition(_HEAD_END)[0] + _HEAD_END
+BODY = create().partition(_HEAD_END)[2]
+CHUNKED_HEAD = request(b"", framing="Transfer-Encoding: chunked\r\n")
+
+
+@pytest.mark.parametrize(
+    "packets",
+    [
+        [HEAD, BODY],
+        [HEAD, BODY[:40], BODY[40:]],
+        [HEAD[:90], HEAD[90:] + BODY[:9], BODY[9:]],
+        [CHUNKED_HEAD, *chunked(BODY).splitlines(keepends=True)],
+    ],
+    ids=["after the head", "in two packets", "across packets", "in chunks"],
+)
+async def test_a_body_after_its_head_needs_no_task(packets: list[bytes]) -> None:
+    async with connection() as client:
+        packets[0] = packets[0].replace(b"POST", b"PUT")
+        for packet in packets:
+            assert client.responses() == []
+            client.protocol.data_received(packet)
+        assert statuses(client) == [404]
+        await client.send(*(packet.replace(b"PUT", b"POST") for packet in packets))
+        assert statuses(client) == [404, 201]
+        assert await journal(client) == [404, 201]
+
+
+async def test_a_request_can_be_refused_while_its_body_has_not_arrived() -> None:
+    async with connection() as client:
+        await client.send(HEAD.replace(TEST_KEY.encode(), b"test_unknown_key_1"))
+        assert statuses(client) == []
+        client.pass_time(1_000)
+        await client.quiet()
+        assert statuses(client) == [401]
+        long = Connection(client.world)
+        await long.send(request(b"", framing="Content-Length: 300000\r\n"))
+        assert statuses(long) == [400]
+
+
+async def test_a_long_body_is_limited_while_it_arrives() -> None:
+    async with connection() as client:
+        await client.send(CHUNKED_HEAD, *[b"10000\r\n" + b" " * 65_536 + b"\r\n"] * 5)
+        assert statuses(client) == [400]
+
+
+@pytest.mark.parametrize("ends", ["the program", "the client"])
+async def test_a_request_without_its_body_is_processed_at_the_end_of(ends: str) -> None:
+    async with connection() as client:
+        await client.send(HEAD)
+        if ends == "the program":
+            client.protocol.shutdown()
+            await client.send(BODY)
+            [answer] = client.responses()
+            assert (answer.status, answer.headers[b"connection"]) == (201, b"close")
+        else:
+            client.transport.close()
+            await client.quiet()
+        assert await journal(client) == [201 if ends == "the program" else None]
 
 
 class Sleeps:

@@ -116,7 +116,8 @@ def summary(rows: Sequence[Row]) -> str:
         return "Nothing was measured."
     match exit_code(rows):
         case Exit.INCONCLUSIVE:
-            return "INCONCLUSIVE: the limit against itself is not 1; repeat on a quiet machine."
+            outside = [r.measure for r in rows if r.is_control and not is_conclusive([r])]
+            return f"INCONCLUSIVE: {', '.join(outside)}; repeat on a quiet machine."
         case Exit.MISSED:
             missed = [r.measure for r in rows if r.verdict(is_conclusive=True) is Verdict.MISSED]
             return f"MISSED: {', '.join(missed)}."

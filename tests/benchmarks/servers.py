@@ -1,4 +1,4 @@
-"""Starts, observes and stops the two servers, on loopback only."""
+"""Starts, observes and stops the servers, on loopback only."""
 
 import http.client
 import os
@@ -6,9 +6,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -79,12 +79,15 @@ def free_ports(count: int) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Launch:
+class Launch:
+    """How to start a server, and the request that it answers when it is ready."""
+
     name: str
     command: Sequence[str]
     cwd: Path
     port: int
     probe: bytes
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @contextmanager
@@ -92,19 +95,21 @@ def bare() -> Iterator[Server]:
     """The limit, ready."""
     [port] = free_ports(1)
     with TemporaryDirectory(prefix="benchmark-") as directory:
-        launch = _Launch(
+        launch = Launch(
             name="limit",
             command=[sys.executable, "-m", "tests.benchmarks.bare", str(port)],
             cwd=REPOSITORY,
             port=port,
             probe=_get("/v1/payments"),
         )
-        with _running(launch, log=Path(directory, "log")) as server:
+        with running(launch, log=Path(directory, "log")) as server:
             yield server
 
 
 @contextmanager
-def emulator(tree: Path, *options: str, probe: bytes = b"") -> Iterator[Server]:
+def emulator(
+    tree: Path, *options: str, probe: bytes = b"", variables: Mapping[str, str] | None = None
+) -> Iterator[Server]:
     """The subject, ready, on a fresh file database; `tree` holds the `emulator` package.
 
     `options` are further ones of `serve`; without any, it runs as it does by default. It is ready
@@ -116,19 +121,27 @@ def emulator(tree: Path, *options: str, probe: bytes = b"") -> Iterator[Server]:
         command += ["--checkout-port", str(checkout_port)]
         command += ["--database", str(Path(directory, "emulator.sqlite3")), *options]
         probe = probe or _get("/_emulator/health")
-        launch = _Launch(name="emulator", command=command, cwd=tree, port=port, probe=probe)
-        with _running(launch, log=Path(directory, "log")) as server:
+        launch = Launch(
+            name="emulator",
+            command=command,
+            cwd=tree,
+            port=port,
+            probe=probe,
+            variables=variables or {},
+        )
+        with running(launch, log=Path(directory, "log")) as server:
             yield server
 
 
 @contextmanager
-def _running(launch: _Launch, *, log: Path) -> Iterator[Server]:
+def running(launch: Launch, *, log: Path) -> Iterator[Server]:
+    """Start a server, wait until it answers its probe with success, and stop it at the end."""
     with log.open("wb") as output:
         begun = time.perf_counter()
         process = subprocess.Popen(
             launch.command,
             cwd=launch.cwd,
-            env=environment(),
+            env=environment() | launch.variables,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

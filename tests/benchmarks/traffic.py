@@ -63,4 +63,15 @@ class Reads:
         return cycle([_head(port, f"GET {path}") + b"\r\n" for path in self.paths])
 
 
-Traffic = Creates | Reads
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """Whole requests, sent in this order again and again, whatever the port."""
+
+    messages: tuple[bytes, ...]
+
+    def requests(self, port: int) -> Iterator[bytes]:
+        """An endless supply of the same messages."""
+        return cycle(self.messages)
+
+
+Traffic = Creates | Reads | Prepared

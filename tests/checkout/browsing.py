@@ -60,6 +60,7 @@ class Merchant:
     api: httpx.AsyncClient
     shop: Shop
     checkout: str
+    account: str = "acct_demo"
     key: str = TEST_KEY
     live_key: str = LIVE_KEY
 
@@ -122,7 +123,8 @@ class Emulator:
         response = await self.api.post("/_emulator/accounts", json={"name": name, "clock": clock})
         assert response.status_code == 201, response.text
         account = response.json()
-        return replace(self.demo, key=account["test_key"], live_key=account["live_key"])
+        keys = {"key": account["test_key"], "live_key": account["live_key"]}
+        return replace(self.demo, account=account["id"], **keys)
 
 
 def _path(payment: dict[str, Any], *verb: str) -> str:

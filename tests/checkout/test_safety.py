@@ -68,11 +68,6 @@ async def test_the_files_of_a_page_may_be_cached_for_ever(emulator: World) -> No
             assert response.headers["x-content-type-options"] == "nosniff"
 
 
-async def test_only_hashed_files_are_served(emulator: World) -> None:
-    for name in ("checkout.css", "en.json", "..%2fcheckout.css", "base.html", "OFL.txt"):
-        assert (await emulator.pages.get(f"/static/{name}")).status_code == 404, name
-
-
 async def test_a_form_without_the_token_of_this_checkout_is_refused_and_changes_nothing(
     emulator: World,
 ) -> None:

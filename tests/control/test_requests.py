@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
 
+from emulator.domain.errors import UnknownRequest
 from emulator.engine.state.journal import (
     MAX_ENTRIES,
     MAX_JOURNAL_BYTES,
@@ -364,3 +366,35 @@ async def test_without_a_key_the_journal_is_that_of_the_first_account(emulator: 
     assert response.json() == {"count": 1}
     response = await emulator.api.get("/_emulator/requests/count?account=acct_other")
     assert response.json() == {"count": 0}
+
+
+def test_the_index_has_the_entries_of_the_journal() -> None:
+    journal = Journal()
+    added: list[JournalEntry] = []
+    for part in (1, 20, MAX_ENTRIES, 7):
+        for number in range(len(added), len(added) + part):
+            path = (b"/v1/payments", b"/v1/p%61", b"/v1/pa")[number % 3]
+            error = b'{"error": {"code": "gone"}}' if number % 5 else b""
+            warnings = (f"unknown-parameter:{number}",) * (number % 2)
+            new = entry()._replace(id=b"req_%d" % number, path=path, status=410)
+            added.append(new._replace(error=error, warnings=warnings))
+            journal.add(added[-1])
+        kept = added[: -MAX_ENTRIES - 1 : -1]
+        for path, received in (
+            (b"/v1/payments", {b"/v1/payments"}),
+            (b"/v1/p%61", {b"/v1/p%61"}),
+            (b"/v1/pa", {b"/v1/p%61", b"/v1/pa"}),
+        ):
+            of_path = [each for each in kept if each.path in received]
+            assert list(journal.newest_first(path=path)) == of_path
+        assert [journal.entry(each.id.decode()) for each in kept] == kept
+        assert +journal.index.kinds == Counter(
+            (410, "gone" if each.error else None) for each in kept
+        )
+        assert +journal.index.warnings == Counter(
+            "unknown-parameter" for each in kept if each.warnings
+        )
+    with pytest.raises(UnknownRequest):
+        journal.entry("req_0")
+    assert journal.latest_id() == added[-1].id.decode()
+    assert list(journal.newest_first(before=kept[-2].id.decode())) == kept[-1:]

@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from emulator.engine.accounts.activity import MAX_WAITING_MESSAGES, MIN_INTERVAL_MS
+from emulator.control.stream import _encoded
+from emulator.engine.accounts.activity import (
+    GROUP_INTERVAL_MS,
+    MAX_GROUPS,
+    MAX_WAITING_MESSAGES,
+    MIN_INTERVAL_MS,
+    StreamMessage,
+)
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, world
 
 Message = tuple[str, dict[str, Any]]
@@ -78,6 +85,16 @@ async def test_the_stream_begins_with_the_version(emulator: World) -> None:
         assert await received.get() == ("hello", {"version": health.json()["version"]})
 
 
+async def test_a_client_connects_again_after_a_second() -> None:
+    chunks = _encoded(_one_message())
+    assert (await anext(chunks)).startswith("retry: 1000\nevent: hello\n")
+    assert [chunk async for chunk in chunks] == ["id: 1.5\nevent: clock\ndata: {}\n\n"]
+
+
+async def _one_message() -> AsyncIterator[StreamMessage]:
+    yield StreamMessage("clock", "{}", 1.5)
+
+
 async def test_a_new_payment_and_its_request_are_streamed(emulator: World) -> None:
     async with listening(emulator) as received:
         payment = await emulator.create()
@@ -131,6 +148,22 @@ async def test_a_client_that_does_not_read_is_dropped(emulator: World) -> None:
         reads.set()
         await received_until(slow, END)
         assert slow.empty()
+
+
+async def test_many_clients_get_a_message_in_groups(emulator: World) -> None:
+    async with AsyncExitStack() as stack:
+        clients = [
+            await stack.enter_async_context(listening(emulator)) for _ in range(MAX_GROUPS + 1)
+        ]
+        for client in clients:
+            await client.get()
+        await emulator.create()
+        await emulator.wall.waited_for()
+        emulator.wall.move(MIN_INTERVAL_MS)
+        for groups in (1, 2, 3):
+            await emulator.wall.waited_for()
+            assert sum(not client.empty() for client in clients) == 2 * groups
+            emulator.wall.move(GROUP_INTERVAL_MS)
 
 
 async def test_the_stream_of_a_deleted_account_ends(emulator: World) -> None:

@@ -3,10 +3,10 @@
 import html
 import re
 
-from emulator.dashboard.fidelity import delivery_plot
+from emulator.dashboard.fidelity import MAX_JUDGED_PAYMENTS, delivery_plot
 from emulator.domain.clauses import CLAUSES, WARNINGS
 from emulator.engine.accounts.checklist import ITEMS
-from tests.dashboard import get
+from tests.dashboard import BROWSER, get
 from tests.dashboard.pages import count, shown
 from tests.world import World
 
@@ -86,3 +86,20 @@ async def test_the_checklist_links_to_its_evidence(emulator: World) -> None:
     assert link is not None
     found = await emulator.api.get(html.unescape(link[1]), headers={"Accept": "text/html"})
     assert (found.status_code, link[2] in found.headers["location"]) == (303, True)
+
+
+async def test_an_account_with_many_payments_is_judged_on_request(emulator: World) -> None:
+    for _ in range(int(MAX_JUDGED_PAYMENTS)):
+        await emulator.create()
+    page = (await get(emulator, "fidelity")).text
+    assert (count(page, "judge"), page.count('data-testid="item-')) == (0, len(ITEMS))
+    await emulator.create()
+    page = (await get(emulator, "fidelity")).text
+    assert (count(page, "judge"), page.count('data-testid="item-')) == (1, 0)
+    assert 'data-stream="payments deliveries"' in page
+    link = re.search(r'href="([^"]+)" data-testid="judge"', page)
+    assert link is not None
+    judged = (await emulator.api.get(html.unescape(link[1]), headers=BROWSER)).text
+    assert judged.count('data-testid="item-') == len(ITEMS)
+    # A page that follows every payment would judge twice a second.
+    assert 'data-stream=""' in judged

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.dashboard import VIEW, get, page, texts
+from tests.dashboard import BROWSER, VIEW, get, page, texts
 from tests.engine.webhook_world import pay
 from tests.world import LIVE_KEY, TEST_KEY, World
 
@@ -91,6 +91,39 @@ async def test_an_unknown_id_is_a_clear_page(emulator: World) -> None:
     )
 
 
+@pytest.mark.parametrize("path", ["fidelity/x", "foo", "foo/<b>", "payments/pay_1/x", "search/x"])
+async def test_an_unknown_address_is_a_clear_page(emulator: World, path: str) -> None:
+    response = await get(emulator, path)
+    assert response.status_code == 404
+    [problem] = texts(response.text, "problem")
+    assert path.partition("/")[0] in problem
+    assert "<b>" not in response.text
+    assert 'href="/_emulator/view/webhooks"' in response.text
+
+
+async def test_the_root_of_the_pages_leads_to_the_first(emulator: World) -> None:
+    for path in ("/_emulator/view", f"{VIEW}/", "/_emulator/", "/_emulator", "/"):
+        response = await emulator.api.get(path, headers=BROWSER)
+        assert (response.status_code, response.headers["location"]) == (303, f"{VIEW}/payments")
+
+
+async def test_only_the_answers_that_fit_have_buttons(emulator: World) -> None:
+    for method, target, answers in (
+        ("telebirr", {"phone": "0911223344"}, ("wrong_pin", "decline")),
+        ("bank_transfer", {"bank": "walia_test"}, ("decline", "wrong_pin")),
+    ):
+        payment = await emulator.create(methods=[method])
+        path = f"/payments/{payment['id']}/pay"
+        await emulator.control("POST", path, {"method": method, **target})
+        html = await page(emulator, "payments/latest")
+        assert [f"answer-{answer}" in html for answer in answers] == [True, False]
+    # A scripted outcome waits for no answer.
+    await emulator.control("PUT", "/scenarios/refund/enabled", {"enabled": True})
+    await emulator.control("PUT", "/scenarios/stuck-in-processing/enabled", {"enabled": True})
+    await pay(emulator, await emulator.create())
+    assert "answer-" not in await page(emulator, "payments/latest")
+
+
 @pytest.mark.parametrize(
     ("text", "address"),
     [
@@ -134,6 +167,7 @@ async def test_texts_of_merchants_are_escaped(emulator: World) -> None:
         html = await page(emulator, path)
         assert "<script>alert" not in html
         assert "&lt;script&gt;" in html
+        assert not set("\u202e\u0007") & set(html)
 
 
 async def test_pages_allow_no_script_but_their_own(emulator: World) -> None:

@@ -282,19 +282,17 @@ NEW_YEAR = 1_767_225_600_000
         ("frozen", ClockKind.FROZEN, None),
         ("frozen@2026-01-01T00:00:00Z", ClockKind.FROZEN, NEW_YEAR),
         ("frozen@2026-01-01T00:00:00.250Z", ClockKind.FROZEN, NEW_YEAR + 250),
+        ("frozen@2026-01-01", ClockKind.FROZEN, NEW_YEAR),
+        ("frozen@2026-01-01T03:00:00+03:00", ClockKind.FROZEN, NEW_YEAR),
     ],
 )
-def test_a_clock_is_read_and_written_in_the_same_words(
+def test_a_clock_is_read_with_any_timestamp_and_written_in_the_same_words(
     text: str, kind: ClockKind, instant: int | None
 ) -> None:
     clock = ClockSpec(kind=kind, instant=instant)
     assert parse_clock(text) == clock
-    assert format_clock(clock) == text
-
-
-@pytest.mark.parametrize("text", ["frozen@2026-01-01", "frozen@2026-01-01T03:00:00+03:00"])
-def test_an_instant_may_be_any_timestamp(text: str) -> None:
-    assert parse_clock(text).instant == NEW_YEAR
+    if instant is None or "Z" in text:
+        assert format_clock(clock) == text
 
 
 @pytest.mark.parametrize(

@@ -1,36 +1,58 @@
-"""The cache of encoded payments has a limit and contains no payment that has changed."""
+"""The cache of encoded payments has limits in bytes and contains no payment that has changed."""
 
-from emulator.engine.state.payment_cache import PaymentCache
+from emulator.engine.state.payment_cache import (
+    ENTRY_BYTES,
+    MAX_CREATED_BYTES,
+    MAX_READ_BYTES,
+    PaymentCache,
+)
 from emulator.storage.batch import ORDINAL_BITS
 
 OWNER = 2
 FIRST = OWNER << ORDINAL_BITS
-# The cache has two generations of this size.
-CAPACITY = 16_384
+BODY = b"{}" * 200
+# The number of created payments in one of two generations.
+CAPACITY = MAX_CREATED_BYTES // (len(BODY) + ENTRY_BYTES) + 1
 
 
 def filled(count: int) -> PaymentCache:
-    rendered = PaymentCache()
+    cache = PaymentCache()
     for number in range(count):
-        rendered.put(FIRST + number, f"pay_{number}", b"%d" % number)
-    return rendered
+        cache.put_created(FIRST + number, f"pay_{number}", BODY)
+    return cache
 
 
-def test_the_cache_drops_the_oldest_generation_when_both_are_full() -> None:
+def test_the_cache_drops_the_oldest_created_payments_when_both_generations_are_full() -> None:
     full, overfull = filled(2 * CAPACITY), filled(2 * CAPACITY + 1)
-    assert full.of(OWNER, "pay_0") == b"0"
-    assert full.at(FIRST) == ("pay_0", b"0")
+    assert full.of(OWNER, "pay_0") == BODY
+    assert full.at(FIRST) == ("pay_0", BODY)
     assert overfull.of(OWNER, "pay_0") is None
     assert overfull.at(FIRST) is None
 
 
+def test_payments_that_were_read_stay_while_others_are_created() -> None:
+    cache = PaymentCache()
+    cache.put_read(FIRST, "pay_read", BODY)
+    for number in range(1, 3 * CAPACITY):
+        cache.put_created(FIRST + number, f"pay_{number}", BODY)
+    assert cache.of(OWNER, "pay_read") == BODY
+
+
+def test_large_payments_take_the_room_of_several() -> None:
+    cache = PaymentCache()
+    for number in range(5):
+        cache.put_read(FIRST + number, f"pay_{number}", bytes(MAX_READ_BYTES // 2))
+    assert cache.of(OWNER, "pay_0") is cache.of(OWNER, "pay_1") is None
+    assert cache.of(OWNER, "pay_4") is not None
+
+
 def test_a_changed_payment_leaves_the_cache_from_either_generation() -> None:
-    rendered = filled(CAPACITY + 1)
-    rendered.evict({FIRST, FIRST + CAPACITY})
-    assert rendered.of(OWNER, "pay_0") is None
-    assert rendered.at(FIRST) is None
-    assert rendered.of(OWNER, f"pay_{CAPACITY}") is None
-    assert rendered.of(OWNER, "pay_1") == b"1"
+    cache = filled(CAPACITY + 1)
+    cache.evict({FIRST, FIRST + CAPACITY})
+    assert cache.of(OWNER, "pay_0") is None
+    assert cache.at(FIRST) is None
+    assert cache.of(OWNER, f"pay_{CAPACITY}") is None
+    assert cache.of(OWNER, "pay_1") == BODY
 
 
 def test_the_cache_returns_no_payment_of_another_owner() -> None:

@@ -67,11 +67,12 @@ async def test_a_connection_serves_many_requests() -> None:
         for _ in range(2):
             response = await client.request("GET", "/")
             assert (response.status, response.json, response.is_error) == (200, {}, False)
+            assert client.local_host == "127.0.0.1"
         assert len(server.connections) == 1
 
 
 async def test_a_key_and_a_body_are_sent() -> None:
-    async with responding(OK) as (server, client):
+    async with responding(OK, OK) as (server, client):
         client.use_key("test_some_key")
         await client.request_json("POST", "/v1/payments", {"note": "ብር"})
         first, *headers = server.heads[0].decode().lower().splitlines()
@@ -82,6 +83,9 @@ async def test_a_key_and_a_body_are_sent() -> None:
             "content-type: application/json",
             "content-length: 17",
         } <= set(headers)
+        async with client.with_key("test_other") as other:
+            await other.request("GET", "/")
+        assert b"authorization: Bearer test_other" in server.heads[1]
 
 
 async def test_a_body_in_chunks_is_put_together() -> None:
@@ -150,12 +154,6 @@ async def test_a_response_that_never_ends_is_a_failure() -> None:
         assert response.failure == "timed out after 0.01 s"
 
 
-async def test_a_path_is_sent_verbatim() -> None:
-    async with responding(OK) as (server, client):
-        await client.request("GET", "/v1/payments/..?a=%2F&b=+")
-        assert server.heads[0].startswith(b"GET /v1/payments/..?a=%2F&b=+ HTTP/1.1\r\n")
-
-
 async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
@@ -170,28 +168,21 @@ async def test_redirects_are_not_followed() -> None:
         assert len(server.heads) == 1
 
 
-async def test_the_local_address_is_known_after_a_response() -> None:
-    async with responding(OK) as (_, client):
-        await client.request("GET", "/")
-        assert client.local_host == "127.0.0.1"
-
-
-async def test_a_closed_port_is_explained_in_one_line() -> None:
-    port = free_port()
-    for host in ("127.0.0.1", "localhost"):
-        with pytest.raises(Unreachable) as raised:
-            await request(f"http://{host}:{port}")
-        assert str(raised.value) == (
-            f"cannot reach the emulator at http://{host}:{port}: Connection refused"
-        )
-
-
-async def test_an_unknown_name_is_explained_in_one_line() -> None:
-    for host in ("unknown.invalid", f"{'a' * 64}.invalid", "a..b", "xn--zz-", "999.1.1.1"):
-        with pytest.raises(Unreachable) as raised:
-            await request(f"http://{host}")
-        assert str(raised.value).startswith(f"cannot reach the emulator at http://{host}:80: ")
-        assert "\n" not in str(raised.value)
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.0.0.1", "localhost"),
+        *("unknown.invalid", f"{'a' * 64}.invalid", "a..b", "xn--zz-", "999.1.1.1"),
+    ],
+)
+async def test_a_closed_port_and_an_unknown_name_are_explained_in_one_line(host: str) -> None:
+    address = f"{host}:{free_port()}"
+    with pytest.raises(Unreachable) as raised:
+        await request(f"http://{address}")
+    start, reason = str(raised.value).split(f"{address}: ")
+    assert start == "cannot reach the emulator at http://"
+    assert (reason == "Connection refused") is (host in ("127.0.0.1", "localhost"))
+    assert "\n" not in reason
 
 
 async def test_a_server_without_tls_is_explained_in_one_line() -> None:
@@ -207,10 +198,12 @@ async def test_a_server_without_tls_is_explained_in_one_line() -> None:
     listening.close()
 
 
-async def test_the_prefix_of_the_base_url_is_kept() -> None:
+@pytest.mark.parametrize("prefix", ["", "/sandbox/"])
+async def test_a_path_is_sent_verbatim_after_the_prefix_of_the_base_url(prefix: str) -> None:
     async with responding(OK) as (server, _):
-        await request(f"{server.url}/sandbox/", "/v1/payments")
-        assert server.heads[0].startswith(b"GET /sandbox/v1/payments HTTP/1.1\r\n")
+        await request(f"{server.url}{prefix}", "/v1/payments/..?a=%2F&b=+")
+        path = f"{prefix.rstrip('/')}/v1/payments/..?a=%2F&b=+"
+        assert server.heads[0].startswith(f"GET {path} HTTP/1.1\r\n".encode())
 
 
 def test_the_error_object_is_empty_when_there_is_none() -> None:
@@ -219,9 +212,3 @@ def test_the_error_object_is_empty_when_there_is_none() -> None:
     assert HttpResponse(status=400, body=b'{"error":"no"}').error == {}
     assert HttpResponse(status=502, body=b"<html>").error == {}
     assert HttpResponse(status=200, body=b"[]").member("id") is None
-
-
-async def test_clients_of_the_same_emulator_have_their_own_keys() -> None:
-    async with responding(OK) as (server, client), client.with_key("test_other") as other:
-        await other.request("GET", "/")
-        assert b"authorization: Bearer test_other" in server.heads[0]

@@ -40,31 +40,21 @@ def test_a_signature_is_that_of_standard_webhooks() -> None:
     assert StandardWebhook(SECRET).sign("evt_1", at, BODY.decode()) == signature()
 
 
-@pytest.mark.parametrize(
-    ("received", "is_genuine"),
-    [
-        (webhook(signature()), True),
-        (webhook(f"v1,b2xk {signature()}"), True),
-        (webhook(signature(), body=BODY.replace(b"created", b"failed!")), False),
-        (webhook(signature(), timestamp="1767222000"), False),
-        (webhook("v1,Zm9yZWlnbg=="), False),
-        (webhook(""), False),
-        (webhook("v1,ÿ"), False),
-        (ReceivedWebhook(headers={}, body=BODY), False),
-    ],
-    ids=[
-        "genuine",
-        "one of two signatures",
-        "changed body",
-        "changed timestamp",
-        "other signature",
-        "no signature",
-        "not ASCII",
-        "no headers",
-    ],
-)
-def test_a_change_after_signing_is_noticed(received: ReceivedWebhook, is_genuine: bool) -> None:
-    assert received.is_signed_with(SECRET) is is_genuine
+RECEIVED = {
+    "genuine": webhook(signature()),
+    "one of two signatures is genuine": webhook(f"v1,b2xk {signature()}"),
+    "changed body": webhook(signature(), body=BODY.replace(b"created", b"failed!")),
+    "changed timestamp": webhook(signature(), timestamp="1767222000"),
+    "other signature": webhook("v1,Zm9yZWlnbg=="),
+    "no signature": webhook(""),
+    "not ASCII": webhook("v1,ÿ"),
+    "no headers": ReceivedWebhook(headers={}, body=BODY),
+}
+
+
+@pytest.mark.parametrize("name", RECEIVED)
+def test_a_change_after_signing_is_noticed(name: str) -> None:
+    assert RECEIVED[name].is_signed_with(SECRET) is name.endswith("genuine")
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"data":1}', b"\xff"])
@@ -102,27 +92,18 @@ async def test_it_listens_on_several_addresses(receiver: WebhookReceiver) -> Non
     assert [webhook.local_host for webhook in received] == ["127.0.0.2"]
 
 
-@pytest.mark.parametrize(
-    "sent",
-    [
-        b"nonsense\r\n\r\n",
-        b"POST /99 HTTP/1.1\r\ncontent-length: 0\r\n\r\n",
-        b"POST /2 HTTP/1.1\r\ncontent-length: 0\r\n\r\n",
-        b"POST /1 HTTP/1.1\r\ncontent-length: many\r\n\r\n",
-        b"POST /1 HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % (MAX_BODY_BYTES + 1),
-        b"POST /1 HTTP/1.1\r\ncontent-length: 10\r\n\r\nhalf",
-        b"POST /1 HTTP/1.1\r\nx: " + b"a" * 70_000,
-    ],
-    ids=[
-        "not HTTP",
-        "unknown path",
-        "unregistered path",
-        "no length",
-        "too large",
-        "incomplete",
-        "too long a head",
-    ],
-)
+SENT = {
+    "not HTTP": b"nonsense\r\n\r\n",
+    "unknown path": b"POST /99 HTTP/1.1\r\ncontent-length: 0\r\n\r\n",
+    "unregistered path": b"POST /2 HTTP/1.1\r\ncontent-length: 0\r\n\r\n",
+    "no length": b"POST /1 HTTP/1.1\r\ncontent-length: many\r\n\r\n",
+    "too large": b"POST /1 HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % (MAX_BODY_BYTES + 1),
+    "incomplete": b"POST /1 HTTP/1.1\r\ncontent-length: 10\r\n\r\nhalf",
+    "too long a head": b"POST /1 HTTP/1.1\r\nx: " + b"a" * 70_000,
+}
+
+
+@pytest.mark.parametrize("sent", SENT.values(), ids=SENT)
 async def test_a_connection_without_a_webhook_is_closed(
     receiver: WebhookReceiver, sent: bytes
 ) -> None:

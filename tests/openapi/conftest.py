@@ -30,5 +30,10 @@ def document(name: str) -> dict[str, Any]:
 
 
 @pytest.fixture
+def control() -> dict[str, Any]:
+    return dict(json.loads(printed("control")))
+
+
+@pytest.fixture
 def v1() -> dict[str, Any]:
     return dict(json.loads(printed("v1")))

@@ -81,7 +81,7 @@ def before_call(context: HookContext, case: Case, **_: Any) -> None:  # noqa: AR
     _make_short(case)
     _use_existing(case, targets)
     if isinstance(case.body, dict) and not _is_negative(case, ParameterLocation.BODY):
-        case.body = BODIES.get(_call(case), _unchanged)(case.body, case, targets)
+        case.body = BODIES.get(_call(case), lambda body, *_: body)(case.body, case, targets)
 
 
 @schemathesis.hook
@@ -188,10 +188,6 @@ def _chosen(value: object, known: Sequence[Any]) -> Any:
     return known[crc32(repr(value).encode()) % len(known)]
 
 
-def _unchanged(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
-    return body
-
-
 def _create_account(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
     """Gives each account its own keys."""
     for name, prefix in (("test_key", "test"), ("live_key", "live")):
@@ -234,19 +230,6 @@ def _pay_payment(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG
     )
 
 
-def _transition_payment(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
-    return {**body, "method": "mpesa"} if body.get("method") else body
-
-
-def _place_scenario(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
-    return {"name": _chosen(body["name"], (body["name"], "banks", "late-success"))}
-
-
-def _put_scenario(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
-    """Sets the name to that of the path."""
-    return {**body, "name": case.path_parameters["name"]} if "name" in body else body
-
-
 def _replace_url(body: Body, case: Case, targets: Targets) -> Body:  # noqa: ARG001
     """Replaces URLs, so that nothing is sent to foreign addresses."""
     if not body.get("url"):
@@ -259,9 +242,15 @@ BODIES: Mapping[str, Callable[[Body, Case, Targets], Body]] = {
     "set_clock": _set_clock,
     "advance_clock": _advance_clock,
     "pay_payment": _pay_payment,
-    "transition_payment": _transition_payment,
-    "place_scenario": _place_scenario,
-    "put_scenario": _put_scenario,
+    "transition_payment": lambda body, *_: (
+        body | ({"method": "mpesa"} if body.get("method") else {})
+    ),
+    "place_scenario": lambda body, *_: {
+        "name": _chosen(body["name"], (body["name"], "banks", "late-success"))
+    },
+    "put_scenario": lambda body, case, _: (
+        {**body, "name": case.path_parameters["name"]} if "name" in body else body
+    ),
     "create_webhook_endpoint": _replace_url,
     "update_webhook_endpoint": _replace_url,
     "set_checkout_url": _replace_url,

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from jsonschema_rs import Draft202012Validator
+
 Json = dict[str, Any]
 HTTP_METHODS = ("get", "post", "put", "patch", "delete", "options", "trace")
 
@@ -66,3 +68,12 @@ def examples(document: Json) -> Iterator[tuple[str, Json, Any]]:
             yield str(found.get("name", "example")), schema, found["example"]
         for name, example in found.get("examples", {}).items():
             yield name, schema, example["value"]
+
+
+def problems_of_examples(document: Json) -> list[str]:
+    """The examples that their schemas refuse, each with the reason."""
+    return [
+        f"{name}: {problem.message}"
+        for name, schema, value in examples(document)
+        for problem in Draft202012Validator(self_contained(document, schema)).iter_errors(value)
+    ]

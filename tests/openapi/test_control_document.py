@@ -4,13 +4,19 @@ import json
 from typing import Any
 
 import httpx
-import pytest
 import yaml
 from jsonschema_rs import Draft202012Validator
 
 from emulator.api.errors import ANSWERS
 from tests.openapi.conftest import printed
-from tests.openapi.navigation import Json, Operation, examples, operations, resolved, self_contained
+from tests.openapi.navigation import (
+    Json,
+    Operation,
+    operations,
+    problems_of_examples,
+    resolved,
+    self_contained,
+)
 from tests.openapi.rich_world import rich_world
 from tests.world import World, headers
 
@@ -38,11 +44,6 @@ BODY_NEEDED = {
 }
 # An existing resource for each parameter of a path.
 THERE = {"account_id": "acct_other", "name": "banks"}
-
-
-@pytest.fixture
-def control() -> Json:
-    return dict(json.loads(printed("control")))
 
 
 def parameters(document: Json, operation: Operation, place: str) -> list[Json]:
@@ -84,23 +85,28 @@ class _There(dict[str, str]):
         return THERE.get(name, "x_1")
 
 
+async def assert_accepted(
+    emulator: World, document: Json, described: dict[str, set[str]], *, is_query: bool
+) -> None:
+    """Sends each name of any call to each call, as a parameter or as a member that is null."""
+    words = set().union(*described.values())
+    for operation in operations(document):
+        if operation.name in described:
+            refused = set()
+            for word in words:
+                sent = (None, f"?{word}=%00") if is_query else ({word: None}, "")
+                if code_of(await send(emulator, operation, *sent)) == "unknown_parameter":
+                    refused.add(word)
+            assert words - refused == described[operation.name], operation.name
+
+
 async def test_a_call_accepts_exactly_the_described_members(emulator: World, control: Json) -> None:
-    """Sends each member of any call; null counts as absent."""
-    taken = {
+    described = {
         operation.name: members(control, schema)
         for operation in operations(control)
         if (schema := body_schema(control, operation)) and operation.name != "put_scenario"
     }
-    words = set().union(*taken.values())
-    for operation in operations(control):
-        if operation.name not in taken:
-            continue
-        refused = set()
-        for word in words:
-            response = await send(emulator, operation, {word: None})
-            if code_of(response) == "unknown_parameter":
-                refused.add(word)
-        assert words - refused == taken[operation.name], operation.name
+    await assert_accepted(emulator, control, described, is_query=False)
 
 
 async def test_a_call_without_a_body_accepts_no_members(emulator: World, control: Json) -> None:
@@ -113,22 +119,13 @@ async def test_a_call_without_a_body_accepts_no_members(emulator: World, control
 async def test_a_call_accepts_exactly_the_described_parameters(
     emulator: World, control: Json
 ) -> None:
-    taken = {
+    described = {
         operation.name: {one["name"] for one in parameters(control, operation, "query")}
         for operation in operations(control)
         # Calls on no account ignore the query.
         if operation.definition.get("security") != []
     }
-    words = set().union(*taken.values())
-    for operation in operations(control):
-        if operation.name not in taken:
-            continue
-        refused = set()
-        for word in words:
-            response = await send(emulator, operation, None, f"?{word}=%00")
-            if code_of(response) == "unknown_parameter":
-                refused.add(word)
-        assert words - refused == taken[operation.name], operation.name
+    await assert_accepted(emulator, control, described, is_query=True)
 
 
 async def send(
@@ -170,10 +167,7 @@ def validate(document: Json, operation: Operation, response: httpx.Response) -> 
 
 
 def test_every_example_has_only_what_is_described() -> None:
-    document = closed(json.loads(printed("control")))
-    for name, schema, value in examples(document):
-        problems = Draft202012Validator(self_contained(document, schema)).iter_errors(value)
-        assert [(name, problem.message) for problem in problems] == []
+    assert problems_of_examples(closed(json.loads(printed("control")))) == []
 
 
 def test_every_code_of_the_table_belongs_to_a_call(control: Json) -> None:

@@ -1,16 +1,12 @@
 """Each refusal of the control API has the status, the code and the headers of its document."""
 
 import asyncio
-import json
 from typing import Any
-
-import pytest
 
 from emulator.domain.webhooks import MAX_ENDPOINTS
 from emulator.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
 from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS
 from emulator.scenarios.script import MAX_SCRIPT_STEPS
-from tests.openapi.conftest import printed
 from tests.openapi.navigation import Operation, operations
 from tests.openapi.test_control_document import codes_of, refusals, validate
 from tests.world import OTHER_TEST_KEY, World, world
@@ -32,12 +28,7 @@ REFUSALS: tuple[tuple[str, str, str, Any], ...] = (
     ("reset", "invalid_all", "/reset", {"all": "yes"}),
     ("set_clock", "invalid_clock", "/clock", {"now": "2025-12-31T23:59:59Z"}),
     ("advance_clock", "invalid_clock", "/clock/advance", {"seconds": 1, "to": "next"}),
-    (
-        "advance_clock",
-        "invalid_webhooks",
-        "/clock/advance",
-        {"seconds": 1, "webhooks": "foreground"},
-    ),
+    ("advance_clock", "invalid_webhooks", "/clock/advance", {"to": "next", "webhooks": "now"}),
     ("advance_clock", "unknown_parameter", "/clock/advance", {"second": 1}),
     ("advance_clock", "request_too_large", "/clock/advance", {"until": "x" * 262_144}),
     ("get_payment", "payment_not_found", "/payments/pay_unknown", None),
@@ -55,40 +46,20 @@ REFUSALS: tuple[tuple[str, str, str, Any], ...] = (
     ("get_checklist", "webhook_endpoint_not_found", "/checklist?exclude_endpoint=we_1", None),
     ("pay_payment", "invalid_method", "{pending}/pay", {"method": "cash"}),
     ("pay_payment", "invalid_phone", "{pending}/pay", {**PHONE, "phone": "0700000001"}),
-    (
-        "pay_payment",
-        "invalid_bank",
-        "{pending}/pay",
-        {"method": "bank_transfer", "bank": "national_bank"},
-    ),
+    ("pay_payment", "invalid_bank", "{pending}/pay", {"method": "bank_transfer", "bank": "x"}),
     ("pay_payment", "payment_not_payable", "{paid}/pay", PHONE),
     ("answer_payment", "invalid_answer", "{pending}/answer", {"answer": "yes"}),
     ("answer_payment", "invalid_state_transition", "{pending}/answer", {"answer": "approve"}),
     ("cancel_payment", "invalid_state_transition", "{paid}/cancel", None),
-    ("transition_payment", "invalid_status", "{pending}/transition", {"status": "paid"}),
-    (
-        "transition_payment",
-        "invalid_method",
-        "{pending}/transition",
-        {"status": "processing", "method": "cash"},
-    ),
-    (
-        "transition_payment",
-        "invalid_reason",
-        "{pending}/transition",
-        {"status": "processing", "reason": "timeout"},
-    ),
-    (
-        "transition_payment",
-        "invalid_unusual",
-        "{pending}/transition",
-        {"status": "completed", "unusual": "yes"},
-    ),
-    (
-        "transition_payment",
-        "invalid_state_transition",
-        "{pending}/transition",
-        {"status": "completed"},
+    *(
+        ("transition_payment", code, "{pending}/transition", body)
+        for code, body in (
+            ("invalid_status", {"status": "paid"}),
+            ("invalid_method", {"status": "processing", "method": "cash"}),
+            ("invalid_reason", {"status": "processing", "reason": "timeout"}),
+            ("invalid_unusual", {"status": "completed", "unusual": "yes"}),
+            ("invalid_state_transition", {"status": "completed"}),
+        )
     ),
     ("place_scenario", "scenario_not_found", "{pending}/scenario", {"name": "unknown"}),
     ("place_scenario", "invalid_name", "{pending}/scenario", {"name": 1}),
@@ -103,12 +74,7 @@ REFUSALS: tuple[tuple[str, str, str, Any], ...] = (
     ("list_deliveries", "invalid_status", "/deliveries?status=late", None),
     ("get_delivery", "delivery_not_found", "/deliveries/dlv_unknown", None),
     ("get_scenario", "scenario_not_found", "/scenarios/unknown", None),
-    (
-        "put_scenario",
-        "invalid_scenario",
-        "/scenarios/late",
-        {"outcomes": [{"when": {"phon": "0900000001"}, "then": "handset"}]},
-    ),
+    ("put_scenario", "invalid_scenario", "/scenarios/late", {"outcomes": [{"when": {}}]}),
     ("delete_scenario", "scenario_is_permanent", "/scenarios/banks", None),
     ("add_fault", "invalid_fault", "/faults", {"then": {"status": 200}}),
     ("delete_fault", "fault_not_found", "/faults/flt_unknown", None),
@@ -133,20 +99,12 @@ OF_EVERY_CALL: tuple[tuple[str, str, dict[str, str], str, str], ...] = (
 TOO_MANY: tuple[tuple[str, str, int, str, Any], ...] = (
     ("save_snapshot", "too_many_snapshots", MAX_SNAPSHOTS, "/snapshots/s{}", None),
     (
-        "create_webhook_endpoint",
-        "too_many_webhook_endpoints",
-        MAX_ENDPOINTS,
-        "/webhook_endpoints",
-        ENDPOINT,
+        *("create_webhook_endpoint", "too_many_webhook_endpoints", MAX_ENDPOINTS),
+        *("/webhook_endpoints", ENDPOINT),
     ),
     ("add_fault", "too_many_faults", MAX_FAULTS, "/faults", FAULT),
     ("put_scenario", "too_many_scenarios", MAX_SCENARIOS, "/scenarios/s{}", {}),
 )
-
-
-@pytest.fixture(scope="module")
-def control() -> dict[str, Any]:
-    return dict(json.loads(printed("control")))
 
 
 async def assert_refused(

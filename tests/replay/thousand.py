@@ -14,6 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from emulator.replay.case_runner import play_all
 from emulator.replay.cases import read_cases
 from emulator.replay.results import Case, CaseResult, PlayedStep
@@ -57,6 +59,7 @@ def result_bytes(result: CaseResult) -> bytes:
             "trace": asdict(result.trace),
         },
         ensure_ascii=False,
+        default=structs.asdict,
         indent=1,
     ).encode()
 

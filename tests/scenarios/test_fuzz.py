@@ -86,42 +86,33 @@ VALUES = st.recursive(
 )
 
 
-@given(st.text())
-def test_arbitrary_text_is_read_or_has_problems(text: str) -> None:
-    read(text)
+STEP_NAMES = st.sampled_from(list(SCRIPT_STEPS))
+STEP_VALUES = st.dictionaries(st.sampled_from(STEP_MEMBERS), VALUES, max_size=4) | VALUES
+# Texts, and documents of which the reader accepts no more than the schema.
+TEXTS: dict[str, st.SearchStrategy[str]] = {
+    "text": st.text(),
+    "signs of YAML": st.text(alphabet="ab1:-,[]{}&*!|>'\"%#@`?<=~. \n\t\\", max_size=60),
+    "values": VALUES.map(lambda value: yaml.safe_dump(value, allow_unicode=True)),
+}
+DOCUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
+    "known keys": st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=8),
+    "a script": st.lists(
+        st.dictionaries(STEP_NAMES, STEP_VALUES, min_size=1, max_size=2), max_size=3
+    ).map(lambda steps: {"script": [{"create": {"as": "order"}}, *steps]}),
+}
 
 
-@given(st.text(alphabet="ab1:-,[]{}&*!|>'\"%#@`?<=~. \n\t\\", max_size=60))
-def test_arbitrary_signs_of_yaml_are_read_or_have_problems(text: str) -> None:
-    read(text)
+@pytest.mark.parametrize("kind", TEXTS)
+@given(data=st.data())
+def test_an_arbitrary_text_is_read_or_has_problems(kind: str, data: st.DataObject) -> None:
+    read(data.draw(TEXTS[kind]))
 
 
-@given(VALUES)
-def test_arbitrary_values_are_read_or_have_problems(value: Any) -> None:
-    read(yaml.safe_dump(value, allow_unicode=True))
-
-
-@given(st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=8))
-def test_arbitrary_values_under_known_keys_are_read_or_have_problems(value: Any) -> None:
-    text = yaml.safe_dump({"version": 1, "name": "fuzz", **value}, sort_keys=False)
-    if read(text) is not None:
-        VALIDATOR.validate(yaml.safe_load(text))
-
-
-@given(
-    st.lists(
-        st.dictionaries(
-            st.sampled_from(list(SCRIPT_STEPS)),
-            st.dictionaries(st.sampled_from(STEP_MEMBERS), VALUES, max_size=4) | VALUES,
-            min_size=1,
-            max_size=2,
-        ),
-        max_size=3,
-    )
-)
-def test_arbitrary_values_in_a_script_are_read_or_have_problems(steps: Any) -> None:
-    script = [{"create": {"as": "order"}}, *steps]
-    text = yaml.safe_dump({"version": 1, "name": "fuzz", "script": script}, sort_keys=False)
+@pytest.mark.parametrize("kind", DOCUMENTS)
+@given(data=st.data())
+def test_arbitrary_values_are_read_or_have_problems(kind: str, data: st.DataObject) -> None:
+    document = {"version": 1, "name": "fuzz", **data.draw(DOCUMENTS[kind])}
+    text = yaml.safe_dump(document, sort_keys=False)
     if read(text) is not None:
         VALIDATOR.validate(yaml.safe_load(text))
 
@@ -132,84 +123,6 @@ def test_an_arbitrary_fault_is_read_or_has_problems(value: Any) -> None:
     with suppress(ScenarioError):
         rule = read_fault_rule_text(text, "body")
         assert read_fault_rule_text(json.dumps(fault_rule_json(rule)), "body") == rule
-
-
-def options(**keys: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Mappings with some of these keys."""
-    return st.fixed_dictionaries({}, optional=keys)
-
-
-def words(*accepted: str) -> st.SearchStrategy[str]:
-    return st.sampled_from([str(word) for word in accepted])
-
-
-SPANS = st.integers(1, 10_000).map(lambda span_ms: f"{span_ms}ms")
-WEBHOOK_RULES = st.fixed_dictionaries(
-    {
-        "when": options(event=words(*EVENT_TYPES_IN_ORDER)),
-        "then": options(
-            copies=st.integers(0, 101),
-            concurrent=st.booleans(),
-            timeout=SPANS,
-            delay=SPANS,
-            drop=st.booleans(),
-            hold=st.booleans(),
-            before_response=st.booleans(),
-            tamper=words(*Tamper),
-        ),
-    }
-)
-FAULT_THENS = options(
-    status=st.sampled_from([399, 400, 429, 500, 599, 600]),
-    retry_after=st.integers(0, 3) | st.sampled_from(["1s", "2m", 86_400, 86_401]),
-    latency=SPANS,
-    drop=st.booleans(),
-    truncate=st.booleans(),
-    hold=words("delivery", "deliver"),
-    point=words(*Point),
-)
-FAULT_WHENS = options(
-    request=words(*ApiRequest, "any"),
-    nth=st.integers(0, 3),
-    every=st.integers(0, 3),
-    chance=st.floats(-0.5, 1.5) | st.integers(0, 2),
-)
-ORDER = st.just("order")
-STEPS = st.one_of(
-    options(
-        method=words("telebirr", "bank_transfer", "cbe_birr"),
-        phone=st.just("0900000001"),
-        bank=words(*BANKS),
-    ).map(lambda keys: {"pay": {"payment": "order", **keys}}),
-    st.builds(
-        lambda status, keys: {"transition": {"payment": "order", "status": status, **keys}},
-        words(*Status),
-        options(reason=words(*Reason), unusual=st.booleans()),
-    ),
-    options(
-        payment=ORDER,
-        status=st.just("failed"),
-        same_as=ORDER,
-        http_status=st.integers(99, 600),
-        payments=st.just(["order"]),
-        lost=st.booleans(),
-    ).map(lambda keys: {"expect": keys}),
-)
-SECTIONS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
-    "webhook rules": WEBHOOK_RULES.map(lambda rule: {"webhooks": [rule]}),
-    "faults": FAULT_THENS.map(lambda then: {"faults": [{"when": {}, "then": then}]}),
-    "counts": FAULT_WHENS.map(lambda when: {"faults": [{"when": when, "then": {"drop": True}}]}),
-    "steps": STEPS.map(lambda step: {"script": [{"create": {"as": "order"}}, step]}),
-}
-
-
-@pytest.mark.parametrize("section", SECTIONS)
-@given(data=st.data())
-def test_the_reader_and_the_schema_agree_on_which_keys_go_together(
-    section: str, data: st.DataObject
-) -> None:
-    document = {"version": 1, "name": "fuzz", **data.draw(SECTIONS[section])}
-    assert VALIDATOR.is_valid(document) is (read(yaml.safe_dump(document)) is not None)
 
 
 @given(st.data())

@@ -7,7 +7,6 @@ import pytest
 from emulator.scenarios.loader import in_force, load_paths, read_paths
 from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.values import Scenario
-from emulator.settings import data_directory
 
 
 def write(path: Path, name: str, more: str = "") -> Path:
@@ -61,55 +60,41 @@ def test_the_problems_of_all_files_are_collected(tmp_path: Path) -> None:
     assert files_count == 4
 
 
-def test_a_missing_path_is_named(tmp_path: Path) -> None:
-    missing = tmp_path / "missing"
-    assert problem_lines([missing]) == [f"{missing}:1:1: cannot be read: No such file or directory"]
+NOT_UTF_8 = "the byte 0xe9 here is not UTF-8; save the file as UTF-8"
+LATIN_1 = "version: 1\nname: é\n".encode() + b"description: ab\xe9\n"
+# The content of a file, or None where the path is a directory.
+UNREADABLE: dict[str, tuple[bytes | None, str]] = {
+    "a directory named like a file": (None, "1:1: cannot be read: Is a directory"),
+    "a byte that is not UTF-8": (LATIN_1, f"3:16: {NOT_UTF_8}"),
+    "a line break at the start": (b"\nname: \xe9\n", f"2:7: {NOT_UTF_8}"),
+    "UTF-16": ("version: 1\n".encode("utf-16"), "1:1: the file is UTF-16; save it as UTF-8"),
+    "a file that is not read whole": (
+        b"#" * (256 * 1024 - 1) + "ሀ".encode() * 100_000,
+        "1:1: the file must not be larger than 256 KiB",
+    ),
+}
 
 
-def test_a_path_with_a_null_character_is_a_problem() -> None:
-    (line,) = problem_lines([Path("a\0b")])
-    assert "cannot be read: embedded null" in line
+@pytest.mark.parametrize(("content", "problem"), UNREADABLE.values(), ids=UNREADABLE)
+def test_a_file_that_cannot_be_read_is_named(
+    tmp_path: Path, content: bytes | None, problem: str
+) -> None:
+    file = tmp_path / "file.yaml"
+    if content is None:
+        file.mkdir()
+    else:
+        file.write_bytes(content)
+    assert problem_lines([tmp_path]) == [f"{file}:{problem}"]
 
 
-def test_a_directory_without_scenario_files_is_named(tmp_path: Path) -> None:
+def test_a_path_without_scenario_files_is_named(tmp_path: Path) -> None:
     (tmp_path / "readme.txt").write_text("nothing here", encoding="utf-8")
-    assert problem_lines([tmp_path]) == [
-        f"{tmp_path}:1:1: the directory must hold scenario files: *.yaml or *.yml"
+    missing = tmp_path / "missing"
+    assert problem_lines([missing, tmp_path, Path("a\0b")]) == [
+        f"{missing}:1:1: cannot be read: No such file or directory",
+        f"{tmp_path}:1:1: the directory must hold scenario files: *.yaml or *.yml",
+        "a\0b:1:1: cannot be read: embedded null byte",
     ]
-
-
-def test_a_directory_named_like_a_scenario_file_is_named(tmp_path: Path) -> None:
-    odd = tmp_path / "odd.yaml"
-    odd.mkdir()
-    assert problem_lines([tmp_path]) == [f"{odd}:1:1: cannot be read: Is a directory"]
-
-
-def test_a_file_that_is_not_utf_8_names_the_byte_and_its_place(tmp_path: Path) -> None:
-    file = tmp_path / "latin.yaml"
-    file.write_bytes("version: 1\nname: é\n".encode() + b"description: ab\xe9\n")
-    assert problem_lines([file]) == [
-        f"{file}:3:16: the byte 0xe9 here is not UTF-8; save the file as UTF-8"
-    ]
-
-
-def test_a_file_in_utf_16_is_called_so(tmp_path: Path) -> None:
-    file = tmp_path / "wide.yaml"
-    file.write_text("version: 1\n", encoding="utf-16")
-    assert problem_lines([file]) == [f"{file}:1:1: the file is UTF-16; save it as UTF-8"]
-
-
-def test_a_line_break_at_the_start_of_a_file_counts_as_a_line(tmp_path: Path) -> None:
-    file = tmp_path / "latin.yaml"
-    file.write_bytes(b"\nname: \xe9\n")
-    assert problem_lines([file]) == [
-        f"{file}:2:7: the byte 0xe9 here is not UTF-8; save the file as UTF-8"
-    ]
-
-
-def test_a_file_that_is_too_large_is_not_read_whole(tmp_path: Path) -> None:
-    file = tmp_path / "large.yaml"
-    file.write_text("#" * (256 * 1024 - 1) + "ሀ" * 100_000, encoding="utf-8")
-    assert problem_lines([file]) == [f"{file}:1:1: the file must not be larger than 256 KiB"]
 
 
 def test_two_files_of_the_same_name_are_a_problem_of_the_later_one(tmp_path: Path) -> None:
@@ -121,30 +106,13 @@ def test_two_files_of_the_same_name_are_a_problem_of_the_later_one(tmp_path: Pat
     ]
 
 
-def test_given_scenarios_come_before_the_shipped_ones() -> None:
-    given = (Scenario(name="newer"), Scenario(name="older"))
+def test_given_scenarios_come_before_the_shipped_ones_and_replace_those_of_their_names() -> None:
+    given = (Scenario(name="newer"), Scenario(name="older", enabled=False))
     shipped = (Scenario(name="first"), Scenario(name="second"))
     assert in_force(given, shipped) == given + shipped
     assert in_force((), shipped) == shipped
     assert in_force(given, ()) == given
-
-
-def test_shipped_scenarios_that_are_on_at_start_have_only_outcomes() -> None:
-    # So a create, which needs the other sections, need not wait for their files.
-    on = [scenario for scenario in load_paths([data_directory("scenarios")]) if scenario.enabled]
-    assert len(on) > 1
-    assert not any(scenario.faults or scenario.expiry or scenario.webhooks for scenario in on)
-
-
-def test_a_given_scenario_replaces_the_shipped_one_of_its_name() -> None:
-    given = (Scenario(name="mine"), Scenario(name="banks", description="Given."))
-    shipped = (Scenario(name="banks", description="Shipped."), Scenario(name="other"))
-    assert in_force(given, shipped) == (*given, Scenario(name="other"))
-
-
-def test_a_shipped_scenario_is_switched_off_by_one_of_its_name_that_is_off() -> None:
-    off = Scenario(name="banks", enabled=False)
-    assert in_force([off], [Scenario(name="banks")]) == (off,)
+    assert in_force(given, (Scenario(name="older"), *shipped)) == given + shipped
 
 
 def problem_lines(paths: list[Path]) -> list[str]:

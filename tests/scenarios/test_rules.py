@@ -4,10 +4,10 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from emulator.domain.accounts import Mode
 from emulator.domain.outcomes import Handset, Scripted, Step
@@ -32,7 +32,7 @@ from emulator.scenarios.values import (
     WebhookWhen,
     When,
 )
-from tests.scenarios.drawn import delivery_fault
+from tests.scenarios.sample_faults import delivery_fault
 
 SUBMITTED = PaymentFacts(
     mode=Mode.TEST,

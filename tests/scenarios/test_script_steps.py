@@ -7,7 +7,7 @@ import pytest
 
 from emulator.api.parameters import KNOWN as KNOWN_PARAMETERS
 from emulator.api.queries import KNOWN as KNOWN_QUERY
-from emulator.domain.payment import Payment
+from emulator.domain.payment import Payment, Reason, Status
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
 from emulator.domain.wire import payment_json
 from emulator.scenarios.expectations import PAYMENT_FIELDS, RESPONSE_CHECKS
@@ -18,16 +18,18 @@ from emulator.scenarios.values import (
     Advance,
     Cancel,
     Create,
+    CustomerAnswer,
     Expect,
     FaultRule,
-    FieldCheck,
+    FaultWhen,
     List,
     Pay,
     Place,
     Retrieve,
     Step,
+    Transition,
 )
-from tests.scenarios.drawn import request_fault
+from tests.scenarios.sample_faults import request_fault
 
 HEAD = "version: 1\nname: case\nscript:\n  - create: {as: order}\n  - create: {as: other}\n"
 HERE = Place(line=6, column=5)
@@ -44,129 +46,107 @@ def checked(text: str) -> dict[str, Any]:
     return {check.key: check.expected for check in step.checks}
 
 
-# --- create, retrieve, list
+def create(name: str | None = None, *members: tuple[str, Any]) -> Create:
+    return Create(place=HERE, name=name, members=members)
 
 
-@pytest.mark.parametrize(
-    ("create", "name", "members"),
-    [
-        ("", None, ()),
-        ("null", None, ()),
-        ("{}", None, ()),
-        ("{as: a}", "a", ()),
-        (f"{{as: a{'b-_9' * 15}}}", f"a{'b-_9' * 15}", ()),
+def listing(*query: tuple[str, str], after: str | None = None) -> List:
+    return List(place=HERE, query=query, after=after)
+
+
+def pay(**fields: str) -> Pay:
+    return Pay(place=HERE, payment="order", **fields)
+
+
+STEPS: dict[str, Step] = {
+    **dict.fromkeys(("create: ", "create: null", "create: {}"), create()),
+    "create: {as: a}": create("a"),
+    f"create: {{as: a{'b-_9' * 15}}}": create(f"a{'b-_9' * 15}"),
+    "create: {amount: -5, as: third, currency: null}": create(
+        "third", ("amount", -5), ("currency", None)
+    ),
+    "create: {unknown: {}}": create(),
+    "create: {unknown: {colour: red, as: 1}, amount: '5'}": create(
+        None, ("amount", "5"), ("colour", "red"), ("as", 1)
+    ),
+    **dict.fromkeys(
+        ("retrieve: order", "retrieve: {payment: order}"), Retrieve(place=HERE, payment="order")
+    ),
+    "retrieve: {id: pay_unknown}": Retrieve(place=HERE, id="pay_unknown"),
+    "retrieve: {id: '../x ?'}": Retrieve(place=HERE, id="../x ?"),
+    **dict.fromkeys(("list: ", "list: {}"), listing()),
+    "list: {after: order}": listing(after="order"),
+    "list: {status: pending, limit: 10, after: order}": listing(
+        ("status", "pending"), ("limit", "10"), after="order"
+    ),
+    # A list sends every scalar as it is written.
+    "list: {limit: -1}": listing(("limit", "-1")),
+    "list: {limit: 0x10}": listing(("limit", "0x10")),
+    "list: {limit: 1e3, status: yes}": listing(("limit", "1e3"), ("status", "yes")),
+    "list: {limit: '', method: \" \"}": listing(("limit", ""), ("method", " ")),
+    "list: {created_gte: 2026-01-01, created_lte: 2026-01-01T00:00:00Z}": listing(
+        ("created_gte", "2026-01-01"), ("created_lte", "2026-01-01T00:00:00Z")
+    ),
+    # The method follows from the phone or the bank.
+    "pay: {payment: order, phone: '0900 000-001'}": pay(method="telebirr", phone="+251900000001"),
+    **dict.fromkeys(
         (
-            "{amount: -5, as: third, currency: null}",
-            "third",
-            (("amount", -5), ("currency", None)),
+            "pay: {payment: order, phone: '+251700000001'}",
+            "pay: {payment: order, method: mpesa, phone: '700000001'}",
         ),
-        ("{unknown: {}}", None, ()),
-        (
-            "{unknown: {colour: red, as: 1}, amount: '5'}",
-            None,
-            (("amount", "5"), ("colour", "red"), ("as", 1)),
-        ),
-    ],
-)
-def test_create_sends_its_members(
-    create: str, name: str | None, members: tuple[tuple[str, Any], ...]
-) -> None:
-    assert step_of(f"create: {create}") == Create(place=HERE, name=name, members=members)
-
-
-def test_create_knows_the_members_of_the_contract() -> None:
-    assert tuple(CREATE_MEMBERS) == KNOWN_PARAMETERS
-    create = step_of(f"create: {{{', '.join(f'{key}: x' for key in KNOWN_PARAMETERS)}}}")
-    assert create == Create(place=HERE, members=tuple((key, "x") for key in KNOWN_PARAMETERS))
-
-
-def test_retrieve_names_a_payment_or_an_id() -> None:
-    assert step_of("retrieve: order") == Retrieve(place=HERE, payment="order")
-    assert step_of("retrieve: {payment: order}") == Retrieve(place=HERE, payment="order")
-    assert step_of("retrieve: {id: pay_unknown}") == Retrieve(place=HERE, id="pay_unknown")
-    assert step_of("retrieve: {id: '../x ?'}") == Retrieve(place=HERE, id="../x ?")
-
-
-@pytest.mark.parametrize(
-    ("listing", "query", "after"),
-    [
-        ("", (), None),
-        ("{}", (), None),
-        ("{after: order}", (), "order"),
-        (
-            "{status: pending, limit: 10, after: order}",
-            (("status", "pending"), ("limit", "10")),
-            "order",
-        ),
-        ("{limit: -1}", (("limit", "-1"),), None),
-        ("{limit: 0x10}", (("limit", "0x10"),), None),
-        ("{limit: 1e3, status: yes}", (("limit", "1e3"), ("status", "yes")), None),
-        ("{limit: '', method: \" \"}", (("limit", ""), ("method", " ")), None),
-        (
-            "{created_gte: 2026-01-01, created_lte: 2026-01-01T00:00:00Z}",
-            (("created_gte", "2026-01-01"), ("created_lte", "2026-01-01T00:00:00Z")),
-            None,
-        ),
-    ],
-)
-def test_list_sends_every_scalar_as_it_is_written(
-    listing: str, query: tuple[tuple[str, str], ...], after: str | None
-) -> None:
-    assert step_of(f"list: {listing}") == List(place=HERE, query=query, after=after)
-
-
-def test_list_knows_the_parameters_of_the_contract() -> None:
-    assert tuple(LIST.keys) == KNOWN_QUERY
-
-
-# --- the customer
-
-
-@pytest.mark.parametrize(
-    ("pay", "expected"),
-    [
-        ("phone: '0900 000-001'", {"method": "telebirr", "phone": "+251900000001"}),
-        ("phone: '+251700000001'", {"method": "mpesa", "phone": "+251700000001"}),
-        ("method: mpesa, phone: '700000001'", {"method": "mpesa", "phone": "+251700000001"}),
-        ("bank: walia_test", {"method": "bank_transfer", "bank": "walia_test"}),
-        (
-            "bank: fidel_test, method: bank_transfer",
-            {"method": "bank_transfer", "bank": "fidel_test"},
-        ),
-        ("method: cbe_birr", {"method": "cbe_birr"}),
-        ("method: cbe_birr, phone: '700000001'", {"method": "cbe_birr", "phone": "+251700000001"}),
-        ("method: cbe_birr, bank: walia_test", {"method": "cbe_birr", "bank": "walia_test"}),
-    ],
-)
-def test_pay_derives_the_method_from_the_phone_or_the_bank(
-    pay: str, expected: dict[str, str]
-) -> None:
-    step = step_of(f"pay: {{payment: order, {pay}}}")
-    assert step == Pay(place=HERE, payment="order", **expected)
-
-
-def test_cancel_names_a_payment() -> None:
-    assert step_of("cancel: order") == Cancel(place=HERE, payment="order")
-    assert step_of("cancel: {payment: order}") == Cancel(place=HERE, payment="order")
-
-
-# --- the clock, and faults
-
-
-@pytest.mark.parametrize(
-    ("advance", "by_ms"),
-    [("30s", 30_000), ("0s", 0), ("1.5h", 5_400_000), ("1ms", 1), ("next", None)],
-)
-def test_the_clock_moves_by_a_duration_or_to_the_next_due_item(
-    advance: str, by_ms: int | None
-) -> None:
-    assert step_of(f"advance: {advance}") == Advance(place=HERE, by_ms=by_ms)
-
-
-def test_a_fault_needs_no_when() -> None:
-    assert step_of("fault: {then: {drop: true}}") == AddFault(
+        pay(method="mpesa", phone="+251700000001"),
+    ),
+    "pay: {payment: order, bank: walia_test}": pay(method="bank_transfer", bank="walia_test"),
+    "pay: {payment: order, bank: fidel_test, method: bank_transfer}": pay(
+        method="bank_transfer", bank="fidel_test"
+    ),
+    "pay: {payment: order, method: cbe_birr}": pay(method="cbe_birr"),
+    "pay: {payment: order, method: cbe_birr, phone: '700000001'}": pay(
+        method="cbe_birr", phone="+251700000001"
+    ),
+    "pay: {payment: order, method: cbe_birr, bank: walia_test}": pay(
+        method="cbe_birr", bank="walia_test"
+    ),
+    "answer: {payment: order, answer: wrong_pin}": CustomerAnswer(
+        place=HERE, payment="order", answer="wrong_pin"
+    ),
+    **dict.fromkeys(
+        ("cancel: order", "cancel: {payment: order}"), Cancel(place=HERE, payment="order")
+    ),
+    "transition: {payment: order, status: failed, method: mpesa, reason: timeout, unusual: true}": (
+        Transition(
+            place=HERE,
+            payment="order",
+            status=Status.FAILED,
+            method="mpesa",
+            reason=Reason.TIMEOUT,
+            unusual=True,
+        )
+    ),
+    "advance: 30s": Advance(place=HERE, by_ms=30_000),
+    "advance: 0s": Advance(place=HERE, by_ms=0),
+    "advance: 1.5h": Advance(place=HERE, by_ms=5_400_000),
+    "advance: 1ms": Advance(place=HERE, by_ms=1),
+    "advance: next": Advance(place=HERE, by_ms=None),
+    "fault: {then: {drop: true}}": AddFault(
         place=HERE, rule=FaultRule(then=request_fault(drop=True))
-    )
+    ),
+    "fault: {when: {nth: 2}, then: {drop: true}, times: 1}": AddFault(
+        place=HERE, rule=FaultRule(when=FaultWhen(nth=2), then=request_fault(drop=True), times=1)
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "step"), STEPS.items(), ids=STEPS)
+def test_a_step_becomes_its_value(text: str, step: Step) -> None:
+    assert step_of(text) == step
+
+
+def test_create_and_list_know_the_fields_of_the_contract() -> None:
+    assert tuple(CREATE_MEMBERS) == KNOWN_PARAMETERS
+    assert tuple(LIST.keys) == KNOWN_QUERY
+    whole = step_of(f"create: {{{', '.join(f'{key}: x' for key in KNOWN_PARAMETERS)}}}")
+    assert whole == create(None, *((key, "x") for key in KNOWN_PARAMETERS))
 
 
 # --- expect
@@ -185,17 +165,6 @@ PAYMENT = Payment(
 
 def test_expect_knows_the_fields_of_the_contract() -> None:
     assert list(PAYMENT_FIELDS) == list(json.loads(payment_json(PAYMENT)))
-
-
-def test_an_expectation_has_the_positions_of_its_keys() -> None:
-    assert step_of("expect: {payment: order, status: failed, reason: timeout}") == Expect(
-        place=HERE,
-        payment="order",
-        checks=(
-            FieldCheck(place=Place(line=6, column=30), key="status", expected="failed"),
-            FieldCheck(place=Place(line=6, column=46), key="reason", expected="timeout"),
-        ),
-    )
 
 
 @pytest.mark.parametrize(

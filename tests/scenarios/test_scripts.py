@@ -4,30 +4,17 @@ from typing import Any
 
 import pytest
 
-from emulator.domain.faults import Point
-from emulator.domain.payment import Reason, Status
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
 from emulator.scenarios.script import steps_played
 from emulator.scenarios.values import (
-    AddFault,
-    Advance,
-    Cancel,
     Create,
-    CustomerAnswer,
     Expect,
-    FaultRule,
-    FaultWhen,
     FieldCheck,
-    List,
-    Pay,
     Place,
     Repeat,
-    Retrieve,
     Step,
-    Transition,
 )
-from tests.scenarios.drawn import request_fault
 
 HEAD = "version: 1\nname: case\nscript:\n"
 
@@ -60,8 +47,8 @@ def at(line: int, column: int = 5) -> Place:
     return Place(line=line, column=column)
 
 
-def test_every_step_becomes_its_value_and_knows_its_place() -> None:
-    assert script_of(
+def test_every_step_and_every_check_knows_its_place() -> None:
+    *steps, expect, repeat = script_of(
         """\
   - create: {as: order, amount: 15000, methods: [telebirr], unknown: {colour: red}}
   - retrieve: order
@@ -82,45 +69,17 @@ def test_every_step_becomes_its_value_and_knows_its_place() -> None:
       steps:
         - create:
 """
-    ) == (
-        Create(
-            place=at(4),
-            name="order",
-            members=(("amount", 15000), ("methods", ["telebirr"]), ("colour", "red")),
-        ),
-        Retrieve(place=at(5), payment="order"),
-        List(place=at(6), query=(("limit", "1"),), after="order"),
-        Pay(place=at(7), payment="order", method="telebirr", phone="+251900000003"),
-        CustomerAnswer(place=at(8), payment="order", answer="wrong_pin"),
-        Cancel(place=at(9), payment="order"),
-        Transition(
-            place=at(10),
-            payment="order",
-            status=Status.FAILED,
-            method="mpesa",
-            reason=Reason.TIMEOUT,
-            unusual=True,
-        ),
-        Advance(place=at(11), by_ms=30_000),
-        Advance(place=at(12), by_ms=None),
-        AddFault(
-            place=at(13),
-            rule=FaultRule(
-                when=FaultWhen(nth=2),
-                then=request_fault(status=500, point=Point.AFTER_COMMIT),
-                times=1,
-            ),
-        ),
-        Expect(
-            place=at(14),
-            payment="order",
-            checks=(
-                FieldCheck(place=at(16, 7), key="status", expected="failed"),
-                FieldCheck(place=at(17, 7), key="events", expected=["payment.created"]),
-            ),
-        ),
-        Repeat(place=at(18), times=3, steps=(Create(place=at(21, 11)),)),
     )
+    assert [step.place for step in steps] == [at(line) for line in range(4, 14)]
+    assert expect == Expect(
+        place=at(14),
+        payment="order",
+        checks=(
+            FieldCheck(place=at(16, 7), key="status", expected="failed"),
+            FieldCheck(place=at(17, 7), key="events", expected=["payment.created"]),
+        ),
+    )
+    assert repeat == Repeat(place=at(18), times=3, steps=(Create(place=at(21, 11)),))
 
 
 def test_a_script_may_be_empty_or_absent() -> None:
@@ -131,12 +90,10 @@ def test_a_script_may_be_empty_or_absent() -> None:
 # --- names
 
 
-def test_a_name_may_be_given_again() -> None:
-    assert len(script_of("  - create: {as: order}\n" * 2 + "  - cancel: order\n")) == 3
-
-
-def test_repeated_steps_and_later_ones_use_the_names_of_earlier_steps() -> None:
-    assert script_of(
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "  - create: {as: order}\n  - create: {as: order}\n  - cancel: order\n",
         """\
   - create: {as: first}
   - repeat:
@@ -146,8 +103,12 @@ def test_repeated_steps_and_later_ones_use_the_names_of_earlier_steps() -> None:
         - cancel: second
         - cancel: first
   - cancel: second
-"""
-    )
+""",
+    ],
+    ids=["a name may be given again", "repeated and later steps use the names of earlier ones"],
+)
+def test_a_name_can_be_used_after_it_was_given(steps: str) -> None:
+    assert script_of(steps)
 
 
 def test_many_unknown_names_are_noted_without_hints() -> None:

@@ -1,108 +1,80 @@
+"""Each shipped scenario file: its text, its rules, and how it is switched on."""
+
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+from msgspec.structs import replace
 
-from emulator.domain.accounts import Mode
-from emulator.domain.faults import ApiRequest, Point
-from emulator.domain.outcomes import (
-    Handset,
-    Outcome,
-    Redirect,
-    RedirectMoment,
-    Scripted,
-    Step,
-)
-from emulator.domain.payment import Reason, Status
-from emulator.domain.payment_methods import DEFAULT_METHODS
-from emulator.domain.webhooks import DeliveryEffect, Tamper
 from emulator.scenarios.loader import in_force, load_paths
-from emulator.scenarios.rules import DEFAULT_OUTCOME, PaymentFacts, choose_outcome
-from emulator.scenarios.values import Fault, FaultRule, FaultWhen, OutcomeRule, Scenario
+from emulator.scenarios.scenario_file import SCENARIO
+from emulator.scenarios.values import Scenario
 from tests.cli.processes import run
-from tests.scenarios.drawn import delivery_fault, request_fault
 from tests.world import World
 
 DIRECTORY = Path(__file__).parents[2] / "scenarios"
 FILES = sorted(DIRECTORY.glob("*.yaml"))
-CREATE = FaultWhen(request=ApiRequest.CREATE_PAYMENT)
-RETRIEVE = FaultWhen(request=ApiRequest.RETRIEVE_PAYMENT)
 
-# The files that are off at start: each shows one thing that goes wrong, with the events...
-WEBHOOKS: dict[str, dict[str | None, Fault[DeliveryEffect]]] = {
-    "concurrent-webhooks": {"payment.completed": delivery_fault(copies=2, concurrent=True)},
-    "delayed-webhooks": {"payment.completed": delivery_fault(delay=10_000)},
-    "duplicate-webhooks": {"payment.completed": delivery_fault(copies=2)},
-    "early-webhooks": {"payment.created": delivery_fault(before_response=True)},
-    "forged-webhooks": {
-        "payment.processing": delivery_fault(tamper=Tamper.BODY),
-        "payment.completed": delivery_fault(tamper=Tamper.SIGNATURE),
-        "payment.failed": delivery_fault(tamper=Tamper.TIMESTAMP),
-        "payment.expired": delivery_fault(tamper=Tamper.STALE),
-        "payment.refunded": delivery_fault(tamper=Tamper.UNSIGNED),
-    },
-    "lost-webhooks": {"payment.completed": delivery_fault(drop=True)},
-    "out-of-order-webhooks": {"payment.processing": delivery_fault(hold=True)},
-    "slow-handler": {"payment.completed": delivery_fault(timeout=500)},
-}
-# ... or with requests ...
-FAULTS: dict[str, set[FaultRule]] = {
-    "error-before-commit": {FaultRule(when=CREATE, then=request_fault(status=500), times=1)},
-    "error-after-commit": {
-        FaultRule(when=CREATE, then=request_fault(status=500, point=Point.AFTER_COMMIT), times=1)
-    },
-    "too-many-requests": {
-        FaultRule(when=CREATE, then=request_fault(status=429, retry_after=3), times=2)
-    },
-    "lost-answer": {
-        FaultRule(when=CREATE, then=request_fault(drop=True, point=Point.AFTER_COMMIT), times=1),
-        FaultRule(when=replace(CREATE, nth=3), then=request_fault(drop=True)),
-    },
-    "half-an-answer": {
-        FaultRule(
-            when=CREATE, then=request_fault(truncate=True, point=Point.AFTER_COMMIT), times=1
-        ),
-        FaultRule(when=replace(RETRIEVE, every=2), then=request_fault(status=500, truncate=True)),
-    },
-    "poll-races-webhook": {FaultRule(when=RETRIEVE, then=request_fault(hold="delivery"), times=1)},
-    "slow-answer": {
-        FaultRule(when=CREATE, then=request_fault(latency=10_000), times=1),
-        FaultRule(
-            when=replace(RETRIEVE, every=3),
-            then=request_fault(latency=10_000, point=Point.AFTER_COMMIT),
-        ),
-    },
-}
-
-COMPLETED = Scripted(steps=(Step(status=Status.COMPLETED),))
-LACKS_BALANCE = Scripted(steps=(Step(status=Status.FAILED, reason=Reason.INSUFFICIENT_BALANCE),))
-TIMES_OUT = Scripted(steps=(Step(status=Status.FAILED, reason=Reason.TIMEOUT, after_ms=30_000),))
-CANCELLED = Scripted(steps=(Step(status=Status.FAILED, reason=Reason.USER_CANCELLED),))
-UNAVAILABLE = Scripted(steps=(Step(status=Status.FAILED, reason=Reason.PROVIDER_ERROR),))
-OVER_THE_LIMIT = Step(status=Status.FAILED, reason=Reason.LIMIT_EXCEEDED, after_ms=5_000)
-LATE = Step(status=Status.COMPLETED, after_ms=120_000, unusual=True)
-REFUNDED = Step(status=Status.REFUNDED, after_ms=3_600_000)
-
-# ... or with every payment, after the submit.
-OUTCOMES: dict[str, tuple[OutcomeRule, ...]] = {
-    "fail-twice-then-succeed": (
-        OutcomeRule(then=LACKS_BALANCE, times=1),
-        OutcomeRule(then=Scripted(steps=(OVER_THE_LIMIT,)), times=1),
-        OutcomeRule(then=COMPLETED),
-    ),
-    "late-success": (OutcomeRule(then=Scripted(steps=(*TIMES_OUT.steps, LATE))),),
-    "refund": (OutcomeRule(then=Scripted(steps=(*COMPLETED.steps, REFUNDED))),),
-    "stuck-in-processing": (OutcomeRule(then=Scripted(steps=())),),
-}
-# ... or with the redirect of a completed payment.
-CHECKOUT = {
-    "redirect-before-webhook": Redirect(moment=RedirectMoment.BEFORE_WEBHOOK),
-    "redirect-after-webhook": Redirect(moment=RedirectMoment.AFTER_WEBHOOK),
-    "customer-closes-tab": Redirect(moment=RedirectMoment.NEVER),
-}
-TEACHING = sorted([*WEBHOOKS, *FAULTS, *OUTCOMES, *CHECKOUT])
+# The rules of the files that are off at start: each shows one thing that goes wrong.
+RULES: dict[str, Any] = yaml.safe_load("""
+concurrent-webhooks:
+  webhooks: [{when: {event: payment.completed}, then: {copies: 2, concurrent: true}}]
+customer-closes-tab: {checkout: [{when: {}, then: {redirect: never}}]}
+delayed-webhooks: {webhooks: [{when: {event: payment.completed}, then: {delay: 10s}}]}
+duplicate-webhooks: {webhooks: [{when: {event: payment.completed}, then: {copies: 2}}]}
+early-webhooks: {webhooks: [{when: {event: payment.created}, then: {before_response: true}}]}
+error-after-commit:
+  faults:
+    - {when: {request: create_payment}, then: {status: 500, point: after_commit}, times: 1}
+error-before-commit:
+  faults: [{when: {request: create_payment}, then: {status: 500}, times: 1}]
+fail-twice-then-succeed:
+  outcomes:
+    - {when: {}, then: [{status: failed, reason: insufficient_balance}], times: 1}
+    - {when: {}, then: [{after: 5s, status: failed, reason: limit_exceeded}], times: 1}
+    - {when: {}, then: [{status: completed}]}
+forged-webhooks:
+  webhooks:
+    - {when: {event: payment.processing}, then: {tamper: body}}
+    - {when: {event: payment.completed}, then: {tamper: signature}}
+    - {when: {event: payment.failed}, then: {tamper: timestamp}}
+    - {when: {event: payment.expired}, then: {tamper: stale}}
+    - {when: {event: payment.refunded}, then: {tamper: unsigned}}
+half-an-answer:
+  faults:
+    - {when: {request: create_payment}, then: {truncate: true}, times: 1}
+    - {when: {request: retrieve_payment, every: 2}, then: {status: 500, truncate: true}}
+late-success:
+  outcomes:
+    - when: {}
+      then:
+        - {after: 30s, status: failed, reason: timeout}
+        - {after: 2m, status: completed, unusual: true}
+lost-answer:
+  faults:
+    - {when: {request: create_payment}, then: {drop: true, point: after_commit}, times: 1}
+    - {when: {request: create_payment, nth: 3}, then: {drop: true}}
+lost-webhooks: {webhooks: [{when: {event: payment.completed}, then: {drop: true}}]}
+out-of-order-webhooks: {webhooks: [{when: {event: payment.processing}, then: {hold: true}}]}
+poll-races-webhook:
+  faults: [{when: {request: retrieve_payment}, then: {hold: delivery}, times: 1}]
+redirect-after-webhook: {checkout: [{when: {}, then: {redirect: after_webhook}}]}
+redirect-before-webhook: {checkout: [{when: {}, then: {redirect: before_webhook}}]}
+refund:
+  outcomes: [{when: {}, then: [{status: completed}, {after: 1h, status: refunded}]}]
+slow-answer:
+  faults:
+    - {when: {request: create_payment}, then: {latency: 10s}, times: 1}
+    - {when: {request: retrieve_payment, every: 3}, then: {latency: 10s, point: after_commit}}
+slow-handler: {webhooks: [{when: {event: payment.completed}, then: {timeout: 500ms}}]}
+stuck-in-processing: {outcomes: [{when: {}, then: []}]}
+too-many-requests:
+  faults: [{when: {request: create_payment}, then: {status: 429, retry_after: 3}, times: 2}]
+""")
+TEACHING = list(RULES)
 
 
 @pytest.fixture(scope="module")
@@ -144,13 +116,8 @@ def test_the_test_numbers_the_banks_and_the_expiry_are_on_at_start(
 @pytest.mark.parametrize("name", TEACHING)
 def test_a_teaching_file_shows_one_kind_of_fault_or_outcome(name: str) -> None:
     (scenario,) = load_paths([DIRECTORY / f"{name}.yaml"])
-    assert {rule.when.event: rule.then for rule in scenario.webhooks} == WEBHOOKS.get(name, {})
-    assert all(rule.times is None and rule.when.mode is None for rule in scenario.webhooks)
-    assert set(scenario.faults) == FAULTS.get(name, set())
-    assert scenario.outcomes == OUTCOMES.get(name, ())
-    redirects = [CHECKOUT[name]] if name in CHECKOUT else []
-    assert [rule.then for rule in scenario.checkout] == redirects
-    assert not scenario.expiry
+    rules = SCENARIO.write(replace(scenario, name="", description="", enabled=True, script=()))
+    assert rules == {"name": "", **RULES[name]}
 
 
 @pytest.mark.parametrize("name", TEACHING)
@@ -201,33 +168,3 @@ def test_a_copy_switches_a_teaching_file_on_as_its_comment_says(
     assert given.enabled
     assert replace(given, enabled=False, script=()) == replace(original, script=())
     assert [scenario for scenario in in_force([given], shipped) if scenario.name == name] == [given]
-
-
-@pytest.mark.parametrize(
-    ("method", "payer", "test", "live"),
-    [
-        *(
-            (method, {"phone": f"+251{digit}0000000{last_digit}"}, expected, Handset())
-            for method, digit in (("telebirr", 9), ("mpesa", 7))
-            for last_digit, expected in enumerate(
-                (COMPLETED, LACKS_BALANCE, TIMES_OUT, CANCELLED), 1
-            )
-        ),
-        ("telebirr", {"phone": "+251900000005"}, Handset(), Handset()),
-        ("mpesa", {"phone": "+251711223344"}, Handset(), Handset()),
-        ("bank_transfer", {"bank": "fidel_test"}, UNAVAILABLE, UNAVAILABLE),
-        ("bank_transfer", {"bank": "walia_test"}, Handset(), Handset()),
-        ("bank_transfer", {"bank": "gelada_test"}, Handset(), Handset()),
-        ("bank_transfer", {"bank": "semien_test"}, Handset(), Handset()),
-    ],
-)
-def test_a_phone_or_a_bank_has_its_outcome_at_start(
-    shipped: tuple[Scenario, ...], method: str, payer: dict[str, str], test: Outcome, live: Outcome
-) -> None:
-    on = [scenario for scenario in shipped if scenario.enabled]
-    for mode, expected in ((Mode.TEST, test), (Mode.LIVE, live)):
-        facts = PaymentFacts(
-            mode=mode, methods=DEFAULT_METHODS, amount_minor=100, method=method, **payer
-        )
-        chosen = choose_outcome(on, facts, lambda _: 0)
-        assert (DEFAULT_OUTCOME if chosen is None else chosen.rule.then) == expected

@@ -110,22 +110,21 @@ def test_commas_separate_values_except_in_the_path_of_a_flag() -> None:
     assert resolve({}, {"EMULATOR_SCENARIOS": "a, b"}).scenarios == ("a", "b")
 
 
-@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
-def test_an_empty_variable_is_not_given(option: Option) -> None:
-    assert resolve({}, {option.variable: ""}) == Settings()
-
-
 @pytest.mark.parametrize(
     "variables",
     [
         {},
+        *({option.variable: ""} for option in OPTIONS),
         {"EMULATOR_PROT": "1", "PORT": "1"},
         # Kubernetes sets these for a service.
         {"EMULATOR_PORT": "tcp://10.0.0.1:80", "EMULATOR_PORT_80_TCP": "tcp://10.0.0.1:80"},
         {"EMULATOR_CHECKOUT_PORT": "tcp://10.0.0.1:80"},
     ],
+    ids=str,
 )
-def test_without_variables_of_ours_every_setting_has_its_default(variables: dict[str, str]) -> None:
+def test_without_a_variable_of_ours_with_a_value_every_setting_has_its_default(
+    variables: dict[str, str],
+) -> None:
     assert resolve({}, variables) == Settings()
 
 

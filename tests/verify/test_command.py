@@ -64,18 +64,15 @@ def test_an_accepted_drift_has_exit_code_0(server: Server) -> None:
     assert " 1 drift (1 from our assumptions, 1 accepted), " in printed
 
 
-def test_the_result_is_written_to_files(tmp_path: Path, server: Server) -> None:
+def test_the_result_is_written_to_files_or_printed_as_json(tmp_path: Path, server: Server) -> None:
     result, report = tmp_path / "result.json", tmp_path / "report.html"
-    files = ("--json", str(result), "--report", str(report))
-    code, printed = output("verify", "--base-url", url(server), "--key", TEST_KEY, *files)
+    verify = ("verify", "--base-url", url(server), "--key", TEST_KEY, "--json")
+    code, printed = output(*verify, str(result), "--report", str(report))
     document = json.loads(result.read_bytes())
     assert (code, document["has_drifted"], document["base_url"]) == (1, True, url(server))
     assert f"{document['counts']['requests']} requests" in printed
     assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
-
-
-def test_the_json_can_replace_the_table(server: Server) -> None:
-    code, printed = output("verify", "--base-url", url(server), "--key", TEST_KEY, "--json", "-")
+    code, printed = output(*verify, "-")
     assert code == 1
     [drift] = [clause for clause in json.loads(printed)["clauses"] if clause["verdict"] == "drift"]
     assert drift["number"] == "4.1.14"
@@ -147,63 +144,55 @@ def test_the_progress_shows_checks_and_waits(server: Server) -> None:
     assert lines[-1] == ""
 
 
-@pytest.mark.parametrize("key", ["sk_test_1234", "TEST_demo_key", "", "demo"])
-@pytest.mark.parametrize("options", [[], ["--i-know"]])
-def test_a_key_with_another_prefix_is_not_sent(key: str, options: list[str]) -> None:
-    message = usage_error("verify", "--base-url", NO_SERVER, "--key", key, *options)
-    assert message == "flag --key: expected a key that begins with test_"
+NOT_SENT = "flag --key: expected a key that begins with test_"
+NO_BLANKS = "flag --key: a key has neither blanks nor characters beyond ASCII"
+# The options beside the base URL and the keys, and the start of the message.
+WRONG_OPTIONS: list[tuple[tuple[str, ...], str]] = [
+    *(
+        (("--key", key, *more), NOT_SENT)
+        for key in ("sk_test_1234", "TEST_demo_key", "", "demo")
+        for more in ((), ("--i-know",))
+    ),
+    *((("--key", key), NO_BLANKS) for key in ("test_a b", "test_ብር", "test_a\n")),
+    *(
+        (("--base-url", text), f"flag --base-url: found '{text}', expec")
+        for text in ("sandbox.example", "ftp://sandbox.example", "http://ብር.et", f"{NO_SERVER}?a=b")
+    ),
+    (
+        ("--base-url", "https://me:pw@sandbox.example"),
+        "flag --base-url: a user and a password cannot be sent beside an API key",
+    ),
+    (
+        ("--other-key", TEST_KEY),
+        "flag --other-key: this is the key of --key; expected one of another account",
+    ),
+    (
+        ("--accept", "4.9.9"),
+        "flag --accept: there is no clause '4.9.9'; expected one such as 4.1.3",
+    ),
+    *(
+        (
+            (f"--{name}", f"/nowhere/at/all.{name}"),
+            f"flag --{name}: cannot write '/nowhere/at/all.{name}': its directory does not exist",
+        )
+        for name in ("json", "report")
+    ),
+    (("--report", "/"), "Invalid value for '--report': File '/'"),
+    ((), f"cannot reach {NO_SERVER}: Connection refused"),
+]
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ([], "Missing option '--base-url'"),
-        (["--base-url", NO_SERVER], "Missing option '--key'"),
-        (["--base-url", "sandbox.example", *KEYS], "flag --base-url: found 'sandbox.example', "),
-        (["--base-url", "ftp://sandbox.example", *KEYS], "flag --base-url: found 'ftp://"),
-        (["--base-url", "http://ብር.et", *KEYS], "flag --base-url: found 'http://ብር.et', "),
-        (
-            ["--base-url", f"{NO_SERVER}?a=b", *KEYS],
-            f"flag --base-url: found '{NO_SERVER}?a=b', expec",
-        ),
-        (
-            ["--base-url", "https://me:pw@sandbox.example", *KEYS],
-            "flag --base-url: a user and a password cannot be sent beside an API key",
-        ),
-        (
-            ["--base-url", NO_SERVER, "--key", "test_a b"],
-            "flag --key: a key has neither blanks nor characters beyond ASCII",
-        ),
-        (["--base-url", NO_SERVER, "--key", "test_ብር"], "flag --key: a key has neither blanks"),
-        (["--base-url", NO_SERVER, "--key", "test_a\n"], "flag --key: a key has neither blanks"),
-        (
-            ["--base-url", NO_SERVER, "--key", TEST_KEY, "--other-key", TEST_KEY],
-            "flag --other-key: this is the key of --key; expected one of another account",
-        ),
-        (
-            ["--base-url", NO_SERVER, *KEYS, "--accept", "4.9.9"],
-            "flag --accept: there is no clause '4.9.9'; expected one such as 4.1.3",
-        ),
-        (
-            ["--base-url", NO_SERVER, *KEYS, "--json", "/nowhere/at/all.json"],
-            "flag --json: cannot write '/nowhere/at/all.json': its directory does not exist",
-        ),
-        (
-            ["--base-url", NO_SERVER, *KEYS, "--report", "/nowhere/at/all.html"],
-            "flag --report: cannot write '/nowhere/at/all.html': its directory does not exist",
-        ),
-        (
-            ["--base-url", NO_SERVER, *KEYS, "--report", "/"],
-            "Invalid value for '--report': File '/'",
-        ),
-        (
-            ["--base-url", NO_SERVER, *KEYS],
-            f"cannot reach {NO_SERVER}: Connection refused",
-        ),
-    ],
-)
-def test_a_usage_error_is_one_line(options: list[str], expected: str) -> None:
-    assert usage_error("verify", *options).startswith(expected)
+@pytest.mark.parametrize(("options", "expected"), WRONG_OPTIONS)
+def test_a_usage_error_is_one_line(options: tuple[str, ...], expected: str) -> None:
+    # Of an option that is given twice the last counts.
+    message = usage_error("verify", "--base-url", NO_SERVER, "--key", TEST_KEY, *options)
+    assert message.startswith(expected)
+
+
+def test_the_service_and_a_key_are_required() -> None:
+    assert usage_error("verify").startswith("Missing option '--base-url'")
+    without_key = usage_error("verify", "--base-url", NO_SERVER)
+    assert without_key.startswith("Missing option '--key'")
 
 
 def test_a_server_that_cannot_be_compared_is_explained(server: Server) -> None:

@@ -147,7 +147,12 @@ ReplyFilter = Callable[[Request, Reply], bool]
 
 
 def changed(members: Mapping[str, Any], changes: Mapping[str, Any]) -> Object:
-    return {name: value for name, value in {**members, **changes}.items() if value is not ...}
+    """The members with changes: another value, a function of the value, or `...` for none."""
+    values = {
+        name: change(members[name]) if callable(change) else change
+        for name, change in changes.items()
+    }
+    return {name: value for name, value in {**members, **values}.items() if value is not ...}
 
 
 def refusal(status: int, code: str, param: str | None = None, **headers: str) -> Reply:
@@ -215,6 +220,11 @@ def replies(edit: Callable[[Request, Reply], Reply], when: ReplyFilter = lambda 
     return change
 
 
+def answering(reply: Reply, when: ReplyFilter) -> Change:
+    """Some requests have this reply instead of their own, and its effect."""
+    return replies(lambda *_: reply, when)
+
+
 def statuses(status: int, when: ReplyFilter) -> Change:
     return replies(lambda _, reply: reply.with_status(status), when)
 
@@ -241,7 +251,7 @@ def payments(edit: Callable[[Object], Object], when: ReplyFilter = succeeded) ->
 
 
 def fields(when: ReplyFilter = succeeded, **members: Any) -> Change:
-    """Every payment in some replies has other members; `...` removes a member."""
+    """Every payment in some replies has other members."""
     return payments(lambda payment: changed(payment, members), when)
 
 
@@ -261,11 +271,9 @@ def pages(edit: Callable[[Request, Object], Object], when: ReplyFilter = listed)
     )
 
 
-def members(**edits: Callable[[Any], Any]) -> Change:
-    """Every page has other members; `...` removes a member."""
-    return pages(
-        lambda _, page: changed(page, {name: edit(page[name]) for name, edit in edits.items()})
-    )
+def members(when: ReplyFilter = listed, **changes: Any) -> Change:
+    """Some pages have other members."""
+    return pages(lambda _, page: changed(page, changes), when)
 
 
 def filtered(is_listed: Callable[[Request, Object], bool]) -> Change:

@@ -39,33 +39,12 @@ def verified(sent: WebhookRequest, secret: str = SECRET) -> Any:
     return Webhook(secret).verify(sent.body, dict(sent.headers))
 
 
-@pytest.mark.clause("6.5")
-@pytest.mark.parametrize("body", [BODY, b"{}", '{"a":"\\u0000 ኢትዮጵያ 😀"}'.encode()])
-def test_a_webhook_verifies_and_has_exactly_the_bytes_of_the_event(body: bytes) -> None:
-    sent = request(message(body), url=URL, secrets=[SECRET])
-    assert sent.body == body
-    assert sent.url == URL
-    assert verified(sent) == json.loads(body)
-
-
-@pytest.mark.parametrize("secret", [SECRET, OLD_SECRET])
-def test_during_a_rotation_a_webhook_verifies_with_both_secrets(secret: str) -> None:
-    sent = request(message(), url=URL, secrets=[SECRET, OLD_SECRET])
-    assert verified(sent, secret) == EVENT
-
-
 def test_the_signature_of_the_newest_secret_comes_first() -> None:
     both, new, old = (
         dict(request(message(), url=URL, secrets=secrets).headers)["webhook-signature"]
         for secrets in ([SECRET, OLD_SECRET], [SECRET], [OLD_SECRET])
     )
     assert both == f"{new} {old}"
-
-
-def test_a_webhook_does_not_verify_with_another_secret() -> None:
-    sent = request(message(), url=URL, secrets=[SECRET, OLD_SECRET])
-    with pytest.raises(WebhookVerificationError, match="No matching signature"):
-        verified(sent, OTHER_SECRET)
 
 
 def test_a_webhook_has_these_headers_and_no_other() -> None:
@@ -82,9 +61,12 @@ def test_a_webhook_has_these_headers_and_no_other() -> None:
     assert signature.startswith("v1,")
 
 
+@pytest.mark.clause("6.5")
 @pytest.mark.parametrize("secret", [SECRET, OLD_SECRET])
-@pytest.mark.parametrize("tamper", Tamper)
-def test_a_tampered_webhook_verifies_with_no_secret(tamper: Tamper, secret: str) -> None:
+@pytest.mark.parametrize("tamper", [None, *Tamper])
+def test_only_a_tampered_webhook_verifies_with_no_secret(
+    tamper: Tamper | None, secret: str
+) -> None:
     sent = request(
         message(),
         url=URL,
@@ -92,6 +74,9 @@ def test_a_tampered_webhook_verifies_with_no_secret(tamper: Tamper, secret: str)
         tamper=tamper,
         other_body=OTHER_BODY,
     )
+    if tamper is None:
+        assert verified(sent, secret) == EVENT
+        return
     with pytest.raises(WebhookVerificationError):
         verified(sent, secret)
 

@@ -218,7 +218,8 @@ class ClockService:
         wait_for_attempts = partial(self._webhooks.wait_for_due, account, plan.deadline_ms)
         is_late = plan.waits and not await wait_for_attempts()
         while not is_late:
-            reached = await self._step(account, plan)
+            step = self._step if account.due_at <= plan.until else self._short_step
+            reached = await step(account, plan)
             if reached is _Reached.END:
                 return True
             is_late = self._has_reached_limit(account, plan) or (
@@ -237,6 +238,14 @@ class ClockService:
 
     @writes(is_long=True)
     def _step(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> "_Reached":
+        return self._step_in(tx, account, plan)
+
+    @writes()
+    def _short_step(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> "_Reached":
+        """A step that fires no timer."""
+        return self._step_in(tx, account, plan)
+
+    def _step_in(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> "_Reached":
         """Fire a chunk of timers, or allow the attempts of one instant, with the clock there."""
         clock, effects = account.clock, account.collector
         if effects is None:

@@ -148,8 +148,8 @@ _CHANGE_OF_ANSWER = {
     PhoneAnswer.CANCEL: Change(to=Status.FAILED, reason=Reason.USER_CANCELLED),
     PhoneAnswer.DECLINE: Change(to=Status.FAILED, reason=Reason.BANK_DECLINED),
 }
-_ANSWERS_OF_A_PHONE = frozenset(PhoneAnswer) - {PhoneAnswer.DECLINE}
-_ANSWERS_OF_A_BANK = frozenset(PhoneAnswer) - {PhoneAnswer.WRONG_PIN}
+ANSWERS_OF_A_PHONE = frozenset(PhoneAnswer) - {PhoneAnswer.DECLINE}
+ANSWERS_OF_A_BANK = frozenset(PhoneAnswer) - {PhoneAnswer.WRONG_PIN}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,7 +273,7 @@ class Customer:
         if not is_asked(scheduled):
             raise IllegalTransition(f"The payment is {payment.status}; no confirmation is pending.")
         is_bank = payment.method == BANK_TRANSFER
-        if answer not in (_ANSWERS_OF_A_BANK if is_bank else _ANSWERS_OF_A_PHONE):
+        if answer not in (ANSWERS_OF_A_BANK if is_bank else ANSWERS_OF_A_PHONE):
             raise IllegalTransition(
                 f"'{answer}' is not an answer {'at a bank' if is_bank else 'on a phone'}.",
                 param="answer",

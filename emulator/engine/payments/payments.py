@@ -219,8 +219,7 @@ class Payments:
 
     def _cache(self, drafts: list[_Draft]) -> None:
         for draft in drafts:
-            self._payment_cache.put(draft.payment.position, draft.payment.id, draft.body)
-            self._payment_cache.set_last(draft.payment.position)
+            self._payment_cache.put_created(draft.payment.position, draft.payment.id, draft.body)
 
     def _new_payment(self, tx: Transaction, owner: Owner, order: Order, now: Instant) -> Payment:
         position = tx.next_position("payments", owner.number)
@@ -302,7 +301,7 @@ class Payments:
 
     def _render(self, payment: Payment) -> bytes:
         body = payment_json(payment).encode()
-        self._payment_cache.put(payment.position, payment.id, body)
+        self._payment_cache.put_read(payment.position, payment.id, body)
         return body
 
 

@@ -1,8 +1,12 @@
 """Stores the newest requests that an owner made to the contract's API, within limits."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import takewhile
 from typing import Any, NamedTuple
+from urllib.parse import unquote_to_bytes
+
+import msgspec
 
 from emulator.domain.errors import UnknownRequest
 from emulator.domain.instants import Instant
@@ -47,6 +51,8 @@ class JournalEntry(NamedTuple):
     size_bytes: int
 
 
+_INDEX = {name: index for index, name in enumerate(JournalEntry._fields)}
+
 Raw = tuple[Any, ...]
 """The fields of an entry, as they are stored: every request makes one, and few are ever read."""
 Conditions = Mapping[str, Callable[[Any], bool]]
@@ -64,16 +70,60 @@ class Departure(NamedTuple):
     system_ms: Instant
 
 
+class JournalIndex:
+    """Finds entries by id and by path, and counts their kinds: status and error code, warnings."""
+
+    __slots__ = ("_indexed", "_of_path", "by_id", "kinds", "warnings")
+
+    def __init__(self) -> None:
+        self._indexed: deque[Raw] = deque()
+        self._of_path: dict[bytes, list[Raw]] = {}
+        self.by_id: dict[bytes, Raw] = {}
+        self.kinds: Counter[tuple[int, str | None]] = Counter()
+        self.warnings: Counter[str] = Counter()
+
+    def of_path(self, path: bytes) -> Iterator[Raw]:
+        """The entries with a path, escaped or not, newest first."""
+        return reversed(self._of_path.get(path, []))
+
+    def update(self, raws: deque[Raw]) -> None:
+        """Add the entries that are new since the last update, and remove those that are gone."""
+        last = self._indexed[-1] if self._indexed else None
+        new = list(takewhile(lambda raw: raw is not last, reversed(raws)))
+        self._indexed.extend(reversed(new))
+        for raw in reversed(new):
+            self.by_id[raw[0]] = raw
+            for path in _paths(raw):
+                self._of_path.setdefault(path, []).append(raw)
+            self._count(raw, +1)
+        while len(self._indexed) > len(raws):
+            raw = self._indexed.popleft()
+            self.by_id.pop(raw[0], None)
+            for path in _paths(raw):
+                del self._of_path[path][0]
+                if not self._of_path[path]:
+                    del self._of_path[path]
+            self._count(raw, -1)
+
+    def _count(self, raw: Raw, change: int) -> None:
+        status, error = raw[_INDEX["status"]], raw[_INDEX["error"]]
+        code = msgspec.json.decode(error)["error"]["code"] if status and error else None
+        self.kinds[status, code] += change
+        for slug in raw[_INDEX["warnings"]]:
+            self.warnings[warning_kind(slug)] += change
+
+
 class Journal:
     """Entries in the order of their responses, limited in number and in bytes.
 
     It also stores the first departure of each payment's customer.
     """
 
-    __slots__ = ("_departures", "_raw", "_total_bytes", "has_overflowed")
+    __slots__ = ("_departures", "_index", "_raw", "_total_bytes", "has_overflowed")
 
     def __init__(self) -> None:
         self._raw: deque[Raw] = deque()
+        self._index = JournalIndex()
         self._departures: dict[str, Departure] = {}
         self._total_bytes = 0
         self.has_overflowed = False
@@ -111,36 +161,57 @@ class Journal:
         """Oldest first."""
         return list(self._departures.values())
 
+    @property
+    def index(self) -> JournalIndex:
+        """The index of the present entries, which only its readers pay for, not each request."""
+        self._index.update(self._raw)
+        return self._index
+
     def newest_first(
-        self, conditions: Conditions | None = None, *, before: str | None = None
+        self,
+        conditions: Conditions | None = None,
+        *,
+        before: str | None = None,
+        path: bytes | None = None,
     ) -> Iterator[JournalEntry]:
         """The present entries: to read them in several turns of the loop, use a copy.
 
-        With `before`, only those that are older than the entry with this id. Raises UnknownRequest.
+        With `before`, only those that are older than the entry with this id, else, with `path`,
+        only those with this path. Raises UnknownRequest.
         """
-        newest = reversed(self._raw) if before is None else self._find(before)[1]
+        if before is not None:
+            newest = self._older_than(before)
+        else:
+            newest = reversed(self._raw) if path is None else self.index.of_path(path)
         for name, holds in (conditions or {}).items():
-            newest = _selected(newest, JournalEntry._fields.index(name), holds)
+            newest = _selected(newest, _INDEX[name], holds)
         return map(JournalEntry._make, newest)
+
+    def count(self, conditions: Conditions) -> int:
+        """The number of entries that meet the conditions."""
+        return sum(1 for _ in self.newest_first(conditions)) if conditions else len(self._raw)
 
     def entry(self, request_id: str) -> JournalEntry:
         """The entry with an id. Raises UnknownRequest."""
-        return JournalEntry._make(self._find(request_id)[0])
+        return JournalEntry._make(self._find(request_id))
 
-    def _find(self, request_id: str) -> tuple[Raw, Iterator[Raw]]:
-        """The entry with an id, and the older ones. Raises UnknownRequest."""
-        wanted = request_id.encode()
+    def _find(self, request_id: str) -> Raw:
+        raw = self.index.by_id.get(request_id.encode())
+        if raw is None:
+            raise UnknownRequest(request_id)
+        return raw
+
+    def _older_than(self, request_id: str) -> Iterator[Raw]:
+        found = self._find(request_id)
         newest = reversed(self._raw)
-        for raw in newest:
-            if raw[0] == wanted:
-                return raw, newest
-        raise UnknownRequest(request_id)
+        next(raw for raw in newest if raw is found)
+        return newest
 
     def latest_id(self) -> str:
         """The id of the newest entry. Raises UnknownRequest."""
-        for entry in self.newest_first():
-            return entry.id.decode()
-        raise UnknownRequest
+        if self.newest is None:
+            raise UnknownRequest
+        return JournalEntry._make(self.newest).id.decode()
 
     def copy(self) -> "Journal":
         """The journal with its present entries."""
@@ -150,6 +221,17 @@ class Journal:
         copy._total_bytes = self._total_bytes
         copy.has_overflowed = self.has_overflowed
         return copy
+
+
+def warning_kind(slug: str) -> str:
+    """The kind of a warning: its slug without the name of a parameter."""
+    return slug.partition(":")[0]
+
+
+def _paths(raw: Raw) -> set[bytes]:
+    """The path of an entry, as received and unescaped."""
+    path: bytes = raw[_INDEX["path"]]
+    return {path, unquote_to_bytes(path)} if b"%" in path else {path}
 
 
 def _selected(raws: Iterable[Raw], index: int, holds: Callable[[Any], bool]) -> Iterator[Raw]:

@@ -4,55 +4,90 @@ from collections.abc import Set
 
 from emulator.storage.batch import ORDINAL_BITS
 
-# Of each of two generations: when the young one is full, it replaces the old one.
-CAPACITY = 16_384
+# Each of a segment's two generations: when the young one is full, it replaces the old one.
+# Most payments are read soon after they were created, or never.
+MAX_CREATED_BYTES = 1024 * 1024
+MAX_READ_BYTES = 10 * 1024 * 1024
+# The approximate size of an entry without its JSON.
+ENTRY_BYTES = 350
 
 
 class _Generation:
     """Some payments, by position and by id."""
 
-    __slots__ = ("by_id", "by_position")
+    __slots__ = ("by_id", "by_position", "size_bytes")
 
     def __init__(self) -> None:
         self.by_position: dict[int, tuple[str, bytes]] = {}
         self.by_id: dict[str, tuple[int, bytes]] = {}
+        self.size_bytes = 0
+
+
+class _Segment:
+    """Payments in two generations of limited size."""
+
+    __slots__ = ("_max_bytes", "old", "young")
+
+    def __init__(self, max_bytes: int) -> None:
+        self.young = _Generation()
+        self.old = _Generation()
+        self._max_bytes = max_bytes
+
+    def put(self, position: int, payment_id: str, body: bytes) -> None:
+        young = self.young
+        if young.size_bytes > self._max_bytes:
+            self.old = young
+            young = self.young = _Generation()
+        young.by_position[position] = (payment_id, body)
+        young.by_id[payment_id] = (position >> ORDINAL_BITS, body)
+        young.size_bytes += len(body) + ENTRY_BYTES
 
 
 class PaymentCache:
     """Contains committed payments only: a change evicts its payment, and its commit comes first."""
 
-    __slots__ = ("_last", "_old", "_young")
+    __slots__ = ("_created", "_last", "_read")
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        self._young = _Generation()
-        self._old = _Generation()
+        self._created = _Segment(MAX_CREATED_BYTES)
+        self._read = _Segment(MAX_READ_BYTES)
         # The position of each owner's newest payment, where it is known.
         self._last: dict[int, int] = {}
 
-    def put(self, position: int, payment_id: str, body: bytes) -> None:
-        young = self._young
-        if len(young.by_position) >= CAPACITY:
-            self._old = young
-            young = self._young = _Generation()
-        young.by_position[position] = (payment_id, body)
-        young.by_id[payment_id] = (position >> ORDINAL_BITS, body)
+    def put_created(self, position: int, payment_id: str, body: bytes) -> None:
+        """Add the newest payment of its owner."""
+        self._created.put(position, payment_id, body)
+        self.set_last(position)
+
+    def put_read(self, position: int, payment_id: str, body: bytes) -> None:
+        self._read.put(position, payment_id, body)
 
     def set_last(self, position: int) -> None:
         """Note the position of the newest payment of its owner."""
         self._last[position >> ORDINAL_BITS] = position
 
     def evict(self, positions: Set[int]) -> None:
-        for generation in (self._young, self._old):
+        for generation in self._generations:
             for position in generation.by_position.keys() & positions:
-                payment_id, _ = generation.by_position.pop(position)
+                payment_id, body = generation.by_position.pop(position)
                 del generation.by_id[payment_id]
+                generation.size_bytes -= len(body) + ENTRY_BYTES
+
+    @property
+    def _generations(self) -> tuple[_Generation, ...]:
+        created, read = self._created, self._read
+        return created.young, created.old, read.young, read.old
 
     def at(self, position: int) -> tuple[str, bytes] | None:
         """The id and the body of the payment at a position."""
-        return self._young.by_position.get(position) or self._old.by_position.get(position)
+        for generation in self._generations:
+            rendered = generation.by_position.get(position)
+            if rendered is not None:
+                return rendered
+        return None
 
     def newest(self, owner: int, count: int) -> list[tuple[str, bytes]] | None:
         """The ids and bodies of an owner's newest payments; None unless all are here."""
@@ -68,5 +103,8 @@ class PaymentCache:
         return newest
 
     def of(self, owner: int, payment_id: str) -> bytes | None:
-        entry = self._young.by_id.get(payment_id) or self._old.by_id.get(payment_id)
-        return entry[1] if entry is not None and entry[0] == owner else None
+        for generation in self._generations:
+            entry = generation.by_id.get(payment_id)
+            if entry is not None:
+                return entry[1] if entry[0] == owner else None
+        return None

@@ -17,6 +17,7 @@
 
 (() => {
   const MIN_UPDATE_MS = 500;
+  const RETRY_MS = 1000;
   const MESSAGE_MS = 10000;
   const KEY_VARIABLE = "$TEST_KEY";
   const KEY_PATH = "/_emulator/view/test-key";
@@ -145,31 +146,43 @@
   // Updates: the page is loaded again, and its live elements are replaced.
 
   let updating = null;
-  // The message that the next update follows; empty for a call of this page, null without one.
-  let staleSince = null;
+  let updatedAt = -MIN_UPDATE_MS;
+  // The messages that the last and the scheduled update follow; null after a call of this page,
+  // and without a scheduled update.
+  let updatedSince = null;
+  let scheduledSince = null;
   // A field that is being edited is not replaced, unless its form was submitted.
   let hasSubmitted = false;
 
-  async function update(since = "") {
-    if (updating) {
-      staleSince = staleSince === "" ? "" : since;
-      return updating;
+  // Updates after a message of the stream, at most twice a second.
+  function schedule(since) {
+    if (since === updatedSince) return;
+    if (scheduledSince === null) {
+      const wait = Math.max(0, updatedAt + MIN_UPDATE_MS - performance.now());
+      setTimeout(() => scheduledSince !== null && update(scheduledSince), wait);
     }
+    scheduledSince = since;
+  }
+
+  async function update(since = null) {
+    while (updating) await updating;
+    updatedAt = performance.now();
+    updatedSince = since;
+    scheduledSince = null;
     updating = load(since);
     await updating;
     updating = null;
-    if (staleSince !== null) {
-      const next = staleSince;
-      staleSince = null;
-      setTimeout(() => update(next), MIN_UPDATE_MS);
-    }
   }
 
   async function load(since) {
     const headers = { Accept: "text/html" };
     // Many dashboards get the page that was rendered for the first of them after the message.
     if (since) headers["Emulator-Since"] = since;
-    const response = await fetch(location.href, { headers });
+    // Without a connection, the page updates when the stream is connected again.
+    const response = await fetch(location.href, { headers }).catch(() => null);
+    // The item or the account is deleted.
+    if (response?.status === 404) location.reload();
+    if (!response?.ok) return;
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const edited = hasSubmitted ? null : document.activeElement?.closest("input, select, textarea");
     hasSubmitted = false;
@@ -179,6 +192,7 @@
       for (const open of old.querySelectorAll("details[open][id]")) {
         fresh.querySelector(`#${CSS.escape(open.id)}`)?.setAttribute("open", "");
       }
+      if (fresh.isEqualNode(old)) continue;
       const focused = old.contains(document.activeElement) && document.activeElement.dataset.testid;
       old.replaceWith(document.importNode(fresh, true));
       if (focused) document.querySelector(`#${CSS.escape(old.id)} [data-testid="${focused}"]`)?.focus();
@@ -191,18 +205,21 @@
 
   const shown = new Set([...body.dataset.stream.split(" ").filter(Boolean), "clock", "rules"]);
   const newCount = document.querySelector("[data-new-count]");
-  let isFirst = true;
 
   function listen() {
     const stream = new EventSource(withSubject("/_emulator/stream"));
     stream.addEventListener("hello", (event) => {
       if (JSON.parse(event.data).version !== body.dataset.version) location.reload();
-      else if (!isFirst) update();
-      isFirst = false;
+      // The page may be older than the stream.
+      else update();
+    });
+    // The browser connects again by itself, but not after a refusal, as of a server that starts.
+    stream.addEventListener("error", () => {
+      if (stream.readyState === EventSource.CLOSED) setTimeout(() => update().then(listen), RETRY_MS);
     });
     for (const kind of ["payments", "requests", "deliveries", "clock", "rules", "endpoints"]) {
       stream.addEventListener(kind, (event) => {
-        if (shown.has(kind)) update(event.lastEventId);
+        if (shown.has(kind)) schedule(event.lastEventId);
         else if (newCount && kind === newCount.dataset.newCount) countNew(JSON.parse(event.data));
       });
     }

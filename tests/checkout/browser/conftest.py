@@ -1,56 +1,27 @@
 """One emulator, one shop and one Chromium for all modules of this package."""
 
-import os
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import expect
+from playwright.async_api import Browser
 
+from tests.checkout import browser_fixtures
 from tests.checkout.browser.tabs import OpenTab, Tab, Windows
-from tests.checkout.browsing import (
-    CHROMIUM,
-    Emulator,
-    Merchant,
-    Shop,
-    running_chromium,
-    running_emulator,
-    running_shop,
-)
+from tests.checkout.browsing import Emulator, Merchant
 
-HERE = Path(__file__).parent
-MAX_WAIT_MS = 30_000
+shop, server, chromium = browser_fixtures.shop, browser_fixtures.server, browser_fixtures.chromium
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All share a loop, as one browser does not serve two; a missing one fails under `CI`."""
-    is_excused = CHROMIUM is None and not os.environ.get("CI")
-    excuse = pytest.mark.skipif(is_excused, reason="there is no chromium on this machine")
-    for item in items:
-        if item.path.parent == HERE:
-            item.add_marker(excuse)
-            item.add_marker(pytest.mark.asyncio(loop_scope="package"), append=False)
+    browser_fixtures.prepare(items, Path(__file__).parent)
 
 
-@pytest_asyncio.fixture(scope="package", loop_scope="package")
-async def shop() -> AsyncIterator[Shop]:
-    async with running_shop() as shop:
-        yield shop
-
-
-@pytest_asyncio.fixture(scope="package", loop_scope="package")
-async def server(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Emulator]:
-    async with running_emulator(shop, tmp_path_factory.mktemp("emulator")) as server:
-        yield server
-
-
-@pytest_asyncio.fixture(scope="package", loop_scope="package")
-async def windows() -> AsyncIterator[Windows]:
-    async with running_chromium() as browser:
-        expect.set_options(timeout=MAX_WAIT_MS)
-        yield Windows(browser)
+@pytest.fixture(scope="package")
+def windows(chromium: Browser) -> Windows:
+    return Windows(chromium)
 
 
 @pytest_asyncio.fixture(loop_scope="package")

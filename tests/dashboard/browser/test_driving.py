@@ -4,7 +4,8 @@ import json
 
 from playwright.async_api import expect
 
-from tests.dashboard.browser.conftest import OpenTab, endpoint
+from tests.checkout.browser.tabs import PHONE
+from tests.dashboard.browser.tabs import OpenTab
 from tests.webhooks.receiver import Reply, receiving, replies
 
 
@@ -13,7 +14,7 @@ async def test_a_payment_is_driven_from_create_to_refund(open_tab: OpenTab) -> N
     async with open_tab() as tab, receiving(answers) as receiver:
         await tab.open("webhooks")
         await tab.page.get_by_label("URL").fill(receiver.url)
-        await tab.page.get_by_role("button", name="Add", exact=True).click()
+        await tab.page.get_by_test_id("add-endpoint").get_by_role("button").click()
         await tab.sees("endpoint", receiver.url)
         payment = await tab.merchant.create()
         await tab.sees("delivery-row", "payment.created")
@@ -21,11 +22,11 @@ async def test_a_payment_is_driven_from_create_to_refund(open_tab: OpenTab) -> N
         await tab.page.get_by_role("link", name=payment["id"]).click()
         await tab.page.get_by_test_id("pay-telebirr").get_by_role("textbox").fill("0911223344")
         await tab.page.get_by_test_id("pay-telebirr").get_by_role("button").click()
-        await tab.sees("status", "processing", first=True)
+        await tab.sees("status", "processing")
         await tab.click("answer-approve")
-        await tab.sees("status", "completed", first=True)
+        await tab.sees("status", "completed")
         await tab.click("transition-refunded")
-        await tab.sees("status", "refunded", first=True)
+        await tab.sees("status", "refunded")
         # The first delivery failed, and is attempted again.
         await tab.open("webhooks")
         await tab.page.get_by_test_id("delivery-row").last.get_by_role("link").first.click()
@@ -50,9 +51,9 @@ async def test_each_action_of_a_payment_has_a_button(open_tab: OpenTab) -> None:
                 await tab.merchant.pay(payment, "telebirr", phone="0911223344")
             await tab.open(f"payments/{payment['id']}")
             await tab.click(testid)
-            await tab.sees("status", status, first=True)
+            await tab.sees("status", status)
             await tab.click("transition-completed")
-            await tab.sees("status", "completed", first=True)
+            await tab.sees("status", "completed")
         payment = await tab.merchant.create()
         await tab.open("payments/latest")
         await (
@@ -63,14 +64,11 @@ async def test_each_action_of_a_payment_has_a_button(open_tab: OpenTab) -> None:
         await tab.page.get_by_test_id("apply-scenario").get_by_role("button").click()
         await expect(tab.page.locator(".facts")).to_contain_text("late-success")
         await tab.click("cancel")
-        await tab.click("copy-curl")
-        await tab.sees("message", "Copied.")
-        copied = await tab.page.evaluate("navigator.clipboard.readText()")
+        copied = await tab.copies("copy-curl")
         assert f"/v1/payments/{payment['id']}" in copied
         assert tab.merchant.key in copied
-        async with tab.page.expect_download() as download:
-            await tab.click("export")
-        assert (await download.value).suggested_filename == f"{payment['id']}.yaml"
+        name, _ = await tab.downloads("export")
+        assert name == f"{payment['id']}.yaml"
         async with tab.page.expect_popup() as popup:
             await tab.click("checkout")
         checkout = await popup.value
@@ -79,10 +77,10 @@ async def test_each_action_of_a_payment_has_a_button(open_tab: OpenTab) -> None:
 
 
 async def test_paused_deliveries_are_released_and_dropped(open_tab: OpenTab) -> None:
-    async with open_tab() as tab, endpoint(tab) as receiver:
+    async with open_tab() as tab, tab.endpoint() as receiver:
         await tab.open("webhooks")
         await tab.click("pause")
-        await tab.sees("paused", "Deliveries wait")
+        await tab.sees("paused", "Deliveries are paused")
         payment = await tab.merchant.create()
         await tab.merchant.pay(payment, "telebirr", phone="0900000001")
         await tab.counts("release", 3)
@@ -90,10 +88,7 @@ async def test_paused_deliveries_are_released_and_dropped(open_tab: OpenTab) -> 
         await tab.counts("release", 2)
         await tab.click("drop")
         await tab.counts("release", 1)
-        async with tab.page.expect_download() as download:
-            await tab.click("save-scenario")
-        text = (await (await download.value).path()).read_text(encoding="utf-8")
-        assert "webhooks:" in text
+        assert "webhooks:" in (await tab.downloads("save-scenario"))[1]
         await tab.click("resume")
         await tab.counts("release", 0)
         await receiver.wait_for(2)
@@ -102,15 +97,21 @@ async def test_paused_deliveries_are_released_and_dropped(open_tab: OpenTab) -> 
 
 
 async def test_each_action_of_an_endpoint_has_a_button(open_tab: OpenTab) -> None:
-    async with open_tab() as tab, endpoint(tab) as receiver:
+    async with open_tab() as tab, tab.endpoint() as receiver:
         secret = (await tab.control("GET", "/webhook_endpoints"))["data"][0]["secret"]
         await tab.open("webhooks")
-        await tab.click("copy-secret")
-        await tab.sees("message", "Copied.")
-        assert await tab.page.evaluate("navigator.clipboard.readText()") == secret
+        assert await tab.copies("copy-secret") == secret
         await tab.click("ping")
         await tab.sees("delivery-row", "ping")
         assert json.loads(receiver.received[0].body)["type"] == "ping"
+        # The page of a delivery copies what repeats and verifies it.
+        await tab.page.get_by_test_id("delivery-row").get_by_role("link").first.click()
+        await tab.page.get_by_text("Signed bytes and verification").click()
+        assert await tab.copies("copy-secret") == secret
+        assert "openssl dgst" in await tab.copies("copy-verification")
+        assert receiver.url in await tab.copies("copy-attempt")
+        assert "/_emulator/deliveries/dlv_" in await tab.copies("copy-curl")
+        await tab.open("webhooks")
         await tab.click("rotate")
         await tab.sees("message", "new secret")
         assert (await tab.control("GET", "/webhook_endpoints"))["data"][0]["secret"] != secret
@@ -123,7 +124,7 @@ async def test_each_action_of_an_endpoint_has_a_button(open_tab: OpenTab) -> Non
 
 
 async def test_the_header_moves_the_clock(open_tab: OpenTab) -> None:
-    async with open_tab(360) as tab:
+    async with open_tab(PHONE) as tab:
         await tab.merchant.create()
         await tab.open("payments")
         for testid, now in {
@@ -136,11 +137,15 @@ async def test_the_header_moves_the_clock(open_tab: OpenTab) -> None:
             await tab.sees("now", now)
         await tab.sees("status", "expired")
         await tab.page.get_by_text("Instant, rate").click()
-        await tab.page.get_by_test_id("until").fill("2026-01-02T00:00:00Z")
-        await tab.page.keyboard.press("Enter")
+        await (
+            tab.page.get_by_test_id("advance-until")
+            .get_by_role("textbox")
+            .fill("2026-01-02T00:00:00Z")
+        )
+        await tab.press("Enter")
         await tab.sees("now", "2026-01-02 00:00:00")
-        await tab.page.get_by_test_id("rate").fill("60")
-        await tab.page.keyboard.press("Enter")
+        await tab.page.get_by_test_id("set-rate").get_by_role("textbox").fill("60")
+        await tab.press("Enter")
         await tab.sees("clock-state", "running ×60")
         await tab.click("freeze")
         await tab.sees("clock-state", "frozen")
@@ -149,7 +154,7 @@ async def test_the_header_moves_the_clock(open_tab: OpenTab) -> None:
 
 
 async def test_a_refused_call_shows_its_message(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
+    async with open_tab(excused="/pay?") as tab:
         await tab.merchant.create()
         await tab.open("payments/latest")
         await tab.page.get_by_test_id("pay-mpesa").get_by_role("textbox").fill("12")
@@ -163,10 +168,31 @@ async def test_an_account_is_created_and_switched(open_tab: OpenTab) -> None:
         await tab.open("payments")
         await tab.click("create-account")
         await tab.counts("empty", 1)
-        await tab.page.get_by_test_id("account").select_option(tab.account)
+        await tab.page.get_by_test_id("account").select_option(tab.merchant.account)
         await tab.sees("payment-row", payment["id"])
-        await tab.click("copy-test-key")
-        await tab.sees("message", "Copied.")
-        assert await tab.page.evaluate("navigator.clipboard.readText()") == tab.merchant.key
+        assert await tab.copies("copy-test-key") == tab.merchant.key
         await tab.page.get_by_test_id("mode").select_option("live")
         await tab.counts("empty", 1)
+
+
+async def test_a_reset_asks_first_and_empties_the_account(open_tab: OpenTab) -> None:
+    async with open_tab(excused="/payments/pay_") as tab:
+        payment = await tab.merchant.create()
+        await tab.open(f"payments/{payment['id']}")
+        await tab.click("reset-account")
+        # The page of a payment that is gone says so.
+        await tab.sees("problem", payment["id"])
+        assert "Reset this account?" in tab.dialogs[0]
+        await tab.open("payments")
+        await tab.counts("empty", 1)
+
+
+async def test_the_answers_fit_the_method(open_tab: OpenTab) -> None:
+    async with open_tab() as tab:
+        at_bank = await tab.merchant.create(methods=["bank_transfer"])
+        await tab.open("payments/latest")
+        await tab.page.get_by_test_id("pay-bank_transfer").get_by_role("button").click()
+        await tab.counts("answer-wrong_pin", 0)
+        await tab.click("answer-decline")
+        await tab.sees("reason", "bank_declined")
+        assert await tab.merchant.status(at_bank) == "failed"

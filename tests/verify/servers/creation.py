@@ -11,6 +11,7 @@ from tests.verify.wrong import (
     Request,
     RequestFilter,
     Serve,
+    answering,
     changed,
     created,
     fields,
@@ -126,7 +127,7 @@ AUTHENTICATION = (
 CREATION = (
     server(
         "creates nothing",
-        replies(lambda *_: refusal(400, "not_today"), created),
+        answering(refusal(400, "not_today"), created),
         "4.1.1",
         "2.1.16 4.1.13 4.1.14",
     ),
@@ -210,8 +211,8 @@ IDEMPOTENCY = (
     server("says 200 of a conflict", statuses(200, of_status(409)), "4.1.19 7.10"),
     server(
         "says 409 of a retry",
-        replies(
-            lambda *_: REUSED,
+        answering(
+            REUSED,
             lambda request, reply: (
                 reply.status == 201
                 and any(each.key == request.key for each, _ in request.earlier_with_key(201))

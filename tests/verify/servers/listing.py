@@ -11,6 +11,7 @@ from tests.verify.wrong import (
     Reply,
     Request,
     Serve,
+    answering,
     filtered,
     listed,
     members,
@@ -18,7 +19,6 @@ from tests.verify.wrong import (
     pages,
     queries,
     refusal,
-    replies,
     replying,
     requests,
     statuses,
@@ -147,32 +147,29 @@ PAGES = (
     server("lists nine", queries(lambda one: "limit" not in one.query, limit="9"), "4.3.3 8.5"),
     server(
         "lists ids",
-        pages(
-            lambda _, page: {**page, "data": [one["id"] for one in page["data"]]},
+        members(
             lambda request, _: request.query.get("limit") == "2",
+            data=lambda data: [one["id"] for one in data],
         ),
         "2.2.1",
         "2.2.3",
     ),
-    server("never has more", members(has_more=lambda _: False), "2.2.2"),
-    server("always has more", members(has_more=lambda _: True), "2.2.2"),
+    server("never has more", members(has_more=False), "2.2.2"),
+    server("always has more", members(has_more=True), "2.2.2"),
     server("has more as text", members(has_more=str), "2.2.2"),
     server("has more as a number", members(has_more=int), "2.2.2"),
     server("has more the other way round", members(has_more=lambda it: not it), "2.2.2"),
-    server("does not tell of more", members(has_more=lambda _: ...), "2.2.2 4.3.9"),
+    server("does not tell of more", members(has_more=...), "2.2.2 4.3.9"),
     server("leaves out the last cursor", members(next_cursor=lambda it: it or ...), "", "2.2.4"),
     server("has a cursor at the end", members(next_cursor=lambda it: it or ""), "", "2.2.4"),
-    server("has no cursor", members(next_cursor=lambda _: None), "2.2.3 4.3.10"),
+    server("has no cursor", members(next_cursor=None), "2.2.3 4.3.10"),
     server("numbers its cursors", members(next_cursor=lambda it: it and 7), "2.2.3 4.3.10"),
     server("has null for no payments", members(data=lambda it: it or None), "2.2.1"),
     server("leaves out no payments", members(data=lambda it: it or ...), "2.2.1 4.3.9"),
     server(
         "names the first as cursor",
         pages(
-            lambda _, page: {
-                **page,
-                "next_cursor": page["next_cursor"] and page["data"][0]["id"],
-            }
+            lambda _, page: {**page, "next_cursor": page["next_cursor"] and page["data"][0]["id"]}
         ),
         "4.3.10",
         "2.2.3",
@@ -188,10 +185,7 @@ PAGES = (
     ),
     server(
         "loses one a page",
-        pages(
-            lambda _, page: {**page, "data": page["data"][1:] or page["data"]},
-            lambda request, _: "after" in request.query,
-        ),
+        members(lambda request, _: "after" in request.query, data=lambda data: data[1:] or data),
         "4.3.4 4.3.10",
     ),
     server(
@@ -206,13 +200,13 @@ PAGES = (
     server("finds only its own cursors", with_own_cursors(404), assumes="4.3.4 4.3.13 5.5"),
     server(
         "has no wrong cursor",
-        replies(lambda *_: EMPTY, of_code("invalid_cursor")),
+        answering(EMPTY, of_code("invalid_cursor")),
         assumes="4.3.13 5.5",
     ),
     server(
         "takes cursors of others",
-        replies(
-            lambda *_: EMPTY,
+        answering(
+            EMPTY,
             lambda request, reply: (
                 reply.status == 400 and request.query.get("after") in request.created
             ),
@@ -226,10 +220,7 @@ PAGES = (
 FILTERS = (
     server(
         "has no wrong filter",
-        replies(
-            lambda *_: EMPTY,
-            of_code(*(f"invalid_{name}" for name in ("status", "method", *BOUNDS))),
-        ),
+        answering(EMPTY, of_code(*(f"invalid_{name}" for name in ("status", "method", *BOUNDS)))),
         assumes="4.3.13",
     ),
     server("ignores status", ignoring("status"), "4.3.5", "4.3.13"),
@@ -241,12 +232,8 @@ FILTERS = (
     server(
         "exchanges the bounds",
         requests(
-            lambda request: replace(
-                request,
-                query={
-                    dict([BOUNDS, BOUNDS[::-1]]).get(name, name): value
-                    for name, value in request.query.items()
-                },
+            lambda request: request.with_query(
+                **{name: request.query.get(other, ...) for name, other in (BOUNDS, BOUNDS[::-1])}
             )
         ),
         "4.3.7 4.3.8 7.7",

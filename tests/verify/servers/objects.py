@@ -11,17 +11,18 @@ from tests.verify.wrong import (
     ReplyFilter,
     Request,
     Serve,
+    answering,
     created,
     fields,
     listed,
     of_status,
     payments,
     refusal,
-    replies,
     replying,
     requests,
     retrieved,
     statuses,
+    succeeded,
 )
 
 OTHER = {
@@ -80,10 +81,7 @@ def with_prefix(prefix: str) -> Change:
 
 def with_offsets(*names: str, when: ReplyFilter) -> Change:
     """Some timestamps have the form `+00:00`."""
-    return payments(
-        lambda payment: {**payment, **{name: payment[name][:-1] + "+00:00" for name in names}},
-        when,
-    )
+    return fields(when, **dict.fromkeys(names, lambda text: f"{text[:-1]}+00:00"))
 
 
 def with_limit(limit: str) -> ReplyFilter:
@@ -92,6 +90,10 @@ def with_limit(limit: str) -> ReplyFilter:
 
 def is_unknown(request: Request, reply: Reply) -> bool:
     return request.is_retrieve and reply.status == 404
+
+
+def is_foreign(request: Request, reply: Reply) -> bool:
+    return is_unknown(request, reply) and not request.is_of_owner
 
 
 async def completing(request: Request, serve: Serve) -> Reply:
@@ -133,19 +135,9 @@ FIELDS = (
     server("has other ids", with_prefix("tx_"), "2.1.1 2.2.3"),
     server("has longer ids", with_prefix("pay_test_"), assumes="2.1.1"),
     server("has charges", fields(object="charge"), "2.1.2 4.1.15"),
-    server(
-        "has amounts as text", payments(lambda one: {**one, "amount": str(one["amount"])}), "2.1.3"
-    ),
-    server(
-        "has amounts in birr",
-        payments(lambda one: {**one, "amount": one["amount"] // 100}),
-        "2.1.3",
-    ),
-    server(
-        "has amounts with a point",
-        payments(lambda one: {**one, "amount": float(one["amount"])}),
-        "2.1.3",
-    ),
+    server("has amounts as text", fields(amount=str), "2.1.3"),
+    server("has amounts in birr", fields(amount=lambda amount: amount // 100), "2.1.3"),
+    server("has amounts with a point", fields(amount=float), "2.1.3"),
     server("has dollars", fields(currency="USD"), "2.1.4 9.2"),
     server("has a status of its own", fields(status="open"), "2.1.5 3.1 4.3.5"),
     server("chooses the method itself", fields(method="telebirr"), "2.1.6"),
@@ -159,16 +151,12 @@ FIELDS = (
         "1.10",
     ),
     server("has no success URL", fields(success_url=None), "2.1.9"),
-    server(
-        "appends to the success URL",
-        payments(lambda one: {**one, "success_url": f"{one['success_url']}&payment=1"}),
-        "2.1.9",
-    ),
+    server("appends to the success URL", fields(success_url="{}&payment=1".format), "2.1.9"),
     server("has no cancel URL", fields(cancel_url=...), "2.1.10 2.1.15"),
     server("has metadata as a list", fields(metadata=[]), "2.1.11 4.1.8 8.2"),
     server(
         "keeps half of metadata",
-        payments(lambda one: {**one, "metadata": dict(list(one["metadata"].items())[:10])}),
+        fields(metadata=lambda metadata: dict(list(metadata.items())[:10])),
         "2.1.11 4.1.8 8.2",
     ),
     server("has seconds for creation", fields(created_at=1_767_225_600), "2.1.12"),
@@ -184,7 +172,7 @@ FIELDS = (
     ),
     server(
         "writes offsets",
-        with_offsets("created_at", "expires_at", when=lambda _, reply: reply.status < 300),
+        with_offsets("created_at", "expires_at", when=succeeded),
         assumes="2.1.12 2.1.13",
     ),
     server("lists offsets", with_offsets("created_at", when=listed), assumes="2.1.12"),
@@ -193,7 +181,7 @@ FIELDS = (
 PLACES = (
     *(each for name in OTHER for each in _with_other(name)),
     server("retrieves with 202", statuses(202, retrieved), "7.5", "1.3"),
-    server("retrieves nothing", replies(lambda *_: NOT_FOUND, retrieved), "4.2.1 4.2.2 7.5"),
+    server("retrieves nothing", answering(NOT_FOUND, retrieved), "4.2.1 4.2.2 7.5"),
     server("retrieves something else", fields(retrieved, amount=999), "4.2.3"),
     server("retrieves no method", fields(retrieved, method=...), "2.1.6 2.1.15 4.2.3"),
     server("retrieves another id", fields(retrieved, id=f"pay_{'A' * 24}"), "4.2.3"),
@@ -204,8 +192,8 @@ PLACES = (
     ),
     server(
         "retrieves only one payment",
-        replies(
-            lambda *_: NOT_FOUND,
+        answering(
+            NOT_FOUND,
             lambda request, reply: (
                 retrieved(request, reply) and reply.json["id"] != next(iter(request.created))
             ),
@@ -224,7 +212,7 @@ PLACES = (
     server("lists no metadata", fields(listed, metadata=...), "2.1.11 2.1.15 2.2.1"),
     server(
         "lists other ids",
-        payments(lambda one: {**one, "id": one["id"][:-1] + "_"}, listed),
+        fields(listed, id=lambda id_: f"{id_[:-1]}_"),
         "2.2.1 4.3.1 4.3.10",
         "2.1.1 2.2.3 4.3.12",
     ),
@@ -235,9 +223,7 @@ PLACES = (
     ),
     server(
         "lists other metadata on pages of five",
-        payments(
-            lambda one: {**one, "metadata": {**one["metadata"], "run": "other"}}, with_limit("5")
-        ),
+        fields(with_limit("5"), metadata=lambda metadata: {**metadata, "run": "other"}),
         "2.2.1",
     ),
     server("completes what is read", completing),
@@ -246,28 +232,15 @@ PLACES = (
 OWNERS = (
     server(
         "says 400 of an unknown id",
-        replies(
-            lambda *_: refusal(400, "payment_not_found", "id"),
+        answering(
+            refusal(400, "payment_not_found", "id"),
             lambda request, reply: is_unknown(request, reply) and request.is_of_owner,
         ),
         "4.2.6 7.9",
     ),
     server("says 410 of all", statuses(410, of_status(404)), "4.2.6 4.2.7 5.5 7.9", "1.3 4.0.3"),
-    server(
-        "says 403 to others",
-        statuses(
-            403, lambda request, reply: is_unknown(request, reply) and not request.is_of_owner
-        ),
-        "4.2.7 5.5 7.9",
-        "1.3",
-    ),
-    server(
-        "says 401 to others",
-        statuses(
-            401, lambda request, reply: is_unknown(request, reply) and not request.is_of_owner
-        ),
-        "4.2.7 5.5 7.9",
-    ),
+    server("says 403 to others", statuses(403, is_foreign), "4.2.7 5.5 7.9", "1.3"),
+    server("says 401 to others", statuses(401, is_foreign), "4.2.7 5.5 7.9"),
     server(
         "shows payments to others",
         requests(
@@ -291,8 +264,8 @@ OWNERS = (
     ),
     server(
         "tells of others",
-        replies(
-            lambda *_: refusal(404, "not_yours"),
+        answering(
+            refusal(404, "not_yours"),
             lambda request, reply: (
                 reply.status == 404 and request.path.rpartition("/")[2] in request.created
             ),

@@ -9,7 +9,6 @@ from tests.verify.servers.server import Server, server
 from tests.verify.wrong import (
     PAYMENTS,
     Change,
-    Object,
     Reply,
     Request,
     changed,
@@ -66,10 +65,6 @@ def is_cut(request: Request) -> bool:
 def members(*statuses: int, **members: Any) -> Change:
     """Some errors have other members; `...` removes a member."""
     return errors(lambda error: changed(error, members), *statuses)
-
-
-def code_of_its_own(error: Object) -> Object:
-    return {**error, "code": "bad_amount"} if error["code"] == "invalid_amount" else error
 
 
 _EVERY_400 = "4.1.17 7.7"
@@ -149,18 +144,18 @@ STATUSES = (
 ERRORS = (
     server(
         "has codes of its own",
-        errors(lambda error: {**error, "code": f"err_{error['code']}"}),
+        members(code="err_{}".format),
         "4.1.18",
         "7.13",
     ),
-    server("has a code of its own for amounts", errors(code_of_its_own, 400), "4.1.18"),
+    server(
+        "has a code of its own for amounts",
+        members(400, code=lambda code: code.replace("invalid_amount", "bad_amount")),
+        "4.1.18",
+    ),
     server("has no code of a conflict", members(409, code=...), "7.2", "7.13"),
     server("numbers its codes", members(404, code=17), "7.2", "7.13"),
-    server(
-        "writes codes in capitals",
-        errors(lambda error: {**error, "code": error["code"].upper()}, 404),
-        assumes="7.2 7.13",
-    ),
+    server("writes codes in capitals", members(404, code=str.upper), assumes="7.2 7.13"),
     server("says nothing", members(404, message=" "), "7.3"),
     server("names no field", members(400, param=...), _EVERY_400),
     server("names no field of a conflict", members(409, param=...), assumes="7.10"),
