@@ -52,9 +52,13 @@ def parse_query(
         if name in values:
             repeated[name] = None
         values[name] = value
-    warnings.extend(duplicate_parameters(repeated))
-    warnings.extend(unknown_parameters((name for name in values if name not in known), known))
-    return {name: value for name, value in values.items() if name in known}
+    if repeated:
+        warnings.extend(duplicate_parameters(repeated))
+    unknown = [name for name in values if name not in known]
+    if unknown:
+        warnings.extend(unknown_parameters(unknown, known))
+        return {name: value for name, value in values.items() if name in known}
+    return values
 
 
 @lru_cache(maxsize=256)
