@@ -192,7 +192,7 @@ class Batch:
     def _write(self, jobs: list[Job]) -> None:
         try:
             self._begin_immediate()
-            groups = _grouped(jobs)
+            groups = _grouped(jobs) if len(jobs) > 1 else [jobs]
             # A single unit needs no savepoint, which costs as much as a row.
             self._is_alone = len(groups) == 1
             for group in groups:
