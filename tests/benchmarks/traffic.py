@@ -21,7 +21,7 @@ def create_body(number: str, amount_minor: int = 125_000) -> bytes:
         "cancel_url": "https://shop.example.com/orders/100042/cancelled?source=hosted",
         "metadata": {
             "order_id": "100042",
-            "customer": "abebe.bikila@example.com",
+            "customer": "customer.42@example.com",
             "branch": "Bole",
         },
         "idempotency_key": f"order-100042-attempt-{number}",
@@ -69,7 +69,7 @@ class Prepared:
 
     messages: tuple[bytes, ...]
 
-    def requests(self, port: int) -> Iterator[bytes]:
+    def requests(self, port: int) -> Iterator[bytes]:  # noqa: ARG002
         """An endless supply of the same messages."""
         return cycle(self.messages)
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import pytest
@@ -10,6 +9,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from emulator.domain.durations import (
     MAX_DURATION_MS,
@@ -68,9 +69,8 @@ def nowhere(value: Any) -> Any:
         return Place(line=1, column=1)
     if isinstance(value, tuple):
         return tuple(map(nowhere, value))
-    if is_dataclass(value) and not isinstance(value, type):
-        inner = {field.name: nowhere(getattr(value, field.name)) for field in fields(value)}
-        return replace(value, **inner)
+    if isinstance(value, Struct):
+        return replace(value, **{name: nowhere(inner) for name, inner in asdict(value).items()})
     return value
 
 
