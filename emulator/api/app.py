@@ -133,10 +133,8 @@ class PaymentsApi:
             headers.append((b"emulator-warning", warning_header(exchange.warnings)))
         length = b"%d" % len(reply.body)
         if connection is not None and reply.is_whole:
-            lines = _COMMON_LINES % (length, request_id)
-            connection.reply(
-                reply.status, lines_of(headers) + lines if headers else lines, reply.body
-            )
+            lines = lines_of(headers) + _COMMON_LINES % (length, request_id)
+            connection.reply(reply.status, lines, reply.body)
             return reply.status
         headers += _common_headers(length, request_id)
         if reply.status != NO_STATUS:

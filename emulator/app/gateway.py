@@ -87,9 +87,8 @@ class RequestLog:
     ) -> None:
         wall = self._wall
         duration_ms = wall.monotonic_ms() - started_ms
-        self._waiting.append(
-            (wall.system_ms(), method, path, status, duration_ms, request_id, owner)
-        )
+        at_ms = wall.system_ms()
+        self._waiting.append((at_ms, method, path, status, duration_ms, request_id, owner))
         if len(self._waiting) == 1:
             asyncio.get_running_loop().call_later(WRITTEN_EVERY_S, self.flush)
         elif len(self._waiting) >= MAX_WAITING:
@@ -204,10 +203,7 @@ class Gateway:
         self._log.add(method, raw_path, response.status, started_ms, request_id, owner)
 
     async def answer(
-        self,
-        exchange: Exchange,
-        connection: ClientConnection | None,
-        send: Send | None = None,
+        self, exchange: Exchange, connection: ClientConnection | None, send: Send | None = None
     ) -> None:
         """Answer a request of the contract; without a connection it needs `send`."""
         started_ms = self._log.start()

@@ -62,8 +62,7 @@ class KnownHeads:
         headers, length = self._known.get(data[start:end], (None, 0))
         if headers is None or len(data) - end != length:
             return None
-        line = _usual_line(data, start)
-        if line is None:
+        if (line := _usual_line(data, start)) is None:
             return None
         method, target = line
         path, query = target.groups(b"")
