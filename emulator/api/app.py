@@ -247,14 +247,7 @@ class PaymentsApi:
             if refusal.param != "limit" and "after" in values:
                 await self._payments.page(owner, PageQuery(limit=1, after=values["after"]))
             raise
-        page = await self._payments.page(owner, query)
-        has_more = page.next_cursor is not None
-        tail = b'"%s"' % page.next_cursor.encode() if page.next_cursor is not None else b"null"
-        return b'{"data":[%s],"has_more":%s,"next_cursor":%s}' % (
-            b",".join(page.bodies),
-            b"true" if has_more else b"false",
-            tail,
-        )
+        return await self._payments.page(owner, query)
 
     def _strict_error(self, warnings: list[RequestWarning]) -> Refusal | None:
         return first_strict_error(warnings) if warnings and self._is_strict else None

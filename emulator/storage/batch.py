@@ -17,11 +17,18 @@ _RELEASE = "RELEASE work"
 _ROLLBACK_TO = "ROLLBACK TO work"
 _LAST_ORDINAL = {
     table: f"SELECT max(position) FROM {table} WHERE position BETWEEN ? AND ?"
-    for table in ("payments", "events", "endpoints", "deliveries", "actions")
+    for table in ("payments", "endpoints", "deliveries", "actions")
+} | {
+    # The row of a payment is also the event of its creation.
+    "events": "SELECT max(coalesce((SELECT max(position) FROM events WHERE position BETWEEN ?1 AND"
+    " ?2), 0), coalesce((SELECT first_event FROM payments WHERE position BETWEEN ?1 AND ?2"
+    " ORDER BY position DESC LIMIT 1), 0))"
 }
 _TIMERS = "timers"
 _LAST_TIMER = (
     "SELECT max(sequence) FROM (SELECT sequence FROM timers"
+    " UNION ALL SELECT expiry_timer FROM payments INDEXED BY payments_by_expiry"
+    " WHERE status = 'pending'"
     " UNION ALL SELECT sequence FROM deliveries WHERE due_at IS NOT NULL)"
 )
 _MAX_ROWS_PER_STATEMENT = 100
@@ -185,7 +192,7 @@ class Batch:
     def _write(self, jobs: list[Job]) -> None:
         try:
             self._begin_immediate()
-            groups = _grouped(jobs)
+            groups = _grouped(jobs) if len(jobs) > 1 else [jobs]
             # A single unit needs no savepoint, which costs as much as a row.
             self._is_alone = len(groups) == 1
             for group in groups:

@@ -26,8 +26,9 @@ _Waiting = list[tuple[Job, "asyncio.Future[Any]"]]
 MEMORY = ":memory:"
 BUSY_TIMEOUT_MS = 2_000
 CACHED_STATEMENTS = 512
-# Rows changed between two checkpoints: up to 100 MB of log. More checkpoints cost speed.
-CHECKPOINT_AFTER_CHANGES = 64_000
+# Rows changed between two checkpoints: up to 50 MB of log in batches, or 250 MB one by one. More
+# checkpoints cost speed.
+CHECKPOINT_AFTER_CHANGES = 24_000
 MAX_LOG_BYTES = 256 * 1024 * 1024
 
 _BUSY_TIMEOUT = "PRAGMA busy_timeout = {}"
@@ -150,6 +151,8 @@ class Database:
         connection = self._raw
         connection.execute(_LARGE_PAGES if self._path == MEMORY else _SMALL_PAGES)
         connection.execute("PRAGMA temp_store = MEMORY")
+        # Some builds of SQLite write zeros over all that is deleted, which takes most of a reset.
+        connection.execute("PRAGMA secure_delete = OFF")
         if self._path != MEMORY:
             connection.execute("PRAGMA journal_mode = WAL")
             # Enough for `kill -9`: the operating system has the log when COMMIT returns.
@@ -206,9 +209,10 @@ class Database:
     def _start(self) -> None:
         waiting, self._waiting = self._waiting, []
         jobs = [job for job, _ in waiting]
-        if any(job.is_long for job in jobs):
-            self._start_on_thread(waiting, jobs)
-            return
+        for job in jobs:
+            if job.is_long:
+                self._start_on_thread(waiting, jobs)
+                return
         try:
             changes = self._perform(jobs)
         except Busy:
@@ -218,7 +222,9 @@ class Database:
 
     def _start_on_thread(self, waiting: _Waiting, jobs: list[Job]) -> None:
         performed = self._connection.submit(partial(self._perform_with_timeout, jobs))
-        performed.add_done_callback(lambda done: self._deliver(waiting, done.result()))
+        performed.add_done_callback(
+            lambda done: self._deliver(waiting, done.result(), may_have_filled_log=True)
+        )
 
     def _perform(self, jobs: list[Job]) -> int:
         """Execute jobs; after a failure each one has an error, so that no caller waits for ever."""
@@ -240,7 +246,9 @@ class Database:
         finally:
             self._raw.execute(_BUSY_TIMEOUT.format(0))
 
-    def _deliver(self, waiting: _Waiting, changes: int) -> None:
+    def _deliver(
+        self, waiting: _Waiting, changes: int, *, may_have_filled_log: bool = False
+    ) -> None:
         for job, future in waiting:
             if future.done():  # The caller was cancelled.
                 continue
@@ -256,17 +264,10 @@ class Database:
         if self._is_busy:
             self._loop.call_soon(self._start_when_complete, len(self._waiting))
         is_due = changes - self._checkpointed_changes > CHECKPOINT_AFTER_CHANGES
-        if is_due or self._has_long_log(waiting):
+        # Of long work, a change of one row may have megabytes.
+        if is_due or (may_have_filled_log and self._log_bytes() > MAX_LOG_BYTES):
             self._checkpointed_changes = changes
             self._checkpoint_due.set()
-
-    def _has_long_log(self, done: _Waiting) -> bool:
-        """Whether long work has filled the log: a change of one row may have megabytes."""
-        return (
-            self._path != MEMORY
-            and any(job.is_long and job.writes for job, _ in done)
-            and self._log_bytes() > MAX_LOG_BYTES
-        )
 
     async def _checkpoint(self) -> None:
         """Copy the log into the database, on a connection of its own.

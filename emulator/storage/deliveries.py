@@ -63,7 +63,8 @@ _ATTEMPTS = f"SELECT {_ATTEMPT_COLUMNS} FROM attempts WHERE delivery = ? ORDER B
 _NEWEST = (
     f"SELECT {_COLUMNS} FROM deliveries {{}} position BETWEEN ?1 AND ?2"
     " AND (?3 IS NULL OR endpoint = ?3) AND (?4 IS NULL OR state = ?4)"
-    " AND (?5 IS NULL OR ?5 = (SELECT status FROM events WHERE position = deliveries.event))"
+    " AND (?5 IS NULL OR event IS NOT NULL AND"
+    " ?5 = coalesce((SELECT status FROM events WHERE position = deliveries.event), 'pending'))"
     " AND (NOT ?6 OR state <> 'pending' OR EXISTS"
     " (SELECT 1 FROM attempts WHERE delivery = deliveries.position AND status IS NOT NULL))"
     " ORDER BY position DESC LIMIT ?7"

@@ -1,4 +1,7 @@
-"""The events table: one row for each status that a payment took on."""
+"""Events: one for each status that a payment took on.
+
+A payment is the event of its creation; the events table contains the others.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,32 +9,38 @@ from typing import Any
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Event, Payment, Status
 from emulator.storage.batch import Transaction, positions_of
-from emulator.storage.payments import REASONS, STATUS_WORDS, STATUSES
+from emulator.storage.payments import REASONS, STATUS_WORDS, STATUSES, first_after
 
-# No request causes these events; payments.insert writes the others.
 _INSERT = "INSERT INTO events (position, payment, at, status, method, reason, completed_at)"
 _COLUMNS = "position, payment, at, status, method, reason, completed_at, request"
-_FIRST = (
-    f"SELECT {_COLUMNS} FROM events"
-    " WHERE position = (SELECT first_event FROM payments WHERE position = ?)"
+_CREATIONS = (
+    "SELECT first_event, position, created_at, 'pending', NULL, NULL, NULL, request FROM payments"
 )
-_LATER = (
-    f"SELECT {_COLUMNS} FROM events INDEXED BY events_by_payment"
-    " WHERE payment = ? AND status <> 'pending' ORDER BY position"
+_GET = (
+    f"SELECT {_COLUMNS} FROM events WHERE position = ?1"
+    f" UNION ALL {_CREATIONS} WHERE position = ?2 AND first_event = ?1"
 )
-_GET = f"SELECT {_COLUMNS} FROM events WHERE position = ?"
+_OF_PAYMENT = (
+    f"{_CREATIONS} WHERE position = ?1 UNION ALL SELECT {_COLUMNS} FROM events"
+    " INDEXED BY events_by_payment WHERE payment = ?1 ORDER BY 1"
+)
 _NEWEST = (
-    f"SELECT {_COLUMNS} FROM events WHERE position BETWEEN ? AND ? ORDER BY position DESC LIMIT ?"
+    f"SELECT * FROM (SELECT {_COLUMNS} FROM events WHERE position BETWEEN ?1 AND ?2"
+    f" ORDER BY position DESC LIMIT ?4) UNION ALL SELECT * FROM ({_CREATIONS}"
+    " WHERE position BETWEEN ?1 AND ?3 ORDER BY position DESC LIMIT ?4) ORDER BY 1 DESC LIMIT ?4"
 )
-# Without an earlier event of the index, the payment was pending.
+# Without an earlier event of the table, the payment was pending.
 _TRANSITION_COUNTS = (
     "SELECT source, status, count(*) FROM (SELECT status, coalesce((SELECT earlier.status"
     " FROM events AS earlier INDEXED BY events_by_payment WHERE earlier.payment = events.payment"
-    " AND earlier.status <> 'pending' AND earlier.position < events.position"
+    " AND earlier.position < events.position"
     " ORDER BY earlier.position DESC LIMIT 1), 'pending') AS source FROM events"
-    " WHERE position BETWEEN ? AND ? AND status <> 'pending') GROUP BY source, status"
+    " WHERE position BETWEEN ? AND ?) GROUP BY source, status"
 )
-_ALL = f"SELECT {_COLUMNS} FROM events WHERE position BETWEEN ? AND ? ORDER BY position"
+_ALL = (
+    f"SELECT {_COLUMNS} FROM events WHERE position BETWEEN ?1 AND ?2"
+    f" UNION ALL {_CREATIONS} WHERE position BETWEEN ?1 AND ?2 ORDER BY 1"
+)
 
 
 def _event_of_row(row: tuple[Any, ...]) -> Event:
@@ -76,8 +85,9 @@ def next_position(tx: Transaction, owner: int) -> int:
     return tx.next_position("events", owner, count=0)
 
 
-def get(tx: Transaction, position: int) -> Event:
-    return _event_of_row(tx.execute(_GET, (position,)).fetchone())
+def get(tx: Transaction, position: int, payment: int) -> Event:
+    """The event of a payment at a position."""
+    return _event_of_row(tx.execute(_GET, (position, payment)).fetchone())
 
 
 def transition_counts(
@@ -92,15 +102,17 @@ def transition_counts(
 
 def of_payment(tx: Transaction, payment: int) -> list[Event]:
     """A payment's events, oldest first."""
-    rows = [*tx.execute(_FIRST, (payment,)), *tx.execute(_LATER, (payment,))]
-    return [_event_of_row(row) for row in rows]
+    return [_event_of_row(row) for row in tx.execute(_OF_PAYMENT, (payment,))]
 
 
 def newest(tx: Transaction, owner: int, limit: int, *, before: int | None = None) -> list[Event]:
     """An owner's events, newest first, or those before a position."""
     first, last = positions_of(owner)
-    last = last if before is None else before - 1
-    return [_event_of_row(row) for row in tx.execute(_NEWEST, (first, last, limit))]
+    last_created = last
+    if before is not None:
+        last = before - 1
+        last_created = first_after(tx, owner, "first_event", last) - 1
+    return [_event_of_row(row) for row in tx.execute(_NEWEST, (first, last, last_created, limit))]
 
 
 def of_owner(tx: Transaction, owner: int) -> list[Event]:

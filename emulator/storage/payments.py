@@ -12,7 +12,7 @@ import msgspec
 from emulator.domain.errors import UnknownPayment
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment, Reason, Status
-from emulator.storage.batch import ORDINAL_BITS, Transaction, positions_of
+from emulator.storage.batch import ORDINAL_BITS, Transaction, first_position, positions_of
 
 STATUSES = {status.value: status for status in Status}
 REASONS: dict[str | None, Reason | None] = {reason.value: reason for reason in Reason} | {
@@ -48,13 +48,8 @@ _ALL = (
     f"SELECT {PAYMENT_COLUMNS}, idempotency_key FROM payments"
     " WHERE position BETWEEN ? AND ? ORDER BY position"
 )
-_FIRST_SINCE = (
-    "SELECT position FROM payments INDEXED BY payments_by_creation"
-    " WHERE owner = ? AND created_at >= ? ORDER BY created_at, position LIMIT 1"
-)
-_LAST_UNTIL = (
-    "SELECT position FROM payments INDEXED BY payments_by_creation"
-    " WHERE owner = ? AND created_at <= ? ORDER BY created_at DESC, position DESC LIMIT 1"
+_AT_OR_AFTER = (
+    "SELECT position, {} FROM payments WHERE position BETWEEN ? AND ? ORDER BY position LIMIT 1"
 )
 _USED_KEYS = (
     "SELECT idempotency_key, fingerprint, position, created_at FROM payments"
@@ -170,10 +165,7 @@ def payment_of_row(row: tuple[Any, ...]) -> Payment:
 
 
 def insert(tx: Transaction, created: Iterable[NewPayment]) -> list[int]:
-    """Write new payments; a trigger adds the event of creation and the timer of expiry.
-
-    Returns the positions of these events.
-    """
+    """Write new payments; returns the positions of the events of their creation."""
     rows: list[tuple[Any, ...]] = [
         (
             payment.position,
@@ -230,6 +222,21 @@ def get(tx: Transaction, position: int) -> Payment:
     return payment_of_row(tx.execute(_BY_POSITION, (position,)).fetchone())
 
 
+def first_after(tx: Transaction, owner: int, column: str, value: int) -> int:
+    """The position from which on a column exceeds a value, where it ascends with the positions."""
+    statement = _AT_OR_AFTER.format(column)
+    low, end = first_position(owner), tx.next_position("payments", owner, count=0)
+    high = end
+    while low < high:
+        middle = (low + high) // 2
+        row = tx.execute(statement, (middle, end)).fetchone()
+        if row is None or row[1] > value:
+            high = middle
+        else:
+            low = row[0] + 1
+    return low
+
+
 def page(tx: Transaction, owner: int, query: PageQuery) -> list[int]:
     """The positions of a page, newest first, and of one payment more if there is one.
 
@@ -244,15 +251,9 @@ def page(tx: Transaction, owner: int, query: PageQuery) -> list[int]:
             raise UnknownCursor
         high = row[0] - 1
     if query.created_gte is not None:
-        row = tx.execute(_FIRST_SINCE, (owner, query.created_gte)).fetchone()
-        if row is None:
-            return []
-        low = max(low, row[0])
+        low = first_after(tx, owner, "created_at", query.created_gte - 1)
     if query.created_lte is not None:
-        row = tx.execute(_LAST_UNTIL, (owner, query.created_lte)).fetchone()
-        if row is None:
-            return []
-        high = min(high, row[0])
+        high = min(high, first_after(tx, owner, "created_at", query.created_lte) - 1)
     filters = [value for value in (query.method, query.status) if value is not None]
     statement = _PAGE[query.status is not None, query.method is not None]
     compared = query.compared

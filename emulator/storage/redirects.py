@@ -9,7 +9,7 @@ _GET = "SELECT moment, until FROM redirects WHERE payment = ?"
 _IS_UNATTEMPTED = (
     "SELECT EXISTS (SELECT 1 FROM deliveries INDEXED BY deliveries_by_payment WHERE payment = ?1"
     " AND state = 'pending' AND attempts = 0 AND event IN (SELECT position FROM events"
-    " WHERE payment = ?1 AND status = 'completed' AND status <> 'pending'))"
+    " WHERE payment = ?1 AND status = 'completed'))"
 )
 
 

@@ -26,8 +26,11 @@ TABLES_OF_ACCOUNT = {
     "actions": "position",
     "redirects": "payment",
 }
-# The insertion of a payment adds rows to these.
-_ADDED_BY_TRIGGER = ("events", "timers")
+# What a snapshot of an earlier schema contains, and what is now part of the rows of payments.
+_DELETE_DERIVED = {
+    "events": "DELETE FROM events WHERE status = 'pending' AND position BETWEEN ? AND ?",
+    "timers": "DELETE FROM timers WHERE kind = 'expiry' AND account BETWEEN ? AND ?",
+}
 
 _TAKE = {
     table: f"SELECT * FROM {table} WHERE {column} BETWEEN ? AND ?"
@@ -90,12 +93,10 @@ def put_back(tx: Transaction, account: int, taken: dict[str, Rows]) -> None:
     its default.
     """
     clear(tx, account)
-    _insert(tx, "payments", taken)
-    for table in _ADDED_BY_TRIGGER:
-        tx.execute(_CLEAR[table], _bounds(table, account))
     for table in TABLES_OF_ACCOUNT:
-        if table != "payments":
-            _insert(tx, table, taken)
+        _insert(tx, table, taken)
+    for table, statement in _DELETE_DERIVED.items():
+        tx.execute(statement, _bounds(table, account))
 
 
 def clear(tx: Transaction, account: int) -> None:

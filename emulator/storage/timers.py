@@ -1,10 +1,13 @@
-"""The timers table: scheduled changes, in order of due time and then of creation."""
+"""Scheduled changes, in order of due time and then of creation.
+
+A pending payment is the timer of its expiry; the timers table contains the others.
+"""
 
 from functools import lru_cache
 from typing import Any
 
 from emulator.domain.instants import Instant
-from emulator.domain.payment import Payment
+from emulator.domain.payment import Payment, Status
 from emulator.domain.timers import DueKey, Timer, TimerKind
 from emulator.domain.transitions import Change
 from emulator.storage.batch import Transaction
@@ -19,53 +22,51 @@ from emulator.storage.payments import (
 
 KINDS = {kind.value: kind for kind in TimerKind}
 
-_COLUMNS = "due_at, sequence, payment, kind, status, reason, unusual"
-_INSERT = f"INSERT INTO timers (account, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_COLUMNS = "due_at, sequence, payment, kind, timers.status, timers.reason, unusual"
+# The expiry of a pending payment, in the same columns: it has no row of its own.
+_EXPIRY_COLUMNS = "expires_at, expiry_timer, position, 'expiry', 'expired', NULL, 0"
+_INSERT = (
+    "INSERT INTO timers (account, due_at, sequence, payment, kind, status, reason, unusual)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_OF_ACCOUNT = (
+    "FROM timers CROSS JOIN payments ON payments.position = timers.payment WHERE account = ?1"
+)
+_EXPIRIES_OF_ACCOUNT = (
+    "FROM payments INDEXED BY payments_by_expiry WHERE status = 'pending' AND owner >> 1 = ?1"
+)
 # Only the columns of the payment that a change of status needs, for speed.
+_CHANGED = (
+    "position, id, methods, payments.status, method, payments.reason, completed_at, phone, bank"
+)
 _DUE = (
-    "SELECT due_at, sequence, kind, timers.status, timers.reason, unusual,"
-    " position, id, methods, payments.status, method, payments.reason, completed_at, phone, bank"
-    " FROM timers CROSS JOIN payments ON payments.position = timers.payment"
-    " WHERE account = ? AND (due_at, sequence) <= (?, ?) ORDER BY due_at, sequence LIMIT ?"
+    f"SELECT {_COLUMNS}, {_CHANGED} {_OF_ACCOUNT} AND (due_at, sequence) <= (?, ?)"
+    " ORDER BY due_at, sequence LIMIT ?"
+)
+_DUE_EXPIRIES = (
+    f"SELECT {_EXPIRY_COLUMNS}, {_CHANGED} {_EXPIRIES_OF_ACCOUNT}"
+    " AND (expires_at, expiry_timer) <= (?, ?) ORDER BY expires_at, expiry_timer LIMIT ?"
 )
 _NEXT = (
-    f"SELECT payments.id, {_COLUMNS} FROM timers"
-    " CROSS JOIN payments ON payments.position = timers.payment"
-    " WHERE account = ? ORDER BY due_at, sequence LIMIT 1"
-).replace("status, reason", "timers.status, timers.reason")
-_NEXT_KEY = (
-    "SELECT due_at, sequence FROM timers WHERE account = ? ORDER BY due_at, sequence LIMIT 1"
+    f"SELECT * FROM (SELECT {_COLUMNS}, id {_OF_ACCOUNT} ORDER BY due_at, sequence LIMIT 1)"
+    f" UNION ALL SELECT * FROM (SELECT {_EXPIRY_COLUMNS}, id {_EXPIRIES_OF_ACCOUNT}"
+    " ORDER BY expires_at, expiry_timer LIMIT 1) ORDER BY 1, 2 LIMIT 1"
 )
 _DELETE_THROUGH = "DELETE FROM timers WHERE account = ? AND (due_at, sequence) <= (?, ?)"
-# The sequence of a deleted timer may be used again, so the payment is compared too.
-_IS_EXPIRY = "account = ? AND due_at = ? AND sequence = ? AND payment = ? AND kind = 'expiry'"
-_EXPIRY_TIMER = "SELECT expiry_timer FROM payments WHERE position = ?"
-_DELETE_EXPIRY = f"DELETE FROM timers WHERE {_IS_EXPIRY}"
-_DELETE_STEPS = (
-    "DELETE FROM timers INDEXED BY timers_by_payment WHERE payment = ? AND kind <> 'expiry'"
+_DELETE_STEPS = "DELETE FROM timers INDEXED BY timers_by_payment WHERE payment = ?"
+_OF_PAYMENT = (
+    f"SELECT {_EXPIRY_COLUMNS} FROM payments WHERE position = ?1 AND status = 'pending'"
+    f" UNION ALL SELECT {_COLUMNS} FROM timers INDEXED BY timers_by_payment WHERE payment = ?1"
+    " ORDER BY 1, 2"
 )
-_STEPS = (
-    f"SELECT {_COLUMNS} FROM timers INDEXED BY timers_by_payment"
-    " WHERE payment = ? AND kind <> 'expiry' ORDER BY due_at, sequence"
-)
-_EXPIRY = f"SELECT {_COLUMNS} FROM timers WHERE {_IS_EXPIRY}"
 
-
-def _of(table: str, columns: str) -> list[str]:
-    return [f"{table}.{column}" for column in columns.split(", ")]
-
-
-_PAYMENT_AND_EXPIRY = [*_of("payments", PAYMENT_COLUMNS), *_of("expiry", _COLUMNS)]
-_EXPIRY_AT, _STEP_AT = len(_of("payments", PAYMENT_COLUMNS)), len(_PAYMENT_AND_EXPIRY)
 # A row for each step, or one without. One statement, because every page executes it.
+_PAYMENT_COLUMNS = [f"payments.{column}" for column in PAYMENT_COLUMNS.split(", ")]
+_STEP_AT = len(_PAYMENT_COLUMNS) + 1
 _WITH_PAYMENT = (
-    f"SELECT {', '.join([*_PAYMENT_AND_EXPIRY, *_of('step', _COLUMNS)])} FROM payments"
-    " LEFT JOIN timers AS expiry ON expiry.account = payments.owner >> 1"
-    " AND expiry.due_at = payments.expires_at AND expiry.sequence = payments.expiry_timer"
-    " AND expiry.payment = payments.position AND expiry.kind = 'expiry'"
-    " LEFT JOIN timers AS step INDEXED BY timers_by_payment"
-    " ON step.payment = payments.position AND step.kind <> 'expiry'"
-    " WHERE payments.id = ? ORDER BY step.due_at, step.sequence"
+    f"SELECT {', '.join(_PAYMENT_COLUMNS)}, expiry_timer, {_COLUMNS} FROM payments"
+    " LEFT JOIN timers INDEXED BY timers_by_payment ON timers.payment = payments.position"
+    " WHERE id = ? ORDER BY due_at, sequence"
 )
 
 
@@ -75,21 +76,20 @@ def _timer_of_row(row: tuple[Any, ...]) -> Timer:
 
 def _due_of_row(row: tuple[Any, ...]) -> tuple[Timer, Payment]:
     """A row of _DUE; by position, since by name it would take twice as long."""
-    timer = Timer(row[0], row[1], row[6], KINDS[row[2]], _change(row[3], row[4], row[5]))
-    return timer, Payment(
-        row[6],
+    return _timer_of_row(row), Payment(
         row[7],
+        row[8],
         0,
-        methods_of_text(row[8]),
+        methods_of_text(row[9]),
         "",
         0,
         0,
-        STATUSES[row[9]],
-        row[10],
-        REASONS[row[11]],
-        row[12],
+        STATUSES[row[10]],
+        row[11],
+        REASONS[row[12]],
         row[13],
         row[14],
+        row[15],
     )
 
 
@@ -110,13 +110,17 @@ def due(tx: Transaction, account: int, *, until: DueKey, limit: int) -> list[tup
 
     The payments lack amount, terms and instants, which a change does not need.
     """
-    return [_due_of_row(row) for row in tx.execute(_DUE, (account, *until, limit)).fetchall()]
+    rows = tx.execute(_DUE_EXPIRIES, (account, *until, limit)).fetchall()
+    steps = tx.execute(_DUE, (account, *until, limit)).fetchall()
+    if steps:
+        rows = sorted([*rows, *steps])[:limit]
+    return [_due_of_row(row) for row in rows]
 
 
 def next_key(tx: Transaction, account: int) -> DueKey | None:
     """The due key of the account's next timer."""
-    row: DueKey | None = tx.execute(_NEXT_KEY, (account,)).fetchone()
-    return row
+    following = next_of_account(tx, account)
+    return None if following is None else following[0][:2]
 
 
 def next_due_at(tx: Transaction, account: int) -> Instant | None:
@@ -127,13 +131,12 @@ def next_due_at(tx: Transaction, account: int) -> Instant | None:
 def next_of_account(tx: Transaction, account: int) -> tuple[Timer, str] | None:
     """The account's next timer and the id of its payment."""
     row = tx.execute(_NEXT, (account,)).fetchone()
-    return None if row is None else (_timer_of_row(row[1:]), row[0])
+    return None if row is None else (_timer_of_row(row), row[-1])
 
 
-def of_payment(tx: Transaction, account: int, payment: Payment) -> list[Timer]:
-    """The timers of one payment, in order."""
-    rows = [*_expiry_of(tx, account, payment), *tx.execute(_STEPS, (payment.position,))]
-    return [_timer_of_row(row) for row in rows]
+def of_payment(tx: Transaction, payment: int) -> list[Timer]:
+    """The timers of the payment at a position, in order."""
+    return [_timer_of_row(row) for row in tx.execute(_OF_PAYMENT, (payment,))]
 
 
 def with_payment(tx: Transaction, payment_id: str) -> tuple[Payment, list[Timer]] | None:
@@ -141,17 +144,13 @@ def with_payment(tx: Transaction, payment_id: str) -> tuple[Payment, list[Timer]
     rows = tx.execute(_WITH_PAYMENT, (payment_id,)).fetchall()
     if not rows:
         return None
-    timers = [rows[0][_EXPIRY_AT:_STEP_AT], *(row[_STEP_AT:] for row in rows)]
-    return payment_of_row(rows[0]), [_timer_of_row(row) for row in timers if row[0] is not None]
-
-
-def _expiry_of(tx: Transaction, account: int, payment: Payment) -> list[tuple[Any, ...]]:
-    return tx.execute(_EXPIRY, _expiry_key(tx, account, payment)).fetchall()
-
-
-def _expiry_key(tx: Transaction, account: int, payment: Payment) -> tuple[int, ...]:
-    (sequence,) = tx.execute(_EXPIRY_TIMER, (payment.position,)).fetchone()
-    return account, payment.expires_at, sequence, payment.position
+    payment, sequence = payment_of_row(rows[0]), rows[0][_STEP_AT - 1]
+    scheduled = [_timer_of_row(row[_STEP_AT:]) for row in rows if row[_STEP_AT] is not None]
+    if payment.status is Status.PENDING:
+        change = _change("expired", None, 0)
+        expiry = Timer(payment.expires_at, sequence, payment.position, TimerKind.EXPIRY, change)
+        scheduled.insert(0, expiry)
+    return payment, scheduled
 
 
 def delete_through(tx: Transaction, account: int, last: Timer) -> None:
@@ -159,7 +158,6 @@ def delete_through(tx: Transaction, account: int, last: Timer) -> None:
     tx.execute(_DELETE_THROUGH, (account, last.due_at, last.sequence))
 
 
-def cancel(tx: Transaction, account: int, payment: Payment) -> None:
-    """Delete the timers of a payment."""
-    tx.execute(_DELETE_EXPIRY, _expiry_key(tx, account, payment))
-    tx.execute(_DELETE_STEPS, (payment.position,))
+def cancel(tx: Transaction, payment: int) -> None:
+    """Delete the timers of a payment; its expiry ends with its status `pending`."""
+    tx.execute(_DELETE_STEPS, (payment,))

@@ -48,7 +48,9 @@ def test_large_payments_take_the_room_of_several() -> None:
 
 def test_a_changed_payment_leaves_the_cache_from_either_generation() -> None:
     cache = filled(CAPACITY + 1)
+    version = cache.version
     cache.evict({FIRST, FIRST + CAPACITY})
+    assert cache.version > version, "a page that was built before is outdated"
     assert cache.of(OWNER, "pay_0") is None
     assert cache.at(FIRST) is None
     assert cache.of(OWNER, f"pay_{CAPACITY}") is None

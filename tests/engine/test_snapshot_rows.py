@@ -73,9 +73,13 @@ async def test_rows_of_an_older_schema_are_put_back(emulator: World) -> None:
     events = older["events"]
     place = events.columns.index("completed_at")
     columns = (*events.columns[:place], "color", *events.columns[place + 1 :])
+    # The event and the timer of a creation had rows of their own.
+    event = (2 << 40 | 1, 2 << 40 | 1, 0, "pending", None, None, None, None)
     older["events"] = Rows(
-        columns, [(*row[:place], "red", *row[place + 1 :]) for row in events.rows]
+        columns, [(*row[:place], "red", *row[place + 1 :]) for row in (event, *events.rows)]
     )
+    timer = (1, 1, 1, 2 << 40 | 1, "expiry", "expired", None, 0)
+    older["timers"] = Rows(account["timers"].columns, [timer, *account["timers"].rows])
     await emulator.create()
     connection(emulator).execute("INSERT INTO actions VALUES (2 << 40, 0, 'pay', 0, 0, '{}')")
     put_back(Transaction(connection(emulator), {}), 1, older)

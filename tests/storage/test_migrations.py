@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from emulator.domain.payment import Status
-from emulator.storage import accounts, events
+from emulator.storage import accounts, events, timers
 from emulator.storage.batch import Transaction, first_position
 from emulator.storage.database import Database
 from emulator.storage.migrations import (
@@ -66,7 +66,7 @@ async def test_an_older_database_is_migrated_and_keeps_its_rows(tmp_path: Path) 
         assert version(migrated) == len(migrations())
 
 
-async def test_events_of_an_older_database_have_no_request(tmp_path: Path) -> None:
+async def test_a_payment_of_an_older_database_keeps_its_event_and_its_timer(tmp_path: Path) -> None:
     path, owner = tmp_path / "old.sqlite3", 2
     with closing(sqlite3.connect(path, isolation_level=None)) as old:
         migrate(old, str(path), migrations()[:4])
@@ -78,7 +78,9 @@ async def test_events_of_an_older_database_have_no_request(tmp_path: Path) -> No
         )
     async with Database(str(path)) as database:
         stored = await database.read(partial(events.of_owner, owner=owner))
+        scheduled = await database.read(partial(timers.next_key, account=owner // 2))
     assert [(event.status, event.request_id) for event in stored] == [(Status.PENDING, None)]
+    assert scheduled == (1, 1)
 
 
 def test_a_later_step_keeps_the_rows() -> None:

@@ -77,7 +77,7 @@ def delivery_job(tx: Transaction, owner: Owner, delivery: Delivery) -> DeliveryJ
         event = payment = None
         event_id, event_type = ids.ping_id(owner.stream, delivery.position & LAST_ORDINAL), PING
     else:
-        event = events.get(tx, delivery.event)
+        event = events.get(tx, delivery.event, delivery.payment)
         payment = payments.get(tx, delivery.payment)
         event_id, event_type = owner.event_id(event), event.type
     return DeliveryJob(
@@ -218,7 +218,7 @@ class Attempts:
             ComingAttempt(
                 *deliveries.due_key(delivery),
                 delivery_id(owner, delivery),
-                events.get(tx, delivery.event).type,
+                events.get(tx, delivery.event, payment).type,
             )
             for delivery in deliveries.pending_of_payment(tx, payment)
             if delivery.event is not None

@@ -238,7 +238,7 @@ class Customer:
             bank=submission.bank,
         )
         outcome = outcome_of(tx, owner, payment, change)
-        timers.cancel(tx, owner.account.number, payment)
+        timers.cancel(tx, payment.position)
         submitted = self._status_writer.apply(tx, owner, payment, change, now=now)
         action = Paid(
             method=submission.method,
@@ -269,7 +269,7 @@ class Customer:
     def _answer(
         self, tx: Transaction, owner: Owner, payment: Payment, now: Instant, *, answer: PhoneAnswer
     ) -> _Done:
-        scheduled = timers.of_payment(tx, owner.account.number, payment)
+        scheduled = timers.of_payment(tx, payment.position)
         if not is_asked(scheduled):
             raise IllegalTransition(f"The payment is {payment.status}; no confirmation is pending.")
         is_bank = payment.method == BANK_TRANSFER
@@ -301,7 +301,7 @@ class Customer:
         self, tx: Transaction, owner: Owner, payment: Payment, now: Instant, change: Change
     ) -> Payment:
         changed = self._status_writer.apply(tx, owner, payment, change, now=now)
-        timers.cancel(tx, owner.account.number, payment)
+        timers.cancel(tx, payment.position)
         return changed
 
 

@@ -52,7 +52,7 @@ class PaymentHistory:
     def _detail(self, tx: Transaction, owner: Owner, payment_id: str) -> PaymentDetail:
         payment = payments.find(tx, owner.number, payment_id)
         scheduled: list[Timer | ComingAttempt] = [
-            *timers.of_payment(tx, owner.account.number, payment),
+            *timers.of_payment(tx, payment.position),
             *self._webhooks.coming(tx, owner, payment),
         ]
         return PaymentDetail(
@@ -103,7 +103,7 @@ class PaymentHistory:
         position = _event_position(tx, owner, name)
         if position is None:
             raise UnknownEvent(name)
-        event = events.get(tx, position)
+        (event,) = events.newest(tx, owner.number, 1, before=position + 1)
         return owner.event_body(event, payments.get(tx, event.payment))
 
     @reads(is_long=True)

@@ -61,13 +61,6 @@ class CreatedPayment(msgspec.Struct, frozen=True, kw_only=True):
     is_replay: bool
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """Payments as JSON, newest first, and the cursor of the next page if there is one."""
-
-    bodies: list[bytes]
-    next_cursor: str | None
-
-
 class CheckoutAddress(msgspec.Struct, kw_only=True):
     """The public base of the checkout pages, known when the listener is bound."""
 
@@ -111,6 +104,8 @@ class Payments:
         self._checkout = checkout
         # The event is set when the key is free again; None while no request waits for it.
         self._keys_in_use: dict[_Key, asyncio.Event | None] = {}
+        # The last page of newest payments: the version of the cache, the owner and the limit.
+        self._newest_page: tuple[tuple[int, int, int], bytes] | None = None
 
     async def create(
         self,
@@ -265,19 +260,27 @@ class Payments:
     def _retrieve(self, tx: Transaction, owner: Owner, payment_id: str) -> bytes:
         return self._render(payments.find(tx, owner.number, payment_id))
 
-    async def page(self, owner: Owner, query: PageQuery) -> Page:
-        """A page of payments, newest first. Raises InvalidField for the cursor (contract, 4.3)."""
+    async def page(self, owner: Owner, query: PageQuery) -> bytes:
+        """A page of payments, newest first, as JSON (contract, 4.3).
+
+        Raises InvalidField for the cursor.
+        """
         account = owner.account
         is_settled = account.due_at > account.clock.now() and not self._database.is_failing
         if query.is_of_newest and is_settled:
+            version = (self._payment_cache.version, owner.number, query.limit)
+            if self._newest_page is not None and self._newest_page[0] == version:
+                return self._newest_page[1]
             newest = self._payment_cache.newest(owner.number, query.limit + 1)
             if newest is not None:
-                return _page_of(newest, query.limit)
+                page = _page_of(newest, query.limit)
+                self._newest_page = (version, page)
+                return page
         await self._scheduler.fire_due(account)
         return await self._page(owner, query)
 
     @reads()
-    def _page(self, tx: Transaction, owner: Owner, query: PageQuery) -> Page:
+    def _page(self, tx: Transaction, owner: Owner, query: PageQuery) -> bytes:
         try:
             positions = payments.page(tx, owner.number, query)
         except UnknownCursor:
@@ -305,12 +308,14 @@ class Payments:
         return body
 
 
-def _page_of(rendered: Sequence[tuple[str, bytes]], limit: int) -> Page:
+def _page_of(rendered: Sequence[tuple[str, bytes]], limit: int) -> bytes:
     """A page of these payments; there is a next one if they are more than its limit."""
     shown = rendered[:limit]
-    return Page(
-        bodies=[body for _, body in shown],
-        next_cursor=shown[-1][0] if len(rendered) > limit else None,
+    has_more = len(rendered) > limit
+    return b'{"data":[%s],"has_more":%s,"next_cursor":%s}' % (
+        b",".join([body for _, body in shown]),
+        b"true" if has_more else b"false",
+        b'"%s"' % shown[-1][0].encode() if has_more else b"null",
     )
 
 

@@ -27,9 +27,11 @@ class _Generation:
 class PaymentCache:
     """Contains committed payments only: a change evicts its payment, and its commit comes first."""
 
-    __slots__ = ("_generations", "_last")
+    __slots__ = ("_generations", "_last", "version")
 
     def __init__(self) -> None:
+        # It counts the changes: a page that was built before the last one may be outdated.
+        self.version = 0
         self.clear()
 
     def clear(self) -> None:
@@ -37,6 +39,7 @@ class PaymentCache:
         self._generations = [_Generation() for _ in range(4)]
         # The position of each owner's newest payment, where it is known.
         self._last: dict[int, int] = {}
+        self.version += 1
 
     def put_created(self, position: int, payment_id: str, body: bytes) -> None:
         """Add the newest payment of its owner."""
@@ -58,6 +61,7 @@ class PaymentCache:
     def set_last(self, position: int) -> None:
         """Note the position of the newest payment of its owner."""
         self._last[position >> ORDINAL_BITS] = position
+        self.version += 1
 
     def evict(self, positions: Set[int]) -> None:
         for generation in self._generations:
@@ -65,6 +69,8 @@ class PaymentCache:
                 payment_id, body = generation.by_position.pop(position)
                 del generation.by_id[payment_id]
                 generation.size_bytes -= len(body) + ENTRY_BYTES
+        # Last, because another thread may evict while the event loop builds a page.
+        self.version += 1
 
     def at(self, position: int) -> tuple[str, bytes] | None:
         """The id and the body of the payment at a position."""
