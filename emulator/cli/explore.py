@@ -4,7 +4,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,9 +27,9 @@ from emulator.domain.accounts import DEMO_TEST_KEY
 from emulator.reporting import ERASE_LINE
 
 if TYPE_CHECKING:
-    from emulator.explore.exploration import Exploration, Failure, Limits
+    from emulator.explore.exploration import Exploration, HistoryFailure, Limits
     from emulator.explore.integration import Integration
-    from emulator.explore.session import Session
+    from emulator.explore.session import ExploreSession
     from emulator.settings import Settings
 
 DEFAULT_DEPTH = 2
@@ -236,12 +236,16 @@ def _duration_ms(text: object) -> int | None:
 
 
 @asynccontextmanager
-async def _session(options: ExploreOptions, integration: "Integration") -> "AsyncIterator[Session]":
+async def _session(
+    options: ExploreOptions, integration: "Integration"
+) -> "AsyncIterator[ExploreSession]":
     """The emulator and the shop, both running. Raises ExploreError, NoListener."""
+    from tempfile import TemporaryDirectory
+
     from emulator.clock import RealClock
     from emulator.explore.connections import Connections
     from emulator.explore.service import Service
-    from emulator.explore.session import Session
+    from emulator.explore.session import ExploreSession
     from emulator.explore.shop import Shop
     from emulator.explore.shop_process import running_shop
     from emulator.http.addresses import BaseUrl
@@ -252,7 +256,10 @@ async def _session(options: ExploreOptions, integration: "Integration") -> "Asyn
         if url is None:
             from emulator.app.server import private_emulator
 
-            url = await stack.enter_async_context(private_emulator(options.settings))
+            # On disk: the memory does not grow with the number of histories.
+            directory = stack.enter_context(TemporaryDirectory())
+            settings = replace(options.settings, database=f"{directory}/explore.db")
+            url = await stack.enter_async_context(private_emulator(settings))
         connections, shop_connections = Connections(wall), Connections(wall)
         for each in (connections, shop_connections):
             stack.callback(each.close)
@@ -273,16 +280,15 @@ async def _session(options: ExploreOptions, integration: "Integration") -> "Asyn
             running_shop(integration, variables, shop_connections, wall)
         )
         shop = Shop(integration, shop_connections, secret=secret, wall=wall)
-        yield Session(shop=shop, service=service, wall=wall)
+        yield ExploreSession(shop=shop, service=service, wall=wall)
 
 
 async def _replay(
     files: Sequence[Path], integrations: "Sequence[Integration]", options: ExploreOptions
 ) -> int:
     """Run the histories of saved files; return the exit code."""
-    from emulator.explore.console import failure_lines
     from emulator.explore.exploration import Exploration
-    from emulator.explore.saved import saved_history
+    from emulator.explore.report import failure_lines, saved_history
 
     saved = []
     for file, integration in zip(files, integrations, strict=True):
@@ -330,13 +336,13 @@ class _Run:
         return int(bool(exploration.failures))
 
     def _show(self, exploration: "Exploration") -> None:
-        from emulator.explore.console import progress_text
+        from emulator.explore.report import progress_text
 
         if self._shows_progress:
             click.echo(progress_text(exploration), nl=False, err=True)
 
     def _print(self, exploration: "Exploration") -> None:
-        from emulator.explore.console import count_lines, failure_lines, summary_line
+        from emulator.explore.report import count_lines, failure_lines, summary_line
 
         paint = console_paint()
         for failure in exploration.failures:
@@ -348,8 +354,8 @@ class _Run:
         ]
         write("".join(f"{line}\n" for line in lines))
 
-    def _save(self, failure: "Failure") -> Path:
-        from emulator.explore.saved import saved_file, saved_name
+    def _save(self, failure: "HistoryFailure") -> Path:
+        from emulator.explore.report import saved_file, saved_name
 
         directory = self._options.save
         try:

@@ -46,6 +46,13 @@ def test_nothing_but_what_was_built_is_in_the_image() -> None:
     assert [one for one in image if one.name in {"RUN", "ADD"}] == []
 
 
+def test_the_image_reads_the_modules_that_the_build_compiles() -> None:
+    build, image = ("".join(one.text for one in stage) for stage in stages())
+    [directory] = re.findall(r"PYTHONPYCACHEPREFIX=(\S+)", image)
+    assert f"PYTHONPYCACHEPREFIX={directory} " in build
+    assert directory.startswith("/opt/venv/")
+
+
 def test_the_base_image_can_be_another() -> None:
     assert re.search(r"^ARG PYTHON_IMAGE=python:3\.\d+-slim$", TEXT, re.MULTILINE)
 

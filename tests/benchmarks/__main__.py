@@ -13,14 +13,17 @@ from pathlib import Path
 from tests.benchmarks import (
     dashboard_measures,
     expiry,
+    figures,
     http_measures,
     page_measures,
+    peer_measures,
     start,
     waiting,
     webhook_measures,
 )
 from tests.benchmarks.load import LoadFailed
 from tests.benchmarks.pairs import Generator, Plan
+from tests.benchmarks.peers import OURS, PEERS
 from tests.benchmarks.report import Exit, Row, exit_code, summary, table, write_json
 from tests.benchmarks.servers import REPOSITORY, ServerFailed
 
@@ -63,7 +66,26 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar="DIRECTORY",
         help="where the emulator package lies, to measure another checkout",
     )
-    return parser.parse_args(argv)
+    parser.add_argument("--peers", action="store_true", help="compare with other programs instead")
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        metavar="DIRECTORY",
+        help="with --peers: where the programs are installed; by default a temporary directory",
+    )
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help=f"with --peers: write {figures.PAGE.relative_to(REPOSITORY)}",
+    )
+    arguments = parser.parse_args(argv)
+    if not arguments.peers and (arguments.cache or arguments.write):
+        parser.error("--cache and --write need --peers")
+    if arguments.peers and arguments.only != frozenset(SECTIONS):
+        parser.error("--peers measures other programs, no sections; omit --only")
+    if not (arguments.tree / "emulator").is_dir():
+        parser.error(f"--tree: found no directory `emulator` in {arguments.tree}")
+    return arguments
 
 
 def _plan(arguments: argparse.Namespace) -> Plan:
@@ -114,7 +136,7 @@ def _measure(plan: Plan, wanted: frozenset[str]) -> list[Row]:
             rows += page_measures.pages(plan, generator)
         if "dashboard" in wanted:
             _say("dashboard")
-            rows += dashboard_measures.lists(plan, generator)
+            rows += dashboard_measures.pages(plan, generator)
             rows += dashboard_measures.open_dashboards(plan)
         if "webhooks" in wanted:
             _say("webhooks")
@@ -133,6 +155,40 @@ def _measure(plan: Plan, wanted: frozenset[str]) -> list[Row]:
     return rows
 
 
+def _measure_peers(plan: Plan, cache: Path) -> tuple[list[Row], list[peer_measures.Figures]]:
+    """The control and what decides, and the figures of each program."""
+    generator = Generator()
+    try:
+        _say("the limit against itself")
+        controls = http_measures.control(plan, generator)
+        measured = []
+        for program in (OURS, *PEERS):
+            _say(program.name)
+            measured.append(peer_measures.figures(plan, generator, program, cache))
+    finally:
+        generator.close()
+    return [*controls, *figures.gates(measured)], measured
+
+
+def _compare_peers(arguments: argparse.Namespace, plan: Plan) -> Exit:
+    """Measure the other programs and print their figures; with --write, write the page."""
+    with tempfile.TemporaryDirectory(prefix="benchmark-peers-") as directory:
+        cache = arguments.cache or Path(directory)
+        cache.mkdir(parents=True, exist_ok=True)
+        rows, measured = _measure_peers(plan, cache)
+    controls = [row for row in rows if row.is_control]
+    method = (
+        f"bursts of {plan.burst_s} s in turns, {plan.pairs} pairs, median of the pairs' ratios; "
+        f"{plan.starts} starts"
+    )
+    print(f"\n{figures.page(measured, controls, method)}\n{table(rows)}\n\n{summary(rows)}")
+    if arguments.write:
+        figures.write(measured, controls, method)
+    if arguments.json is not None:
+        write_json(arguments.json, [*rows, *figures.named_rows(measured)], _conditions(plan))
+    return exit_code(rows)
+
+
 def _say(section: str) -> None:
     print(f"… {section}", file=sys.stderr, flush=True)
 
@@ -141,15 +197,20 @@ def main(argv: Sequence[str] | None = None) -> Exit:
     """Measure what the arguments ask for and answer the exit code."""
     arguments = _arguments(argv)
     plan = _plan(arguments)
+    try:
+        return (_compare_peers if arguments.peers else _measure_sections)(arguments, plan)
+    except (LoadFailed, ServerFailed) as failure:
+        print(f"FAILED: {failure}", file=sys.stderr)
+        return Exit.MISSED
+
+
+def _measure_sections(arguments: argparse.Namespace, plan: Plan) -> Exit:
+    """Measure the sections and print their table."""
     conditions = _conditions(plan)
     for name, value in conditions.items():
         print(f"{name + ':':14}{value}")
     sys.stdout.flush()
-    try:
-        rows = _measure(plan, arguments.only)
-    except (LoadFailed, ServerFailed) as failure:
-        print(f"FAILED: {failure}", file=sys.stderr)
-        return Exit.MISSED
+    rows = _measure(plan, arguments.only)
     print(f"\n{table(rows)}\n\n{summary(rows)}")
     if arguments.json is not None:
         write_json(arguments.json, rows, conditions)

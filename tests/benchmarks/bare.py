@@ -26,7 +26,7 @@ PAYMENT = {
     "cancel_url": "https://shop.example.com/orders/100042/cancelled?source=hosted",
     "metadata": {
         "order_id": "100042",
-        "customer": "customer.42@example.com",
+        "customer": "customer.042@example.com",
         "branch": "Bole",
         "locale": "am",
     },

@@ -73,11 +73,14 @@ def run(burst: Burst) -> Outcome:
             connections.append(connection)
         gc.disable()
         try:
-            return _drive(connections, requests, burst.seconds)
+            outcome = _drive(connections, requests, burst.seconds)
         except OSError as error:
             raise LoadFailed(f"the connection broke: {error!r}") from error
         finally:
             gc.enable()
+    if not outcome.latencies_ns:
+        raise LoadFailed(f"no response within a burst of {burst.seconds} s")
+    return outcome
 
 
 def _drive(connections: list[socket.socket], requests: Iterator[bytes], seconds: float) -> Outcome:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count, cycle
+from itertools import count, cycle, repeat
 
 TEST_KEY = "test_demo_key"
 COLLECTION = "/v1/payments"
@@ -21,7 +21,7 @@ def create_body(number: str, amount_minor: int = 125_000) -> bytes:
         "cancel_url": "https://shop.example.com/orders/100042/cancelled?source=hosted",
         "metadata": {
             "order_id": "100042",
-            "customer": "customer.42@example.com",
+            "customer": "customer.042@example.com",
             "branch": "Bole",
         },
         "idempotency_key": f"order-100042-attempt-{number}",
@@ -29,9 +29,9 @@ def create_body(number: str, amount_minor: int = 125_000) -> bytes:
     return json.dumps(body).encode()
 
 
-def _head(port: int, line: str) -> bytes:
+def _head(port: int, line: str, key: str = TEST_KEY) -> bytes:
     return (
-        f"{line} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {TEST_KEY}\r\n"
+        f"{line} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {key}\r\n"
         "Accept: */*\r\nUser-Agent: benchmark\r\n"
     ).encode()
 
@@ -57,21 +57,27 @@ class Reads:
     """GETs of these paths, in this order, again and again."""
 
     paths: tuple[str, ...]
+    key: str = TEST_KEY
 
     def requests(self, port: int) -> Iterator[bytes]:
         """An endless supply of requests built once."""
-        return cycle([_head(port, f"GET {path}") + b"\r\n" for path in self.paths])
+        return cycle([_head(port, f"GET {path}", self.key) + b"\r\n" for path in self.paths])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    """Whole requests, sent in this order again and again, whatever the port."""
+class Posts:
+    """POSTs of one body to one path, again and again."""
 
-    messages: tuple[bytes, ...]
+    path: str
+    body: bytes
+    content_type: str
+    key: str
 
-    def requests(self, port: int) -> Iterator[bytes]:  # noqa: ARG002
-        """An endless supply of the same messages."""
-        return cycle(self.messages)
+    def requests(self, port: int) -> Iterator[bytes]:
+        """An endless supply of one request."""
+        head = _head(port, f"POST {self.path}", self.key)
+        typed = f"Content-Type: {self.content_type}\r\nContent-Length: {len(self.body)}\r\n\r\n"
+        return repeat(head + typed.encode() + self.body)
 
 
-Traffic = Creates | Reads | Prepared
+Traffic = Creates | Reads | Posts

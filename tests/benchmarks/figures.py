@@ -1,0 +1,195 @@
+"""Writes `docs/reference/figures.md` and its plot from a run against the other programs."""
+
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+
+from tests.benchmarks.peer_measures import CONNECTIONS, Figures
+from tests.benchmarks.peers import OURS
+from tests.benchmarks.report import Gate, Row, is_conclusive
+from tests.benchmarks.servers import REPOSITORY
+from tests.docs.markdown import table
+
+PAGE = REPOSITORY / "docs/reference/figures.md"
+PLOT = REPOSITORY / "docs/images/figures.svg"
+BEGIN, END = "<!-- figures -->\n", "<!-- end figures -->"
+HEAD = ("program", "answers", "create", "retrieve", "list of ten", "start", "RSS ready")
+REQUESTS = ("create", "retrieve", "list")
+PANELS = {
+    "create c16": "Create, 16 connections (longer is faster)",
+    "retrieve c16": "Retrieve, 16 connections (longer is faster)",
+    "list c16": "List of ten, 16 connections (longer is faster)",
+    "start": "Start to first response (shorter is faster)",
+}
+PANEL_WIDTH, BAR_HEIGHT, LABEL_WIDTH, VALUE_WIDTH = 430, 22, 150, 50  # pixels
+STYLE = """
+.page { fill: #ffffff }
+text { font: 13px system-ui, sans-serif; fill: #1f2328; stroke: #ffffff; stroke-width: 4px;
+  paint-order: stroke }
+.head { font-weight: 600 } .bar { fill: #8c959f } .ours { fill: #1a7f37 }
+.limit { stroke: #cf222e; stroke-dasharray: 4 3 }
+@media (prefers-color-scheme: dark) {
+  .page { fill: #0d1117 } text { fill: #e6edf3; stroke: #0d1117 }
+  .bar { fill: #6e7681 } .ours { fill: #3fb950 } .limit { stroke: #ff7b72 }
+}
+"""
+
+
+def gates(measured: Sequence[Figures]) -> list[Row]:
+    """The emulator over each program that stores objects, at 16 connections."""
+    [ours] = [figures for figures in measured if figures.name == OURS.name]
+    peers = [figures for figures in measured if figures.stores and figures is not ours]
+    return [
+        Row(
+            measure=f"{name} c16, over {peer.name}",
+            values=(ours.rows[f"{name} c16"].median / peer.rows[f"{name} c16"].median,),
+            gate=Gate(at_least=1.0),
+        )
+        for peer in peers
+        for name in REQUESTS
+        if ours.rows and peer.rows
+    ]
+
+
+def named_rows(measured: Sequence[Figures]) -> list[Row]:
+    """All rows, each with the name of its program."""
+    return [
+        replace(row, measure=f"{figures.name}: {row.measure}")
+        for figures in measured
+        for row in figures.rows.values()
+    ]
+
+
+def write(measured: Sequence[Figures], controls: Sequence[Row], method: str) -> None:
+    """Replace the generated part of the page, and the plot."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    text = page(measured, controls, method)
+    PAGE.write_text(f"{before}{BEGIN}{text}{END}{after}", encoding="utf-8")
+    PLOT.write_text(plot(measured), encoding="utf-8")
+
+
+def page(measured: Sequence[Figures], controls: Sequence[Row], method: str) -> str:
+    """The table, what could not be measured, and the conditions."""
+    lines = [table(HEAD, [_cells(figures) for figures in measured if figures.rows])]
+    keyed = [rates for figures in measured if (rates := _rates(figures, "create with key"))]
+    if keyed:
+        lines.append(f"With an idempotency key in each create, {OURS.name} reaches {keyed[0]}.\n")
+    if missing := [figures for figures in measured if figures.reason]:
+        lines.append("Not measured:\n")
+        lines.append("".join(f"- {each.name}: {_public(each.reason)}\n" for each in missing))
+    versions = ", ".join(f"{each.name} {each.version}" for each in measured if each.version)
+    conditions = {
+        "Date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "Machine": _machine(),
+        "Versions": f"{versions}; {_runtimes()}",
+        "Method": method,
+        "Control": "the bare route against itself, with the least and the greatest pair: "
+        + ", ".join(
+            f"{row.median:.2f} ({min(row.values):.2f}–{max(row.values):.2f})" for row in controls
+        )
+        + ("" if is_conclusive(controls) else "; **inconclusive**, the machine was too busy"),
+    }
+    lines.append("".join(f"- {name}: {value}\n" for name, value in conditions.items()))
+    return "\n".join(lines)
+
+
+def _cells(figures: Figures) -> tuple[str, ...]:
+    return (
+        f"**{figures.name}**" if figures.name == OURS.name else figures.name,
+        figures.answers,
+        *(_rates(figures, name) for name in REQUESTS),
+        f"{figures.rows['start'].median:.2f}",
+        f"{figures.rows['memory'].median:.0f} MiB",
+    )
+
+
+def _rates(figures: Figures, name: str) -> str:
+    rows = [figures.rows.get(f"{name} c{connections}") for connections in CONNECTIONS]
+    return " / ".join(f"{row.median:.2f}" for row in rows if row)
+
+
+def _public(reason: str) -> str:
+    """The reason without paths and addresses of one machine."""
+    return re.sub(r"\S*[/\\]\S*", "…", reason)
+
+
+def _machine() -> str:
+    """The processor and its memory, as Linux describes them."""
+    described = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    model = re.search(r"^model name\s*: (.*)$", described, re.MULTILINE)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    cores = len(os.sched_getaffinity(0))
+    processor = model[1] if model else platform.machine()
+    return f"{cores} cores of {processor}, {memory:.0f} GiB, Linux {platform.release()}"
+
+
+def _runtimes() -> str:
+    commands: Mapping[str, Sequence[str]] = {
+        "Node.js": ("node", "--version"),
+        "Java": ("java", "--version"),
+    }
+    found = [f"Python {platform.python_version()}"]
+    for name, command in commands.items():
+        try:
+            ended = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        if number := re.search(r"\d+(?:\.\d+)+", ended.stdout):
+            found.append(f"{name} {number[0]}")
+    return ", ".join(found)
+
+
+def plot(measured: Sequence[Figures]) -> str:
+    """Bars of each program in four panels; a line marks the bare route."""
+    shown = [figures for figures in measured if figures.rows]
+    height = 64 + BAR_HEIGHT * len(shown)
+    panels = []
+    for number, (key, heading) in enumerate(PANELS.items()):
+        x, y = number % 2 * (PANEL_WIDTH + 20) + 16, number // 2 * height + 16
+        panels.append(f'<g transform="translate({x} {y})">{_panel(key, heading, shown)}</g>')
+    width, total = 2 * PANEL_WIDTH + 52, 2 * height + 16
+    described = "; ".join(
+        f"{heading}: "
+        + ", ".join(f"{figures.name} {figures.rows[key].median:.2f}" for figures in shown)
+        for key, heading in PANELS.items()
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {total}" role="img"'
+        ' aria-labelledby="title description">\n'
+        '<title id="title">Speed relative to a bare Starlette route, which is 1.00</title>\n'
+        f'<desc id="description">{escape(described)}.</desc>\n'
+        f'<style>{STYLE}</style>\n<rect class="page" width="{width}" height="{total}" rx="6"/>\n'
+        + "\n".join(panels)
+        + "\n</svg>\n"
+    )
+
+
+def _panel(key: str, heading: str, shown: Sequence[Figures]) -> str:
+    medians = [figures.rows[key].median for figures in shown]
+    unit = (PANEL_WIDTH - LABEL_WIDTH - VALUE_WIDTH) / max(1.0, *medians)
+    x, end = LABEL_WIDTH + unit, 28 + len(shown) * BAR_HEIGHT
+    parts = [
+        f'<text class="head" y="14">{escape(heading)}</text>',
+        f'<text x="{x:.1f}" y="{end + 12}" text-anchor="middle">bare Starlette</text>',
+    ]
+    values = []
+    for number, (figures, value) in enumerate(zip(shown, medians, strict=True)):
+        y = 28 + number * BAR_HEIGHT
+        kind = "bar ours" if figures.name == OURS.name else "bar"
+        width = value * unit
+        name = figures.name if figures.stores else f"{figures.name} (static)"
+        parts.append(
+            f'<text x="{LABEL_WIDTH - 8}" y="{y + 13}" text-anchor="end">{escape(name)}</text>'
+            f'<rect class="{kind}" x="{LABEL_WIDTH}" y="{y}" width="{width:.1f}"'
+            f' height="{BAR_HEIGHT - 5}"/>'
+        )
+        # After the line, which would cross it.
+        values.append(f'<text x="{x - unit + width + 6:.1f}" y="{y + 13}">{value:.2f}</text>')
+    return "\n".join([*parts, f'<path class="limit" d="M{x:.1f} 22V{end}"/>', *values])
