@@ -92,9 +92,9 @@ class PaymentsApi:
     async def answer(
         self,
         exchange: Exchange,
-        send: Send,
-        *,
         connection: ClientConnection | None,
+        send: Send | None,
+        *,
         started_ms: float,
     ) -> int:
         """Respond to a request; returns the status, 0 without a response."""

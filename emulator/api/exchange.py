@@ -2,7 +2,7 @@
 
 import errno
 import logging
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -27,9 +27,6 @@ Header = tuple[bytes, bytes]
 # The key of a scope for its connection: ASGI needs two messages for a response, and cannot cut
 # one off.
 CONNECTION = "emulator.connection"
-
-# The key of a scope for the owner that the log shows.
-OWNER = "emulator.owner"
 
 # Of a request without a response.
 NO_STATUS = 0
@@ -159,7 +156,7 @@ class Exchange:
         path: str,
         raw_path: bytes,
         query: bytes,
-        headers: Iterable[Header],
+        headers: Mapping[bytes, bytes],
         *,
         receive: Receive | None = None,
         received: bytes = b"",
@@ -168,7 +165,7 @@ class Exchange:
         self.path = path
         self.raw_path = raw_path
         self.query = query
-        self.headers: dict[bytes, bytes] = dict(headers)
+        self.headers = headers
         self._receive = receive
         self._received = received
         self.warnings: list[RequestWarning] = []
@@ -202,7 +199,7 @@ class Exchange:
             await self.read()
 
 
-async def send_reply(reply: Reply, send: Send, connection: ClientConnection | None) -> None:
+async def send_reply(reply: Reply, send: Send | None, connection: ClientConnection | None) -> None:
     """Respond, or cut the connection; without a connection that raises ConnectionResetError."""
     has_response = reply.sent_status != NO_STATUS
     if connection is not None:
@@ -211,7 +208,7 @@ async def send_reply(reply: Reply, send: Send, connection: ClientConnection | No
         else:
             connection.hang_up()
         return
-    if has_response:
+    if has_response and send is not None:
         start = {"type": "http.response.start", "status": reply.status, "headers": reply.headers}
         await send(start)
         body = {"type": "http.response.body", "body": reply.sent_body}

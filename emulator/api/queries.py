@@ -1,7 +1,7 @@
 """Parses and validates the query parameters of the contract's GET calls (section 4.3)."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from urllib.parse import parse_qsl
 
@@ -38,28 +38,34 @@ _DEFAULT_PAGE = PageQuery(limit=DEFAULT_PAGE_LENGTH)
 
 def parse_query(
     query_string: bytes, known: tuple[str, ...], warnings: list[RequestWarning]
-) -> dict[str, str]:
+) -> Mapping[str, str]:
     """The known parameters of a query string; the last of a repeated one counts.
 
     An empty value is a value. Unknown and repeated parameters are added to `warnings`.
     """
     if not query_string:
         return {}
-    values: dict[str, str] = {}
-    repeated: dict[str, None] = {}
     parse = _parsed if len(query_string) <= _MAX_CACHED_LENGTH else _parsed.__wrapped__
-    for name, value in parse(query_string):
-        if name in values:
-            repeated[name] = None
-        values[name] = value
-    warnings.extend(duplicate_parameters(repeated))
-    warnings.extend(unknown_parameters((name for name in values if name not in known), known))
-    return {name: value for name, value in values.items() if name in known}
+    values, repeated, unknown = parse(query_string, known)
+    if repeated or unknown:
+        warnings.extend(duplicate_parameters(repeated))
+        warnings.extend(unknown_parameters(unknown, known))
+    return values
 
 
 @lru_cache(maxsize=256)
-def _parsed(query_string: bytes) -> tuple[tuple[str, str], ...]:
-    return tuple(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True))
+def _parsed(
+    query_string: bytes, known: tuple[str, ...]
+) -> tuple[Mapping[str, str], Iterable[str], Iterable[str]]:
+    """The known parameters, and the names of the repeated and of the unknown ones."""
+    values: dict[str, str] = {}
+    repeated: dict[str, None] = {}
+    for name, value in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True):
+        if name in values:
+            repeated[name] = None
+        values[name] = value
+    unknown = [name for name in values if name not in known]
+    return {name: value for name, value in values.items() if name in known}, repeated, unknown
 
 
 def page_query(
@@ -72,6 +78,8 @@ def page_query(
     if not values:
         return _DEFAULT_PAGE
     limit = _limit(values.get("limit"))
+    if len(values) == 1 and "limit" in values:
+        return PageQuery(limit=limit)
     after = values.get("after")
     status = _one_of(_STATUSES, values.get("status"), "status")
     method = _one_of(methods, values.get("method"), "method")

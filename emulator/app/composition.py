@@ -183,7 +183,7 @@ def _control(
     settings: Settings, engine: Engine, checkout: CheckoutAddress, api: PaymentsApi
 ) -> ASGIApp:
     from emulator.api.bodies import read_optional_object
-    from emulator.api.exchange import OWNER, bearer_key
+    from emulator.api.exchange import bearer_key
     from emulator.api.yaml_bodies import read_source
     from emulator.app.documents import documents
     from emulator.control.app import build
@@ -200,7 +200,6 @@ def _control(
             bearer_key=bearer_key,
             read_object=read_optional_object,
             read_source=read_source,
-            owner_key=OWNER,
         ),
     )
 

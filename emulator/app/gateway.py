@@ -10,7 +10,6 @@ from emulator.api.bodies import ClientDisconnected
 from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
 from emulator.api.exchange import (
     CONNECTION,
-    OWNER,
     ASGIApp,
     ClientConnection,
     Exchange,
@@ -27,7 +26,7 @@ from emulator.domain.accounts import mask_keys
 from emulator.domain.control_characters import escape_controls
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.instants import format_instant
-from emulator.engine.state.account import Owner
+from emulator.engine.state.account import OWNER_OF_REQUEST, Owner
 
 HEALTH = "/_emulator/health"
 _PAGES = frozenset({"/", "/_emulator", "/_emulator/", "/_emulator/view", "/favicon.ico"})
@@ -189,8 +188,9 @@ class Gateway:
         method, raw_path = scope["method"], scope.get("raw_path") or b""
         is_readable = connection is None or connection.body_error is None
         if is_readable and is_contract and self.is_api_port(scope["server"][1]):
+            headers = dict(scope["headers"])
             exchange = Exchange(
-                method, path, raw_path, scope["query_string"], scope["headers"], receive=receive
+                method, path, raw_path, scope["query_string"], headers, receive=receive
             )
             await self.answer(exchange, connection, send)
             return
@@ -200,17 +200,18 @@ class Gateway:
             await _refuse(response.send, connection.body_error)
         else:
             await self._route(scope, receive, response, connection)
-        owner = scope.get(OWNER)
+        owner = scope.get(OWNER_OF_REQUEST)
         self._log.add(method, raw_path, response.status, started_ms, request_id, owner)
 
     async def answer(
-        self, exchange: Exchange, connection: ClientConnection | None, send: Send
+        self,
+        exchange: Exchange,
+        connection: ClientConnection | None,
+        send: Send | None = None,
     ) -> None:
-        """Answer a request of the contract."""
+        """Answer a request of the contract; without a connection it needs `send`."""
         started_ms = self._log.start()
-        status = await self._api.answer(
-            exchange, send, connection=connection, started_ms=started_ms
-        )
+        status = await self._api.answer(exchange, connection, send, started_ms=started_ms)
         method, path = exchange.method, exchange.raw_path
         self._log.add(method, path, status, started_ms, exchange.request_id, exchange.owner)
 

@@ -5,31 +5,30 @@ It differs from uvicorn's protocol in this:
 - input that is not HTTP gets an error object, after the responses to the requests before it;
 - heads, trailers and chunk extensions are limited in size, incomplete requests in time;
 - while a client does not read its responses, its further requests wait;
-- a response is one write;
+- a response is one write, unless it is a stream;
 - a usual request of the contract that arrives soon is answered without a task and without ASGI.
 """
 
 import asyncio
-import re
 from typing import Any
 
 import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from emulator.api.bodies import MAX_LENGTH_DIGITS
 from emulator.api.exchange import CONNECTION, Exchange
 from emulator.app.gateway import Gateway
 from emulator.app.responses import (
+    USUAL_TARGET,
     DirectCycle,
-    JoinedWrites,
+    KnownHeads,
     RequestConnection,
     error_response,
-    no_send,
+    has_long_body,
     run_without_task,
 )
 from emulator.clock import SystemClock
-from emulator.domain.errors import MalformedHttp, Refusal
+from emulator.domain.errors import MalformedHttp
 
 MAX_HEAD_BYTES = 64 * 1024
 # Real time. The contract has no status for a request that never ends, so it gets no response.
@@ -44,8 +43,6 @@ MAX_LINGER_MS = 2_000
 _BETWEEN, _IN_HEAD, _IN_BODY = range(3)
 _ADDED_PER_HEADER = len(": \r\n")
 _MAX_REQUEST_LINE_BYTES = 8 * 1024
-# The targets of the contract's calls that need no decoding: a path and a query.
-_USUAL_TARGET = re.compile(rb"(/v1/payments(?:/[0-9A-Za-z_]+)?)(?:\?([0-9A-Za-z_=&%.:,+-]*))?")
 
 
 class Protocol(HttpToolsProtocol):
@@ -72,25 +69,30 @@ class Protocol(HttpToolsProtocol):
         self._request_connection: RequestConnection | None = None
         self._gateway: Gateway = self.config.app  # type: ignore[assignment]
         self._is_for_api = False
-        # The target of a request that may be answered directly, while its body is read.
-        self._direct_target: re.Match[bytes] | None = None
+        # Whether the request may be answered directly, while its body is read.
+        self._is_direct = False
         self._direct_body = b""
+        self._direct_cycle = DirectCycle()
+        self._known_heads = KnownHeads()
+        # A known head whose body has not arrived; the parser does not have it.
+        self._early = b""
         self._is_kept_alive = False
 
     # Called by the transport.
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self._transport = JoinedWrites(transport)
-        super().connection_made(self._transport)  # type: ignore[arg-type]
+        super().connection_made(transport)
+        self._direct_connection = RequestConnection(self, self.transport, self._direct_cycle)
         self._is_for_api = self.server is not None and self._gateway.is_api_port(self.server[1])
         self._deadline_ms = self._wall.monotonic_ms() + MAX_HEAD_MS
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._direct_target is not None:
-            self._begin_cycle()
+        if self._is_direct or self._early:
+            self._stop_waiting()
             while self.pipeline:  # The journal and the log have the request.
                 super()._start_asgi_task(*self.pipeline.pop())
-        self._request_connection = None  # It refers to this object.
+        self._request_connection = None  # It refers to this object, as does the next one.
+        del self._direct_connection
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
@@ -103,23 +105,40 @@ class Protocol(HttpToolsProtocol):
         if self._is_kept_alive:
             self._is_kept_alive = False
             self._deadline_ms = None
+        if self._place == _BETWEEN and self._is_for_api and not self._is_busy():
+            data, self._early = self._early + data, b""
+            exchange = self._known_heads.exchange(data)
+            if exchange is not None:
+                self._deadline_ms = None
+                self._answer_directly(exchange, keep_alive=True)
+                return
+            if self._known_heads.lacks_body(data):
+                self._early = data
+                return
+        self._receive(data)
+
+    def _receive(self, data: bytes) -> None:
         self._has_progressed = False
-        if self._place == _BETWEEN:
+        is_start = self._place == _BETWEEN
+        if is_start:
             self._start = data
             self._framing_bytes = 0
         elif 0 < len(self._start) < _MAX_REQUEST_LINE_BYTES:
             self._start += data
         try:
             self._parse(data)
+            if is_start and self._is_for_api and self._has_progressed:
+                self._known_heads.add(data, self.headers)
             if self._place == _BETWEEN and self._has_progressed:
                 return
             self._check_framing(len(data))
-            if self._direct_target is not None and self._has_long_body():
+            if self._is_direct and has_long_body(self.headers, self._direct_body):
                 self._begin_cycle()
         except (httptools.HttpParserError, MalformedHttp) as error:
             self._refuse(error)
             return
-        if self._deadline_ms is None and not self._is_idle():
+        is_idle = self._place == _BETWEEN and (self._is_kept_alive or self._is_answering())
+        if self._deadline_ms is None and not is_idle:
             self._limit_time()
 
     def resume_writing(self) -> None:
@@ -156,7 +175,7 @@ class Protocol(HttpToolsProtocol):
             self._has_ended = True
             self._end(b"")
         else:
-            self._transport.close()
+            self.transport.close()
 
     # Called by the parser.
 
@@ -202,15 +221,15 @@ class Protocol(HttpToolsProtocol):
 
             self.url = origin_form(self.url)
         self._direct_body = b""
-        is_busy = self._has_held_back or self._transport.is_closing() or self._is_answering()
-        if self._is_for_api and not is_busy and not self.expect_100_continue:
-            self._direct_target = _USUAL_TARGET.fullmatch(self.url)
-        if self._direct_target is None or self.parser.should_upgrade():
+        is_usual = self._is_for_api and not self.expect_100_continue and not self._is_busy()
+        if is_usual and USUAL_TARGET.fullmatch(self.url) and not self.parser.should_upgrade():
+            self._is_direct = True
+        else:
             self._begin_cycle()
 
     def on_body(self, body: bytes) -> None:
         self._has_progressed = True
-        if self._direct_target is not None:
+        if self._is_direct:
             self._direct_body += body
             return
         cycle = self.cycle
@@ -228,8 +247,13 @@ class Protocol(HttpToolsProtocol):
         self._has_progressed = True
         self._deadline_ms = None
         self._start = b""
-        if self._direct_target is not None:
-            self._answer_directly(self._direct_target)
+        if self._is_direct:
+            self._is_direct = False
+            method, (path, _, query) = self.parser.get_method().decode(), self.url.partition(b"?")
+            headers, body = dict(self.headers), self._direct_body
+            is_kept = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
+            exchange = Exchange(method, path.decode(), path, query, headers, received=body)
+            self._answer_directly(exchange, keep_alive=is_kept)
             return
         cycle = self.cycle
         if cycle.response_complete:
@@ -243,7 +267,7 @@ class Protocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         if self._final_response and not self._is_answering():
             self._end(self._final_response)
-        elif self._transport.is_closing():
+        elif self.transport.is_closing():
             return
         elif self.flow.write_paused:
             self._has_held_back = True
@@ -257,42 +281,35 @@ class Protocol(HttpToolsProtocol):
 
     def _begin_cycle(self) -> None:
         """Pass a request to the application in a task, or after the responses before it."""
-        self._direct_target = None
+        self._is_direct = False
         url, headers, expects_100 = self.url, self.headers, self.expect_100_continue
         super().on_message_begin()
         self.url, self.headers, self.expect_100_continue = url, headers, expects_100
         self.scope["headers"] = headers
         super().on_headers_complete()
         self._request_connection = RequestConnection(
-            self, self._transport, self.cycle, method=self.scope["method"]
+            self, self.transport, self.cycle, method=self.scope["method"]
         )
         self.scope[CONNECTION] = self._request_connection  # type: ignore[literal-required]
         if self._direct_body:
             self.on_body(self._direct_body)
 
-    def _has_long_body(self) -> bool:
-        """Whether the application limits the body of this request while it arrives."""
-        declared = int(dict(self.headers).get(b"content-length", b"0")[:MAX_LENGTH_DIGITS])
-        return max(declared, len(self._direct_body)) > HIGH_WATER_LIMIT
-
     def _stop_waiting(self) -> None:
         """Pass a request whose body has not arrived to the application, which may refuse it."""
-        if self._direct_target is not None:
+        early, self._early = self._early, b""
+        if early:
+            self._receive(early)
+        if self._is_direct:
             self._begin_cycle()
 
-    def _answer_directly(self, target: re.Match[bytes]) -> None:
+    def _answer_directly(self, exchange: Exchange, *, keep_alive: bool) -> None:
         """Answer a whole request: its response is written now, or when the database has it."""
-        self._direct_target = None
-        path, query = target.groups(b"")
-        method = self.parser.get_method().decode("ascii")
-        keeps_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
-        body = self._direct_body
-        exchange = Exchange(method, path.decode(), path, query, self.headers, received=body)
-        cycle = DirectCycle(self.server_state.default_headers, keep_alive=keeps_alive)
+        cycle, connection = self._direct_cycle, self._direct_connection
+        cycle.begin(self.server_state.default_headers, keep_alive=keep_alive)
+        connection.begin(exchange.method)
         self.cycle = cycle  # type: ignore[assignment]
-        self._request_connection = RequestConnection(self, self._transport, cycle, method=method)
-        answer = self._gateway.answer(exchange, self._request_connection, no_send)
-        run_without_task(answer, self.tasks)  # type: ignore[arg-type]
+        self._request_connection = connection
+        run_without_task(self._gateway.answer(exchange, connection), self.tasks)  # type: ignore[arg-type]
 
     def _parse(self, data: bytes) -> None:
         rest: bytes | memoryview = data
@@ -305,15 +322,11 @@ class Protocol(HttpToolsProtocol):
             self._ignore_upgrade()
 
     def _ignore_upgrade(self) -> None:
-        """Continue after a head with an `Upgrade` header as if it had none.
-
-        The parser would hand over the connection there. A new one reads the body: it gets a head
-        that has the same framing.
-        """
+        """Continue with a new parser after a head with an `Upgrade` header, where one ends."""
         from emulator.app.request_lines import head_with_framing
 
-        closes, version = not self.parser.should_keep_alive(), self.scope["http_version"]
-        head = head_with_framing(self.headers, version=version, closes=closes)
+        closes = not self.parser.should_keep_alive()
+        head = head_with_framing(self.headers, self.scope["http_version"], closes=closes)
         self.parser = httptools.HttpRequestParser(self)
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self._is_replaying_head = True
@@ -340,22 +353,21 @@ class Protocol(HttpToolsProtocol):
     def _is_answering(self) -> bool:
         return self._request_connection is not None and not self.cycle.response_complete
 
-    def _is_idle(self) -> bool:
-        """Whether the client is not expected to send anything now."""
-        return self._place == _BETWEEN and (self._is_kept_alive or self._is_answering())
+    def _is_busy(self) -> bool:
+        return self._has_held_back or self.transport.is_closing() or self._is_answering()
 
     def _limit_time(self) -> None:
         self._deadline_ms = self._wall.monotonic_ms() + self._limit_ms()
 
     def _limit_ms(self) -> int:
-        if self._place == _BETWEEN:
-            return self.timeout_keep_alive * 1_000
-        return MAX_BODY_MS if self._place == _IN_BODY else MAX_HEAD_MS
+        return (self.timeout_keep_alive * 1_000, MAX_HEAD_MS, MAX_BODY_MS)[self._place]
 
     def _refuse(self, error: Exception) -> None:
         """End the connection after the responses to the requests before the error."""
         self._stop_waiting()
-        refusal = self._refusal(error)
+        from emulator.app.request_lines import refusal_of
+
+        refusal = refusal_of(error, self._start, is_first=self._request_connection is None)
         self._has_ended = True
         self._deadline_ms = None
         if self._place == _IN_BODY:
@@ -368,15 +380,6 @@ class Protocol(HttpToolsProtocol):
         if not self._is_answering():
             self._end(self._final_response)
 
-    def _refusal(self, error: Exception) -> Refusal:
-        # An error in one of our own callbacks is the context of the parser's.
-        cause = error.__context__ if isinstance(error, httptools.HttpParserError) else error
-        if isinstance(cause, MalformedHttp):
-            return cause
-        from emulator.app.request_lines import refusal_of
-
-        return refusal_of(error, self._start, is_first=self._request_connection is None)
-
     def _end(self, response: bytes) -> None:
         """Write the last response; the connection closes when the client has closed it, too.
 
@@ -387,12 +390,9 @@ class Protocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if response:
-            self._transport.write_now(response)
-        if self.transport.can_write_eof():
-            self.transport.write_eof()
-            self._deadline_ms = self._wall.monotonic_ms() + MAX_LINGER_MS
-        else:
-            self.transport.close()
+            self.transport.write(response)
+        self.transport.write_eof()
+        self._deadline_ms = self._wall.monotonic_ms() + MAX_LINGER_MS
 
 
 def _too_large(place: int) -> MalformedHttp:

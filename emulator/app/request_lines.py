@@ -23,6 +23,10 @@ def _has_bare_address(request: bytes) -> bool:
 
 def refusal_of(error: Exception, start: bytes, *, is_first: bool) -> Refusal:
     """The refusal of bytes that are not a request; `start` is the first of them, where known."""
+    # An error in one of our own callbacks is the context of the parser's.
+    cause = error.__context__ if isinstance(error, httptools.HttpParserError) else error
+    if isinstance(cause, MalformedHttp):
+        return cause
     if _has_bare_address(start):
         return MalformedHttp("The address has characters that must be percent-encoded.")
     line = _REQUEST_LINE.match(start)
@@ -47,7 +51,7 @@ def origin_form(target: bytes) -> bytes:
 
 
 def head_with_framing(
-    headers: Iterable[tuple[bytes, bytes]], *, version: str, closes: bool
+    headers: Iterable[tuple[bytes, bytes]], version: str, *, closes: bool
 ) -> bytes:
     """A head whose body has the framing that these headers describe."""
     framing = [b"%s: %s\r\n" % header for header in headers if header[0] in _FRAMING_HEADERS]

@@ -27,6 +27,7 @@ from emulator.domain.payment import Payment, Status
 from emulator.domain.payment_methods import BANK_TRANSFER, PHONE_METHODS
 from emulator.engine.payments.checkouts import Checkout, Checkouts
 from emulator.engine.payments.customer import PhoneAnswer, Submission
+from emulator.engine.state.account import OWNER_OF_REQUEST
 from emulator.http.disconnection import unless_disconnected
 
 SEE_OTHER = 303
@@ -58,7 +59,7 @@ class Pages:
     async def show(self, request: Request, token: str) -> Response:
         """`GET /c/{token}`: the page of the present state."""
         page = self._renderer.page_request(request)
-        checkout = await self._checkouts.open(token)
+        checkout = await self._open(request, token)
         method = views.phone_method(checkout.payment, page.query)
         numbers = await self._checkouts.test_numbers(checkout, method) if method else ()
         view = views.opened(checkout, query=page.query, numbers=numbers)
@@ -67,7 +68,7 @@ class Pages:
     async def follow(self, request: Request, token: str) -> Response:
         """`GET /c/{token}/wait`: the page after the submit."""
         page = self._renderer.page_request(request)
-        checkout = await self._checkouts.open(token)
+        checkout = await self._open(request, token)
         redirects = True
         if checkout.payment.status is Status.COMPLETED:
             may_redirect = self._checkouts.may_redirect(checkout)
@@ -82,7 +83,7 @@ class Pages:
     async def bank(self, request: Request, token: str) -> Response:
         """`GET /c/{token}/bank`: the bank's simulated page."""
         page = self._renderer.page_request(request)
-        checkout = await self._checkouts.open(token)
+        checkout = await self._open(request, token)
         view = views.at_bank(checkout)
         if view is None:
             return _redirect(page, token, "wait")
@@ -103,6 +104,7 @@ class Pages:
             timeout_ms = WATCH_MS if holds else 0
             changed = self._checkouts.changed(token, seen, timeout_ms=timeout_ms)
             checkout = await (unless_disconnected(request.receive, changed) if holds else changed)
+            self._note_owner(request, checkout)
         finally:
             self._held[machine] -= holds
             if not self._held[machine]:
@@ -123,7 +125,7 @@ class Pages:
         It is a separate page because Chromium applies `form-action` to the target of a redirect.
         """
         page = self._renderer.page_request(request)
-        checkout = await self._checkouts.open(token)
+        checkout = await self._open(request, token)
         if checkout.payment.status is not Status.PENDING:
             return _redirect(page, token)
         return self._renderer.page(page, views.leaving_cancelled(checkout.payment), checkout)
@@ -174,8 +176,17 @@ class Pages:
             return _redirect(page, token)
         return _redirect(page, token, "cancelled")
 
-    async def _form(self, request: Request, token: str) -> tuple[Checkout, dict[str, str]]:
+    async def _open(self, request: Request, token: str) -> Checkout:
         checkout = await self._checkouts.open(token)
+        self._note_owner(request, checkout)
+        return checkout
+
+    def _note_owner(self, request: Request, checkout: Checkout) -> None:
+        """Note whose payment it is, for the log."""
+        request.scope[OWNER_OF_REQUEST] = self._checkouts.owner_of(checkout.payment)
+
+    async def _form(self, request: Request, token: str) -> tuple[Checkout, dict[str, str]]:
+        checkout = await self._open(request, token)
         check_origin(request.headers, public_url=checkout.payment.terms.checkout_url)
         form = await read_form(request)
         check_token(form, checkout.form_token)

@@ -8,11 +8,11 @@ import click
 
 from emulator.cli.event_loop import run_loop
 from emulator.cli.output import (
-    FILE,
+    JUNIT_OPTION,
     KEY_OPTION,
+    REPORT_OPTION,
     URL_OPTION,
     base_url,
-    check_directory,
     check_key,
     cli_error,
     console_paint,
@@ -41,8 +41,8 @@ Items = Sequence[dict[str, Any]]
     type=click.Choice([_FAILED, _NOT_EXERCISED]),
     help="Exit with code 1 when an item has this result; not_exercised includes failed.",
 )
-@click.option("--junit", metavar="FILE", type=FILE, help="Write the results as JUnit XML.")
-@click.option("--report", metavar="FILE", type=FILE, help="Write a report as one HTML file.")
+@JUNIT_OPTION
+@REPORT_OPTION
 def checklist(
     url: str, key: str | None, fail_on: str | None, junit: Path | None, report: Path | None
 ) -> int:
@@ -52,9 +52,6 @@ def checklist(
     --fail-on applies, 2 when an option is wrong or the emulator cannot be reached.
     """
     check_key("--key", key)
-    for option, file in (("--junit", junit), ("--report", report)):
-        if file is not None:
-            check_directory(option, file)
     from emulator.http.addresses import BaseUrl
     from emulator.http.client import HttpClient, Unreachable
 

@@ -4,7 +4,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,24 +12,24 @@ import click
 
 from emulator.cli.event_loop import run_loop
 from emulator.cli.output import (
-    FILE,
+    JUNIT_OPTION,
+    REPORT_OPTION,
     base_url,
-    check_directory,
     check_key,
     cli_error,
     console_paint,
     is_interactive,
+    print_problems,
     write,
     write_file,
 )
 from emulator.domain.accounts import DEMO_TEST_KEY
-from emulator.domain.control_characters import escape_controls
 from emulator.reporting import ERASE_LINE
 
 if TYPE_CHECKING:
-    from emulator.explore.exploration import Exploration, Failure, Limits
+    from emulator.explore.exploration import Exploration, HistoryFailure, Limits
     from emulator.explore.integration import Integration
-    from emulator.explore.session import Session
+    from emulator.explore.session import ExploreSession
     from emulator.settings import Settings
 
 DEFAULT_DEPTH = 2
@@ -58,7 +58,13 @@ class ExploreOptions:
 
 
 @click.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILE)
+@click.argument(
+    "files",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+)
 @click.option(
     "--depth",
     metavar="N",
@@ -96,8 +102,8 @@ class ExploreOptions:
     show_default=True,
     help="Directory in which failed histories are saved.",
 )
-@click.option("--junit", metavar="FILE", type=FILE, help="Write the results as JUnit XML.")
-@click.option("--report", metavar="FILE", type=FILE, help="Write a report as one HTML file.")
+@JUNIT_OPTION
+@REPORT_OPTION
 @click.option(
     "--replay",
     "replays",
@@ -168,10 +174,10 @@ def _read(files: Sequence[Path]) -> "list[Integration] | None":
             integrations.append(read_integration(file))
         except ScenarioError as error:
             problems += error.problems
-    for problem in problems:
-        # Without the program's name, so that an editor can open the place.
-        click.echo(escape_controls(str(problem)), err=True)
-    return None if problems else integrations
+    if problems:
+        print_problems(problems)
+        return None
+    return integrations
 
 
 def _options(options: Mapping[str, object]) -> ExploreOptions:
@@ -199,9 +205,6 @@ def _options(options: Mapping[str, object]) -> ExploreOptions:
     except SettingsError as error:
         cli_error(*error.lines)
     check_key("--key", str(values["key"]))
-    for option in ("junit", "report"):
-        if isinstance(file := values[option], Path):
-            check_directory(f"--{option}", file)
     generated = ids.webhook_secret(ids.stream_key(seed, "explore"), 1)
     return ExploreOptions(
         url=None if url is None else base_url("--url", str(url)),
@@ -233,12 +236,16 @@ def _duration_ms(text: object) -> int | None:
 
 
 @asynccontextmanager
-async def _session(options: ExploreOptions, integration: "Integration") -> "AsyncIterator[Session]":
+async def _session(
+    options: ExploreOptions, integration: "Integration"
+) -> "AsyncIterator[ExploreSession]":
     """The emulator and the shop, both running. Raises ExploreError, NoListener."""
+    from tempfile import TemporaryDirectory
+
     from emulator.clock import RealClock
     from emulator.explore.connections import Connections
     from emulator.explore.service import Service
-    from emulator.explore.session import Session
+    from emulator.explore.session import ExploreSession
     from emulator.explore.shop import Shop
     from emulator.explore.shop_process import running_shop
     from emulator.http.addresses import BaseUrl
@@ -249,7 +256,10 @@ async def _session(options: ExploreOptions, integration: "Integration") -> "Asyn
         if url is None:
             from emulator.app.server import private_emulator
 
-            url = await stack.enter_async_context(private_emulator(options.settings))
+            # On disk: the memory does not grow with the number of histories.
+            directory = stack.enter_context(TemporaryDirectory())
+            settings = replace(options.settings, database=f"{directory}/explore.db")
+            url = await stack.enter_async_context(private_emulator(settings))
         connections, shop_connections = Connections(wall), Connections(wall)
         for each in (connections, shop_connections):
             stack.callback(each.close)
@@ -270,16 +280,15 @@ async def _session(options: ExploreOptions, integration: "Integration") -> "Asyn
             running_shop(integration, variables, shop_connections, wall)
         )
         shop = Shop(integration, shop_connections, secret=secret, wall=wall)
-        yield Session(shop=shop, service=service, wall=wall)
+        yield ExploreSession(shop=shop, service=service, wall=wall)
 
 
 async def _replay(
     files: Sequence[Path], integrations: "Sequence[Integration]", options: ExploreOptions
 ) -> int:
     """Run the histories of saved files; return the exit code."""
-    from emulator.explore.console import failure_lines
     from emulator.explore.exploration import Exploration
-    from emulator.explore.saved import saved_history
+    from emulator.explore.report import failure_lines, saved_history
 
     saved = []
     for file, integration in zip(files, integrations, strict=True):
@@ -327,13 +336,13 @@ class _Run:
         return int(bool(exploration.failures))
 
     def _show(self, exploration: "Exploration") -> None:
-        from emulator.explore.console import progress_text
+        from emulator.explore.report import progress_text
 
         if self._shows_progress:
             click.echo(progress_text(exploration), nl=False, err=True)
 
     def _print(self, exploration: "Exploration") -> None:
-        from emulator.explore.console import count_lines, failure_lines, summary_line
+        from emulator.explore.report import count_lines, failure_lines, summary_line
 
         paint = console_paint()
         for failure in exploration.failures:
@@ -345,8 +354,8 @@ class _Run:
         ]
         write("".join(f"{line}\n" for line in lines))
 
-    def _save(self, failure: "Failure") -> Path:
-        from emulator.explore.saved import saved_file, saved_name
+    def _save(self, failure: "HistoryFailure") -> Path:
+        from emulator.explore.report import saved_file, saved_name
 
         directory = self._options.save
         try:

@@ -4,9 +4,10 @@ import errno
 import os
 import re
 import sys
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -15,7 +16,6 @@ from emulator.domain.control_characters import LINE_BREAK, escape_controls
 if TYPE_CHECKING:
     from emulator.reporting import Paint
 
-FILE = click.Path(dir_okay=False, path_type=Path)
 # A pipe whose reader has closed it; on Windows the error is EINVAL.
 _READER_CLOSED = {errno.EPIPE, errno.EINVAL}
 DEFAULT_URL = "http://127.0.0.1:8080"
@@ -46,6 +46,25 @@ def cli_error(*lines: str) -> NoReturn:
     raise CliError(*lines) from None
 
 
+class _OutputFile(click.Path):
+    """A file that a command writes at its end: its directory must exist."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        file = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if not file.absolute().parent.is_dir():
+            option = "" if param is None else param.opts[0]
+            cli_error(f"flag {option}: cannot write '{file}': its directory does not exist")
+        return file
+
+
+OUTPUT_FILE = _OutputFile(dir_okay=False)
+JUNIT_OPTION = click.option(
+    "--junit", metavar="FILE", type=OUTPUT_FILE, help="Write the results as JUnit XML."
+)
+REPORT_OPTION = click.option(
+    "--report", metavar="FILE", type=OUTPUT_FILE, help="Write a report as one HTML file."
+)
+
 # Colours, and the erasing of a line: all escape sequences of this program.
 _OWN_SEQUENCE = re.compile(r"\r?\x1b\[[0-9]*[mK]")
 
@@ -63,6 +82,8 @@ def own_mark() -> str:
 
 def terminal_text(text: str) -> str:
     """The text with marked escape sequences, and with all other control characters escaped."""
+    if "\x1b" not in text:
+        return escape_controls(text, besides=LINE_BREAK)
     first, *marked = text.split(own_mark())
     parts = [escape_controls(first, besides=LINE_BREAK)]
     for part in marked:
@@ -96,10 +117,11 @@ def stop_printing() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def check_directory(option: str, file: Path) -> None:
-    """Raises CliError when a file cannot be written."""
-    if not file.absolute().parent.is_dir():
-        cli_error(f"flag {option}: cannot write '{file}': its directory does not exist")
+def print_problems(problems: Iterable[object]) -> int:
+    """Print the mistakes of files and return the exit code; an editor can open their places."""
+    for problem in problems:
+        click.echo(escape_controls(str(problem)), err=True)
+    return CliError.exit_code
 
 
 def write_file(option: str, file: Path, content: bytes) -> None:

@@ -12,19 +12,19 @@ import click
 
 from emulator.cli.event_loop import run_loop
 from emulator.cli.output import (
-    FILE,
+    JUNIT_OPTION,
     KEY_OPTION,
+    REPORT_OPTION,
     URL_OPTION,
     base_url,
-    check_directory,
     check_key,
     cli_error,
     console_paint,
     is_interactive,
+    print_problems,
     write,
     write_file,
 )
-from emulator.domain.control_characters import escape_controls
 
 if TYPE_CHECKING:
     from emulator.clock import SystemClock
@@ -39,7 +39,6 @@ DEFAULT_CONCURRENT_CASES = 4
 MAX_CONCURRENT_CASES = 64
 # The beginning of every checkout_url of a private emulator, whatever its real port.
 _CHECKOUT_URL = "http://127.0.0.1:8081"
-_USAGE_ERROR = 2
 
 
 def _reject_nan(
@@ -81,8 +80,8 @@ class ReplayOptions:
     show_default=True,
     help="Number of files to run at the same time; the output is the same.",
 )
-@click.option("--junit", metavar="FILE", type=FILE, help="Write the results as JUnit XML.")
-@click.option("--report", metavar="FILE", type=FILE, help="Write a report as one HTML file.")
+@JUNIT_OPTION
+@REPORT_OPTION
 @click.option(
     "--fail-under",
     metavar="PERCENT",
@@ -120,17 +119,11 @@ def replay(
         clock=clock or DEFAULT_CLOCK,
         **others,  # type: ignore[arg-type]  # click has validated their types
     )
-    for option, file in (("--junit", options.junit), ("--report", options.report)):
-        if file is not None:
-            check_directory(option, file)
     from emulator.replay.cases import read_cases
 
     found = read_cases([Path(path) for path in paths])
     if found.problems:
-        for problem in found.problems:
-            # Without the program's name, so that an editor can open the place.
-            click.echo(escape_controls(str(problem)), err=True)
-        return _USAGE_ERROR
+        return print_problems(found.problems)
     return ReplayRun(options, found.cases, skipped=found.skipped).run()
 
 

@@ -12,9 +12,9 @@ import click
 
 from emulator.cli.event_loop import run_loop
 from emulator.cli.output import (
-    FILE,
+    OUTPUT_FILE,
+    REPORT_OPTION,
     base_url,
-    check_directory,
     cli_error,
     console_paint,
     is_interactive,
@@ -88,10 +88,10 @@ class VerifyProgress:
     "--json",
     "json",
     metavar="FILE",
-    type=FILE,
+    type=OUTPUT_FILE,
     help="Write the result as JSON; - is standard output.",
 )
-@click.option("--report", metavar="FILE", type=FILE, help="Write a report as one HTML file.")
+@REPORT_OPTION
 @click.option("--i-know", is_flag=True, help="Accept live_ keys; no payment is paid.")
 def verify(
     url: str,
@@ -119,9 +119,6 @@ def verify(
     )
     if key == other_key:
         cli_error("flag --other-key: this is the key of --key; expected one of another account")
-    for option, file in (("--json", options.json), ("--report", options.report)):
-        if file not in (None, _STDOUT):
-            check_directory(option, file)
     if options.report is not None and options.report in (_STDOUT, options.json):
         cli_error("flag --report: expected a file of its own")
     from emulator.clock import RealClock

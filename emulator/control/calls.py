@@ -19,7 +19,7 @@ from emulator.domain.nearest_word import nearest_word_hint
 from emulator.domain.received_values import WrittenNumber
 from emulator.engine.engine import Engine
 from emulator.engine.payments.payments import CheckoutAddress
-from emulator.engine.state.account import Account, Owner
+from emulator.engine.state.account import OWNER_OF_REQUEST, Account, Owner
 from emulator.openapi.declarations import (
     JSON,
     Links,
@@ -60,7 +60,7 @@ class RequestReaders:
 
     `bearer_key` returns the key of an `Authorization` header, `read_object` the members of a
     body and the names that occur twice, `read_source` a body of `(headers, receive, *,
-    takes_yaml)`. `owner_key` is the key of a scope for the owner that the log shows.
+    takes_yaml)`.
     """
 
     bearer_key: Callable[[bytes | None], str]
@@ -68,7 +68,6 @@ class RequestReaders:
         [Mapping[bytes, bytes], Receive], Awaitable[tuple[dict[str, Any], list[str]]]
     ]
     read_source: Callable[..., Awaitable[Source]]
-    owner_key: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,7 +264,7 @@ class Responder:
             accounts = services.engine.accounts
             account = accounts.first if named.account is None else accounts.get(named.account)
             owner = account.owner(named.mode)
-        request.scope[self._readers.owner_key] = owner
+        request.scope[OWNER_OF_REQUEST] = owner
         call = Call(
             owner=owner,
             engine=services.engine,

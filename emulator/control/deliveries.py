@@ -190,8 +190,9 @@ async def list_deliveries(call: Call, query: DeliveryListQuery) -> Response:
         event=query.event,
     )
     found = await call.engine.webhooks.deliveries.newest(call.owner, chosen)
-    parts = _parts(found[: query.limit], has_more=len(found) > query.limit)
-    if len(found) <= DELIVERIES_A_PART:
+    shown = found[: query.limit]
+    parts = _parts(shown, has_more=len(found) > query.limit)
+    if len(shown) <= DELIVERIES_A_PART:
         return Response(b"".join(parts), media_type=JSON)
     return StreamingResponse(parts, media_type=JSON)
 
@@ -284,7 +285,7 @@ def _attempt(detail: DeliveryDetail, attempt: Attempt) -> DeliveryAttempt:
         request=WebhookRequestJson(
             url=attempt.url,
             headers=_headers(attempt.headers),
-            body=detail.job.sent_body(attempt.tamper).decode(),
+            body=detail.job.body(attempt.tamper).decode(),
         ),
         status=None if response is None else response.status,
         response=(

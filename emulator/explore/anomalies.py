@@ -1,6 +1,6 @@
 """Declares the anomalies of histories: each changes the steps, or does not fit them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from emulator.domain.payment import EVENT_TYPES
@@ -9,21 +9,28 @@ from emulator.explore.steps import (
     COMPLETED,
     CREATED,
     REFUNDED,
-    Action,
+    HistoryStep,
     Manner,
-    Step,
+    StepAction,
     Steps,
 )
 
+Change = Callable[[Steps, str], Steps | None]
+"""Changes the steps, or returns None where the anomaly does not fit."""
 
-def _index(steps: Steps, action: Action, event: str = "") -> int | None:
+
+def _index(steps: Steps, action: StepAction, event: str = "") -> int | None:
     for index, step in enumerate(steps):
         if step.action is action and step.event == event:
             return index
     return None
 
 
-def _insert(steps: Steps, index: int, *inserted: Step) -> Steps:
+def _replaced(steps: Steps, index: int, *others: HistoryStep) -> Steps:
+    return (*steps[:index], *others, *steps[index + 1 :])
+
+
+def _insert(steps: Steps, index: int, *inserted: HistoryStep) -> Steps:
     return (*steps[:index], *inserted, *steps[index:])
 
 
@@ -34,98 +41,82 @@ def _moved(steps: Steps, index: int, to: int) -> Steps | None:
     return (*steps[:index], *steps[index + 1 : to], steps[index], *steps[to:])
 
 
-# Each function below changes the steps, or returns None where the anomaly does not fit.
-
-
 def _late_success(steps: Steps, _: str) -> Steps | None:
-    if _index(steps, Action.APPROVE) is not None:
+    if _index(steps, StepAction.APPROVE) is not None:
         return None
-    return (*steps, Step(Action.COMPLETE), *_delivery(steps, COMPLETED))
+    return (*steps, HistoryStep(StepAction.COMPLETE), *_delivery(steps, COMPLETED))
 
 
 def _refund(steps: Steps, _: str) -> Steps | None:
-    if _index(steps, Action.APPROVE) is None and _index(steps, Action.COMPLETE) is None:
+    if _index(steps, StepAction.APPROVE) is None and _index(steps, StepAction.COMPLETE) is None:
         return None
-    return (*steps, Step(Action.REFUND), *_delivery(steps, REFUNDED))
+    return (*steps, HistoryStep(StepAction.REFUND), *_delivery(steps, REFUNDED))
 
 
 def _delivery(steps: Steps, event: str) -> Steps:
     """The delivery of one more event, if the application receives any."""
-    has_webhook = _index(steps, Action.DELIVER, CREATED) is not None
-    return (Step(Action.DELIVER, event),) if has_webhook else ()
+    has_webhook = _index(steps, StepAction.DELIVER, CREATED) is not None
+    return (HistoryStep(StepAction.DELIVER, event),) if has_webhook else ()
 
 
-def _expiry_while_processing(steps: Steps, _: str) -> Steps | None:
-    index = _index(steps, Action.SUBMIT)
-    if index is None:
-        return None
-    submit = (Step(Action.WAIT), Step(Action.SUBMIT), Step(Action.PASS_EXPIRY))
-    return (*steps[:index], *submit, *steps[index + 1 :])
+def _expire_later(steps: Steps, index: int) -> Steps:
+    actions = (StepAction.WAIT, StepAction.SUBMIT, StepAction.PASS_EXPIRY)
+    return _replaced(steps, index, *map(HistoryStep, actions))
 
 
-def _start(manner: Manner) -> Callable[[Steps, str], Steps | None]:
+def _start(manner: Manner) -> Change:
     def change(steps: Steps, _: str) -> Steps | None:
-        if steps[0].manner is not Manner.USUAL:
-            return None
-        return (replace(steps[0], manner=manner), *steps[1:])
+        is_usual = steps[0].manner is Manner.USUAL
+        return _replaced(steps, 0, replace(steps[0], manner=manner)) if is_usual else None
 
     return change
 
 
-def _early(steps: Steps, event: str) -> Steps | None:
-    index = _index(steps, Action.DELIVER, event)
-    if index is None or steps[0].manner is not Manner.USUAL:
-        return None
-    return (Step(Action.START, event, Manner.EARLY), *steps[1:index], *steps[index + 1 :])
+def _at(action: StepAction, change: Callable[[Steps, int], Steps | None]) -> Change:
+    """A change of the step with an action, by its index; of a delivery, that of the event."""
+
+    def find_and_change(steps: Steps, event: str) -> Steps | None:
+        index = _index(steps, action, event)
+        return None if index is None else change(steps, index)
+
+    return find_and_change
 
 
-def _delayed(steps: Steps, event: str) -> Steps | None:
-    index = _index(steps, Action.DELIVER, event)
-    if index is None:
-        return None
-    after = (i for i in range(index, len(steps)) if steps[i].action in CHANGES)
-    to = next(after, None)
-    return None if to is None else _moved(steps, index, to + 1)
+def _early(steps: Steps, index: int) -> Steps | None:
+    early = HistoryStep(StepAction.START, steps[index].event, Manner.EARLY)
+    is_usual = steps[0].manner is Manner.USUAL
+    return (early, *_replaced(steps, index)[1:]) if is_usual else None
 
 
-def _swapped(steps: Steps, event: str) -> Steps | None:
-    index = _index(steps, Action.DELIVER, event)
-    if index is None:
-        return None
-    after = (i for i in range(index + 1, len(steps)) if steps[i].action is Action.DELIVER)
-    to = next(after, None)
-    return None if to is None else _moved(steps, index, to + 1)
+def _after_next(actions: Collection[StepAction]) -> Change:
+    """The event arrives after the next step with one of these actions."""
+
+    def move(steps: Steps, index: int) -> Steps | None:
+        after = (i for i in range(index + 1, len(steps)) if steps[i].action in actions)
+        to = next(after, None)
+        return None if to is None else _moved(steps, index, to + 1)
+
+    return _at(StepAction.DELIVER, move)
 
 
-def _late(steps: Steps, event: str) -> Steps | None:
-    index = _index(steps, Action.DELIVER, event)
-    return None if index is None else _moved(steps, index, len(steps))
+def _manner(manner: Manner) -> Change:
+    def change(steps: Steps, index: int) -> Steps | None:
+        is_usual = steps[index].manner is Manner.USUAL
+        return _replaced(steps, index, replace(steps[index], manner=manner)) if is_usual else None
+
+    return _at(StepAction.DELIVER, change)
 
 
-def _lost(steps: Steps, event: str) -> Steps | None:
-    index = _index(steps, Action.DELIVER, event)
-    return None if index is None else (*steps[:index], *steps[index + 1 :])
+def _last(steps: Steps, index: int) -> Steps | None:
+    return _moved(steps, index, len(steps))
 
 
-def _twice(steps: Steps, event: str) -> Steps | None:
-    index = _index(steps, Action.DELIVER, event)
-    return None if index is None else _insert(steps, index, Step(Action.DELIVER, event))
-
-
-def _manner(manner: Manner) -> Callable[[Steps, str], Steps | None]:
-    def change(steps: Steps, event: str) -> Steps | None:
-        index = _index(steps, Action.DELIVER, event)
-        if index is None or steps[index].manner is not Manner.USUAL:
-            return None
-        changed = replace(steps[index], manner=manner)
-        return (*steps[:index], changed, *steps[index + 1 :])
-
-    return change
+def _repeated(steps: Steps, index: int) -> Steps:
+    return _insert(steps, index, replace(steps[index], manner=Manner.USUAL))
 
 
 def _return_at_once(steps: Steps, _: str) -> Steps | None:
-    index = _index(steps, Action.RETURN)
-    without = None if index is None else (*steps[:index], *steps[index + 1 :])
+    without = _at(StepAction.RETURN, _replaced)(steps, "")
     return None if without is None else _manner(Manner.WITH_RETURN)(without, COMPLETED)
 
 
@@ -133,24 +124,7 @@ def _settle_at_once(steps: Steps, _: str) -> Steps | None:
     return _manner(Manner.WITH_SETTLE)(steps, COMPLETED)
 
 
-def _return_unpaid(steps: Steps, _: str) -> Steps | None:
-    index = next(i for i, step in enumerate(steps) if step.action in _FIRST_CHANGES)
-    return _insert(steps, index, Step(Action.RETURN))
-
-
-def _return_twice(steps: Steps, _: str) -> Steps | None:
-    index = _index(steps, Action.RETURN)
-    return None if index is None else _insert(steps, index, Step(Action.RETURN))
-
-
-def _no_return(steps: Steps, _: str) -> Steps | None:
-    index = _index(steps, Action.RETURN)
-    return None if index is None else (*steps[:index], *steps[index + 1 :])
-
-
-def _before(
-    actions: Sequence[Action], inserted: Step, *, offset: int = 0
-) -> Callable[[Steps, str], Steps | None]:
+def _before(actions: Sequence[StepAction], inserted: HistoryStep, offset: int = 0) -> Change:
     def change(steps: Steps, _: str) -> Steps | None:
         for index, step in enumerate(steps):
             if step.action in actions:
@@ -160,9 +134,14 @@ def _before(
     return change
 
 
-_FIRST_CHANGES = (Action.WAIT, Action.SUBMIT, Action.EXPIRE)
-_RESULTS = (Action.APPROVE, Action.DECLINE, Action.EXPIRE)
-_SETTLE = Step(Action.SETTLE)
+def _job(actions: Sequence[StepAction], offset: int = 0) -> Change:
+    return _before(actions, HistoryStep(StepAction.SETTLE), offset)
+
+
+_DELIVER, _RETURN = StepAction.DELIVER, StepAction.RETURN
+_FIRST_CHANGES = (StepAction.WAIT, StepAction.SUBMIT, StepAction.EXPIRE)
+_RESULTS = (StepAction.APPROVE, StepAction.DECLINE, StepAction.EXPIRE)
+_ANSWERS = (StepAction.APPROVE, StepAction.DECLINE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,7 +153,7 @@ class AnomalyKind:
 
     name: str
     title: str
-    change: Callable[[Steps, str], Steps | None]
+    change: Change
     events: tuple[str, ...] = ("",)
     needs: str = ""
     """The capability without which it does not exist, an attribute of `Capabilities`."""
@@ -186,77 +165,58 @@ _NOT_LAST = tuple(event for event in _ALL if event != REFUNDED)
 
 
 def _forgery(manner: Manner, title: str) -> AnomalyKind:
-    forged = Step(Action.FORGE, COMPLETED, manner)
-    name = manner.value.replace(" ", "-")
-    return AnomalyKind(name, title, _before(_RESULTS, forged), needs="has_webhook")
+    change = _before(_RESULTS, HistoryStep(StepAction.FORGE, COMPLETED, manner))
+    return AnomalyKind(manner.value.replace(" ", "-"), title, change, needs="has_webhook")
 
+
+def _return(name: str, title: str, change: Change) -> AnomalyKind:
+    return AnomalyKind(name, title, change, needs="has_return")
+
+
+def _settle(name: str, title: str, change: Change) -> AnomalyKind:
+    return AnomalyKind(name, title, change, needs="has_settle")
+
+
+_EXPIRY = "the checkout expires while the payment is processing"
+_BEFORE = "create is answered 500 before the commit"
+_AFTER = "create is answered 500 after the commit"
+_SLOW = "the first attempt of {} times out and is repeated"
+_UNPAID = "the customer opens success_url without paying"
+_WITH_RETURN = "the customer returns while the event is delivered"
 
 ANOMALY_KINDS = (
     AnomalyKind("late-success", "the payment completes after it failed or expired", _late_success),
     AnomalyKind("refund", "the payment is refunded", _refund),
-    AnomalyKind(
-        "expiry-while-processing",
-        "the checkout expires while the payment is processing",
-        _expiry_while_processing,
-    ),
-    AnomalyKind(
-        "create-500-before",
-        "create is answered 500 before the commit",
-        _start(Manner.ERROR_BEFORE),
-    ),
-    AnomalyKind(
-        "create-500-after", "create is answered 500 after the commit", _start(Manner.ERROR_AFTER)
-    ),
+    AnomalyKind("expiry-while-processing", _EXPIRY, _at(StepAction.SUBMIT, _expire_later)),
+    AnomalyKind("create-500-before", _BEFORE, _start(Manner.ERROR_BEFORE)),
+    AnomalyKind("create-500-after", _AFTER, _start(Manner.ERROR_AFTER)),
     AnomalyKind("create-cut", "the response to create is lost", _start(Manner.CUT)),
     AnomalyKind("create-429", "create is answered 429 with Retry-After: 1", _start(Manner.LIMITED)),
-    AnomalyKind("early", "{} arrives before the response to create", _early, (CREATED,)),
-    AnomalyKind("delayed", "{} arrives after the next change", _delayed, _NOT_LAST),
-    AnomalyKind("swapped", "{} arrives after the next event", _swapped, _NOT_LAST),
-    AnomalyKind("late", "{} arrives last", _late, _NOT_LAST),
-    AnomalyKind("lost", "{} is lost", _lost, _ALL),
-    AnomalyKind("twice", "{} is delivered twice in turn", _twice, _ALL),
+    AnomalyKind(
+        "early",
+        "{} arrives before the response to create",
+        _at(_DELIVER, _early),
+        (CREATED,),
+    ),
+    AnomalyKind("delayed", "{} arrives after the next change", _after_next(CHANGES), _NOT_LAST),
+    AnomalyKind("swapped", "{} arrives after the next event", _after_next({_DELIVER}), _NOT_LAST),
+    AnomalyKind("late", "{} arrives last", _at(_DELIVER, _last), _NOT_LAST),
+    AnomalyKind("lost", "{} is lost", _at(_DELIVER, _replaced), _ALL),
+    AnomalyKind("twice", "{} is delivered twice in turn", _at(_DELIVER, _repeated), _ALL),
     AnomalyKind("at-once", "{} is delivered twice at once", _manner(Manner.AT_ONCE), _ALL),
-    AnomalyKind(
-        "slow", "the first attempt of {} times out and is repeated", _manner(Manner.SLOW), _ALL
-    ),
-    AnomalyKind(
-        "return-at-once",
-        "the customer returns while the event is delivered",
-        _return_at_once,
-        needs="has_return",
-    ),
-    AnomalyKind(
-        "settle-at-once",
-        "the job runs while the event is delivered",
-        _settle_at_once,
-        needs="has_settle",
-    ),
-    AnomalyKind(
+    AnomalyKind("slow", _SLOW, _manner(Manner.SLOW), _ALL),
+    _return("return-at-once", _WITH_RETURN, _return_at_once),
+    _settle("settle-at-once", "the job runs while the event is delivered", _settle_at_once),
+    _return(
         "return-unpaid",
         "the customer opens success_url without paying",
-        _return_unpaid,
-        needs="has_return",
+        _before(_FIRST_CHANGES, HistoryStep(_RETURN)),
     ),
-    AnomalyKind("return-twice", "the customer opens success_url twice", _return_twice),
-    AnomalyKind("no-return", "the customer never opens success_url", _no_return),
-    AnomalyKind(
-        "settle-unpaid",
-        "the job runs before the customer pays",
-        _before(_FIRST_CHANGES, _SETTLE),
-        needs="has_settle",
-    ),
-    AnomalyKind(
-        "settle-processing",
-        "the job runs while the payment is processing",
-        _before((Action.APPROVE, Action.DECLINE), _SETTLE),
-        needs="has_settle",
-    ),
-    AnomalyKind(
-        "settle-first",
-        "the job runs before the event arrives",
-        _before(_RESULTS, _SETTLE, offset=1),
-        needs="has_settle",
-    ),
+    AnomalyKind("return-twice", "the customer opens success_url twice", _at(_RETURN, _repeated)),
+    AnomalyKind("no-return", "the customer never opens success_url", _at(_RETURN, _replaced)),
+    _settle("settle-unpaid", "the job runs before the customer pays", _job(_FIRST_CHANGES)),
+    _settle("settle-processing", "the job runs while the payment is processing", _job(_ANSWERS)),
+    _settle("settle-first", "the job runs before the event arrives", _job(_RESULTS, offset=1)),
     _forgery(Manner.FORGED, "a webhook with a wrong signature"),
     _forgery(Manner.STALE, "a signed webhook that is an hour old"),
     _forgery(Manner.UNSIGNED, "a webhook without a signature"),

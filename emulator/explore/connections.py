@@ -8,24 +8,26 @@ import json
 import socket
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from socket import IPPROTO_TCP
+from typing import Any
 from urllib.parse import urlsplit
+
+import httptools
 
 from emulator.clock import SystemClock
 from emulator.http.addresses import DEFAULT_PORTS, host_with_port
 from emulator.http.client import tls_context
+from emulator.http.response_parser import response_parser
 from emulator.scenarios.values import Json
 
 MAX_RESPONSE_S = 15
 MAX_SECOND_RESPONSE_S = 0.5
-MAX_HEAD_BYTES = 64 * 1024
-MAX_BODY_BYTES = 8 * 1024 * 1024
+MAX_RESPONSE_BYTES = 8 * 1024 * 1024
 # Shorter than the keep-alive time of usual servers.
 MAX_IDLE_MS = 1_000
-_NO_BODY = {204, 304}
+# Without one of these headers, the end of the connection ends the body.
+_BODY_LENGTHS = {"content-length", "transfer-encoding"}
 _QUICK_ACK: int | None = getattr(socket, "TCP_QUICKACK", None)
 
 Address = tuple[str, str, int]
@@ -93,20 +95,88 @@ class Response:
             return None
 
 
-@dataclass(slots=True)
-class _Connection:
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    used_at_ms: float = 0
-    is_used: bool = False
+_CLOSED = Response(failure="the connection was closed without a complete response")
+_NOT_HTTP = Response(failure="the response is not HTTP")
 
 
-class _Closed(Exception):
-    """The connection ended before a response; `was_silent`: not a byte of it arrived."""
+class _Connection(asyncio.Protocol):
+    """A connection to a server, and the response that arrives on it."""
 
-    def __init__(self, *, was_silent: bool) -> None:
-        super().__init__("the connection was closed without a complete response")
-        self.was_silent = was_silent
+    def __init__(self) -> None:
+        self.is_open = True
+        self.used_at_ms: float | None = None
+        self.received_bytes = 0
+        self._has_head = False
+        self._headers: list[tuple[str, str]] = []
+        self._body = bytearray()
+        self._loop = asyncio.get_running_loop()
+        self._response: asyncio.Future[Response] = self._loop.create_future()
+        self._transport: Any = None
+        self._parser = response_parser(self)
+
+    def write(self, content: bytes) -> None:
+        self._transport.write(content)
+
+    async def read(self) -> Response:
+        """The next response; the connection accepts another request if it is still open."""
+        response = await self._response
+        if self.is_open:
+            self._response, self.received_bytes = self._loop.create_future(), 0
+        return response
+
+    def close(self) -> None:
+        self.is_open = False
+        self._transport.close()
+
+    def _end(self, response: Response, *, is_open: bool = False) -> None:
+        self.is_open = is_open
+        if not self._response.done():
+            self._response.set_result(response)
+
+    def _complete(self, *, is_open: bool) -> None:
+        status, body = self._parser.get_status_code(), bytes(self._body)
+        self._end(Response(status=status, headers=self._headers, body=body), is_open=is_open)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.received_bytes += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self._end(_NOT_HTTP)
+        if self.received_bytes > MAX_RESPONSE_BYTES:
+            self._end(_NOT_HTTP)
+            self.close()
+        elif _QUICK_ACK is not None and not self._response.done():
+            # A server that writes the body separately waits for the acknowledgement, which
+            # this side would delay by 40 ms.
+            tcp = self._transport.get_extra_info("socket")
+            tcp.setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 1)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        ends_body = self._has_head and not {name for name, _ in self._headers} & _BODY_LENGTHS
+        if ends_body and exc is None:
+            self._complete(is_open=False)
+        self._end(_CLOSED)
+
+    def on_message_begin(self) -> None:
+        self._headers, self._body, self._has_head = [], bytearray(), False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
+
+    def on_headers_complete(self) -> None:
+        # An interim response, such as 100, precedes the response.
+        self._has_head = self._parser.get_status_code() >= 200
+
+    def on_body(self, body: bytes) -> None:
+        self._body += body
+
+    def on_message_complete(self) -> None:
+        if self._has_head:
+            self._complete(is_open=self._parser.should_keep_alive())
 
 
 class Connections:
@@ -127,24 +197,19 @@ class Connections:
             async with asyncio.timeout(timeout_s):
                 return await self._send(request, closes=closes)
         except TimeoutError:
-            return Response(failure=f"no response within {timeout_s:g} s")
+            return _no_response(timeout_s)
 
     async def send_together(self, requests: Sequence[Request]) -> list[Response]:
         """Send requests at the same moment, each on its own connection."""
         self.close()
         try:
-            async with asyncio.timeout(MAX_RESPONSE_S):
-                connections = [await _open(request.address) for request in requests]
+            connections = [await _open(request.address) for request in requests]
         except (OSError, TimeoutError) as error:
             return [_no_connection(error)] * len(requests)
         contents = [request.encode(closes=True) for request in requests]
-        for connection, content in zip(connections, contents, strict=True):
-            connection.writer.write(content[:-1])
-        for connection in connections:
-            with suppress(OSError):
-                await connection.writer.drain()
-        for connection, content in zip(connections, contents, strict=True):
-            connection.writer.write(content[-1:])
+        for part in (slice(-1), slice(-1, None)):
+            for connection, content in zip(connections, contents, strict=True):
+                connection.write(content[part])
         return await asyncio.gather(*(_read_last(connection) for connection in connections))
 
     async def send_and_leave(self, request: Request, *, after_ms: int) -> bool:
@@ -153,17 +218,12 @@ class Connections:
         Returns whether there was a response.
         """
         self.close()
-        has_response = False
-        with suppress(OSError, TimeoutError):
-            async with asyncio.timeout(MAX_RESPONSE_S):
-                connection = await _open(request.address)
-            connection.writer.write(request.encode(closes=True))
-            with suppress(_Closed, TimeoutError):
-                async with asyncio.timeout(after_ms / 1000):
-                    await _read(connection)
-                    has_response = True
-            connection.writer.close()
-        return has_response
+        try:
+            connection = await _open(request.address)
+        except (OSError, TimeoutError):
+            return False
+        connection.write(request.encode(closes=True))
+        return (await _read_last(connection, after_ms / 1000)).failure is None
 
     async def serves_several(self, request: Request) -> bool:
         """Whether the server answers on a second connection while the first one is open."""
@@ -172,7 +232,7 @@ class Connections:
         if first.failure is None and idle:
             second = await self.send(request, timeout_s=MAX_SECOND_RESPONSE_S, closes=True)
         for connection in idle:
-            connection.writer.close()
+            connection.close()
         # A server that closes each connection may still serve several; that is not known.
         return second.failure is None
 
@@ -180,58 +240,59 @@ class Connections:
         """Close the idle connections."""
         for connections in self._idle.values():
             for connection in connections:
-                connection.writer.close()
+                connection.close()
         self._idle.clear()
 
     async def _send(self, request: Request, *, closes: bool) -> Response:
         address = request.address
         try:
-            connection = self._take(address) or await _open(address)
+            connection = self._take(self._idle[address]) or await _open(address)
         except OSError as error:
             return _no_connection(error)
         try:
-            response = await _exchange(connection, request, closes=closes)
-        except _Closed as error:
-            connection.writer.close()
-            if connection.is_used and error.was_silent:
-                # The server closed it while it was idle.
-                self._idle.pop(address, None)
-                return await self._send(request, closes=closes)
-            return Response(failure=str(error))
+            connection.write(request.encode(closes=closes))
+            response = await connection.read()
         except BaseException:
-            connection.writer.close()
+            connection.close()
             raise
-        if closes or response.header("connection") == "close" or connection.reader.at_eof():
-            connection.writer.close()
-        else:
-            connection.used_at_ms, connection.is_used = self._wall.monotonic_ms(), True
+        if connection.is_open and not closes:
+            connection.used_at_ms = self._wall.monotonic_ms()
             self._idle[address].append(connection)
+            return response
+        connection.close()
+        if response is _CLOSED and connection.used_at_ms and not connection.received_bytes:
+            # The server closed it while it was idle.
+            return await self._send(request, closes=closes)
         return response
 
-    def _take(self, address: Address) -> _Connection | None:
-        idle = self._idle[address]
+    def _take(self, idle: list[_Connection]) -> _Connection | None:
         while idle:
             connection = idle.pop()
-            age_ms = self._wall.monotonic_ms() - connection.used_at_ms
-            if age_ms < MAX_IDLE_MS and not connection.reader.at_eof():
+            age_ms = self._wall.monotonic_ms() - (connection.used_at_ms or 0)
+            if age_ms < MAX_IDLE_MS and connection.is_open and not connection.received_bytes:
                 return connection
-            connection.writer.close()
+            connection.close()
         return None
 
 
-async def _exchange(connection: _Connection, request: Request, *, closes: bool) -> Response:
-    try:
-        connection.writer.write(request.encode(closes=closes))
-        return await _read(connection)
-    except OSError:
-        raise _Closed(was_silent=True) from None
-
-
 async def _open(address: Address) -> _Connection:
+    """Open a connection. Raises OSError, TimeoutError."""
     scheme, host, port = address
     tls = None if scheme == "http" else tls_context(scheme)
-    reader, writer = await asyncio.open_connection(host, port, ssl=tls, limit=MAX_HEAD_BYTES)
-    return _Connection(reader, writer)
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(MAX_RESPONSE_S):
+        return (await loop.create_connection(_Connection, host, port, ssl=tls))[1]
+
+
+async def _read_last(connection: _Connection, timeout_s: float = MAX_RESPONSE_S) -> Response:
+    """The response on a connection that ends with it."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await connection.read()
+    except TimeoutError:
+        return _no_response(timeout_s)
+    finally:
+        connection.close()
 
 
 def _no_connection(error: BaseException) -> Response:
@@ -239,85 +300,5 @@ def _no_connection(error: BaseException) -> Response:
     return Response(failure=f"no connection: {reason}", is_refused=True)
 
 
-async def _read_last(connection: _Connection) -> Response:
-    """The response on a connection that ends with it."""
-    try:
-        async with asyncio.timeout(MAX_RESPONSE_S):
-            return await _read(connection)
-    except TimeoutError:
-        return Response(failure=f"no response within {MAX_RESPONSE_S} s")
-    except (OSError, _Closed) as error:
-        return Response(failure=str(error))
-    finally:
-        connection.writer.close()
-
-
-async def _read(connection: _Connection) -> Response:
-    """Read a response. Raises _Closed."""
-    reader = connection.reader
-    status = 100
-    try:
-        while status < 200:
-            head = await reader.readuntil(b"\r\n\r\n")
-            if _QUICK_ACK is not None:
-                # A server that writes the body separately waits for the acknowledgement, which
-                # this side would delay by 40 ms.
-                tcp = connection.writer.get_extra_info("socket")
-                tcp.setsockopt(IPPROTO_TCP, _QUICK_ACK, 1)
-            status, headers = _parse_head(head)
-        body = await _read_body(reader, status, dict(headers))
-    except asyncio.IncompleteReadError as error:
-        raise _Closed(was_silent=not error.partial) from None
-    except (ValueError, asyncio.LimitOverrunError):
-        return Response(failure="the response is not HTTP", headers=[("connection", "close")])
-    return Response(status=status, headers=headers, body=body)
-
-
-def _parse_head(head: bytes) -> tuple[int, list[tuple[str, str]]]:
-    """The status and the headers. Raises ValueError."""
-    first, *lines = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
-    version, status, *_ = first.split(" ")
-    if not version.startswith("HTTP/1."):
-        raise ValueError(first)
-    pairs = (line.partition(":") for line in lines)
-    headers = [(name.lower(), value.strip()) for name, _, value in pairs]
-    if version == "HTTP/1.0" and ("connection", "keep-alive") not in headers:
-        headers.append(("connection", "close"))
-    return int(status), headers
-
-
-async def _read_body(
-    reader: asyncio.StreamReader, status: int, headers: Mapping[str, str]
-) -> bytes:
-    """The body. Raises ValueError, IncompleteReadError."""
-    if status in _NO_BODY:
-        return b""
-    if "chunked" in headers.get("transfer-encoding", "").lower():
-        return await _read_chunks(reader)
-    length = headers.get("content-length")
-    if length is None:
-        return await reader.read(MAX_BODY_BYTES) if reader.at_eof() else await _read_rest(reader)
-    if int(length) > MAX_BODY_BYTES:
-        raise ValueError(length)
-    return await reader.readexactly(int(length))
-
-
-async def _read_rest(reader: asyncio.StreamReader) -> bytes:
-    body = bytearray()
-    while part := await reader.read(MAX_HEAD_BYTES):
-        body += part
-        if len(body) > MAX_BODY_BYTES:
-            raise ValueError(len(body))
-    return bytes(body)
-
-
-async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
-    body = bytearray()
-    while size := int((await reader.readuntil(b"\r\n")).split(b";")[0], 16):
-        if len(body) + size > MAX_BODY_BYTES:
-            raise ValueError(size)
-        body += await reader.readexactly(size)
-        await reader.readexactly(2)
-    while await reader.readuntil(b"\r\n") != b"\r\n":
-        pass
-    return bytes(body)
+def _no_response(timeout_s: float) -> Response:
+    return Response(failure=f"no response within {timeout_s:g} s")

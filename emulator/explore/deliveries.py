@@ -1,15 +1,14 @@
 """Delivers the events of one payment, repeats failed deliveries, and forges webhooks."""
 
 import json
-from dataclasses import dataclass, field
 
 from emulator.clock import pause
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.explore.connections import Request, Response
-from emulator.explore.observation import Unacknowledged
-from emulator.explore.service import Event, ExploreError
-from emulator.explore.session import Session
+from emulator.explore.judgement import Unacknowledged
+from emulator.explore.service import ExploreError, ServiceEvent
+from emulator.explore.session import ExploreSession
 from emulator.explore.steps import COMPLETED, EVENT_STATUSES, Manner
 
 MAX_ATTEMPTS = 5
@@ -21,23 +20,14 @@ RACING_REQUESTS = 4
 UNKNOWN_TYPE = "payment.disputed"
 
 
-@dataclass(slots=True)
-class _Pending:
-    """A delivery that is not acknowledged yet, with the results of its attempts."""
-
-    event: Event
-    step: int
-    results: list[str] = field(default_factory=list)
-
-
-class Deliveries:
+class HistoryDeliveries:
     """The deliveries of one history; `acknowledged` holds the statuses of acknowledged events."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ExploreSession) -> None:
         self.acknowledged: set[str] = set()
         self._session = session
-        self._events: dict[tuple[str, str], Event] = {}
-        self._pending: dict[str, _Pending] = {}
+        self._events: dict[tuple[str, str], ServiceEvent] = {}
+        self._pending: dict[str, Unacknowledged] = {}
 
     @property
     def pending(self) -> list[str]:
@@ -46,12 +36,9 @@ class Deliveries:
 
     @property
     def unacknowledged(self) -> tuple[Unacknowledged, ...]:
-        return tuple(
-            Unacknowledged(step=each.step, event=each.event.type, results=tuple(each.results))
-            for each in self._pending.values()
-        )
+        return tuple(self._pending.values())
 
-    async def event(self, event_type: str, payment_id: str) -> Event:
+    async def event(self, event_type: str, payment_id: str) -> ServiceEvent:
         """The event of a payment. Raises ExploreError."""
         key = (payment_id, event_type)
         if key not in self._events:
@@ -62,27 +49,24 @@ class Deliveries:
             raise ExploreError(f"the payment {payment_id} has no {event_type}")
         return self._events[key]
 
-    async def attempt(self, event: Event, step: int, *, closes: bool = False) -> Response:
+    async def attempt(self, event: ServiceEvent, step: int, *, closes: bool = False) -> Response:
         """Deliver an event once, and store the result."""
         response = await self._session.shop.deliver(event, closes=closes)
         self.record(event, step, response)
         return response
 
-    async def race(self, event: Event, step: int, other: Request) -> list[Response]:
+    async def race(self, event: ServiceEvent, step: int, other: Request) -> list[Response]:
         """Deliver an event at the same moment as another request.
 
         The emulator is slow to answer the application meanwhile.
         """
         service, shop = self._session.service, self._session.shop
-        fault_id = await service.add_fault("any", {"latency": RACE_LATENCY}, RACING_REQUESTS)
-        try:
+        async with service.fault("any", {"latency": RACE_LATENCY}, RACING_REQUESTS):
             responses = await shop.connections.send_together([shop.webhook(event), other])
-        finally:
-            await service.delete_fault(fault_id)
         self.record(event, step, responses[0])
         return responses
 
-    def record(self, event: Event, step: int, *responses: Response) -> None:
+    def record(self, event: ServiceEvent, step: int, *responses: Response) -> None:
         """Store the result of an attempt; an acknowledged delivery is not repeated."""
         if any(response.is_success for response in responses):
             self._pending.pop(event.id, None)
@@ -90,7 +74,7 @@ class Deliveries:
             if status is not None:
                 self.acknowledged.add(status)
             return
-        stored = self._pending.setdefault(event.id, _Pending(event, step))
+        stored = self._pending.setdefault(event.id, Unacknowledged(event, step))
         stored.results.append(responses[0].text)
 
     async def retry(self, event_ids: list[str]) -> None:
@@ -108,7 +92,7 @@ class Deliveries:
             await self.retry(self.pending)
 
 
-def forged_event(manner: Manner, genuine: Event) -> Event:
+def forged_event(manner: Manner, genuine: ServiceEvent) -> ServiceEvent:
     """An event that the service has not sent, from a genuine one of the same payment."""
     event = json.loads(genuine.body)
     event["id"] = f"{genuine.id}x"
@@ -116,12 +100,9 @@ def forged_event(manner: Manner, genuine: Event) -> Event:
         event["type"] = UNKNOWN_TYPE
     else:
         event["type"] = COMPLETED
-        event["data"] |= {
-            "status": Status.COMPLETED,
-            "method": DEFAULT_METHODS[0],
-            "completed_at": event["timestamp"],
-        }
+        event["data"] |= {"status": Status.COMPLETED, "method": DEFAULT_METHODS[0]}
+        event["data"]["completed_at"] = event["timestamp"]
     if manner is Manner.OTHER_MODE:
         event["mode"] = "live"
     body = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
-    return Event(event["id"], event["type"], genuine.payment, body)
+    return ServiceEvent(event["id"], event["type"], genuine.payment, body)

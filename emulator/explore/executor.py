@@ -9,20 +9,20 @@ from emulator.domain.instants import format_instant, parse_instant
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.explore.connections import Response
-from emulator.explore.deliveries import Deliveries, forged_event
+from emulator.explore.deliveries import HistoryDeliveries, forged_event
 from emulator.explore.histories import History
-from emulator.explore.judgement import is_settled
-from emulator.explore.observation import (
-    ForgedWebhook,
+from emulator.explore.judgement import (
+    HAS_MONEY,
     Observation,
     Sample,
     TracedStep,
+    is_settled,
 )
-from emulator.explore.service import Event, ExploreError, Payment
-from emulator.explore.session import CREATE_FAULTS, MAX_SHARED, Session
+from emulator.explore.service import ExploreError, Payment, ServiceEvent
+from emulator.explore.session import CREATE_FAULTS, MAX_SHARED, ExploreSession
 from emulator.explore.shop import Browser
 from emulator.explore.step_text import step_text
-from emulator.explore.steps import CHANGES, CREATED, Action, Manner, Step
+from emulator.explore.steps import CHANGES, CREATED, HistoryStep, Manner, StepAction
 
 # Real time between two looks: at the state of an asynchronous application, and at the payments
 # while the response to create is held.
@@ -34,12 +34,11 @@ MAX_EARLY_PAUSES = 200
 # A phone is answered within 30 s.
 BEFORE_EXPIRY_MS = 10_000
 AFTER_EXPIRY_MS = 5_000
-HAS_MONEY = (Status.COMPLETED, Status.REFUNDED)
 OTHER_AMOUNTS_MINOR = (100, 200)
 
 
 @dataclass(slots=True)
-class Order:
+class ShopOrder:
     """An order of the shop and its payment."""
 
     id: str
@@ -51,7 +50,7 @@ class Order:
 class HistoryRun:
     """One run of one history."""
 
-    def __init__(self, session: Session, history: History) -> None:
+    def __init__(self, session: ExploreSession, history: History) -> None:
         self._session = session
         self._shop = session.shop
         self._service = session.service
@@ -60,21 +59,21 @@ class HistoryRun:
         self._browser = Browser()
         self._trace: list[TracedStep] = []
         self._samples: list[Sample] = []
-        self._forged: list[ForgedWebhook] = []
-        self._deliveries = Deliveries(session)
+        self._forged: list[tuple[Sample, Sample]] = []
+        self._deliveries = HistoryDeliveries(session)
         self._could_know: set[str] = set()
-        self._reading: set[Step] = set()
+        self._reading: set[HistoryStep] = set()
         self._status: str = Status.PENDING
         # Whether a handler may still be working whose response was not awaited.
         self._is_working = False
         self._live: tuple[str, ...] = ()
-        self._order: Order
-        self._handlers: Mapping[Action, Callable[[Step], Awaitable[str]]] = {
-            Action.START: self._start,
-            Action.DELIVER: self._deliver,
-            Action.FORGE: self._forge,
-            Action.RETURN: self._return,
-            Action.SETTLE: self._settle,
+        self._order: ShopOrder
+        self._handlers: Mapping[StepAction, Callable[[HistoryStep], Awaitable[str]]] = {
+            StepAction.START: self._start,
+            StepAction.DELIVER: self._deliver,
+            StepAction.FORGE: self._forge,
+            StepAction.RETURN: self._return,
+            StepAction.SETTLE: self._settle,
         }
 
     async def run(self) -> Observation:
@@ -89,14 +88,14 @@ class HistoryRun:
             await self._execute(step)
         return await self._finish()
 
-    async def _execute(self, step: Step) -> None:
+    async def _execute(self, step: HistoryStep) -> None:
         retried = self._deliveries.pending
         is_observed = self._observes(step)
         before = await self._last_request() if is_observed else None
         result = await self._handlers.get(step.action, self._change)(step)
         if is_observed and await self._last_request() != before:
             self._reading.add(step)
-            if step.action is Action.RETURN:
+            if step.action is StepAction.RETURN:
                 self._could_know.add(self._status)
         self._trace.append(TracedStep(text=step_text(step, self._integration), result=result))
         await self._deliveries.retry(retried)
@@ -106,14 +105,17 @@ class HistoryRun:
         path = f"payments/{self._order.payment['id']}" if self._session.is_shared else "*"
         return await self._service.last_request(f"/v1/{path}")
 
-    def _observes(self, step: Step) -> bool:
+    def _observes(self, step: HistoryStep) -> bool:
         """Whether to observe the application's requests to the service during a step.
 
         On a return only where nothing else reports the completed payment.
         """
-        if step.action is Action.RETURN and self._integration.settle is None:
+        if step.action is StepAction.RETURN and self._integration.settle is None:
             return self._status not in self._known
-        return self._session.observes_requests and step.action in (Action.DELIVER, Action.RETURN)
+        return self._session.observes_requests and step.action in (
+            StepAction.DELIVER,
+            StepAction.RETURN,
+        )
 
     @property
     def _known(self) -> set[str]:
@@ -125,21 +127,15 @@ class HistoryRun:
         """The number of the current step, from 1."""
         return len(self._trace) + 1
 
-    # The order
-
-    async def _start(self, step: Step) -> str:
+    async def _start(self, step: HistoryStep) -> str:
         then = CREATE_FAULTS.get(step.manner)
         if then is None:
             return await self._start_order(self._shop.start(self._browser))
-        is_added = self._session.is_limited
-        fault_id = None if is_added else await self._service.add_fault("create_payment", then, 1)
-        try:
+        times = 0 if self._session.is_limited else 1
+        async with self._service.fault("create_payment", then, times):
             if step.manner is Manner.EARLY:
                 return await self._start_early()
             response = await self._shop.start(self._browser)
-        finally:
-            if fault_id is not None:
-                await self._service.delete_fault(fault_id)
         if response.is_success:
             return await self._take_order(response)
         # The customer sees an error, and starts again.
@@ -183,14 +179,14 @@ class HistoryRun:
         self._order = await self._read_order(response)
         return f"{response.status}, order {self._order.id}, {self._order.payment['id']}"
 
-    async def _read_order(self, response: Response) -> Order:
+    async def _read_order(self, response: Response) -> ShopOrder:
         start = self._integration.start
         order = start.order.read(response.json)
         if not isinstance(order, str | int) or isinstance(order, bool):
             raise ExploreError(f"{start.line}: the response has no order at {start.order}")
-        member, path = ("checkout_url", start.checkout_url)
-        if start.payment is not None:
-            member, path = ("id", start.payment)
+        member, path = ("id", start.payment)
+        if path is None:
+            member, path = ("checkout_url", start.checkout_url)
         assert path is not None  # noqa: S101 - the file has one of them
         value = path.read(response.json)
         payment = await self._session.find_payment(lambda each: each[member] == value)
@@ -199,25 +195,23 @@ class HistoryRun:
                 f"{start.line}: the response has {value!r} at {path}, which is no payment that the"
                 f" shop has created in the emulator at {self._service.base_url}"
             )
-        return Order(str(order), payment, await self._session.take_payments(payment))
+        return ShopOrder(str(order), payment, self._session.take_payments(payment))
 
-    # Changes of the payment
-
-    async def _change(self, step: Step) -> str:
+    async def _change(self, step: HistoryStep) -> str:
         payment, service = self._order.payment, self._service
-        if step.action in (Action.APPROVE, Action.COMPLETE):
+        if step.action in (StepAction.APPROVE, StepAction.COMPLETE):
             await self._sample(len(self._trace))
         expires_at = parse_instant(payment["expires_at"])
         match step.action:
-            case Action.WAIT:
+            case StepAction.WAIT:
                 await service.advance_until(format_instant(expires_at - BEFORE_EXPIRY_MS))
-            case Action.PASS_EXPIRY:
+            case StepAction.PASS_EXPIRY:
                 await service.advance_until(format_instant(expires_at + AFTER_EXPIRY_MS))
-            case Action.SUBMIT:
+            case StepAction.SUBMIT:
                 await service.submit(payment)
-            case Action.APPROVE | Action.DECLINE:
-                await service.answer(payment, approves=step.action is Action.APPROVE)
-            case Action.COMPLETE:
+            case StepAction.APPROVE | StepAction.DECLINE:
+                await service.answer(payment, approves=step.action is StepAction.APPROVE)
+            case StepAction.COMPLETE:
                 await service.change(payment["id"], Status.COMPLETED, is_unusual=True)
             case _:
                 await service.change(payment["id"], CHANGES[step.action])
@@ -227,9 +221,7 @@ class HistoryRun:
         self._status = status
         return f"payment {status}"
 
-    # Webhooks
-
-    async def _deliver(self, step: Step) -> str:
+    async def _deliver(self, step: HistoryStep) -> str:
         deliveries, shop, payment = self._deliveries, self._shop, self._order.payment
         event = await deliveries.event(step.event, payment["id"])
         match step.manner:
@@ -251,9 +243,7 @@ class HistoryRun:
                 responses = [await deliveries.attempt(event, self._number)]
         return " and ".join(response.text for response in responses)
 
-    # Webhooks that are not genuine
-
-    async def _forge(self, step: Step) -> str:
+    async def _forge(self, step: HistoryStep) -> str:
         before = await self._sample(len(self._trace))
         event = await self._forged_event(step.manner)
         response = await self._shop.deliver(event, step.manner)
@@ -263,11 +253,10 @@ class HistoryRun:
             await pause(self._session.wall, self._integration.state.within_ms)
         after = await self._sample(self._number)
         if step.manner in (Manner.FORGED, Manner.STALE, Manner.UNSIGNED):
-            forged = ForgedWebhook(step=self._number, before=before, after=after)
-            self._forged.append(forged)
+            self._forged.append((before, after))
         return response.text
 
-    async def _forged_event(self, manner: Manner) -> Event:
+    async def _forged_event(self, manner: Manner) -> ServiceEvent:
         if manner is Manner.OTHER_ORDER:
             async with self._session.starting:
                 other = await self._read_order(await self._shop.start(Browser()))
@@ -280,27 +269,25 @@ class HistoryRun:
             body["methods"] = list(DEFAULT_METHODS)
             async with self._session.starting:
                 other_payment = await self._service.create(body)
-                await self._session.take_payments(other_payment)
+                await self._session.refresh()
+                self._session.take_payments(other_payment)
             return await self._completed_event(other_payment)
         return forged_event(manner, await self._deliveries.event(CREATED, payment["id"]))
 
-    async def _completed_event(self, payment: Payment) -> Event:
+    async def _completed_event(self, payment: Payment) -> ServiceEvent:
         """Complete a payment; return the event."""
         await self._service.submit(payment)
         await self._service.answer(payment, approves=True)
-        events = await self._service.events(payment["id"], limit=self._session.max_newest)
-        return events[-1]
+        return (await self._service.events(payment["id"], limit=self._session.max_newest))[-1]
 
-    # The customer and the job
-
-    async def _return(self, _: Step) -> str:
+    async def _return(self, _: HistoryStep) -> str:
         url = self._order.payment["success_url"]
         response = await self._shop.open(self._browser, url)
         if self._status not in HAS_MONEY:
             await self._sample(self._number)
         return response.text
 
-    async def _settle(self, _: Step) -> str:
+    async def _settle(self, _: HistoryStep) -> str:
         response = await self._shop.settle(self._order.id)
         # A job looks at open orders, and need not look at refunds.
         if response.is_success and self._status != Status.REFUNDED:
@@ -308,8 +295,6 @@ class HistoryRun:
         if self._status not in HAS_MONEY:
             await self._sample(self._number)
         return response.text
-
-    # The end
 
     async def _sample(self, step: int) -> Sample:
         """Read the order after a step; store it with the payment's status."""
@@ -320,9 +305,10 @@ class HistoryRun:
     async def _finish(self) -> Observation:
         await self._deliveries.retry_in_the_end()
         if self._integration.settle is not None:
-            await self._execute(Step(Action.SETTLE))
+            await self._execute(HistoryStep(StepAction.SETTLE))
         order = self._order
-        order.payments += await self._session.take_payments(order.payment)
+        await self._session.refresh()
+        order.payments += self._session.take_payments(order.payment)
         others = [payment for payment in order.payments if payment["id"] != order.payment["id"]]
         self._live = await self._live_payments(others)
         observation = await self._settled()
@@ -354,13 +340,9 @@ class HistoryRun:
 
         Otherwise a second effect may follow later.
         """
-        deliveries = [step for step in self._history.steps if step.action is Action.DELIVER]
-        is_usual = all(step.manner is Manner.USUAL for step in deliveries)
-        return (
-            not self._is_working
-            and is_usual
-            and len({step.event for step in deliveries}) == len(deliveries)
-        )
+        deliveries = [step for step in self._history.steps if step.action is StepAction.DELIVER]
+        events = {step.event for step in deliveries if step.manner is Manner.USUAL}
+        return not self._is_working and len(events) == len(deliveries)
 
     async def _live_payments(self, others: list[Payment]) -> tuple[str, ...]:
         """The ids of the order's payments that are completed or may still complete."""

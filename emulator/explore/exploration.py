@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from emulator.clock import pause
@@ -18,11 +18,17 @@ from emulator.explore.histories import (
     random_histories,
 )
 from emulator.explore.integration import Integration
-from emulator.explore.judgement import Verdict, compare_ends, is_order_free, judge
-from emulator.explore.observation import Observation
+from emulator.explore.judgement import (
+    HistoryVerdict,
+    Observation,
+    VerdictId,
+    compare_ends,
+    is_order_free,
+    judge,
+)
 from emulator.explore.service import ExploreError
-from emulator.explore.session import Session
-from emulator.explore.steps import Action, Capabilities, Outcome, Steps
+from emulator.explore.session import ExploreSession
+from emulator.explore.steps import Capabilities, Outcome, StepAction, Steps
 
 MAX_CONCURRENT = 16
 
@@ -30,10 +36,10 @@ Progress = Callable[["Exploration"], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class HistoryFailure:
     """A history with a failed judgement."""
 
-    verdict: Verdict
+    verdict: HistoryVerdict
     observation: Observation
 
     @property
@@ -47,7 +53,7 @@ class Result:
 
     history: History
     duration_ms: float
-    failure: Failure | None
+    failure: HistoryFailure | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +93,10 @@ def capabilities(integration: Integration) -> Capabilities:
 class Exploration:
     """Explores one integration."""
 
-    def __init__(self, session: Session, limits: Limits, progress: Progress) -> None:
+    def __init__(self, session: ExploreSession, limits: Limits, progress: Progress) -> None:
         self.counts = Counts()
         self.results: list[Result] = []
-        self.failures: list[Failure] = []
+        self.failures: list[HistoryFailure] = []
         self._session = session
         self._integration = session.shop.integration
         self._can = capabilities(self._integration)
@@ -144,7 +150,7 @@ class Exploration:
         if self._integration.state.within_ms:
             return True
         steps = [step for end in self._ends.values() for step in end.reading_steps]
-        return any(step.action is Action.DELIVER for step in steps)
+        return any(step.action is StepAction.DELIVER for step in steps)
 
     def _key(self, history: History) -> tuple[Outcome, Steps]:
         form = normal_form(history.steps, reads_on_delivery=self._reads_on_delivery)
@@ -212,9 +218,8 @@ class Exploration:
             history = observation.history
             if self.is_over or self._contains_failure(history):
                 continue
-            failure = await self._failure_of(done, observation)
-            result = Result(history=history, duration_ms=duration_ms, failure=failure)
-            if failure is not None and len(history.anomalies) > self._limits.depth:
+            result = await self._judge(done, observation, duration_ms)
+            if result.failure is not None and len(history.anomalies) > self._limits.depth:
                 result = await self._reduced(result)
             self.results.append(result)
             self.failures += [] if result.failure is None else [result.failure]
@@ -231,20 +236,22 @@ class Exploration:
         return run, observation, self._session.wall.monotonic_ms() - started_ms
 
     async def _run_one(self, history: History) -> Result:
-        run, observation, duration_ms = await self._observe(history)
-        failure = await self._failure_of(run, observation)
-        return Result(history=history, duration_ms=duration_ms, failure=failure)
+        return await self._judge(*await self._observe(history))
 
-    async def _failure_of(self, run: HistoryRun, observation: Observation) -> Failure | None:
+    async def _judge(self, run: HistoryRun, observation: Observation, duration_ms: float) -> Result:
+        failure = await self._failure_of(run, observation)
+        return Result(history=observation.history, duration_ms=duration_ms, failure=failure)
+
+    async def _failure_of(self, run: HistoryRun, observation: Observation) -> HistoryFailure | None:
         """Judge a history, also by the ends of earlier ones."""
         verdict = judge(observation)
         if verdict is None and is_order_free(observation):
             verdict, observation = await self._compare(run, observation)
-        return None if verdict is None else Failure(verdict=verdict, observation=observation)
+        return None if verdict is None else HistoryFailure(verdict=verdict, observation=observation)
 
     async def _compare(
         self, run: HistoryRun, observation: Observation
-    ) -> tuple[Verdict | None, Observation]:
+    ) -> tuple[HistoryVerdict | None, Observation]:
         """Compare the end with that of the same facts in another order, once there is one."""
         history, state = observation.history, self._integration.state
         key = (history.outcome, facts(history.steps))
@@ -272,15 +279,13 @@ class Exploration:
     async def replay(self, history: History) -> Result:
         """Run one history, after another order of its facts with which its end is compared."""
         await self._session.drop_payments()
-        for size in range(len(history.anomalies) + 1):
-            for other in histories_of_size(size, self._can):
-                is_same = (other.outcome, facts(other.steps)) == (
-                    history.outcome,
-                    facts(history.steps),
-                )
-                if is_same and other.steps != history.steps:
-                    await self._run_one(other)
-                    return await self._run_one(history)
+        key = (history.outcome, facts(history.steps))
+        sizes = range(len(history.anomalies) + 1)
+        others = (other for size in sizes for other in histories_of_size(size, self._can))
+        for other in others:
+            if (other.outcome, facts(other.steps)) == key and other.steps != history.steps:
+                await self._run_one(other)
+                break
         return await self._run_one(history)
 
 
@@ -297,16 +302,12 @@ def parts(history: History, can: Capabilities) -> Iterator[History]:
 class Matrix:
     """How often each anomaly took part in a history, and in a failed one by verdict."""
 
-    ran: Counter[str] = field(default_factory=Counter)
-    failed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    ran: Counter[str]
+    failed: Counter[tuple[str, VerdictId]]
 
 
 def matrix(results: Sequence[Result]) -> Matrix:
     """Count the anomalies of all results."""
-    counted = Matrix()
-    for result in results:
-        for name in result.history.name.anomalies or ("no anomaly",):
-            counted.ran[name] += 1
-            if result.failure is not None:
-                counted.failed[name, result.failure.verdict.id] += 1
-    return counted
+    rows = [(n, each) for each in results for n in each.history.name.anomalies or ("no anomaly",)]
+    failed = Counter((n, each.failure.verdict.id) for n, each in rows if each.failure is not None)
+    return Matrix(ran=Counter(name for name, _ in rows), failed=failed)

@@ -6,17 +6,17 @@ anomaly in the order of the table ANOMALY_KINDS.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations, zip_longest
+from itertools import chain, combinations, count, zip_longest
 
 from emulator import ids
 from emulator.explore.anomalies import ANOMALIES, Anomaly
 from emulator.explore.steps import (
     CHANGES,
-    Action,
     Capabilities,
+    HistoryStep,
     Manner,
     Outcome,
-    Step,
+    StepAction,
     Steps,
     base_steps,
 )
@@ -45,9 +45,7 @@ class History:
 
     @property
     def name(self) -> HistoryName:
-        return HistoryName(
-            outcome=self.outcome, anomalies=tuple(anomaly.name for anomaly in self.anomalies)
-        )
+        return HistoryName(outcome=self.outcome, anomalies=tuple(a.name for a in self.anomalies))
 
     @property
     def title(self) -> str:
@@ -62,7 +60,7 @@ class History:
     @property
     def moves_clock(self) -> bool:
         """Whether a step moves the clock, which all payments share."""
-        return any(step.action is Action.PASS_EXPIRY for step in self.steps)
+        return any(step.action is StepAction.PASS_EXPIRY for step in self.steps)
 
     def contains(self, other: "History") -> bool:
         """Whether another history is a part of this one."""
@@ -99,13 +97,11 @@ def histories_of_size(size: int, can: Capabilities) -> list[History]:
 def random_histories(seed: int, depth: int, can: Capabilities) -> Iterator[History]:
     """Histories with more anomalies than `depth`, without end or until no new one is found."""
     key = ids.stream_key(seed, "explore")
-    draws = 0
+    chances = (ids.chance(key, "history", number) for number in count(1))
     seen: set[tuple[Outcome, tuple[Anomaly, ...]]] = set()
 
-    def draw(count: int) -> int:
-        nonlocal draws
-        draws += 1
-        return int(ids.chance(key, "history", draws) * count)
+    def draw(choices: int) -> int:
+        return int(next(chances) * choices)
 
     vain = 0
     while vain < MAX_VAIN_DRAWS:
@@ -138,21 +134,24 @@ def normal_form(steps: Steps, *, reads_on_delivery: bool) -> Steps:
     return tuple(ordered)
 
 
-def _are_exchangeable(first: Step, second: Step) -> bool:
-    is_delivery = first.action is Action.DELIVER and first.manner in (Manner.USUAL, Manner.AT_ONCE)
+def _are_exchangeable(first: HistoryStep, second: HistoryStep) -> bool:
+    is_delivery = first.action is StepAction.DELIVER and first.manner in (
+        Manner.USUAL,
+        Manner.AT_ONCE,
+    )
     return is_delivery and second.action in CHANGES
 
 
 def facts(steps: Steps) -> Steps:
     """What happens in a history, without its order."""
-    single: list[Step] = []
+    single: list[HistoryStep] = []
     for step in steps:
         action = _TOGETHER.get(step.manner)
         if action is not None:
-            single += [replace(step, manner=Manner.USUAL), Step(action)]
+            single += [replace(step, manner=Manner.USUAL), HistoryStep(action)]
         else:
             single.append(step)
     return tuple(sorted(single))
 
 
-_TOGETHER = {Manner.WITH_RETURN: Action.RETURN, Manner.WITH_SETTLE: Action.SETTLE}
+_TOGETHER = {Manner.WITH_RETURN: StepAction.RETURN, Manner.WITH_SETTLE: StepAction.SETTLE}

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from emulator.explore.anomalies import parse_anomaly
 from emulator.explore.histories import HistoryName
-from emulator.explore.json_paths import PATTERN, JsonPath
 from emulator.explore.steps import Outcome
 from emulator.files import MAX_FILE_BYTES, open_regular
 from emulator.scenarios.entries import Entry, FileContext, read_text
@@ -32,8 +31,51 @@ from emulator.scenarios.values import Json
 from emulator.scenarios.yaml_tree import read_tree
 
 ORDER = "{order}"
+_PATH_STEP = re.compile(r"\.([^.\[\]\s]+)|\[([0-9]{1,9})\]")
+JSON_PATH = re.compile(rf"\$(?:{_PATH_STEP.pattern})*")
 _URL = re.compile(r"https?://[^\s/?#@]+(?:[/?][^\s#]*)?", re.ASCII)
 _REQUEST = re.compile(rf"(GET|POST|PUT|PATCH|DELETE) {_URL.pattern}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonPath:
+    """A path such as `$.orders[0].status`: names of members, and indices of items."""
+
+    steps: tuple[str | int, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> "JsonPath":
+        """Parse a text that matches JSON_PATH."""
+        return cls(tuple(name or int(index) for name, index in _PATH_STEP.findall(text)))
+
+    def __str__(self) -> str:
+        parts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.steps)
+        return f"${''.join(parts)}"
+
+    def read(self, document: Json) -> Json:
+        """The value at this path; None where there is none."""
+        for step in self.steps:
+            if isinstance(document, dict):
+                document = document.get(str(step))
+            elif isinstance(document, list) and isinstance(step, int) and step < len(document):
+                document = document[step]
+            else:
+                return None
+        return document
+
+    def without(self, document: Json) -> Json:
+        """The document without the value at this path."""
+        if not self.steps:
+            return None
+        first, rest = self.steps[0], JsonPath(self.steps[1:])
+        if isinstance(document, dict) and str(first) in document:
+            name = str(first)
+            others = {key: value for key, value in document.items() if key != name}
+            return others if not rest.steps else {**others, name: rest.without(document[name])}
+        if isinstance(document, list) and isinstance(first, int) and first < len(document):
+            changed = [rest.without(document[first])] if rest.steps else []
+            return [*document[:first], *changed, *document[first + 1 :]]
+        return document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,14 +165,14 @@ class Integration:
 class _Path(Kind[JsonPath]):
     def read(self, entry: Entry) -> JsonPath | None:
         text = read_text(entry)
-        if text is not None and PATTERN.fullmatch(text):
+        if text is not None and JSON_PATH.fullmatch(text):
             return JsonPath.parse(text)
         if text is not None:
             entry.refuse("a path such as $.id or $.data[0].status")
         return None
 
     def schema(self) -> JsonSchema:
-        return {"type": "string", "pattern": f"^{PATTERN.pattern}$", "examples": ["$.id"]}
+        return {"type": "string", "pattern": f"^{JSON_PATH.pattern}$", "examples": ["$.id"]}
 
     def write(self, value: JsonPath) -> Json:
         return str(value)
@@ -183,14 +225,13 @@ _LINE = Text(
     examples=["GET http://127.0.0.1:3000/orders/{order}"],
 )
 _WEB_ADDRESS = Text(
-    _URL,
-    expected="an absolute http or https URL",
-    examples=["http://127.0.0.1:3000/webhooks"],
+    _URL, expected="an absolute http or https URL", examples=["http://127.0.0.1:3000/webhooks"]
 )
+_VALUE_PATH = Key(_Path(), "The path of the value.", required="the path of the value")
 _CONDITION = MappingOf(
     Condition,
     {
-        "path": Key(_Path(), "The path of the value.", required="the path of the value"),
+        "path": _VALUE_PATH,
         "in": Key(
             ListOf(JsonValue(), "a list of values", "an entry of in"),
             "The values for which the condition is true.",
@@ -200,10 +241,7 @@ _CONDITION = MappingOf(
         ),
     },
 )
-_COUNT = MappingOf(
-    Count,
-    {"path": Key(_Path(), "The path of the value.", required="the path of the value")},
-)
+_COUNT = MappingOf(Count, {"path": _VALUE_PATH})
 
 
 def _request_keys(description: str, *, accepts_order: bool = True) -> Mapping[str, Key]:
@@ -322,9 +360,7 @@ KEYS = {
         default_text="it is running already",
     ),
     "history": Key(
-        _HISTORY,
-        "The history that `--replay` runs; `--save` writes it.",
-        default_text="no history",
+        _HISTORY, "The history that `--replay` runs; `--save` writes it.", default_text="no history"
     ),
 }
 INTEGRATION = MappingOf(Integration, KEYS)

@@ -1,16 +1,17 @@
-"""Judges the observation of a history: safety, liveness, and whether order matters."""
+"""Holds what was observed of a history, and judges it: safety, liveness, and confluence."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from emulator.domain.payment import Status
-from emulator.explore.json_paths import JsonPath
-from emulator.explore.observation import Observation, Sample
-from emulator.explore.steps import Action
+from emulator.explore.histories import History
+from emulator.explore.integration import JsonPath
+from emulator.explore.service import ServiceEvent
+from emulator.explore.steps import HistoryStep, StepAction
 from emulator.scenarios.values import Json
 
-_HAS_MONEY = (Status.COMPLETED, Status.REFUNDED)
+HAS_MONEY = (Status.COMPLETED, Status.REFUNDED)
 _HAS_NO_MONEY = (Status.FAILED, Status.EXPIRED)
 
 
@@ -40,39 +41,101 @@ VERDICTS = {
 """The meaning of each verdict."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """A failed judgement: what was expected and what was seen, after a step (from 1)."""
+@dataclass(frozen=True, slots=True)
+class HistoryVerdict:
+    """A failed judgement after a step (from 1): what was expected, and what was seen."""
 
     id: VerdictId
+    step: int
     expected: str
     seen: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """The order after a step, and the status of its payment then."""
+
     step: int
+    payment_status: str
+    is_paid: bool
+    is_closed: bool
+    fulfilled: int
+    state: Json
+
+    @property
+    def summary(self) -> tuple[bool, bool, int]:
+        """What a forged webhook must not change."""
+        return self.is_paid, self.is_closed, self.fulfilled
 
 
-def judge(observation: Observation) -> Verdict | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedStep:
+    """An executed step: what happened, in words, and its result."""
+
+    text: str
+    result: str = ""
+
+
+@dataclass(slots=True)
+class Unacknowledged:
+    """A genuine delivery without a 2xx so far; `step` is that of its first attempt."""
+
+    event: ServiceEvent
+    step: int
+    results: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One run of a history.
+
+    `forged`: the order before and after each webhook that is not genuine. `could_know`: the
+    statuses of the payment that the application could know of, by an acknowledged webhook, by its
+    job, or by a request that it sent to the service.
+    """
+
+    history: History
+    trace: tuple[TracedStep, ...]
+    samples: tuple[Sample, ...]
+    forged: tuple[tuple[Sample, Sample], ...]
+    unacknowledged: tuple[Unacknowledged, ...]
+    live_payments: tuple[str, ...]
+    could_know: frozenset[str]
+    order: str
+    payment: str
+    checkout_url: str
+    reading_steps: frozenset[HistoryStep] = frozenset()
+    """The steps during which the application sent requests to the service, if that was observed."""
+
+    @property
+    def final(self) -> Sample:
+        """The order at the end."""
+        return self.samples[-1]
+
+
+def judge(observation: Observation) -> HistoryVerdict | None:
     """The first failed judgement of one history, or None."""
     return next(_verdicts(observation), None)
 
 
 def is_settled(observation: Observation) -> bool:
     """Whether no state that is expected in the end is missing; a slow application needs time."""
-    return all(next(check(observation), None) is None for check in (_money, _refund, _closed))
+    return next(_end(observation), None) is None
 
 
-def _verdicts(observation: Observation) -> Iterator[Verdict]:
-    for check in (_forged, _charged, _fulfilled, _unpaid, _refund, _money, _closed, _acknowledged):
+def _verdicts(observation: Observation) -> Iterator[HistoryVerdict]:
+    for check in (_forged, _charged, _fulfilled, _unpaid, _end, _acknowledged):
         yield from check(observation)
 
 
-def _forged(observation: Observation) -> Iterator[Verdict]:
-    for forged in observation.forged:
-        if forged.before.summary != forged.after.summary:
-            yield Verdict(
-                id=VerdictId.FORGED_ACCEPTED,
-                expected="the webhook changes nothing",
-                seen=f"the order was {_words(forged.before)}, and is {_words(forged.after)}",
-                step=forged.step,
+def _forged(observation: Observation) -> Iterator[HistoryVerdict]:
+    for before, after in observation.forged:
+        if before.summary != after.summary:
+            yield HistoryVerdict(
+                VerdictId.FORGED_ACCEPTED,
+                after.step,
+                "the webhook changes nothing",
+                f"the order was {_words(before)}, and is {_words(after)}",
             )
 
 
@@ -81,82 +144,63 @@ def _words(sample: Sample) -> str:
     return f"{words}, fulfilled {sample.fulfilled} times" if sample.fulfilled else words
 
 
-def _charged(observation: Observation) -> Iterator[Verdict]:
+def _charged(observation: Observation) -> Iterator[HistoryVerdict]:
     live = observation.live_payments
     if len(live) > 1:
-        yield Verdict(
-            id=VerdictId.CHARGED_TWICE,
-            expected="one payment of the order is completed or may still complete",
-            seen=f"{len(live)} payments: {', '.join(live)}",
-            step=observation.final.step,
+        yield HistoryVerdict(
+            VerdictId.CHARGED_TWICE,
+            observation.final.step,
+            "one payment of the order is completed or may still complete",
+            f"{len(live)} payments: {', '.join(live)}",
         )
 
 
-def _fulfilled(observation: Observation) -> Iterator[Verdict]:
+def _fulfilled(observation: Observation) -> Iterator[HistoryVerdict]:
     for sample in observation.samples:
         if sample.fulfilled > 1:
-            yield Verdict(
-                id=VerdictId.FULFILLED_TWICE,
-                expected="the order is fulfilled at most once",
-                seen=f"it is fulfilled {sample.fulfilled} times",
-                step=sample.step,
+            yield HistoryVerdict(
+                VerdictId.FULFILLED_TWICE,
+                sample.step,
+                "the order is fulfilled at most once",
+                f"it is fulfilled {sample.fulfilled} times",
             )
 
 
-def _unpaid(observation: Observation) -> Iterator[Verdict]:
+def _unpaid(observation: Observation) -> Iterator[HistoryVerdict]:
     for sample in observation.samples:
-        if sample.is_paid and sample.payment_status not in _HAS_MONEY:
-            yield Verdict(
-                id=VerdictId.PAID_WITHOUT_MONEY,
-                expected=f"the order is not paid: its payment is {sample.payment_status}",
-                seen="the order is paid",
-                step=sample.step,
+        if sample.is_paid and sample.payment_status not in HAS_MONEY:
+            yield HistoryVerdict(
+                VerdictId.PAID_WITHOUT_MONEY,
+                sample.step,
+                f"the order is not paid: its payment is {sample.payment_status}",
+                "the order is paid",
             )
 
 
-def _refund(observation: Observation) -> Iterator[Verdict]:
-    final = observation.final
-    is_refunded = final.payment_status == Status.REFUNDED
-    if final.is_paid and is_refunded and Status.REFUNDED in observation.could_know:
-        yield Verdict(
-            id=VerdictId.PAID_WITHOUT_MONEY,
-            expected="the order is not paid: its payment is refunded",
-            seen="the order is paid",
-            step=final.step,
-        )
+def _end(observation: Observation) -> Iterator[HistoryVerdict]:
+    """The end, where the application could know the status of the payment."""
+    final, status = observation.final, observation.final.payment_status
+    if status not in observation.could_know:
+        return
+    if status == Status.REFUNDED and final.is_paid:
+        wrong, expected = VerdictId.PAID_WITHOUT_MONEY, "not paid"
+    elif status == Status.COMPLETED and not final.is_paid:
+        wrong, expected = VerdictId.MONEY_WITHOUT_PAID, "paid"
+    elif status in _HAS_NO_MONEY and not final.is_closed:
+        wrong, expected = VerdictId.NOT_CLOSED, "closed"
+    else:
+        return
+    expected = f"the order is {expected}: its payment is {status}"
+    yield HistoryVerdict(wrong, final.step, expected, f"the order is {_words(final)}")
 
 
-def _money(observation: Observation) -> Iterator[Verdict]:
-    final = observation.final
-    is_completed = final.payment_status == Status.COMPLETED
-    if is_completed and not final.is_paid and Status.COMPLETED in observation.could_know:
-        yield Verdict(
-            id=VerdictId.MONEY_WITHOUT_PAID,
-            expected="the order is paid: its payment is completed",
-            seen=f"the order is {_words(final)}",
-            step=final.step,
-        )
-
-
-def _closed(observation: Observation) -> Iterator[Verdict]:
-    final = observation.final
-    has_ended = final.payment_status in _HAS_NO_MONEY
-    if has_ended and not final.is_closed and final.payment_status in observation.could_know:
-        yield Verdict(
-            id=VerdictId.NOT_CLOSED,
-            expected=f"the order is closed: its payment is {final.payment_status}",
-            seen=f"the order is {_words(final)}",
-            step=final.step,
-        )
-
-
-def _acknowledged(observation: Observation) -> Iterator[Verdict]:
+def _acknowledged(observation: Observation) -> Iterator[HistoryVerdict]:
     for delivery in observation.unacknowledged:
-        yield Verdict(
-            id=VerdictId.NEVER_ACKNOWLEDGED,
-            expected=f"{delivery.event} is answered with 2xx in the end",
-            seen=f"{len(delivery.results)} attempts: {', '.join(delivery.results)}",
-            step=delivery.step,
+        yield HistoryVerdict(
+            VerdictId.NEVER_ACKNOWLEDGED,
+            delivery.step,
+            f"{delivery.event.type} is answered with 2xx in the end",
+            f"{len(delivery.results)} attempts: {', '.join(delivery.results)}",
         )
 
 
@@ -167,73 +211,59 @@ def is_order_free(observation: Observation) -> bool:
     earlier one in one order, and none in another. A refund before the completion may leave an order
     that was never fulfilled.
     """
-    is_refunded = any(step.action is Action.REFUND for step in observation.history.steps)
+    is_refunded = any(step.action is StepAction.REFUND for step in observation.history.steps)
     return not is_refunded and observation.final.payment_status in observation.could_know
 
 
 def compare_ends(
     observation: Observation, reference: Observation, ignored: Sequence[JsonPath]
-) -> Verdict | None:
+) -> HistoryVerdict | None:
     """Compare the end with that of a history of the same facts in another order."""
-    place = _difference(_normal(reference, ignored), _normal(observation, ignored), "$")
-    if place is None:
-        return None
-    return Verdict(
-        id=VerdictId.CONFLUENCE,
-        expected=f"the same end as with the order of: {reference.history.title}",
-        seen=place,
-        step=observation.final.step,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Own:
-    """A value of a state, also with the ids of its own order replaced."""
-
-    value: Json
-    normal: Json
-
-
-def _normal(observation: Observation, ignored: Sequence[JsonPath]) -> Json:
-    state = observation.final.state
+    expected, found = reference.final.state, observation.final.state
     for path in ignored:
-        state = path.without(state)
+        expected, found = path.without(expected), path.without(found)
+    seen = _difference(expected, found, "$", (_own_ids(reference), _own_ids(observation)))
+    if seen is None:
+        return None
+    same = f"the same end as with the order of: {reference.history.title}"
+    return HistoryVerdict(VerdictId.CONFLUENCE, observation.final.step, same, seen)
+
+
+def _own_ids(observation: Observation) -> dict[str, str]:
     own = {
         observation.checkout_url: "{checkout_url}",
         observation.payment: "{payment}",
         observation.order: "{order}",
     }
-    return _replaced(state, {key: name for key, name in own.items() if key})
+    return {key: name for key, name in own.items() if key}
 
 
-def _replaced(value: Json, own: dict[str, str]) -> Json:
-    if isinstance(value, dict):
-        return {key: _replaced(member, own) for key, member in value.items()}
-    if isinstance(value, list):
-        return [_replaced(item, own) for item in value]
-    normal = value
+def _normal(value: Json, own: dict[str, str]) -> Json:
+    """A value with the ids of its own order replaced."""
     if isinstance(value, str):
         for text, name in own.items():
-            normal = normal.replace(text, name)
+            value = value.replace(text, name)
     elif not isinstance(value, bool):
-        normal = own.get(str(value), value)
-    return _Own(value, normal)
+        value = own.get(str(value), value)
+    return value
 
 
-def _difference(expected: Json, found: Json, place: str) -> str | None:
+def _difference(
+    expected: Json, found: Json, place: str, own: tuple[dict[str, str], dict[str, str]]
+) -> str | None:
     """Where two states differ, and how.
 
     A short id may also be another value by chance, so equal values are equal too.
     """
-    if isinstance(expected, _Own) and isinstance(found, _Own):
-        is_equal = expected.normal == found.normal or expected.value == found.value
-        is_equal = is_equal and isinstance(expected.value, bool) is isinstance(found.value, bool)
-        return None if is_equal else f"{place} is {found.value!r}, not {expected.value!r}"
     if isinstance(expected, dict) and isinstance(found, dict) and expected.keys() == found.keys():
         parts = [(f"{place}.{key}", expected[key], found[key]) for key in expected]
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
         pairs = enumerate(zip(expected, found, strict=True))
         parts = [(f"{place}[{index}]", *pair) for index, pair in pairs]
-    else:
+    elif isinstance(expected, dict | list) or isinstance(found, dict | list):
         return f"{place} has other members or another length"
-    return next(filter(None, (_difference(a, b, where) for where, a, b in parts)), None)
+    else:
+        is_equal = expected == found or _normal(expected, own[0]) == _normal(found, own[1])
+        is_equal = is_equal and isinstance(expected, bool) is isinstance(found, bool)
+        return None if is_equal else f"{place} is {found!r}, not {expected!r}"
+    return next(filter(None, (_difference(a, b, where, own) for where, a, b in parts)), None)

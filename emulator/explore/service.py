@@ -23,7 +23,7 @@ class ExploreError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ServiceEvent:
     """An event, in the bytes that are delivered."""
 
     id: str
@@ -52,18 +52,18 @@ class Service:
     async def payments(self, limit: int) -> list[Payment]:
         """The newest payments, newest first."""
         page = await self._call("GET", f"{CONTROL}/payments?limit={limit}")
-        payments: list[Payment] = page["data"]
-        return payments
+        return list(page["data"])
 
-    async def events(self, payment_id: str, *, limit: int) -> list[Event]:
+    async def events(self, payment_id: str, *, limit: int) -> list[ServiceEvent]:
         """The newest events of a payment, oldest first, among the newest of the account."""
         response = await self._send("GET", f"{CONTROL}/events?limit={limit}")
-        events = []
+        events, sought = [], payment_id.encode()
         for raw in reversed(msgspec.json.decode(response.body, type=_EventPage).data):
-            body = bytes(raw)
-            event = json.loads(body)
-            if event["data"]["id"] == payment_id:
-                events.append(Event(event["id"], event["type"], payment_id, body))
+            # Most events are of other payments, and are not parsed.
+            if sought in (body := bytes(raw)):
+                event = json.loads(body)
+                if event["data"]["id"] == payment_id:
+                    events.append(ServiceEvent(event["id"], event["type"], payment_id, body))
         return events
 
     async def submit(self, payment: Payment) -> None:
@@ -90,20 +90,23 @@ class Service:
 
     async def create(self, body: Mapping[str, Any]) -> Payment:
         """Create a payment beside the shop's."""
-        payment: Payment = await self._call("POST", PAYMENTS, body)
-        return payment
+        return dict(await self._call("POST", PAYMENTS, body))
 
     async def advance_until(self, instant: str) -> None:
         await self._call("POST", f"{CONTROL}/clock/advance", {"until": instant})
 
-    async def add_fault(self, request: str, then: Mapping[str, Any], times: int) -> str:
-        """Add a fault for the next requests; return its id."""
+    @asynccontextmanager
+    async def fault(self, request: str, then: Mapping[str, Any], times: int) -> AsyncIterator[None]:
+        """Apply a fault to the next `times` requests of the block."""
+        if not times:
+            yield
+            return
         rule = {"when": {"request": request}, "then": then, "times": times}
         fault = await self._call("POST", f"{CONTROL}/faults", rule)
-        return str(fault["id"])
-
-    async def delete_fault(self, fault_id: str) -> None:
-        await self._send("DELETE", f"{CONTROL}/faults/{fault_id}")
+        try:
+            yield
+        finally:
+            await self._send("DELETE", f"{CONTROL}/faults/{fault['id']}")
 
     async def last_request(self, path: str) -> str | None:
         """The id of the newest request with a path, which may end with a star."""
@@ -116,24 +119,17 @@ class Service:
 
         Explore delivers the events itself. Without such an endpoint, yields `secret`.
         """
-        endpoint = None if url is None else await self._endpoint(url)
+        listed = await self._call("GET", f"{CONTROL}/webhook_endpoints")
+        endpoint = next((each for each in listed["data"] if each["url"] == url), None)
         if endpoint is None:
             yield secret
             return
-        await self._enable_endpoint(endpoint["id"], enabled=False)
+        path = f"{CONTROL}/webhook_endpoints/{endpoint['id']}"
+        await self._call("PATCH", path, {"enabled": False})
         try:
             yield str(endpoint["secret"])
         finally:
-            await self._enable_endpoint(endpoint["id"], enabled=bool(endpoint["enabled"]))
-
-    async def _endpoint(self, url: str) -> Mapping[str, Any] | None:
-        """The webhook endpoint with a URL."""
-        listed = await self._call("GET", f"{CONTROL}/webhook_endpoints")
-        return next((each for each in listed["data"] if each["url"] == url), None)
-
-    async def _enable_endpoint(self, endpoint_id: str, *, enabled: bool) -> None:
-        path = f"{CONTROL}/webhook_endpoints/{endpoint_id}"
-        await self._call("PATCH", path, {"enabled": enabled})
+            await self._call("PATCH", path, {"enabled": endpoint["enabled"]})
 
     async def _call(self, method: str, path: str, body: object = None) -> Any:
         return (await self._send(method, path, body)).json

@@ -27,7 +27,7 @@ CREATE_FAULTS: Mapping[Manner, Mapping[str, Any]] = {
 
 
 @dataclass(slots=True)
-class Session:
+class ExploreSession:
     """What the histories of an exploration share."""
 
     shop: Shop
@@ -46,26 +46,18 @@ class Session:
     @asynccontextmanager
     async def limited(self, count: int) -> AsyncIterator[None]:
         """Answer this number of create calls 429 during the block."""
-        if count == 0:
+        async with self.service.fault("create_payment", CREATE_FAULTS[Manner.LIMITED], count):
+            self.is_limited = count > 0
             yield
-            return
-        then = CREATE_FAULTS[Manner.LIMITED]
-        fault_id = await self.service.add_fault("create_payment", then, count)
-        self.is_limited = True
-        try:
-            yield
-        finally:
-            self.is_limited = False
-            await self.service.delete_fault(fault_id)
+        self.is_limited = False
 
     async def find_payment(self, is_wanted: Callable[[Payment], bool]) -> Payment | None:
         """The newest payment that fits, among those that no order has."""
-        await self._refresh()
+        await self.refresh()
         return next(filter(is_wanted, reversed(self._recent)), None)
 
-    async def take_payments(self, payment: Payment) -> list[Payment]:
+    def take_payments(self, payment: Payment) -> list[Payment]:
         """The new payments of the order of a payment: by their metadata, or all if there is one."""
-        await self._refresh()
         metadata = payment["metadata"]
         own = [
             each
@@ -80,7 +72,7 @@ class Session:
 
     async def drop_payments(self) -> None:
         """Forget the new payments: they belong to no order of the customer."""
-        await self._refresh()
+        await self.refresh()
         if not self.is_shared:
             self._recent.clear()
 
@@ -89,7 +81,8 @@ class Session:
         """How many of the newest payments or events may be new."""
         return MAX_SHARED if self.is_shared else MAX_NEWEST
 
-    async def _refresh(self) -> None:
+    async def refresh(self) -> None:
+        """Read the new payments."""
         payments = await self.service.payments(self.max_newest)
         ids = [payment["id"] for payment in payments]
         known = ids.index(self.newest_payment) if self.newest_payment in ids else len(ids)

@@ -11,8 +11,8 @@ from emulator import __version__
 from emulator.clock import SystemClock
 from emulator.explore.connections import Connections, Request, Response
 from emulator.explore.integration import Integration, ShopRequest
-from emulator.explore.observation import Sample
-from emulator.explore.service import Event, ExploreError
+from emulator.explore.judgement import Sample
+from emulator.explore.service import ExploreError, ServiceEvent
 from emulator.explore.steps import Manner
 from emulator.http.receiver import webhook_signature
 
@@ -68,15 +68,15 @@ class Shop:
     async def start(self, browser: Browser, *, closes: bool = False) -> Response:
         """The customer starts an order."""
         request = _request(self.integration.start)
-        response = await self.connections.send(request, closes=closes)
+        response = await self._send(request, closes=closes)
         browser.store(request.url, response)
-        return self._reached(response, request)
+        return response
 
     async def read_state(self, order: str, *, step: int, payment_status: str) -> Sample:
         """Read an order. Raises ExploreError when its state cannot be read."""
         state = self.integration.state
         request = _request(state, order)
-        response = self._reached(await self.connections.send(request), request)
+        response = await self._send(request)
         if not response.is_success or response.json is None:
             seen = response.text if not response.is_success else "no JSON"
             raise ExploreError(f"cannot read the state of order {order}: {_line(request)}: {seen}")
@@ -96,13 +96,12 @@ class Shop:
         return _request(self.integration.settle, order)
 
     async def settle(self, order: str) -> Response:
-        request = self.settle_request(order)
-        return self._reached(await self.connections.send(request), request)
+        return await self._send(self.settle_request(order))
 
     async def open(self, browser: Browser, url: str) -> Response:
         """Open a page as a browser does, with its redirects."""
         request = self.page_request(browser, url)
-        response = self._reached(await self.connections.send(request), request)
+        response = await self._send(request)
         return await self.follow(browser, url, response)
 
     @staticmethod
@@ -124,20 +123,19 @@ class Shop:
         return response
 
     async def deliver(
-        self, event: Event, manner: Manner = Manner.USUAL, *, closes: bool = False
+        self, event: ServiceEvent, manner: Manner = Manner.USUAL, *, closes: bool = False
     ) -> Response:
         """Send a webhook, genuine or forged."""
-        request = self.webhook(event, manner)
-        return self._reached(await self.connections.send(request, closes=closes), request)
+        return await self._send(self.webhook(event, manner), closes=closes)
 
-    async def attempt_and_leave(self, event: Event) -> bool:
+    async def attempt_and_leave(self, event: ServiceEvent) -> bool:
         """Send a webhook, and close the connection soon, as after a time-out.
 
         Returns whether the application has responded by then.
         """
         return await self.connections.send_and_leave(self.webhook(event), after_ms=SLOW_ATTEMPT_MS)
 
-    def webhook(self, event: Event, manner: Manner = Manner.USUAL) -> Request:
+    def webhook(self, event: ServiceEvent, manner: Manner = Manner.USUAL) -> Request:
         """The request of an attempt to deliver an event, with the present time."""
         timestamp = self._wall.system_ms() // 1000
         if manner is Manner.STALE:
@@ -156,8 +154,9 @@ class Shop:
         url = self.integration.webhook or ""
         return Request(method="POST", url=url, headers=headers, body=event.body)
 
-    @staticmethod
-    def _reached(response: Response, request: Request) -> Response:
+    async def _send(self, request: Request, *, closes: bool = False) -> Response:
+        """Send a request. Raises ExploreError when no connection is possible."""
+        response = await self.connections.send(request, closes=closes)
         if response.is_refused:
             raise ExploreError(f"cannot reach the shop: {_line(request)}: {response.failure}")
         return response

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 
 from emulator.clock import SystemClock, pause
@@ -33,7 +33,15 @@ async def running_shop(
     if integration.run is None:
         yield
         return
+    ready = integration.run.ready
     _, host, port = Request(method="GET", url=integration.start.url()).address
+
+    async def is_ready() -> bool:
+        if ready is None:
+            return await _is_listening(host, port)
+        request = Request(method=ready.method, url=ready.url())
+        return (await connections.send(request, timeout_s=5, closes=True)).is_success
+
     if await _is_listening(host, port):
         raise ExploreError(
             f"another program listens on {host_with_port(host, port)}, the address of the shop;"
@@ -49,14 +57,13 @@ async def running_shop(
             start_new_session=True,
         )
         try:
-            if not await _becomes_ready(process, integration, connections, wall):
+            if not await _becomes_ready(process, is_ready, wall):
                 output.seek(0)
                 lines = output.read().decode("utf-8", "replace").splitlines()
                 shown = "".join(f"\n  {line}" for line in lines[-SHOWN_OUTPUT_LINES:])
-                ended = process.returncode
-                seen = f"is not ready after {MAX_START_MS // 1000} s"
-                if ended is not None:
-                    seen = f"has ended with code {ended}"
+                seen = f"has ended with code {process.returncode}"
+                if process.returncode is None:
+                    seen = f"is not ready after {MAX_START_MS // 1000} s"
                 raise ExploreError(f"the shop {seen}: {integration.run.command}{shown}")
             yield
         finally:
@@ -64,22 +71,12 @@ async def running_shop(
 
 
 async def _becomes_ready(
-    process: asyncio.subprocess.Process,
-    integration: Integration,
-    connections: Connections,
-    wall: SystemClock,
+    process: asyncio.subprocess.Process, is_ready: Callable[[], Awaitable[bool]], wall: SystemClock
 ) -> bool:
-    run = integration.run
     until_ms = wall.monotonic_ms() + MAX_START_MS
     while process.returncode is None and wall.monotonic_ms() < until_ms:
-        if run is not None and run.ready is not None:
-            request = Request(method=run.ready.method, url=run.ready.url())
-            if (await connections.send(request, timeout_s=5, closes=True)).is_success:
-                return True
-        else:
-            _, host, port = Request(method="GET", url=integration.start.url()).address
-            if await _is_listening(host, port):
-                return True
+        if await is_ready():
+            return True
         await pause(wall, READY_PAUSE_MS)
     return False
 

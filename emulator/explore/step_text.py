@@ -1,18 +1,18 @@
 """Describes a step of a history in one line."""
 
 from emulator.explore.integration import Integration
-from emulator.explore.steps import Action, Manner, Step
+from emulator.explore.steps import HistoryStep, Manner, StepAction
 
 _TEXTS = {
-    Action.WAIT: "the customer waits until shortly before the expiry",
-    Action.SUBMIT: "the customer submits a payment method",
-    Action.PASS_EXPIRY: "the checkout expires",
-    Action.APPROVE: "the customer approves the payment",
-    Action.DECLINE: "the customer cancels the payment",
-    Action.EXPIRE: "the payment expires",
-    Action.COMPLETE: "the payment completes after all",
-    Action.REFUND: "the payment is refunded",
-    Action.RETURN: "the customer's browser opens success_url",
+    StepAction.WAIT: "the customer waits until shortly before the expiry",
+    StepAction.SUBMIT: "the customer submits a payment method",
+    StepAction.PASS_EXPIRY: "the checkout expires",
+    StepAction.APPROVE: "the customer approves the payment",
+    StepAction.DECLINE: "the customer cancels the payment",
+    StepAction.EXPIRE: "the payment expires",
+    StepAction.COMPLETE: "the payment completes after all",
+    StepAction.REFUND: "the payment is refunded",
+    StepAction.RETURN: "the customer's browser opens success_url",
 }
 _CREATE = {
     Manner.ERROR_BEFORE: "; create is answered 500 before the commit",
@@ -38,18 +38,18 @@ _FORGERIES = {
 }
 
 
-def step_text(step: Step, integration: Integration) -> str:
+def step_text(step: HistoryStep, integration: Integration) -> str:
     """The step in words."""
     match step.action:
-        case Action.START:
+        case StepAction.START:
             line = integration.start.line
             return f"the customer starts an order: {line}{_CREATE.get(step.manner, '')}"
-        case Action.SETTLE:
+        case StepAction.SETTLE:
             line = "" if integration.settle is None else integration.settle.line
             return f"the job runs: {line}"
-        case Action.DELIVER:
+        case StepAction.DELIVER:
             return f"{step.event}{_DELIVERY.get(step.manner, ' is delivered')}"
-        case Action.FORGE:
+        case StepAction.FORGE:
             return _FORGERIES[step.manner]
         case _:
             return _TEXTS[step.action]

@@ -1,17 +1,13 @@
 """Defines the steps of histories, and those of each outcome without an anomaly."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from emulator.domain.payment import EVENT_TYPES, Status
 
-CREATED = EVENT_TYPES[Status.PENDING]
-PROCESSING = EVENT_TYPES[Status.PROCESSING]
-COMPLETED = EVENT_TYPES[Status.COMPLETED]
-FAILED = EVENT_TYPES[Status.FAILED]
-EXPIRED = EVENT_TYPES[Status.EXPIRED]
-REFUNDED = EVENT_TYPES[Status.REFUNDED]
+CREATED, PROCESSING = EVENT_TYPES[Status.PENDING], EVENT_TYPES[Status.PROCESSING]
+COMPLETED, REFUNDED = EVENT_TYPES[Status.COMPLETED], EVENT_TYPES[Status.REFUNDED]
+FAILED, EXPIRED = EVENT_TYPES[Status.FAILED], EVENT_TYPES[Status.EXPIRED]
 EVENT_STATUSES = {event_type: status for status, event_type in EVENT_TYPES.items()}
 
 
@@ -23,7 +19,7 @@ class Outcome(StrEnum):
     EXPIRED = "expired"
 
 
-class Action(StrEnum):
+class StepAction(StrEnum):
     """What happens in a step: to the payment, or to the merchant's application."""
 
     START = "start"
@@ -42,12 +38,12 @@ class Action(StrEnum):
 
 
 CHANGES = {
-    Action.SUBMIT: Status.PROCESSING,
-    Action.APPROVE: Status.COMPLETED,
-    Action.DECLINE: Status.FAILED,
-    Action.EXPIRE: Status.EXPIRED,
-    Action.COMPLETE: Status.COMPLETED,
-    Action.REFUND: Status.REFUNDED,
+    StepAction.SUBMIT: Status.PROCESSING,
+    StepAction.APPROVE: Status.COMPLETED,
+    StepAction.DECLINE: Status.FAILED,
+    StepAction.EXPIRE: Status.EXPIRED,
+    StepAction.COMPLETE: Status.COMPLETED,
+    StepAction.REFUND: Status.REFUNDED,
 }
 """The actions that change the payment, and the status that it then has."""
 
@@ -75,15 +71,15 @@ class Manner(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Step:
+class HistoryStep:
     """A step of a history; `event` is the type of the event that is delivered."""
 
-    action: Action
+    action: StepAction
     event: str = ""
     manner: Manner = Manner.USUAL
 
 
-Steps = tuple[Step, ...]
+Steps = tuple[HistoryStep, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,22 +94,18 @@ class Capabilities:
 def base_steps(outcome: Outcome, can: Capabilities) -> Steps:
     """The steps without an anomaly."""
     if outcome is Outcome.EXPIRED:
-        middle = [Step(Action.EXPIRE), Step(Action.DELIVER, EXPIRED)]
+        middle = [HistoryStep(StepAction.EXPIRE), HistoryStep(StepAction.DELIVER, EXPIRED)]
     else:
         is_paid = outcome is Outcome.PAID
         middle = [
-            Step(Action.SUBMIT),
-            Step(Action.DELIVER, PROCESSING),
-            Step(Action.APPROVE if is_paid else Action.DECLINE),
-            Step(Action.DELIVER, COMPLETED if is_paid else FAILED),
+            HistoryStep(StepAction.SUBMIT),
+            HistoryStep(StepAction.DELIVER, PROCESSING),
+            HistoryStep(StepAction.APPROVE if is_paid else StepAction.DECLINE),
+            HistoryStep(StepAction.DELIVER, COMPLETED if is_paid else FAILED),
         ]
-    steps = [Step(Action.START), Step(Action.DELIVER, CREATED), *middle]
+    steps = [HistoryStep(StepAction.START), HistoryStep(StepAction.DELIVER, CREATED), *middle]
     if outcome is Outcome.PAID:
-        steps.append(Step(Action.RETURN))
-    return _possible(steps, can)
-
-
-def _possible(steps: Iterable[Step], can: Capabilities) -> Steps:
-    missing = {Action.DELIVER} if not can.has_webhook else set()
-    missing |= {Action.RETURN} if not can.has_return else set()
+        steps.append(HistoryStep(StepAction.RETURN))
+    missing = {StepAction.DELIVER} if not can.has_webhook else set()
+    missing |= {StepAction.RETURN} if not can.has_return else set()
     return tuple(step for step in steps if step.action not in missing)

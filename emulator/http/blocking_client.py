@@ -17,7 +17,7 @@ class NoResponse(Exception):
     """The server cannot be reached or sent no HTTP response; the message is the reason."""
 
 
-class KeptConnections:
+class IdleConnections:
     """Idle connections to one server; later requests of any thread use them again."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class KeptConnections:
 class BlockingRequest:
     """A request; `path` is sent verbatim. Of the response at most `max_bytes` are read.
 
-    Without `kept_connections`, it has its own connection.
+    Without `idle_connections`, it has its own connection.
     """
 
     base_url: str
@@ -56,11 +56,11 @@ class BlockingRequest:
     body: bytes | None = None
     timeout_s: float
     max_bytes: int | None = None
-    kept_connections: KeptConnections | None = None
+    idle_connections: IdleConnections | None = None
 
     def send(self) -> tuple[int, bytes]:
         """Return the status and the body. Raises NoResponse."""
-        kept = None if self.kept_connections is None else self.kept_connections.take()
+        kept = None if self.idle_connections is None else self.idle_connections.take()
         connection = kept or self._connection()
         is_reusable = False
         try:
@@ -78,8 +78,8 @@ class BlockingRequest:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise NoResponse(reason) from None
         finally:
-            if self.kept_connections is not None and is_reusable:
-                self.kept_connections.put(connection)
+            if self.idle_connections is not None and is_reusable:
+                self.idle_connections.put(connection)
             else:
                 connection.close()
         return response.status, body

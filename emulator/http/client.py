@@ -29,7 +29,6 @@ MAX_CONNECT_S = 10
 # Shorter than that of any server, so that no request meets a connection that is being closed:
 # then it would be unknown whether the server has received the request.
 MAX_IDLE_S = 2
-MAX_HEAD_BYTES = 100_000
 MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 JSON = "application/json"
 
@@ -109,7 +108,10 @@ class _Connection(asyncio.Protocol):
         if self._response is not None and not self._response.done():
             self._response.set_result(response)
 
-    def _complete(self, *, is_reusable: bool) -> None:
+    def _fail(self, failure: str) -> None:
+        self._end(HttpResponse(failure=failure))
+
+    def _complete(self, *, is_reusable: bool = False) -> None:
         response = HttpResponse(status=self._status, headers=self._headers, body=bytes(self._body))
         self._end(response, is_reusable=is_reusable)
 
@@ -126,18 +128,17 @@ class _Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._end(HttpResponse(failure=f"the response is not HTTP: {error}"))
-        if not self._status and self._received_bytes > MAX_HEAD_BYTES:
-            self._end(HttpResponse(failure="the response is not HTTP: its head is too long"))
+            self._fail(f"the response is not HTTP: {error}")
+        if self._received_bytes > MAX_RESPONSE_BYTES:
+            self._fail(f"the response is larger than {MAX_RESPONSE_BYTES:,} bytes")
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self._status:
-            self._end(HttpResponse(failure="the connection was closed before a response"))
+            self._fail("the connection was closed before a response")
         elif exc is None and not self._headers.keys() & {"content-length", "transfer-encoding"}:
-            self._complete(is_reusable=False)
+            self._complete()
         else:
-            failure = "the connection was closed in the middle of the response"
-            self._end(HttpResponse(failure=failure))
+            self._fail("the connection was closed in the middle of the response")
 
     # ---- What the parser calls
 
@@ -155,9 +156,6 @@ class _Connection(asyncio.Protocol):
 
     def on_body(self, body: bytes) -> None:
         self._body += body
-        if len(self._body) > MAX_RESPONSE_BYTES:
-            failure = f"the response is larger than {MAX_RESPONSE_BYTES:,} bytes"
-            self._end(HttpResponse(failure=failure))
 
     def on_message_complete(self) -> None:
         if self._status:

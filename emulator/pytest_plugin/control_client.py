@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..http.blocking_client import BlockingRequest, KeptConnections, NoResponse
+from ..http.blocking_client import BlockingRequest, IdleConnections, NoResponse
 
 # The longest call: waiting for a payment's status.
 MAX_RESPONSE_S = 330
@@ -52,7 +52,7 @@ class ControlClient:
     key: str | None = None
     log: Path | None = None
     timeout_s: int = MAX_RESPONSE_S
-    kept_connections: KeptConnections | None = None
+    idle_connections: IdleConnections | None = None
 
     def call(self, method: str, path: str, body: object = None) -> Any:
         """Call `/_emulator{path}`; return the JSON of the response, or None without content.
@@ -72,7 +72,7 @@ class ControlClient:
             headers=headers,
             body=content,
             timeout_s=self.timeout_s,
-            kept_connections=self.kept_connections,
+            idle_connections=self.idle_connections,
         )
         try:
             status, response = request.send()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hashlib import blake2b
 
 from ..http.addresses import BaseUrl
-from ..http.blocking_client import KeptConnections
+from ..http.blocking_client import IdleConnections
 from .account import Json, PaymentsAccount
 from .control_client import ControlClient, PaymentsEmulatorError
 from .webhooks import ReceiverThread, WebhookSubscription
@@ -23,8 +23,8 @@ class PaymentsEmulator:
         self, control: ControlClient, *, is_external: bool, webhook_host: str | None
     ) -> None:
         self.base_url = control.base_url
-        self._connections = KeptConnections()
-        self._control = replace(control, kept_connections=self._connections)
+        self._connections = IdleConnections()
+        self._control = replace(control, idle_connections=self._connections)
         self._webhook_host = webhook_host
         # A server that this run has started is on this machine, and reaches the receiver.
         self._is_webhook_tested = not is_external

@@ -53,6 +53,10 @@ def read_scenario(text: str, source: str, *, name: str | None = None) -> Reading
     if tree is None:
         return Reading(scenario=None, problems=context.problems)
     entry = Entry(node=tree, label="a scenario", context=context)
+    keys = tree.pairs if isinstance(tree, MapNode) else ()
+    if any(isinstance(key, ScalarNode) and key.text == "$defs" for key, _ in keys):
+        entry.note("this is a JSON Schema, not a scenario; name the scenario files, such as *.yaml")
+        return Reading(scenario=None, problems=context.problems)
     mapping = SCENARIO if name is None else named_scenario(name)
     members = mapping.members(entry)
     if members is None:

@@ -223,7 +223,7 @@ def _events(text: str, loader: Loader) -> Iterator[yaml.Event]:
     try:
         yield from yaml.parse(text, Loader=loader)
     except yaml.MarkedYAMLError as error:
-        from emulator.scenarios.yaml_mistakes import explain
+        from emulator.yaml_errors import explain
 
         row, position, message = explain(text, error)
         raise _Stop(row + 1, position + 1, message) from error

@@ -106,11 +106,13 @@ def _compose(text: str, path: str) -> yaml.Node | None:
     try:
         root = compose(text)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = path if mark is None else f"{path}:{mark.line + 1}:{mark.column + 1}"
-        reason = ", ".join(filter(None, (error.context, error.problem)))
-        kind = "" if isinstance(error, LimitExceeded) else "not YAML: "
-        raise SettingsError(f"{place}: {kind}{reason}") from None
+        mark, message = error.problem_mark, error.problem
+        row, column = (0, 0) if mark is None else (mark.line, mark.column)
+        if not isinstance(error, LimitExceeded):
+            from emulator.yaml_errors import explain
+
+            row, column, message = explain(text, error)
+        raise SettingsError(f"{path}:{row + 1}:{column + 1}: {message}") from None
     # ValueError: the parser in Python raises that of `int` and `chr` for invalid escapes.
     except (yaml.YAMLError, ValueError):
         raise SettingsError(f"{path}: not YAML") from None

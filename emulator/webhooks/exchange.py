@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import httptools
 
 from emulator.domain.webhooks import WebhookRequest, WebhookResponse
 from emulator.http.failures import NotHttp, RequestStage
 from emulator.http.name_lookup import ip_addresses
+from emulator.http.response_parser import response_parser
 from emulator.webhooks.destination import Destination, parse_destination
 
 if TYPE_CHECKING:
@@ -21,17 +22,6 @@ MAX_STORED_HEADERS = 64
 MAX_HEADER_CHARACTERS = 2_048
 # The peer of a closed TLS connection has this real time to confirm the end.
 MAX_TLS_SHUTDOWN_S = 1
-
-# Deviations in the headers or the body of a response are no reason to doubt its status.
-_LENIENCIES = {
-    "lenient_headers": True,
-    "lenient_chunked_length": True,
-    "lenient_transfer_encoding": True,
-    "lenient_optional_lf_after_cr": True,
-    "lenient_optional_cr_before_lf": True,
-    "lenient_optional_crlf_after_chunk": True,
-    "lenient_spaces_after_chunk_size": True,
-}
 
 
 class WebhookExchange(asyncio.Protocol):
@@ -51,8 +41,7 @@ class WebhookExchange(asyncio.Protocol):
         self._request = request
         self._tls_context = tls_context
         self._transport: asyncio.Transport | None = None
-        self._parser: Any = httptools.HttpResponseParser(self)
-        self._parser.set_dangerous_leniencies(**_LENIENCIES)
+        self._parser = response_parser(self)
         self._received_bytes = 0
         self._status: int | None = None
         self._headers: list[tuple[str, str]] = []

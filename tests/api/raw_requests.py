@@ -1,5 +1,6 @@
 """A client that sends any bytes, past the checks of HTTP libraries."""
 
+import asyncio
 from dataclasses import dataclass, field
 
 import msgspec
@@ -15,7 +16,10 @@ TYPE: Headers = [(b"content-type", b"application/json")]
 
 @dataclass(frozen=True, kw_only=True)
 class RawRequest:
-    """A request, part by part; after one that is not whole, the client disconnects."""
+    """A request, part by part; after one that is not whole, the client disconnects.
+
+    Where there is an event, the client waits for it before.
+    """
 
     method: str = "GET"
     path: str = "/v1/payments"
@@ -23,6 +27,8 @@ class RawRequest:
     headers: Headers = field(default_factory=lambda: KEY + TYPE)
     chunks: tuple[bytes, ...] = (b"",)
     is_whole: bool = True
+    port: int = API_PORT
+    hang_up: asyncio.Event | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +50,11 @@ async def send_raw(emulator: World, request: RawRequest) -> RawResponse:
     sent: list[dict[str, object]] = []
 
     async def receive() -> dict[str, object]:
-        return messages.pop(0) if messages else {"type": "http.disconnect"}
+        if messages:
+            return messages.pop(0)
+        if request.hang_up is not None:
+            await request.hang_up.wait()
+        return {"type": "http.disconnect"}
 
     async def send(message: dict[str, object]) -> None:
         sent.append(message)
@@ -56,7 +66,8 @@ async def send_raw(emulator: World, request: RawRequest) -> RawResponse:
         "raw_path": request.path.encode(),
         "query_string": request.query,
         "headers": request.headers,
-        "server": ("127.0.0.1", API_PORT),
+        "server": ("127.0.0.1", request.port),
+        "client": ("127.0.0.1", 123),
     }
     await emulator.running.gateway(scope, receive, send)
     if not sent:

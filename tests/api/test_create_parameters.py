@@ -64,7 +64,7 @@ INVALID: dict[str, list[str]] = {
 
 
 @pytest.mark.clause("2.1.17", "4.1.2", "4.1.3", "4.1.4", "4.1.5", "4.1.8", "4.1.9", "4.1.10")
-@pytest.mark.clause("4.1.11", "4.1.17", "4.1.18", "8.1", "8.2", "8.9", "9.2")
+@pytest.mark.clause("4.1.11", "4.1.17", "4.1.18", "7.7", "8.1", "8.2", "8.9", "9.2")
 @pytest.mark.parametrize("param", INVALID)
 async def test_an_invalid_value_is_refused(emulator: World, param: str) -> None:
     for text in INVALID[param]:
@@ -186,7 +186,7 @@ async def test_an_optional_parameter_may_be_null_and_a_key_any_text(
 class TestExpiresIn:
     """4.1: seconds until the checkout expires, default 1800; 8 names no minimum and maximum."""
 
-    @pytest.mark.clause("4.1.11", "4.1.12", "8.3", "8.9")
+    @pytest.mark.clause("2.1.8", "4.1.11", "4.1.12", "8.3", "8.4", "8.9")
     @pytest.mark.parametrize(
         ("token", "expires_at", "warning"),
         [

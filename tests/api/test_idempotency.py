@@ -132,18 +132,21 @@ class TestSameParameters:
         assert await event_types(emulator) == ["payment.created"]
 
     @pytest.mark.parametrize(
-        "other", ["order-2", "Order-1", "order-1 ", "order-1\0", "order-1\0x", "o", "ብር"]
+        ("one", "other"),
+        [
+            *(("order-1", other) for other in ("order-2", "Order-1", "order-1 ", "o", "ብር")),
+            *(("order-1", "order-1\0"), ("order-1", "order-1\0x"), ("a\0b", "a\0c")),
+        ],
     )
-    async def test_another_key_is_another_payment(self, emulator: World, other: str) -> None:
-        original = await first(emulator)
-        second = await post(emulator, order(idempotency_key=other))
+    async def test_another_key_is_another_payment(
+        self, emulator: World, one: str, other: str
+    ) -> None:
+        original, second = [
+            await post(emulator, order(idempotency_key=key)) for key in (one, other)
+        ]
         assert second.status_code == 201
         assert REPLAYED not in second.headers
         assert second.json()["id"] != original.json()["id"]
-
-    async def test_keys_that_differ_after_a_nul_are_different(self, emulator: World) -> None:
-        bodies = (order(idempotency_key="a\0b"), order(idempotency_key="a\0c"))
-        assert len({(await post(emulator, body)).json()["id"] for body in bodies}) == 2
 
     @pytest.mark.clause("4.1.1")
     async def test_without_a_key_every_request_is_a_payment(self, emulator: World) -> None:
@@ -154,11 +157,6 @@ class TestSameParameters:
 class TestWhatUsesNoKey:
     """4.1: a failed request can be retried: a refusal leaves the key free."""
 
-    @pytest.mark.clause("4.1.21")
-    async def test_an_invalid_body_uses_no_key(self, emulator: World) -> None:
-        assert (await post(emulator, order(**KEY, amount=1))).status_code == 400
-        await first(emulator)
-
     async def test_a_rate_limit_uses_no_key(self) -> None:
         async with world(rate_limit=RateLimit(requests=1, period_ms=1000)) as emulator:
             await emulator.create()
@@ -166,10 +164,12 @@ class TestWhatUsesNoKey:
             await emulator.advance(1)
             await first(emulator)
 
-    async def test_a_strict_refusal_uses_no_key(self) -> None:
+    @pytest.mark.clause("4.1.21")
+    async def test_a_refusal_uses_no_key(self) -> None:
         async with world(strict=True) as emulator:
-            refused = await post(emulator, order(**KEY, expires_in=5))
-            assert refusal(refused)[1] == "invalid_expires_in"
+            for member, value in (("amount", 1), ("expires_in", 5)):
+                refused = await post(emulator, order(**{**KEY, member: value}))
+                assert refusal(refused) == (400, f"invalid_{member}", member)
             await first(emulator)
 
     async def test_an_invalid_body_is_invalid_even_when_the_key_was_used_before(

@@ -167,17 +167,6 @@ class TestFilters:
         both = {"status": "processing", "method": "mpesa"}
         assert await walk(emulator, 2, **both) == [expected[1:3], expected[3:]]
 
-    @pytest.mark.clause("4.3.5")
-    async def test_a_filter_sees_what_is_due_at_this_very_millisecond(
-        self, emulator: World
-    ) -> None:
-        expected = await created(emulator, 3)
-        await emulator.advance(1799.999)
-        assert await ids(emulator, status="expired") == []
-        await emulator.advance(0.001)
-        assert await ids(emulator, status="expired") == expected
-        assert await ids(emulator, status="pending") == []
-
 
 # The bounds, and the payments between them.
 BOUNDS = [

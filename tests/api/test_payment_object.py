@@ -135,15 +135,6 @@ class TestRetrieve:
         nobodys = await get(emulator, f"{PAYMENTS}/pay_unknown", key)
         assert theirs.text.replace(payment["id"], "pay_unknown") == nobodys.text
 
-    @pytest.mark.clause("2.1.8", "4.2.3", "8.4")
-    async def test_a_payment_is_expired_at_its_instant_of_expiry(self, emulator: World) -> None:
-        payment = await emulator.create()
-        await emulator.advance(1799.999)
-        assert (await emulator.retrieve(payment["id"]))["status"] == "pending"
-        await emulator.advance(0.001)
-        assert (await emulator.retrieve(payment["id"]))["status"] == "expired"
-        assert await event_types(emulator) == ["payment.expired", "payment.created"]
-
     @pytest.mark.clause("4.2.3", "7.5")
     async def test_reading_changes_nothing(self, emulator: World) -> None:
         payment = await emulator.create()

@@ -154,23 +154,6 @@ def test_any_json_is_a_payment_or_a_refusal(sent: list[bytes], is_strict: bool) 
     in_a_world(check, strict=is_strict)
 
 
-@settings(max_examples=usually(30, deep=100))
-@given(body=st.binary(max_size=200), sizes=st.lists(st.integers(0, 40), max_size=6))
-def test_any_bytes_are_a_refusal(body: bytes, sizes: list[int]) -> None:
-
-    async def check(emulator: World) -> None:
-        chunks, rest = [], body
-        for size in sizes:
-            chunks.append(rest[:size])
-            rest = rest[size:]
-        response = await send_raw(emulator, RawRequest(method="POST", chunks=(*chunks, rest)))
-        assert_sound(response)
-        assert response.status == 400
-        assert await ids(emulator) == []
-
-    in_a_world(check)
-
-
 @settings(max_examples=usually(20, deep=150))
 @given(queries=st.lists(QUERIES, min_size=1, max_size=4), is_strict=st.booleans())
 def test_any_query_is_a_page_or_a_refusal(queries: list[bytes], is_strict: bool) -> None:

@@ -160,6 +160,59 @@ async def test_a_request_without_its_body_is_processed_at_the_end_of(ends: str) 
         assert await journal(client) == [201 if ends == "the program" else None]
 
 
+@pytest.mark.parametrize("ends", ["the program", "the client", "a second"])
+async def test_a_known_head_without_its_body_is_processed_too(ends: str) -> None:
+    async with connection() as client:
+        await client.send(AS_BEFORE, HEAD)
+        if ends == "the client":
+            client.transport.close()
+            await client.quiet()
+            assert await journal(client) == [201, None]
+            return
+        client.protocol.shutdown() if ends == "the program" else client.pass_time(1_000)
+        await client.send(BODY)
+        assert statuses(client) == [201, 201]
+        assert client.is_closed == (ends == "the program")
+
+
+AS_BEFORE = HEAD + BODY
+SHORT = b"POST /v1/payments HTTP/1.1\r\nContent-Length: 2\r\n\r\n"
+# Packets of one connection, whose first request teaches it a head, and the statuses.
+REPEATED: dict[str, tuple[list[bytes], list[int]]] = {
+    "as before": ([AS_BEFORE, AS_BEFORE], [201, 201]),
+    "with another target": ([LIST, LIST.replace(b" HTTP", b"?limit=101 HTTP")], [200, 400]),
+    "of another version": ([LIST, LIST.replace(b"1.1", b"1.0"), LIST], [200, 200]),
+    "with another method": ([LIST, LIST.replace(b"GET", b"PUT")], [200, 404]),
+    "with an invalid method": ([LIST, LIST.replace(b"GET", b"G T")], [200, 400]),
+    "twice in one packet": ([AS_BEFORE, AS_BEFORE * 2, AS_BEFORE], [201] * 4),
+    "with bytes after it": ([AS_BEFORE, AS_BEFORE + b"}"], [201, 201, 400]),
+    "before its body": ([HEAD, BODY, HEAD, BODY, HEAD, BODY[:9], BODY[9:]], [201] * 3),
+    "before the next request": ([SHORT + b"{}", SHORT, b"{}" + LIST], [401, 401, 200]),
+    "after a line break": ([LIST, b"\r\n", LIST, b"\r\n" + LIST], [200] * 3),
+    "that ends the connection": ([LAST_LIST, LIST], [200]),
+    "in chunks": ([CHUNKED_HEAD + chunked(BODY), CHUNKED_HEAD, chunked(BODY)], [201, 201]),
+}
+
+
+@pytest.mark.parametrize(("packets", "expected"), REPEATED.values(), ids=REPEATED)
+async def test_a_repeated_head_is_processed_as_the_first(
+    packets: list[bytes], expected: list[int]
+) -> None:
+    async with connection() as client:
+        await client.send(*packets)
+        assert statuses(client) == expected
+        assert not client.is_answering
+
+
+async def test_a_repeated_head_is_not_parsed_again() -> None:
+    async with connection() as client:
+        await client.send(AS_BEFORE, LIST)
+        parsed = client.protocol.headers
+        await client.send(AS_BEFORE, HEAD, BODY, LIST)
+        assert client.protocol.headers is parsed
+        assert statuses(client) == [201, 200, 201, 201, 200]
+
+
 class Sleeps:
     """An awaitable that gives up one turn of the event loop, as `asyncio.sleep(0)`."""
 

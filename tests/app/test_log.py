@@ -4,7 +4,9 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -13,6 +15,7 @@ from tests.cli.processes import (
     FREE_PORTS,
     REPOSITORY,
     answers,
+    ask,
     ended,
     environment,
     free_port,
@@ -61,12 +64,16 @@ def test_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
             "success_url": "https://a.et",
             "cancel_url": "https://a.et",
         }
-        server.request("POST", "/v1/payments", {"amount": 100, "currency": "ETB", **order})
+        sent = {"amount": 100, "currency": "ETB", **order}
+        payment = server.request("POST", "/v1/payments", sent).json
         wait_for(server.process, lambda: "connection refused" in server.stderr)
         created = server.request("GET", "/v1/payments", key=LIVE_KEY)
         unknown = server.request("GET", "/v1/payments", key="test_unknown")
         clock = server.request("GET", "/_emulator/clock")
         other = server.request("PUT", "/other")
+        path = urlsplit(payment["checkout_url"]).path
+        with closing(server.connection(server.checkout_port)) as pages:
+            page = ask(pages, "GET", path)
         assert server.stop() == 0
         assert server.read_rest() == ""
     assert [json.loads(line)["level"] for line in server.printed if line[0] == "{"] == ["info"]
@@ -81,6 +88,7 @@ def test_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
             (("warning", None, None, "GET", "/v1/payments"), unknown),
             (("info", "acct_demo", "test", "GET", "/_emulator/clock"), clock),
             (("warning", None, None, "PUT", "/other"), other),
+            (("info", "acct_demo", "test", "GET", path), page),
         )
     ]
     assert all(line["duration_ms"] >= 0 for line in requests)

@@ -1,6 +1,7 @@
 """The modules that are imported before the first response: only those that start-up needs."""
 
 import re
+import socket
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ WEBHOOKS = {
     "httpcore",
     "certifi",
 }
-HEAVY = {"asyncio", "uvicorn", "starlette", "aiosqlite", "sqlite3", "msgspec", "yaml", "uvloop"}
+HEAVY = {"asyncio", "uvicorn", "starlette", "aiosqlite", "sqlite3", "yaml", "uvloop"}
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +59,22 @@ def test_slow_modules_are_not_loaded_by_the_first_requests_either(tmp_path: Path
         imported = imports(server.stderr)
     assert "yaml" in imported, "the banner lists scenario files"
     assert (NEVER | WEBHOOKS).isdisjoint(imported)
+
+
+def test_a_delivery_loads_no_http_library(tmp_path: Path) -> None:
+    command = (COMMAND[0], "-X", "importtime", *COMMAND[1:])
+    with socket.create_server(("127.0.0.1", 0)) as receiver:
+        url = f"http://127.0.0.1:{receiver.getsockname()[1]}/hook"
+        with serving("--webhook-url", url, logs=tmp_path, command=command) as server:
+            server.create()
+            connection, _ = receiver.accept()
+            with connection:
+                assert connection.recv(5) == b"POST "
+                connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+            assert server.stop() == 0
+            imported = imports(server.stderr)
+    assert "emulator.webhooks.sender" in imported
+    assert {"httpx", "httpcore", "h11"}.isdisjoint(imported)
 
 
 def imports(stderr: str) -> list[str]:

@@ -18,6 +18,7 @@ from tests.benchmarks import (
     page_measures,
     peer_measures,
     start,
+    waiting,
     webhook_measures,
 )
 from tests.benchmarks.load import LoadFailed
@@ -26,7 +27,17 @@ from tests.benchmarks.peers import OURS, PEERS
 from tests.benchmarks.report import Exit, Row, exit_code, summary, table, write_json
 from tests.benchmarks.servers import REPOSITORY, ServerFailed
 
-SECTIONS = ("create", "retrieve", "list", "page", "dashboard", "webhooks", "start", "expiry")
+SECTIONS = (
+    "create",
+    "retrieve",
+    "list",
+    "page",
+    "dashboard",
+    "webhooks",
+    "start",
+    "expiry",
+    "waiting",
+)
 HTTP_SECTIONS = frozenset({"create", "retrieve", "list", "page", "dashboard", "webhooks"})
 
 
@@ -125,11 +136,14 @@ def _measure(plan: Plan, wanted: frozenset[str]) -> list[Row]:
             rows += page_measures.pages(plan, generator)
         if "dashboard" in wanted:
             _say("dashboard")
-            rows += dashboard_measures.lists(plan, generator)
+            rows += dashboard_measures.pages(plan, generator)
             rows += dashboard_measures.open_dashboards(plan)
         if "webhooks" in wanted:
             _say("webhooks")
             rows += webhook_measures.creates(plan, generator)
+        if "waiting" in wanted:
+            _say("waiting")
+            rows += waiting.measure(plan, generator)
     finally:
         generator.close()
     if "start" in wanted:

@@ -34,6 +34,10 @@ CREATES = (
     Measure(name="create", connections=16, gate=Gate(at_least=0.60)),
     Measure(name="create", connections=64),
 )
+# Of the same bursts as the rate.
+CREATE_P99 = Measure(
+    name="p99 of create", connections=16, gate=Gate(at_most=3.0), quantity=Quantity.P99
+)
 RETRIEVES = (
     Measure(name="retrieve", connections=1),
     Measure(name="retrieve", connections=16, gate=Gate(at_least=1.00)),
@@ -63,6 +67,8 @@ def creates(plan: Plan, generator: Generator) -> list[Row]:
             traffic = _new_creates(generator)
             comparison = compare_as(measure, plan, generator, traffic, (limit, subject))
             rows.append(row_of(measure, comparison))
+            if measure.connections == CREATE_P99.connections:
+                rows.append(row_of(CREATE_P99, comparison))
             created += comparison.subject.answered
         memory = Row(
             measure="memory, after creates",

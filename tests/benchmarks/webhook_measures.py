@@ -24,7 +24,7 @@ CREATES = (
 def creates(plan: Plan, generator: Generator) -> list[Row]:
     """Creates with and without an endpoint; here the limit is the emulator without."""
     with (
-        _silent() as url,
+        silent_endpoint() as url,
         emulator(plan.tree) as without,
         emulator(plan.tree, "--webhook-url", url) as with_endpoint,
     ):
@@ -44,7 +44,7 @@ def creates(plan: Plan, generator: Generator) -> list[Row]:
 
 
 @contextmanager
-def _silent() -> Iterator[str]:
+def silent_endpoint() -> Iterator[str]:
     """The URL of a server that takes connections and never answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as server:
         yield f"http://127.0.0.1:{server.getsockname()[1]}/hook"

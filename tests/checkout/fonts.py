@@ -99,8 +99,11 @@ class Face:
 def generated() -> dict[str, bytes]:
     """The fonts and their stylesheet, by file name. Raises FileNotFoundError without a source."""
     faces = [face for weight in Weight for face in _faces(weight)]
-    stylesheet = _HEAD + "".join(face.rule for face in faces)
-    return {face.file: face.cut() for face in faces} | {STYLESHEET: stylesheet.encode()}
+    return {face.file: face.cut() for face in faces} | {STYLESHEET: stylesheet(faces)}
+
+
+def stylesheet(faces: Iterable[Face]) -> bytes:
+    return (_HEAD + "".join(face.rule for face in faces)).encode()
 
 
 def unicode_range(characters: Iterable[int]) -> str:

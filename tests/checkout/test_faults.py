@@ -1,16 +1,16 @@
 """Unexpected errors are pages without details."""
 
-from typing import Any, cast
+from typing import cast
 
 import httpx
 import pytest
-from starlette.types import Message, Scope
 
 from emulator.api.exchange import log_failure
 from emulator.checkout.app import CheckoutApp
 from emulator.domain.errors import IllegalTransition, UnknownAccount
 from emulator.engine.payments.checkouts import Checkout, Checkouts
 from emulator.settings import data_directory
+from tests.api.raw_requests import RawRequest, send_raw
 from tests.checkout.reading import Page
 from tests.checkout.visiting import customer
 from tests.world import CHECKOUT_PORT, World
@@ -54,30 +54,16 @@ async def test_an_unexpected_error_is_a_page_without_details(
 
 async def test_a_customer_who_disconnects_while_sending_changes_nothing(emulator: World) -> None:
     visitor = await customer(emulator)
-    sent: list[Message] = []
-    messages: list[Message] = [
-        {"type": "http.request", "body": b"method=telebirr&", "more_body": True},
-        {"type": "http.disconnect"},
-    ]
-
-    async def receive() -> Message:
-        return messages.pop(0)
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    scope: Scope = {
-        "type": "http",
-        "method": "POST",
-        "path": visitor.path,
-        "raw_path": visitor.path.encode(),
-        "query_string": b"",
-        "headers": [
+    request = RawRequest(
+        method="POST",
+        path=visitor.path,
+        headers=[
             (b"host", b"localhost"),
             (b"content-type", b"application/x-www-form-urlencoded"),
         ],
-        "server": ("127.0.0.1", CHECKOUT_PORT),
-    }
-    await emulator.running.gateway(cast("Any", scope), receive, send)
-    assert sent[0]["status"] == 400
+        chunks=(b"method=telebirr&",),
+        is_whole=False,
+        port=CHECKOUT_PORT,
+    )
+    assert (await send_raw(emulator, request)).status == 400
     assert await visitor.statuses() == ["pending"]

@@ -106,19 +106,21 @@ async def test_methods_are_offered_in_the_order_of_the_payment(emulator: World) 
     assert [button.attributes["value"] for button in page.all("button")[:-1]] == methods
 
 
-async def test_a_single_method_goes_straight_to_its_form(emulator: World) -> None:
-    for method, name in (
-        *(("telebirr", "method-form"), ("mpesa", "method-form")),
-        ("bank_transfer", "bank-choice"),
-    ):
-        page = await (await customer(emulator, methods=[method])).open()
-        assert page.name == name, method
-        assert page.find("other-method") is None
-
-
-async def test_a_method_that_is_not_offered_is_not_shown(emulator: World) -> None:
-    visitor = await customer(emulator, methods=["telebirr", "mpesa"])
-    assert (await visitor.open("?method=bank_transfer")).name == "choose"
+@pytest.mark.parametrize(
+    ("methods", "query", "name"),
+    [
+        (["telebirr"], "", "method-form"),
+        (["mpesa"], "", "method-form"),
+        (["bank_transfer"], "", "bank-choice"),
+        (["telebirr", "mpesa"], "?method=bank_transfer", "choose"),
+    ],
+)
+async def test_a_single_method_goes_straight_to_its_form_and_one_not_offered_is_not_shown(
+    emulator: World, methods: list[str], query: str, name: str
+) -> None:
+    page = await (await customer(emulator, methods=methods)).open(query)
+    assert page.name == name
+    assert page.find("other-method") is None
 
 
 @pytest.mark.clause("2.1.7")
@@ -165,23 +167,22 @@ async def test_every_page_exists_in_amharic(emulator: World) -> None:
 
 
 @pytest.mark.clause("5.3")
-async def test_a_page_of_live_mode_is_a_simulation_too(emulator: World) -> None:
-    visitor = await customer(emulator, LIVE_KEY)
-    page = await visitor.open()
-    assert page.text("live-banner") == "Live mode. No real money moves."
-    assert page.text("simulation") == "This page is a simulation."
-    assert page.find("test-banner") is None
-
-
-async def test_a_page_without_a_payment_is_a_simulation_too(emulator: World) -> None:
+async def test_a_page_of_live_mode_and_one_without_a_payment_are_simulations_too(
+    emulator: World,
+) -> None:
     visitor = await customer(emulator)
-    for response, status in (
-        (await emulator.pages.get("/c/unknown"), 404),
-        (await emulator.pages.get("/nothing", headers={"accept": "text/html"}), 404),
-        (await emulator.pages.post(visitor.path, data={"method": "telebirr"}), 403),
-        (await emulator.pages.post(visitor.path, json={}), 400),
+    live = await customer(emulator, LIVE_KEY)
+    html = {"accept": "text/html"}
+    for response, status, banner in (
+        (await emulator.pages.get(live.path), 200, "live"),
+        (await emulator.pages.get("/c/unknown"), 404, "simulation"),
+        (await emulator.pages.get("/nothing", headers=html), 404, "simulation"),
+        (await emulator.pages.post(visitor.path, data={"method": "telebirr"}), 403, "simulation"),
+        (await emulator.pages.post(visitor.path, json={}), 400, "simulation"),
     ):
         assert response.status_code == status
         page = Page(response)
-        assert page.text("simulation-banner") == "No real money moves."
+        mode = "Live mode. " if banner == "live" else ""
+        assert page.text(f"{banner}-banner") == f"{mode}No real money moves."
         assert page.text("simulation") == "This page is a simulation."
+        assert page.find("test-banner") is None

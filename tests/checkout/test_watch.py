@@ -1,13 +1,14 @@
 """`/c/{token}/status`, which an open page polls."""
 
 import asyncio
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from starlette.types import Message
+import pytest
 
 from emulator.checkout.pages import WATCH_MS
+from tests.api.raw_requests import RawRequest, send_raw
 from tests.checkout.visiting import Customer, customer
-from tests.world import CHECKOUT_PORT, World, world
+from tests.world import CHECKOUT_PORT, World
 
 HANGS_AFTER_S = 60
 T = TypeVar("T")
@@ -54,21 +55,21 @@ async def test_the_status_has_the_time_left_to_answer(emulator: World) -> None:
     assert (status["status"], status["left_ms"], status["rate"]) == ("processing", 17_655, 0)
 
 
-async def test_a_change_ends_a_held_request_at_once(emulator: World) -> None:
+async def test_a_change_and_an_advance_without_one_end_a_held_request_at_once(
+    emulator: World,
+) -> None:
     visitor = await customer(emulator)
-    before = await seen(visitor)
-    watching = asyncio.create_task(seen(visitor, before["moment"]))
-    assert not await is_over(watching)
-    await visitor.pay("telebirr", phone="0900000001")
-    assert (await within_a_while(watching))["status"] == "completed"
 
+    async def hold() -> asyncio.Task[dict[str, Any]]:
+        before = await seen(visitor)
+        watching = asyncio.create_task(seen(visitor, before["moment"]))
+        assert not await is_over(watching)
+        return watching
 
-async def test_an_advance_without_a_change_of_status_ends_it_too(emulator: World) -> None:
-    visitor = await customer(emulator)
+    watching = await hold()
     await visitor.pay("telebirr", phone="0911223344")
-    before = await seen(visitor)
-    watching = asyncio.create_task(seen(visitor, before["moment"]))
-    assert not await is_over(watching)
+    assert (await within_a_while(watching))["status"] == "processing"
+    watching = await hold()
     await visitor.advance(10_000)
     assert (await within_a_while(watching))["left_ms"] == 20_000
 
@@ -110,61 +111,41 @@ async def test_a_disconnected_page_is_held_no_longer(emulator: World) -> None:
     visitor = await customer(emulator)
     moment = (await seen(visitor))["moment"]
     hang_up = asyncio.Event()
-    sent: list[Message] = []
-
-    async def receive() -> Message:
-        await hang_up.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    scope = {
-        "type": "http",
-        "method": "GET",
-        "path": f"{visitor.path}/status",
-        "raw_path": f"{visitor.path}/status".encode(),
-        "query_string": f"seen={moment}".encode(),
-        "headers": [(b"host", b"localhost")],
-        "server": ("127.0.0.1", CHECKOUT_PORT),
-        "client": ("127.0.0.1", 123),
-    }
-    gateway = emulator.running.gateway
-    held = [asyncio.create_task(gateway(cast("Any", scope), receive, send)) for _ in range(3)]
+    request = RawRequest(
+        path=f"{visitor.path}/status",
+        query=f"seen={moment}".encode(),
+        headers=[(b"host", b"localhost")],
+        port=CHECKOUT_PORT,
+        hang_up=hang_up,
+    )
+    held = [asyncio.create_task(send_raw(emulator, request)) for _ in range(3)]
     assert [await is_over(watching) for watching in held] == [False] * 3
     assert (await seen(visitor, moment))["again_ms"] == 150
     hang_up.set()
-    for watching in held:
-        await within_a_while(watching)
-    assert sent == []
+    assert [(await within_a_while(watching)).status for watching in held] == [0] * 3
     after = asyncio.create_task(seen(visitor, moment))
     assert not await is_over(after)
     after.cancel()
 
 
-async def test_a_payment_that_is_gone_is_404(emulator: World) -> None:
+@pytest.mark.parametrize(
+    ("is_stopping", "status", "code"), [(False, 404, "payment_not_found"), (True, 503, "not_ready")]
+)
+async def test_a_reset_and_a_stop_end_a_held_request(
+    emulator: World, is_stopping: bool, status: int, code: str
+) -> None:
     visitor = await customer(emulator)
-    before = await seen(visitor)
+    seen_before = {"seen": (await seen(visitor))["moment"]}
     path = f"{visitor.path}/status"
-    watching = asyncio.create_task(emulator.pages.get(path, params={"seen": before["moment"]}))
+    watching = asyncio.create_task(emulator.pages.get(path, params=seen_before))
     assert not await is_over(watching)
-    assert (await emulator.control("POST", "/reset")).status_code == 204
-    response = await within_a_while(watching)
-    assert response.status_code == 404
-    assert response.json()["error"]["code"] == "payment_not_found"
-
-
-async def test_a_stop_does_not_wait_for_held_requests() -> None:
-    async with world() as emulator:
-        visitor = await customer(emulator)
-        before = await seen(visitor)
-        path = f"{visitor.path}/status"
-        watching = asyncio.create_task(emulator.pages.get(path, params={"seen": before["moment"]}))
-        assert not await is_over(watching)
+    if is_stopping:
         emulator.running.engine.change_notifier.close()
-        response = await within_a_while(watching)
-        assert response.status_code == 503
-        assert response.json()["error"]["code"] == "not_ready"
+    else:
+        assert (await emulator.control("POST", "/reset")).status_code == 204
+    response = await within_a_while(watching)
+    assert response.status_code == status
+    assert response.json()["error"]["code"] == code
 
 
 async def test_the_status_has_only_values_that_the_page_shows(emulator: World) -> None:

@@ -11,7 +11,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from click import ClickException
 from click.testing import CliRunner, Result
 
-from emulator.cli.commands import CliError, cli
+from emulator.cli.commands import cli
+from emulator.cli.output import CliError
 from tests.cli.processes import COMMAND, REPOSITORY, environment
 
 END_OF_OUTPUT = b"\0"

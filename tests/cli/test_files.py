@@ -61,6 +61,17 @@ def test_a_method_that_is_unknown_is_a_warning_of_check_and_at_start(tmp_path: P
     warning = f"scenario 'methods': the method 'telebir' is not among {known}\n"
     ended = run("check", str(file))
     assert (ended.returncode, ended.stdout) == (0, f"warning: {warning}1 file: no problems\n")
+    ended = run("check", "--methods", "telebir,mpesa", str(file))
+    assert (ended.returncode, ended.stdout) == (0, "1 file: no problems\n")
+    ended = run("check", "--methods", "A", str(file))
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("payments-emulator: flag --methods: found 'A', expected ")
     with serving("--scenarios", str(file), logs=tmp_path) as server:
         wait_for(server.process, server.stderr_path.read_text)
         assert server.stderr_path.read_text() == f"WARNING {warning}"
+
+
+def test_the_schema_beside_the_shipped_scenarios_is_no_scenario() -> None:
+    ended = run("check", "scenarios/schema.json")
+    [line] = ended.stdout.splitlines()
+    assert line.startswith("scenarios/schema.json:1:1: this is a JSON Schema, not a scenario; ")

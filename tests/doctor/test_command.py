@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from emulator import __version__
-from emulator.cli.commands import CliError
 from emulator.cli.doctor import doctor, run_doctor
+from emulator.cli.output import CliError
 from emulator.doctor.report import printable, problem, section_lines
 from emulator.reporting import Paint
 from tests.cli.processes import (

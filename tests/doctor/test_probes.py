@@ -8,7 +8,7 @@ import pytest
 from emulator import __version__
 from emulator.doctor.containers import probe_containers
 from emulator.doctor.network import LocalNetwork, NetworkInterface, default_gateway, read_network
-from emulator.doctor.report import DoctorReport, Level, good
+from emulator.doctor.report import Level, good
 from emulator.doctor.requests import Timeouts
 from emulator.doctor.runner import NoEmulator
 from emulator.http.addresses import BaseUrl
@@ -85,24 +85,23 @@ async def test_a_closed_port_is_explained_with_the_command_to_start() -> None:
 
 
 @pytest.mark.parametrize(
-    ("response", "found", "advice"),
+    ("status", "body", "found", "advice"),
     [
         (
-            (404, b"<h1>Shop</h1>"),
+            *(404, b"<h1>Shop</h1>"),
             "not an emulator (GET /_emulator/health: 404, Server: other, text/x)",
             "Another program uses that port: give the emulator's with --url.",
         ),
         (
-            (503, b'{"status":"unavailable","version":"0"}'),
-            "an emulator that is starting or stopping",
-            "Try again in a second.",
+            *(503, b'{"status":"unavailable","version":"0"}'),
+            *("an emulator that is starting or stopping", "Try again in a second."),
         ),
     ],
 )
 async def test_another_response_than_health_is_explained(
-    response: Response, found: str, advice: str
+    status: int, body: bytes, found: str, advice: str
 ) -> None:
-    async with responding({"*": response}, media_type="text/x") as url:
+    async with responding({"*": (status, body)}, media_type="text/x") as url:
         assert (await failed(url)).lines == [f"no emulator at {url}: {found}", advice]
 
 
@@ -352,51 +351,46 @@ async def test_a_closed_checkout_url_is_a_problem_with_the_right_url() -> None:
     )
 
 
-async def at_wrong_checkout_url(url: str, wrong: str) -> tuple[DoctorReport, str]:
-    """The report of an emulator with a wrong checkout address, and why that does not open."""
+async def assert_wrong_checkout_url(url: str, wrong: str, reason: str, fix: str = "url") -> None:
+    """The reason why a wrong checkout address does not open, and the start of the advice."""
     async with checkout_at(url, wrong):
         report = await examine(url)
-    [text] = texts(report, BROWSER, PROBLEM)
-    expected = f"checkout_url begins with {wrong}, which does not open: "
-    assert text.startswith(expected)
-    return report, text.removeprefix(expected)
+    assert texts(report, BROWSER, PROBLEM) == [
+        f"checkout_url begins with {wrong}, which does not open: {reason}"
+    ]
+    starts = {
+        "url": "Start the emulator with --checkout-url URL ",
+        "hosts": "Start the emulator with --allowed-hosts 127.0.0.1.",
+    }
+    assert fixes(report, BROWSER).startswith(starts[fix])
 
 
 async def test_other_addresses_of_emulators_are_not_mistaken_for_the_pages(
     url: str, other_url: str
 ) -> None:
-    for wrong, expected in (
-        (url, "that is the API of an emulator, not its checkout pages"),
-        (await checkout_url(other_url), "it shows the pages of another emulator"),
-    ):
-        report, reason = await at_wrong_checkout_url(url, wrong)
-        assert reason == expected
-        assert fixes(report, BROWSER).startswith("Start the emulator with --checkout-url URL ")
+    api = "that is the API of an emulator, not its checkout pages"
+    await assert_wrong_checkout_url(url, url, api)
+    other = await checkout_url(other_url)
+    await assert_wrong_checkout_url(url, other, "it shows the pages of another emulator")
+
+
+FORBIDDEN = b'{"error":{"code":"forbidden_origin","message":"..."}}'
+ANOTHER = "another program answers (200, Server: other, application/json)"
 
 
 @pytest.mark.parametrize(
-    ("response", "expected", "fix"),
+    ("response", "reason", "fix"),
     [
-        (
-            (200, b"<h1>Shop</h1>"),
-            "another program answers (200, Server: other, application/json)",
-            "Start the emulator with --checkout-url URL ",
-        ),
-        (
-            (403, b'{"error":{"code":"forbidden_origin","message":"..."}}'),
-            "403 forbidden_origin",
-            "Start the emulator with --allowed-hosts 127.0.0.1.",
-        ),
+        ((200, b"<h1>Shop</h1>"), ANOTHER, "url"),
+        ((403, FORBIDDEN), "403 forbidden_origin", "hosts"),
     ],
     ids=["another program", "forbidden host"],
 )
 async def test_another_response_at_the_checkout_url_is_explained(
-    url: str, response: Response, expected: str, fix: str
+    url: str, response: Response, reason: str, fix: str
 ) -> None:
     async with responding({"*": response}) as wrong:
-        report, reason = await at_wrong_checkout_url(url, wrong)
-    assert reason == expected
-    assert fixes(report, BROWSER).startswith(fix)
+        await assert_wrong_checkout_url(url, wrong, reason, fix)
 
 
 async def test_without_a_payment_the_pages_are_still_recognised(other_url: str) -> None:

@@ -36,7 +36,6 @@ from tests.webhooks.receiver import NEVER, Reply, receiving, replies
 
 ACCOUNTS = "/_emulator/accounts"
 ENDPOINTS = "/_emulator/webhook_endpoints"
-HEALTHY = (200, b'{"status":"ok","version":"0"}')
 
 
 async def register(url: str, handler: str) -> tuple[dict[str, Any], str]:
@@ -223,7 +222,6 @@ async def test_a_cancelled_examination_leaves_nothing_behind(url: str) -> None:
 async def test_an_account_that_cannot_be_deleted_is_a_problem_with_its_name() -> None:
     created = b'{"id":"acct_1","test_key":"test_made_for_this"}'
     paths = {
-        "/_emulator/health": HEALTHY,
         f"POST {ACCOUNTS}": (201, created),
         "*": (500, b"{}"),
     }

@@ -9,11 +9,11 @@ import yaml
 
 from emulator.explore.integration import (
     INTEGRATION,
+    JsonPath,
     integration_schema,
     parse_integration,
     read_integration,
 )
-from emulator.explore.json_paths import JsonPath
 from emulator.scenarios.problems import ScenarioError
 from tests.explore.small_shop import integration_text
 

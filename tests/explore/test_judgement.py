@@ -1,13 +1,19 @@
 """The judgement of an observation, as a function of what was observed."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from emulator.explore.json_paths import JsonPath
-from emulator.explore.judgement import compare_ends, is_order_free, judge
-from emulator.explore.observation import ForgedWebhook, Observation, Sample, Unacknowledged
+from emulator.explore.integration import JsonPath
+from emulator.explore.judgement import (
+    Observation,
+    Sample,
+    Unacknowledged,
+    compare_ends,
+    is_order_free,
+    judge,
+)
+from emulator.explore.service import ServiceEvent
 from tests.explore.test_histories import history
 
 
@@ -32,8 +38,8 @@ def observed(*samples: Sample, **members: Any) -> Observation:
 
 
 PAID = {"is_paid": True}
-FORGED = ForgedWebhook(step=2, before=sample("processing"), after=sample("processing", **PAID))
-LOST = Unacknowledged(step=2, event="payment.completed", results=("500", "500"))
+FORGED = (sample("processing"), sample("processing", **PAID))
+LOST = Unacknowledged(ServiceEvent("evt_1", "payment.completed", "pay_1", b""), 2, ["500", "500"])
 JUDGED: list[tuple[Observation, str | None]] = [
     (observed(sample("completed", **PAID), could_know={"completed"}), None),
     (observed(sample("processing", **PAID), sample("completed", **PAID)), "paid-without-money"),
@@ -49,7 +55,7 @@ JUDGED: list[tuple[Observation, str | None]] = [
     (observed(sample("expired")), None),
     (observed(sample("completed", **PAID), unacknowledged=(LOST,)), "never-acknowledged"),
     (observed(sample("processing", **PAID), forged=(FORGED,)), "forged-accepted"),
-    (observed(sample("pending"), forged=(replace(FORGED, after=FORGED.before),)), None),
+    (observed(sample("pending"), forged=(FORGED[:1] * 2,)), None),
 ]
 
 

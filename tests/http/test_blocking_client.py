@@ -7,7 +7,7 @@ from threading import Thread
 
 import pytest
 
-from emulator.http.blocking_client import BlockingRequest, KeptConnections, NoResponse
+from emulator.http.blocking_client import BlockingRequest, IdleConnections, NoResponse
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -46,30 +46,30 @@ def serving() -> Iterator[tuple[str, set[int]]]:
 def test_a_kept_connection_is_used_again_until_the_server_closes_it(
     paths: tuple[str, str], expected: int
 ) -> None:
-    with serving() as (url, ports), closing(KeptConnections()) as kept:
+    with serving() as (url, ports), closing(IdleConnections()) as kept:
         for path in paths:
             request = BlockingRequest(
-                base_url=url, path=path, timeout_s=5, kept_connections=kept, max_bytes=None
+                base_url=url, path=path, timeout_s=5, idle_connections=kept, max_bytes=None
             )
             assert request.send() == (200, path.encode())
         assert len(ports) == expected
 
 
 def test_a_response_that_is_not_read_to_its_end_ends_its_connection() -> None:
-    with serving() as (url, ports), closing(KeptConnections()) as kept:
+    with serving() as (url, ports), closing(IdleConnections()) as kept:
         for _ in range(2):
             request = BlockingRequest(
-                base_url=url, path="/a", timeout_s=5, kept_connections=kept, max_bytes=1
+                base_url=url, path="/a", timeout_s=5, idle_connections=kept, max_bytes=1
             )
             assert request.send() == (200, b"/")
         assert len(ports) == 2
 
 
 def test_a_server_that_has_ended_is_a_failure_on_a_kept_connection_too() -> None:
-    with closing(KeptConnections()) as kept:
+    with closing(IdleConnections()) as kept:
         with serving() as (url, _):
             request = BlockingRequest(
-                base_url=url, path="/last", timeout_s=5, kept_connections=kept
+                base_url=url, path="/last", timeout_s=5, idle_connections=kept
             )
             request.send()
         with pytest.raises(NoResponse, match="Connection refused"):

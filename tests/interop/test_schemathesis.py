@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.openapi.conftest import printed
-from tests.openapi.navigation import Json
+from tests.openapi.navigation import Json, of_these_calls
 from tests.openapi.schemathesis_runs import PHASES, patient_server, run_schemathesis
-from tests.openapi.test_schemathesis_control import of_these_calls
 from tests.world import TEST_KEY
 
 # The rules of faults are full of conditions, which random values seldom meet.

@@ -1,6 +1,6 @@
 """Finds operations, references and examples in an OpenAPI document."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,3 +77,15 @@ def problems_of_examples(document: Json) -> list[str]:
         for name, schema, value in examples(document)
         for problem in Draft202012Validator(self_contained(document, schema)).iter_errors(value)
     ]
+
+
+def of_these_calls(document: Json, calls: Collection[str]) -> Json:
+    """The document without all other calls, and without the links to them."""
+    for item in document["paths"].values():
+        for method in [method for method, call in item.items() if call["operationId"] not in calls]:
+            del item[method]
+    for found in objects(document["paths"]):
+        links = found.get("links", {})
+        for name in [name for name in links if name not in calls]:
+            del links[name]
+    return document

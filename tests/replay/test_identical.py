@@ -17,7 +17,7 @@ RULES = """
 webhooks:
   - {when: {event: payment.created}, then: {copies: 2}}
   - {when: {event: payment.processing}, then: {hold: true}}
-  - {when: {event: payment.completed}, then: {tamper: timestamp}}
+  - {when: {event: payment.completed}, then: {tamper: timestamp, copies: 3, concurrent: true}}
   - {when: {event: payment.expired}, then: {delay: 1m}}
 faults:
   - {when: {request: create_payment, nth: 3}, then: {status: 500, point: after_commit}}
@@ -62,7 +62,7 @@ def test_the_compared_result_contains_everything_that_happened(alone: CaseResult
     assert {request.status for request in trace.requests} == {200, 201, 500, 503}
     # The events of each payment: four created, two paid with two more events each, two expired.
     assert len(trace.events) == 4 + 2 + 2 + 2
-    assert len(trace.webhooks) == 4 * 2 + 2 + 2 + 2
+    assert len(trace.webhooks) == 4 * 2 + 2 + (3 + 1) + 2
     assert {webhook.is_genuine for webhook in trace.webhooks} == {True, False}
 
 

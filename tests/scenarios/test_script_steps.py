@@ -1,35 +1,27 @@
 """The values of each step of a script; `format.txt` has their mistakes."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+import yaml
 
 from emulator.api.parameters import KNOWN as KNOWN_PARAMETERS
 from emulator.api.queries import KNOWN as KNOWN_QUERY
-from emulator.domain.payment import Payment, Reason, Status
+from emulator.domain.payment import Payment
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
 from emulator.domain.wire import payment_json
 from emulator.scenarios.expectations import PAYMENT_FIELDS, RESPONSE_CHECKS
 from emulator.scenarios.loader import parse_scenario
+from emulator.scenarios.scenario_file import step_json
 from emulator.scenarios.script_steps import CREATE_MEMBERS, LIST
 from emulator.scenarios.values import (
-    AddFault,
-    Advance,
-    Cancel,
     Create,
-    CustomerAnswer,
     Expect,
-    FaultRule,
-    FaultWhen,
-    List,
-    Pay,
     Place,
-    Retrieve,
     Step,
-    Transition,
 )
-from tests.scenarios.sample_faults import request_fault
 
 HEAD = "version: 1\nname: case\nscript:\n  - create: {as: order}\n  - create: {as: other}\n"
 HERE = Place(line=6, column=5)
@@ -46,107 +38,87 @@ def checked(text: str) -> dict[str, Any]:
     return {check.key: check.expected for check in step.checks}
 
 
-def create(name: str | None = None, *members: tuple[str, Any]) -> Create:
-    return Create(place=HERE, name=name, members=members)
-
-
-def listing(*query: tuple[str, str], after: str | None = None) -> List:
-    return List(place=HERE, query=query, after=after)
-
-
-def pay(**fields: str) -> Pay:
-    return Pay(place=HERE, payment="order", **fields)
-
-
-STEPS: dict[str, Step] = {
-    **dict.fromkeys(("create: ", "create: null", "create: {}"), create()),
-    "create: {as: a}": create("a"),
-    f"create: {{as: a{'b-_9' * 15}}}": create(f"a{'b-_9' * 15}"),
-    "create: {amount: -5, as: third, currency: null}": create(
-        "third", ("amount", -5), ("currency", None)
-    ),
-    "create: {unknown: {}}": create(),
-    "create: {unknown: {colour: red, as: 1}, amount: '5'}": create(
-        None, ("amount", "5"), ("colour", "red"), ("as", 1)
-    ),
-    **dict.fromkeys(
-        ("retrieve: order", "retrieve: {payment: order}"), Retrieve(place=HERE, payment="order")
-    ),
-    "retrieve: {id: pay_unknown}": Retrieve(place=HERE, id="pay_unknown"),
-    "retrieve: {id: '../x ?'}": Retrieve(place=HERE, id="../x ?"),
-    **dict.fromkeys(("list: ", "list: {}"), listing()),
-    "list: {after: order}": listing(after="order"),
-    "list: {status: pending, limit: 10, after: order}": listing(
-        ("status", "pending"), ("limit", "10"), after="order"
-    ),
+NAME = f"a{'b-_9' * 15}"
+# Steps in their shortest forms, with their keys in order, and other forms of them.
+STEPS: dict[str, Sequence[str]] = {
+    "create: {}": ("create: ", "create: null", "create: {unknown: {}}"),
+    "create: {as: a}": (),
+    f"create: {{as: {NAME}}}": (),
+    "create: {as: third, amount: -5, currency: null}": [
+        "create: {amount: -5, as: third, currency: null}"
+    ],
+    "create: {amount: '5', unknown: {colour: red, as: 1}}": [
+        "create: {unknown: {colour: red, as: 1}, amount: '5'}"
+    ],
+    "retrieve: order": ["retrieve: {payment: order}"],
+    "retrieve: {id: pay_unknown}": (),
+    "retrieve: {id: '../x ?'}": (),
     # A list sends every scalar as it is written.
-    "list: {limit: -1}": listing(("limit", "-1")),
-    "list: {limit: 0x10}": listing(("limit", "0x10")),
-    "list: {limit: 1e3, status: yes}": listing(("limit", "1e3"), ("status", "yes")),
-    "list: {limit: '', method: \" \"}": listing(("limit", ""), ("method", " ")),
-    "list: {created_gte: 2026-01-01, created_lte: 2026-01-01T00:00:00Z}": listing(
-        ("created_gte", "2026-01-01"), ("created_lte", "2026-01-01T00:00:00Z")
-    ),
+    "list: {}": ["list: "],
+    "list: {after: order}": (),
+    "list: {status: pending, limit: '10', after: order}": [
+        "list: {status: pending, limit: 10, after: order}"
+    ],
+    "list: {limit: '-1'}": ["list: {limit: -1}"],
+    "list: {limit: '0x10'}": ["list: {limit: 0x10}"],
+    "list: {limit: '1e3', status: 'yes'}": ["list: {limit: 1e3, status: yes}"],
+    "list: {limit: '', method: \" \"}": (),
+    "list: {created_gte: '2026-01-01', created_lte: '2026-01-01T00:00:00Z'}": [
+        "list: {created_gte: 2026-01-01, created_lte: 2026-01-01T00:00:00Z}"
+    ],
     # The method follows from the phone or the bank.
-    "pay: {payment: order, phone: '0900 000-001'}": pay(method="telebirr", phone="+251900000001"),
-    **dict.fromkeys(
-        (
-            "pay: {payment: order, phone: '+251700000001'}",
-            "pay: {payment: order, method: mpesa, phone: '700000001'}",
-        ),
-        pay(method="mpesa", phone="+251700000001"),
+    "pay: {payment: order, method: telebirr, phone: '+251900000001'}": [
+        "pay: {payment: order, phone: '0900 000-001'}"
+    ],
+    "pay: {payment: order, method: mpesa, phone: '+251700000001'}": (
+        "pay: {payment: order, phone: '+251700000001'}",
+        "pay: {payment: order, method: mpesa, phone: '700000001'}",
     ),
-    "pay: {payment: order, bank: walia_test}": pay(method="bank_transfer", bank="walia_test"),
-    "pay: {payment: order, bank: fidel_test, method: bank_transfer}": pay(
-        method="bank_transfer", bank="fidel_test"
-    ),
-    "pay: {payment: order, method: cbe_birr}": pay(method="cbe_birr"),
-    "pay: {payment: order, method: cbe_birr, phone: '700000001'}": pay(
-        method="cbe_birr", phone="+251700000001"
-    ),
-    "pay: {payment: order, method: cbe_birr, bank: walia_test}": pay(
-        method="cbe_birr", bank="walia_test"
-    ),
-    "answer: {payment: order, answer: wrong_pin}": CustomerAnswer(
-        place=HERE, payment="order", answer="wrong_pin"
-    ),
-    **dict.fromkeys(
-        ("cancel: order", "cancel: {payment: order}"), Cancel(place=HERE, payment="order")
-    ),
-    "transition: {payment: order, status: failed, method: mpesa, reason: timeout, unusual: true}": (
-        Transition(
-            place=HERE,
-            payment="order",
-            status=Status.FAILED,
-            method="mpesa",
-            reason=Reason.TIMEOUT,
-            unusual=True,
-        )
-    ),
-    "advance: 30s": Advance(place=HERE, by_ms=30_000),
-    "advance: 0s": Advance(place=HERE, by_ms=0),
-    "advance: 1.5h": Advance(place=HERE, by_ms=5_400_000),
-    "advance: 1ms": Advance(place=HERE, by_ms=1),
-    "advance: next": Advance(place=HERE, by_ms=None),
-    "fault: {then: {drop: true}}": AddFault(
-        place=HERE, rule=FaultRule(then=request_fault(drop=True))
-    ),
-    "fault: {when: {nth: 2}, then: {drop: true}, times: 1}": AddFault(
-        place=HERE, rule=FaultRule(when=FaultWhen(nth=2), then=request_fault(drop=True), times=1)
-    ),
+    "pay: {payment: order, method: bank_transfer, bank: walia_test}": [
+        "pay: {payment: order, bank: walia_test}"
+    ],
+    "pay: {payment: order, method: bank_transfer, bank: fidel_test}": [
+        "pay: {payment: order, bank: fidel_test, method: bank_transfer}"
+    ],
+    "pay: {payment: order, method: cbe_birr}": (),
+    "pay: {payment: order, method: cbe_birr, phone: '+251700000001'}": [
+        "pay: {payment: order, method: cbe_birr, phone: '700000001'}"
+    ],
+    "pay: {payment: order, method: cbe_birr, bank: walia_test}": (),
+    "answer: {payment: order, answer: approve}": ["answer: {answer: approve, payment: order}"],
+    "cancel: order": ["cancel: {payment: order}"],
+    "transition: {payment: order, status: failed, method: mpesa, reason: timeout}": [
+        "transition: {reason: timeout, method: mpesa, status: failed, payment: order}"
+    ],
+    "transition: {payment: order, status: completed, unusual: true}": [
+        "transition: {unusual: true, status: completed, payment: order}"
+    ],
+    "advance: 30s": (),
+    "advance: 0s": ["advance: 0ms"],
+    "advance: 90m": ["advance: 1.5h"],
+    "advance: 1ms": (),
+    "advance: next": (),
+    "fault: {when: {}, then: {drop: true}, times: 1}": ["fault: {times: 1, then: {drop: true}}"],
+    "expect: {payment: order, reason: null}": ["expect: {reason: null, payment: order}"],
+    "repeat: {times: 2, steps: [{cancel: order}]}": [
+        "repeat: {steps: [{cancel: order}], times: 2}"
+    ],
 }
 
 
-@pytest.mark.parametrize(("text", "step"), STEPS.items(), ids=STEPS)
-def test_a_step_becomes_its_value(text: str, step: Step) -> None:
-    assert step_of(text) == step
+@pytest.mark.parametrize("shortest", STEPS)
+def test_a_step_is_written_in_its_shortest_form_with_its_keys_in_order(shortest: str) -> None:
+    expected = json.dumps(yaml.safe_load(shortest))
+    for text in (shortest, *STEPS[shortest]):
+        assert json.dumps(step_json(step_of(text))) == expected, text
 
 
 def test_create_and_list_know_the_fields_of_the_contract() -> None:
     assert tuple(CREATE_MEMBERS) == KNOWN_PARAMETERS
     assert tuple(LIST.keys) == KNOWN_QUERY
-    whole = step_of(f"create: {{{', '.join(f'{key}: x' for key in KNOWN_PARAMETERS)}}}")
-    assert whole == create(None, *((key, "x") for key in KNOWN_PARAMETERS))
+    assert step_of(f"create: {{{', '.join(f'{key}: x' for key in KNOWN_PARAMETERS)}}}") == Create(
+        place=HERE, members=tuple((key, "x") for key in KNOWN_PARAMETERS)
+    )
 
 
 # --- expect

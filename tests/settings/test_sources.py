@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 import pytest
 
-from emulator.cli.commands import serve as serve_command
 from emulator.cli.serve import parse_flags
+from emulator.cli.server import serve as serve_command
 from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve, start_warnings
 
 # Of each option: what the file, a variable and a flag state.

@@ -115,6 +115,7 @@ final class PaymentsAccount
     /** Any call of the control API, such as `control('PUT', '/clock', ['frozen' => false])`. */
     public function control(string $method, string $path, ?array $body = null): ?array
     {
+        if (!str_starts_with($path, '/')) throw new InvalidArgumentException("'$path' is not a path such as '/clock'");
         return $this->emulator->call($method, $path, $body, $this->testKey);
     }
 

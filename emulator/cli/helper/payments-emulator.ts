@@ -96,8 +96,10 @@ export const startEmulator: (options?: Options) => Promise<PaymentsEmulator> = a
     const body = { clock: "frozen@2026-01-01T00:00:00Z", ...options };
     const account = await send(`${baseUrl}/_emulator/accounts`, "POST", body, "", log);
     const { id, test_key: testKey, live_key: liveKey } = account;
-    const control: PaymentsAccount["control"] = (method, path, body) =>
-      send(`${baseUrl}/_emulator${path}`, method, body, testKey, log);
+    const control: PaymentsAccount["control"] = async (method, path, body) => {
+      if (!path.startsWith("/")) throw new Error(`'${path}' is not a path such as '/clock'`);
+      return send(`${baseUrl}/_emulator${path}`, method, body, testKey, log);
+    };
     const deliverTo: PaymentsAccount["deliverTo"] = (url, secret) =>
       control("POST", "/webhook_endpoints", { url, secret });
     const received: Webhook[] = [];

@@ -9,6 +9,7 @@ from functools import partial
 from emulator import ids
 from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock, pause
 from emulator.domain.instants import Instant, format_instant
+from emulator.domain.payment import Event, Payment
 from emulator.domain.timers import ATTEMPT, ComingAttempt, Due, DueKey
 from emulator.domain.webhooks import (
     MAX_TIMEOUT_MS,
@@ -38,23 +39,32 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryJob:
-    """A delivery with its event, in the bytes that are signed.
+    """A delivery with its event, and the payment of the event; both are None for a ping.
 
-    `tampered_body` has a different amount, where a scenario tampers with the body. `payment_id` is
-    None for a ping. `generation` is the account's when the delivery was read.
+    `generation` is the account's when the delivery was read.
     """
 
     owner: Owner
     generation: int
     delivery: Delivery
+    event: Event | None
+    payment: Payment | None
     event_id: str
     event_type: str
-    payment_id: str | None
-    body: bytes
-    tampered_body: bytes
 
-    def sent_body(self, tamper: Tamper | None) -> bytes:
-        return self.tampered_body if tamper is Tamper.BODY else self.body
+    @property
+    def payment_id(self) -> str | None:
+        return None if self.payment is None else self.payment.id
+
+    def body(self, tamper: Tamper | None = None) -> bytes:
+        """The event, in the bytes that are signed; a tampered body has a different amount."""
+        if self.event is None or self.payment is None:
+            at = self.delivery.created_at
+            return ping_json(event_id=self.event_id, at=at, mode=self.owner.mode).encode()
+        payment = self.payment
+        if tamper is Tamper.BODY:
+            payment = payment._replace(amount_minor=payment.amount_minor + 1)
+        return self.owner.event_body(self.event, payment).encode()
 
 
 def delivery_id(owner: Owner, delivery: Delivery) -> str:
@@ -63,28 +73,21 @@ def delivery_id(owner: Owner, delivery: Delivery) -> str:
 
 def delivery_job(tx: Transaction, owner: Owner, delivery: Delivery) -> DeliveryJob:
     """The delivery with its event, which shows the payment as it was at the event."""
-    payment_id = None
     if delivery.event is None or delivery.payment is None:
-        event_type = PING
-        event_id = ids.ping_id(owner.stream, delivery.position & LAST_ORDINAL)
-        body = tampered_body = ping_json(event_id=event_id, at=delivery.created_at, mode=owner.mode)
+        event = payment = None
+        event_id, event_type = ids.ping_id(owner.stream, delivery.position & LAST_ORDINAL), PING
     else:
         event = events.get(tx, delivery.event)
         payment = payments.get(tx, delivery.payment)
-        event_type, event_id, payment_id = event.type, owner.event_id(event), payment.id
-        body = tampered_body = owner.event_body(event, payment)
-        if delivery.tamper is Tamper.BODY:
-            changed = payment._replace(amount_minor=payment.amount_minor + 1)
-            tampered_body = owner.event_body(event, changed)
+        event_id, event_type = owner.event_id(event), event.type
     return DeliveryJob(
         owner=owner,
         generation=owner.account.generation,
         delivery=delivery,
+        event=event,
+        payment=payment,
         event_id=event_id,
         event_type=event_type,
-        payment_id=payment_id,
-        body=body.encode(),
-        tampered_body=tampered_body.encode(),
     )
 
 
@@ -118,13 +121,13 @@ class Attempts:
         is_scheduled = trigger is Trigger.SCHEDULE
         tamper = job.delivery.tamper if is_scheduled else None
         stamp = at if self._stamps_business_time else self._wall.system_ms()
-        message = Message(event_id=job.event_id, timestamp_s=stamp // 1000, body=job.body)
+        message = Message(event_id=job.event_id, timestamp_s=stamp // 1000, body=job.body())
         sent = request(
             message,
             url=endpoint.url,
             secrets=endpoint.secrets(at),
             tamper=tamper,
-            other_body=job.tampered_body,
+            other_body=job.body(tamper),
         )
         timeout_ms = job.delivery.timeout_ms if is_scheduled else None
         result = await self._sender.send(sent, timeout_ms=timeout_ms or MAX_TIMEOUT_MS)

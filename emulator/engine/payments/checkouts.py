@@ -89,7 +89,7 @@ class Checkouts:
         if row is None:
             raise UnknownCheckout
         payment, scheduled = row
-        owner = self._owner_of(payment)
+        owner = self.owner_of(payment)
         account = owner.account
         now = account.clock.now()
         if account.due_at <= now:
@@ -123,7 +123,7 @@ class Checkouts:
         is_changed, checkout = await query()
         if not is_changed:
             position = checkout.payment.position
-            topics = (position, self._owner_of(checkout.payment).account)
+            topics = (position, self.owner_of(checkout.payment).account)
             _, checkout = await self._change_notifier.watch(topics, query, until=until)
         return checkout
 
@@ -143,7 +143,7 @@ class Checkouts:
             async def query() -> tuple[bool, None]:
                 return not await self._database.read(is_unattempted), None
 
-            owner = self._owner_of(checkout.payment)
+            owner = self.owner_of(checkout.payment)
             await self._change_notifier.watch((owner,), query, until=until)
         self._webhooks.serve_page(payment)
         return moment is not RedirectMoment.NEVER
@@ -155,7 +155,7 @@ class Checkouts:
         UnknownCheckout where its account has just been deleted.
         """
         payment = checkout.payment
-        owner = self._owner_of(payment)
+        owner = self.owner_of(payment)
         named = uncounted_numbers(owner, payment, method)
         if named is None:
             named = await self._database.read(
@@ -174,25 +174,25 @@ class Checkouts:
     async def pay(self, checkout: Checkout, submission: Submission) -> Payment:
         """Raises UnknownCheckout and as `Customer.pay`."""
         payment = checkout.payment
-        return await self._customer.pay(self._owner_of(payment), payment.id, submission)
+        return await self._customer.pay(self.owner_of(payment), payment.id, submission)
 
     async def answer(self, checkout: Checkout, answer: PhoneAnswer) -> Payment:
         """Raises UnknownCheckout and as `Customer.answer`."""
         payment = checkout.payment
-        return await self._customer.answer(self._owner_of(payment), payment.id, answer)
+        return await self._customer.answer(self.owner_of(payment), payment.id, answer)
 
     async def cancel(self, checkout: Checkout) -> Payment:
         """Raises UnknownCheckout and as `Customer.cancel`."""
         payment = checkout.payment
-        return await self._customer.cancel(self._owner_of(payment), payment.id)
+        return await self._customer.cancel(self.owner_of(payment), payment.id)
 
     def note_departure(self, checkout: Checkout) -> None:
         """Store that the customer of a completed payment leaves for `success_url`."""
         payment = checkout.payment
         departure = Departure(payment.id, self._wall.monotonic_ms(), self._wall.system_ms())
-        self._owner_of(payment).journal.add_departure(departure)
+        self.owner_of(payment).journal.add_departure(departure)
 
-    def _owner_of(self, payment: Payment) -> Owner:
+    def owner_of(self, payment: Payment) -> Owner:
         """Raises UnknownCheckout where its account was deleted meanwhile."""
         owner = self._find_owner(payment.position >> ORDINAL_BITS)
         if owner is None:

@@ -198,6 +198,10 @@ class Account:
         return None if scenario is None else scenario.name
 
 
+# The key of an ASGI scope for the owner that the log shows.
+OWNER_OF_REQUEST = "emulator.owner"
+
+
 class Owner:
     """An account in one mode: what a key belongs to, and what payments belong to.
 

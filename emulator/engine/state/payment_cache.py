@@ -4,12 +4,13 @@ from collections.abc import Set
 
 from emulator.storage.batch import ORDINAL_BITS
 
-# Each of a segment's two generations: when the young one is full, it replaces the old one.
-# Most payments are read soon after they were created, or never.
+# Of each of two generations: when the young one is full, it replaces the old one. Most payments
+# are read soon after they were created, or never.
 MAX_CREATED_BYTES = 1024 * 1024
 MAX_READ_BYTES = 10 * 1024 * 1024
 # The approximate size of an entry without its JSON.
 ENTRY_BYTES = 350
+_CREATED, _READ = 0, 2
 
 
 class _Generation:
@@ -23,47 +24,36 @@ class _Generation:
         self.size_bytes = 0
 
 
-class _Segment:
-    """Payments in two generations of limited size."""
-
-    __slots__ = ("_max_bytes", "old", "young")
-
-    def __init__(self, max_bytes: int) -> None:
-        self.young = _Generation()
-        self.old = _Generation()
-        self._max_bytes = max_bytes
-
-    def put(self, position: int, payment_id: str, body: bytes) -> None:
-        young = self.young
-        if young.size_bytes > self._max_bytes:
-            self.old = young
-            young = self.young = _Generation()
-        young.by_position[position] = (payment_id, body)
-        young.by_id[payment_id] = (position >> ORDINAL_BITS, body)
-        young.size_bytes += len(body) + ENTRY_BYTES
-
-
 class PaymentCache:
     """Contains committed payments only: a change evicts its payment, and its commit comes first."""
 
-    __slots__ = ("_created", "_last", "_read")
+    __slots__ = ("_generations", "_last")
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        self._created = _Segment(MAX_CREATED_BYTES)
-        self._read = _Segment(MAX_READ_BYTES)
+        # Of created and of read payments, each the young one and the old one.
+        self._generations = [_Generation() for _ in range(4)]
         # The position of each owner's newest payment, where it is known.
         self._last: dict[int, int] = {}
 
     def put_created(self, position: int, payment_id: str, body: bytes) -> None:
         """Add the newest payment of its owner."""
-        self._created.put(position, payment_id, body)
+        self._put(_CREATED, MAX_CREATED_BYTES, position, payment_id, body)
         self.set_last(position)
 
     def put_read(self, position: int, payment_id: str, body: bytes) -> None:
-        self._read.put(position, payment_id, body)
+        self._put(_READ, MAX_READ_BYTES, position, payment_id, body)
+
+    def _put(self, at: int, max_bytes: int, position: int, payment_id: str, body: bytes) -> None:
+        young = self._generations[at]
+        if young.size_bytes > max_bytes:
+            self._generations[at + 1] = young
+            young = self._generations[at] = _Generation()
+        young.by_position[position] = (payment_id, body)
+        young.by_id[payment_id] = (position >> ORDINAL_BITS, body)
+        young.size_bytes += len(body) + ENTRY_BYTES
 
     def set_last(self, position: int) -> None:
         """Note the position of the newest payment of its owner."""
@@ -75,11 +65,6 @@ class PaymentCache:
                 payment_id, body = generation.by_position.pop(position)
                 del generation.by_id[payment_id]
                 generation.size_bytes -= len(body) + ENTRY_BYTES
-
-    @property
-    def _generations(self) -> tuple[_Generation, ...]:
-        created, read = self._created, self._read
-        return created.young, created.old, read.young, read.old
 
     def at(self, position: int) -> tuple[str, bytes] | None:
         """The id and the body of the payment at a position."""

@@ -205,13 +205,15 @@
 
   const shown = new Set([...body.dataset.stream.split(" ").filter(Boolean), "clock", "rules"]);
   const newCount = document.querySelector("[data-new-count]");
+  let hasListened = false;
 
   function listen() {
     const stream = new EventSource(withSubject("/_emulator/stream"));
     stream.addEventListener("hello", (event) => {
       if (JSON.parse(event.data).version !== body.dataset.version) location.reload();
       // The page may be older than the stream.
-      else update();
+      else if (body.dataset.stream || hasListened) update();
+      hasListened = true;
     });
     // The browser connects again by itself, but not after a refusal, as of a server that starts.
     stream.addEventListener("error", () => {

@@ -5,7 +5,7 @@ import json
 from playwright.async_api import expect
 
 from tests.checkout.browser.tabs import PHONE
-from tests.dashboard.browser.tabs import OpenTab
+from tests.dashboard.browser.tabs import HOSTILE, OpenTab
 from tests.webhooks.receiver import Reply, receiving, replies
 
 
@@ -154,12 +154,17 @@ async def test_the_header_moves_the_clock(open_tab: OpenTab) -> None:
 
 
 async def test_a_refused_call_shows_its_message(open_tab: OpenTab) -> None:
-    async with open_tab(excused="/pay?") as tab:
+    async with open_tab(PHONE, excused="/_emulator/") as tab:
         await tab.merchant.create()
         await tab.open("payments/latest")
-        await tab.page.get_by_test_id("pay-mpesa").get_by_role("textbox").fill("12")
+        await tab.page.get_by_test_id("pay-mpesa").get_by_role("textbox").fill(HOSTILE)
         await tab.page.get_by_test_id("pay-mpesa").get_by_role("button").click()
         await tab.sees("message", "phone")
+        await tab.is_accessible_and_fits()
+        await tab.page.get_by_test_id("search").fill(HOSTILE)
+        await tab.press("Enter")
+        await tab.counts("no-match", 1)
+        await tab.is_accessible_and_fits()
 
 
 async def test_an_account_is_created_and_switched(open_tab: OpenTab) -> None:

@@ -3,6 +3,7 @@
 import pytest
 from playwright.async_api import expect
 
+from emulator.dashboard.fidelity import MAX_JUDGED_PAYMENTS
 from emulator.domain.clauses import CLAUSES
 from tests.checkout.browser.tabs import Device, Scheme
 from tests.dashboard.browser.tabs import LOOK_NAMES, LOOKS, OpenTab
@@ -31,3 +32,12 @@ async def test_the_address_of_a_clause_opens_its_group(open_tab: OpenTab) -> Non
         stated = next(clause for clause in reversed(CLAUSES) if not clause.assumed)
         await tab.open(f"fidelity#clause-{stated.number}")
         await expect(tab.page.locator("tr:target")).to_be_visible()
+
+
+async def test_the_integration_is_judged_on_request(open_tab: OpenTab) -> None:
+    async with open_tab() as tab:
+        for _ in range(int(MAX_JUDGED_PAYMENTS) + 1):
+            await tab.merchant.create()
+        await tab.open("fidelity")
+        await tab.click("judge")
+        await tab.sees("item-create-idempotent", "idempotency_key")

@@ -144,6 +144,15 @@ async def test_a_page_comes_alive_when_the_server_starts_again(
             await stack.aclose()
 
 
+async def test_a_page_connects_again_after_a_refusal(open_tab: OpenTab) -> None:
+    """As of a server that starts; browsers do not connect again by themselves."""
+    async with open_tab(excused="/stream") as tab:
+        await tab.page.route("**/stream*", lambda route: route.fulfill(status=503), times=1)
+        await tab.open("payments")
+        payment = await tab.merchant.create()
+        await tab.sees("payment-row", payment["id"])
+
+
 async def test_a_page_of_another_version_loads_itself_again(open_tab: OpenTab) -> None:
     async with open_tab() as tab:
 

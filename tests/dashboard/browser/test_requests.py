@@ -47,5 +47,8 @@ async def test_the_list_is_live_and_its_links_work(open_tab: OpenTab) -> None:
         await tab.page.keyboard.press("Enter")
         await tab.sees("why", "Why was this refused?")
         assert f"Authorization: Bearer {tab.merchant.key}" in await tab.copies("copy-curl")
+        await tab.click("same-path")
+        await tab.counts("request-row", 2)
+        await tab.page.go_back()
         await tab.page.get_by_test_id("clause").first.get_by_role("link").click()
         await expect(tab.page.locator("tr:target")).to_be_visible()

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from emulator.explore.anomalies import ANOMALY_KINDS, AnomalyKind
-from emulator.explore.integration import integration_schema
-from emulator.explore.json_paths import PATTERN
+from emulator.explore.integration import JSON_PATH, integration_schema
 from emulator.explore.judgement import VERDICTS
 from tests.docs.generated.scenario_types import key_rows
 from tests.docs.markdown import table
@@ -14,7 +13,7 @@ _GUIDE = "docs/guides/explore.md"
 _FORMAT = "docs/reference/integration-format.md"
 _SCHEMA = integration_schema()
 _SECTIONS = ("start", "state", "settle", "run", "history")
-_KINDS = {f"^{PATTERN.pattern}$": "path"}
+_KINDS = {f"^{JSON_PATH.pattern}$": "path"}
 
 
 def anomalies_table() -> str:

@@ -2,7 +2,8 @@
 
 Explores each wrong shop `--runs` times and each correct shop with `--seeds` seeds. The first
 failure must have the expected verdict, be the same in every run, and have no part that fails.
-`--write` writes the table of the wrong shops into `docs/reference/found-bugs.md`.
+`--write` writes the table of the wrong shops into `docs/reference/found-bugs.md`. `--rate NAME`
+only measures how many histories of a shop run in a second.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from statistics import median
 
 from tests.cli.processes import REPOSITORY
 from tests.docs.markdown import table
-from tests.explore.zoo.exploration import Finding, explore, smaller_failures
+from tests.explore.zoo.exploration import Finding, explore, rate, smaller_failures
 from tests.explore.zoo.table import CORRECT_SHOPS, SHOPS, WRONG_SHOPS, Shop
 
 PAGE = REPOSITORY / "docs/reference/found-bugs.md"
@@ -65,7 +66,12 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=100, help="runs of each wrong shop")
     parser.add_argument("--jobs", type=int, default=2, help="shops at the same time")
     parser.add_argument("--write", action="store_true", help=f"write the table into {PAGE.name}")
+    parser.add_argument("--rate", metavar="NAME", help="only measure the rate of this shop")
     options = parser.parse_args()
+    if options.rate:
+        with tempfile.TemporaryDirectory() as directory:
+            sys.stdout.write(rate(SHOPS[options.rate], Path(directory)))
+        return 0
     names = set(options.names or SHOPS)
     wrong = [shop for shop in WRONG_SHOPS if shop.name in names]
     correct = [shop for shop in CORRECT_SHOPS if shop.name in names]

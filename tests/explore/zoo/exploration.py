@@ -1,11 +1,13 @@
 """Runs `explore` against a shop of the zoo, and reads what it found."""
 
 import re
+import resource
 import subprocess
 import time  # noqa: TID251 - how long a run takes is a figure
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from xml.etree import ElementTree
 
 import yaml
 
@@ -18,6 +20,8 @@ MAX_RUN_S = 300
 NO_HISTORY = "has no history that fits"
 _VERDICTS = "|".join(VerdictId)
 _FAILURE = re.compile(rf"^(?P<verdict>{_VERDICTS}): (?P<history>.+)$", re.MULTILINE)
+# The application waits before it repeats a call, or the response is held.
+_WAITS = re.compile(r"create-|early ")
 _SAVED = re.compile(r"^  saved: (?P<path>.+)$", re.MULTILINE)
 
 
@@ -38,6 +42,23 @@ def explore(shop: Shop, directory: Path, *, depth: int, seed: int = 1) -> Findin
     file = write_integration(shop, directory, port=free_port())
     saved = directory / "saved"
     return _run(str(file), "--depth", str(depth), "--seed", str(seed), "--save", str(saved))
+
+
+def rate(shop: Shop, directory: Path) -> str:
+    """How many histories run in a second, of those in which neither side waits in real time."""
+    file, cases = write_integration(shop, directory, port=free_port()), directory / "cases.xml"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run = _run(str(file), "--junit", str(cases), "--save", str(directory / "saved"))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    all_cases = list(ElementTree.parse(cases).iter("testcase"))  # noqa: S314 - our own file
+    busy = [case for case in all_cases if not _WAITS.search(case.get("name", ""))]
+    seconds = sum(float(case.get("time", 0)) for case in busy)
+    return (
+        f"{shop.name}: {len(busy)} histories without waits in {seconds:.1f} s:"
+        f" {len(busy) / seconds:.0f} a second; all {len(all_cases)} in {run.seconds:.0f} s, with"
+        f" {1000 * cpu_s / len(all_cases):.1f} ms of CPU each for both processes\n"
+    )
 
 
 def smaller_failures(finding: Finding, directory: Path) -> list[str]:

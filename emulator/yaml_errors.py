@@ -61,8 +61,11 @@ def explain(text: str, error: yaml.MarkedYAMLError) -> tuple[int, int, str]:
     """The row, the column and the message of the mistake."""
     failure = _Failure(text, error)
     rules = (_wrong_lines, _quotes, _brackets, _characters, _colons, _indentation)
-    unknown = (*failure.here, f"the file must be YAML: {error.problem}")
-    return next(chain.from_iterable(rule(failure) for rule in rules), unknown)
+    message = f"the file must be YAML: {error.problem}"
+    if "another document" in failure.words:
+        message = "there must be one document in a file, not several"
+    mistakes = chain.from_iterable(rule(failure) for rule in rules)
+    return next(mistakes, (*failure.here, message))
 
 
 def _place(token: yaml.Token) -> tuple[int, int]:
