@@ -2,12 +2,13 @@
 
 import http.client
 import os
+import random
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -70,8 +71,15 @@ def environment() -> dict[str, str]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Free ports, all held at once, so that they differ."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    """Free ports, all held at once, so that they differ.
+
+    They are below those of outgoing connections: a client that polls such a port can get it as its
+    own, and so connect to itself.
+    """
+    sockets: list[socket.socket] = []
+    while len(sockets) < count:
+        with suppress(OSError):
+            sockets.append(socket.create_server(("127.0.0.1", random.randrange(20_000, 32_000))))
     ports = [int(held.getsockname()[1]) for held in sockets]
     for held in sockets:
         held.close()
