@@ -160,6 +160,8 @@ class _Connection(asyncio.Protocol):
         if ends_body and exc is None:
             self._complete(is_open=False)
         self._end(_CLOSED)
+        # It refers to this object.
+        del self._parser
 
     def on_message_begin(self) -> None:
         self._headers, self._body, self._has_head = [], bytearray(), False

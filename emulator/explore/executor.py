@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from emulator.clock import pause
 from emulator.domain.instants import format_instant, parse_instant
@@ -36,6 +37,8 @@ BEFORE_EXPIRY_MS = 10_000
 AFTER_EXPIRY_MS = 5_000
 OTHER_AMOUNTS_MINOR = (100, 200)
 
+Handler = Callable[["HistoryRun", HistoryStep], Awaitable[str]]
+
 
 @dataclass(slots=True)
 class ShopOrder:
@@ -68,13 +71,6 @@ class HistoryRun:
         self._is_working = False
         self._live: tuple[str, ...] = ()
         self._order: ShopOrder
-        self._handlers: Mapping[StepAction, Callable[[HistoryStep], Awaitable[str]]] = {
-            StepAction.START: self._start,
-            StepAction.DELIVER: self._deliver,
-            StepAction.FORGE: self._forge,
-            StepAction.RETURN: self._return,
-            StepAction.SETTLE: self._settle,
-        }
 
     async def run(self) -> Observation:
         """Execute the steps, then wait for the end. Raises ExploreError."""
@@ -92,7 +88,7 @@ class HistoryRun:
         retried = self._deliveries.pending
         is_observed = self._observes(step)
         before = await self._last_request() if is_observed else None
-        result = await self._handlers.get(step.action, self._change)(step)
+        result = await self._HANDLERS.get(step.action, HistoryRun._change)(self, step)
         if is_observed and await self._last_request() != before:
             self._reading.add(step)
             if step.action is StepAction.RETURN:
@@ -370,9 +366,18 @@ class HistoryRun:
             forged=tuple(self._forged),
             unacknowledged=self._deliveries.unacknowledged,
             live_payments=self._live,
-            could_know=frozenset(self._known - not_judged),
+            could_know=tuple(self._known - not_judged),
             order=self._order.id,
             payment=self._order.payment["id"],
             checkout_url=self._order.payment["checkout_url"],
-            reading_steps=frozenset(self._reading),
+            reading_steps=tuple(self._reading),
         )
+
+    # Of the class: an object that refers to its own methods stays until the garbage is collected.
+    _HANDLERS: ClassVar[Mapping[StepAction, Handler]] = {
+        StepAction.START: _start,
+        StepAction.DELIVER: _deliver,
+        StepAction.FORGE: _forge,
+        StepAction.RETURN: _return,
+        StepAction.SETTLE: _settle,
+    }

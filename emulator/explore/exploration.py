@@ -257,7 +257,8 @@ class Exploration:
         key = (history.outcome, facts(history.steps))
         reference = self._ends.get(key)
         if reference is None:
-            self._ends[key] = replace(observation, trace=(), samples=(observation.final,))
+            final = (observation.final,)
+            self._ends[key] = replace(observation, trace=(), samples=final, forged=())
             return None, observation
         wall = self._session.wall
         until_ms = wall.monotonic_ms() + state.within_ms

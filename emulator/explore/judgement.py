@@ -1,6 +1,7 @@
 """Holds what was observed of a history, and judges it: safety, liveness, and confluence."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -53,14 +54,14 @@ class HistoryVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """The order after a step, and the status of its payment then."""
+    """The order after a step, and the status of its payment then; `state` is JSON."""
 
     step: int
     payment_status: str
     is_paid: bool
     is_closed: bool
     fulfilled: int
-    state: Json
+    state: bytes
 
     @property
     def summary(self) -> tuple[bool, bool, int]:
@@ -100,11 +101,11 @@ class Observation:
     forged: tuple[tuple[Sample, Sample], ...]
     unacknowledged: tuple[Unacknowledged, ...]
     live_payments: tuple[str, ...]
-    could_know: frozenset[str]
+    could_know: Collection[str]
     order: str
     payment: str
     checkout_url: str
-    reading_steps: frozenset[HistoryStep] = frozenset()
+    reading_steps: Collection[HistoryStep] = ()
     """The steps during which the application sent requests to the service, if that was observed."""
 
     @property
@@ -219,7 +220,7 @@ def compare_ends(
     observation: Observation, reference: Observation, ignored: Sequence[JsonPath]
 ) -> HistoryVerdict | None:
     """Compare the end with that of a history of the same facts in another order."""
-    expected, found = reference.final.state, observation.final.state
+    expected, found = (json.loads(each.final.state) for each in (reference, observation))
     for path in ignored:
         expected, found = path.without(expected), path.without(found)
     seen = _difference(expected, found, "$", (_own_ids(reference), _own_ids(observation)))

@@ -87,7 +87,7 @@ class Shop:
             is_paid=state.paid.holds(document),
             is_closed=state.closed is not None and state.closed.holds(document),
             fulfilled=0 if state.fulfilled is None else state.fulfilled.read(document),
-            state=document,
+            state=response.body,
         )
 
     def settle_request(self, order: str) -> Request:

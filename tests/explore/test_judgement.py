@@ -1,5 +1,6 @@
 """The judgement of an observation, as a function of what was observed."""
 
+import json
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from tests.explore.test_histories import history
 
 
 def sample(status: str, **members: Any) -> Sample:
-    values = {"is_paid": False, "is_closed": False, "fulfilled": 0, "state": {}, "step": 3}
+    values = {"is_paid": False, "is_closed": False, "fulfilled": 0, "state": b"{}", "step": 3}
     return Sample(payment_status=status, **{**values, **members})
 
 
@@ -67,7 +68,7 @@ def test_an_observation_is_judged(observation: Observation, expected: str | None
 
 
 def ended(order: str, payment: str, state: object) -> Observation:
-    return observed(sample("completed", state=state), order=order, payment=payment)
+    return observed(sample("completed", state=json.dumps(state).encode()), order=order, payment=payment)
 
 
 ENDS: list[tuple[object, object, str | None]] = [
