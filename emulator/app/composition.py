@@ -19,6 +19,7 @@ from emulator.clock import SystemClock
 from emulator.engine.engine import Engine, open_engine
 from emulator.engine.payments.payments import CheckoutAddress
 from emulator.engine.state.account import ConfiguredEndpoint, EngineConfig
+from emulator.engine.state.journal import MAX_JOURNAL_BYTES
 from emulator.engine.state.rules import Origin
 from emulator.settings import Settings, data_directory
 
@@ -48,17 +49,21 @@ async def compose(
     checkout_port: int,
     write_log: Callable[[str], object],
     stamps_business_time: bool = False,
+    max_journal_bytes: int = MAX_JOURNAL_BYTES,
 ) -> AsyncIterator[Running]:
     """The program without its sockets. Raises ScenarioError, UnusableDatabase.
 
-    `stamps_business_time` is for a replay: see EngineConfig.
+    `stamps_business_time` and `max_journal_bytes` are of EngineConfig.
     """
     given = given_scenarios(settings)
     checkout = CheckoutAddress(base=settings.public_checkout_url(checkout_port))
+    config = _engine_config(
+        settings, stamps_business_time=stamps_business_time, max_journal_bytes=max_journal_bytes
+    )
     async with open_engine(
         database_path=settings.database,
         wall=wall,
-        config=_engine_config(settings, stamps_business_time=stamps_business_time),
+        config=config,
         checkout=checkout,
         load_scenarios=partial(_in_force, given),
     ) as engine:
@@ -127,7 +132,9 @@ def shipped_scenarios(*, only_on: bool = False) -> "tuple[Scenario, ...]":
     return tuple(sorted(load_paths(files), key=lambda scenario: scenario.enabled))
 
 
-def _engine_config(settings: Settings, *, stamps_business_time: bool) -> EngineConfig:
+def _engine_config(
+    settings: Settings, *, stamps_business_time: bool, max_journal_bytes: int
+) -> EngineConfig:
     return EngineConfig(
         first_test_key=settings.test_key,
         first_live_key=settings.live_key,
@@ -141,6 +148,7 @@ def _engine_config(settings: Settings, *, stamps_business_time: bool) -> EngineC
             else ConfiguredEndpoint(url=settings.webhook_url, secret=settings.webhook_secret)
         ),
         stamps_business_time=stamps_business_time,
+        max_journal_bytes=max_journal_bytes,
     )
 
 

@@ -18,6 +18,7 @@ from emulator.app.composition import Running, compose
 from emulator.app.log import standard_error
 from emulator.clock import RealClock, SystemClock
 from emulator.domain.instants import http_date
+from emulator.engine.state.journal import MAX_JOURNAL_BYTES
 from emulator.settings import Settings
 
 KEEP_ALIVE_S = 75
@@ -285,7 +286,9 @@ class EmulatorServer:
 
 
 @asynccontextmanager
-async def private_emulator(settings: Settings) -> AsyncIterator[str]:
+async def private_emulator(
+    settings: Settings, *, max_journal_bytes: int = MAX_JOURNAL_BYTES
+) -> AsyncIterator[str]:
     """Serve inside another program: on this event loop, without log and signals.
 
     Yields the base URL. Webhooks have the time of their account's clock, for a replay. Raises
@@ -305,6 +308,7 @@ async def private_emulator(settings: Settings) -> AsyncIterator[str]:
             checkout_port=pages.getsockname()[1],
             write_log=lambda _: None,
             stamps_business_time=True,
+            max_journal_bytes=max_journal_bytes,
         ) as running:
             end, is_ready = asyncio.Event(), asyncio.Event()
             loop = asyncio.get_running_loop()

@@ -36,6 +36,8 @@ DEFAULT_DEPTH = 2
 DEFAULT_SEED = 1
 MAX_DEPTH = 5
 MAX_FAILURES = 1_000
+# The requests of one step, of all histories that run at the same time, take far less.
+MAX_JOURNAL_BYTES = 512 * 1024
 DEFAULT_SAVE_DIRECTORY = Path("explore")
 _USAGE_ERROR = 2
 # Options of the private emulator, which a running one has of its own.
@@ -256,10 +258,12 @@ async def _session(
         if url is None:
             from emulator.app.server import private_emulator
 
-            # On disk: the memory does not grow with the number of histories.
+            # On disk and with a short journal: the memory does not grow with the histories.
             directory = stack.enter_context(TemporaryDirectory())
             settings = replace(options.settings, database=f"{directory}/explore.db")
-            url = await stack.enter_async_context(private_emulator(settings))
+            url = await stack.enter_async_context(
+                private_emulator(settings, max_journal_bytes=MAX_JOURNAL_BYTES)
+            )
         connections, shop_connections = Connections(wall), Connections(wall)
         for each in (connections, shop_connections):
             stack.callback(each.close)

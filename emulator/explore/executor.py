@@ -1,9 +1,8 @@
 """Executes a history: the customer's steps, the changes of the payment, the webhooks."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from emulator.clock import pause
 from emulator.domain.instants import format_instant, parse_instant
@@ -36,8 +35,6 @@ MAX_EARLY_PAUSES = 200
 BEFORE_EXPIRY_MS = 10_000
 AFTER_EXPIRY_MS = 5_000
 OTHER_AMOUNTS_MINOR = (100, 200)
-
-Handler = Callable[["HistoryRun", HistoryStep], Awaitable[str]]
 
 
 @dataclass(slots=True)
@@ -88,7 +85,8 @@ class HistoryRun:
         retried = self._deliveries.pending
         is_observed = self._observes(step)
         before = await self._last_request() if is_observed else None
-        result = await self._HANDLERS.get(step.action, HistoryRun._change)(self, step)
+        # By name, such as `_deliver`: a table of methods would keep this object until a collection.
+        result: str = await getattr(self, f"_{step.action}", self._change)(step)
         if is_observed and await self._last_request() != before:
             self._reading.add(step)
             if step.action is StepAction.RETURN:
@@ -372,12 +370,3 @@ class HistoryRun:
             checkout_url=self._order.payment["checkout_url"],
             reading_steps=tuple(self._reading),
         )
-
-    # Of the class: an object that refers to its own methods stays until the garbage is collected.
-    _HANDLERS: ClassVar[Mapping[StepAction, Handler]] = {
-        StepAction.START: _start,
-        StepAction.DELIVER: _deliver,
-        StepAction.FORGE: _forge,
-        StepAction.RETURN: _return,
-        StepAction.SETTLE: _settle,
-    }

@@ -68,7 +68,9 @@ def test_an_observation_is_judged(observation: Observation, expected: str | None
 
 
 def ended(order: str, payment: str, state: object) -> Observation:
-    return observed(sample("completed", state=json.dumps(state).encode()), order=order, payment=payment)
+    return observed(
+        sample("completed", state=json.dumps(state).encode()), order=order, payment=payment
+    )
 
 
 ENDS: list[tuple[object, object, str | None]] = [

@@ -78,9 +78,9 @@ class AccountFactory:
         return account
 
     def _add_owners(self, account: Account, test_stream: bytes, live_stream: bytes) -> None:
-        limit = self._config.rate_limit
-        account.test = Owner(account, Mode.TEST, stream=test_stream, rate_limit=limit)
-        account.live = Owner(account, Mode.LIVE, stream=live_stream, rate_limit=limit)
+        config = self._config
+        account.test = Owner(account, Mode.TEST, stream=test_stream, config=config)
+        account.live = Owner(account, Mode.LIVE, stream=live_stream, config=config)
         for owner in account.owners:
             # Requests are counted from the start of the program: without a seed, their ids are
             # of a new stream at each start, so that none is used twice.

@@ -17,7 +17,7 @@ from emulator.domain.payment import Event, Payment
 from emulator.domain.rate_limit import RateLimit, TokenBucket
 from emulator.domain.timers import DueKey
 from emulator.domain.wire import event_json
-from emulator.engine.state.journal import Journal
+from emulator.engine.state.journal import MAX_JOURNAL_BYTES, Journal
 from emulator.engine.state.rules import Rules
 from emulator.storage.batch import LAST_ORDINAL
 
@@ -49,6 +49,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     auto_provision: bool
     endpoint: ConfiguredEndpoint | None = None
     stamps_business_time: bool = False
+    max_journal_bytes: int = MAX_JOURNAL_BYTES
 
 
 class Effects:
@@ -222,18 +223,18 @@ class Owner:
     )
 
     def __init__(
-        self, account: Account, mode: Mode, *, stream: bytes, rate_limit: RateLimit | None
+        self, account: Account, mode: Mode, *, stream: bytes, config: EngineConfig
     ) -> None:
         self.account = account
         self.mode = mode
         self.number = account.number * 2 + (mode is Mode.LIVE)
         self.stream = stream
         self.request_stream = stream
-        self.bucket = None if rate_limit is None else TokenBucket(rate_limit)
+        self.bucket = None if config.rate_limit is None else TokenBucket(config.rate_limit)
         self.requests = 0
         self.reads: dict[str, int] = {}
         self.endpoints: dict[int, RegisteredEndpoint] = {}
-        self.journal = Journal()
+        self.journal = Journal(config.max_journal_bytes)
 
     def event_id(self, event: Event) -> str:
         return ids.event_id(self.stream, event.position & LAST_ORDINAL)

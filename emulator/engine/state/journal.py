@@ -110,9 +110,10 @@ class Journal:
     It also stores the first departure of each payment's customer.
     """
 
-    __slots__ = ("_departures", "_index", "_raw", "_total_bytes", "has_overflowed")
+    __slots__ = ("_departures", "_index", "_max_bytes", "_raw", "_total_bytes", "has_overflowed")
 
-    def __init__(self) -> None:
+    def __init__(self, max_bytes: int = MAX_JOURNAL_BYTES) -> None:
+        self._max_bytes = max_bytes
         self._raw: deque[Raw] = deque()
         self._index = JournalIndex()
         self._departures: dict[str, Departure] = {}
@@ -128,11 +129,11 @@ class Journal:
         entries = self._raw
         entries.append(raw)
         self._total_bytes += size_bytes
-        if self._total_bytes > MAX_JOURNAL_BYTES or len(entries) > MAX_ENTRIES:
+        if self._total_bytes > self._max_bytes or len(entries) > MAX_ENTRIES:
             self._remove_oldest()
 
     def _remove_oldest(self) -> None:
-        while self._total_bytes > MAX_JOURNAL_BYTES or len(self._raw) > MAX_ENTRIES:
+        while self._total_bytes > self._max_bytes or len(self._raw) > MAX_ENTRIES:
             self._total_bytes -= self._raw.popleft()[-1]
             self.has_overflowed = True
 
@@ -195,7 +196,7 @@ class Journal:
 
     def copy(self) -> "Journal":
         """The journal with its present entries."""
-        copy = Journal()
+        copy = Journal(self._max_bytes)
         copy._raw = self._raw.copy()
         copy._departures = self._departures.copy()
         copy._total_bytes = self._total_bytes
