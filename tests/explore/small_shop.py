@@ -6,7 +6,7 @@ import hmac
 import http.client
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,13 +27,14 @@ class SmallShop:
     """The shop and its orders.
 
     With `has_race`, two webhooks at once fulfil an order twice. Webhooks have an effect after
-    `lag_s`.
+    `lag_s`. It calls `on_start` with the number of each order.
     """
 
     port: int
     api_port: int
     has_race: bool = False
     lag_s: float = 0
+    on_start: Callable[[int], None] = lambda _: None
     orders: dict[str, dict[str, Any]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -58,6 +59,7 @@ class SmallShop:
         with self.lock:
             order = {"id": len(self.orders) + 1, "status": "new", "shipments": 0}
             self.orders[str(order["id"])] = order
+        self.on_start(len(self.orders))
         body = {
             "amount": 15_000,
             "currency": "ETB",

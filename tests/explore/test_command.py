@@ -1,6 +1,8 @@
 """The command `explore` with a correct shop and with one that has a race."""
 
+import gc
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -139,6 +141,29 @@ def test_histories_of_a_slow_shop_run_at_the_same_time(tmp_path: Path) -> None:
     assert code == 0, printed
     in_turn_s = 91 * 0.4
     assert float(printed.split(" histories in ")[1].split()[0]) < in_turn_s
+
+
+@pytest.mark.deep
+def test_a_thousand_histories_leave_the_memory_flat(correct: SmallShop, tmp_path: Path) -> None:
+    objects: list[int] = []
+
+    def count(order: int) -> None:
+        if order == 300:
+            # Objects that only a collection removes count, too.
+            gc.collect()
+            gc.disable()
+        if order in (300, 1_000):
+            objects.append(sys.getallocatedblocks())
+        assert order < 1_000, "the shop ends"
+
+    correct.on_start = count
+    try:
+        usage_error("explore", correct.write(tmp_path), *correct.flags)
+    finally:
+        gc.enable()
+    growth = (objects[1] - objects[0]) / 700
+    # The shop itself stores about 20 objects for each order.
+    assert growth < 45, growth
 
 
 @pytest.mark.deep
