@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from emulator.settings import data_directory
 
@@ -18,8 +19,7 @@ _TEMPLATE = "report.html"
 _ANSI = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Paint:
+class Paint(Struct, frozen=True, kw_only=True):
     """Colours text if `is_on`; `mark` precedes each escape sequence."""
 
     is_on: bool
@@ -36,8 +36,7 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JUnitCase:
+class JUnitCase(Struct, frozen=True, kw_only=True):
     """A case of a JUnit file; without a `failure`, which is one line, it has passed."""
 
     name: str

@@ -1,8 +1,10 @@
 """Reads the texts, files and directories of scenarios, and lone fault rules."""
 
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from emulator.files import MAX_FILE_BYTES, open_regular
 from emulator.scenarios.entries import (
@@ -27,8 +29,7 @@ _SUFFIXES = frozenset({".yaml", ".yml"})
 _cached: "dict[str, Reading]" = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(Struct, frozen=True, kw_only=True):
     """The result of reading one file: a scenario, or problems. `line`, `column`: of its name."""
 
     scenario: Scenario | None
