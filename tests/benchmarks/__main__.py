@@ -141,6 +141,7 @@ def _measure(plan: Plan, wanted: frozenset[str]) -> list[Row]:
         if "webhooks" in wanted:
             _say("webhooks")
             rows += webhook_measures.creates(plan, generator)
+            rows += webhook_measures.attempts(plan)
         if "waiting" in wanted:
             _say("waiting")
             rows += waiting.measure(plan, generator)

@@ -31,7 +31,7 @@ class Measure:
 
 CREATES = (
     Measure(name="create", connections=1, gate=Gate(at_least=0.40)),
-    Measure(name="create", connections=16, gate=Gate(at_least=0.60)),
+    Measure(name="create", connections=16, gate=Gate(at_least=0.80)),
     Measure(name="create", connections=64),
 )
 # Of the same bursts as the rate.
@@ -40,10 +40,10 @@ CREATE_P99 = Measure(
 )
 RETRIEVES = (
     Measure(name="retrieve", connections=1),
-    Measure(name="retrieve", connections=16, gate=Gate(at_least=1.00)),
+    Measure(name="retrieve", connections=16, gate=Gate(at_least=1.30)),
     Measure(name="retrieve", connections=64),
 )
-LISTS = (Measure(name="list of 10", connections=16, gate=Gate(at_least=0.40)),)
+LISTS = (Measure(name="list of 10", connections=16, gate=Gate(at_least=1.20)),)
 LIST = Reads(paths=(f"{COLLECTION}?limit=10",))
 
 

@@ -22,6 +22,8 @@ from emulator.storage.database import Database, reads, writes
 from emulator.storage.deliveries import Delivery, DeliveryQuery
 
 MAX_ROWS_PER_READ = 50
+# A page of the dashboard and one more.
+MAX_ROWS_WITHOUT_THREAD = 26
 
 
 class DeliveryDetail(Struct, frozen=True, kw_only=True):
@@ -85,10 +87,8 @@ class Deliveries:
                 break
         return details
 
-    @reads(is_long=True)
-    def _newest(
+    async def _newest(
         self,
-        tx: Transaction,
         owner: Owner,
         selection: DeliveryFilter,
         *,
@@ -96,20 +96,26 @@ class Deliveries:
         limit: int,
         is_over: bool = False,
     ) -> list[DeliveryDetail]:
-        names = endpoints.ids(tx, owner.number)
-        query = DeliveryQuery(
-            limit=limit,
-            before=before,
-            payment=_payment(tx, owner, selection.payment_id),
-            endpoint=_endpoint(names, selection.endpoint_id),
-            state=selection.state,
-            event=selection.event,
-            is_over=is_over,
-        )
-        return [
-            _detail(tx, owner, delivery, names[delivery.endpoint])
-            for delivery in deliveries.newest(tx, owner.number, query)
-        ]
+        def read(tx: Transaction) -> list[DeliveryDetail]:
+            names = endpoints.ids(tx, owner.number)
+            query = DeliveryQuery(
+                limit=limit,
+                before=before,
+                payment=_payment(tx, owner, selection.payment_id),
+                endpoint=_endpoint(names, selection.endpoint_id),
+                state=selection.state,
+                event=selection.event,
+                is_over=is_over,
+            )
+            return [
+                _detail(tx, owner, delivery, names[delivery.endpoint])
+                for delivery in deliveries.newest(tx, owner.number, query)
+            ]
+
+        # A filter may search all deliveries.
+        is_filtered = is_over or any((selection.endpoint_id, selection.state, selection.event))
+        is_long = is_filtered or limit > MAX_ROWS_WITHOUT_THREAD
+        return await self._database.read(read, is_long=is_long)
 
     async def wait(
         self, owner: Owner, selection: DeliveryFilter, *, timeout_ms: int
