@@ -63,13 +63,18 @@ def _run_command() -> int:
                 _print_error(error.lines, as_json=error.as_json)
                 return 2
             return 0
-    paths = sys.argv[2:]
-    if sys.argv[1:2] == ["check"] and paths and not any(path.startswith("-") for path in paths):
-        return _check(paths)
+    if sys.argv[1:2] == ["check"] and _are_paths(sys.argv[2:]):
+        return _check(sys.argv[2:])
     from emulator.cli.commands import cli
 
     result = cli.main(prog_name=PROGRAM, standalone_mode=False)
     return result if isinstance(result, int) else 0
+
+
+def _are_paths(arguments: list[str]) -> bool:
+    # On Windows click expands wildcards.
+    has_options = any(argument.startswith("-") for argument in arguments)
+    return bool(arguments) and not has_options and os.name == "posix"
 
 
 def _check(paths: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""Validates scenario files for `check`, without click, whose import takes a fourth of the time."""
+"""Validates scenario files for `check`, without click, which is slow to import."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
