@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 PROGRAM = "payments-emulator"
 _STANDARD_ERROR = 2
 _INTERRUPTED = 130
+# Without collections until the server runs, as everything that is loaded until then is needed.
+_LOADS_WHAT_IT_NEEDS = ("serve", "replay", "check")
 
 
 def main() -> NoReturn:
@@ -21,7 +23,7 @@ def main() -> NoReturn:
     # Before slow imports: until then a signal has Python's effect.
     if sys.argv[1:2] == ["serve"]:
         _end_on_signals()
-        # Until the server runs: everything that is loaded until then is needed.
+    if sys.argv[1:2] and sys.argv[1] in _LOADS_WHAT_IT_NEEDS:
         gc.disable()
     try:
         sys.exit(_run())
@@ -49,7 +51,7 @@ def _run() -> int:
 
 
 def _run_command() -> int:
-    """Run the command of the arguments; `serve` without click where it has no mistake."""
+    """Run the command of the arguments; `serve` and `check` without click where it can."""
     if sys.argv[1:2] == ["serve"]:
         from emulator.cli.serve import ServeError, parse_flags, serve
 
@@ -61,10 +63,31 @@ def _run_command() -> int:
                 _print_error(error.lines, as_json=error.as_json)
                 return 2
             return 0
+    if sys.argv[1:2] == ["check"] and _are_paths(sys.argv[2:]):
+        return _check(sys.argv[2:])
     from emulator.cli.commands import cli
 
     result = cli.main(prog_name=PROGRAM, standalone_mode=False)
     return result if isinstance(result, int) else 0
+
+
+def _are_paths(arguments: list[str]) -> bool:
+    # On Windows click expands wildcards.
+    has_options = any(argument.startswith("-") for argument in arguments)
+    return bool(arguments) and not has_options and os.name == "posix"
+
+
+def _check(paths: list[str]) -> int:
+    from emulator.cli.scenario_check import check_files
+
+    code, text = check_files(paths)
+    try:
+        print(text, end="", flush=True)  # noqa: T201
+    except OSError as error:
+        from emulator.cli.output import end_printing
+
+        end_printing(error)
+    return code
 
 
 def _print_error(lines: "Sequence[str]", *, as_json: bool = False) -> None:

@@ -102,9 +102,14 @@ def write(text: str) -> None:
     try:
         click.echo(terminal_text(text), nl=False)
     except OSError as error:
-        stop_printing()
-        if error.errno not in _READER_CLOSED:
-            cli_error(unprinted(error))
+        end_printing(error)
+
+
+def end_printing(error: OSError) -> None:
+    """Discard later output after a failed print. Raises CliError unless the reader has closed."""
+    stop_printing()
+    if error.errno not in _READER_CLOSED:
+        cli_error(unprinted(error))
 
 
 def unprinted(error: OSError) -> str:

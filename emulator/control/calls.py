@@ -1,13 +1,13 @@
 """Decodes the requests of declared operations, calls their handlers and encodes the results."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from inspect import cleandoc
 from typing import Annotated, Any, Protocol, get_args
 from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive
@@ -54,8 +54,7 @@ class Source(Protocol):
     def repeated(self) -> list[str]: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestReaders:
+class RequestReaders(Struct, frozen=True, kw_only=True):
     """What reads API keys and bodies.
 
     `bearer_key` returns the key of an `Authorization` header, `read_object` the members of a
@@ -70,8 +69,7 @@ class RequestReaders:
     read_source: Callable[..., Awaitable[Source]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Services:
+class Services(Struct, frozen=True, kw_only=True):
     """What the handlers call."""
 
     engine: Engine
@@ -80,8 +78,7 @@ class Services:
     list_payments: ListPayments
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(Struct, frozen=True, kw_only=True):
     """A call on an account and mode."""
 
     owner: Owner
@@ -106,8 +103,7 @@ class Call:
         return LATEST
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramCall:
+class ProgramCall(Struct, frozen=True, kw_only=True):
     """A call on no account: it needs no key and has no parameters."""
 
     request: Request

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from typing import NamedTuple
 
 KEY_PATTERN = re.compile(r"(test|live)_[A-Za-z0-9_]{4,128}", re.ASCII)
 
@@ -30,8 +30,7 @@ class Mode(StrEnum):
     LIVE = "live"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountProfile:
+class AccountProfile(NamedTuple):
     """The name and the secret keys of an account."""
 
     id: str

@@ -1,7 +1,7 @@
 """Holds what happens to a request of the contract that goes wrong."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 MIN_FAULT_STATUS = 400
 MAX_FAULT_STATUS = 599
@@ -31,8 +31,7 @@ class Cut(StrEnum):
     IN_BODY = "in_body"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestEffect:
+class RequestEffect(NamedTuple):
     """What happens to one request; the default is nothing.
 
     `until_delivery` holds the computed response until a delivery has been answered. `delay_ms` is

@@ -1,10 +1,10 @@
 """Parses and formats instants (integer milliseconds since 1970) and clock settings."""
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
+from typing import NamedTuple
 
 from emulator.domain.received_values import received
 
@@ -24,7 +24,8 @@ MAX_RATE = 100_000 * REAL_RATE
 
 # The extended and basic forms of ISO 8601: calendar, ordinal and week dates, with or without a time
 # of day in whole hours, minutes or seconds; a fraction is one of a second.
-_ISO_8601 = re.compile(
+# Compiled when needed, which is rare.
+_ISO_8601 = (
     r"(?P<year>[0-9]{4})"
     r"(?:(?P<dash>-?)(?P<month>[0-9]{2})(?P=dash)(?P<day>[0-9]{2})"
     r"|-?(?P<day_of_year>[0-9]{3})"
@@ -34,8 +35,7 @@ _ISO_8601 = re.compile(
     r"(?:(?P=colon)(?P<second>[0-9]{2})(?:[.,](?P<fraction>[0-9]+))?)?)?"
     r"(?P<offset>[Zz]|(?P<sign>[+-])(?P<offset_hour>[0-9]{2})"
     r"(?:(?P<offset_colon>:?)(?P<offset_minute>[0-9]{2})"
-    r"(?:(?P=offset_colon)(?P<offset_second>[0-9]{2}))?)?)?)?",
-    re.ASCII,
+    r"(?:(?P=offset_colon)(?P<offset_second>[0-9]{2}))?)?)?)?"
 )
 _RATE = re.compile(r"x([0-9]{1,6})(?:\.([0-9]{1,3}))?", re.ASCII)
 # The form in which nearly all are written, and which the standard library reads fast.
@@ -55,8 +55,7 @@ class ClockKind(StrEnum):
     FROZEN = "frozen"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockSpec:
+class ClockSpec(NamedTuple):
     """The setting of a clock; frozen without an instant means frozen at the start."""
 
     kind: ClockKind = ClockKind.REAL
@@ -114,7 +113,8 @@ def parse_timestamp(text: str) -> ParsedTimestamp:
             raise _refusal(text) from None
         return ParsedTimestamp(floor=usual, ceiling=usual, is_loose=False)
     with_blank = _BLANK_FOR_PLUS.fullmatch(text)
-    match = _ISO_8601.fullmatch(text if with_blank is None else "+".join(with_blank.groups()))
+    written = text if with_blank is None else "+".join(with_blank.groups())
+    match = re.fullmatch(_ISO_8601, written, re.ASCII)
     if match is None:
         raise _refusal(text)
     try:

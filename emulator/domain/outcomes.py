@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Reason, Status
 from emulator.domain.payment_methods import BANK_TRANSFER
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(NamedTuple):
     """A scripted change, `after_ms` after the submit; at 0 in the same transaction."""
 
     status: Status
@@ -18,8 +18,7 @@ class Step:
     unusual: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scripted:
+class Scripted(NamedTuple):
     """The steps of a scenario. Without steps the payment stays in processing."""
 
     steps: tuple[Step, ...]
@@ -46,8 +45,7 @@ MAX_REDIRECT_WAIT_MS = 15_000
 DEFAULT_REDIRECT_DELAY_MS = 2_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Redirect:
+class Redirect(NamedTuple):
     """When the page redirects; `delay_ms` is from a redirect before the webhook to the attempts."""
 
     moment: RedirectMoment

@@ -1,8 +1,8 @@
 """Values of webhooks: endpoints, deliveries, attempts, and delivery faults."""
 
 import binascii
-from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import EVENT_TYPES
@@ -39,8 +39,7 @@ class Tamper(StrEnum):
     UNSIGNED = "unsigned"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryEffect:
+class DeliveryEffect(NamedTuple):
     """The effect of a fault on the deliveries of an event; the default is none.
 
     There are `copies` deliveries, `delay_ms` later. `concurrent`: their first attempts begin at the
@@ -59,8 +58,7 @@ class DeliveryEffect:
     tamper: Tamper | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegisteredEndpoint:
+class RegisteredEndpoint(NamedTuple):
     """A webhook endpoint of an account and mode.
 
     `position` orders the endpoints of their owner. Until `old_secret_until`, `old_secret` signs
@@ -78,7 +76,7 @@ class RegisteredEndpoint:
     old_secret_until: Instant = 0
 
     def disabled(self) -> "RegisteredEndpoint":
-        return replace(self, is_enabled=False)
+        return self._replace(is_enabled=False)
 
     def as_new(self) -> "RegisteredEndpoint":
         """A copy with the defaults of a new endpoint and its present secret."""
@@ -114,8 +112,7 @@ class Trigger(StrEnum):
     PING = "ping"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookRequest:
+class WebhookRequest(NamedTuple):
     """A webhook request as it is sent."""
 
     url: str
@@ -123,8 +120,7 @@ class WebhookRequest:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookResponse:
+class WebhookResponse(NamedTuple):
     """The response of an endpoint, with the stored part of its body."""
 
     status: int
@@ -132,8 +128,7 @@ class WebhookResponse:
     body: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptResult:
+class AttemptResult(NamedTuple):
     """The result of an attempt: a response, or a network error and its likely cause.
 
     `duration_ms` is real time.
@@ -149,8 +144,7 @@ class AttemptResult:
         return self.response is not None and 200 <= self.response.status <= 299
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(NamedTuple):
     """A stored delivery attempt; `at` is by the account's clock."""
 
     number: int

@@ -8,10 +8,10 @@ It keeps no cookies, uses no proxies and follows no redirects.
 
 import asyncio
 import json
+import selectors
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from selectors import EVENT_READ, DefaultSelector
 from typing import TYPE_CHECKING, Any, Self
 
 import httptools
@@ -31,6 +31,8 @@ MAX_CONNECT_S = 10
 MAX_IDLE_S = 2
 MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 JSON = "application/json"
+# Needs one call of the system, and the default one four; Windows does not have it.
+_Selector = getattr(selectors, "PollSelector", selectors.DefaultSelector)
 
 
 class Unreachable(Exception):
@@ -98,8 +100,10 @@ class _Connection(asyncio.Protocol):
         """Whether an idle connection has closed, also when the event loop has yet to notice."""
         if not self.is_reusable:
             return True
-        with DefaultSelector() as selector:
-            selector.register(self.transport.get_extra_info("socket").fileno(), EVENT_READ)
+        with _Selector() as selector:
+            selector.register(
+                self.transport.get_extra_info("socket").fileno(), selectors.EVENT_READ
+            )
             return bool(selector.select(0))
 
     def _end(self, response: HttpResponse, *, is_reusable: bool = False) -> None:

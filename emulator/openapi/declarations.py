@@ -1,10 +1,9 @@
 """The declaration of an HTTP operation: the only place that states its types and texts."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from emulator.domain.errors import Refusal
 
@@ -17,8 +16,7 @@ SchemaSource = type[Struct] | str
 """A struct, or the name of a schema among the components."""
 
 
-@dataclass(frozen=True, slots=True)
-class SuccessResponse:
+class SuccessResponse(Struct, frozen=True):
     """A response of a successful call.
 
     `headers` are the names of header components by header, beside those of every response.
@@ -31,8 +29,7 @@ class SuccessResponse:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class RequestBody:
+class RequestBody(Struct, frozen=True):
     """The body of a request.
 
     `alternatives` are the structs of which the body must be exactly one.
@@ -48,8 +45,7 @@ class NoParameters(Struct, frozen=True):
     """The parameters of an operation that has none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class Operation(Struct, frozen=True, kw_only=True):
     """One method of one path.
 
     The fields of `path_type`, `query_type` and `shared_query_type` are its parameters; the last
@@ -83,8 +79,7 @@ class Operation:
         return (self.body.content,)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resource:
+class Resource(Struct, frozen=True, kw_only=True):
     """The operations on one resource.
 
     `schemas` returns what the structs cannot express, by component: it is merged into theirs.

@@ -9,7 +9,6 @@ The annotation of a field decides: its type, `Meta(max_length=…)`, and these k
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import Any, TypeVar
@@ -26,8 +25,7 @@ MAX_TEXT_LENGTH = 200
 StructT = TypeVar("StructT", bound=Struct)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class Member(Struct, frozen=True, kw_only=True):
     """A field of a struct, without its union with null and without its annotations."""
 
     name: str

@@ -1,16 +1,16 @@
 """Reads the cases of a run: the scenario files with a script."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from emulator.replay.results import Case
 from emulator.scenarios.loader import Reading, files_of, name_taken, read_file
 from emulator.scenarios.problems import Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cases:
+class Cases(Struct, frozen=True, kw_only=True):
     """The cases in the given order, the problems, and the number of files without a script."""
 
     cases: tuple[Case, ...]
@@ -18,8 +18,7 @@ class Cases:
     skipped: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ScenarioFile:
+class _ScenarioFile(Struct, frozen=True, kw_only=True):
     path: Path
     was_named: bool
 

@@ -1,7 +1,8 @@
 """Computes which transitions, reasons and faults a run has exercised, of all that exist."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from emulator.domain.payment import EVENT_TYPES, Reason, Status
 from emulator.domain.transitions import TRANSITIONS
@@ -13,8 +14,7 @@ NONE = "(none)"
 _STATUSES = {event_type: status for status, event_type in EVENT_TYPES.items()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Group(Struct, frozen=True, kw_only=True):
     """Things of one kind, in the order in which they are shown, and which were exercised."""
 
     title: str
@@ -26,8 +26,7 @@ class Group:
         return sum(name in self.exercised for name in self.names)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coverage:
+class Coverage(Struct, frozen=True, kw_only=True):
     """The groups, and how much of them all was exercised."""
 
     groups: tuple[Group, ...]

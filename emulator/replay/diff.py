@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import zip_longest
+
+from msgspec import Struct
 
 from emulator.scenarios.values import Json
 
@@ -32,8 +33,7 @@ class RowMark(StrEnum):
     LEFT_OUT = "·"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Struct, frozen=True, kw_only=True):
     """An expected and an actual line; one of them may be missing."""
 
     mark: RowMark

@@ -2,15 +2,15 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from emulator.replay.diff import Row
 from emulator.scenarios.values import Json, Place, RuleSection, Scenario, Step
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Case(Struct, frozen=True, kw_only=True):
     """A file with a script: `source` is the path as the user gave it, `text` the content."""
 
     source: str
@@ -27,8 +27,7 @@ class Case:
         return any(getattr(self.scenario, section) for section in RuleSection)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mismatch:
+class Mismatch(Struct, frozen=True, kw_only=True):
     """A difference between an expected and an actual value; `note` may explain it."""
 
     place: Place
@@ -37,8 +36,7 @@ class Mismatch:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(Struct, frozen=True, kw_only=True):
     """Why a case ended at a step."""
 
     place: Place
@@ -46,8 +44,7 @@ class Failure:
     mismatches: tuple[Mismatch, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlayedStep:
+class PlayedStep(Struct, frozen=True, kw_only=True):
     """A step that was played: `number` counts the steps of the case, `at` is virtual time.
 
     `turns` are the iterations of the `repeat` steps around it, the outermost first. `payment` is
@@ -73,8 +70,7 @@ class PlayedStep:
         return all(turn == 1 for turn in self.turns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TracedEvent:
+class TracedEvent(Struct, frozen=True, kw_only=True):
     """A change of a payment's status."""
 
     id: str
@@ -84,8 +80,7 @@ class TracedEvent:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TracedWebhook:
+class TracedWebhook(Struct, frozen=True, kw_only=True):
     """A received webhook: `at` is when it was sent, `step` the number of the step at that time."""
 
     step: int
@@ -111,8 +106,7 @@ def copy_texts(webhooks: Sequence[TracedWebhook]) -> list[str]:
     return texts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TracedRequest:
+class TracedRequest(Struct, frozen=True, kw_only=True):
     """A request from the journal; without a status the connection was cut."""
 
     id: str
@@ -128,8 +122,7 @@ class TracedRequest:
     fault: Mapping[str, Json] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
+class Trace(Struct, frozen=True, kw_only=True):
     """What the emulator recorded of a case, the oldest first.
 
     `oddities` are the webhook faults that deliveries had, in the form of the rules. `is_cut` is
@@ -143,8 +136,7 @@ class Trace:
     is_cut: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseResult:
+class CaseResult(Struct, frozen=True, kw_only=True):
     """A case that was played to its end or to its first failure.
 
     `names` are the payment ids by the names of the script. `kept_account` is the id of an account

@@ -1,8 +1,9 @@
 """Executes the steps of a script with requests to the emulator."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import quote, urlencode
+
+from msgspec import Struct
 
 from emulator.domain.instants import parse_instant
 from emulator.domain.payment_methods import DEFAULT_METHODS
@@ -78,8 +79,7 @@ class NamedPayments:
         return latest_name(self.ids, payment_id) or payment_id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepOutcome:
+class StepOutcome(Struct, frozen=True, kw_only=True):
     """The outcome of a step in short, and the response that a following `expect` examines.
 
     `payment` is the id of the step's payment.

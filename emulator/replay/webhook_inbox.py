@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from emulator.domain.webhooks import Tamper
 from emulator.http.client import HttpClient
@@ -13,8 +14,7 @@ from emulator.replay.step_executor import StepExecutor
 from emulator.scenarios.values import Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival:
+class Arrival(Struct, frozen=True, kw_only=True):
     """A webhook, and the number of the step during which it arrived."""
 
     step: int

@@ -1,8 +1,10 @@
 """Reads the texts, files and directories of scenarios, and lone fault rules."""
 
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from emulator.files import MAX_FILE_BYTES, open_regular
 from emulator.scenarios.entries import (
@@ -20,11 +22,14 @@ from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, SCENARIO, 
 from emulator.scenarios.values import FaultRule, Pay, Scenario, Transition
 from emulator.scenarios.yaml_tree import read_tree
 
+MAX_CACHED = 64
+MAX_CACHED_CHARACTERS = 16_384
+
 _SUFFIXES = frozenset({".yaml", ".yml"})
+_cached: "dict[str, Reading]" = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(Struct, frozen=True, kw_only=True):
     """The result of reading one file: a scenario, or problems. `line`, `column`: of its name."""
 
     scenario: Scenario | None
@@ -47,7 +52,22 @@ def parse_scenario(text: str, source: str, *, name: str | None = None) -> Scenar
 
 
 def read_scenario(text: str, source: str, *, name: str | None = None) -> Reading:
-    """As `parse_scenario`, for callers that collect the problems of several files."""
+    """As `parse_scenario`, for callers that collect the problems of several files.
+
+    A text without problems is read once: `replay` needs the shipped files three times.
+    """
+    earlier = _cached.get(text)
+    if earlier is not None and earlier.scenario and name in (None, earlier.scenario.name):
+        return earlier
+    reading = _read(text, source, name)
+    if reading.scenario and name is None and len(text) <= MAX_CACHED_CHARACTERS:
+        if len(_cached) == MAX_CACHED:
+            del _cached[next(iter(_cached))]
+        _cached[text] = reading
+    return reading
+
+
+def _read(text: str, source: str, name: str | None) -> Reading:
     context = FileContext(source)
     tree = read_tree(text, context)
     if tree is None:

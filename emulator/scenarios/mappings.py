@@ -1,8 +1,10 @@
 """Declares mappings: their keys, and the rules about keys that stand together."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
 
 from emulator.scenarios.entries import Entry, MapNode, Pairs, is_empty, note_unknown_key, read_pairs
 from emulator.scenarios.kinds import Boolean, JsonSchema, Kind
@@ -36,8 +38,7 @@ class Key:
         return schema
 
 
-@dataclass(kw_only=True)
-class Members:
+class Members(Struct, kw_only=True):
     """The known keys of a mapping, in the order of the file; unknown keys are noted already."""
 
     entry: Entry
@@ -61,8 +62,7 @@ class Members:
         return self.values[key] is True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyRule:
+class KeyRule(Struct, frozen=True, kw_only=True):
     """A rule about several keys of a mapping: it notes what breaks it, and has a JSON Schema.
 
     `check_keys` precedes the reading of the values, `check` follows it.

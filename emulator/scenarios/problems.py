@@ -1,7 +1,8 @@
 """Collects the problems of a scenario file, with their positions."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from emulator.domain.nearest_word import nearest_word
 
@@ -10,8 +11,7 @@ _MAX_MESSAGE_CHARACTERS = 300
 MAX_WITH_HINTS = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Struct, frozen=True, kw_only=True):
     """One problem; line and column count from 1.
 
     `key` is the key of the outermost mapping whose value has the problem; None at the top itself.

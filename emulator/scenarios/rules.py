@@ -1,8 +1,9 @@
 """Chooses the rule for a payment or an event: by precedence of scenarios, then top to bottom."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+from msgspec import Struct, field
 
 from emulator.domain.accounts import Mode
 from emulator.domain.outcomes import Handset
@@ -18,8 +19,7 @@ from emulator.scenarios.values import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaymentFacts:
+class PaymentFacts(Struct, frozen=True, kw_only=True):
     """The facts about a payment that conditions match: at creation, or at the submit.
 
     At creation `method`, `phone` and `bank` are None, since the customer has chosen nothing.
@@ -35,8 +35,7 @@ class PaymentFacts:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleKey:
+class RuleKey(Struct, frozen=True, kw_only=True):
     """The place of a rule, by which its uses are counted."""
 
     scenario: str
@@ -53,8 +52,7 @@ DEFAULT_OUTCOME = Handset()
 R = TypeVar("R", OutcomeRule, ExpiryRule, CheckoutRule, WebhookRule)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen(Generic[R]):
+class Chosen(Struct, Generic[R], frozen=True, kw_only=True):
     """The rule that applies, and its place."""
 
     rule: R

@@ -7,11 +7,11 @@ aliases meet a limit before they cost anything, and nothing here recurses.
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
 import yaml
+from msgspec import Struct, field
 from yaml.reader import Reader
 from yaml.resolver import Resolver
 
@@ -76,8 +76,7 @@ class _Stop(Exception):
         self.message = message
 
 
-@dataclass(slots=True, kw_only=True)
-class _Open:
+class _Open(Struct, kw_only=True):
     """A collection before its end."""
 
     line: int
@@ -89,8 +88,7 @@ class _Open:
     height: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Anchored:
+class _Anchored(Struct, frozen=True, kw_only=True):
     node: Node
     size: int
     height: int

@@ -2,10 +2,11 @@
 
 import re
 from base64 import b64encode
-from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import quote, unquote, urlsplit
+
+from msgspec import Struct
 
 from emulator.http.addresses import DEFAULT_PORTS, host_with_port
 
@@ -15,8 +16,7 @@ _IPV4_FORM = re.compile(r"[0-9]+(\.[0-9]+){3}", re.ASCII)
 _SENT_VERBATIM = "!$%&'()*+,-./:;=?@[\\]^_|~"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Destination:
+class Destination(Struct, frozen=True, kw_only=True):
     """A parsed URL: `host` is ASCII, `address` is the value of the header `Host`.
 
     `path` has the query. `authorization` is the header's value for a user in the URL.

@@ -1,7 +1,8 @@
 """Explains to a developer why a webhook was not delivered, and what to do about it."""
 
-from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
+
+from msgspec import Struct
 
 from emulator.domain.hosts import ADD_DOCKER_HOST, DOCKER_HOST, PODMAN_HOST
 from emulator.domain.webhooks import WebhookResponse
@@ -108,8 +109,7 @@ _SERVICE_UNKNOWN_OUTSIDE = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True, kw_only=True):
     """What happened, as a short phrase, and a sentence with its likely cause and remedy.
 
     Without an error there was a response, whose status is what happened.
@@ -119,8 +119,7 @@ class Diagnosis:
     cause: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailedRequest:
+class FailedRequest(Struct, frozen=True, kw_only=True):
     """The URL of a request, its progress, and where the program runs."""
 
     url: str

@@ -87,3 +87,9 @@ def test_small_commands_load_little(arguments: list[str]) -> None:
     imported = imports(ended.stderr)
     assert "emulator.cli.commands" in imported
     assert HEAVY.isdisjoint(imported)
+
+
+def test_check_of_paths_loads_no_command_line() -> None:
+    ended = run("check", "scenarios", command=(COMMAND[0], "-X", "importtime", *COMMAND[1:]))
+    assert ended.stdout.endswith(" files: no problems\n")
+    assert not {"click", "asyncio"} & set(imports(ended.stderr))

@@ -9,7 +9,6 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -51,12 +50,12 @@ def result_bytes(result: CaseResult) -> bytes:
                     "outcome": step.outcome,
                     "at": step.at,
                     "payment": step.payment,
-                    "failure": None if step.failure is None else asdict(step.failure),
+                    "failure": step.failure,
                 }
                 for step in result.steps
             ],
             "names": dict(result.names),
-            "trace": asdict(result.trace),
+            "trace": result.trace,
         },
         ensure_ascii=False,
         default=structs.asdict,

@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -314,7 +313,7 @@ class AccountRegistry:
             return created
         if rows[0].number != 1:
             raise InvalidRow("accounts", "the first account, number 1, is missing")
-        rows[0] = rows[0]._replace(profile=replace(first, name=rows[0].profile.name))
+        rows[0] = rows[0]._replace(profile=first._replace(name=rows[0].profile.name))
         try:
             accounts.set_keys(tx, rows[0])
         except sqlite3.IntegrityError:

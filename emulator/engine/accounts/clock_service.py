@@ -1,8 +1,10 @@
 """Reads, sets and advances the clock of an account."""
 
-from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import partial
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from emulator.domain.errors import InvalidField
 from emulator.domain.instants import LAST_INSTANT, Instant, format_instant
@@ -17,8 +19,7 @@ MAX_EFFECTS = 100_000
 MAX_ADVANCE_MS = 60_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockState:
+class ClockState(Struct, frozen=True, kw_only=True):
     """The time of an account's clock, and the next timer or attempt.
 
     `is_settled` is false where a limit stopped the clock before the requested instant.
@@ -31,8 +32,7 @@ class ClockState:
     is_settled: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """How far to advance: by milliseconds, until an instant, or (both None) to what is due next.
 
     Unless `waits`, the advance does not wait for webhooks, and they are not its effects.
@@ -43,8 +43,7 @@ class Target:
     waits: bool = True
 
 
-@dataclass(slots=True, kw_only=True)
-class Advanced:
+class Advanced(Struct, kw_only=True):
     """The time after an advance, and its effects: JSON objects, in order.
 
     `is_settled` is false when a limit stopped the advance; the next call continues it.
@@ -300,8 +299,7 @@ class _Reached(Enum):
     END = auto()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _AdvancePlan:
+class _AdvancePlan(Struct, frozen=True, kw_only=True):
     """The target of an advance, the clock's state there, and the deadline in monotonic time."""
 
     until: Instant

@@ -3,8 +3,9 @@
 import json
 import logging
 import sqlite3
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from emulator import ids
 from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock, pause
@@ -37,8 +38,7 @@ from emulator.webhooks.sender import Sender
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryJob:
+class DeliveryJob(Struct, frozen=True, kw_only=True):
     """A delivery with its event, and the payment of the event; both are None for a ping.
 
     `generation` is the account's when the delivery was read.
@@ -239,8 +239,7 @@ class Attempts:
         return key, Due(key[0], ATTEMPT, payments.get(tx, payment).id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _CompletedAttempt:
+class _CompletedAttempt(Struct, frozen=True, kw_only=True):
     """A completed attempt; `at` is when it began, by the account's clock."""
 
     job: DeliveryJob

@@ -1,8 +1,9 @@
 """Reads deliveries, resends, releases and drops them, and pings endpoints."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from emulator import ids
 from emulator.clock import SystemClock
@@ -25,8 +26,7 @@ MAX_ROWS_PER_READ = 50
 MAX_ROWS_WITHOUT_THREAD = 26
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryDetail:
+class DeliveryDetail(Struct, frozen=True, kw_only=True):
     """A delivery with its event, its endpoint and its attempts."""
 
     id: str
@@ -35,8 +35,7 @@ class DeliveryDetail:
     attempts: list[Attempt]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryFilter:
+class DeliveryFilter(Struct, frozen=True, kw_only=True):
     """A selection of deliveries; None does not restrict it."""
 
     limit: int

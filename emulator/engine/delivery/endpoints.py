@@ -1,8 +1,9 @@
 """Creates, changes and deletes the webhook endpoints of an account and mode."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
 
 from emulator import ids
 from emulator.domain.errors import TooManyEndpoints, UnknownEndpoint
@@ -19,8 +20,7 @@ from emulator.storage.batch import LAST_ORDINAL, Transaction
 from emulator.storage.database import Database, writes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointTerms:
+class EndpointTerms(Struct, frozen=True, kw_only=True):
     """The requested properties of an endpoint; None is the default, or no change."""
 
     url: str | None = None
@@ -31,8 +31,7 @@ class EndpointTerms:
 
     def of(self, endpoint: RegisteredEndpoint) -> RegisteredEndpoint:
         """The endpoint with these terms; a secret that they replace is no longer used."""
-        return replace(
-            endpoint,
+        return endpoint._replace(
             url=endpoint.url if self.url is None else self.url,
             events=endpoint.events if self.events is None else self.events,
             profile=endpoint.profile if self.profile is None else self.profile,
@@ -94,8 +93,7 @@ class Endpoints:
         Raises UnknownEndpoint.
         """
         before = find_endpoint(owner, endpoint_id)
-        endpoint = replace(
-            before,
+        endpoint = before._replace(
             secret=secret or ids.webhook_secret_after(owner.stream, before.secret),
             old_secret=before.secret,
             old_secret_until=owner.account.clock.now() + ROTATION_OVERLAP_MS,
