@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -277,6 +278,7 @@ async def test_a_stored_scenario_or_fault_that_cannot_be_read_leaves_the_others_
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A newer version wrote a key that this version does not know."""
+    caplog.set_level(logging.WARNING, logger="emulator")
     database = str(tmp_path / "newer.sqlite")
     async with world(database=database) as emulator:
         await put(emulator, "mine", FAILS % "wrong_pin")
