@@ -12,7 +12,8 @@ from xml.etree import ElementTree
 import yaml
 
 from emulator.explore.judgement import VerdictId
-from tests.cli.processes import COMMAND, REPOSITORY, environment, free_port
+from tests.benchmarks.servers import free_ports
+from tests.cli.processes import COMMAND, REPOSITORY, environment
 from tests.explore.zoo.integration import write_integration
 from tests.explore.zoo.table import Shop
 
@@ -39,14 +40,16 @@ class Finding:
 
 def explore(shop: Shop, directory: Path, *, depth: int, seed: int = 1) -> Finding:
     """Explore a shop in a new process, until the first failure."""
-    file = write_integration(shop, directory, port=free_port())
+    [port] = free_ports(1)
+    file = write_integration(shop, directory, port=port)
     saved = directory / "saved"
     return _run(str(file), "--depth", str(depth), "--seed", str(seed), "--save", str(saved))
 
 
 def rate(shop: Shop, directory: Path) -> str:
     """How many histories run in a second, of those in which neither side waits in real time."""
-    file, cases = write_integration(shop, directory, port=free_port()), directory / "cases.xml"
+    [port] = free_ports(1)
+    file, cases = write_integration(shop, directory, port=port), directory / "cases.xml"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     run = _run(str(file), "--junit", str(cases), "--save", str(directory / "saved"))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
