@@ -40,6 +40,7 @@ REFUSED_RULES = {
     r", so this never matches$": "a bank beside a method that takes a phone, or the other way",
     r", so it never pays by ": "a phone of the other operator",
     r"gte must not be above lte": "an empty range of amounts",
+    r"^(line .*: )?delay must not be longer than 15s": "the bound of a duration in any unit",
     r" cannot follow | is unusual, so it needs ": "a status that does not follow the one before",
     r"^.*after counts from the submit, so ": "a step before the one above it",
     r" is longer than ten years$": "the bound of a duration in any unit",

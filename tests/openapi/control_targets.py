@@ -5,6 +5,7 @@ They belong to the test mode of the first account, the default of a call.
 
 from collections.abc import Callable
 from functools import cache
+from itertools import count
 from typing import Any
 
 import httpx
@@ -35,6 +36,8 @@ class Targets:
         self._client = httpx.Client(base_url=base_url, limits=limits)
         self.own_url = f"{base_url}/_emulator/health"
         self.known: dict[str, list[str]] = {}
+        # A deleted name is never used again, because Schemathesis expects that it stays deleted.
+        self._names = (f"own-{number}" for number in count(1))
         self.refresh()
 
     def refresh(self) -> None:
@@ -43,10 +46,10 @@ class Targets:
         endpoints = self._all("webhook_endpoints", self._make_endpoint)
         payments = [event["data"] for event in self._all("events", self._make_payments)]
         faults = self._all("faults", lambda: self._post("faults", NEVER_APPLIES))
-        scenarios = self._all("scenarios", self._make_scenario, origin="control")
-        snapshots = self._all(
-            "snapshots", lambda: self._request("PUT", "/_emulator/snapshots/saved")
+        scenarios = self._all(
+            "scenarios", lambda: self._put("scenarios", {"description": "Own."}), origin="control"
         )
+        snapshots = self._all("snapshots", lambda: self._put("snapshots"))
         self.known = {
             "account": ["acct_demo"],
             "account_id": _ids(accounts),
@@ -100,8 +103,8 @@ class Targets:
     def _make_endpoint(self) -> None:
         self._post("webhook_endpoints", {"url": self.own_url})
 
-    def _make_scenario(self) -> None:
-        self._request("PUT", "/_emulator/scenarios/own", {"description": "A stored scenario."})
+    def _put(self, what: str, body: Any = None) -> None:
+        self._request("PUT", f"/_emulator/{what}/{next(self._names)}", body)
 
     def _make_payments(self) -> None:
         for life in LIVES:
