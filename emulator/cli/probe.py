@@ -24,8 +24,8 @@ def check_health(host: str, port: int) -> None:
     try:
         status, body = request.send()
     except NoResponse as error:
-        raise NotHealthy(f"no answer from {url}: {error}") from None
+        raise NotHealthy(f"no response from {url}: {error}") from None
     if status != 200:
-        raise NotHealthy(f"{url} answers {status}, not 200")
+        raise NotHealthy(f"{url} returned {status}; expected 200")
     if b'"status":"ok"' not in body:
-        raise NotHealthy(f"{url} answers, but is no payments emulator")
+        raise NotHealthy(f"{url} is not the address of a payments emulator")

@@ -216,7 +216,7 @@ MISTAKES = [
     (("--url", "shop"), "flag --url: found 'shop', expected an absolute http or https URL"),
     (("--key", "x"), "flag --key: expected test_ or live_ and 4 to 128"),
     (("--junit", "/no/such/directory/x"), "flag --junit: cannot write"),
-    (("--depth", "9"), "Invalid value for '--depth'"),
+    (("--depth", "9"), "flag --depth: found '9', expected an integer from 0 to 5"),
     (("--replay",), "{file}: the file has no history that fits its integration; expected a"),
     (("{file}",), "expected one file of an integration; several are accepted with --replay"),
 ]
