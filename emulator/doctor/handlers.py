@@ -16,7 +16,7 @@ from emulator.http.addresses import with_host
 _REFUSALS = {400, 401, 403}
 _SLOW = (
     "A firewall may block the connection, or the handler may be busy: it should respond first and "
-    "work afterwards. The emulator waits for 15 s."
+    "work afterwards. The emulator waits 15 s for a response."
 )
 _FAILED = "See the handler's own log; it must return 2xx."
 
@@ -56,7 +56,7 @@ async def _endpoints(
     return [], [
         note(
             f"No endpoint is registered for {whose}",
-            f'POST {ENDPOINTS} {{"url": URL}} registers one, and so does serve --webhook-url URL.',
+            f'POST {ENDPOINTS} {{"url": URL}} registers one; serve --webhook-url URL also does.',
         )
     ]
 
@@ -76,14 +76,14 @@ async def _probe_url(account: TemporaryAccount, url: str, secret: str | None) ->
     ping = await account.ping(url, secret)
     shown = _without_password(url)
     if ping.is_delivered:
-        result = "takes a ping, but is not registered"
+        result = "accepts a ping, but is not registered"
         if secret is not None:
-            result = "takes a ping that its secret has signed"
+            result = "accepts a ping that is signed with its secret"
     elif secret is None and ping.status in _REFUSALS:
-        result = "is reached, and takes no ping that another secret has signed"
+        result = "responds, and refuses a ping that is signed with another secret"
     else:
         fix = ping.cause or (_FAILED if ping.status is not None else _SLOW)
-        return problem(f"{shown} takes no ping: {ping.description}", fix)
+        return problem(f"{shown} does not accept a ping: {ping.description}", fix)
     return good(f"{shown} {result}: {ping.description}")
 
 

@@ -28,7 +28,7 @@ from emulator.scenarios.webhook_faults import WEBHOOK_RULE, WEBHOOK_THEN, WEBHOO
 VERSION = 1
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 
-NAME_FORM = "1 to 64 small letters, digits, - and _, a letter or digit first"
+NAME_FORM = "1 to 64 lower-case letters, digits, - and _, a letter or digit first"
 
 
 class _Version(Kind[int]):

@@ -35,7 +35,7 @@ def test_an_emulator_without_problems_is_exit_code_0(url: str) -> None:
         "From this machine",
         "From a container",
         "From a browser",
-        "To a webhook, tried by the emulator itself",
+        "To a webhook, tested by the emulator itself",
         "No problem was found. Lines marked -- are notes.",
     ]
     assert all(len(line) < 200 for line in ended.stdout.splitlines())
@@ -47,10 +47,10 @@ def test_a_problem_is_exit_code_1_and_followed_by_advice(
     closed = f"http://127.0.0.1:{free_port()}/hook"
     assert run_doctor(options_for(url, webhook_url=closed), is_json=False) == 1
     lines = capsys.readouterr().out.splitlines()
-    start = f"  !!  {closed} takes no ping"
+    start = f"  !!  {closed} does not accept a ping"
     [number] = [n for n, line in enumerate(lines) if line.startswith(start)]
     assert lines[number + 1].startswith("      ")
-    assert lines[-1] == "1 thing will not work: the one marked !!"
+    assert lines[-1] == "1 problem, marked !!"
 
 
 def test_the_findings_are_printed_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,7 +31,7 @@ MISTAKES = [
     (
         "name: small-shop",
         "name: My Shop",
-        "2:7: name must be 1 to 64 small letters, digits, - and _, a letter or digit first,"
+        "2:7: name must be 1 to 64 lower-case letters, digits, - and _, a letter or digit first,"
         " not 'My Shop'",
     ),
     (
