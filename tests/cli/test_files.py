@@ -39,7 +39,7 @@ def test_every_problem_is_a_line_with_its_place(tmp_path: Path) -> None:
 def test_an_empty_directory_is_a_problem(tmp_path: Path) -> None:
     ended = run("check", str(tmp_path))
     assert ended.returncode == 2
-    assert ended.stdout.startswith(f"{tmp_path}:1:1: the directory must hold scenario files")
+    assert ended.stdout.startswith(f"{tmp_path}:1:1: the directory must contain scenario files")
 
 
 def test_the_printed_schema_is_the_schema() -> None:

@@ -190,7 +190,7 @@ def test_nothing_is_played_if_a_file_is_wrong(tmp_path: Path) -> None:
     first, second, third = ended.stderr.splitlines()
     assert first.startswith(f"{tmp_path}/b-case.yaml:4:3: ")
     assert second.startswith(f"{tmp_path}/c-case.yaml:4:")
-    assert third == f"{rules}:1:1: it has no script to play"
+    assert third == f"{rules}:1:1: the file has no script"
 
 
 @pytest.mark.parametrize(
@@ -337,7 +337,7 @@ def test_a_missing_recording_is_explained_in_one_line(server: Server) -> None:
     for options, expected in (
         (
             ("--url", url(server), "--key", "test_unknown_key"),
-            f"{url(server)} gives no recording: The API key is unknown.",
+            f"{url(server)} returned no recording: The API key is unknown.",
         ),
         (
             ("--url", url(server), "--key", "nonsense"),
@@ -348,7 +348,7 @@ def test_a_missing_recording_is_explained_in_one_line(server: Server) -> None:
         assert usage_error("record", *options) == expected
     with other_server(HEALTHY, (200, b"<html>")) as other:
         message = usage_error("record", "--url", other)
-    assert message == f"{other} gives no recording: the response is not YAML"
+    assert message == f"{other} returned no recording: the response is not YAML"
 
 
 def test_modules_are_imported_only_when_they_are_needed(tmp_path: Path) -> None:
