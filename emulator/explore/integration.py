@@ -162,6 +162,11 @@ class Integration:
     history: HistoryName | None = None
 
 
+def _line(example: str) -> Text:
+    expected = f"a method and an absolute URL, such as {example}"
+    return Text(_REQUEST, expected=expected, examples=[example])
+
+
 class _Path(Kind[JsonPath]):
     def read(self, entry: Entry) -> JsonPath | None:
         text = read_text(entry)
@@ -181,12 +186,14 @@ class _Path(Kind[JsonPath]):
 class _ReadyRequest(Kind[ShopRequest]):
     """A request that is its line alone."""
 
+    _line = _line("GET http://127.0.0.1:3000/health")
+
     def read(self, entry: Entry) -> ShopRequest | None:
-        line = _LINE.read(entry)
+        line = self._line.read(entry)
         return None if line is None else ShopRequest(line=line)
 
     def schema(self) -> JsonSchema:
-        return _LINE.schema()
+        return self._line.schema()
 
     def write(self, value: ShopRequest) -> Json:
         return value.line
@@ -219,11 +226,6 @@ def _has_payment(members: Members) -> None:
         )
 
 
-_LINE = Text(
-    _REQUEST,
-    expected="a method and an absolute URL, such as GET http://127.0.0.1:3000/orders/{order}",
-    examples=["GET http://127.0.0.1:3000/orders/{order}"],
-)
 _WEB_ADDRESS = Text(
     _URL, expected="an absolute http or https URL", examples=["http://127.0.0.1:3000/webhooks"]
 )
@@ -244,13 +246,15 @@ _CONDITION = MappingOf(
 _COUNT = MappingOf(Count, {"path": _VALUE_PATH})
 
 
-def _request_keys(description: str, *, accepts_order: bool = True) -> Mapping[str, Key]:
+def _request_keys(
+    description: str, example: str, *, accepts_order: bool = True
+) -> Mapping[str, Key]:
     order = " `{order}` stands for the order's id." if accepts_order else ""
     return {
         "request": Key(
-            _LINE,
+            _line(example),
             f"{description}{order}",
-            required="a method and a URL, such as GET http://127.0.0.1:3000/orders/{order}",
+            required=f"a method and a URL, such as {example}",
             field="line",
         ),
         "json": Key(JsonValue(), "The JSON body.", default_text="no body"),
@@ -263,7 +267,11 @@ def _request_keys(description: str, *, accepts_order: bool = True) -> Mapping[st
 _START = MappingOf(
     Start,
     {
-        **_request_keys("The request with which a customer starts an order.", accepts_order=False),
+        **_request_keys(
+            "The request with which a customer starts an order.",
+            "POST http://127.0.0.1:3000/orders",
+            accepts_order=False,
+        ),
         "order": Key(
             _Path(),
             "The path of the order's id in the response.",
@@ -282,7 +290,10 @@ _START = MappingOf(
 _STATE = MappingOf(
     State,
     {
-        **_request_keys("The request that reads an order; it must change nothing."),
+        **_request_keys(
+            "The request that reads an order; it must change nothing.",
+            "GET http://127.0.0.1:3000/orders/{order}",
+        ),
         "paid": Key(
             _CONDITION,
             "Whether the order is paid.",
@@ -350,14 +361,19 @@ KEYS = {
         default_text="the browser opens nothing",
     ),
     "settle": Key(
-        MappingOf(ShopRequest, _request_keys("The request that starts the job.")),
+        MappingOf(
+            ShopRequest,
+            _request_keys(
+                "The request that starts the job.", "POST http://127.0.0.1:3000/jobs/poll"
+            ),
+        ),
         "The merchant's reconciliation job, run at the end of each history.",
         default_text="no job",
     ),
     "run": Key(
         _RUN,
         "The merchant's application, started before and stopped after.",
-        default_text="it is running already",
+        default_text="the application is already running",
     ),
     "history": Key(
         _HISTORY, "The history that `--replay` runs; `--save` writes it.", default_text="no history"

@@ -25,7 +25,7 @@ run: {command: npm start, ready: GET http://127.0.0.1:3000/health}
 history: {outcome: paid, anomalies: [twice payment.completed]}
 """
 )
-METHOD_AND_URL = "a method and an absolute URL, such as GET http://127.0.0.1:3000/orders/{order}"
+METHOD_AND_URL = "a method and an absolute URL, such as POST http://127.0.0.1:3000/orders"
 MISTAKES = [
     ("version: 1", "version: 2", "1:10: version must be 1, not 2"),
     (
