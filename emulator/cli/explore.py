@@ -89,7 +89,7 @@ class ExploreOptions:
 @click.option(
     "--max-time",
     metavar="DURATION",
-    help="Longest time of the run, such as 60s. Until then, random larger histories follow.",
+    help="Maximum time of the run, such as 60s. Until then, random larger histories follow.",
 )
 @click.option(
     "--max-failures",

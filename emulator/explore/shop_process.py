@@ -61,7 +61,7 @@ async def running_shop(
                 output.seek(0)
                 lines = output.read().decode("utf-8", "replace").splitlines()
                 shown = "".join(f"\n  {line}" for line in lines[-SHOWN_OUTPUT_LINES:])
-                seen = f"has ended with code {process.returncode}"
+                seen = f"ended with code {process.returncode}"
                 if process.returncode is None:
                     seen = f"is not ready after {MAX_START_MS // 1000} s"
                 raise ExploreError(f"the shop {seen}: {integration.run.command}{shown}")

@@ -182,7 +182,7 @@ def test_a_shop_that_does_not_start_ends_the_command(correct: SmallShop, tmp_pat
     file = tmp_path / "other.yaml"
     file.write_text(f"{text}run:\n  command: {COMMAND}\n")
     result = invoke("explore", str(file), *correct.flags)
-    assert str(result.exception) == f"the shop has ended with code 3: {COMMAND}\n  no database"
+    assert str(result.exception) == f"the shop ended with code 3: {COMMAND}\n  no database"
 
 
 def test_another_program_at_the_address_of_the_shop_is_reported(
