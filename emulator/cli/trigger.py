@@ -73,7 +73,8 @@ def trigger(event: str, amount_minor: int, method: str | None, url: str, key: st
     statuses = {event_type: status for status, event_type in EVENT_TYPES.items()}
     if event not in statuses:
         hint = nearest_word_hint(event, statuses)
-        cli_error(f"EVENT: found {event!r}, expected one of: {', '.join(statuses)}.{hint}")
+        expected = f"expected one of: {', '.join(statuses)}.{hint}".removesuffix(".")
+        cli_error(f"EVENT: found {event!r}, {expected}")
     check_key("--key", key)
     from emulator.http.addresses import BaseUrl
     from emulator.http.client import HttpClient, Unreachable
