@@ -151,7 +151,7 @@ class Assertions:
             case "code" | "param":
                 return last.error.get(key)
             case "retry_after":
-                return _retry_after(last.headers.get("retry-after"))
+                return _retry_after(last.header("retry-after"))
             case "replayed":
                 return is_replay(last)
             case "payments":

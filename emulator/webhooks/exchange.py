@@ -4,12 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-import httptools
-
 from emulator.domain.webhooks import WebhookRequest, WebhookResponse
 from emulator.http.failures import NotHttp, RequestStage
-from emulator.http.name_lookup import ip_addresses
-from emulator.http.response_parser import response_parser
+from emulator.http.name_lookup import connect_to_first, ip_addresses
+from emulator.http.response_parser import ResponseProtocol
 from emulator.webhooks.destination import Destination, parse_destination
 
 if TYPE_CHECKING:
@@ -24,7 +22,7 @@ MAX_HEADER_CHARACTERS = 2_048
 MAX_TLS_SHUTDOWN_S = 1
 
 
-class WebhookExchange(asyncio.Protocol):
+class WebhookExchange(ResponseProtocol):
     """A request and the progress of its response, which remains when `run` is cancelled.
 
     `failure` is why there is no response; None also before the end.
@@ -35,17 +33,13 @@ class WebhookExchange(asyncio.Protocol):
         request: WebhookRequest,
         tls_context: "Callable[[], Awaitable[ssl.SSLContext]]",
     ) -> None:
+        super().__init__()
         self.url = request.url
         self.stage = RequestStage.RESOLVING
         self.failure: Exception | None = None
         self._request = request
         self._tls_context = tls_context
         self._transport: asyncio.Transport | None = None
-        self._parser = response_parser(self)
-        self._received_bytes = 0
-        self._status: int | None = None
-        self._headers: list[tuple[str, str]] = []
-        self._body = bytearray()
         self._has_ended = asyncio.Event()
 
     @property
@@ -82,17 +76,10 @@ class WebhookExchange(asyncio.Protocol):
 
     async def _connect(self, target: Destination) -> asyncio.Transport:
         """Connect to the first address that accepts the connection."""
-        failures: list[OSError] = []
-        loop = asyncio.get_running_loop()
-        for address in await ip_addresses(target.host.encode("ascii")):
-            self.stage = RequestStage.CONNECTING
-            try:
-                transport, _ = await loop.create_connection(lambda: self, address, target.port)
-            except OSError as error:
-                failures.append(error)
-                continue
-            return await self._start_tls(transport, target) if target.is_tls else transport
-        raise failures[0]
+        addresses = await ip_addresses(target.host.encode("ascii"))
+        self.stage = RequestStage.CONNECTING
+        transport, _ = await connect_to_first(addresses, target.port, lambda: self)
+        return await self._start_tls(transport, target) if target.is_tls else transport
 
     async def _start_tls(
         self, transport: asyncio.Transport, target: Destination
@@ -129,11 +116,7 @@ class WebhookExchange(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._has_ended.is_set():
             return
-        self._received_bytes += len(data)
-        try:
-            self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._end(NotHttp(str(error)))
+        super().data_received(data)
         if self._status is None and self._received_bytes > MAX_HEAD_BYTES:
             self._end(NotHttp("the headers are too long"))
 
@@ -142,28 +125,13 @@ class WebhookExchange(asyncio.Protocol):
 
     # ---- What the parser calls
 
-    def on_message_begin(self) -> None:
-        if self._status is None:
-            # Those of an interim response, such as 103, are not stored.
-            self._headers.clear()
-
     def on_header(self, name: bytes, value: bytes) -> None:
-        # Trailers follow the body.
         if self._status is None and len(self._headers) < MAX_STORED_HEADERS:
             self._headers.append((_text(name).lower(), _text(value)[:MAX_HEADER_CHARACTERS]))
-
-    def on_headers_complete(self) -> None:
-        status = self._parser.get_status_code()
-        if not 100 <= status <= 199:
-            self._status = status
 
     def on_body(self, body: bytes) -> None:
         self._body += body[: MAX_BYTES_READ - len(self._body)]
         if len(self._body) >= MAX_BYTES_READ:
-            self._end(None)
-
-    def on_message_complete(self) -> None:
-        if self._status is not None:
             self._end(None)
 
 
