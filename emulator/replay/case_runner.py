@@ -18,10 +18,10 @@ from emulator.replay.step_executor import (
     StepExecutor,
     StepOutcome,
 )
-from emulator.replay.step_text import step_name, step_text
 from emulator.replay.trace import collect_trace
 from emulator.replay.webhook_inbox import EndpointRefused, WebhookInbox
 from emulator.scenarios import values
+from emulator.scenarios.scenario_file import step_name, step_text
 from emulator.scenarios.values import Expect, Place, Repeat, Step
 
 _BEGIN = Place(line=1, column=1)

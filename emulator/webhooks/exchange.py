@@ -1,18 +1,29 @@
 """One request that carries a webhook and its response, on a connection of its own."""
 
 import asyncio
+import re
+from base64 import b64encode
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote, urlsplit
+
+from msgspec import Struct
 
 from emulator.domain.webhooks import WebhookRequest, WebhookResponse
+from emulator.http.addresses import DEFAULT_PORTS, host_with_port
 from emulator.http.failures import NotHttp, RequestStage
 from emulator.http.name_lookup import connect_to_first, ip_addresses
 from emulator.http.response_parser import ResponseProtocol
-from emulator.webhooks.destination import Destination, parse_destination
 
 if TYPE_CHECKING:
     import ssl
 
+_MAX_CACHED_TARGETS = 64
+_IPV4_FORM = re.compile(r"[0-9]+(\.[0-9]+){3}", re.ASCII)
+# All printable ASCII characters that a request line may contain; percent signs stay as they are.
+_SENT_VERBATIM = "!$%&'()*+,-./:;=?@[\\]^_|~"
 MAX_HEAD_BYTES = 100_000
 MAX_BYTES_READ = 65_536
 MAX_STORED_BYTES = 4_096
@@ -20,6 +31,52 @@ MAX_STORED_HEADERS = 64
 MAX_HEADER_CHARACTERS = 2_048
 # The peer of a closed TLS connection has this real time to confirm the end.
 MAX_TLS_SHUTDOWN_S = 1
+
+
+class Destination(Struct, frozen=True, kw_only=True):
+    """A parsed URL: `host` is ASCII, `address` is the value of the header `Host`.
+
+    `path` has the query. `authorization` is the header's value for a user in the URL.
+    """
+
+    is_tls: bool
+    host: str
+    port: int
+    address: str
+    path: str
+    authorization: str | None
+
+
+@lru_cache(_MAX_CACHED_TARGETS)
+def parse_destination(url: str) -> Destination:
+    """Raises ValueError, also for a name that the domain name system cannot contain."""
+    parts = urlsplit(url)
+    host, port = _ascii_host(parts.netloc, parts.hostname or ""), parts.port
+    usual_port = DEFAULT_PORTS[parts.scheme]
+    authorization = None
+    if parts.username or parts.password:
+        user = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+        authorization = f"Basic {b64encode(user.encode()).decode('ascii')}"
+    path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+    return Destination(
+        is_tls=parts.scheme == "https",
+        host=host,
+        port=port or usual_port,
+        address=host_with_port(host, None if port == usual_port else port),
+        path=quote(path, safe=_SENT_VERBATIM),
+        authorization=authorization,
+    )
+
+
+def _ascii_host(netloc: str, host: str) -> str:
+    """Raises ValueError; UnicodeError is one."""
+    if not host.isascii():
+        import idna
+
+        return idna.encode(host).decode("ascii")
+    if "[" in netloc or _IPV4_FORM.fullmatch(host):
+        ip_address(host)
+    return host
 
 
 class WebhookExchange(ResponseProtocol):

@@ -16,8 +16,8 @@ from emulator.replay.console import (
 from emulator.replay.diff import side_by_side
 from emulator.replay.report import junit
 from emulator.replay.results import Case, CaseResult, Mismatch, Trace
-from emulator.replay.step_text import step_name, step_text
 from emulator.reporting import Paint
+from emulator.scenarios.scenario_file import step_name, step_text
 from tests.replay.sample_results import HERE, case, failed, failure, played, result, step
 
 PLAIN = Paint(is_on=False)

@@ -77,7 +77,7 @@ def payments_emulator(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> "Iterator[PaymentsEmulator]":
     """A payments emulator, one for the whole run: `base_url`, and `account()` for further ones."""
-    with _module("session").session_emulator(request.config, tmp_path_factory) as emulator:
+    with _module("emulator").session_emulator(request.config, tmp_path_factory) as emulator:
         yield emulator
 
 
@@ -145,6 +145,6 @@ def _directory() -> Path:
     beside = Path(__file__).resolve().parents[1]
     for parent in (beside, *map(Path, sys.path)):
         directory = parent / "emulator"
-        if (directory / _SUBPACKAGE / "session.py").is_file():
+        if (directory / _SUBPACKAGE / "emulator.py").is_file():
             return directory
     raise ModuleNotFoundError(f"there is no {_SUBPACKAGE} of the payments emulator in {beside}")
