@@ -22,7 +22,7 @@ from emulator.domain.errors import (
     UnknownAccount,
 )
 from emulator.domain.instants import ClockKind, ClockSpec, format_clock, parse_clock
-from emulator.engine.payments.context import EngineContext
+from emulator.engine.payments.context import EngineContext, EngineService
 from emulator.engine.state.account import NEVER, Account, EngineConfig, Owner
 from emulator.engine.state.rules import Library, stored_overrides
 from emulator.storage import accounts, events, scenarios, snapshots, timers
@@ -169,16 +169,11 @@ SECOND_ACCOUNT = AccountProfile(
 )
 
 
-class AccountRegistry:
+class AccountRegistry(EngineService):
     """All accounts, in memory and in the database, and their keys."""
 
     def __init__(self, context: EngineContext, library: Library) -> None:
-        self._database = context.database
-        self._scheduler = context.scheduler
-        self._payment_cache = context.payment_cache
-        self._change_notifier = context.change_notifier
-        self._webhooks = context.webhooks
-        self._config = context.config
+        super().__init__(context)
         self._account_factory = AccountFactory(
             wall=context.wall, config=context.config, library=library
         )
