@@ -66,10 +66,7 @@ class PaymentsAccount:
         return datetime.fromisoformat(self.control("GET", "/clock")["now"])
 
     def advance(
-        self,
-        by: str | float | timedelta | None = None,
-        *,
-        until: str | datetime | None = None,
+        self, by: str | float | timedelta | None = None, *, until: str | datetime | None = None
     ) -> list[Json]:
         """Advance the clock, and return what happened until then.
 

@@ -12,12 +12,7 @@ from emulator.replay.assertions import REFUSAL_CHECKS, WEBHOOK_CHECKS, Assertion
 from emulator.replay.emulator_api import CONTROL, YAML, find_emulator, full_refusal_text, is_replay
 from emulator.replay.results import Case, CaseResult, Failure, PlayedStep
 from emulator.replay.run_context import AccountNotCreated, RunContext, case_account
-from emulator.replay.step_executor import (
-    ImpossibleStep,
-    NamedPayments,
-    StepExecutor,
-    StepOutcome,
-)
+from emulator.replay.step_executor import ImpossibleStep, NamedPayments, StepExecutor, StepOutcome
 from emulator.replay.trace import collect_trace
 from emulator.replay.webhook_inbox import EndpointRefused, WebhookInbox
 from emulator.scenarios import values

@@ -55,11 +55,7 @@ async def case_account(
     case: Case, context: RunContext, client: HttpClient
 ) -> AsyncIterator[CaseAccount]:
     """Create an account, whose key the client then uses. Raises AccountNotCreated, Unreachable."""
-    settings: dict[str, object] = {
-        "name": case.name,
-        "clock": context.clock,
-        "seed": context.seed,
-    }
+    settings: dict[str, object] = {"name": case.name, "clock": context.clock, "seed": context.seed}
     if context.is_private:
         word = f"replay_{account_word(case.name)}"
         settings |= {"test_key": f"test_{word}", "live_key": f"live_{word}"}

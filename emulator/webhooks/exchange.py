@@ -86,9 +86,7 @@ class WebhookExchange(ResponseProtocol):
     """
 
     def __init__(
-        self,
-        request: WebhookRequest,
-        tls_context: "Callable[[], Awaitable[ssl.SSLContext]]",
+        self, request: WebhookRequest, tls_context: "Callable[[], Awaitable[ssl.SSLContext]]"
     ) -> None:
         super().__init__()
         self.url = request.url

@@ -68,10 +68,7 @@ def request(
 def _signatures(message: Message, secrets: Sequence[str]) -> str:
     return " ".join(
         sign(
-            secret,
-            message_id=message.event_id,
-            timestamp_s=message.timestamp_s,
-            body=message.body,
+            secret, message_id=message.event_id, timestamp_s=message.timestamp_s, body=message.body
         )
         for secret in secrets
     )

@@ -4,11 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from emulator.clock import SystemClock
-from emulator.domain.webhooks import (
-    MAX_TIMEOUT_MS,
-    AttemptResult,
-    WebhookRequest,
-)
+from emulator.domain.webhooks import MAX_TIMEOUT_MS, AttemptResult, WebhookRequest
 from emulator.http.client import tls_context
 from emulator.http.name_lookup import run_on_daemon_thread
 from emulator.webhooks.diagnosis import (

@@ -133,12 +133,7 @@ class ClockService(EngineService):
         self._store(tx, account)
 
     async def advance(
-        self,
-        account: Account,
-        target: Target,
-        *,
-        param: str = "until",
-        frozen: bool | None = None,
+        self, account: Account, target: Target, *, param: str = "until", frozen: bool | None = None
     ) -> Advanced:
         """Advance a clock; a second advance of the same account waits for the first.
 

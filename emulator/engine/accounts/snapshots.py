@@ -89,9 +89,7 @@ class Snapshots(EngineService):
             raise TooManySnapshots(MAX_SNAPSHOTS)
         now = self._status_writer.fire_due(tx, account)
         state = _State(
-            last_timer=tx.next_timer(),
-            counts=counts,
-            rows=snapshots.take(tx, account.number),
+            last_timer=tx.next_timer(), counts=counts, rows=snapshots.take(tx, account.number)
         )
         snapshot = Snapshot(
             name=name,

@@ -54,9 +54,7 @@ class Webhooks:
         from emulator.engine.delivery.endpoints import Endpoints
 
         return Endpoints(
-            database=self._database,
-            change_notifier=self._change_notifier,
-            before_first=self.start,
+            database=self._database, change_notifier=self._change_notifier, before_first=self.start
         )
 
     @cached_property

@@ -8,12 +8,7 @@ from hashlib import blake2b
 import msgspec
 
 from emulator import ids
-from emulator.domain.errors import (
-    IdempotencyKeyInUse,
-    IdempotencyKeyReused,
-    InvalidField,
-    Refusal,
-)
+from emulator.domain.errors import IdempotencyKeyInUse, IdempotencyKeyReused, InvalidField, Refusal
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment, Status
 from emulator.domain.wire import payment_json

@@ -127,12 +127,7 @@ class StatusWriter:
         return now
 
     def fire(
-        self,
-        tx: Transaction,
-        account: Account,
-        *,
-        until: DueKey,
-        until_delivery: bool = False,
+        self, tx: Transaction, account: Account, *, until: DueKey, until_delivery: bool = False
     ) -> Instant | None:
         """Fire a chunk of the due timers, each at its own instant, in order.
 

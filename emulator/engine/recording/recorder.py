@@ -40,10 +40,7 @@ class Recorder(EngineService):
     def _read_deliveries(
         self, tx: Transaction, owner: Owner, history: "AccountHistory"
     ) -> "DeliveryRules":
-        from emulator.engine.recording.delivery_rules import (
-            MAX_RECORDED_DELIVERIES,
-            delivery_rules,
-        )
+        from emulator.engine.recording.delivery_rules import MAX_RECORDED_DELIVERIES, delivery_rules
         from emulator.engine.recording.recording_file import check_deliveries
 
         query = DeliveryQuery(limit=MAX_RECORDED_DELIVERIES + 1)

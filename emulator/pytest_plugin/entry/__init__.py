@@ -22,13 +22,7 @@ if TYPE_CHECKING:
     from emulator.pytest_plugin.emulator import PaymentsEmulator
     from emulator.pytest_plugin.webhooks import Webhook
 
-__all__ = [
-    "Endpoint",
-    "PaymentsAccount",
-    "PaymentsEmulator",
-    "PaymentsEmulatorError",
-    "Webhook",
-]
+__all__ = ["Endpoint", "PaymentsAccount", "PaymentsEmulator", "PaymentsEmulatorError", "Webhook"]
 
 _PACKAGE = "etb_payments_emulator"
 _SUBPACKAGE = "pytest_plugin"

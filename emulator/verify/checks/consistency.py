@@ -8,13 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from emulator.verify.checks.refusals import ExpectedRefusal
-from emulator.verify.checks.window import (
-    MARGIN_MS,
-    MAX_LIMIT,
-    own_lists,
-    parse_instant,
-    shifted,
-)
+from emulator.verify.checks.window import MARGIN_MS, MAX_LIMIT, own_lists, parse_instant, shifted
 from emulator.verify.findings import Check, ClauseFinding, Findings, assumed, stated
 from emulator.verify.messages import member_text
 from emulator.verify.session import OwnPayment, Session
