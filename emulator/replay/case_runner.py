@@ -13,8 +13,7 @@ from emulator.replay.emulator_api import CONTROL, YAML, find_emulator, full_refu
 from emulator.replay.results import Case, CaseResult, Failure, PlayedStep
 from emulator.replay.run_context import AccountNotCreated, RunContext, case_account
 from emulator.replay.step_executor import ImpossibleStep, NamedPayments, StepExecutor, StepOutcome
-from emulator.replay.trace import collect_trace
-from emulator.replay.webhook_inbox import EndpointRefused, WebhookInbox
+from emulator.replay.trace import EndpointRefused, WebhookInbox, collect_trace
 from emulator.scenarios import values
 from emulator.scenarios.scenario_file import step_name, step_text
 from emulator.scenarios.values import Expect, Place, Repeat, Step
