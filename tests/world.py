@@ -139,11 +139,7 @@ async def world_at(wall: ManualClock, settings: Settings) -> AsyncIterator[World
     """A world whose real time is that of a wall clock."""
     log: list[str] = []
     async with compose(
-        settings,
-        wall=wall,
-        api_port=API_PORT,
-        checkout_port=CHECKOUT_PORT,
-        write_log=log.append,
+        settings, wall=wall, api_port=API_PORT, checkout_port=CHECKOUT_PORT, write_log=log.append
     ) as running:
         running.gateway.is_ready = True
         transport = httpx.ASGITransport(app=running.gateway)

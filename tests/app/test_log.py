@@ -132,8 +132,7 @@ def test_a_server_without_a_standard_error_has_no_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("as_json", "shown"),
-    [(False, "({})\n"), (True, '{{"level": "warning", "message": "{}"}}\n')],
+    ("as_json", "shown"), [(False, "({})\n"), (True, '{{"level": "warning", "message": "{}"}}\n')]
 )
 def test_the_log_counts_the_lines_that_it_drops_while_the_pipe_is_full(
     as_json: bool, shown: str

@@ -159,9 +159,7 @@ async def test_of_concurrent_deletions_one_finds_the_account(emulator: World) ->
     assert sorted(response.status_code for response in responses) == [204, 404, 404, 404]
 
 
-async def test_a_waiting_reset_does_not_restore_a_deleted_account(
-    emulator: World,
-) -> None:
+async def test_a_waiting_reset_does_not_restore_a_deleted_account(emulator: World) -> None:
     account = await created(emulator)
     key = account["test_key"]
     responses = await asyncio.gather(
