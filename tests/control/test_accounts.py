@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from emulator.domain.accounts import is_well_formed_key
-from emulator.storage.migrations import UnusableDatabase
+from emulator.storage.database_file import UnusableDatabase
 from tests.control import refusal
 from tests.world import OTHER_TEST_KEY, START, World, headers, world
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from etb_payments_emulator_pytest import PaymentsAccount, PaymentsEmulator, PaymentsEmulatorError
 
-from emulator.pytest_plugin.failure_report import failure_report
+from emulator.pytest_plugin.account import failure_report
 from tests.pytest_plugin.merchant import create, request, retrieve
 from tests.pytest_plugin.runs import PAYMENT_STAYS
 from tests.world import START, order

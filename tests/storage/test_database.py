@@ -12,7 +12,7 @@ import pytest
 from emulator.domain.errors import NotReady
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
-from emulator.storage.migrations import UnusableDatabase
+from emulator.storage.database_file import UnusableDatabase
 
 LOCKED_FOR_S = 0.05
 

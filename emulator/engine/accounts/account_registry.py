@@ -29,8 +29,8 @@ from emulator.storage import accounts, events, scenarios, snapshots, timers
 from emulator.storage.accounts import AccountRow
 from emulator.storage.batch import Transaction
 from emulator.storage.database import writes
+from emulator.storage.database_file import UnusableDatabase
 from emulator.storage.invalid_rows import InvalidRow, check_instant, reading
-from emulator.storage.migrations import UnusableDatabase
 
 DEFAULT_NAME = "Test Merchant"
 

@@ -16,8 +16,7 @@ from emulator.storage.database import Database, writes
 if TYPE_CHECKING:
     from emulator.domain.outcomes import Outcome, Redirect
     from emulator.domain.webhooks import DeliveryEffect
-    from emulator.scenarios.numbers import Numbers
-    from emulator.scenarios.rules import Chosen, PaymentFacts, R, RuleKey
+    from emulator.scenarios.rules import Chosen, Numbers, PaymentFacts, R, RuleKey
     from emulator.scenarios.values import Fault
 
 # As in `scenarios.values.Section`, which starting does not need.

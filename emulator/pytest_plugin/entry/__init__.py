@@ -98,7 +98,7 @@ def pytest_runtest_makereport(
     if crash is not None:
         crash.message = crash.message.removeprefix(f"{__name__}.")
     if report.failed and report.when == "call" and _ACCOUNT in item.stash:
-        text = _module("failure_report").failure_report(item.stash[_ACCOUNT])
+        text = _module("account").failure_report(item.stash[_ACCOUNT])
         report.sections.append(("payments emulator", text))
     return report
 
