@@ -119,16 +119,13 @@ class Protocol(HttpToolsProtocol):
 
     def _receive(self, data: bytes) -> None:
         self._has_progressed = False
-        is_start = self._place == _BETWEEN
-        if is_start:
+        if self._place == _BETWEEN:
             self._start = data
             self._framing_bytes = 0
         elif 0 < len(self._start) < _MAX_REQUEST_LINE_BYTES:
             self._start += data
         try:
             self._parse(data)
-            if is_start and self._is_for_api and self._has_progressed:
-                self._known_heads.add(data, self.headers)
             if self._place == _BETWEEN and self._has_progressed:
                 return
             self._check_framing(len(data))
@@ -214,6 +211,9 @@ class Protocol(HttpToolsProtocol):
         self._place = _IN_BODY
         self._head_bytes = 0
         self._has_progressed = True
+        # Not the end of a packet: its last message may be another one.
+        if self._start and self._is_for_api:
+            self._known_heads.add(self._start, self.headers)
         self._start = b""
         self._deadline_ms = None
         if not self.url.startswith(b"/"):

@@ -176,6 +176,10 @@ async def test_a_known_head_without_its_body_is_processed_too(ends: str) -> None
 
 
 AS_BEFORE = HEAD + BODY
+# As long as its body.
+PADDING = b"x" * (300 - len(request(b"", framing="Content-Length: 300\r\n")))
+LONG_HEAD = request(b"", framing="Content-Length: 300\r\n").replace(b"127.0", PADDING + b"127.0")
+AFTER_A_READ = [LIST + LONG_HEAD, BODY.ljust(300)]
 SHORT = b"POST /v1/payments HTTP/1.1\r\nContent-Length: 2\r\n\r\n"
 # Packets of one connection, whose first request teaches it a head, and the statuses.
 REPEATED: dict[str, tuple[list[bytes], list[int]]] = {
@@ -189,6 +193,11 @@ REPEATED: dict[str, tuple[list[bytes], list[int]]] = {
     "before its body": ([HEAD, BODY, HEAD, BODY, HEAD, BODY[:9], BODY[9:]], [201] * 3),
     "before the next request": ([SHORT + b"{}", SHORT, b"{}" + LIST], [401, 401, 200]),
     "after a line break": ([LIST, b"\r\n", LIST, b"\r\n" + LIST], [200] * 3),
+    "before a head as long as its body": (AFTER_A_READ * 2, [200, 201] * 2),
+    "with a huge target": (
+        [LIST, LIST.replace(b" HTTP", b"?" + b"a" * 65_536 + b" HTTP")],
+        [200, 400],
+    ),
     "that ends the connection": ([LAST_LIST, LIST], [200]),
     "in chunks": ([CHUNKED_HEAD + chunked(BODY), CHUNKED_HEAD, chunked(BODY)], [201, 201]),
 }
