@@ -95,6 +95,19 @@ class Protocol(HttpToolsProtocol):
         del self._direct_connection
         super().connection_lost(exc)
 
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Keep the connection until its whole requests of the contract have been answered.
+
+        Waiting calls and streams end instead: most clients that send an end have gone.
+        """
+        if not self._is_for_api or self._place == _IN_BODY or not self._is_answering():
+            return False
+        is_direct = self._request_connection is self._direct_connection
+        is_contract = is_direct or self.url.startswith(b"/v1/")
+        if is_contract:
+            self.cycle.keep_alive = False
+        return is_contract
+
     def shutdown(self) -> None:
         self._stop_waiting()
         super().shutdown()

@@ -14,6 +14,8 @@ from tests.world import TEST_KEY
 LIST = request(b"", method="GET", framing="")
 LAST_LIST = request(b"", method="GET", framing="", more="Connection: close\r\n")
 
+WAIT = "/_emulator/payments/latest/wait?status=completed"
+
 
 async def paid_client(client: Connection) -> Connection:
     """A client of an account with a payment, which is in memory."""
@@ -88,6 +90,27 @@ async def test_a_create_whose_client_disconnects_is_executed() -> None:
         await client.quiet()
         assert client.transport.sent == b""
         assert await journal(client) == [201]
+
+
+@pytest.mark.parametrize("sent", [create(), create() + LIST, create() + LIST[:9]])
+async def test_a_client_that_ends_its_side_gets_its_responses(sent: bytes) -> None:
+    async with connection() as client:
+        client.protocol.data_received(sent)
+        assert client.protocol.eof_received()
+        await client.quiet()
+        assert statuses(client) == [201, 200][: 1 + sent.endswith(LIST)]
+        assert client.is_closed
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", LIST, create()[:-1], request(b"", target=WAIT, method="GET")]
+)
+async def test_no_other_client_that_ends_its_side_keeps_its_connection(sent: bytes) -> None:
+    async with connection() as server:
+        client = await paid_client(server)
+        client.protocol.data_received(sent)
+        assert not client.protocol.eof_received()
+        client.transport.close()
 
 
 async def test_a_warning_and_a_refusal_are_those_of_any_request() -> None:
