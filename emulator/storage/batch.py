@@ -255,13 +255,13 @@ class Batch:
     def _close(self, transaction: Transaction, *, failed: bool) -> None:
         connection = self._connection
         if failed:
+            self._undo(transaction)  # First: SQLite may have rolled back all, and then raises.
             if connection.total_changes != self._changes_before:
                 if self._is_alone:
                     connection.execute(_ROLLBACK)
                     connection.execute(_BEGIN)
                 else:
                     connection.execute(_ROLLBACK_TO)
-            self._undo(transaction)
         else:
             self._done.append(transaction)
         if not self._is_alone:
