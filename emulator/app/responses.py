@@ -15,8 +15,9 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 from emulator.api.bodies import MAX_LENGTH_DIGITS
 from emulator.api.errors import error_body
 from emulator.api.exchange import Exchange, Header, lines_of
-from emulator.domain.errors import Refusal, UnknownRoute
+from emulator.domain.errors import MalformedHttp, Refusal, UnknownRoute
 
+MAX_HEAD_BYTES = 64 * 1024
 # Of each connection.
 MAX_HEADS = 16
 MAX_LINES_BYTES = 2_048
@@ -200,6 +201,11 @@ class RequestConnection:
         cycle.waiting_for_100_continue = False
         cycle.message_event.set()
         self._connection.on_response_complete()
+
+
+def head_too_large(*, in_body: bool) -> MalformedHttp:
+    what = "trailers and chunk extensions" if in_body else "headers"
+    return MalformedHttp(f"The request has more than {MAX_HEAD_BYTES:,} bytes of {what}.")
 
 
 def error_response(refusal: Refusal, request_id: bytes) -> bytes:
