@@ -121,11 +121,12 @@ async def test_work_that_a_full_disk_rolls_back_is_undone(others: int, database:
         tx.undo.append(partial(undone.append, 1))
         tx.execute("INSERT INTO notes VALUES (hex(zeroblob(100000)))")
 
-    await asyncio.gather(
+    results = await asyncio.gather(
         *(database.write(partial(add, note=f"{note}")) for note in range(others)),
         database.write(fill),
         return_exceptions=True,
     )
+    assert {str(result) for result in results} == {"database or disk is full"}
     assert undone == [1]
     assert await database.read(lambda tx: tx.row_count("payments", 2)) == 0
     assert await database.read(read_all) == []
