@@ -148,7 +148,7 @@ async def probe_local_handler(account: TemporaryAccount, routes: HandlerRoutes) 
                 rest = (_attempt(account, receiver, host, port) for host in routes.hosts[1:])
                 attempts += await asyncio.gather(*rest)
     except OSError as error:
-        return problem(f"No handler could be tried {routes.place}: {error.strerror}", _ADVICE)
+        return problem(f"No handler could be tested {routes.place}: {error.strerror}", _ADVICE)
     return _finding(attempts, routes)
 
 
@@ -166,9 +166,11 @@ async def _attempt(
 def _finding(attempts: Iterable[_Attempt], routes: HandlerRoutes) -> DoctorFinding:
     for attempt in attempts:
         if attempt.arrived_at is not None:
-            text = f"A handler {routes.place} is reached at http://{attempt.host} and its port"
+            text = f"A handler {routes.place} is reachable at http://{attempt.host} and its port"
             if attempt.arrived_at != routes.listening[0]:
                 text += f", if it listens on {attempt.arrived_at} or 0.0.0.0"
             return good(f"{text}: {attempt.ping.description}")
     failed = "; ".join(f"{attempt.host}: {attempt.ping.description}" for attempt in attempts)
-    return problem(f"A handler {routes.place} is not reached by the emulator ({failed})", _ADVICE)
+    return problem(
+        f"A handler {routes.place} is not reachable for the emulator ({failed})", _ADVICE
+    )
