@@ -31,6 +31,8 @@ from emulator.scenarios.values import Json
 from emulator.scenarios.yaml_tree import read_tree
 
 ORDER = "{order}"
+# The beginning of the URLs in examples.
+_HOST = " http://127.0.0.1:3000"
 _PATH_STEP = re.compile(r"\.([^.\[\]\s]+)|\[([0-9]{1,9})\]")
 JSON_PATH = re.compile(rf"\$(?:{_PATH_STEP.pattern})*")
 _URL = re.compile(r"https?://[^\s/?#@]+(?:[/?][^\s#]*)?", re.ASCII)
@@ -145,7 +147,7 @@ class Run:
     """The command that runs the merchant's application, and the request that shows it is ready."""
 
     command: str
-    ready: ShopRequest | None = None
+    ready: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,8 +165,9 @@ class Integration:
 
 
 def _line(example: str) -> Text:
-    expected = f"a method and an absolute URL, such as {example}"
-    return Text(_REQUEST, expected=expected, examples=[example])
+    full = example.replace(" ", _HOST)
+    expected = f"a method and an absolute URL, such as {full}"
+    return Text(_REQUEST, expected=expected, examples=[full])
 
 
 class _Path(Kind[JsonPath]):
@@ -181,22 +184,6 @@ class _Path(Kind[JsonPath]):
 
     def write(self, value: JsonPath) -> Json:
         return str(value)
-
-
-class _ReadyRequest(Kind[ShopRequest]):
-    """A request that is its line alone."""
-
-    _line = _line("GET http://127.0.0.1:3000/health")
-
-    def read(self, entry: Entry) -> ShopRequest | None:
-        line = self._line.read(entry)
-        return None if line is None else ShopRequest(line=line)
-
-    def schema(self) -> JsonSchema:
-        return self._line.schema()
-
-    def write(self, value: ShopRequest) -> Json:
-        return value.line
 
 
 class _Anomaly(Text):
@@ -254,7 +241,7 @@ def _request_keys(
         "request": Key(
             _line(example),
             f"{description}{order}",
-            required=f"a method and a URL, such as {example}",
+            required=f"a method and a URL, such as {example.replace(' ', _HOST)}",
             field="line",
         ),
         "json": Key(JsonValue(), "The JSON body.", default_text="no body"),
@@ -269,7 +256,7 @@ _START = MappingOf(
     {
         **_request_keys(
             "The request with which a customer starts an order.",
-            "POST http://127.0.0.1:3000/orders",
+            "POST /orders",
             accepts_order=False,
         ),
         "order": Key(
@@ -292,7 +279,7 @@ _STATE = MappingOf(
     {
         **_request_keys(
             "The request that reads an order; it must change nothing.",
-            "GET http://127.0.0.1:3000/orders/{order}",
+            "GET /orders/{order}",
         ),
         "paid": Key(
             _CONDITION,
@@ -326,7 +313,7 @@ _RUN = MappingOf(
             Text(), "The command, for the system's shell.", required="the command to run"
         ),
         "ready": Key(
-            _ReadyRequest(),
+            _line("GET /health"),
             "A request that succeeds as soon as the application is ready.",
             default_text="a connection to the host of `start`",
         ),
@@ -362,10 +349,7 @@ KEYS = {
     ),
     "settle": Key(
         MappingOf(
-            ShopRequest,
-            _request_keys(
-                "The request that starts the job.", "POST http://127.0.0.1:3000/jobs/poll"
-            ),
+            ShopRequest, _request_keys("The request that starts the job.", "POST /jobs/poll")
         ),
         "The merchant's reconciliation job, run at the end of each history.",
         default_text="no job",

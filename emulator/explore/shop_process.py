@@ -40,7 +40,8 @@ async def running_shop(
     async def is_ready() -> bool:
         if ready is None:
             return await _is_listening(host, port)
-        request = Request(method=ready.method, url=ready.url())
+        method, _, url = ready.partition(" ")
+        request = Request(method=method, url=url)
         return (await connections.send(request, timeout_s=5, closes=True)).is_success
 
     if await _is_listening(host, port):
