@@ -178,7 +178,7 @@ def _gateway(
         api=api,
         control=Lazily(lambda: _guarded(control, settings, checkout)),
         dashboard=Lazily(
-            lambda: _guarded(_dashboard(engine, checkout, control), settings, checkout)
+            lambda: _guarded(_dashboard(settings, engine, checkout, control), settings, checkout)
         ),
         checkout=Lazily(lambda: _checkout(settings, engine, checkout)),
         checkout_port=checkout_port,
@@ -218,7 +218,9 @@ def _guarded(app: ASGIApp, settings: Settings, checkout: CheckoutAddress) -> ASG
     return Guard(app, HostGuard(settings, checkout))
 
 
-def _dashboard(engine: Engine, checkout: CheckoutAddress, control: ASGIApp) -> ASGIApp:
+def _dashboard(
+    settings: Settings, engine: Engine, checkout: CheckoutAddress, control: ASGIApp
+) -> ASGIApp:
     from emulator.api.errors import status_of
     from emulator.app.local_control import LocalControl
     from emulator.dashboard.app import Dashboard
@@ -231,6 +233,7 @@ def _dashboard(engine: Engine, checkout: CheckoutAddress, control: ASGIApp) -> A
     return Dashboard(
         templates=data_directory("templates"),
         control=LocalControl(control),
+        methods=settings.methods,
         checkout_base=lambda: checkout.base,
         test_key=test_key,
         status_of=status_of,
