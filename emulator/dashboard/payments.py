@@ -51,7 +51,7 @@ async def payment_list(page: ViewRequest) -> Mapping[str, Any]:
 
 def _cents(name: str, value: str) -> str:
     """The amount in ETB cents. Raises InvalidField."""
-    match = _ETB.fullmatch(value.replace(",", ""))
+    match = _ETB.fullmatch(value.replace(",", "").removeprefix("ETB").strip())
     if match is None:
         raise not_accepted(name, value, "an amount in ETB, such as 150 or 150.50")
     return match[1] + (match[2] or "").ljust(2, "0")

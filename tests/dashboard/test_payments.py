@@ -38,7 +38,7 @@ FILTERS = {
     "method=telebirr": ["paid"],
     "amount_from=2": ["paid", "large"],
     "amount_to=1.50": ["small"],
-    "amount_from=2.5&amount_to=2.50": ["paid"],
+    "amount_from=2.5&amount_to=ETB%C2%A02.50": ["paid"],
     "phone=0900000001": ["paid"],
     "metadata=order%3Dlarge": ["large"],
     "created_gte=2026-01-01T00:00:10Z": ["large"],

@@ -295,6 +295,7 @@
   // The keyboard
 
   document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") document.querySelector("[type=search]:focus")?.blur();
     if (event.target.closest("input, select, textarea, dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "/") {
       event.preventDefault();

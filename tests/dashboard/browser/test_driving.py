@@ -66,6 +66,7 @@ async def test_each_action_of_a_payment_has_a_button(open_tab: OpenTab) -> None:
         await tab.page.get_by_test_id("apply-scenario").get_by_role("button").click()
         await expect(tab.page.locator(".facts")).to_contain_text("late-success")
         await tab.click("cancel")
+        await tab.sees("message", "stays pending")
         copied = await tab.copies("copy-curl")
         assert f"/v1/payments/{payment['id']}" in copied
         assert tab.merchant.key in copied

@@ -90,6 +90,7 @@ async def test_the_keyboard_reaches_search_rows_and_help(open_tab: OpenTab) -> N
         await expect(tab.page.get_by_test_id("help")).to_be_hidden()
         await tab.press("/")
         await expect(tab.page.get_by_test_id("search")).to_be_focused()
+        await tab.press("Escape", "/")
         await tab.page.keyboard.type(payments[1]["id"])
         await tab.press("Enter")
         await expect(tab.page.locator("h1")).to_contain_text(payments[1]["id"])
