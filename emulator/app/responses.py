@@ -7,6 +7,7 @@ requests that repeat them are recognized by their bytes.
 import asyncio
 import re
 from collections.abc import Coroutine, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
@@ -214,10 +215,16 @@ def error_response(refusal: Refusal, request_id: bytes) -> bytes:
 
 
 def _encoded(cycle: Cycle, status: int, header_lines: bytes, body: bytes) -> bytes:
-    first_lines = STATUS_LINE[status] + lines_of(cycle.default_headers)
     if not cycle.keep_alive:
         header_lines += b"connection: close\r\n"
+    first_lines = _first_lines(status, *cycle.default_headers)
     return b"%b%b\r\n%b" % (first_lines, header_lines, body)
+
+
+# The date changes once a second.
+@lru_cache(maxsize=64)
+def _first_lines(status: int, *headers: Header) -> bytes:
+    return STATUS_LINE[status] + lines_of(headers)
 
 
 class _Steps:
