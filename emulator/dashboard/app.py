@@ -127,7 +127,7 @@ class Dashboard:
                 return RedirectResponse(_address_of(page, page.query.get("q", "").strip()), 303)
             case "test-key", None:
                 key = self._test_key(page.subject.get("account"))
-                return Response(key, media_type="text/plain")
+                return Response(key, media_type="text/plain", headers=_HEADERS)
         list_page, item_page = SECTIONS.get(page.section, (None, None))
         view = list_page if page.item is None else item_page
         if view is None or not _is_item(page):

@@ -92,6 +92,7 @@ async def test_paused_deliveries_are_released_and_dropped(open_tab: OpenTab) -> 
         await tab.counts("release", 2)
         await tab.click("drop")
         await tab.counts("release", 1)
+        await tab.counts("resend", 2)
         assert "webhooks:" in (await tab.downloads("save-scenario"))[1]
         await tab.click("resume")
         await tab.counts("release", 0)
