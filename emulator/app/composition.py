@@ -222,6 +222,7 @@ def _dashboard(
     settings: Settings, engine: Engine, checkout: CheckoutAddress, control: ASGIApp
 ) -> ASGIApp:
     from emulator.api.errors import status_of
+    from emulator.api.exchange import bearer_key
     from emulator.app.local_control import LocalControl
     from emulator.dashboard.app import Dashboard
 
@@ -230,12 +231,17 @@ def _dashboard(
         account = accounts.first if account_id is None else accounts.get(account_id)
         return account.profile.test_key
 
+    async def subject_of(authorization: str) -> dict[str, str]:
+        owner = await engine.accounts.owner_of(bearer_key(authorization.encode("latin-1")))
+        return {"account": owner.account.profile.id, "mode": owner.mode}
+
     return Dashboard(
         templates=data_directory("templates"),
         control=LocalControl(control),
         methods=settings.methods,
         checkout_base=lambda: checkout.base,
         test_key=test_key,
+        subject_of=subject_of,
         status_of=status_of,
         monotonic_ms=engine.wall.monotonic_ms,
     )

@@ -68,6 +68,7 @@ class Dashboard:
         methods: Sequence[str],
         checkout_base: Callable[[], str],
         test_key: Callable[[str | None], str],
+        subject_of: Callable[[str], Awaitable[Mapping[str, str]]],
         status_of: Callable[[Refusal], int],
         monotonic_ms: Callable[[], float],
     ) -> None:
@@ -75,11 +76,13 @@ class Dashboard:
 
         `checkout_base` returns the public address of the checkout pages.
         `test_key` returns the test key of an account, by default of the first one.
+        `subject_of` returns the account and the mode of an `Authorization` header.
         """
         self._control = control
         self._methods = methods
         self._checkout_base = checkout_base
         self._test_key = test_key
+        self._subject_of = subject_of
         self._status_of = status_of
         self._renders = SharedRenders(monotonic_ms)
         self._assets, self._templates = _templates(templates)
@@ -106,8 +109,13 @@ class Dashboard:
                 raise UnknownRoute(request.method, path)
             return file
         page = self._page_request(request, section, item or None)
-        address = f"{page.base_url} {path}?{request.scope['query_string']!r}"
+        authorization = request.headers.get("authorization", "")
         try:
+            # A browser may send other credentials, to a proxy in front.
+            if authorization.lower().startswith("bearer "):
+                page = replace(page, subject=await self._subject_of(authorization))
+            query = request.scope["query_string"]
+            address = f"{page.base_url} {path}?{query!r} {page.subject}"
             return await self._renders.response(
                 address, lambda: self._view(page), since_ms=_since_ms(request)
             )

@@ -234,3 +234,15 @@ async def test_each_list_and_item_is_a_curl_command(emulator: World) -> None:
     }.items():
         html = unescape(await page(emulator, f"{path}{'&' if '?' in path else '?'}mode=test"))
         assert f"curl 'http://127.0.0.1:8080/_emulator/{command}'" in html, path
+
+
+async def test_a_key_selects_the_account_and_mode(emulator: World) -> None:
+    for key, shown in {
+        "Bearer live_other_key": "account=acct_other&amp;mode=live",
+        "Basic dTpw": 'data-subject=""',
+        "Bearer test_unknown": "This page cannot be shown",
+    }.items():
+        response = await emulator.api.get(
+            f"{VIEW}/payments", headers={**BROWSER, "Authorization": key}
+        )
+        assert shown in response.text
