@@ -197,6 +197,8 @@
     const response = await fetch(location.href, { headers }).catch(() => null);
     if (!response) return;
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    // A server that starts or stops returns JSON.
+    if (!page.body.dataset.version) return;
     // The item or the account is deleted, or now exists.
     if (hasProblem(page) !== hasProblem(document)) location.reload();
     const edited = hasSubmitted ? null : document.activeElement?.closest("input, select, textarea");
