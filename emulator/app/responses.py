@@ -16,11 +16,13 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 from emulator.api.bodies import MAX_LENGTH_DIGITS
 from emulator.api.errors import error_body
 from emulator.api.exchange import Exchange, Header, lines_of
-from emulator.domain.errors import Refusal, UnknownRoute
+from emulator.domain.errors import MalformedHttp, Refusal, UnknownRoute
 
+MAX_HEAD_BYTES = 64 * 1024
 # Of each connection.
 MAX_HEADS = 16
 MAX_LINES_BYTES = 2_048
+MAX_LINE_BYTES = 2_048
 # Targets of the contract's calls that need no decoding: a path and a query.
 USUAL_TARGET = re.compile(rb"(/v1/payments(?:/[0-9A-Za-z_]+)?)(?:\?([0-9A-Za-z_=&%.:,+-]*))?")
 _METHODS = {b"GET": "GET", b"POST": "POST"}
@@ -43,7 +45,7 @@ def _body_length(headers: Sequence[Header]) -> int:
 def _usual_line(data: bytes, end: int) -> tuple[str, re.Match[bytes]] | None:
     """The method and the target of a usual request line, which ends there."""
     method = _METHODS.get(data[: data.find(b" ")])
-    if method is None or data[end - len(_VERSION) : end] != _VERSION:
+    if method is None or end > MAX_LINE_BYTES or data[end - len(_VERSION) : end] != _VERSION:
         return None
     target = USUAL_TARGET.fullmatch(data, len(method) + 1, end - len(_VERSION))
     return target and (method, target)
@@ -74,17 +76,16 @@ class KnownHeads:
         return data.endswith(_END) and self._known.get(data[data.find(b"\r\n") :], ("", 0))[1] > 0
 
     def add(self, data: bytes, headers: Sequence[Header]) -> None:
-        """Add the header lines of bytes that the parser has accepted, if they are usual."""
+        """Add the header lines of a message that begins so, with its headers, if it is usual."""
         start, end = data.find(b"\r\n"), data.find(_END) + len(_END)
         if len(self._known) >= MAX_HEADS or not 0 < end - start <= MAX_LINES_BYTES:
             return
         length = _body_length(headers)
-        is_one_request = len(data) - end in (0, length) and length <= HIGH_WATER_LIMIT
         is_usual = not any(
             name in _SPECIAL or (name == b"connection" and value.lower() != b"keep-alive")
             for name, value in headers
         )
-        if is_one_request and is_usual and _usual_line(data, start):
+        if length <= HIGH_WATER_LIMIT and is_usual and _usual_line(data, start):
             self._known[data[start:end]] = (dict(headers), length)
 
 
@@ -201,6 +202,11 @@ class RequestConnection:
         cycle.waiting_for_100_continue = False
         cycle.message_event.set()
         self._connection.on_response_complete()
+
+
+def head_too_large(*, in_body: bool) -> MalformedHttp:
+    what = "trailers and chunk extensions" if in_body else "headers"
+    return MalformedHttp(f"The request has more than {MAX_HEAD_BYTES:,} bytes of {what}.")
 
 
 def error_response(refusal: Refusal, request_id: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from contextlib import closing
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from emulator.api.exchange import log_failure
 from emulator.app.log import LogStream
 from tests.cli.processes import (
     FREE_PORTS,
@@ -53,6 +55,27 @@ def test_a_server_whose_log_is_not_read_responds_and_ends(tmp_path: Path) -> Non
         assert server.stop() == 0
         assert process.stderr is not None
         process.stderr.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "message", "has_traceback"),
+    [
+        ("INSERT INTO notes VALUES (zeroblob(100000))", "failed: database or disk is full", False),
+        ("SELECT unknown", "failed", True),
+    ],
+)
+def test_a_full_disk_is_one_line_in_the_log(
+    statement: str, message: str, has_traceback: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("CREATE TABLE notes (note)")
+        database.execute("PRAGMA max_page_count = 1")
+        with pytest.raises(sqlite3.OperationalError) as raised:
+            database.execute(statement)
+    log_failure("POST", "/v1/payments", raised.value)
+    [record] = caplog.records
+    assert record.getMessage() == f"POST /v1/payments {message}"
+    assert bool(record.exc_info) == has_traceback
 
 
 def test_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
@@ -132,8 +155,7 @@ def test_a_server_without_a_standard_error_has_no_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("as_json", "shown"),
-    [(False, "({})\n"), (True, '{{"level": "warning", "message": "{}"}}\n')],
+    ("as_json", "shown"), [(False, "({})\n"), (True, '{{"level": "warning", "message": "{}"}}\n')]
 )
 def test_the_log_counts_the_lines_that_it_drops_while_the_pipe_is_full(
     as_json: bool, shown: str

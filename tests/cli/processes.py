@@ -241,11 +241,7 @@ def serving(
     stderr_path = logs / f"stderr-{len(list(logs.glob('stderr-*')))}"
     with stderr_path.open("w") as stderr:
         process = start(
-            *options,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            variables=variables,
-            command=command,
+            *options, stdout=subprocess.PIPE, stderr=stderr, variables=variables, command=command
         )
     with ended(process, hangs_after_s):
         server = Server(process=process, stderr_path=stderr_path)
@@ -290,9 +286,7 @@ def listens(port: int) -> bool:
 
 
 def run(
-    *arguments: str,
-    variables: dict[str, str] | None = None,
-    command: Sequence[str] | None = None,
+    *arguments: str, variables: dict[str, str] | None = None, command: Sequence[str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command that ends by itself."""
     with TemporaryFile("w+", encoding="utf-8") as out, TemporaryFile("w+", encoding="utf-8") as err:
