@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
+from tests.benchmarks.servers import free_ports
 from tests.cli.fork_server import IS_SUPPORTED, PYTHON_VARIABLES, ForkedProcess, fork
 from tests.world import TEST_KEY, headers, order
 
@@ -251,8 +252,7 @@ def serving(
 
 def free_port() -> int:
     """A port that was free a moment ago."""
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        return int(held.getsockname()[1])
+    return free_ports(1)[0]
 
 
 def wait_for(process: Process, is_so: Callable[[], bool]) -> None:
