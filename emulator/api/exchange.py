@@ -1,8 +1,6 @@
 """A request of the contract, its reply, and its journal entry."""
 
-import errno
 import logging
-import sqlite3
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from functools import lru_cache
@@ -33,7 +31,6 @@ CONNECTION = "emulator.connection"
 NO_STATUS = 0
 _FIRST_ERROR = 400
 _TOO_MANY_REQUESTS = 429
-_NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE}
 
 logger = logging.getLogger(__name__)
 
@@ -75,23 +72,8 @@ def bearer_key(authorization: bytes | None) -> str:
 
 
 def log_failure(method: str, path: str, error: Exception) -> None:
-    """Log an error that no code expects, with its traceback.
-
-    A full disk, a locked database, and a process that cannot open files, which fails wherever a
-    module is imported late, are no defects of the place, so they are one line. A lost database was
-    logged when it was noticed.
-    """
-    if isinstance(error, DatabaseLost):
-        return
-    has_no_files = getattr(error, "errno", None) in _NO_DESCRIPTORS or isinstance(
-        error, ImportError
-    )
-    # SQLITE_ERROR is an error in SQL; only `Busy` has no code.
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_BUSY)
-    is_of_disk = isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR
-    if has_no_files or is_of_disk:
-        logger.error("%s %s failed: %s", method, path, error)
-    else:
+    """Log an error that no code expects. A lost database was logged when it was noticed."""
+    if not isinstance(error, DatabaseLost):
         logger.error("%s %s failed", method, path, exc_info=error)
 
 

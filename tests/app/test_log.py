@@ -1,6 +1,7 @@
 """The log has a line for each request, and an unread log blocks nothing."""
 
 import json
+import logging
 import os
 import sqlite3
 import subprocess
@@ -11,8 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from emulator.api.exchange import log_failure
-from emulator.app.log import LogStream
+from emulator.app.log import LogStream, standard_error
 from tests.cli.processes import (
     FREE_PORTS,
     REPOSITORY,
@@ -58,24 +58,25 @@ def test_a_server_whose_log_is_not_read_responds_and_ends(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("statement", "message", "has_traceback"),
+    ("statement", "first_line", "last_line"),
     [
-        ("INSERT INTO notes VALUES (zeroblob(100000))", "failed: database or disk is full", False),
-        ("SELECT unknown", "failed", True),
+        ("INSERT INTO notes VALUES (zeroblob(100000))", ": database or disk is full", None),
+        ("SELECT unknown", "", "sqlite3.OperationalError: no such column: unknown"),
     ],
 )
 def test_a_full_disk_is_one_line_in_the_log(
-    statement: str, message: str, has_traceback: bool, caplog: pytest.LogCaptureFixture
+    statement: str, first_line: str, last_line: str | None, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with closing(sqlite3.connect(":memory:")) as database:
         database.execute("CREATE TABLE notes (note)")
         database.execute("PRAGMA max_page_count = 1")
         with pytest.raises(sqlite3.OperationalError) as raised:
             database.execute(statement)
-    log_failure("POST", "/v1/payments", raised.value)
-    [record] = caplog.records
-    assert record.getMessage() == f"POST /v1/payments {message}"
-    assert bool(record.exc_info) == has_traceback
+    with standard_error(as_json=False):
+        logging.getLogger("emulator").error("timers could not be fired", exc_info=raised.value)
+    first, *others = capfd.readouterr().err.splitlines()
+    assert first == f"ERROR timers could not be fired{first_line}"
+    assert others[-1:] == ([] if last_line is None else [last_line])
 
 
 def test_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
