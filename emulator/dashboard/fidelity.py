@@ -38,6 +38,7 @@ async def fidelity(page: ViewRequest) -> Mapping[str, Any]:
         "covered": len(counts),
         "transition_count": len(TRANSITIONS),
         "plot": delivery_plot(deliveries["data"]),
+        "curl": page.curl("/checklist"),
         "checklist": await _checklist(page, has_more=deliveries["has_more"]),
     }
 
