@@ -111,12 +111,10 @@ def _is_of_system(error: BaseException | None) -> bool:
 
     A process that cannot open files fails wherever a module is imported late.
     """
-    from sqlite3 import SQLITE_BUSY, SQLITE_ERROR, OperationalError
+    from emulator.storage.batch import is_of_file
 
-    if isinstance(error, OperationalError):
-        # SQLITE_ERROR is an error in SQL; only `Busy` has no code.
-        return getattr(error, "sqlite_errorcode", SQLITE_BUSY) != SQLITE_ERROR
-    return isinstance(error, ImportError) or getattr(error, "errno", None) in _NO_DESCRIPTORS
+    has_no_files = getattr(error, "errno", None) in _NO_DESCRIPTORS
+    return has_no_files or isinstance(error, ImportError) or is_of_file(error)
 
 
 @contextmanager

@@ -166,6 +166,12 @@ class Busy(sqlite3.OperationalError):
     """Another program has locked the database; nothing of the batch has been executed."""
 
 
+def is_of_file(error: BaseException | None) -> bool:
+    """Whether an error is one of the database file, such as a full disk, and not one in SQL."""
+    is_in_sql = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
+    return isinstance(error, sqlite3.OperationalError) and not is_in_sql
+
+
 class Batch:
     """Executes jobs: the writes in one transaction, then the reads."""
 
