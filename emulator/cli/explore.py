@@ -3,7 +3,7 @@
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +38,7 @@ MAX_DEPTH = 5
 MAX_FAILURES = 1_000
 # The requests of one step, of all histories that run at the same time, take far less.
 MAX_JOURNAL_BYTES = 512 * 1024
+MAX_OVERRUN_S = 2  # for a failed history to be reduced after --max-time
 DEFAULT_SAVE_DIRECTORY = Path("explore")
 _USAGE_ERROR = 2
 # Options of the private emulator, which a running one has of its own.
@@ -152,8 +153,12 @@ def explore(files: tuple[Path, ...], *, replays: bool, **options: object) -> int
     from emulator.explore.service import ExploreError
 
     collect_rarely()
-    # A job that is cancelled must end the shop, too.
-    usual = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    # A job that is cancelled must end the shop, too, also where a shell ignores Ctrl-C for it.
+    is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    end = (
+        signal.default_int_handler if is_ignored else lambda *_: signal.raise_signal(signal.SIGINT)
+    )
+    usual = signal.signal(signal.SIGTERM, end)
     try:
         if replays:
             return run_loop(lambda: _replay(files, integrations, given))
@@ -326,18 +331,32 @@ class _Run:
         self._shows_progress = is_interactive(sys.stderr)
 
     async def run(self) -> int:
+        import asyncio
+
         from emulator.explore.exploration import Exploration
 
+        max_time_ms, exploration = self._options.limits.max_time_ms, None
+        timeout_s = None if max_time_ms is None else max_time_ms / 1000 + MAX_OVERRUN_S
         try:
             async with _session(self._options, self._integration) as session:
                 exploration = Exploration(session, self._options.limits, self._show)
-                await exploration.run()
-        finally:
-            if self._shows_progress:
-                click.echo(ERASE_LINE, nl=False, err=True)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(timeout_s):
+                        await exploration.run()
+        except BaseException:
+            self._erase_progress()
+            # What was found before an interruption, or before the shop ended, is not lost.
+            if exploration is not None and exploration.failures:
+                self._print(exploration)
+            raise
+        self._erase_progress()
         self._print(exploration)
         self._write_files(exploration)
         return int(bool(exploration.failures))
+
+    def _erase_progress(self) -> None:
+        if self._shows_progress:
+            click.echo(ERASE_LINE, nl=False, err=True)
 
     def _show(self, exploration: "Exploration") -> None:
         from emulator.explore.report import progress_text

@@ -13,6 +13,7 @@ from emulator.explore.anomalies import parse_anomaly
 from emulator.explore.histories import HistoryName
 from emulator.explore.steps import Outcome
 from emulator.files import MAX_FILE_BYTES, open_regular
+from emulator.http.addresses import is_web_url
 from emulator.scenarios.entries import Entry, FileContext, read_text
 from emulator.scenarios.kinds import (
     Duration,
@@ -31,6 +32,7 @@ from emulator.scenarios.values import Json
 from emulator.scenarios.yaml_tree import read_tree
 
 ORDER = "{order}"
+_FIXED_EXAMPLE = "POST http://127.0.0.1:3000/orders"
 _PATH_STEP = re.compile(r"\.([^.\[\]\s]+)|\[([0-9]{1,9})\]")
 JSON_PATH = re.compile(rf"\$(?:{_PATH_STEP.pattern})*")
 _URL = re.compile(r"https?://[^\s/?#@]+(?:[/?][^\s#]*)?", re.ASCII)
@@ -145,7 +147,7 @@ class Run:
     """The command that runs the merchant's application, and the request that shows it is ready."""
 
     command: str
-    ready: ShopRequest | None = None
+    ready: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,31 +180,6 @@ class _Path(Kind[JsonPath]):
         return str(value)
 
 
-class _ReadyRequest(Kind[ShopRequest]):
-    """A request that is its line alone."""
-
-    def read(self, entry: Entry) -> ShopRequest | None:
-        line = _LINE.read(entry)
-        return None if line is None else ShopRequest(line=line)
-
-    def schema(self) -> JsonSchema:
-        return _LINE.schema()
-
-    def write(self, value: ShopRequest) -> Json:
-        return value.line
-
-
-class _Anomaly(Text):
-    """An anomaly of a history, as its name in a saved file."""
-
-    def read(self, entry: Entry) -> str | None:
-        text = read_text(entry)
-        if text is not None and parse_anomaly(text) is None:
-            entry.refuse("an anomaly that `explore --save` writes")
-            return None
-        return text
-
-
 def _needs_order(members: Members) -> None:
     line = members.values["request"]
     if line is not None and ORDER not in line:
@@ -219,13 +196,30 @@ def _has_payment(members: Members) -> None:
         )
 
 
+def _has_values(members: Members) -> None:
+    if members.values["in"] == ():
+        members.known["in"].note("in must have a value or more, or the condition is never true")
+
+
 _LINE = Text(
     _REQUEST,
     expected="a method and an absolute URL, such as GET http://127.0.0.1:3000/orders/{order}",
     examples=["GET http://127.0.0.1:3000/orders/{order}"],
+    accepts=lambda line: is_web_url(line.partition(" ")[2]),
 )
+_FIXED_LINE = Text(
+    re.compile(rf"(?!.*{{order}}){_REQUEST.pattern}", re.ASCII),
+    expected=f"a method and an absolute URL without {ORDER}, such as {_FIXED_EXAMPLE}",
+    examples=[_FIXED_EXAMPLE],
+    accepts=lambda line: is_web_url(line.partition(" ")[2]),
+)
+_ADDRESS_EXAMPLES = ["http://127.0.0.1:3000/webhooks"]
 _WEB_ADDRESS = Text(
-    _URL, expected="an absolute http or https URL", examples=["http://127.0.0.1:3000/webhooks"]
+    _URL, expected="an absolute http or https URL", examples=_ADDRESS_EXAMPLES, accepts=is_web_url
+)
+_ANOMALY = Text(
+    expected="an anomaly that `explore --save` writes",
+    accepts=lambda name: parse_anomaly(name) is not None,
 )
 _VALUE_PATH = Key(_Path(), "The path of the value.", required="the path of the value")
 _CONDITION = MappingOf(
@@ -240,6 +234,7 @@ _CONDITION = MappingOf(
             default_text="true",
         ),
     },
+    KeyRule(check=_has_values),
 )
 _COUNT = MappingOf(Count, {"path": _VALUE_PATH})
 
@@ -248,7 +243,7 @@ def _request_keys(description: str, *, accepts_order: bool = True) -> Mapping[st
     order = " `{order}` stands for the order's id." if accepts_order else ""
     return {
         "request": Key(
-            _LINE,
+            _LINE if accepts_order else _FIXED_LINE,
             f"{description}{order}",
             required="a method and a URL, such as GET http://127.0.0.1:3000/orders/{order}",
             field="line",
@@ -315,7 +310,7 @@ _RUN = MappingOf(
             Text(), "The command, for the system's shell.", required="the command to run"
         ),
         "ready": Key(
-            _ReadyRequest(),
+            _FIXED_LINE,
             "A request that succeeds as soon as the application is ready.",
             default_text="a connection to the host of `start`",
         ),
@@ -326,7 +321,7 @@ _HISTORY = MappingOf(
     {
         "outcome": Key(Word(Outcome), "What the customer does.", required="what the customer does"),
         "anomalies": Key(
-            ListOf(_Anomaly(), "a list of anomalies", "an entry of anomalies"),
+            ListOf(_ANOMALY, "a list of anomalies", "an entry of anomalies"),
             "The anomalies, each by its name.",
             default=(),
             default_text="empty",
