@@ -130,15 +130,16 @@ class World:
 async def world(settings: Settings | None = None, **changes: Any) -> AsyncIterator[World]:
     """A world with a frozen clock and a seed, unless the settings say otherwise."""
     settings = settings or Settings(clock=parse_clock(f"frozen@{START}"), seed=1)
-    settings = replace(settings, **changes)
-    wall = ManualClock()
+    async with world_at(ManualClock(), replace(settings, **changes)) as emulator:
+        yield emulator
+
+
+@asynccontextmanager
+async def world_at(wall: ManualClock, settings: Settings) -> AsyncIterator[World]:
+    """A world whose real time is that of a wall clock."""
     log: list[str] = []
     async with compose(
-        settings,
-        wall=wall,
-        api_port=API_PORT,
-        checkout_port=CHECKOUT_PORT,
-        write_log=log.append,
+        settings, wall=wall, api_port=API_PORT, checkout_port=CHECKOUT_PORT, write_log=log.append
     ) as running:
         running.gateway.is_ready = True
         transport = httpx.ASGITransport(app=running.gateway)

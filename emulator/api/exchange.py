@@ -1,6 +1,5 @@
 """A request of the contract, its reply, and its journal entry."""
 
-import errno
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
@@ -32,7 +31,6 @@ CONNECTION = "emulator.connection"
 NO_STATUS = 0
 _FIRST_ERROR = 400
 _TOO_MANY_REQUESTS = 429
-_NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE}
 
 logger = logging.getLogger(__name__)
 
@@ -74,16 +72,8 @@ def bearer_key(authorization: bytes | None) -> str:
 
 
 def log_failure(method: str, path: str, error: Exception) -> None:
-    """Log an error that no code expects, with its traceback.
-
-    A process that cannot open files fails wherever a module is imported late. That is no defect
-    of the place, so it is one line. A lost database was logged when it was noticed.
-    """
-    if isinstance(error, DatabaseLost):
-        return
-    if getattr(error, "errno", None) in _NO_DESCRIPTORS or isinstance(error, ImportError):
-        logger.error("%s %s failed: %s", method, path, error)
-    else:
+    """Log an error that no code expects. A lost database was logged when it was noticed."""
+    if not isinstance(error, DatabaseLost):
         logger.error("%s %s failed", method, path, exc_info=error)
 
 

@@ -2,17 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote, urlencode
 
 import msgspec
 
 from emulator import ids
 from emulator.api.app import PaymentsApi
-from emulator.api.exchange import ASGIApp
+from emulator.api.exchange import ASGIApp, Message, Scope
 from emulator.api.parameters import CreateRules
 from emulator.app.gateway import Gateway, Lazily, RequestLog
 from emulator.clock import SystemClock
@@ -25,6 +26,7 @@ from emulator.settings import Settings, data_directory
 
 if TYPE_CHECKING:
     from emulator.scenarios.values import Scenario
+
 
 logger = logging.getLogger(__name__)
 _OFF_AT_START = "\nenabled: false\n"
@@ -220,7 +222,6 @@ def _guarded(app: ASGIApp, settings: Settings, checkout: CheckoutAddress) -> ASG
 
 def _dashboard(engine: Engine, checkout: CheckoutAddress, control: ASGIApp) -> ASGIApp:
     from emulator.api.errors import status_of
-    from emulator.app.local_control import LocalControl
     from emulator.dashboard.app import Dashboard
 
     def test_key(account_id: str | None) -> str:
@@ -250,3 +251,35 @@ def _checkout(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> 
         check_host=HostGuard(settings, checkout).check,
         log_failure=log_failure,
     )
+
+
+class LocalControl:
+    """The `GET` calls of the control API; the result is the decoded JSON."""
+
+    def __init__(self, control: ASGIApp) -> None:
+        self._control = control
+
+    async def get(self, path: str, query: Mapping[str, str]) -> Any:
+        """Call `GET /_emulator{path}`. Raises the refusals of the call."""
+        path = f"/_emulator{path}"
+        scope: Scope = {
+            "type": "http",
+            "method": "GET",
+            "scheme": "http",
+            "path": path,
+            "raw_path": quote(path).encode(),
+            "query_string": urlencode(query).encode(),
+            "headers": [],
+            "server": None,
+        }
+        parts: list[bytes] = []
+
+        async def receive() -> Message:
+            # No call reads a body, and the caller does not disconnect.
+            return await asyncio.Future()
+
+        async def send(message: Message) -> None:
+            parts.append(message.get("body", b""))
+
+        await self._control(scope, receive, send)
+        return msgspec.json.decode(b"".join(parts))

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from functools import lru_cache
 
 from emulator import __version__, ids
 from emulator.api.app import PaymentsApi
@@ -266,6 +267,8 @@ async def _answer(send: Send, status: int, body: bytes, *more: Header) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
+# Many requests have the same path.
+@lru_cache(maxsize=64)
 def _shown(raw: bytes) -> str:
     """The path for a log line: percent-encoded, without query and keys."""
     path = raw.decode("ascii", "replace").replace('"', "%22").replace("\\", "%5C")

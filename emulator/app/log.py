@@ -1,5 +1,6 @@
 """Logs to standard error from a background thread, so that a blocked pipe never blocks us."""
 
+import errno
 import json
 import logging
 import os
@@ -15,6 +16,7 @@ from emulator.domain.control_characters import LINE_BREAK, escape_controls
 MAX_WAITING_CHARACTERS = 4 * 1024 * 1024
 # A part of the half second in which the program ends.
 LAST_LINES_S = 0.1
+_NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE}
 
 
 def json_line(level: str, message: str, **members: object) -> str:
@@ -88,10 +90,12 @@ class _Lines(logging.Formatter):
         self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
-        message = self._masked(record.getMessage())
-        traceback = ""
-        if record.exc_info:
+        message, traceback = record.getMessage(), ""
+        if record.exc_info and _is_of_system(record.exc_info[1]):
+            message = f"{message}: {record.exc_info[1]}"
+        elif record.exc_info:
             traceback = self._masked(self.formatException(record.exc_info))
+        message = self._masked(message)
         if not self._as_json:
             line = f"{record.levelname} {escape_controls(message)}"
             return f"{line}\n{escape_controls(traceback, besides=LINE_BREAK)}".rstrip("\n")
@@ -100,6 +104,19 @@ class _Lines(logging.Formatter):
 
     def _masked(self, text: str) -> str:
         return mask_keys(text, self._stream.is_known_key)
+
+
+def _is_of_system(error: BaseException | None) -> bool:
+    """Whether an error is no defect of its place: a full disk, a locked database, no descriptors.
+
+    A process that cannot open files fails wherever a module is imported late.
+    """
+    from sqlite3 import SQLITE_BUSY, SQLITE_ERROR, OperationalError
+
+    if isinstance(error, OperationalError):
+        # SQLITE_ERROR is an error in SQL; only `Busy` has no code.
+        return getattr(error, "sqlite_errorcode", SQLITE_BUSY) != SQLITE_ERROR
+    return isinstance(error, ImportError) or getattr(error, "errno", None) in _NO_DESCRIPTORS
 
 
 @contextmanager

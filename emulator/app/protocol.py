@@ -19,18 +19,19 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from emulator.api.exchange import CONNECTION, Exchange
 from emulator.app.gateway import Gateway
 from emulator.app.responses import (
+    MAX_HEAD_BYTES,
     USUAL_TARGET,
     DirectCycle,
     KnownHeads,
     RequestConnection,
     error_response,
     has_long_body,
+    head_too_large,
     run_without_task,
 )
 from emulator.clock import SystemClock
 from emulator.domain.errors import MalformedHttp
 
-MAX_HEAD_BYTES = 64 * 1024
 # Real time. The contract has no status for a request that never ends, so it gets no response.
 MAX_HEAD_MS = 30_000
 MAX_BODY_MS = 60_000
@@ -55,28 +56,23 @@ class Protocol(HttpToolsProtocol):
         # The first bytes of the message in progress, where they are known.
         self._start = b""
         # The bytes since the last part of a body, or since the start of the message.
-        self._framing_bytes = 0
-        self._head_bytes = 0
-        self._has_progressed = False
-        self._is_replaying_head = False
-        self._has_held_back = False
+        self._framing_bytes = self._head_bytes = 0
+        self._has_progressed = self._is_replaying_head = self._has_held_back = False
         # Written when all requests before it have been answered.
         self._final_response = b""
-        self._has_ended = False
         self._deadline_ms: float | None = None
-        self._unread_bytes = 0
-        self._unread_since_ms = 0.0
+        self._unread_bytes, self._unread_since_ms = 0, 0.0
         self._request_connection: RequestConnection | None = None
+        # The last cycle with a task; others may wait for its response.
+        self._begun_cycle: RequestResponseCycle | None = None
         self._gateway: Gateway = self.config.app  # type: ignore[assignment]
-        self._is_for_api = False
+        self._is_for_api = self._has_ended = self._is_kept_alive = False
         # Whether the request may be answered directly, while its body is read.
-        self._is_direct = False
-        self._direct_body = b""
+        self._is_direct, self._direct_body = False, b""
         self._direct_cycle = DirectCycle()
         self._known_heads = KnownHeads()
         # A known head whose body has not arrived; the parser does not have it.
         self._early = b""
-        self._is_kept_alive = False
 
     # Called by the transport.
 
@@ -91,9 +87,21 @@ class Protocol(HttpToolsProtocol):
             self._stop_waiting()
             while self.pipeline:  # The journal and the log have the request.
                 super()._start_asgi_task(*self.pipeline.pop())
-        self._request_connection = None  # It refers to this object, as does the next one.
+        if self._begun_cycle is not None:
+            self._begun_cycle.disconnected = True
+            self._begun_cycle.message_event.set()
+        self._request_connection = self._begun_cycle = None  # Each refers to this object.
         del self._direct_connection
         super().connection_lost(exc)
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Keep the connection for responses of the contract; other calls end with their client."""
+        is_direct = self._request_connection is self._direct_connection
+        is_kept = self._is_answering() and (is_direct or self.url.startswith(b"/v1/"))
+        if is_kept and self._place != _IN_BODY:
+            self.cycle.keep_alive = False
+            return True
+        return False
 
     def shutdown(self) -> None:
         self._stop_waiting()
@@ -119,16 +127,13 @@ class Protocol(HttpToolsProtocol):
 
     def _receive(self, data: bytes) -> None:
         self._has_progressed = False
-        is_start = self._place == _BETWEEN
-        if is_start:
+        if self._place == _BETWEEN:
             self._start = data
             self._framing_bytes = 0
         elif 0 < len(self._start) < _MAX_REQUEST_LINE_BYTES:
             self._start += data
         try:
             self._parse(data)
-            if is_start and self._is_for_api and self._has_progressed:
-                self._known_heads.add(data, self.headers)
             if self._place == _BETWEEN and self._has_progressed:
                 return
             self._check_framing(len(data))
@@ -200,7 +205,7 @@ class Protocol(HttpToolsProtocol):
             return
         self._head_bytes += len(name) + len(value) + _ADDED_PER_HEADER
         if self._head_bytes > MAX_HEAD_BYTES:
-            raise _too_large(self._place)
+            raise head_too_large(in_body=self._place == _IN_BODY)
         if self._place == _IN_BODY:
             return  # Trailers may be ignored (RFC 9110, section 6.5.1).
         name = name.lower()
@@ -214,6 +219,9 @@ class Protocol(HttpToolsProtocol):
         self._place = _IN_BODY
         self._head_bytes = 0
         self._has_progressed = True
+        # Not the end of a packet: its last message may be another one.
+        if self._start and self._is_for_api:
+            self._known_heads.add(self._start, self.headers)
         self._start = b""
         self._deadline_ms = None
         if not self.url.startswith(b"/"):
@@ -330,24 +338,21 @@ class Protocol(HttpToolsProtocol):
         self.parser = httptools.HttpRequestParser(self)
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self._is_replaying_head = True
-        try:
-            self.parser.feed_data(head)
-        finally:
-            self._is_replaying_head = False
+        self.parser.feed_data(head)
+        self._is_replaying_head = False
 
     def _check_framing(self, received: int) -> None:
         """Limit the bytes that are not part of a body. Raises MalformedHttp."""
-        if self._has_progressed and not self._start:
-            self._framing_bytes = 0
-            return
-        self._framing_bytes += received
+        has_progressed = self._has_progressed and not self._start
+        self._framing_bytes = 0 if has_progressed else self._framing_bytes + received
         if self._framing_bytes > MAX_HEAD_BYTES:
-            raise _too_large(self._place)
+            raise head_too_large(in_body=self._place == _IN_BODY)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         if self._has_held_back or self.transport.is_closing():
             self.pipeline.appendleft((cycle, app))
         else:
+            self._begun_cycle = cycle
             super()._start_asgi_task(cycle, app)
 
     def _is_answering(self) -> bool:
@@ -393,8 +398,3 @@ class Protocol(HttpToolsProtocol):
             self.transport.write(response)
         self.transport.write_eof()
         self._deadline_ms = self._wall.monotonic_ms() + MAX_LINGER_MS
-
-
-def _too_large(place: int) -> MalformedHttp:
-    what = "trailers and chunk extensions" if place == _IN_BODY else "headers"
-    return MalformedHttp(f"The request has more than {MAX_HEAD_BYTES:,} bytes of {what}.")

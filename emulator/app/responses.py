@@ -7,6 +7,7 @@ requests that repeat them are recognized by their bytes.
 import asyncio
 import re
 from collections.abc import Coroutine, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
@@ -15,11 +16,13 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 from emulator.api.bodies import MAX_LENGTH_DIGITS
 from emulator.api.errors import error_body
 from emulator.api.exchange import Exchange, Header, lines_of
-from emulator.domain.errors import Refusal, UnknownRoute
+from emulator.domain.errors import MalformedHttp, Refusal, UnknownRoute
 
+MAX_HEAD_BYTES = 64 * 1024
 # Of each connection.
 MAX_HEADS = 16
 MAX_LINES_BYTES = 2_048
+MAX_LINE_BYTES = 2_048
 # Targets of the contract's calls that need no decoding: a path and a query.
 USUAL_TARGET = re.compile(rb"(/v1/payments(?:/[0-9A-Za-z_]+)?)(?:\?([0-9A-Za-z_=&%.:,+-]*))?")
 _METHODS = {b"GET": "GET", b"POST": "POST"}
@@ -42,7 +45,7 @@ def _body_length(headers: Sequence[Header]) -> int:
 def _usual_line(data: bytes, end: int) -> tuple[str, re.Match[bytes]] | None:
     """The method and the target of a usual request line, which ends there."""
     method = _METHODS.get(data[: data.find(b" ")])
-    if method is None or data[end - len(_VERSION) : end] != _VERSION:
+    if method is None or end > MAX_LINE_BYTES or data[end - len(_VERSION) : end] != _VERSION:
         return None
     target = USUAL_TARGET.fullmatch(data, len(method) + 1, end - len(_VERSION))
     return target and (method, target)
@@ -73,17 +76,16 @@ class KnownHeads:
         return data.endswith(_END) and self._known.get(data[data.find(b"\r\n") :], ("", 0))[1] > 0
 
     def add(self, data: bytes, headers: Sequence[Header]) -> None:
-        """Add the header lines of bytes that the parser has accepted, if they are usual."""
+        """Add the header lines of a message that begins so, with its headers, if it is usual."""
         start, end = data.find(b"\r\n"), data.find(_END) + len(_END)
         if len(self._known) >= MAX_HEADS or not 0 < end - start <= MAX_LINES_BYTES:
             return
         length = _body_length(headers)
-        is_one_request = len(data) - end in (0, length) and length <= HIGH_WATER_LIMIT
         is_usual = not any(
             name in _SPECIAL or (name == b"connection" and value.lower() != b"keep-alive")
             for name, value in headers
         )
-        if is_one_request and is_usual and _usual_line(data, start):
+        if length <= HIGH_WATER_LIMIT and is_usual and _usual_line(data, start):
             self._known[data[start:end]] = (dict(headers), length)
 
 
@@ -202,6 +204,11 @@ class RequestConnection:
         self._connection.on_response_complete()
 
 
+def head_too_large(*, in_body: bool) -> MalformedHttp:
+    what = "trailers and chunk extensions" if in_body else "headers"
+    return MalformedHttp(f"The request has more than {MAX_HEAD_BYTES:,} bytes of {what}.")
+
+
 def error_response(refusal: Refusal, request_id: bytes) -> bytes:
     """The response to bytes that are not a request; it ends the connection."""
     body = error_body(refusal)
@@ -214,10 +221,16 @@ def error_response(refusal: Refusal, request_id: bytes) -> bytes:
 
 
 def _encoded(cycle: Cycle, status: int, header_lines: bytes, body: bytes) -> bytes:
-    first_lines = STATUS_LINE[status] + lines_of(cycle.default_headers)
     if not cycle.keep_alive:
         header_lines += b"connection: close\r\n"
+    first_lines = _first_lines(status, *cycle.default_headers)
     return b"%b%b\r\n%b" % (first_lines, header_lines, body)
+
+
+# The date changes once a second.
+@lru_cache(maxsize=64)
+def _first_lines(status: int, *headers: Header) -> bytes:
+    return STATUS_LINE[status] + lines_of(headers)
 
 
 class _Steps:

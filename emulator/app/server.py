@@ -114,9 +114,7 @@ async def serve(
             await server.serve(sockets=[api, pages])
 
 
-def _ready_file(
-    path: str | None,
-) -> AbstractContextManager[Callable[[Running], None]]:
+def _ready_file(path: str | None) -> AbstractContextManager[Callable[[Running], None]]:
     if path is None:
         return nullcontext(lambda _: None)
     from emulator.app.ready_file import ready_file
@@ -242,11 +240,7 @@ class EmulatorServer:
             logging.getLogger(name).propagate = False
         loop = asyncio.get_running_loop()
         connect = partial(
-            Protocol,
-            wall=self._wall,
-            config=self._config,
-            server_state=self._state,
-            app_state={},
+            Protocol, wall=self._wall, config=self._config, server_state=self._state, app_state={}
         )
         self._tick()
         servers = [

@@ -67,10 +67,7 @@ _OPEN, _CLOSE = "\ue000", "\ue001"
 _MARK = "\0"
 _SLOT = re.compile(f"{_OPEN}([a-z_]+){_CLOSE}")
 
-_LABEL_OF_STATUS = {
-    Status.COMPLETED: "number_completes",
-    Status.REFUNDED: "number_refunded",
-}
+_LABEL_OF_STATUS = {Status.COMPLETED: "number_completes", Status.REFUNDED: "number_refunded"}
 
 
 class Placeholder:

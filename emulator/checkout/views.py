@@ -223,10 +223,7 @@ def _method_form(
     common = {"method": method, "has_others": _has_others(payment)}
     if method == BANK_TRANSFER:
         return PageView(
-            page="bank-choice",
-            heading="choose_bank",
-            query={"method": method},
-            values=common,
+            page="bank-choice", heading="choose_bank", query={"method": method}, values=common
         )
     takes_phone = method in PHONE_METHODS
     phone = query.get("phone", "")[:_MAX_INPUT_CHARACTERS]

@@ -29,7 +29,7 @@ def banner(running: Running) -> Iterator[str]:
     is_json = settings.log_format == "json"
     if not is_json:
         yield _blocks([title], _named(addresses), _named(keys))
-    from emulator.scenarios.numbers import designated_numbers
+    from emulator.scenarios.rules import designated_numbers
 
     state = [*_state(account, settings), *_switched_on(settings), *_webhooks(account, settings)]
     numbers = designated_numbers(account.rules.scenarios, settings.methods)

@@ -5,12 +5,12 @@ from importlib import import_module
 import click
 
 from emulator import __version__
-from emulator.cli.output import DEFAULT_URL, write
+from emulator.cli.output import DEFAULT_URL, cli_error, write
+from emulator.domain.payment_methods import DEFAULT_METHODS
 
 # The commands that are not defined here, each with its module and the first sentence of its
 # description.
 MODULES = {
-    "check": ("check", "Validate scenario files and directories of scenario files."),
     "checklist": ("checklist", "Judge the merchant's integration by ten items."),
     "doctor": ("doctor", "Test which addresses a container, a browser and a webhook need."),
     "explore": (
@@ -60,6 +60,37 @@ def cli() -> None:
 
 
 @cli.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--methods",
+    metavar="NAMES",
+    multiple=True,
+    help="Payment methods of the service; repeatable or comma-separated."
+    f"  [default: {','.join(DEFAULT_METHODS)}]",
+)
+def check(paths: tuple[str, ...], methods: tuple[str, ...]) -> int:
+    """Validate scenario files and directories of scenario files.
+
+    Each mistake is printed as a line path:line:column: message. Exit code 2 when a file has a
+    mistake. A method that the service does not have is a warning.
+    """
+    from emulator.cli.scenario_check import check_files
+
+    code, text = check_files(paths, _known_methods(methods) if methods else DEFAULT_METHODS)
+    write(text)
+    return code
+
+
+def _known_methods(names: tuple[str, ...]) -> tuple[str, ...]:
+    from emulator.settings import SettingsError, resolve
+
+    try:
+        return resolve({"methods": names}, {}).methods
+    except SettingsError as error:
+        cli_error(*error.lines)
+
+
+@cli.command()
 @click.option(
     "--integration",
     "is_integration",
@@ -90,7 +121,6 @@ def openapi(*, is_control: bool) -> None:
     import json
 
     from emulator.app.documents import documents
-    from emulator.domain.payment_methods import DEFAULT_METHODS
 
     build = documents(DEFAULT_METHODS)["control" if is_control else "v1"]
     write(f"{json.dumps(build(DEFAULT_URL), indent=2, ensure_ascii=False)}\n")

@@ -269,7 +269,7 @@ async def _session(
             url = await stack.enter_async_context(
                 private_emulator(settings, max_journal_bytes=MAX_JOURNAL_BYTES)
             )
-        connections, shop_connections = Connections(wall), Connections(wall)
+        connections, shop_connections = Connections(), Connections()
         for each in (connections, shop_connections):
             stack.callback(each.close)
         service = Service(BaseUrl.parse(url), options.key, connections)

@@ -168,7 +168,7 @@ class ReplayRun:
     def run(self) -> int:
         from emulator.app.server import NoListener, collect_rarely
         from emulator.http.client import Unreachable
-        from emulator.storage.migrations import UnusableDatabase
+        from emulator.storage.database_file import UnusableDatabase
 
         collect_rarely()
         started_ms = self._wall.monotonic_ms()
@@ -192,8 +192,7 @@ class ReplayRun:
 
     async def _play(self) -> "list[CaseResult]":
         from emulator.http.client import HttpClient
-        from emulator.replay.case_runner import play_all
-        from emulator.replay.run_context import RunContext
+        from emulator.replay.case_runner import RunContext, play_all
 
         options = self._options
         async with self._emulator() as url:

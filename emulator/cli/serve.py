@@ -83,7 +83,7 @@ def _lines(error: Exception, settings: Settings) -> list[str] | None:
     from emulator.app.server import NoListener
     from emulator.scenarios.problems import ScenarioError
     from emulator.storage.batch import Busy
-    from emulator.storage.migrations import UnusableDatabase
+    from emulator.storage.database_file import UnusableDatabase
 
     if isinstance(error, ScenarioError):
         return [str(problem) for problem in error.problems]

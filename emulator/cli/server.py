@@ -9,9 +9,15 @@ import click
 from emulator.cli.output import CliError
 from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
 
+HEALTH_PATH = "/_emulator/health"
+MAX_HEALTH_CHECK_S = 2.0
+MAX_HEALTH_BYTES = 1_000
+# The addresses at which a server that listens on all addresses is reached.
+_REACHABLE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound
+
 
 class Unhealthy(CliError):
-    """The server does not respond, or the settings have no port for it; exit code 1."""
+    """No response, not that of a healthy emulator, or no port in the settings; exit code 1."""
 
     exit_code = 1
 
@@ -75,9 +81,27 @@ def health(**flags: object) -> None:
         raise Unhealthy(*error.lines) from None
     if settings.port == 0:
         raise Unhealthy("port 0 is any free port; name the real one with --port")
-    from emulator.cli.probe import NotHealthy, check_health
+    _check_health(settings.host, settings.port)
 
+
+def _check_health(host: str, port: int) -> None:
+    """Send one request. Raises Unhealthy."""
+    from emulator.http.addresses import host_with_port
+    from emulator.http.blocking_client import BlockingRequest, NoResponse
+
+    base_url = f"http://{host_with_port(_REACHABLE.get(host, host), port)}"
+    url = f"{base_url}{HEALTH_PATH}"
+    request = BlockingRequest(
+        base_url=base_url,
+        path=HEALTH_PATH,
+        timeout_s=MAX_HEALTH_CHECK_S,
+        max_bytes=MAX_HEALTH_BYTES,
+    )
     try:
-        check_health(settings.host, settings.port)
-    except NotHealthy as error:
-        raise Unhealthy(str(error)) from None
+        status, body = request.send()
+    except NoResponse as error:
+        raise Unhealthy(f"no answer from {url}: {error}") from None
+    if status != 200:
+        raise Unhealthy(f"{url} answers {status}, not 200")
+    if b'"status":"ok"' not in body:
+        raise Unhealthy(f"{url} answers, but is no payments emulator")

@@ -14,13 +14,13 @@ from emulator.control.checklist import CHECKLIST
 from emulator.control.clock import CLOCKS
 from emulator.control.deliveries import DELIVERIES
 from emulator.control.delivery_pause import DELIVERY_PAUSE
+from emulator.control.events import STREAM
 from emulator.control.faults import FAULTS
 from emulator.control.payments import PAYMENTS
 from emulator.control.program import PROGRAM
 from emulator.control.requests import REQUESTS
 from emulator.control.scenarios import SCENARIOS
 from emulator.control.snapshots import SNAPSHOTS
-from emulator.control.stream import STREAM
 from emulator.control.webhook_endpoints import WEBHOOK_ENDPOINTS
 from emulator.domain.errors import UnknownRoute
 from emulator.openapi.declarations import Operation

@@ -35,14 +35,7 @@ from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryStat
 from emulator.domain.wire import PING
 from emulator.engine.delivery.deliveries import DeliveryDetail, DeliveryFilter
 from emulator.http.disconnection import unless_disconnected
-from emulator.openapi.declarations import (
-    JSON,
-    JsonObject,
-    Resource,
-    doc,
-    parsed,
-    refers_to,
-)
+from emulator.openapi.declarations import JSON, JsonObject, Resource, doc, parsed, refers_to
 
 # A page of the dashboard is one part: each part of a stream is computed on another thread.
 DELIVERIES_A_PART = 25

@@ -8,7 +8,7 @@ from emulator.control.calls import Call, operation
 from emulator.control.deliveries import DeliveryJson, DeliveryPath, delivery_json
 from emulator.control.types import Body
 from emulator.domain import errors
-from emulator.engine.delivery.pauses import MAX_PAUSE_MS, MAX_PAUSED_DELIVERIES
+from emulator.engine.delivery.holds import MAX_PAUSE_MS, MAX_PAUSED_DELIVERIES
 from emulator.openapi.declarations import Resource, doc
 
 

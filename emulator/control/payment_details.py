@@ -43,8 +43,7 @@ class TimelineEntry(Struct, frozen=True):
     method: Annotated[str | None, doc("The method at that instant.")]
     reason: Reason | None
     request: Annotated[
-        str | None,
-        doc("The `Request-Id` of the request that caused it; null without one."),
+        str | None, doc("The `Request-Id` of the request that caused it; null without one.")
     ]
 
 

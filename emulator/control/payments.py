@@ -17,14 +17,7 @@ from emulator.control.payment_details import (
     get_payment,
     payment_text,
 )
-from emulator.control.types import (
-    DEFAULT_TIMEOUT_S,
-    Body,
-    Count,
-    PaymentText,
-    ShortText,
-    Timeout,
-)
+from emulator.control.types import DEFAULT_TIMEOUT_S, Body, Count, PaymentText, ShortText, Timeout
 from emulator.domain import errors
 from emulator.domain.errors import Refusal
 from emulator.domain.payment import MAX_AMOUNT_MINOR, Reason, Status
@@ -33,14 +26,7 @@ from emulator.domain.transitions import Change
 from emulator.engine.payments.customer import PhoneAnswer, Submission
 from emulator.engine.payments.payment_history import MAX_COUNTED_EVENTS
 from emulator.http.disconnection import unless_disconnected
-from emulator.openapi.declarations import (
-    JSON,
-    JsonObject,
-    Operation,
-    Resource,
-    doc,
-    refers_to,
-)
+from emulator.openapi.declarations import JSON, JsonObject, Operation, Resource, doc, refers_to
 from emulator.openapi.payment_list import ListPaymentsQuery
 from emulator.scenarios.conditions import METHOD, PHONE
 from emulator.storage.payments import MAX_COMPARED_PAYMENTS

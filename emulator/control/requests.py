@@ -78,8 +78,7 @@ class RequestQuery(CountQuery, frozen=True):
 
 class RequestPath(Struct, frozen=True):
     request_id: Annotated[
-        RequestId,
-        Meta(min_length=1, description="The identifier of a request, or `latest`."),
+        RequestId, Meta(min_length=1, description="The identifier of a request, or `latest`.")
     ]
 
 

@@ -62,9 +62,7 @@ def _event_types(name: str, value: object) -> tuple[str, ...]:
 TargetUrl = Annotated[Url, doc("The URL that receives the events.")]
 EventTypes = Annotated[tuple[EventType, ...], Meta(min_length=1), parsed(_event_types)]
 Secret = Annotated[
-    str,
-    Meta(pattern=f"^{SECRET_PREFIX}(?:{_BASE64})$", examples=[_EXAMPLE]),
-    parsed(_secret),
+    str, Meta(pattern=f"^{SECRET_PREFIX}(?:{_BASE64})$", examples=[_EXAMPLE]), parsed(_secret)
 ]
 _EVENTS = doc("The types of the events that the endpoint receives.")
 _PROFILE = doc(

@@ -57,8 +57,13 @@ async def payment_story(page: ViewRequest) -> Mapping[str, Any]:
     payment = detail["payment"]
     deliveries = await page.get("/deliveries", payment=payment["id"], limit=MAX_ENTRIES)
     requests = await _requests(page, detail)
+    # The journal has a request at the instant of its response, which is after its change.
+    changed_at = {each["request"]: each["at"] for each in detail["timeline"]}
     entries = [
-        *({"kind": "request", "item": each, "at": each["at"]} for each in requests),
+        *(
+            {"kind": "request", "item": each, "at": changed_at.get(each["id"], each["at"])}
+            for each in requests
+        ),
         *({"kind": "transition", "item": each, "at": each["at"]} for each in detail["timeline"]),
         *(
             {"kind": "delivery", "item": each, "attempt": attempt, "at": attempt["at"]}
@@ -73,7 +78,7 @@ async def payment_story(page: ViewRequest) -> Mapping[str, Any]:
         "detail": detail,
         "payment": payment,
         "entries": sorted(entries, key=lambda each: (each["at"], _ORDER.index(each["kind"]))),
-        "diagram": diagram(_path(detail)),
+        "diagram": diagram(_path(detail), current=payment["status"]),
         "transitions": [
             {"status": target.value, "is_unusual": edge is Edge.UNUSUAL}
             for (source, target), edge in TRANSITIONS.items()

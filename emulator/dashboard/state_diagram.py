@@ -24,6 +24,7 @@ class Node:
     x: int
     y: int
     is_taken: bool
+    is_current: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +51,13 @@ class Diagram:
     arrows: list[Arrow]
 
 
-def diagram(labels: Mapping[Transition, str]) -> Diagram:
-    """The diagram; the transitions with a label, and their statuses, are highlighted."""
+def diagram(labels: Mapping[Transition, str], *, current: str | None = None) -> Diagram:
+    """The diagram; transitions with a label, their statuses and the current one are highlighted."""
     places = _places()
     taken = {status for transition in labels for status in transition}
     nodes = [
-        Node(status=status, x=x, y=y, is_taken=status in taken) for status, (x, y) in places.items()
+        Node(status=status, x=x, y=y, is_taken=status in taken, is_current=status == current)
+        for status, (x, y) in places.items()
     ]
     return Diagram(
         width=max(x for x, _ in places.values()) + NODE_WIDTH + MARGIN,

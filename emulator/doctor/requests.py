@@ -83,7 +83,7 @@ def describe(response: HttpResponse) -> str:
     if "code" in response.error:
         text = f"{status} {response.error['code']}"
     else:
-        server = response.headers.get("server")
-        words = (status, server and f"Server: {server}", response.headers.get("content-type"))
+        server = response.header("server")
+        words = (status, server and f"Server: {server}", response.header("content-type"))
         text = ", ".join(word for word in words if word)
     return text[:MAX_SHOWN_CHARACTERS]

@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from emulator.doctor.containers import probe_containers
-from emulator.doctor.handlers import probe_handlers
-from emulator.doctor.local_handler import handler_routes
+from emulator.doctor.handlers import handler_routes, probe_handlers
 from emulator.doctor.machine import ExaminedEmulator, probe_machine
 from emulator.doctor.network import LocalNetwork, NetworkInterface
 from emulator.doctor.pages import probe_pages

@@ -85,7 +85,7 @@ def _identify(response: HttpResponse) -> tuple[bool, str, str | None]:
     if response.status == 503 and status == "unavailable":
         return False, "an emulator that is starting or stopping", "Try again in a second."
     detail = f"(GET {HEALTH}: {describe(response)})"
-    if response.headers.get("request-id", "").startswith(_REQUEST_ID):
+    if (response.header("request-id") or "").startswith(_REQUEST_ID):
         return False, f"an emulator, but this is not its base URL {detail}", _WRONG_ADDRESS
     return False, f"not an emulator {detail}", _OTHER_PROGRAM
 

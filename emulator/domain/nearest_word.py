@@ -1,15 +1,22 @@
 """Finds the known word that is most similar to an unknown one, for hints in messages."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 _MAX_COMPARED_CHARACTERS = 64
 
 
 def nearest_word(word: str, known: Iterable[str]) -> str | None:
     """The most similar known word, or None when none is similar."""
+    return _nearest(word[:_MAX_COMPARED_CHARACTERS], tuple(known))
+
+
+# A client repeats its unknown parameters, and to find one takes a third of a create.
+@lru_cache(maxsize=256)
+def _nearest(word: str, known: tuple[str, ...]) -> str | None:
     from difflib import get_close_matches  # A start without mistakes does not need it.
 
-    nearest = get_close_matches(word[:_MAX_COMPARED_CHARACTERS], list(known), n=1)
+    nearest = get_close_matches(word, known, n=1)
     return nearest[0] if nearest else None
 
 

@@ -14,8 +14,8 @@ from emulator.engine.state.account import EngineConfig
 from emulator.engine.state.rule_choice import Faults
 from emulator.engine.state.rules import Library, LoadScenarios
 from emulator.storage.database import MEMORY, Database
+from emulator.storage.database_file import UnusableDatabase
 from emulator.storage.invalid_rows import InvalidRow
-from emulator.storage.migrations import UnusableDatabase
 
 if TYPE_CHECKING:
     from emulator.engine.accounts.activity import Activity

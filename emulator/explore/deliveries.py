@@ -5,11 +5,12 @@ import json
 from emulator.clock import pause
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
-from emulator.explore.connections import Request, Response
+from emulator.explore.connections import Request
 from emulator.explore.judgement import Unacknowledged
 from emulator.explore.service import ExploreError, ServiceEvent
 from emulator.explore.session import ExploreSession
 from emulator.explore.steps import COMPLETED, EVENT_STATUSES, Manner
+from emulator.http.client import HttpResponse
 
 MAX_ATTEMPTS = 5
 # Real time before the second and later attempts at the end, doubled each time.
@@ -49,13 +50,15 @@ class HistoryDeliveries:
             raise ExploreError(f"the payment {payment_id} has no {event_type}")
         return self._events[key]
 
-    async def attempt(self, event: ServiceEvent, step: int, *, closes: bool = False) -> Response:
+    async def attempt(
+        self, event: ServiceEvent, step: int, *, closes: bool = False
+    ) -> HttpResponse:
         """Deliver an event once, and store the result."""
         response = await self._session.shop.deliver(event, closes=closes)
         self.record(event, step, response)
         return response
 
-    async def race(self, event: ServiceEvent, step: int, other: Request) -> list[Response]:
+    async def race(self, event: ServiceEvent, step: int, other: Request) -> list[HttpResponse]:
         """Deliver an event at the same moment as another request.
 
         The emulator is slow to answer the application meanwhile.
@@ -66,7 +69,7 @@ class HistoryDeliveries:
         self.record(event, step, responses[0])
         return responses
 
-    def record(self, event: ServiceEvent, step: int, *responses: Response) -> None:
+    def record(self, event: ServiceEvent, step: int, *responses: HttpResponse) -> None:
         """Store the result of an attempt; an acknowledged delivery is not repeated."""
         if any(response.is_success for response in responses):
             self._pending.pop(event.id, None)

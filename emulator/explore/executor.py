@@ -8,7 +8,6 @@ from emulator.clock import pause
 from emulator.domain.instants import format_instant, parse_instant
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
-from emulator.explore.connections import Response
 from emulator.explore.deliveries import HistoryDeliveries, forged_event
 from emulator.explore.histories import History
 from emulator.explore.judgement import (
@@ -23,6 +22,7 @@ from emulator.explore.session import CREATE_FAULTS, MAX_SHARED, ExploreSession
 from emulator.explore.shop import Browser
 from emulator.explore.step_text import step_text
 from emulator.explore.steps import CHANGES, CREATED, HistoryStep, Manner, StepAction
+from emulator.http.client import HttpResponse
 
 # Real time between two looks: at the state of an asynchronous application, and at the payments
 # while the response to create is held.
@@ -147,7 +147,7 @@ class HistoryRun:
             starting.cancel()
         return f"{result}; {CREATED}: {delivered}"
 
-    async def _deliver_early(self, starting: "asyncio.Task[Response]") -> str:
+    async def _deliver_early(self, starting: "asyncio.Task[HttpResponse]") -> str:
         known = self._session.newest_payment
         for _ in range(MAX_EARLY_PAUSES):
             newest = [payment["id"] for payment in await self._service.payments(1)]
@@ -159,7 +159,7 @@ class HistoryRun:
             await pause(self._session.wall, EARLY_PAUSE_MS)
         return "no payment was created"
 
-    async def _start_order(self, starting: Awaitable[Response]) -> str:
+    async def _start_order(self, starting: Awaitable[HttpResponse]) -> str:
         response = await starting
         if not response.is_success:
             body = response.body[:200].decode("utf-8", "replace")
@@ -169,11 +169,11 @@ class HistoryRun:
             )
         return await self._take_order(response)
 
-    async def _take_order(self, response: Response) -> str:
+    async def _take_order(self, response: HttpResponse) -> str:
         self._order = await self._read_order(response)
         return f"{response.status}, order {self._order.id}, {self._order.payment['id']}"
 
-    async def _read_order(self, response: Response) -> ShopOrder:
+    async def _read_order(self, response: HttpResponse) -> ShopOrder:
         start = self._integration.start
         order = start.order.read(response.json)
         if not isinstance(order, str | int) or isinstance(order, bool):

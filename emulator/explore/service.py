@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 
 from emulator.domain.payment_methods import DEFAULT_METHODS, customer_submission
-from emulator.explore.connections import Connections, Request, Response
+from emulator.explore.connections import Connections, Request
 from emulator.http.addresses import BaseUrl
+from emulator.http.client import HttpResponse
 
 CONTROL = "/_emulator"
 PAYMENTS = "/v1/payments"
@@ -134,7 +135,7 @@ class Service:
     async def _call(self, method: str, path: str, body: object = None) -> Any:
         return (await self._send(method, path, body)).json
 
-    async def _send(self, method: str, path: str, body: object = None) -> Response:
+    async def _send(self, method: str, path: str, body: object = None) -> HttpResponse:
         response = await self._request(method, path, body)
         if response.is_refused:
             raise ExploreError(f"cannot reach the emulator at {self.base_url}: {response.failure}")
@@ -144,7 +145,7 @@ class Service:
             raise ExploreError(f"the emulator refused {method} {path}: {reason.rstrip()}")
         return response
 
-    async def _request(self, method: str, path: str, body: object) -> Response:
+    async def _request(self, method: str, path: str, body: object) -> HttpResponse:
         content = b"" if body is None else json.dumps(body).encode()
         url = f"{self.base_url}{path}"
         request = Request(method=method, url=url, headers=self._headers, body=content)

@@ -9,11 +9,12 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from emulator import __version__
 from emulator.clock import SystemClock
-from emulator.explore.connections import Connections, Request, Response
+from emulator.explore.connections import Connections, Request
 from emulator.explore.integration import Integration, ShopRequest
 from emulator.explore.judgement import Sample
 from emulator.explore.service import ExploreError, ServiceEvent
 from emulator.explore.steps import Manner
+from emulator.http.client import HttpResponse
 from emulator.http.receiver import webhook_signature
 
 JSON = "application/json"
@@ -35,7 +36,7 @@ class Browser:
         text = "; ".join(f"{name}={value}" for name, value in pairs.items())
         return {"cookie": text} if text else {}
 
-    def store(self, url: str, response: Response) -> None:
+    def store(self, url: str, response: HttpResponse) -> None:
         """Store the cookies of a response.
 
         A browser that comes back from the checkout page sends no cookie that is strictly limited
@@ -65,7 +66,7 @@ class Shop:
         url = urljoin(self.integration.start.url(), "/")
         return await self.connections.serves_several(Request(method="GET", url=url))
 
-    async def start(self, browser: Browser, *, closes: bool = False) -> Response:
+    async def start(self, browser: Browser, *, closes: bool = False) -> HttpResponse:
         """The customer starts an order."""
         request = _request(self.integration.start)
         response = await self._send(request, closes=closes)
@@ -95,10 +96,10 @@ class Shop:
         assert self.integration.settle is not None  # noqa: S101 - no such step otherwise
         return _request(self.integration.settle, order)
 
-    async def settle(self, order: str) -> Response:
+    async def settle(self, order: str) -> HttpResponse:
         return await self._send(self.settle_request(order))
 
-    async def open(self, browser: Browser, url: str) -> Response:
+    async def open(self, browser: Browser, url: str) -> HttpResponse:
         """Open a page as a browser does, with its redirects."""
         request = self.page_request(browser, url)
         response = await self._send(request)
@@ -109,7 +110,7 @@ class Shop:
         headers = {"accept": "text/html", **browser.headers(url)}
         return Request(method="GET", url=url, headers=headers)
 
-    async def follow(self, browser: Browser, url: str, response: Response) -> Response:
+    async def follow(self, browser: Browser, url: str, response: HttpResponse) -> HttpResponse:
         """Follow the redirects of a response."""
         for _ in range(MAX_REDIRECTS):
             browser.store(url, response)
@@ -124,7 +125,7 @@ class Shop:
 
     async def deliver(
         self, event: ServiceEvent, manner: Manner = Manner.USUAL, *, closes: bool = False
-    ) -> Response:
+    ) -> HttpResponse:
         """Send a webhook, genuine or forged."""
         return await self._send(self.webhook(event, manner), closes=closes)
 
@@ -154,7 +155,7 @@ class Shop:
         url = self.integration.webhook or ""
         return Request(method="POST", url=url, headers=headers, body=event.body)
 
-    async def _send(self, request: Request, *, closes: bool = False) -> Response:
+    async def _send(self, request: Request, *, closes: bool = False) -> HttpResponse:
         """Send a request. Raises ExploreError when no connection is possible."""
         response = await self.connections.send(request, closes=closes)
         if response.is_refused:

@@ -34,7 +34,8 @@ async def running_shop(
         yield
         return
     ready = integration.run.ready
-    _, host, port = Request(method="GET", url=integration.start.url()).address
+    server = Request(method="GET", url=integration.start.url()).server
+    host, port = server.host, server.port
 
     async def missing() -> str:
         """What is missing for the application to be ready; empty when it is."""

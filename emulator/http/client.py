@@ -1,24 +1,25 @@
-"""HTTP client that limits the time and the size of responses and sends each request once.
+"""HTTP client that limits the time and the size of responses, and uses idle connections again.
 
 It keeps no cookies, uses no proxies and follows no redirects.
 
-    Unreachable          there is no connection
+    NoConnection         there is no connection; the client of the emulator raises Unreachable
     HttpResponse         otherwise; its `failure` says why the response is missing or incomplete
 """
 
 import asyncio
 import json
 import selectors
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import socket
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-import httptools
-
 from .addresses import DEFAULT_PORTS, BaseUrl, host_with_port
-from .failures import explain_no_connection
-from .name_lookup import ip_addresses
+from .failures import NotHttp, explain_no_connection
+from .name_lookup import connect_to_first, ip_addresses
+from .response_parser import ResponseProtocol
 
 if TYPE_CHECKING:
     import ssl
@@ -28,11 +29,18 @@ MAX_RESPONSE_S = 330
 MAX_CONNECT_S = 10
 # Shorter than that of any server, so that no request meets a connection that is being closed:
 # then it would be unknown whether the server has received the request.
-MAX_IDLE_S = 2
+MAX_IDLE_S = 1
 MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 JSON = "application/json"
+# Without one of these headers, the end of the connection ends the body.
+_BODY_LENGTHS = {"content-length", "transfer-encoding"}
+_QUICK_ACK: int | None = getattr(socket, "TCP_QUICKACK", None)
 # Needs one call of the system, and the default one four; Windows does not have it.
 _Selector = getattr(selectors, "PollSelector", selectors.DefaultSelector)
+
+
+class NoConnection(Exception):
+    """No connection to a server is possible; the message is the reason."""
 
 
 class Unreachable(Exception):
@@ -41,17 +49,34 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class HttpResponse:
-    """A response; without a complete one, `failure` says why and the rest is empty."""
+    """A response; without a complete one, `failure` says why and the rest is empty.
+
+    `is_refused`: no connection was possible.
+    """
 
     status: int = 0
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Sequence[tuple[str, str]] = ()
     body: bytes = b""
     failure: str | None = None
+    is_refused: bool = False
 
     @property
     def is_error(self) -> bool:
         """Whether the status is an error, or no complete response was received."""
         return self.failure is not None or self.status >= 400
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def text(self) -> str:
+        """The result in one word or phrase."""
+        return self.failure or str(self.status)
+
+    def header(self, name: str) -> str | None:
+        """The first value of a header; its name is in lower case."""
+        return next((value for key, value in self.headers if key == name), None)
 
     @cached_property
     def json(self) -> Any:
@@ -72,52 +97,52 @@ class HttpResponse:
         return error if isinstance(error, dict) else {}
 
 
-class _Connection(asyncio.Protocol):
-    """One connection, which carries one exchange after another."""
+class HttpConnection(ResponseProtocol):
+    """A connection to a server, which carries one exchange after another."""
 
     def __init__(self) -> None:
-        self.is_reusable = True
-        self.idle_since_s = 0.0
+        super().__init__()
+        self.is_open = True
+        self.used_at_s: float | None = None
         self.transport: asyncio.Transport
         self._response: asyncio.Future[HttpResponse] | None = None
-        self._start()
 
-    def _start(self) -> None:
-        self._parser: Any = httptools.HttpResponseParser(self)
-        self._status = 0
-        self._headers: dict[str, str] = {}
-        self._body = bytearray()
-        self._received_bytes = 0
+    @property
+    def has_received(self) -> bool:
+        """Whether a part of the last response was received."""
+        return self._received_bytes > 0
 
-    async def exchange(self, request: bytes) -> HttpResponse:
-        """Send a request and wait for the end of its response, or of the connection."""
+    def send(self, request: bytes) -> "asyncio.Future[HttpResponse]":
+        """Send a request; the result is its response."""
         self._start()
         self._response = asyncio.get_running_loop().create_future()
         self.transport.write(request)
-        return await self._response
+        return self._response
 
-    def has_closed(self) -> bool:
-        """Whether an idle connection has closed, also when the event loop has yet to notice."""
-        if not self.is_reusable:
-            return True
+    def is_usable(self, oldest_s: float) -> bool:
+        """Whether the server keeps it open, also when the event loop has yet to notice its end."""
+        if not self.is_open or (self.used_at_s or 0) <= oldest_s:
+            return False
         with _Selector() as selector:
             selector.register(
                 self.transport.get_extra_info("socket").fileno(), selectors.EVENT_READ
             )
-            return bool(selector.select(0))
+            return not selector.select(0)
 
-    def _end(self, response: HttpResponse, *, is_reusable: bool = False) -> None:
+    def _end(self, failure: Exception | None) -> None:
         """The first end of an exchange counts."""
-        self.is_reusable = is_reusable
-        if self._response is not None and not self._response.done():
-            self._response.set_result(response)
-
-    def _fail(self, failure: str) -> None:
-        self._end(HttpResponse(failure=failure))
-
-    def _complete(self, *, is_reusable: bool = False) -> None:
-        response = HttpResponse(status=self._status, headers=self._headers, body=bytes(self._body))
-        self._end(response, is_reusable=is_reusable)
+        self.is_open = failure is None and self._parser.should_keep_alive()
+        if self._response is None or self._response.done():
+            return
+        if failure is None:
+            response = HttpResponse(
+                status=self._status or 0, headers=self._headers, body=bytes(self._body)
+            )
+        elif isinstance(failure, NotHttp):
+            response = HttpResponse(failure=f"the response is not HTTP: {failure}")
+        else:
+            response = HttpResponse(failure=str(failure))
+        self._response.set_result(response)
 
     # ---- What the event loop calls
 
@@ -126,62 +151,126 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._response is None or self._response.done():
-            self.is_reusable = False
+            self.is_open = False
             return
-        self._received_bytes += len(data)
-        try:
-            self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail(f"the response is not HTTP: {error}")
+        super().data_received(data)
         if self._received_bytes > MAX_RESPONSE_BYTES:
-            self._fail(f"the response is larger than {MAX_RESPONSE_BYTES:,} bytes")
+            self._end(OSError(f"the response is larger than {MAX_RESPONSE_BYTES:,} bytes"))
+        elif _QUICK_ACK is not None and not self._response.done():
+            # A server that writes the body separately waits for the acknowledgement, which
+            # this side would delay by 40 ms.
+            tcp = self.transport.get_extra_info("socket")
+            tcp.setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 1)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if not self._status:
-            self._fail("the connection was closed before a response")
-        elif exc is None and not self._headers.keys() & {"content-length", "transfer-encoding"}:
-            self._complete()
+        if self._status is None:
+            self._end(OSError("the connection was closed before a response"))
+        elif exc is None and not {name for name, _ in self._headers} & _BODY_LENGTHS:
+            self._end(None)
         else:
-            self._fail("the connection was closed in the middle of the response")
+            self._end(OSError("the connection was closed in the middle of the response"))
+        self.is_open = False
+        # It refers to this object.
+        del self._parser
 
-    # ---- What the parser calls
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
-        self._headers[key] = f"{self._headers[key]}, {text}" if key in self._headers else text
+class ConnectionPool:
+    """Connections to servers; requests use the idle ones again.
 
-    def on_headers_complete(self) -> None:
-        status = self._parser.get_status_code()
-        if status < 200:
-            # Those of an interim response, such as 103.
-            self._headers.clear()
+    `repeats`: a request is sent again if the server closed its connection while that was idle.
+    """
+
+    def __init__(self, *, repeats: bool = False, tls: "ssl.SSLContext | None" = None) -> None:
+        # The address of this machine that the server sees; known after the first connection.
+        self.local_host = ""
+        self._repeats = repeats
+        self._tls = tls
+        self._idle: defaultdict[BaseUrl, list[HttpConnection]] = defaultdict(list)
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        for connections in self._idle.values():
+            for connection in connections:
+                connection.transport.close()
+        self._idle.clear()
+
+    async def exchange(
+        self, server: BaseUrl, request: bytes, *, timeout_s: float, closes: bool = False
+    ) -> HttpResponse:
+        """Send a request and wait for the end of its response. Raises NoConnection.
+
+        `closes`: the connection is not used again.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._exchange(server, request, closes=closes)
+        except TimeoutError:
+            return timed_out(timeout_s)
+
+    async def connect(self, server: BaseUrl) -> HttpConnection:
+        """Connect to the first address that accepts the connection. Raises NoConnection."""
+        tls = self._tls_context(server)
+        name = None if tls is None else server.host
+        try:
+            async with asyncio.timeout(MAX_CONNECT_S):
+                addresses = await ip_addresses(server.host.encode("ascii"))
+                transport, connection = await connect_to_first(
+                    addresses, server.port, HttpConnection, ssl=tls, server_hostname=name
+                )
+        except TimeoutError:
+            raise NoConnection(f"no connection within {MAX_CONNECT_S} s") from None
+        # ValueError: a host name that is not valid.
+        except (OSError, ValueError) as error:
+            raise NoConnection(explain_no_connection(error)) from None
+        self.local_host = transport.get_extra_info("sockname")[0]
+        return connection
+
+    async def _exchange(self, server: BaseUrl, request: bytes, *, closes: bool) -> HttpResponse:
+        connection = self._idle_connection(server) or await self.connect(server)
+        try:
+            response = await connection.send(request)
+        except asyncio.CancelledError:
+            connection.transport.abort()
+            raise
+        was_idle = connection.used_at_s is not None
+        if connection.is_open and not closes:
+            connection.used_at_s = asyncio.get_running_loop().time()
+            self._idle[server].append(connection)
         else:
-            self._status = status
+            connection.transport.close()
+        if self._repeats and response.failure and was_idle and not connection.has_received:
+            return await self._exchange(server, request, closes=closes)
+        return response
 
-    def on_body(self, body: bytes) -> None:
-        self._body += body
+    def _idle_connection(self, server: BaseUrl) -> HttpConnection | None:
+        idle = self._idle[server]
+        oldest_s = asyncio.get_running_loop().time() - MAX_IDLE_S
+        while idle:
+            connection = idle.pop()
+            if connection.is_usable(oldest_s):
+                return connection
+            connection.transport.close()
+        return None
 
-    def on_message_complete(self) -> None:
-        if self._status:
-            self._complete(is_reusable=self._parser.should_keep_alive())
+    def _tls_context(self, server: BaseUrl) -> "ssl.SSLContext | None":
+        if self._tls is None and server.scheme == "https":
+            self._tls = tls_context("https")
+        return self._tls if server.scheme == "https" else None
 
 
-class HttpClient:
+class HttpClient(ConnectionPool):
     """Sends requests to one emulator, with an API key if it has one; open within `async with`."""
 
     def __init__(
         self, base_url: BaseUrl, *, key: str | None = None, tls: "ssl.SSLContext | None" = None
     ) -> None:
+        super().__init__(tls=tls)
         self.base_url = base_url
-        # The address of this machine that the emulator sees; known after the first response.
-        self.local_host = ""
         self._key = key
-        self._tls = tls
-        self._idle: list[_Connection] = []
 
     def with_key(self, key: str | None) -> "HttpClient":
         """Return another client of the same emulator, not yet open."""
-        return HttpClient(self.base_url, key=key, tls=self._tls_context())
+        return HttpClient(self.base_url, key=key, tls=self._tls_context(self.base_url))
 
     def use_key(self, key: str) -> None:
         """Send this key with all later requests."""
@@ -191,8 +280,7 @@ class HttpClient:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for connection in self._idle:
-            connection.transport.close()
+        self.close()
 
     async def request(
         self,
@@ -204,90 +292,38 @@ class HttpClient:
         timeout_s: float = MAX_RESPONSE_S,
     ) -> HttpResponse:
         """Send a request once; a repetition would not meet the same fault. Raises Unreachable."""
+        base = self.base_url
+        headers = {} if self._key is None else {"authorization": f"Bearer {self._key}"}
+        if body:
+            headers["content-type"] = media_type
+        # The path is sent verbatim, also the dots of `/v1/payments/..`.
+        request = encode_request(base, method, f"{base.path}{path}", headers, body)
         try:
-            async with asyncio.timeout(timeout_s):
-                connection = self._idle_connection() or await self._connect()
-                return await self._exchange(
-                    connection, self._request(method, path, body, media_type)
-                )
-        except TimeoutError:
-            return HttpResponse(failure=f"timed out after {timeout_s:g} s")
+            return await self.exchange(base, request, timeout_s=timeout_s)
+        except NoConnection as error:
+            raise Unreachable(f"cannot reach the emulator at {base}: {error}") from None
 
     async def request_json(self, method: str, path: str, value: object) -> HttpResponse:
         """Send a request with a JSON value as its body. Raises Unreachable."""
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         return await self.request(method, path, text.encode("utf-8", "surrogatepass"))
 
-    async def _exchange(self, connection: _Connection, request: bytes) -> HttpResponse:
-        try:
-            response = await connection.exchange(request)
-        except asyncio.CancelledError:
-            connection.transport.abort()
-            raise
-        if connection.is_reusable:
-            connection.idle_since_s = asyncio.get_running_loop().time()
-            self._idle.append(connection)
-        else:
-            connection.transport.close()
-        return response
 
-    def _idle_connection(self) -> _Connection | None:
-        oldest_s = asyncio.get_running_loop().time() - MAX_IDLE_S
-        while self._idle:
-            connection = self._idle.pop()
-            if connection.idle_since_s > oldest_s and not connection.has_closed():
-                return connection
-            connection.transport.close()
-        return None
+def encode_request(
+    server: BaseUrl, method: str, target: str, headers: Mapping[str, str], body: bytes
+) -> bytes:
+    """The bytes of a request, with the headers `host` and `content-length`."""
+    port = None if server.port == DEFAULT_PORTS[server.scheme] else server.port
+    all_headers = {"host": host_with_port(server.host, port), **headers}
+    if body or method not in {"GET", "DELETE"}:
+        all_headers["content-length"] = str(len(body))
+    lines = "".join(f"{name}: {value}\r\n" for name, value in all_headers.items())
+    head = f"{method} {target} HTTP/1.1\r\n{lines}\r\n"
+    return head.encode("utf-8", "surrogateescape") + body
 
-    async def _connect(self) -> _Connection:
-        """Connect to the first address that accepts the connection. Raises Unreachable."""
-        base = self.base_url
-        is_encrypted = base.scheme == "https"
-        failure: OSError | None = None
-        try:
-            async with asyncio.timeout(MAX_CONNECT_S):
-                for address in await ip_addresses(base.host.encode("ascii")):
-                    try:
-                        _, connection = await asyncio.get_running_loop().create_connection(
-                            _Connection,
-                            address,
-                            base.port,
-                            ssl=self._tls_context() if is_encrypted else None,
-                            server_hostname=base.host if is_encrypted else None,
-                        )
-                    except OSError as error:
-                        failure = failure or error
-                        continue
-                    self.local_host = connection.transport.get_extra_info("sockname")[0]
-                    return connection
-                raise failure or OSError(f"{base.host} has no address")
-        except TimeoutError:
-            raise self._unreachable(f"no connection within {MAX_CONNECT_S} s") from None
-        # ValueError: a host name that is not valid.
-        except (OSError, ValueError) as error:
-            raise self._unreachable(explain_no_connection(error)) from None
 
-    def _tls_context(self) -> "ssl.SSLContext | None":
-        if self._tls is None and self.base_url.scheme == "https":
-            self._tls = tls_context("https")
-        return self._tls
-
-    def _unreachable(self, reason: str) -> Unreachable:
-        return Unreachable(f"cannot reach the emulator at {self.base_url}: {reason}")
-
-    def _request(self, method: str, path: str, body: bytes, media_type: str) -> bytes:
-        base = self.base_url
-        port = None if base.port == DEFAULT_PORTS[base.scheme] else base.port
-        # The path is sent verbatim, also the dots of `/v1/payments/..`.
-        lines = [f"{method} {base.path}{path} HTTP/1.1", f"host: {host_with_port(base.host, port)}"]
-        if self._key is not None:
-            lines.append(f"authorization: Bearer {self._key}")
-        if body:
-            lines.append(f"content-type: {media_type}")
-        if body or method not in {"GET", "DELETE"}:
-            lines.append(f"content-length: {len(body)}")
-        return "\r\n".join((*lines, "\r\n")).encode() + body
+def timed_out(after_s: float) -> HttpResponse:
+    return HttpResponse(failure=f"timed out after {after_s:g} s")
 
 
 def tls_context(scheme: str) -> "ssl.SSLContext":

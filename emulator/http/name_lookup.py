@@ -1,17 +1,18 @@
-"""Resolves host names on threads that do not delay the end of the program."""
+"""Resolves host names on threads that do not delay the end of the program, and connects to them."""
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from threading import Thread
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..domain.hosts import is_ip_literal
 
 MAX_ADDRESSES = 4
 
 T = TypeVar("T")
+P = TypeVar("P", bound=asyncio.Protocol)
 
 
 def run_on_daemon_thread(work: Callable[[], T], *, name: str) -> "asyncio.Future[T]":
@@ -39,6 +40,21 @@ async def ip_addresses(host: bytes) -> list[str]:
     if is_ip_literal(host.decode("ascii")):
         return [host.decode("ascii")]
     return await run_on_daemon_thread(lambda: _resolve(host), name="host-name")
+
+
+async def connect_to_first(
+    addresses: Sequence[str], port: int, protocol: Callable[[], P], **tls: Any
+) -> tuple[asyncio.Transport, P]:
+    """Connect to the first address that accepts the connection. Raises OSError."""
+    failures: list[OSError] = []
+    for address in addresses:
+        try:
+            return await asyncio.get_running_loop().create_connection(
+                protocol, address, port, **tls
+            )
+        except OSError as error:
+            failures.append(error)
+    raise failures[0]
 
 
 def _resolve(host: bytes) -> list[str]:

@@ -27,10 +27,7 @@ class ListPaymentsQuery(Struct):
     # The codes of `after` name the cursor that it takes.
     after: Annotated[
         PaymentId | None,
-        Meta(
-            description="The `next_cursor` of the previous page.",
-            extra={"kind": "cursor"},
-        ),
+        Meta(description="The `next_cursor` of the previous page.", extra={"kind": "cursor"}),
     ] = None
     status: Annotated[Status | None, doc("Only payments of this status.")] = None
     method: Annotated[PaymentMethod, doc("Only payments of this method.")] = None

@@ -1,8 +1,9 @@
-"""`PaymentsAccount`: the operations of a test on its account, one call each."""
+"""`PaymentsAccount`: the operations of a test on its account, and the report of a failed test."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -12,6 +13,9 @@ from ..domain.payment_methods import BANK_TRANSFER, method_of_phone, normalise_p
 from .control_client import ControlClient, PaymentsEmulatorError
 from .webhooks import Webhook, WebhookSubscription
 
+MAX_LINES_PER_KIND = 20
+
+_FAILED = "payment.failed"
 # Pytest shows the line of the test instead.
 __tracebackhide__ = True
 # The telebirr number whose payments always succeed.
@@ -66,10 +70,7 @@ class PaymentsAccount:
         return datetime.fromisoformat(self.control("GET", "/clock")["now"])
 
     def advance(
-        self,
-        by: str | float | timedelta | None = None,
-        *,
-        until: str | datetime | None = None,
+        self, by: str | float | timedelta | None = None, *, until: str | datetime | None = None
     ) -> list[Json]:
         """Advance the clock, and return what happened until then.
 
@@ -283,3 +284,47 @@ def _method_of(phone: str) -> str:
         return method_of_phone(normalise_phone(phone))
     except (ValueError, AttributeError):  # AttributeError: the number is not a `str`.
         return "telebirr"  # The emulator refuses the number.
+
+
+def failure_report(account: PaymentsAccount) -> str:
+    """The newest requests, events and deliveries, one line each."""
+    try:
+        return "\n".join(_lines(account)) or "The account has no requests and no events."
+    except PaymentsEmulatorError as error:
+        return str(error)
+    except (LookupError, TypeError):
+        # An external emulator may have another version; the test's failure is still worth reading.
+        return f"The account's data from {account.base_url} cannot be read."
+
+
+def _lines(account: PaymentsAccount) -> Iterator[str]:
+    kinds = (
+        ("requests", account.requests, _request),
+        ("events", account.events, partial(_event, account)),
+        ("webhooks", account.deliveries, _delivery),
+    )
+    for kind, entries, line in kinds:
+        for number, entry in enumerate(entries[-MAX_LINES_PER_KIND:]):
+            yield f"{'' if number else kind:<9} {line(entry)}"
+
+
+def _request(request: Json) -> str:
+    error = request["error"] or {}
+    fault = ", by a fault" if request["fault"] else ""
+    outcome = " ".join(filter(None, [str(request["status"] or "no answer"), error.get("code")]))
+    warnings = f"  (warnings: {', '.join(request['warnings'])})" if request["warnings"] else ""
+    return f"{request['method']} {request['path']}  {outcome}{fault}{warnings}"
+
+
+def _event(account: PaymentsAccount, event: Json) -> str:
+    payment_id = event["data"].get("id")
+    is_failure = event["type"] == _FAILED
+    reason = f", {account.history(payment_id)['reason']}" if is_failure else ""
+    return f"{event['type']}  {payment_id}, at {event['timestamp']}{reason}"
+
+
+def _delivery(delivery: Json) -> str:
+    attempts = delivery["attempts"]
+    url = attempts[-1]["request"]["url"] if attempts else "no URL yet"
+    outcomes = ", ".join(str(attempt["status"] or attempt["error"]) for attempt in attempts)
+    return f"{delivery['type']} to {url}  {outcomes or delivery['status']}"

@@ -7,7 +7,7 @@ from emulator.replay.diff import Explanation, is_same, side_by_side
 from emulator.replay.emulator_api import CONTROL, MAX_ENTRIES, is_replay
 from emulator.replay.results import Failure, Mismatch
 from emulator.replay.step_executor import NamedPayments, UnknownPaymentName
-from emulator.replay.webhook_inbox import WebhookInbox
+from emulator.replay.trace import WebhookInbox
 from emulator.scenarios.values import Expect, FieldCheck, Json
 
 WEBHOOK_CHECKS = frozenset({"webhooks", "forged"})
@@ -151,7 +151,7 @@ class Assertions:
             case "code" | "param":
                 return last.error.get(key)
             case "retry_after":
-                return _retry_after(last.headers.get("retry-after"))
+                return _retry_after(last.header("retry-after"))
             case "replayed":
                 return is_replay(last)
             case "payments":

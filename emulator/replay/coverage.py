@@ -55,10 +55,7 @@ def edge(since: Status | None, to: Status) -> str:
 
 # By the title of their group.
 NAMES: dict[str, tuple[str, ...]] = {
-    "Transitions": (
-        edge(None, Status.PENDING),
-        *(edge(since, to) for since, to in TRANSITIONS),
-    ),
+    "Transitions": (edge(None, Status.PENDING), *(edge(since, to) for since, to in TRANSITIONS)),
     "Reasons": tuple(Reason),
     "Faults": faults.COVERAGE_NAMES,
     "Webhooks": webhook_faults.COVERAGE_NAMES,

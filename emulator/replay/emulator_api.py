@@ -46,7 +46,7 @@ async def fetch_recording(base_url: "BaseUrl", key: str | None) -> str:
     problem = None
     if response.status != 200:
         problem = response.error.get("message") or f"status {response.status}"
-    elif response.headers.get("content-type", "").partition(";")[0] != YAML:
+    elif (response.header("content-type") or "").partition(";")[0] != YAML:
         problem = "the response is not YAML"
     if problem is not None:
         raise RecordingUnavailable(f"{base_url} gives no recording: {problem}")
@@ -70,4 +70,4 @@ def full_refusal_text(response: "HttpResponse") -> str:
 
 def is_replay(response: "HttpResponse") -> bool:
     """Whether the response repeats an earlier one because of its idempotency key."""
-    return response.headers.get("idempotent-replayed") == "true"
+    return response.header("idempotent-replayed") == "true"

@@ -3,14 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from emulator.scenarios.entries import (
-    Entry,
-    ListNode,
-    MapNode,
-    Pairs,
-    listed,
-    read_pairs,
-)
+from emulator.scenarios.entries import Entry, ListNode, MapNode, Pairs, listed, read_pairs
 from emulator.scenarios.expectations import EXPECT
 from emulator.scenarios.kinds import JsonSchema, Kind, ListOf, WholeNumber
 from emulator.scenarios.mappings import Key, MappingOf

@@ -230,20 +230,20 @@ class Batch:
     def _write_one(self, job: Job) -> None:
         transaction = self._open()
         job.attempt(transaction)
-        self._close(transaction, failed=job.error is not None)
+        self._close(transaction, job.error)
 
     def _write_bulk(self, group: list[Job]) -> bool:
         """Execute a bulk work for all its items; returns whether it succeeded."""
         transaction = self._open()
         try:
             results = group[0].work(transaction, [job.item for job in group])
-        except Exception:  # noqa: BLE001 - raised again for each item alone
-            self._close(transaction, failed=True)
+        except Exception as error:  # noqa: BLE001 - raised again for each item alone
+            self._close(transaction, error)
             self._is_alone = False
             return False
         for job, result in zip(group, results, strict=True):
             job.settle(result)
-        self._close(transaction, failed=False)
+        self._close(transaction, None)
         return True
 
     def _open(self) -> Transaction:
@@ -252,16 +252,18 @@ class Batch:
         self._changes_before = self._connection.total_changes
         return Transaction(self._connection, self._ordinals)
 
-    def _close(self, transaction: Transaction, *, failed: bool) -> None:
+    def _close(self, transaction: Transaction, error: BaseException | None) -> None:
         connection = self._connection
-        if failed:
+        if error is not None:
+            self._undo(transaction)
+            if not connection.in_transaction:
+                raise error  # SQLite has rolled back all work, as it does where a disk is full.
             if connection.total_changes != self._changes_before:
                 if self._is_alone:
                     connection.execute(_ROLLBACK)
                     connection.execute(_BEGIN)
                 else:
                     connection.execute(_ROLLBACK_TO)
-            self._undo(transaction)
         else:
             self._done.append(transaction)
         if not self._is_alone:

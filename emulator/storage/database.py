@@ -12,8 +12,7 @@ import aiosqlite
 
 from emulator.domain.errors import NotReady
 from emulator.storage.batch import Batch, Busy, Job, Transaction
-from emulator.storage.lock import FileLock
-from emulator.storage.migrations import UnusableDatabase, migrate
+from emulator.storage.database_file import FileLock, UnusableDatabase, migrate
 
 Item = TypeVar("Item")
 P = ParamSpec("P")

@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 import httpx
 
 from emulator.clock import SystemClock, pause
-from emulator.http.client import Unreachable, tls_context
+from emulator.http.client import NoConnection, Unreachable, tls_context
 from emulator.http.failures import explain_no_connection
 from emulator.verify.messages import ServiceRequest, ServiceResponse
 
@@ -40,10 +40,6 @@ class CheckStopped(Exception):
 
 class RateLimited(CheckStopped):
     """The service refuses requests with 429, and the maximum wait is used up."""
-
-
-class NoConnection(Exception):
-    """No connection is possible; the message is the reason."""
 
 
 class LostResponse(Exception):

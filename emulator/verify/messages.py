@@ -26,10 +26,7 @@ class ServiceRequest:
 
     @property
     def headers(self) -> dict[str, str]:
-        headers = {
-            "accept": JSON,
-            "user-agent": f"payments-emulator-verify/{__version__}",
-        }
+        headers = {"accept": JSON, "user-agent": f"payments-emulator-verify/{__version__}"}
         if self.key is not None:
             headers["authorization"] = f"{self.scheme} {self.key}"
         if self.body is not None:

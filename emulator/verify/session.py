@@ -67,12 +67,7 @@ class Session:
     """
 
     def __init__(
-        self,
-        client: ServiceClient,
-        *,
-        key: str,
-        other_key: str | None,
-        stream: bytes | None = None,
+        self, client: ServiceClient, *, key: str, other_key: str | None, stream: bytes | None = None
     ) -> None:
         self.client = client
         self.key = key

@@ -1,11 +1,16 @@
-"""Builds the requests that carry webhooks, genuine or tampered with."""
+"""Builds and signs the requests that carry webhooks, genuine or tampered with.
 
+The signatures are those of Standard Webhooks 1.0.
+"""
+
+import hmac
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from emulator import __version__
-from emulator.domain.webhooks import Tamper, WebhookRequest
-from emulator.webhooks.signatures import foreign_secret, sign
+from emulator.domain.webhooks import SECRET_PREFIX, Tamper, WebhookRequest
 
 USER_AGENT = f"etb-payments-emulator/{__version__}"
 # Receivers tolerate five minutes.
@@ -63,10 +68,27 @@ def request(
 def _signatures(message: Message, secrets: Sequence[str]) -> str:
     return " ".join(
         sign(
-            secret,
-            message_id=message.event_id,
-            timestamp_s=message.timestamp_s,
-            body=message.body,
+            secret, message_id=message.event_id, timestamp_s=message.timestamp_s, body=message.body
         )
         for secret in secrets
     )
+
+
+def sign(secret: str, *, message_id: str, timestamp_s: int, body: bytes) -> str:
+    """Return `v1,` and the base64 of an HMAC-SHA256 over `id.timestamp.body`.
+
+    The key is the base64-decoded secret, not its text.
+    """
+    signed = f"{message_id}.{timestamp_s}.".encode() + body
+    digest = hmac.digest(_key(secret), signed, "sha256")
+    return f"v1,{b64encode(digest).decode('ascii')}"
+
+
+def foreign_secret(secret: str) -> str:
+    """Derive another well-formed secret, always the same one."""
+    key = sha256(b"foreign" + _key(secret)).digest()
+    return SECRET_PREFIX + b64encode(key).decode("ascii")
+
+
+def _key(secret: str) -> bytes:
+    return b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)

@@ -125,10 +125,7 @@ async def test_a_body(emulator: World, body: bytes, expected: str) -> None:
             {"metadata": {str(number): "" for number in range(21)}},
             '"metadata" must have at most 20 pairs (got 21).',
         ),
-        (
-            {"idempotency_key": ""},
-            '"idempotency_key" must be a string that is not empty (got "").',
-        ),
+        ({"idempotency_key": ""}, '"idempotency_key" must be a string that is not empty (got "").'),
     ],
     ids=ascii,
 )
@@ -145,14 +142,8 @@ async def test_a_parameter_of_a_create_call(
         ("limit=101", '"limit" must be a whole number from 1 to 100 in plain digits (got "101").'),
         ("status=paid", f'"status" must be one of: {STATUSES} (got "paid").'),
         ("method=%1b", f'"method" must be one of: {METHODS} (got "\\u001b").'),
-        (
-            "created_gte=yesterday",
-            f'"created_gte" must be {TIMESTAMP} (got "yesterday").',
-        ),
-        (
-            "created_lte=" + "9" * 100,
-            f'"created_lte" must be {TIMESTAMP} (got "{"9" * 62}…).',
-        ),
+        ("created_gte=yesterday", f'"created_gte" must be {TIMESTAMP} (got "yesterday").'),
+        ("created_lte=" + "9" * 100, f'"created_lte" must be {TIMESTAMP} (got "{"9" * 62}…).'),
     ],
 )
 async def test_a_parameter_of_a_list_call(emulator: World, query: str, expected: str) -> None:

@@ -12,16 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.domain.rate_limit import RateLimit
-from tests.api.calls import (
-    CREATE_PARAMS,
-    PAYMENTS,
-    QUERY_PARAMS,
-    get,
-    ids,
-    page,
-    post,
-    refusal,
-)
+from tests.api.calls import CREATE_PARAMS, PAYMENTS, QUERY_PARAMS, get, ids, page, post, refusal
 from tests.api.raw_requests import KEY, TYPE, Headers, RawRequest, assert_sound, send_raw
 from tests.depth import usually
 from tests.world import ORDER, World, headers, order, world

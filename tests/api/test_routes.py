@@ -51,9 +51,7 @@ async def test_an_unknown_route_is_reported_before_its_body(emulator: World) -> 
 
 
 @pytest.mark.clause("1.3")
-async def test_every_response_has_a_unique_id_and_a_status_of_the_contract(
-    emulator: World,
-) -> None:
+async def test_every_response_has_a_unique_id_and_a_status_of_the_contract(emulator: World) -> None:
     created = await post(emulator, order())
     responses = [
         created,

@@ -119,12 +119,7 @@ def _chunked(draw: Draw, body: bytes) -> bytes:
 
 
 def _written(
-    draw: Draw,
-    method: str,
-    target: str,
-    *,
-    key: str | None,
-    body: bytes | None = None,
+    draw: Draw, method: str, target: str, *, key: str | None, body: bytes | None = None
 ) -> tuple[bytes, bool]:
     """The request, and whether the connection ends after it."""
     lines = ["Host: 127.0.0.1:8080"]

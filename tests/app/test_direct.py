@@ -14,6 +14,8 @@ from tests.world import TEST_KEY
 LIST = request(b"", method="GET", framing="")
 LAST_LIST = request(b"", method="GET", framing="", more="Connection: close\r\n")
 
+WAIT = "/_emulator/payments/latest/wait?status=completed"
+
 
 async def paid_client(client: Connection) -> Connection:
     """A client of an account with a payment, which is in memory."""
@@ -88,6 +90,27 @@ async def test_a_create_whose_client_disconnects_is_executed() -> None:
         await client.quiet()
         assert client.transport.sent == b""
         assert await journal(client) == [201]
+
+
+@pytest.mark.parametrize("sent", [create(), create() + LIST, create() + LIST[:9]])
+async def test_a_client_that_ends_its_side_gets_its_responses(sent: bytes) -> None:
+    async with connection() as client:
+        client.protocol.data_received(sent)
+        assert client.protocol.eof_received()
+        await client.quiet()
+        assert statuses(client) == [201, 200][: 1 + sent.endswith(LIST)]
+        assert client.is_closed
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", LIST, create()[:-1], request(b"", target=WAIT, method="GET")]
+)
+async def test_no_other_client_that_ends_its_side_keeps_its_connection(sent: bytes) -> None:
+    async with connection() as server:
+        client = await paid_client(server)
+        client.protocol.data_received(sent)
+        assert not client.protocol.eof_received()
+        client.transport.close()
 
 
 async def test_a_warning_and_a_refusal_are_those_of_any_request() -> None:
@@ -176,6 +199,10 @@ async def test_a_known_head_without_its_body_is_processed_too(ends: str) -> None
 
 
 AS_BEFORE = HEAD + BODY
+# As long as its body.
+PADDING = b"x" * (300 - len(request(b"", framing="Content-Length: 300\r\n")))
+LONG_HEAD = request(b"", framing="Content-Length: 300\r\n").replace(b"127.0", PADDING + b"127.0")
+AFTER_A_READ = [LIST + LONG_HEAD, BODY.ljust(300)]
 SHORT = b"POST /v1/payments HTTP/1.1\r\nContent-Length: 2\r\n\r\n"
 # Packets of one connection, whose first request teaches it a head, and the statuses.
 REPEATED: dict[str, tuple[list[bytes], list[int]]] = {
@@ -189,6 +216,11 @@ REPEATED: dict[str, tuple[list[bytes], list[int]]] = {
     "before its body": ([HEAD, BODY, HEAD, BODY, HEAD, BODY[:9], BODY[9:]], [201] * 3),
     "before the next request": ([SHORT + b"{}", SHORT, b"{}" + LIST], [401, 401, 200]),
     "after a line break": ([LIST, b"\r\n", LIST, b"\r\n" + LIST], [200] * 3),
+    "before a head as long as its body": (AFTER_A_READ * 2, [200, 201] * 2),
+    "with a huge target": (
+        [LIST, LIST.replace(b" HTTP", b"?" + b"a" * 65_536 + b" HTTP")],
+        [200, 400],
+    ),
     "that ends the connection": ([LAST_LIST, LIST], [200]),
     "in chunks": ([CHUNKED_HEAD + chunked(BODY), CHUNKED_HEAD, chunked(BODY)], [201, 201]),
 }

@@ -1,7 +1,9 @@
 """The log has a line for each request, and an unread log blocks nothing."""
 
 import json
+import logging
 import os
+import sqlite3
 import subprocess
 import sys
 from contextlib import closing
@@ -10,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from emulator.app.log import LogStream
+from emulator.app.log import LogStream, standard_error
 from tests.cli.processes import (
     FREE_PORTS,
     REPOSITORY,
@@ -53,6 +55,28 @@ def test_a_server_whose_log_is_not_read_responds_and_ends(tmp_path: Path) -> Non
         assert server.stop() == 0
         assert process.stderr is not None
         process.stderr.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "first_line", "last_line"),
+    [
+        ("INSERT INTO notes VALUES (zeroblob(100000))", ": database or disk is full", None),
+        ("SELECT unknown", "", "sqlite3.OperationalError: no such column: unknown"),
+    ],
+)
+def test_a_full_disk_is_one_line_in_the_log(
+    statement: str, first_line: str, last_line: str | None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("CREATE TABLE notes (note)")
+        database.execute("PRAGMA max_page_count = 1")
+        with pytest.raises(sqlite3.OperationalError) as raised:
+            database.execute(statement)
+    with standard_error(as_json=False):
+        logging.getLogger("emulator").error("timers could not be fired", exc_info=raised.value)
+    first, *others = capfd.readouterr().err.splitlines()
+    assert first == f"ERROR timers could not be fired{first_line}"
+    assert others[-1:] == ([] if last_line is None else [last_line])
 
 
 def test_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
@@ -132,8 +156,7 @@ def test_a_server_without_a_standard_error_has_no_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("as_json", "shown"),
-    [(False, "({})\n"), (True, '{{"level": "warning", "message": "{}"}}\n')],
+    ("as_json", "shown"), [(False, "({})\n"), (True, '{{"level": "warning", "message": "{}"}}\n')]
 )
 def test_the_log_counts_the_lines_that_it_drops_while_the_pipe_is_full(
     as_json: bool, shown: str

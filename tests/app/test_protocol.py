@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from emulator.app.protocol import MAX_BODY_MS, MAX_HEAD_BYTES, MAX_HEAD_MS, MAX_UNREAD_MS
+from emulator.app.protocol import MAX_BODY_MS, MAX_HEAD_MS, MAX_UNREAD_MS
+from emulator.app.responses import MAX_HEAD_BYTES
 from emulator.app.server import KEEP_ALIVE_S
 from tests.app.connection import CHECKOUT_PORT, Connection, connection
 from tests.world import TEST_KEY, order, world
@@ -122,6 +123,17 @@ async def test_no_request_is_processed_after_the_one_that_ends_the_connection() 
         await client.send(first + create()[:-1])
         assert statuses(client) == [201]
         assert client.is_closed
+        assert not client.is_answering
+
+
+async def test_a_stream_ends_with_its_client_although_a_request_follows_it() -> None:
+    async with connection() as client:
+        stream = request(b"", method="GET", target="/_emulator/stream", framing="")
+        client.protocol.data_received(stream + create())
+        await client.quiet()
+        assert client.is_answering
+        client.transport.close()
+        await client.quiet()
         assert not client.is_answering
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from emulator.storage.migrations import migrations
+from emulator.storage.database_file import migrations
 from tests.architecture.tools import modules, parsed
 
 TABLES = [

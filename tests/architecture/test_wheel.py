@@ -23,7 +23,7 @@ import emulator
 from pathlib import Path
 from emulator.app.composition import shipped_scenarios
 from emulator.settings import data_directory
-from emulator.storage.migrations import migrations
+from emulator.storage.database_file import migrations
 
 assert Path(emulator.__file__).is_relative_to({installed!r}), emulator.__file__
 for name in ("scenarios", "templates"):

@@ -90,11 +90,7 @@ async def _expire(directory: Path) -> tuple[float, float, float]:
 async def _populated(path: Path) -> AsyncIterator[Running]:
     settings = Settings(database=str(path), clock=parse_clock("frozen@2026-01-01T00:00:00Z"))
     async with compose(
-        settings,
-        wall=RealClock(),
-        api_port=8080,
-        checkout_port=8081,
-        write_log=lambda _: None,
+        settings, wall=RealClock(), api_port=8080, checkout_port=8081, write_log=lambda _: None
     ) as running:
         owner = running.engine.accounts.first.test
         for _ in range(PAYMENTS // CREATED_AT_ONCE):

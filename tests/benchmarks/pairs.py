@@ -75,10 +75,7 @@ class Generator:
 
 
 def compare(
-    plan: Plan,
-    burst: Callable[[Server], Outcome],
-    limit: Server,
-    subject: Server,
+    plan: Plan, burst: Callable[[Server], Outcome], limit: Server, subject: Server
 ) -> Comparison:
     """Bursts in the order A B B A A B B A …, after one burst each that is not counted.
 

@@ -79,7 +79,9 @@ def free_ports(count: int) -> list[int]:
     sockets: list[socket.socket] = []
     while len(sockets) < count:
         with suppress(OSError):
-            sockets.append(socket.create_server(("127.0.0.1", random.randrange(20_000, 32_000))))
+            # Tests that draw examples seed the common generator.
+            port = random.SystemRandom().randrange(20_000, 32_000)
+            sockets.append(socket.create_server(("127.0.0.1", port)))
     ports = [int(held.getsockname()[1]) for held in sockets]
     for held in sockets:
         held.close()

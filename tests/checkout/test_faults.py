@@ -57,10 +57,7 @@ async def test_a_customer_who_disconnects_while_sending_changes_nothing(emulator
     request = RawRequest(
         method="POST",
         path=visitor.path,
-        headers=[
-            (b"host", b"localhost"),
-            (b"content-type", b"application/x-www-form-urlencoded"),
-        ],
+        headers=[(b"host", b"localhost"), (b"content-type", b"application/x-www-form-urlencoded")],
         chunks=(b"method=telebirr&",),
         is_whole=False,
         port=CHECKOUT_PORT,

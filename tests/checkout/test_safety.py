@@ -284,9 +284,7 @@ async def test_the_page_with_404_exists_in_amharic(emulator: World) -> None:
         assert page.text("simulation") == "ይህ ገጽ ማስመሰያ ነው።"
 
 
-async def test_an_unknown_address_under_an_unknown_host_is_refused(
-    emulator: World,
-) -> None:
+async def test_an_unknown_address_under_an_unknown_host_is_refused(emulator: World) -> None:
     response = await emulator.pages.get("/", headers={"host": "pay.shop.example"})
     assert response.status_code == 403
     assert response.json()["error"]["code"] == "forbidden_origin"

@@ -74,9 +74,7 @@ async def test_a_change_and_an_advance_without_one_end_a_held_request_at_once(
     assert (await within_a_while(watching))["left_ms"] == 20_000
 
 
-async def test_beyond_three_held_requests_of_a_machine_a_page_polls(
-    emulator: World,
-) -> None:
+async def test_beyond_three_held_requests_of_a_machine_a_page_polls(emulator: World) -> None:
     visitor = await customer(emulator)
     moment = (await seen(visitor))["moment"]
     held = [asyncio.create_task(seen(visitor, moment)) for _ in range(3)]

@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
+from tests.benchmarks.servers import free_ports
 from tests.cli.fork_server import IS_SUPPORTED, PYTHON_VARIABLES, ForkedProcess, fork
 from tests.world import TEST_KEY, headers, order
 
@@ -241,11 +242,7 @@ def serving(
     stderr_path = logs / f"stderr-{len(list(logs.glob('stderr-*')))}"
     with stderr_path.open("w") as stderr:
         process = start(
-            *options,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            variables=variables,
-            command=command,
+            *options, stdout=subprocess.PIPE, stderr=stderr, variables=variables, command=command
         )
     with ended(process, hangs_after_s):
         server = Server(process=process, stderr_path=stderr_path)
@@ -255,8 +252,7 @@ def serving(
 
 def free_port() -> int:
     """A port that was free a moment ago."""
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        return int(held.getsockname()[1])
+    return free_ports(1)[0]
 
 
 def wait_for(process: Process, is_so: Callable[[], bool]) -> None:
@@ -290,9 +286,7 @@ def listens(port: int) -> bool:
 
 
 def run(
-    *arguments: str,
-    variables: dict[str, str] | None = None,
-    command: Sequence[str] | None = None,
+    *arguments: str, variables: dict[str, str] | None = None, command: Sequence[str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command that ends by itself."""
     with TemporaryFile("w+", encoding="utf-8") as out, TemporaryFile("w+", encoding="utf-8") as err:

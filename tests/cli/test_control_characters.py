@@ -97,9 +97,7 @@ def test_own_sequences_survive_and_those_from_outside_do_not() -> None:
     )
 
 
-def test_a_mark_lets_only_own_sequences_through(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_mark_lets_only_own_sequences_through(capsys: pytest.CaptureFixture[str]) -> None:
     write(f"{own_mark()}\x1b]0;owned\x07{own_mark()}\n")
     assert capsys.readouterr().out == "\\u001b]0;owned\\u0007\n"
 

@@ -20,9 +20,7 @@ has_users = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="it has other 
 
 
 def mistake(
-    *arguments: str,
-    variables: dict[str, str] | None = None,
-    command: Sequence[str] | None = None,
+    *arguments: str, variables: dict[str, str] | None = None, command: Sequence[str] | None = None
 ) -> str:
     """The line that a command prints instead of running, without the name of the program."""
     [line] = mistakes(*arguments, variables=variables, command=command)
@@ -30,9 +28,7 @@ def mistake(
 
 
 def mistakes(
-    *arguments: str,
-    variables: dict[str, str] | None = None,
-    command: Sequence[str] | None = None,
+    *arguments: str, variables: dict[str, str] | None = None, command: Sequence[str] | None = None
 ) -> list[str]:
     ended = run(*arguments, variables=variables, command=command)
     assert ended.returncode == 2, ended.stderr

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from emulator.domain.accounts import is_well_formed_key
-from emulator.storage.migrations import UnusableDatabase
+from emulator.storage.database_file import UnusableDatabase
 from tests.control import refusal
 from tests.world import OTHER_TEST_KEY, START, World, headers, world
 
@@ -159,9 +159,7 @@ async def test_of_concurrent_deletions_one_finds_the_account(emulator: World) ->
     assert sorted(response.status_code for response in responses) == [204, 404, 404, 404]
 
 
-async def test_a_waiting_reset_does_not_restore_a_deleted_account(
-    emulator: World,
-) -> None:
+async def test_a_waiting_reset_does_not_restore_a_deleted_account(emulator: World) -> None:
     account = await created(emulator)
     key = account["test_key"]
     responses = await asyncio.gather(

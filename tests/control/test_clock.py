@@ -232,9 +232,7 @@ async def test_effects_come_in_order_each_at_its_own_instant(emulator: World) ->
         assert detail.json()["timeline"][-1]["at"] == effect["at"]
 
 
-async def test_an_advance_to_the_next_thing_fires_all_that_is_due_with_it(
-    emulator: World,
-) -> None:
+async def test_an_advance_to_the_next_thing_fires_all_that_is_due_with_it(emulator: World) -> None:
     one = await emulator.create(expires_in=60)
     two = await emulator.create(expires_in=60)
     await emulator.create(expires_in=61)
@@ -271,9 +269,7 @@ async def test_a_second_advance_waits_its_turn(emulator: World) -> None:
     assert [len(answer["effects"]) for answer in answers] == [5, 5]
 
 
-async def test_a_payment_can_be_created_and_read_while_the_clock_advances(
-    emulator: World,
-) -> None:
+async def test_a_payment_can_be_created_and_read_while_the_clock_advances(emulator: World) -> None:
     for _ in range(20):
         await emulator.create(expires_in=60)
     advanced, payment = await asyncio.gather(advance(emulator, seconds=60), emulator.create())

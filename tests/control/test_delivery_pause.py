@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from emulator.engine.delivery.pauses import MAX_PAUSE_MS, MAX_PAUSED_DELIVERIES
+from emulator.engine.delivery.holds import MAX_PAUSE_MS, MAX_PAUSED_DELIVERIES
 from tests.control import refusal
 from tests.engine.webhook_world import WebhookWorld, webhook_world
 from tests.webhooks.receiver import Reply, replies

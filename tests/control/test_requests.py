@@ -178,9 +178,7 @@ async def test_text_similar_to_a_test_key_is_not_masked(emulator: World) -> None
     assert json.loads(entry["request_body"])["metadata"] == metadata
 
 
-async def test_the_body_of_an_unparsed_request_is_stored(
-    emulator: World,
-) -> None:
+async def test_the_body_of_an_unparsed_request_is_stored(emulator: World) -> None:
     body = order(idempotency_key="k")
     then = {"status": 500}
     await emulator.control("POST", "/faults", {"then": then, "times": 1})
@@ -199,9 +197,7 @@ async def test_a_replay_with_a_dropped_response_is_marked(emulator: World) -> No
     assert (lost["status"], lost["replayed"]) == (500, True)
 
 
-async def test_a_request_on_its_way_over_a_reset_is_not_in_the_new_journal(
-    emulator: World,
-) -> None:
+async def test_a_request_on_its_way_over_a_reset_is_not_in_the_new_journal(emulator: World) -> None:
     first = (await get(emulator, "/v1/payments")).headers["request-id"]
     await emulator.control("POST", "/reset")
     rule = {"when": {"request": "create_payment"}, "then": {"latency": "2s"}}
@@ -275,9 +271,7 @@ async def test_the_newest_comes_first_and_a_page_goes_on_before_its_last(emulato
     assert [entry["id"] for entry in first + second] == expected[:6]
 
 
-async def test_a_page_goes_on_before_a_request_that_the_filter_leaves_out(
-    emulator: World,
-) -> None:
+async def test_a_page_goes_on_before_a_request_that_the_filter_leaves_out(emulator: World) -> None:
     await get(emulator, "/v1/payments")
     cursor = (await post(emulator, order())).headers["request-id"]
     found = await journal(emulator, f"?method=GET&before={cursor}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from emulator.control.stream import _encoded
+from emulator.control.events import _encoded
 from emulator.engine.accounts.activity import (
     GROUP_INTERVAL_MS,
     MAX_GROUPS,

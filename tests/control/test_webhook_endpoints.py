@@ -21,9 +21,7 @@ async def listed(emulator: World, key: str = "test_demo_key") -> list[dict[str, 
     return list(response.json()["data"])
 
 
-async def test_an_endpoint_has_all_events_a_secret_and_the_default_profile(
-    emulator: World,
-) -> None:
+async def test_an_endpoint_has_all_events_a_secret_and_the_default_profile(emulator: World) -> None:
     endpoint = await register(emulator, URL)
     assert list(endpoint) == ["id", "url", "events", "secret", "profile", "enabled"]
     assert endpoint["id"].startswith("we_")
@@ -186,10 +184,7 @@ async def test_a_reset_leaves_no_endpoint_and_no_delivery() -> None:
 
 
 async def test_the_endpoint_given_at_start_is_there_again_after_a_reset() -> None:
-    async with (
-        receiving() as receiver,
-        world(webhook_url=receiver.url, seed=None) as emulator,
-    ):
+    async with receiving() as receiver, world(webhook_url=receiver.url, seed=None) as emulator:
         before = [await listed(emulator, key) for key in ("test_demo_key", LIVE_KEY)]
         assert [endpoint["url"] for mode in before for endpoint in mode] == [receiver.url] * 2
         assert before[0][0]["secret"] == before[1][0]["secret"]

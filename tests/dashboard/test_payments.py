@@ -73,6 +73,7 @@ async def test_a_story_shows_the_path_and_what_is_next(emulator: World) -> None:
     assert texts(html, "metadata") == ["order=7"]
     assert texts(html, "next")[0].startswith("Next: failed (")
     assert 'taken" data-transition="pending-processing"' in html
+    assert "current status-processing" in html
     entries = " ".join(texts(html, "entry"))
     for part in ("POST /v1/payments 201", "payment.created", "payment.processing"):
         assert part in entries

@@ -219,11 +219,7 @@ def _environment(directory: Path) -> dict[str, str]:
     program.chmod(0o755)
     path = [str(programs), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
     return environment(
-        {
-            "PATH": os.pathsep.join(path),
-            "PYTHONPATH": str(REPOSITORY),
-            "CHROMIUM": CHROMIUM or "",
-        }
+        {"PATH": os.pathsep.join(path), "PYTHONPATH": str(REPOSITORY), "CHROMIUM": CHROMIUM or ""}
     )
 
 

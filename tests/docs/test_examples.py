@@ -8,15 +8,7 @@ import pytest
 from emulator.scenarios.loader import read_paths
 from tests.checkout.browsing import CHROMIUM
 from tests.cli.processes import run
-from tests.docs.document import (
-    Kind,
-    Section,
-    pages,
-    sections,
-    sections_of,
-    text_of,
-    unannounced,
-)
+from tests.docs.document import Kind, Section, pages, sections, sections_of, text_of, unannounced
 from tests.docs.live import Act, acts, is_as_shown, missing, play, write_files
 from tests.docs.shops import language, marks, missing_for, prepare
 

@@ -20,8 +20,8 @@ from emulator.domain.webhooks import (
 from emulator.domain.wire import PING
 from emulator.engine.accounts.clock_service import MAX_ADVANCE_MS
 from emulator.engine.delivery.job_selection import MAX_CONCURRENT_ATTEMPTS
-from emulator.webhooks.exchange import MAX_BYTES_READ, MAX_STORED_BYTES
 from emulator.webhooks.retry_schedule import DELAYS_MS, MAX_RETRY_AFTER_MS
+from emulator.webhooks.sender import MAX_BYTES_READ, MAX_STORED_BYTES
 from tests.docs.document import README, REPOSITORY, pages, part, rows, text_of
 from tests.docs.generated import TABLES, generated
 from tests.docs.generated.action import with_versions

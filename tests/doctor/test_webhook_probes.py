@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook
 
-from emulator.doctor.local_handler import HandlerRoutes, handler_routes, probe_local_handler
+from emulator.doctor.handlers import HandlerRoutes, handler_routes, probe_local_handler
 from emulator.doctor.network import LocalNetwork, NetworkInterface
 from emulator.doctor.report import Level, Perspective
 from emulator.doctor.requests import TargetServer

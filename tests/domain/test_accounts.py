@@ -82,11 +82,7 @@ def test_a_key_in_a_path_is_masked(path: str, shown: str) -> None:
 def escapes(character: str) -> tuple[str, ...]:
     """A character as it is, percent-encoded once or twice, and escaped in JSON once or twice."""
     code = ord(character)
-    return (
-        character,
-        *(f"%{code:02X}", f"%25{code:02X}"),
-        *(f"\\u{code:04x}", f"\\\\u{code:04x}"),
-    )
+    return (character, *(f"%{code:02X}", f"%25{code:02X}"), *(f"\\u{code:04x}", f"\\\\u{code:04x}"))
 
 
 @given(KEYS.filter(lambda key: key.startswith("live_")), st.data())

@@ -102,8 +102,7 @@ def test_a_failure_has_a_reason(reason: Reason | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
-    sorted(pair for pair in ORDINARY | UNUSUAL if pair[1] != "failed"),
+    ("before", "after"), sorted(pair for pair in ORDINARY | UNUSUAL if pair[1] != "failed")
 )
 def test_no_other_status_accepts_a_reason(before: str, after: str) -> None:
     change = Change(to=Status(after), reason=Reason.TIMEOUT, unusual=True)

@@ -5,12 +5,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx
-
-from emulator.app.composition import compose
 from emulator.domain.instants import Instant
 from emulator.settings import Settings
-from tests.world import API_PORT, CHECKOUT_PORT, TEST_KEY, ManualClock, World
+from tests.world import TEST_KEY, ManualClock, World, world_at
 
 
 class ObservedWall(ManualClock):
@@ -35,20 +32,8 @@ class ObservedWall(ManualClock):
 async def observed(settings: Settings | None = None) -> AsyncIterator[tuple[World, ObservedWall]]:
     """A world whose clocks flow with a wall that is moved by hand, by default."""
     wall = ObservedWall()
-    log: list[str] = []
-    async with compose(
-        settings or Settings(seed=1),
-        wall=wall,
-        api_port=API_PORT,
-        checkout_port=CHECKOUT_PORT,
-        write_log=log.append,
-    ) as running:
-        running.gateway.is_ready = True
-        transport = httpx.ASGITransport(app=running.gateway)
-        async with httpx.AsyncClient(
-            transport=transport, base_url=f"http://127.0.0.1:{API_PORT}"
-        ) as api:
-            yield World(running=running, wall=wall, api=api, pages=api, log=log), wall
+    async with world_at(wall, settings or Settings(seed=1)) as emulator:
+        yield emulator, wall
 
 
 async def run_pending(emulator: World) -> None:

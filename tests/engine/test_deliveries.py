@@ -98,9 +98,7 @@ async def test_an_endpoint_receives_only_the_event_types_of_its_subscription() -
         assert hooks.types == ["payment.completed"]
 
 
-async def test_only_the_endpoints_of_the_account_and_mode_receive_an_event(
-    emulator: World,
-) -> None:
+async def test_only_the_endpoints_of_the_account_and_mode_receive_an_event(emulator: World) -> None:
     async with (
         webhook_world(emulator=emulator) as hooks,
         receiving() as second,
@@ -119,10 +117,7 @@ async def test_only_the_endpoints_of_the_account_and_mode_receive_an_event(
 
 
 async def test_an_endpoint_that_never_responds_delays_no_other(emulator: World) -> None:
-    async with (
-        receiving(lambda _: NEVER) as dead,
-        webhook_world(emulator=emulator) as hooks,
-    ):
+    async with receiving(lambda _: NEVER) as dead, webhook_world(emulator=emulator) as hooks:
         await register(emulator, dead.url)
         for _ in range(30):
             payment = await emulator.create()
@@ -131,9 +126,7 @@ async def test_an_endpoint_that_never_responds_delays_no_other(emulator: World) 
         assert len(dead.received) == MAX_CONCURRENT_ATTEMPTS
 
 
-async def test_a_new_endpoint_receives_only_later_events(
-    emulator: World,
-) -> None:
+async def test_a_new_endpoint_receives_only_later_events(emulator: World) -> None:
     payment = await emulator.create()
     async with webhook_world(emulator=emulator) as hooks:
         await hooks.pay(payment)

@@ -40,11 +40,7 @@ async def views(emulator: World, payment_id: str, statuses: tuple[str, str]) -> 
 
 @pytest.mark.parametrize(("after_s", "submit", "before", "after"), DUE)
 async def test_every_view_changes_at_the_same_millisecond(
-    emulator: World,
-    after_s: int,
-    submit: tuple[str, str] | None,
-    before: str,
-    after: str,
+    emulator: World, after_s: int, submit: tuple[str, str] | None, before: str, after: str
 ) -> None:
     """Design 5: a poll, a list filter and a page can never disagree."""
     payment_id = (await emulator.create())["id"]

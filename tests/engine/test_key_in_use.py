@@ -46,9 +46,7 @@ async def waiting(wall: ObservedWall, retry: "asyncio.Task[httpx.Response]") -> 
 
 
 @pytest.mark.clause("4.1.23")
-async def test_a_retry_waits_five_seconds_of_real_time_and_is_then_refused(
-    database: str,
-) -> None:
+async def test_a_retry_waits_five_seconds_of_real_time_and_is_then_refused(database: str) -> None:
     """4.1 rule 2's status: 409 `idempotency_key_in_use` with `Retry-After: 1`."""
     async with observed(Settings(seed=1, database=database)) as (emulator, wall):
         async with stuck(database):

@@ -40,9 +40,7 @@ def effects_of(found: Sequence[Advanced]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("at_one_instant", [True, False])
-async def test_a_limited_advance_lists_every_effect_once(
-    at_one_instant: bool,
-) -> None:
+async def test_a_limited_advance_lists_every_effect_once(at_one_instant: bool) -> None:
     async with webhook_world() as hooks:
         created = [
             await hooks.emulator.create(expires_in=60 if at_one_instant else 60 + number)

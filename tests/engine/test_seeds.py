@@ -5,16 +5,7 @@ from typing import Any
 
 from emulator.domain.instants import parse_clock
 from emulator.settings import Settings
-from tests.world import (
-    LIVE_KEY,
-    OTHER_TEST_KEY,
-    START,
-    TEST_KEY,
-    World,
-    headers,
-    order,
-    world,
-)
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, START, TEST_KEY, World, headers, order, world
 
 Others = Callable[[World], Awaitable[Any]]
 

@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from emulator.storage.batch import Transaction
-from emulator.storage.migrations import migrate
+from emulator.storage.database_file import migrate
 from emulator.storage.snapshots import TABLES_OF_ACCOUNT, Rows, put_back, take
 from tests.engine.snapshot_calls import connection, rows
 from tests.world import World

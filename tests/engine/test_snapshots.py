@@ -26,9 +26,7 @@ ORDER = Order(
 KEY = {"idempotency_key": "order-1"}
 
 
-async def test_a_restore_removes_later_payments_and_reverts_later_changes(
-    emulator: World,
-) -> None:
+async def test_a_restore_removes_later_payments_and_reverts_later_changes(emulator: World) -> None:
     for key in (TEST_KEY, LIVE_KEY):
         await emulator.create(key)
     payment = await emulator.create()

@@ -95,9 +95,7 @@ outcomes:
 """
 
 
-async def test_a_number_with_times_gets_the_outcome_of_the_next_rule(
-    tmp_path: Path,
-) -> None:
+async def test_a_number_with_times_gets_the_outcome_of_the_next_rule(tmp_path: Path) -> None:
     async with scenario_world(tmp_path, counted=COUNTED) as emulator:
         shown, done = [], []
         for _ in range(4):

@@ -44,9 +44,7 @@ async def test_a_moved_clock_continues_after_a_restart(tmp_path: Path) -> None:
         assert await now(emulator) == "2026-01-01T00:01:01.000Z"
 
 
-async def test_a_restored_clock_continues_after_a_restart(
-    tmp_path: Path,
-) -> None:
+async def test_a_restored_clock_continues_after_a_restart(tmp_path: Path) -> None:
     settings = Settings(seed=1, database=str(tmp_path / "payments.db"))
     async with observed(settings) as (emulator, wall):
         assert (await emulator.control("PUT", "/snapshots/first")).status_code == 201

@@ -5,17 +5,18 @@ from contextlib import suppress
 
 import pytest
 
-from emulator.clock import RealClock
 from emulator.explore.connections import Connections, Request
 
-CLOSED = "the connection was closed without a complete response"
+CLOSED = "the connection was closed before a response"
+CLOSED_EARLY = "the connection was closed in the middle of the response"
+# Without the error of the parser.
 NOT_HTTP = "the response is not HTTP"
 RESPONSES = [
     (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab", ("200", b"ab")),
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n", ("200", b"ab")),
     (b"HTTP/1.0 200 OK\r\n\r\nuntil the end", ("200", b"until the end")),
     (b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", ("204", b"")),
-    (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab", (CLOSED, b"")),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab", (CLOSED_EARLY, b"")),
     (b"HTTP/1.1 200", (CLOSED, b"")),
     (b"", (CLOSED, b"")),
     (b"SSH-2.0-OpenSSH\r\n", (NOT_HTTP, b"")),
@@ -43,13 +44,14 @@ async def responses(content: bytes, *, count: int = 1) -> tuple[list[tuple[str, 
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     async with server:
-        connections = Connections(RealClock())
+        connections = Connections()
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
         request = Request(method="GET", url=url)
         received = [await connections.send(request) for _ in range(count)]
         connections.close()
         await asyncio.gather(*filter(None, handlers))
-    return [(response.text, response.body) for response in received], len(handlers)
+    texts = [response.text.partition(": ")[0] for response in received]
+    return list(zip(texts, (each.body for each in received), strict=True)), len(handlers)
 
 
 @pytest.mark.parametrize(("content", "expected"), RESPONSES)

@@ -37,11 +37,7 @@ def words(built: History) -> list[str]:
 BASE = "start", "deliver created", "submit", "deliver processing", "approve", "deliver completed"
 STEPS = [
     ("paid", [], [*BASE, "return"]),
-    (
-        "failed",
-        [],
-        [*BASE[:4], "decline", "deliver failed"],
-    ),
+    ("failed", [], [*BASE[:4], "decline", "deliver failed"]),
     ("expired", [], ["start", "deliver created", "expire", "deliver expired"]),
     ("paid", ["late payment.completed"], [*BASE[:5], "return", "deliver completed"]),
     ("paid", ["lost payment.completed", "no-return"], [*BASE[:5]]),
@@ -58,13 +54,7 @@ STEPS = [
     (
         "failed",
         ["late-success", "at-once payment.completed"],
-        [
-            *BASE[:4],
-            "decline",
-            "deliver failed",
-            "complete",
-            "deliver completed twice at once",
-        ],
+        [*BASE[:4], "decline", "deliver failed", "complete", "deliver completed twice at once"],
     ),
     ("paid", ["return-at-once"], [*BASE[:5], "deliver completed together with the return"]),
     (

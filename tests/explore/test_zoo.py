@@ -7,15 +7,7 @@ import pytest
 from emulator.explore.judgement import VerdictId
 from tests.explore.zoo.__main__ import PAGE as FOUND_BUGS
 from tests.explore.zoo.exploration import explore, smaller_failures
-from tests.explore.zoo.table import (
-    CORRECT_SHOPS,
-    NODE,
-    PHP,
-    PYTHON,
-    SHOPS,
-    WRONG_SHOPS,
-    Shop,
-)
+from tests.explore.zoo.table import CORRECT_SHOPS, NODE, PHP, PYTHON, SHOPS, WRONG_SHOPS, Shop
 
 ZOO = Path(__file__).parent / "zoo"
 MAX_S = 60

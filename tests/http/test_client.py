@@ -7,12 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from emulator.http.addresses import BaseUrl
-from emulator.http.client import (
-    MAX_RESPONSE_BYTES,
-    HttpClient,
-    HttpResponse,
-    Unreachable,
-)
+from emulator.http.client import MAX_RESPONSE_BYTES, HttpClient, HttpResponse, Unreachable
 from tests.cli.processes import free_port
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"

@@ -40,11 +40,7 @@ def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     path = PROGRAMS / program
     assert path.exists(), f"there is no {program} in this environment (the extra `interop`)"
     return subprocess.run(
-        [str(path), *arguments],
-        cwd=REPOSITORY,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
+        [str(path), *arguments], cwd=REPOSITORY, capture_output=True, encoding="utf-8", timeout=60
     )
 
 

@@ -9,10 +9,9 @@ import pytest
 from emulator.clock import RealClock
 from emulator.domain.accounts import DEMO_TEST_KEY, OTHER_TEST_KEY
 from emulator.verify.client import HttpTransport, ServiceClient
-from emulator.verify.comparison import Comparison, compare
+from emulator.verify.comparison import HIDDEN, Comparison, compare
 from emulator.verify.findings import Verdict
 from emulator.verify.session import Session
-from emulator.verify.unchecked import HIDDEN
 from tests.cli.processes import FREE_PORTS, SHARED_HANGS_AFTER_S, Server, free_port, serving
 from tests.interop.jitter import jitter
 from tests.interop.replicas import CONFIGURATION, listening, nginx_program

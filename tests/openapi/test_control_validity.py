@@ -172,10 +172,7 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
 QUERIES: dict[tuple[str, str], tuple[Sequence[str], Sequence[str]]] = {
     ("list_events", "limit"): (("1", "1000"), ("0", "1001", "-1", "1.5", "x", "")),
     ("get_clock", "mode"): (("test", "live"), ("TEST", "sandbox", "")),
-    ("count_requests", "status"): (
-        ("201", "4xx", "599", "none"),
-        ("600", "4x", "40x", "any", ""),
-    ),
+    ("count_requests", "status"): (("201", "4xx", "599", "none"), ("600", "4x", "40x", "any", "")),
     ("list_deliveries", "event"): (["payment.created"], ["ping"]),
     ("wait_for_delivery", "event"): (["payment.created"], ["ping"]),
     ("list_payments", "limit"): (["100"], ["101"]),

@@ -38,8 +38,7 @@ def test_it_describes_every_code_under_its_status_and_no_other(v1: Json) -> None
 
 
 @pytest.mark.parametrize(
-    ("call", "known"),
-    [("create_payment", parameters.KNOWN), ("list_payments", queries.KNOWN)],
+    ("call", "known"), [("create_payment", parameters.KNOWN), ("list_payments", queries.KNOWN)]
 )
 def test_the_codes_of_invalid_fields_are_those_of_the_call(
     v1: Json, call: str, known: Collection[str]
@@ -48,11 +47,7 @@ def test_the_codes_of_invalid_fields_are_those_of_the_call(
     description = operation.definition["responses"]["400"]["description"]
     codes = {f"invalid_{'cursor' if name == 'after' else name}" for name in known}
     assert (
-        set(re.findall(r"`(invalid_\w+)`", description))
-        - {
-            "invalid_json",
-            "invalid_request_body",
-        }
+        set(re.findall(r"`(invalid_\w+)`", description)) - {"invalid_json", "invalid_request_body"}
         == codes
     )
 

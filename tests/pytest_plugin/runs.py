@@ -31,6 +31,14 @@ def create_payment(account, **more):
     with urlopen(Request(f"{account.base_url}/v1/payments", body, headers)) as answer:
         return json.load(answer)
 """
+PAYMENT_STAYS = """\
+version: 1
+name: stays-in-processing
+description: Every payment stays in processing.
+outcomes:
+  - when: {}
+    then: []
+"""
 
 
 def write(directory: Path, files: Mapping[str, str]) -> None:

@@ -7,14 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from etb_payments_emulator_pytest import (
-    PaymentsAccount,
-    PaymentsEmulator,
-    PaymentsEmulatorError,
-)
+from etb_payments_emulator_pytest import PaymentsAccount, PaymentsEmulator, PaymentsEmulatorError
 
-from emulator.pytest_plugin.failure_report import failure_report
+from emulator.pytest_plugin.account import failure_report
 from tests.pytest_plugin.merchant import create, request, retrieve
+from tests.pytest_plugin.runs import PAYMENT_STAYS
 from tests.world import START, order
 
 START_TIME = datetime(2026, 1, 1, tzinfo=UTC)
@@ -163,11 +160,7 @@ def test_wrong_arguments_are_refused_before_any_call(
     ],
 )
 def test_a_customer_pays_by_phone(
-    account: PaymentsAccount,
-    phone: str | None,
-    status: str,
-    reason: str | None,
-    method: str,
+    account: PaymentsAccount, phone: str | None, status: str, reason: str | None, method: str
 ) -> None:
     payment_id = create(account)
     paid = account.pay(payment_id, phone=phone)
@@ -232,9 +225,7 @@ def test_contradictory_arguments_are_refused_by_the_emulator(
     ids=["cancelled", "expired", "processing", "refunded"],
 )
 def test_a_status_can_be_set(
-    account: PaymentsAccount,
-    do: Callable[[PaymentsAccount, str], dict[str, Any]],
-    status: str,
+    account: PaymentsAccount, do: Callable[[PaymentsAccount, str], dict[str, Any]], status: str
 ) -> None:
     payment_id = create(account)
     assert do(account, payment_id)["status"] == status
@@ -245,10 +236,7 @@ def test_reading_a_payment_is_not_a_request_of_the_merchant(account: PaymentsAcc
     payment_id = create(account)
     assert account.payment(payment_id) == retrieve(account, payment_id)
     journal = [(entry["method"], entry["path"], entry["status"]) for entry in account.requests]
-    assert journal == [
-        ("POST", "/v1/payments", 201),
-        ("GET", f"/v1/payments/{payment_id}", 200),
-    ]
+    assert journal == [("POST", "/v1/payments", 201), ("GET", f"/v1/payments/{payment_id}", 200)]
 
 
 def test_payments_are_listed_in_order_and_in_their_present_state(account: PaymentsAccount) -> None:
@@ -293,16 +281,6 @@ def test_the_request_of_a_fault_is_given_once(account: PaymentsAccount) -> None:
         account.fault("create_payment", when={"request": "list_payments"}, status=500)
     [rule] = account.control("GET", "/faults")["data"]
     assert rule["when"] == {"request": "list_payments"}
-
-
-PAYMENT_STAYS = """\
-version: 1
-name: stays-in-processing
-description: Every payment stays in processing.
-outcomes:
-  - when: {}
-    then: []
-"""
 
 
 def test_a_scenario_is_a_name_a_file_or_an_object(account: PaymentsAccount, tmp_path: Path) -> None:

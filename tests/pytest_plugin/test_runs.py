@@ -12,7 +12,7 @@ import pytest
 from etb_payments_emulator_pytest import PaymentsEmulator
 
 from tests.cli.processes import HANGS_AFTER_S, ended, free_port, listens
-from tests.pytest_plugin.runs import PLUGIN, PYTEST, run, variables, write
+from tests.pytest_plugin.runs import PAYMENT_STAYS, PLUGIN, PYTEST, run, variables, write
 
 ENTRY = Path(__file__).resolve().parents[2] / "emulator" / "pytest_plugin" / "entry"
 
@@ -267,18 +267,10 @@ INI = """\
 [pytest]
 payments_emulator_options = --strict --scenarios cases
 """
-SCENARIO = """\
-version: 1
-name: stays-in-processing
-description: Every payment stays in processing.
-outcomes:
-  - when: {}
-    then: []
-"""
 
 
 def test_the_server_has_the_configured_options(run_here: Run) -> None:
-    files = {"pytest.ini": INI, "cases/stays-in-processing.yaml": SCENARIO}
+    files = {"pytest.ini": INI, "cases/stays-in-processing.yaml": PAYMENT_STAYS}
     files |= {"tests/test_kiosk.py": TESTS_OF_OPTIONS, "conftest.py": ""}
     code, printed = run_here(files, "tests")
     assert code == pytest.ExitCode.OK, printed

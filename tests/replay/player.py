@@ -12,9 +12,8 @@ from emulator.clock import RealClock
 from emulator.http.addresses import BaseUrl
 from emulator.http.client import HttpClient
 from emulator.http.receiver import WebhookReceiver
-from emulator.replay.case_runner import play
+from emulator.replay.case_runner import RunContext, play
 from emulator.replay.results import Case, CaseResult, PlayedStep
-from emulator.replay.run_context import RunContext
 from emulator.scenarios.loader import parse_scenario
 from emulator.settings import resolve
 

@@ -22,10 +22,7 @@ MATCHES = [
     (TWO, 'payment: order, amount: 500, currency: ETB, metadata: {order: "1"}, object: payment'),
     (TWO, "payment: other, status: pending, method: null, reason: null, completed_at: null"),
     (TWO, "payment: order, events: [payment.created, payment.processing, payment.failed]"),
-    (
-        TWO,
-        "events: [payment.created, payment.processing, payment.failed, payment.created]",
-    ),
+    (TWO, "events: [payment.created, payment.processing, payment.failed, payment.created]"),
     (TWO, "payment: other, same_as: other"),
     (TWO, "http_status: 200, code: null, param: null, retry_after: null, lost: false"),
     (TWO, "payments: [other], has_more: true, replayed: false"),

@@ -16,8 +16,8 @@ from emulator.replay.console import (
 from emulator.replay.diff import side_by_side
 from emulator.replay.report import junit
 from emulator.replay.results import Case, CaseResult, Mismatch, Trace
-from emulator.replay.step_text import step_name, step_text
 from emulator.reporting import Paint
+from emulator.scenarios.scenario_file import step_name, step_text
 from tests.replay.sample_results import HERE, case, failed, failure, played, result, step
 
 PLAIN = Paint(is_on=False)
@@ -99,10 +99,7 @@ def test_on_a_terminal_the_line_of_a_case_changes_until_its_end() -> None:
     one = result("one")
     output = Output([one.case], shows_steps=False, width=24)
     output.end(one)
-    assert output.parts == [
-        "\r\x1b[K        one  step 1 of ",
-        "\r\x1b[Kok      one  1 step\n",
-    ]
+    assert output.parts == ["\r\x1b[K        one  step 1 of ", "\r\x1b[Kok      one  1 step\n"]
 
 
 @pytest.mark.parametrize("shows_steps", [True, False])
@@ -115,11 +112,7 @@ def test_on_a_terminal_long_lines_are_cut_except_for_the_failed_step(shows_steps
     ok, failed_line = f"  ok        {text}  → 0 effects", f"  FAILED  {text}  → 0 effects"
     cut = "  ok        create: {metadata: {note: aaaaaaaa…  → 0 effects"
     assert len(cut) == 60
-    for width, first in (
-        (None, ok),
-        (60, cut),
-        (10, "  ok        create: {metada…  → 0 effects"),
-    ):
+    for width, first in ((None, ok), (60, cut), (10, "  ok        create: {metada…  → 0 effects")):
         lines = printed([ended], shows_steps=shows_steps, width=width).splitlines()
         assert [line for line in lines if "create: {" in line] == [first, failed_line]
 

@@ -244,10 +244,7 @@ async def test_without_rules_the_shipped_test_numbers_apply(player: Player) -> N
 @pytest.mark.parametrize(
     ("script", "why"),
     [
-        (
-            "- create: {amount: 1}",
-            "create was refused: 400 invalid_amount (amount): ",
-        ),
+        ("- create: {amount: 1}", "create was refused: 400 invalid_amount (amount): "),
         ("- retrieve: {id: pay_nobody}", "retrieve was refused: 404 payment_not_found: "),
         ("- list: {limit: 0}", "list was refused: 400 invalid_limit (limit): "),
         (
@@ -378,9 +375,7 @@ async def test_a_refused_account_fails_the_case(player: Player) -> None:
     assert result.failure.message.startswith("the account of the case was refused: 400 ")
 
 
-async def test_in_a_running_emulator_only_accounts_of_failed_cases_are_kept(
-    player: Player,
-) -> None:
+async def test_in_a_running_emulator_only_accounts_of_failed_cases_are_kept(player: Player) -> None:
     passed = await player.play("- create: {}", is_private=False)
     failed = await player.play("- create: {amount: 1}", is_private=False)
     assert passed.kept_account is None

@@ -82,9 +82,7 @@ async def test_a_lost_payment_belongs_to_the_create_without_a_response(player: P
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_a_payment_belongs_to_the_create_that_succeeded(
-    player: Player,
-) -> None:
+async def test_a_payment_belongs_to_the_create_that_succeeded(player: Player) -> None:
     result = await player.passes(
         """
         - fault: {then: {status: 500}, times: 1}
@@ -153,10 +151,7 @@ async def test_refusals_and_forged_webhooks_have_their_own_kind(player: Player) 
     trace = Trace(webhooks=(webhook("created", is_genuine=False),))
     forged = timeline_of(result(trace=trace))
     [shape] = shapes(forged, "Webhooks")
-    assert (shape.kind, shape.title) == (
-        "forged",
-        f"payment.created of {ORDER}, invalid signature",
-    )
+    assert (shape.kind, shape.title) == ("forged", f"payment.created of {ORDER}, invalid signature")
 
 
 def test_many_copies_are_shown_as_a_number() -> None:
@@ -183,10 +178,7 @@ def test_without_events_there_is_no_timeline() -> None:
 
 
 def test_an_event_without_a_request_belongs_to_the_advance() -> None:
-    steps = (
-        played(1, step=step("create: {}"), payment="pay_1", at=BEGIN),
-        played(2, at=LATER),
-    )
+    steps = (played(1, step=step("create: {}"), payment="pay_1", at=BEGIN), played(2, at=LATER))
     events = (event("created", "pay_1"), event("expired", "pay_1", "2026-01-01T00:00:10.000Z"))
     found = moments_of(result(steps=steps, trace=Trace(events=events)))
     assert [moment for moment, _ in found] == [(1, BEGIN), (2, "2026-01-01T00:00:10.000Z")]

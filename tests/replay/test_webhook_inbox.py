@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.http.receiver import ReceivedWebhook
-from emulator.replay.webhook_inbox import Arrival, in_order
+from emulator.replay.trace import Arrival, in_order
 from emulator.scenarios.values import Json
 from tests.replay.sample_results import BEGIN, LATER, ORDER, OTHER
 

@@ -5,7 +5,7 @@ import pytest
 from emulator.domain.accounts import Mode
 from emulator.domain.outcomes import Outcome, Scripted, Step
 from emulator.domain.payment import Payment, Status
-from emulator.scenarios.numbers import MAX_DECIDED_NUMBERS, NamedNumbers
+from emulator.scenarios.rules import MAX_DECIDED_NUMBERS, NamedNumbers
 from emulator.scenarios.values import AmountRange, OutcomeRule, Scenario, When
 
 ONE, TWO, THREE = "+251900000001", "+251900000002", "+251900000003"

@@ -16,12 +16,7 @@ from emulator.scenarios.expectations import PAYMENT_FIELDS, RESPONSE_CHECKS
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.scenario_file import step_json
 from emulator.scenarios.script_steps import CREATE_MEMBERS, LIST
-from emulator.scenarios.values import (
-    Create,
-    Expect,
-    Place,
-    Step,
-)
+from emulator.scenarios.values import Create, Expect, Place, Step
 
 HEAD = "version: 1\nname: case\nscript:\n  - create: {as: order}\n  - create: {as: other}\n"
 HERE = Place(line=6, column=5)

@@ -7,14 +7,7 @@ import pytest
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
 from emulator.scenarios.script import steps_played
-from emulator.scenarios.values import (
-    Create,
-    Expect,
-    FieldCheck,
-    Place,
-    Repeat,
-    Step,
-)
+from emulator.scenarios.values import Create, Expect, FieldCheck, Place, Repeat, Step
 
 HEAD = "version: 1\nname: case\nscript:\n"
 

@@ -134,9 +134,7 @@ def test_the_comment_of_a_teaching_file_has_four_parts(name: str) -> None:
         assert f"\n{part}" in comment
 
 
-async def test_disabled_files_precede_enabled_ones_in_order_of_name(
-    emulator: World,
-) -> None:
+async def test_disabled_files_precede_enabled_ones_in_order_of_name(emulator: World) -> None:
     listed = (await emulator.control("GET", "/scenarios")).json()["data"]
     shown = [(scenario["enabled"], scenario["name"]) for scenario in listed]
     assert shown == sorted(shown)

@@ -148,22 +148,14 @@ NO_URL = "found a secret without a webhook URL, expected --webhook-url too"
             {"EMULATOR_STRICT": "maybe"},
             "variable EMULATOR_STRICT: found 'maybe', expected true or false",
         ),
-        (
-            {"host": "a\nb"},
-            {},
-            "flag --host: found 'a\\nb', expected an IP address or a host name",
-        ),
+        ({"host": "a\nb"}, {}, "flag --host: found 'a\\nb', expected an IP address or a host name"),
         ({"port": "8081"}, {}, f"flag --port: {SAME_PORT}"),
         (
             {"port": "7"},
             {"EMULATOR_CHECKOUT_PORT": "7"},
             f"variable EMULATOR_CHECKOUT_PORT: {SAME_PORT}",
         ),
-        (
-            {"webhook_secret": VALUES["webhook-secret"][2]},
-            {},
-            f"flag --webhook-secret: {NO_URL}",
-        ),
+        ({"webhook_secret": VALUES["webhook-secret"][2]}, {}, f"flag --webhook-secret: {NO_URL}"),
         ({"methods": ("a", "a")}, {}, "flag --methods: found a method twice, expected each once"),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 from emulator.domain.errors import NotReady
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database
-from emulator.storage.migrations import UnusableDatabase
+from emulator.storage.database_file import UnusableDatabase
 
 LOCKED_FOR_S = 0.05
 
@@ -108,6 +108,28 @@ async def test_a_read_sees_the_writes_that_came_with_it_and_none_that_failed(
         return_exceptions=True,
     )
     assert notes == ["a"]
+
+
+@pytest.mark.parametrize("others", [0, 1])
+async def test_work_that_a_full_disk_rolls_back_is_undone(others: int, database: Database) -> None:
+    undone: list[int] = []
+
+    def fill(tx: Transaction) -> None:
+        tx.execute("PRAGMA max_page_count = 1")  # no more than there are
+        add(tx, "a")
+        tx.next_position("payments", 2)
+        tx.undo.append(partial(undone.append, 1))
+        tx.execute("INSERT INTO notes VALUES (hex(zeroblob(100000)))")
+
+    results = await asyncio.gather(
+        *(database.write(partial(add, note=f"{note}")) for note in range(others)),
+        database.write(fill),
+        return_exceptions=True,
+    )
+    assert {str(result) for result in results} == {"database or disk is full"}
+    assert undone == [1]
+    assert await database.read(lambda tx: tx.row_count("payments", 2)) == 0
+    assert await database.read(read_all) == []
 
 
 async def test_after_commit_is_called_only_after_a_commit(database: Database) -> None:

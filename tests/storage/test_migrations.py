@@ -11,7 +11,7 @@ from emulator.domain.payment import Status
 from emulator.storage import accounts, events, timers
 from emulator.storage.batch import Transaction, first_position
 from emulator.storage.database import Database
-from emulator.storage.migrations import (
+from emulator.storage.database_file import (
     APPLICATION_ID,
     Migration,
     UnusableDatabase,

@@ -10,7 +10,7 @@ import pytest
 
 from emulator.cli.banner import banner
 from emulator.settings import Settings
-from emulator.storage.migrations import UnusableDatabase
+from emulator.storage.database_file import UnusableDatabase
 from tests.cli.processes import FREE_PORTS, run
 from tests.depth import usually
 from tests.engine.webhook_world import register

@@ -16,7 +16,7 @@ import pytest
 from emulator.domain.payment import Status
 from emulator.storage import payments
 from emulator.storage.batch import Transaction, first_position
-from emulator.storage.migrations import migrate
+from emulator.storage.database_file import migrate
 from emulator.storage.payments import PageQuery
 
 FEW, MANY = 1_000, 100_000

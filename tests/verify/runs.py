@@ -13,6 +13,7 @@ from emulator.settings import Settings
 from emulator.verify.checks import CHECKS
 from emulator.verify.client import ServiceClient
 from emulator.verify.comparison import (
+    HIDDEN,
     Comparison,
     check_service,
     compare,
@@ -21,7 +22,6 @@ from emulator.verify.comparison import (
 )
 from emulator.verify.findings import ClauseFinding, ClauseResult, Verdict, results
 from emulator.verify.session import Session
-from emulator.verify.unchecked import HIDDEN
 from tests.verify.wrong import Change, Reply, Request, Serve, WrongServer
 from tests.world import ManualClock, World, world
 

@@ -4,13 +4,12 @@ import asyncio
 
 import pytest
 
-from emulator.http.client import Unreachable
+from emulator.http.client import NoConnection, Unreachable
 from emulator.verify.client import (
     MAX_LOST_RESPONSES,
     MAX_TOTAL_WAIT_S,
     CheckStopped,
     LostResponse,
-    NoConnection,
     RateLimited,
     ServiceClient,
 )

@@ -11,10 +11,10 @@ from emulator.clock import RealClock
 from emulator.domain.accounts import DEMO_TEST_KEY, OTHER_TEST_KEY, mask_key
 from emulator.domain.clauses import Basis
 from emulator.domain.instants import parse_instant
-from emulator.http.client import Unreachable
+from emulator.http.client import NoConnection, Unreachable
 from emulator.settings import Settings
 from emulator.verify.checks import CHECKS
-from emulator.verify.client import HttpTransport, LostResponse, NoConnection, ServiceClient
+from emulator.verify.client import HttpTransport, LostResponse, ServiceClient
 from emulator.verify.comparison import Comparison, NotTheService, compare
 from emulator.verify.findings import Verdict
 from emulator.verify.messages import printable

@@ -5,8 +5,8 @@ import pytest
 from emulator.domain.clauses import CLAUSES, Basis
 from emulator.domain.instants import parse_clock
 from emulator.verify.checks import CHECKS
+from emulator.verify.comparison import GRANTED, HIDDEN
 from emulator.verify.findings import Verdict
-from emulator.verify.unchecked import GRANTED, HIDDEN
 from tests.depth import usually
 from tests.verify.runs import USUALLY_UNSEEN, Run, Runs, new_runs, verdicts
 from tests.verify.servers import SERVERS, Server

@@ -70,11 +70,7 @@ async def test_an_absent_field_of_a_payment_is_printed_as_absent(runs: Runs, fie
                 ("cuts an error", "404 of GET: the body is not JSON in UTF-8"),
             )
         ),
-        (
-            pages(first_of_each_page_twice),
-            "4.3.10",
-            "of 10 payments on pages of 5, 2 twice",
-        ),
+        (pages(first_of_each_page_twice), "4.3.10", "of 10 payments on pages of 5, 2 twice"),
         (server_named("loses one a page"), "4.3.10", "of 11 payments on pages of 5, 1 missing"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

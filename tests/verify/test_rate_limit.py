@@ -4,9 +4,8 @@ import pytest
 
 from emulator.domain.instants import parse_clock
 from emulator.domain.rate_limit import RateLimit
-from emulator.verify.comparison import compare
+from emulator.verify.comparison import HIDDEN, compare
 from emulator.verify.findings import Verdict
-from emulator.verify.unchecked import HIDDEN
 from tests.verify.runs import Runs, new_runs, result_of, verdicts
 from tests.verify.wrong import Change, Reply, Request, Serve, refusal
 

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from emulator.verify.client import MAX_RESPONSE_BYTES, HttpTransport, LostResponse, NoConnection
+from emulator.http.client import NoConnection
+from emulator.verify.client import MAX_RESPONSE_BYTES, HttpTransport, LostResponse
 from emulator.verify.messages import ServiceRequest
 from tests.cli.processes import free_port
 from tests.webhooks.receiver import SELF_SIGNED, Reply, receiving, self_signed

@@ -68,11 +68,7 @@ def test_only_a_tampered_webhook_verifies_with_no_secret(
     tamper: Tamper | None, secret: str
 ) -> None:
     sent = request(
-        message(),
-        url=URL,
-        secrets=[SECRET, OLD_SECRET],
-        tamper=tamper,
-        other_body=OTHER_BODY,
+        message(), url=URL, secrets=[SECRET, OLD_SECRET], tamper=tamper, other_body=OTHER_BODY
     )
     if tamper is None:
         assert verified(sent, secret) == EVENT

@@ -10,14 +10,14 @@ from standardwebhooks import Webhook
 
 from emulator.clock import RealClock
 from emulator.domain.webhooks import MAX_TIMEOUT_MS, AttemptResult, WebhookRequest, WebhookResponse
-from emulator.webhooks.exchange import (
+from emulator.webhooks.messages import Message, request
+from emulator.webhooks.sender import (
     MAX_BYTES_READ,
     MAX_HEADER_CHARACTERS,
     MAX_STORED_BYTES,
     MAX_STORED_HEADERS,
+    Sender,
 )
-from emulator.webhooks.messages import Message, request
-from emulator.webhooks.sender import Sender
 from tests.engine.webhook_world import reply_after
 from tests.webhooks.receiver import (
     NEVER,

@@ -5,7 +5,7 @@ from base64 import b64encode
 import pytest
 
 from emulator.domain.webhooks import is_webhook_secret
-from emulator.webhooks.signatures import foreign_secret, sign
+from emulator.webhooks.messages import foreign_secret, sign
 
 # The example in the tests of the Standard Webhooks libraries.
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # noqa: S105 - published

@@ -22,15 +22,15 @@ from emulator.domain.errors import (
     UnknownAccount,
 )
 from emulator.domain.instants import ClockKind, ClockSpec, format_clock, parse_clock
-from emulator.engine.payments.context import EngineContext
+from emulator.engine.payments.context import EngineContext, EngineService
 from emulator.engine.state.account import NEVER, Account, EngineConfig, Owner
 from emulator.engine.state.rules import Library, stored_overrides
 from emulator.storage import accounts, events, scenarios, snapshots, timers
 from emulator.storage.accounts import AccountRow
 from emulator.storage.batch import Transaction
 from emulator.storage.database import writes
+from emulator.storage.database_file import UnusableDatabase
 from emulator.storage.invalid_rows import InvalidRow, check_instant, reading
-from emulator.storage.migrations import UnusableDatabase
 
 DEFAULT_NAME = "Test Merchant"
 
@@ -169,16 +169,11 @@ SECOND_ACCOUNT = AccountProfile(
 )
 
 
-class AccountRegistry:
+class AccountRegistry(EngineService):
     """All accounts, in memory and in the database, and their keys."""
 
     def __init__(self, context: EngineContext, library: Library) -> None:
-        self._database = context.database
-        self._scheduler = context.scheduler
-        self._payment_cache = context.payment_cache
-        self._change_notifier = context.change_notifier
-        self._webhooks = context.webhooks
-        self._config = context.config
+        super().__init__(context)
         self._account_factory = AccountFactory(
             wall=context.wall, config=context.config, library=library
         )

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from emulator.domain.errors import InvalidField
 from emulator.domain.instants import LAST_INSTANT, Instant, format_instant
 from emulator.domain.timers import LAST_SEQUENCE, Due
-from emulator.engine.payments.context import EngineContext
+from emulator.engine.payments.context import EngineContext, EngineService
 from emulator.engine.state.account import Account, Effects
 from emulator.storage import accounts, timers
 from emulator.storage.batch import Transaction
@@ -54,16 +54,11 @@ class Advanced(Struct, kw_only=True):
     effects: list[str] = field(default_factory=list)
 
 
-class ClockService:
+class ClockService(EngineService):
     """Moves clocks forward, and fires each timer on the way at its own instant."""
 
     def __init__(self, context: EngineContext, *, max_effects: int = MAX_EFFECTS) -> None:
-        self._database = context.database
-        self._wall = context.wall
-        self._status_writer = context.status_writer
-        self._scheduler = context.scheduler
-        self._change_notifier = context.change_notifier
-        self._webhooks = context.webhooks
+        super().__init__(context)
         self._max_effects = max_effects
 
     async def read(self, account: Account) -> ClockState:
@@ -138,12 +133,7 @@ class ClockService:
         self._store(tx, account)
 
     async def advance(
-        self,
-        account: Account,
-        target: Target,
-        *,
-        param: str = "until",
-        frozen: bool | None = None,
+        self, account: Account, target: Target, *, param: str = "until", frozen: bool | None = None
     ) -> Advanced:
         """Advance a clock; a second advance of the same account waits for the first.
 

@@ -7,7 +7,7 @@ import msgspec
 from emulator.clock import AccountClock
 from emulator.domain.errors import TooManySnapshots, UnknownSnapshot
 from emulator.domain.rate_limit import BucketState
-from emulator.engine.payments.context import EngineContext
+from emulator.engine.payments.context import EngineService
 from emulator.engine.state.account import NEVER, Account, Owner, SnapshotExtras
 from emulator.engine.state.journal import Journal
 from emulator.engine.state.rules import stored_overrides
@@ -42,17 +42,8 @@ class _State(msgspec.Struct, frozen=True, kw_only=True):
     rows: dict[str, Rows]
 
 
-class Snapshots:
+class Snapshots(EngineService):
     """Saves the state of an account under a name and restores it, in one transaction each."""
-
-    def __init__(self, context: EngineContext) -> None:
-        self._database = context.database
-        self._wall = context.wall
-        self._status_writer = context.status_writer
-        self._scheduler = context.scheduler
-        self._payment_cache = context.payment_cache
-        self._change_notifier = context.change_notifier
-        self._webhooks = context.webhooks
 
     @reads()
     def all(self, tx: Transaction, account: Account) -> list[Snapshot]:
@@ -98,9 +89,7 @@ class Snapshots:
             raise TooManySnapshots(MAX_SNAPSHOTS)
         now = self._status_writer.fire_due(tx, account)
         state = _State(
-            last_timer=tx.next_timer(),
-            counts=counts,
-            rows=snapshots.take(tx, account.number),
+            last_timer=tx.next_timer(), counts=counts, rows=snapshots.take(tx, account.number)
         )
         snapshot = Snapshot(
             name=name,

@@ -12,7 +12,7 @@ from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
 from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
 from emulator.engine.delivery.attempts import Attempts, DeliveryJob, delivery_job
-from emulator.engine.delivery.awaited_pages import AwaitedPage, AwaitedPages
+from emulator.engine.delivery.holds import AwaitedPage, AwaitedPages, Pauses
 from emulator.engine.delivery.job_selection import (
     MAX_CONCURRENT_ATTEMPTS,
     EndpointQueue,
@@ -21,7 +21,6 @@ from emulator.engine.delivery.job_selection import (
     next_jobs,
     paused_jobs,
 )
-from emulator.engine.delivery.pauses import Pauses
 from emulator.engine.state.account import FAR_OFF, NEVER, Account, Owner
 from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.storage import deliveries

@@ -7,12 +7,7 @@ from msgspec import Struct
 
 from emulator import ids
 from emulator.domain.errors import TooManyEndpoints, UnknownEndpoint
-from emulator.domain.webhooks import (
-    MAX_ENDPOINTS,
-    ROTATION_OVERLAP_MS,
-    Profile,
-    RegisteredEndpoint,
-)
+from emulator.domain.webhooks import MAX_ENDPOINTS, ROTATION_OVERLAP_MS, Profile, RegisteredEndpoint
 from emulator.engine.state.account import Account, ConfiguredEndpoint, Owner
 from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.storage import deliveries, endpoints

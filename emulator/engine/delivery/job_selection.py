@@ -7,7 +7,7 @@ from typing import NamedTuple
 from emulator.domain.instants import Instant
 from emulator.domain.timers import LAST_SEQUENCE, DueKey
 from emulator.engine.delivery.attempts import DeliveryJob, delivery_job
-from emulator.engine.delivery.pauses import MAX_PAUSED_DELIVERIES
+from emulator.engine.delivery.holds import MAX_PAUSED_DELIVERIES
 from emulator.engine.state.account import NEVER, Account, Owner
 from emulator.storage import deliveries
 from emulator.storage.batch import Transaction

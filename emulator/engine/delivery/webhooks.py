@@ -22,11 +22,10 @@ from emulator.storage.invalid_rows import reading
 if TYPE_CHECKING:
     from emulator.domain.webhooks import RegisteredEndpoint
     from emulator.engine.delivery.attempts import Attempts
-    from emulator.engine.delivery.awaited_pages import AwaitedPage
     from emulator.engine.delivery.deliveries import Deliveries
     from emulator.engine.delivery.dispatcher import Dispatcher
     from emulator.engine.delivery.endpoints import Endpoints
-    from emulator.engine.delivery.holds import Holds
+    from emulator.engine.delivery.holds import AwaitedPage, Holds
     from emulator.engine.delivery.outbox import Outbox
     from emulator.webhooks.sender import Sender
 
@@ -55,9 +54,7 @@ class Webhooks:
         from emulator.engine.delivery.endpoints import Endpoints
 
         return Endpoints(
-            database=self._database,
-            change_notifier=self._change_notifier,
-            before_first=self.start,
+            database=self._database, change_notifier=self._change_notifier, before_first=self.start
         )
 
     @cached_property

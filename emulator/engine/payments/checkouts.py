@@ -12,7 +12,7 @@ from emulator.domain.instants import Instant
 from emulator.domain.outcomes import Outcome, RedirectMoment
 from emulator.domain.payment import Payment
 from emulator.domain.timers import Timer
-from emulator.engine.payments.context import EngineContext
+from emulator.engine.payments.context import EngineContext, EngineService
 from emulator.engine.payments.customer import Customer, PhoneAnswer, Submission
 from emulator.engine.state.account import Account, Owner
 from emulator.engine.state.journal import Departure
@@ -59,15 +59,11 @@ _MAX_CACHED_NUMBERS = 256
 _NOT_CACHED: tuple[object, tuple[TestNumber, ...]] = (None, ())
 
 
-class Checkouts:
+class Checkouts(EngineService):
     """The actions of the customer, and the content of the pages."""
 
     def __init__(self, context: EngineContext, customer: Customer, find_owner: FindOwner) -> None:
-        self._database = context.database
-        self._wall = context.wall
-        self._scheduler = context.scheduler
-        self._change_notifier = context.change_notifier
-        self._webhooks = context.webhooks
+        super().__init__(context)
         self._customer = customer
         self._find_owner = find_owner
         # By the identity of the numbers, which the value contains, so that no other object gets it.

@@ -1,4 +1,4 @@
-"""Groups the parts that the operations share."""
+"""Groups the parts that the operations share, and passes them to each group of operations."""
 
 import msgspec
 
@@ -41,3 +41,17 @@ class EngineContext(msgspec.Struct, frozen=True, kw_only=True):
             status_writer=status_writer,
             scheduler=Scheduler(database=database, wall=wall, status_writer=status_writer),
         )
+
+
+class EngineService:
+    """Operations of the engine, which use the shared parts."""
+
+    def __init__(self, context: EngineContext) -> None:
+        self._config = context.config
+        self._database = context.database
+        self._wall = context.wall
+        self._payment_cache = context.payment_cache
+        self._change_notifier = context.change_notifier
+        self._webhooks = context.webhooks
+        self._status_writer = context.status_writer
+        self._scheduler = context.scheduler

@@ -31,7 +31,7 @@ from emulator.domain.payment_methods import (
 from emulator.domain.received_values import not_accepted, received
 from emulator.domain.timers import TimerKind, is_asked
 from emulator.domain.transitions import Change, not_offered
-from emulator.engine.payments.context import EngineContext
+from emulator.engine.payments.context import EngineService
 from emulator.engine.state.account import Owner
 from emulator.engine.state.rule_choice import outcome_of
 from emulator.storage import actions, events, payments, timers
@@ -161,13 +161,8 @@ class Submission:
     bank: str | None = None
 
 
-class Customer:
+class Customer(EngineService):
     """Performs the actions, in one transaction each."""
-
-    def __init__(self, context: EngineContext) -> None:
-        self._database = context.database
-        self._status_writer = context.status_writer
-        self._scheduler = context.scheduler
 
     async def pay(self, owner: Owner, payment_id: str, submission: Submission) -> Payment:
         """Submit a method, as the customer does on the page.

@@ -7,7 +7,7 @@ from emulator.domain.errors import UnknownEvent, UnknownPayment
 from emulator.domain.payment import Event, Payment, Status
 from emulator.domain.received_values import not_accepted
 from emulator.domain.timers import ComingAttempt, Timer
-from emulator.engine.payments.context import EngineContext
+from emulator.engine.payments.context import EngineService
 from emulator.engine.state.account import Owner
 from emulator.storage import events, payments, timers
 from emulator.storage.batch import Transaction, positions_of
@@ -26,15 +26,8 @@ class PaymentDetail:
     scheduled: list[Timer | ComingAttempt]
 
 
-class PaymentHistory:
+class PaymentHistory(EngineService):
     """Reads what the contract's API does not return."""
-
-    def __init__(self, context: EngineContext) -> None:
-        self._database = context.database
-        self._wall = context.wall
-        self._scheduler = context.scheduler
-        self._change_notifier = context.change_notifier
-        self._webhooks = context.webhooks
 
     @reads()
     def latest_id(self, tx: Transaction, owner: Owner) -> str:

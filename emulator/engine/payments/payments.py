@@ -8,16 +8,11 @@ from hashlib import blake2b
 import msgspec
 
 from emulator import ids
-from emulator.domain.errors import (
-    IdempotencyKeyInUse,
-    IdempotencyKeyReused,
-    InvalidField,
-    Refusal,
-)
+from emulator.domain.errors import IdempotencyKeyInUse, IdempotencyKeyReused, InvalidField, Refusal
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment, Status
 from emulator.domain.wire import payment_json
-from emulator.engine.payments.context import EngineContext
+from emulator.engine.payments.context import EngineContext, EngineService
 from emulator.engine.state.account import Owner
 from emulator.engine.state.rule_choice import expiry_ms
 from emulator.storage import payments
@@ -91,16 +86,11 @@ _UsedKeys = dict[int, dict[str, UsedKey]]
 _Key = tuple[int, str]
 
 
-class Payments:
+class Payments(EngineService):
     """Creates and reads payments."""
 
     def __init__(self, context: EngineContext, checkout: CheckoutAddress) -> None:
-        self._database = context.database
-        self._wall = context.wall
-        self._status_writer = context.status_writer
-        self._scheduler = context.scheduler
-        self._payment_cache = context.payment_cache
-        self._webhooks = context.webhooks
+        super().__init__(context)
         self._checkout = checkout
         # The event is set when the key is free again; None while no request waits for it.
         self._keys_in_use: dict[_Key, asyncio.Event | None] = {}

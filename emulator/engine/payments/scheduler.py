@@ -76,7 +76,7 @@ class StatusWriter:
                 continue
             # Starting needs none of these.
             from emulator.domain.outcomes import MAX_REDIRECT_WAIT_MS, RedirectMoment
-            from emulator.engine.delivery.awaited_pages import AwaitedPage
+            from emulator.engine.delivery.holds import AwaitedPage
             from emulator.storage import redirects
 
             until = self._wall.now_ms() + MAX_REDIRECT_WAIT_MS
@@ -127,12 +127,7 @@ class StatusWriter:
         return now
 
     def fire(
-        self,
-        tx: Transaction,
-        account: Account,
-        *,
-        until: DueKey,
-        until_delivery: bool = False,
+        self, tx: Transaction, account: Account, *, until: DueKey, until_delivery: bool = False
     ) -> Instant | None:
         """Fire a chunk of the due timers, each at its own instant, in order.
 

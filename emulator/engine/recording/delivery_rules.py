@@ -88,9 +88,7 @@ def _event_delivery(
     ]
     is_dropped = all(delivery.state is DeliveryState.DROPPED for delivery, _ in rows)
     each = EventDelivery(
-        event=event,
-        arrived=min(arrivals, default=None),
-        is_dropped=is_dropped and not arrivals,
+        event=event, arrived=min(arrivals, default=None), is_dropped=is_dropped and not arrivals
     )
     if each.is_dropped:
         each.then["drop"] = True

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from emulator.engine.payments.context import EngineContext
+from emulator.engine.payments.context import EngineService
 from emulator.engine.state.account import Owner
 from emulator.storage import actions, deliveries, events, payments
 from emulator.storage.batch import Transaction
@@ -14,12 +14,8 @@ if TYPE_CHECKING:
     from emulator.engine.recording.script_builder import AccountHistory
 
 
-class Recorder:
+class Recorder(EngineService):
     """Reads a history in one transaction; the modules that write it are loaded when needed."""
-
-    def __init__(self, context: EngineContext) -> None:
-        self._database = context.database
-        self._scheduler = context.scheduler
 
     async def record(
         self, owner: Owner, payment_id: str | None = None, *, has_deliveries: bool = False
@@ -44,10 +40,7 @@ class Recorder:
     def _read_deliveries(
         self, tx: Transaction, owner: Owner, history: "AccountHistory"
     ) -> "DeliveryRules":
-        from emulator.engine.recording.delivery_rules import (
-            MAX_RECORDED_DELIVERIES,
-            delivery_rules,
-        )
+        from emulator.engine.recording.delivery_rules import MAX_RECORDED_DELIVERIES, delivery_rules
         from emulator.engine.recording.recording_file import check_deliveries
 
         query = DeliveryQuery(limit=MAX_RECORDED_DELIVERIES + 1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from emulator import ids
 from emulator.domain.payment import Payment
@@ -16,10 +16,8 @@ from emulator.storage.database import Database, writes
 if TYPE_CHECKING:
     from emulator.domain.outcomes import Outcome, Redirect
     from emulator.domain.webhooks import DeliveryEffect
-    from emulator.scenarios.numbers import Numbers
-    from emulator.scenarios.rules import Chosen, PaymentFacts, RuleKey
+    from emulator.scenarios.rules import Chosen, Numbers, PaymentFacts, R, RuleKey
     from emulator.scenarios.values import Fault
-
 
 # As in `scenarios.values.Section`, which starting does not need.
 FAULTS = "faults"
@@ -40,10 +38,7 @@ def expiry_ms(
         mode=owner.mode, methods=methods, amount_minor=amount_minor, metadata=metadata
     )
     chosen = choose_expiry(owner.account.rules.with_expiry, facts, _uses(tx, owner))
-    if chosen is None:
-        return None
-    _count_use(tx, owner, chosen)
-    return chosen.rule.after_ms
+    return None if chosen is None else _applied(tx, owner, chosen).after_ms
 
 
 def outcome_of(tx: Transaction, owner: Owner, payment: Payment, submit: Change) -> "Outcome":
@@ -54,10 +49,7 @@ def outcome_of(tx: Transaction, owner: Owner, payment: Payment, submit: Change) 
     account = owner.account
     candidates = account.rules.with_applied(account.scenario_of(payment.position))
     chosen = choose_outcome(candidates, facts, _uses(tx, owner))
-    if chosen is None:
-        return DEFAULT_OUTCOME
-    _count_use(tx, owner, chosen)
-    return chosen.rule.then
+    return DEFAULT_OUTCOME if chosen is None else _applied(tx, owner, chosen).then
 
 
 def redirect_of(tx: Transaction, owner: Owner, payment: Payment) -> "Redirect | None":
@@ -71,10 +63,7 @@ def redirect_of(tx: Transaction, owner: Owner, payment: Payment) -> "Redirect | 
     facts = _facts_after_submit(owner, payments.get(tx, payment.position), payment)
     candidates = account.rules.with_applied(account.scenario_of(payment.position))
     chosen = choose_checkout(candidates, facts, _uses(tx, owner))
-    if chosen is None:
-        return None
-    _count_use(tx, owner, chosen)
-    return chosen.rule.then
+    return None if chosen is None else _applied(tx, owner, chosen).then
 
 
 def _facts_after_submit(
@@ -109,10 +98,7 @@ def delivery_fault(
     candidates = account.rules.with_applied(account.scenario_of(payment))
     uses = _uses(tx, owner)
     chosen = choose_webhook(candidates, mode=owner.mode, event=event_type, uses=uses)
-    if chosen is None:
-        return None
-    _count_use(tx, owner, chosen)
-    return chosen.rule.then
+    return None if chosen is None else _applied(tx, owner, chosen).then
 
 
 def uncounted_numbers(owner: Owner, payment: Payment, method: str) -> "Numbers | None":
@@ -137,9 +123,11 @@ def _use_count(tx: Transaction, account: int, key: "RuleKey") -> int:
     return scenarios.use_count(tx, account, _rule(key))
 
 
-def _count_use(tx: Transaction, owner: Owner, chosen: "Chosen[Any]") -> None:
+def _applied(tx: Transaction, owner: Owner, chosen: "Chosen[R]") -> "R":
+    """The rule, whose use is counted."""
     if chosen.counts:
         scenarios.count_use(tx, owner.account.number, _rule(chosen.key))
+    return chosen.rule
 
 
 def _rule(key: "RuleKey") -> tuple[str, str, int]:

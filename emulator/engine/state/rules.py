@@ -15,7 +15,7 @@ from emulator.storage.batch import Transaction
 
 if TYPE_CHECKING:
     # Rules are made of many values, and starting needs none of them.
-    from emulator.scenarios.numbers import NamedNumbers
+    from emulator.scenarios.rules import NamedNumbers
     from emulator.scenarios.values import FaultRule, Scenario
 
 logger = logging.getLogger(__name__)
@@ -205,7 +205,7 @@ class Rules:
         name = "" if applied is None else applied.name
         numbers = self._named_numbers.get(name)
         if numbers is None:
-            from emulator.scenarios.numbers import NamedNumbers
+            from emulator.scenarios.rules import NamedNumbers
 
             numbers = self._named_numbers[name] = NamedNumbers(self.with_applied(applied))
         return numbers

@@ -22,13 +22,7 @@ if TYPE_CHECKING:
     from emulator.pytest_plugin.emulator import PaymentsEmulator
     from emulator.pytest_plugin.webhooks import Webhook
 
-__all__ = [
-    "Endpoint",
-    "PaymentsAccount",
-    "PaymentsEmulator",
-    "PaymentsEmulatorError",
-    "Webhook",
-]
+__all__ = ["Endpoint", "PaymentsAccount", "PaymentsEmulator", "PaymentsEmulatorError", "Webhook"]
 
 _PACKAGE = "etb_payments_emulator"
 _SUBPACKAGE = "pytest_plugin"
@@ -77,7 +71,7 @@ def payments_emulator(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> "Iterator[PaymentsEmulator]":
     """A payments emulator, one for the whole run: `base_url`, and `account()` for further ones."""
-    with _module("session").session_emulator(request.config, tmp_path_factory) as emulator:
+    with _module("emulator").session_emulator(request.config, tmp_path_factory) as emulator:
         yield emulator
 
 
@@ -104,7 +98,7 @@ def pytest_runtest_makereport(
     if crash is not None:
         crash.message = crash.message.removeprefix(f"{__name__}.")
     if report.failed and report.when == "call" and _ACCOUNT in item.stash:
-        text = _module("failure_report").failure_report(item.stash[_ACCOUNT])
+        text = _module("account").failure_report(item.stash[_ACCOUNT])
         report.sections.append(("payments emulator", text))
     return report
 
@@ -145,6 +139,6 @@ def _directory() -> Path:
     beside = Path(__file__).resolve().parents[1]
     for parent in (beside, *map(Path, sys.path)):
         directory = parent / "emulator"
-        if (directory / _SUBPACKAGE / "session.py").is_file():
+        if (directory / _SUBPACKAGE / "emulator.py").is_file():
             return directory
     raise ModuleNotFoundError(f"there is no {_SUBPACKAGE} of the payments emulator in {beside}")

@@ -1,6 +1,7 @@
 """Lists every check, in the order in which a run executes them."""
 
 from emulator.verify.checks.consistency import CHECKS as CONSISTENCY
+from emulator.verify.checks.consistency import RETRIEVAL
 from emulator.verify.checks.creation import CHECKS as CREATION
 from emulator.verify.checks.filters import CHECKS as FILTERS
 from emulator.verify.checks.idempotency import CHECKS as IDEMPOTENCY
@@ -8,7 +9,6 @@ from emulator.verify.checks.objects import CHECKS as OBJECTS
 from emulator.verify.checks.pages import CHECKS as PAGES
 from emulator.verify.checks.refusals import AUTHENTICATION, BODIES, PARAMETERS, ROUTES
 from emulator.verify.checks.responses import CHECKS as RESPONSES
-from emulator.verify.checks.retrieval import CHECKS as RETRIEVAL
 from emulator.verify.findings import Check
 
 CHECKS: tuple[Check, ...] = (

@@ -1,17 +1,15 @@
-"""Checks that each payment is equal in the responses of create, retrieve and list calls."""
+"""Checks of the retrieve call, and that each payment is equal in all responses.
+
+The responses are those of create, retrieve and list calls (contract, sections 4.1 to 4.3).
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.verify.checks.window import (
-    MARGIN_MS,
-    MAX_LIMIT,
-    own_lists,
-    parse_instant,
-    shifted,
-)
-from emulator.verify.findings import Check, ClauseFinding, Findings, stated
+from emulator.verify.checks.refusals import ExpectedRefusal
+from emulator.verify.checks.window import MARGIN_MS, MAX_LIMIT, own_lists, parse_instant, shifted
+from emulator.verify.findings import Check, ClauseFinding, Findings, assumed, stated
 from emulator.verify.messages import member_text
 from emulator.verify.session import OwnPayment, Session
 
@@ -198,3 +196,41 @@ def _is_same(name: str, one: Payment, other: Payment) -> bool:
 
 
 CHECKS = (Check(run=_each_view, states=(_LISTED, _CREATED, _FOUND, _RETRIEVED)),)
+
+
+async def _a_payment(session: Session) -> Findings:
+    response = await session.retrieve(session.first.id)
+    seen = f"without a body: {response.summary}"
+    findings = stated(response.is_success, seen, "4.2.1", "4.2.2")
+    return findings + stated(response.status == 200, seen, "7.5")
+
+
+async def _by_another_account(session: Session) -> Findings:
+    """Both responses are to the other account, so that they differ only in the payment."""
+    other = session.other_accounts_key
+    response = await session.retrieve(session.first.id, key=other)
+    seen = f"by another account: {response.summary}"
+    if response.is_success:
+        seen += " (or do the two keys belong to one account?)"
+    findings = stated(response.status == 404, seen, "4.2.7", "5.5", "7.9")
+    if response.status != 404:
+        return findings
+    unknown = await session.retrieve(session.unknown_id, key=other)
+    is_same = (response.status, response.code) == (unknown.status, unknown.code)
+    seen = (
+        "like an unknown id" if is_same else f"{response.summary}, an unknown id {unknown.summary}"
+    )
+    return findings + assumed(is_same, seen, "4.2.7")
+
+
+RETRIEVAL = (
+    Check(run=_a_payment, states=("4.2.1", "4.2.2", "7.5")),
+    ExpectedRefusal(
+        what="an unknown id",
+        send=lambda session: session.retrieve(session.unknown_id),
+        status=404,
+        code="payment_not_found",
+        states=("4.2.6", "7.9"),
+    ).check,
+    Check(run=_by_another_account, states=("4.2.7", "5.5", "7.9"), assumes=("4.2.7",)),
+)

@@ -193,10 +193,7 @@ CHECKS = (
     acceptance("all three", created_with(methods=list(METHODS)), "2.1.16"),
     Check(
         run=_requested_fields,
-        states=(
-            *("2.1.3", "2.1.6", "2.1.9", "2.1.10", "2.1.11", "2.1.14"),
-            *("4.1.8", "8.2"),
-        ),
+        states=(*("2.1.3", "2.1.6", "2.1.9", "2.1.10", "2.1.11", "2.1.14"), *("4.1.8", "8.2")),
         assumes=("2.1.5",),
     ),
     Check(run=_requested_expiry, states=("4.1.11",)),

@@ -256,11 +256,7 @@ CHECKS = (
     Check(run=_enough_payments, states=("4.3.2", "8.5")),
     Check(run=_default_limit, states=("4.3.3", "7.5", "8.5")),
     Check(run=_limit_of_one, states=("4.0.4", "4.3.2", "8.5")),
-    Check(
-        run=_envelope,
-        states=("2.2.1", "2.2.2", "2.2.3", "4.3.9"),
-        assumes=("2.2.3", "4.3.9"),
-    ),
+    Check(run=_envelope, states=("2.2.1", "2.2.2", "2.2.3", "4.3.9"), assumes=("2.2.3", "4.3.9")),
     *(
         ExpectedRefusal(
             what=f"`limit` {limit}",
@@ -272,9 +268,7 @@ CHECKS = (
         for limit in (0, MAX_LIMIT + 1)
     ),
     Check(
-        run=_all_pages,
-        states=("2.2.1", "2.2.2", "4.1.10", "4.3.10"),
-        assumes=("2.2.4", "4.3.11"),
+        run=_all_pages, states=("2.2.1", "2.2.2", "4.1.10", "4.3.10"), assumes=("2.2.4", "4.3.11")
     ),
     Check(run=_after_any_payment, states=("4.3.1", "4.3.4"), assumes=("4.3.4",)),
     Check(run=_unknown_cursor, states=(FIELD,), assumes=("4.3.13", CODES)),

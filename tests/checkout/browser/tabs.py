@@ -8,15 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from playwright.async_api import (
-    Browser,
-    ConsoleMessage,
-    Error,
-    Page,
-    Request,
-    Response,
-    expect,
-)
+from playwright.async_api import Browser, ConsoleMessage, Error, Page, Request, Response, expect
 
 from emulator.settings import data_directory
 from tests.checkout.browsing import REPOSITORY, Merchant

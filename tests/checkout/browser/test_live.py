@@ -57,10 +57,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("paid_by", "rest", "change", "page"),
-    usually(CHANGES[:1], deep=CHANGES),
-)
+@pytest.mark.parametrize(("paid_by", "rest", "change", "page"), usually(CHANGES[:1], deep=CHANGES))
 @pytest.mark.sampled
 async def test_an_open_page_moves_on_at_once(
     customer: Tab, paid_by: dict[str, str], rest: str, change: Change, page: str

@@ -3,15 +3,7 @@
 import pytest
 from playwright.async_api import expect
 
-from tests.checkout.browser.tabs import (
-    LANGUAGES,
-    PHONE,
-    SCHEMES,
-    SCREENSHOTS,
-    Device,
-    OpenTab,
-    Tab,
-)
+from tests.checkout.browser.tabs import LANGUAGES, PHONE, SCHEMES, SCREENSHOTS, Device, OpenTab, Tab
 
 pytestmark = pytest.mark.deep
 
@@ -27,12 +19,7 @@ AT_BANK = {"method": "bank_transfer", "bank": "walia_test"}
 
 @pytest.mark.parametrize(
     ("paid_by", "rest"),
-    [
-        ({}, ""),
-        ({}, "?method=telebirr"),
-        (ON_PHONE, "/wait"),
-        (AT_BANK, "/bank"),
-    ],
+    [({}, ""), ({}, "?method=telebirr"), (ON_PHONE, "/wait"), (AT_BANK, "/bank")],
     ids=["choice", "form", "waiting", "bank"],
 )
 async def test_an_amharic_page_is_light_with_all_its_letters(

@@ -13,15 +13,7 @@ from playwright.async_api import ViewportSize, expect
 
 from tests.checkout.browser.axe import axe_findings, bring_axe, text_on_decorations
 from tests.checkout.browser.states import MAX_AMOUNT, STATES
-from tests.checkout.browser.tabs import (
-    LANGUAGES,
-    PHONE,
-    SCHEMES,
-    SCREENSHOTS,
-    Scheme,
-    Tab,
-    Windows,
-)
+from tests.checkout.browser.tabs import LANGUAGES, PHONE, SCHEMES, SCREENSHOTS, Scheme, Tab, Windows
 from tests.checkout.browsing import Emulator
 from tests.depth import IS_DEEP, usually
 
@@ -33,18 +25,8 @@ HEIGHTS = {360: 740, 320: 640, 768: 1024, 1280: 900}
 # light and in dark. The widths take turns, so that every two of these meet in every two states.
 SAMPLES: tuple[set[Look], ...] = ({("en", 360, "light")}, {("am", 360, "dark")})
 LOOKS: tuple[set[Look], ...] = (
-    {
-        ("en", 360, "light"),
-        ("en", 1280, "dark"),
-        ("am", 1280, "light"),
-        ("am", 360, "dark"),
-    },
-    {
-        ("en", 1280, "light"),
-        ("en", 360, "dark"),
-        ("am", 360, "light"),
-        ("am", 1280, "dark"),
-    },
+    {("en", 360, "light"), ("en", 1280, "dark"), ("am", 1280, "light"), ("am", 360, "dark")},
+    {("en", 1280, "light"), ("en", 360, "dark"), ("am", 360, "light"), ("am", 1280, "dark")},
 )
 LOOKS_FOR_AXE = dict(zip(STATES, cycle(usually(SAMPLES, deep=LOOKS)), strict=False))
 # Of each state, for people to look at.
@@ -92,8 +74,7 @@ async def customers(windows: Windows, server: Emulator) -> AsyncIterator[list[Ta
 async def seen(request: pytest.FixtureRequest, customers: list[Tab]) -> AsyncIterator[Seen]:
     languages = {language for language, _, _ in LOOKS_FOR_AXE[request.param]}
     seen = Seen(
-        name=request.param,
-        customers=[tab for tab in customers if tab.device.language in languages],
+        name=request.param, customers=[tab for tab in customers if tab.device.language in languages]
     )
 
     async def reach(customer: Tab) -> None:
@@ -164,10 +145,7 @@ async def test_a_screen_reader_finds_its_way_and_reads_no_seconds(seen: Seen) ->
 
 @pytest.mark.parametrize(
     ("name", "link", "target"),
-    [
-        ("phone", "to-test-numbers", "number-0900000001"),
-        ("waiting", "to-handset", "answer-cancel"),
-    ],
+    [("phone", "to-test-numbers", "number-0900000001"), ("waiting", "to-handset", "answer-cancel")],
 )
 async def test_a_bar_at_phone_size_leads_to_the_next_step(
     customer: Tab, name: str, link: str, target: str

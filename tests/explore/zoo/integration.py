@@ -47,10 +47,7 @@ def integration(shop: Shop, directory: Path, port: int) -> dict[str, Any]:
             "payment": "$.payment_id",
         },
         "state": state,
-        "run": {
-            "command": _command(shop, directory, port),
-            "ready": f"GET {url}/health",
-        },
+        "run": {"command": _command(shop, directory, port), "ready": f"GET {url}/health"},
     }
     if "webhook" in shop.ways or "queue" in shop.ways:
         document["webhook"] = f"{url}/webhooks"

@@ -199,9 +199,7 @@ PAGES = (
     server("takes only its own cursors", with_own_cursors(400), assumes="4.3.4"),
     server("finds only its own cursors", with_own_cursors(404), assumes="4.3.4 4.3.13 5.5"),
     server(
-        "has no wrong cursor",
-        answering(EMPTY, of_code("invalid_cursor")),
-        assumes="4.3.13 5.5",
+        "has no wrong cursor", answering(EMPTY, of_code("invalid_cursor")), assumes="4.3.13 5.5"
     ),
     server(
         "takes cursors of others",

@@ -129,10 +129,7 @@ STATUSES = (
     ),
     server("says 404 of all", statuses(404, of_status(400)), _NO_400, f"{_BODIES} {_NO_400_HERE}"),
     server(
-        "fails at it",
-        statuses(500, of_status(400)),
-        f"{_NO_400} {_BODIES} 1.1 7.12",
-        _NO_400_HERE,
+        "fails at it", statuses(500, of_status(400)), f"{_NO_400} {_BODIES} 1.1 7.12", _NO_400_HERE
     ),
     server("says 415", statuses(415, of_code("unsupported_content_type")), "", "1.3 4.0.1"),
     server("says 422 of no JSON", statuses(422, of_code("invalid_json")), "", "1.3 4.0.2"),
@@ -142,12 +139,7 @@ STATUSES = (
 )
 
 ERRORS = (
-    server(
-        "has codes of its own",
-        members(code="err_{}".format),
-        "4.1.18",
-        "7.13",
-    ),
+    server("has codes of its own", members(code="err_{}".format), "4.1.18", "7.13"),
     server(
         "has a code of its own for amounts",
         members(400, code=lambda code: code.replace("invalid_amount", "bad_amount")),
@@ -178,10 +170,7 @@ ERRORS = (
         "7.10 7.13",
     ),
     server(
-        "has faults, not errors",
-        errors(lambda error: error, 404, of="fault"),
-        "2.3.1 7.1",
-        "7.13",
+        "has faults, not errors", errors(lambda error: error, 404, of="fault"), "2.3.1 7.1", "7.13"
     ),
 )
 

@@ -4,16 +4,7 @@ import json
 
 from tests.verify.servers.refusals import is_unknown_path
 from tests.verify.servers.server import server
-from tests.verify.wrong import (
-    Change,
-    Reply,
-    Request,
-    Serve,
-    contents,
-    headers,
-    of_status,
-    refusal,
-)
+from tests.verify.wrong import Change, Reply, Request, Serve, contents, headers, of_status, refusal
 
 
 def at_unknown_path(request: Request, _: Reply) -> bool:
@@ -56,10 +47,7 @@ ENCODINGS = (
         "1.2 2.1.14",
     ),
     server(
-        "has no body for a 401",
-        contents(lambda _: b"", of_status(401)),
-        "1.2 2.3.1 7.1",
-        "7.13",
+        "has no body for a 401", contents(lambda _: b"", of_status(401)), "1.2 2.3.1 7.1", "7.13"
     ),
     server(
         "cuts an error",
