@@ -120,7 +120,7 @@ def test_a_written_integration_reads_as_the_same_value() -> None:
 def test_a_header_replaces_the_usual_one_in_any_case() -> None:
     text = FULL.replace('{x-job: "1"}', "{Content-Type: text/json}, json: {}")
     wall = RealClock()
-    shop = Shop(parse_integration(text, "shop.yaml"), Connections(wall), secret="", wall=wall)
+    shop = Shop(parse_integration(text, "shop.yaml"), Connections(), secret="", wall=wall)
     assert shop.settle_request("7").headers == {"content-type": "text/json"}
 
 
