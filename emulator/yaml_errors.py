@@ -144,7 +144,7 @@ def _brackets(failure: _Failure) -> Mistakes:
     if word is None or not re.search(r"[{\[,:]\s*$", failure.line[: word.start()]):
         column = failure.column if word is None else word.start()
         entry = re.split(r"[\s:,\]}]", failure.line[column:])[0]
-        yield failure.row, column, f"a comma must stand before {entry[:60]}"
+        yield failure.row, column, f"a comma must precede {entry[:60]}"
 
 
 def _characters(failure: _Failure) -> Mistakes:
@@ -199,7 +199,7 @@ def _indentation(failure: _Failure) -> Mistakes:
     nearest = min(rows, key=lambda each: (abs(each - column), -each))
     if column in lists:
         advice = f"a key of the entry above must begin in column {max(rows) + 1}"
-        yield failure.row, column, f"'- ' must stand before an entry of a list; {advice}"
+        yield failure.row, column, f"'- ' must precede an entry of a list; {advice}"
     first = failure.lines[rows[nearest]][nearest:].split(" ")[0]
     message = f"this line begins in column {column + 1}; it must begin in column {nearest + 1}"
     yield failure.row, column, f"{message}, below '{first[:60]}' of line {rows[nearest] + 1}"

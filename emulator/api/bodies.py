@@ -137,7 +137,10 @@ def _reason(raw: bytes, error: Exception) -> str:
             except InvalidJson as refusal:
                 if refusal.message != _NO_JSON:
                     return refusal.message
-    return f"The request body is not JSON: {error}."
+    detail = str(error).removeprefix("JSON is malformed: ")
+    # msgspec's message for a body without its last brackets or quotation marks.
+    detail = detail.replace("Input data was truncated", "its end is missing")
+    return f"The request body is not JSON: {detail}."
 
 
 def _check_nesting(raw: bytes) -> None:

@@ -180,7 +180,7 @@ def _gateway(
         api=api,
         control=Lazily(lambda: _guarded(control, settings, checkout)),
         dashboard=Lazily(
-            lambda: _guarded(_dashboard(engine, checkout, control), settings, checkout)
+            lambda: _guarded(_dashboard(settings, engine, checkout, control), settings, checkout)
         ),
         checkout=Lazily(lambda: _checkout(settings, engine, checkout)),
         checkout_port=checkout_port,
@@ -220,8 +220,11 @@ def _guarded(app: ASGIApp, settings: Settings, checkout: CheckoutAddress) -> ASG
     return Guard(app, HostGuard(settings, checkout))
 
 
-def _dashboard(engine: Engine, checkout: CheckoutAddress, control: ASGIApp) -> ASGIApp:
+def _dashboard(
+    settings: Settings, engine: Engine, checkout: CheckoutAddress, control: ASGIApp
+) -> ASGIApp:
     from emulator.api.errors import status_of
+    from emulator.api.exchange import bearer_key
     from emulator.dashboard.app import Dashboard
 
     def test_key(account_id: str | None) -> str:
@@ -229,11 +232,17 @@ def _dashboard(engine: Engine, checkout: CheckoutAddress, control: ASGIApp) -> A
         account = accounts.first if account_id is None else accounts.get(account_id)
         return account.profile.test_key
 
+    async def subject_of(authorization: str) -> dict[str, str]:
+        owner = await engine.accounts.owner_of(bearer_key(authorization.encode("latin-1")))
+        return {"account": owner.account.profile.id, "mode": owner.mode}
+
     return Dashboard(
         templates=data_directory("templates"),
         control=LocalControl(control),
+        methods=settings.methods,
         checkout_base=lambda: checkout.base,
         test_key=test_key,
+        subject_of=subject_of,
         status_of=status_of,
         monotonic_ms=engine.wall.monotonic_ms,
     )

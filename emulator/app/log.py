@@ -1,4 +1,4 @@
-"""Logs to standard error from a background thread, so that a blocked pipe never blocks us."""
+"""Logs to standard error from a background thread, so that a blocked pipe blocks no request."""
 
 import errno
 import json

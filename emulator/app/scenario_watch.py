@@ -47,7 +47,10 @@ async def watch_scenarios(
                 given = scenarios
                 for warning in method_warnings(scenarios, settings.methods):
                     logger.warning("%s", warning)
-                logger.info("scenarios reloaded: %s", ", ".join(sorted(names)))
+                left = {each.name for each in scenarios}
+                for change, listed in (("reloaded", names & left), ("removed", names - left)):
+                    if listed:
+                        logger.info("scenarios %s: %s", change, ", ".join(sorted(listed)))
         except (NotReady, DatabaseLost):
             return
         except Exception:

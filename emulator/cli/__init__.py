@@ -147,5 +147,6 @@ def _usage_line(error: "click.ClickException") -> str:
 
     line = " ".join(error.format_message().split()).rstrip(".")
     if isinstance(error, click.UsageError) and error.ctx is not None:
-        line = f"{line}; see {error.ctx.command_path} --help"
+        see = " See" if line.endswith(("?", "?)")) else "; see"
+        line = f"{line}{see} {error.ctx.command_path} --help"
     return line

@@ -38,8 +38,10 @@ Items = Sequence[dict[str, Any]]
 @KEY_OPTION
 @click.option(
     "--fail-on",
+    metavar="RESULT",
     type=click.Choice([_FAILED, _NOT_EXERCISED]),
-    help="Exit with code 1 when an item has this result; not_exercised includes failed.",
+    help="Exit with code 1 when an item has this result: failed, or not_exercised, which includes"
+    " failed.",
 )
 @JUNIT_OPTION
 @REPORT_OPTION

@@ -13,19 +13,13 @@ from emulator.domain.payment_methods import DEFAULT_METHODS
 MODULES = {
     "checklist": ("checklist", "Judge the merchant's integration by ten items."),
     "doctor": ("doctor", "Test which addresses a container, a browser and a webhook need."),
-    "explore": (
-        "explore",
-        "Run a merchant's integration through every history of events, and judge what it does.",
-    ),
+    "explore": ("explore", "Run a merchant's integration through every history of events."),
     "health": ("server", "Test whether the server responds."),
     "helper": ("helper", "Print the test helper for another language: `node` or `php`."),
-    "record": (
-        "replay",
-        "Print an account's history as a scenario file with a script, for `replay`.",
-    ),
-    "replay": ("replay", "Run the scripts of scenario files and directories of scenario files."),
+    "record": ("replay", "Print an account's history as a script for `replay`."),
+    "replay": ("replay", "Run the scripts of scenario files."),
     "serve": ("server", "Run the emulator."),
-    "trigger": ("trigger", "Create a payment in a running emulator and drive it to an event."),
+    "trigger": ("trigger", "Create a payment and drive it to an event."),
     "verify": ("verify", "Compare a service with the contract, clause by clause."),
 }
 

@@ -45,7 +45,8 @@ def doctor(url: str, key: str | None, webhook_url: str | None, is_json: bool) ->
         try:
             parse_url(webhook_url)
         except ValueError:
-            cli_error("flag --webhook-url: expected an absolute http or https URL")
+            expected = "expected an absolute http or https URL"
+            cli_error(f"flag --webhook-url: found {webhook_url!r}, {expected}")
     checked_url = BaseUrl.parse(base_url("--url", url))
     from emulator.doctor.network import read_network
     from emulator.doctor.runner import DoctorOptions

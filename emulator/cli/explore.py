@@ -19,6 +19,7 @@ from emulator.cli.output import (
     cli_error,
     console_paint,
     is_interactive,
+    number_within,
     print_problems,
     write,
     write_file,
@@ -71,15 +72,17 @@ class ExploreOptions:
 @click.option(
     "--depth",
     metavar="N",
-    type=click.IntRange(0, MAX_DEPTH),
+    type=str,
+    callback=number_within(int, 0, MAX_DEPTH),
     default=DEFAULT_DEPTH,
     show_default=True,
-    help="Run all histories with up to this number of anomalies.",
+    help=f"Run all histories with up to this number of anomalies, 0 to {MAX_DEPTH}.",
 )
 @click.option(
     "--seed",
     metavar="INTEGER",
-    type=int,
+    type=str,
+    callback=number_within(int, -(2**63), 2**63 - 1),
     default=DEFAULT_SEED,
     show_default=True,
     help="Seed of the random histories.",
@@ -87,15 +90,16 @@ class ExploreOptions:
 @click.option(
     "--max-time",
     metavar="DURATION",
-    help="Longest time of the run, such as 60s. Until then, random larger histories follow.",
+    help="Maximum time of the run, such as 60s. Until then, random larger histories follow.",
 )
 @click.option(
     "--max-failures",
     metavar="N",
-    type=click.IntRange(1, MAX_FAILURES),
+    type=str,
+    callback=number_within(int, 1, MAX_FAILURES),
     default=1,
     show_default=True,
-    help="End after this number of failed histories.",
+    help=f"End after this number of failed histories, 1 to {MAX_FAILURES}.",
 )
 @click.option(
     "--save",
@@ -138,10 +142,11 @@ class ExploreOptions:
     help="Secret that signs webhooks; otherwise generated from the seed and printed.",
 )
 def explore(files: tuple[Path, ...], *, replays: bool, **options: object) -> int:
-    """Run a merchant's integration through every history of events, and judge what it does.
+    """Run a merchant's integration through every history of events.
 
-    FILE describes the integration. Exit code 0 without failures, 1 with a failure, 2 when the
-    shop or the emulator cannot be reached, or a file or an option is wrong.
+    FILE describes the integration. The command judges each history. Exit code 0 without failures,
+    1 with a failure, 2 when the shop or the emulator cannot be reached, or a file or an option is
+    wrong.
     """
     given = _options(options)
     if len(files) > 1 and not replays:

@@ -4,7 +4,8 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -55,6 +56,23 @@ class _OutputFile(click.Path):
             option = "" if param is None else param.opts[0]
             cli_error(f"flag {option}: cannot write '{file}': its directory does not exist")
         return file
+
+
+def number_within(
+    kind: type[int] | type[float], minimum: int, maximum: int
+) -> Callable[[click.Context, click.Parameter, str | None], float | None]:
+    """A callback of an option, which parses a number and compares it with its limits."""
+    expected = f"{'an integer' if kind is int else 'a number'} from {minimum} to {maximum}"
+
+    def parse(_: click.Context, param: click.Parameter, value: str | None) -> float | None:
+        if value is None:
+            return None
+        with suppress(ValueError):
+            if minimum <= (number := kind(value)) <= maximum:
+                return number
+        return cli_error(f"flag {param.opts[-1]}: found '{value}', expected {expected}")
+
+    return parse
 
 
 OUTPUT_FILE = _OutputFile(dir_okay=False)

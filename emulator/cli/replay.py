@@ -4,7 +4,6 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from emulator.cli.output import (
     cli_error,
     console_paint,
     is_interactive,
+    number_within,
     print_problems,
     write,
     write_file,
@@ -39,14 +39,6 @@ DEFAULT_CONCURRENT_CASES = 4
 MAX_CONCURRENT_CASES = 64
 # The beginning of every checkout_url of a private emulator, whatever its real port.
 _CHECKOUT_URL = "http://127.0.0.1:8081"
-
-
-def _reject_nan(
-    context: click.Context, parameter: click.Parameter, value: float | None
-) -> float | None:
-    if value is not None and isnan(value):
-        raise click.BadParameter("nan is no number.", context, parameter)
-    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,19 +67,21 @@ class ReplayOptions:
     "--jobs",
     "max_concurrent",
     metavar="N",
-    type=click.IntRange(1, MAX_CONCURRENT_CASES),
+    type=str,
+    callback=number_within(int, 1, MAX_CONCURRENT_CASES),
     default=DEFAULT_CONCURRENT_CASES,
     show_default=True,
-    help="Number of files to run at the same time; the output is the same.",
+    help=f"Number of files to run at the same time, 1 to {MAX_CONCURRENT_CASES}; the output is"
+    " the same.",
 )
 @JUNIT_OPTION
 @REPORT_OPTION
 @click.option(
     "--fail-under",
     metavar="PERCENT",
-    type=click.FloatRange(0, 100),
-    callback=_reject_nan,
-    help="Exit with code 1 when the coverage is below this percentage.",
+    type=str,
+    callback=number_within(float, 0, 100),
+    help="Exit with code 1 when the coverage is below this percentage, 0 to 100.",
 )
 @click.option("--seed", metavar="INTEGER", help=f"Seed of each account.  [default: {DEFAULT_SEED}]")
 @click.option(
@@ -98,7 +92,13 @@ class ReplayOptions:
     metavar="FILE",
     help="New SQLite file for the state after the run, for `serve --database`.",
 )
-@click.option("-v", "--verbose", "is_verbose", is_flag=True, help="Print a line for each step.")
+@click.option(
+    "-v",
+    "--verbose",
+    "is_verbose",
+    is_flag=True,
+    help="Print a line for each step, also of several files.",
+)
 def replay(
     paths: tuple[str, ...],
     url: str | None,
@@ -107,10 +107,11 @@ def replay(
     database: str | None,
     **others: object,
 ) -> int:
-    """Run the scripts of scenario files and directories of scenario files.
+    """Run the scripts of scenario files.
 
-    Each file runs in a new account of a private or a running emulator. Exit code 1 when an
-    expectation fails or the coverage is below --fail-under, 2 when a file or an option is wrong.
+    PATH is a file or a directory of files. Each file runs in a new account of a private or a
+    running emulator. Exit code 1 when an expectation fails or the coverage is below --fail-under, 2
+    when a file or an option is wrong.
     """
     settings = _settings(url, seed, clock, database)
     options = ReplayOptions(
@@ -131,7 +132,10 @@ def replay(
 @URL_OPTION
 @KEY_OPTION
 def record(url: str, key: str | None) -> None:
-    """Print an account's history as a scenario file with a script, for `replay`."""
+    """Print an account's history as a script for `replay`.
+
+    The output is a scenario file.
+    """
     from emulator.http.client import Unreachable
     from emulator.replay.emulator_api import RecordingUnavailable, fetch_recording
 
@@ -256,7 +260,7 @@ def _settings(
     if url is not None and database is not None:
         cli_error("flag --database: the emulator at --url has a database of its own")
     if database is not None and Path(database).exists():
-        cli_error(f"flag --database: '{database}' is there already; expected a new file")
+        cli_error(f"flag --database: '{database}' exists; expected the name of a new file")
     flags = {
         "port": 0,
         "checkout-port": 0,

@@ -16,5 +16,6 @@ def check_files(
     if problems:
         return 2, "".join(f"{escape_controls(str(problem))}\n" for problem in problems)
     lines = [f"warning: {warning}\n" for warning in method_warnings(scenarios, methods)]
-    lines.append(f"{files_count} {'file' if files_count == 1 else 'files'}: no problems\n")
+    found = "no mistakes" if lines else "no problems"
+    lines.append(f"{files_count} {'file' if files_count == 1 else 'files'}: {found}\n")
     return 0, escape_controls("".join(lines), besides=LINE_BREAK)

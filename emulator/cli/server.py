@@ -100,8 +100,8 @@ def _check_health(host: str, port: int) -> None:
     try:
         status, body = request.send()
     except NoResponse as error:
-        raise Unhealthy(f"no answer from {url}: {error}") from None
+        raise Unhealthy(f"no response from {url}: {error}") from None
     if status != 200:
-        raise Unhealthy(f"{url} answers {status}, not 200")
+        raise Unhealthy(f"{url} returned {status}; expected 200")
     if b'"status":"ok"' not in body:
-        raise Unhealthy(f"{url} answers, but is no payments emulator")
+        raise Unhealthy(f"{url} is not the address of a payments emulator")

@@ -6,7 +6,14 @@ from urllib.parse import urlencode
 import click
 
 from emulator.cli.event_loop import run_loop
-from emulator.cli.output import URL_OPTION, base_url, check_key, cli_error, write
+from emulator.cli.output import (
+    URL_OPTION,
+    base_url,
+    check_key,
+    cli_error,
+    number_within,
+    write,
+)
 from emulator.domain.accounts import DEMO_TEST_KEY
 from emulator.domain.nearest_word import nearest_word_hint
 from emulator.domain.payment import EVENT_TYPES, MAX_AMOUNT_MINOR, MIN_AMOUNT_MINOR, Status
@@ -37,10 +44,11 @@ _NOT_SENT = {
     "--amount",
     "amount_minor",
     metavar="CENTS",
-    type=click.IntRange(MIN_AMOUNT_MINOR, MAX_AMOUNT_MINOR),
+    type=str,
+    callback=number_within(int, MIN_AMOUNT_MINOR, MAX_AMOUNT_MINOR),
     default=10_000,
     show_default=True,
-    help="Amount in ETB cents.",
+    help=f"Amount in ETB cents, {MIN_AMOUNT_MINOR} to {MAX_AMOUNT_MINOR}.",
 )
 @click.option(
     "--method", metavar="METHOD", show_default=DEFAULT_METHODS[0], help="Payment method to submit."
@@ -54,18 +62,19 @@ _NOT_SENT = {
     help="API key of the account and mode.",
 )
 def trigger(event: str, amount_minor: int, method: str | None, url: str, key: str) -> int:
-    """Create a payment in a running emulator and drive it to an event.
+    """Create a payment and drive it to an event.
 
-    EVENT is payment.created, payment.processing, payment.completed, payment.failed,
-    payment.expired or payment.refunded. The command prints the payment and the result of the
-    event's delivery to each webhook endpoint. It never moves the clock. Exit code 1 when an
-    endpoint has not accepted the event, 2 when an option is wrong or the emulator refuses a
-    request.
+    The emulator is already running. EVENT is payment.created, payment.processing,
+    payment.completed, payment.failed, payment.expired or payment.refunded. The command prints the
+    payment and the result of the event's delivery to each webhook endpoint. It never moves the
+    clock. Exit code 1 when an endpoint has not accepted the event, 2 when an option is wrong or the
+    emulator refuses a request.
     """
     statuses = {event_type: status for status, event_type in EVENT_TYPES.items()}
     if event not in statuses:
         hint = nearest_word_hint(event, statuses)
-        cli_error(f"EVENT: found {event!r}, expected one of: {', '.join(statuses)}.{hint}")
+        expected = f"expected one of: {', '.join(statuses)}.{hint}".removesuffix(".")
+        cli_error(f"EVENT: found {event!r}, {expected}")
     check_key("--key", key)
     from emulator.http.addresses import BaseUrl
     from emulator.http.client import HttpClient, Unreachable

@@ -205,7 +205,7 @@ def _check_service_key(option: str, key: str, *, accepts_live: bool) -> None:
         cli_error(f"flag {option}: a key has neither blanks nor characters beyond ASCII")
     if key.startswith(_LIVE) and not accepts_live:
         cli_error(
-            f"flag {option}: a live_ key processes real payments; use a test_ key, or say --i-know"
+            f"flag {option}: a live_ key processes real payments; use a test_ key, or add --i-know"
         )
     if not key.startswith((_TEST, _LIVE)):
         cli_error(f"flag {option}: expected a key that begins with test_")

@@ -9,8 +9,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from emulator.domain.accounts import Mode
-from emulator.domain.errors import InvalidField
 from emulator.domain.instants import (
+    ACCEPTED_CLOCKS,
+    ACCEPTED_INSTANTS,
     LAST_INSTANT,
     MAX_RATE,
     REAL_RATE,
@@ -138,15 +139,15 @@ def rate_thousandths(name: str, value: object) -> int:
     raise not_accepted(name, value, expected, kind=CLOCK)
 
 
-def clock_value(parse: Callable[[str], Any]) -> Callable[[str, object], Any]:
+def clock_value(parse: Callable[[str], Any], accepted: str) -> Callable[[str, object], Any]:
     """A parser of members that are strings; a ValueError of `parse` is InvalidField."""
 
     def parse_member(name: str, value: object) -> Any:
         text = check_text(name, value, kind=CLOCK)
         try:
             return parse(text)
-        except ValueError as error:
-            raise InvalidField(name, f"{error}.", kind=CLOCK) from None
+        except ValueError:
+            raise not_accepted(name, text, accepted, kind=CLOCK) from None
 
     return parse_member
 
@@ -206,7 +207,7 @@ GivenInstant = Annotated[
         examples=["2026-01-02T00:00:00Z"],
         extra_json_schema={"type": "string", "format": "date-time"},
     ),
-    parsed(clock_value(parse_instant), kind=CLOCK),
+    parsed(clock_value(parse_instant, ACCEPTED_INSTANTS), kind=CLOCK),
 ]
 _CLOCK_PATTERN = (
     r"^(real|frozen(@[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
@@ -221,7 +222,7 @@ GivenClock = Annotated[
         examples=[_CLOCK_EXAMPLE],
         extra_json_schema={"type": "string", "pattern": _CLOCK_PATTERN},
     ),
-    parsed(clock_value(parse_clock), kind=CLOCK),
+    parsed(clock_value(parse_clock, ACCEPTED_CLOCKS), kind=CLOCK),
 ]
 GivenRate = Annotated[
     Any,

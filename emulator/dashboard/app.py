@@ -1,6 +1,6 @@
 """The application of the dashboard: its routes, its pages and the index of addresses."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -65,18 +65,24 @@ class Dashboard:
         *,
         templates: Path,
         control: ControlApi,
+        methods: Sequence[str],
         checkout_base: Callable[[], str],
         test_key: Callable[[str | None], str],
+        subject_of: Callable[[str], Awaitable[Mapping[str, str]]],
         status_of: Callable[[Refusal], int],
         monotonic_ms: Callable[[], float],
     ) -> None:
-        """`checkout_base` returns the public address of the checkout pages.
+        """`methods` are those that are offered.
 
+        `checkout_base` returns the public address of the checkout pages.
         `test_key` returns the test key of an account, by default of the first one.
+        `subject_of` returns the account and the mode of an `Authorization` header.
         """
         self._control = control
+        self._methods = methods
         self._checkout_base = checkout_base
         self._test_key = test_key
+        self._subject_of = subject_of
         self._status_of = status_of
         self._renders = SharedRenders(monotonic_ms)
         self._assets, self._templates = _templates(templates)
@@ -103,8 +109,13 @@ class Dashboard:
                 raise UnknownRoute(request.method, path)
             return file
         page = self._page_request(request, section, item or None)
-        address = f"{page.base_url} {path}?{request.scope['query_string']!r}"
+        authorization = request.headers.get("authorization", "")
         try:
+            # A browser may send other credentials, to a proxy in front.
+            if authorization.lower().startswith("bearer "):
+                page = replace(page, subject=await self._subject_of(authorization))
+            query = request.scope["query_string"]
+            address = f"{page.base_url} {path}?{query!r} {page.subject}"
             return await self._renders.response(
                 address, lambda: self._view(page), since_ms=_since_ms(request)
             )
@@ -113,7 +124,7 @@ class Dashboard:
                 raise
             is_route = isinstance(refusal, UnknownRoute)
             message = f"There is no page {path}." if is_route else str(refusal)
-            return self._html("problem.html", page, self._status_of(refusal), message=message)
+            return await self._problem(page, self._status_of(refusal), message)
 
     async def _view(self, page: ViewRequest) -> Response:
         """The response for a page. Raises the refusals of the control API, and UnknownRoute."""
@@ -123,23 +134,30 @@ class Dashboard:
             case "search", None:
                 return RedirectResponse(_address_of(page, page.query.get("q", "").strip()), 303)
             case "test-key", None:
-                return Response(self._test_key(page.subject.get("account")))
+                key = self._test_key(page.subject.get("account"))
+                return Response(key, media_type="text/plain", headers=_HEADERS)
         list_page, item_page = SECTIONS.get(page.section, (None, None))
         view = list_page if page.item is None else item_page
-        if view is None:
+        if view is None or not _is_item(page):
             raise UnknownRoute("GET", "/".join(filter(None, (ROOT, page.section, page.item))))
         variables = await view(page)
         template = page.section if page.item is None else page.section.removesuffix("s")
-        header = {
-            "accounts": (await page.control.get("/accounts", {}))["data"][:MAX_LISTED_ACCOUNTS],
-            "clock": await page.get("/clock"),
-        }
+        header = await _header(page)
         return self._html(f"{template}.html", page, 200, **header, **variables)
+
+    async def _problem(self, page: ViewRequest, status: int, message: str) -> Response:
+        try:
+            header = await _header(page)
+        except Refusal:  # Of an unknown account or mode: the header is that of the first account.
+            page = replace(page, subject={})
+            header = await _header(page)
+        return self._html("problem.html", page, status, message=message, **header)
 
     def _html(self, template: str, page: ViewRequest, status: int, **variables: Any) -> Response:
         text = self._templates.get_template(template).render(
             page=page,
             sections=SECTIONS,
+            methods=self._methods,
             account=page.subject.get("account"),
             mode=page.subject.get("mode", "test"),
             **variables,
@@ -169,6 +187,26 @@ class Dashboard:
             "health": f"{base}/_emulator/health",
             "openapi": f"{base}/_emulator/openapi",
         }
+
+
+async def _header(page: ViewRequest) -> Mapping[str, Any]:
+    """The clock and the newest accounts; also that of the page and the first one, which is last."""
+    clock = await page.get("/clock")
+    accounts = (await page.control.get("/accounts", {}))["data"]
+    listed = {page.subject.get("account"), accounts[-1]["id"]}
+    more = [each for each in accounts[MAX_LISTED_ACCOUNTS:] if each["id"] in listed]
+    return {"clock": clock, "accounts": accounts[:MAX_LISTED_ACCOUNTS] + more}
+
+
+def _is_item(page: ViewRequest) -> bool:
+    """Whether the page is a list, or its item is the name of a scenario or an id of its section.
+
+    The control API has other calls at addresses such as `/requests/kinds`.
+    """
+    item = page.item
+    if item is None or item == LATEST or page.section == "scenarios":
+        return item is None or "/" not in item
+    return "/" not in item and SECTION_OF_PREFIX.get(item.partition("_")[0]) == page.section
 
 
 def _since_ms(request: Request) -> float | None:

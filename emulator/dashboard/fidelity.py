@@ -24,7 +24,7 @@ _BAR_UNIT, _MAX_BAR_ATTEMPTS = 8, 8
 
 
 async def fidelity(page: ViewRequest) -> Mapping[str, Any]:
-    """The clauses by what they stand on, and what this account has exercised."""
+    """The clauses by their basis, and what this account has exercised."""
     transitions = (await page.get("/events/transitions"))["data"]
     counts = {(each["source"], each["target"]): each["count"] for each in transitions}
     deliveries = await page.get("/deliveries", limit=str(MAX_PLOTTED))
@@ -38,6 +38,7 @@ async def fidelity(page: ViewRequest) -> Mapping[str, Any]:
         "covered": len(counts),
         "transition_count": len(TRANSITIONS),
         "plot": delivery_plot(deliveries["data"]),
+        "curl": page.curl("/checklist"),
         "checklist": await _checklist(page, has_more=deliveries["has_more"]),
     }
 

@@ -22,6 +22,9 @@ MAX_ENTRIES = "100"
 
 # In the address, amounts are in ETB; the control API takes cents.
 _AMOUNT_FILTERS = {"amount_from": "amount_gte", "amount_to": "amount_lte"}
+# A page shows an instant with a blank between date and time.
+_TIME_FILTERS = ("created_gte", "created_lte")
+_SHOWN_INSTANT = re.compile(r"(\d-\d\d)\s+(\d\d:)")
 _ETB = re.compile(r"([0-9]{1,13})(?:\.([0-9]{1,2}))?", re.ASCII)
 
 # The order of entries with the same instant: a request causes a transition, and that a delivery.
@@ -34,10 +37,13 @@ async def payment_list(page: ViewRequest) -> Mapping[str, Any]:
     for shown, parameter in _AMOUNT_FILTERS.items():
         if shown in query:
             query[parameter] = _cents(shown, query.pop(shown))
+    for parameter in {*_TIME_FILTERS} & {*query}:
+        query[parameter] = _SHOWN_INSTANT.sub(r"\1T\2", query[parameter].strip())
     listed = await page.get("/payments", **{**query, "limit": ROWS_PER_PAGE})
     return {
         "payments": listed["data"],
         "next_cursor": listed["next_cursor"],
+        "curl": page.curl("/payments", **query),
         "is_compared": bool({*query} & {*_AMOUNT_FILTERS.values(), "phone", "metadata"}),
         "max_compared": MAX_COMPARED_PAYMENTS,
     }
@@ -45,7 +51,7 @@ async def payment_list(page: ViewRequest) -> Mapping[str, Any]:
 
 def _cents(name: str, value: str) -> str:
     """The amount in ETB cents. Raises InvalidField."""
-    match = _ETB.fullmatch(value.replace(",", ""))
+    match = _ETB.fullmatch(value.replace(",", "").removeprefix("ETB").strip())
     if match is None:
         raise not_accepted(name, value, "an amount in ETB, such as 150 or 150.50")
     return match[1] + (match[2] or "").ljust(2, "0")

@@ -20,6 +20,7 @@ async def request_list(page: ViewRequest) -> Mapping[str, Any]:
     return {
         "requests": rows,
         "next_cursor": rows[-1]["id"] if listed["has_more"] else None,
+        "curl": page.curl("/requests", **page.query),
         "overflowed": listed["overflowed"],
         "kinds": await page.get("/requests/kinds"),
         "filters": {name: page.query.get(name, "") for name in FILTERS},

@@ -59,6 +59,7 @@ async def scenario_list(page: ViewRequest) -> Mapping[str, Any]:
         "one_click_faults": ONE_CLICK_FAULTS,
         "snapshots": (await page.get("/snapshots"))["data"],
         "example": EXAMPLE,
+        "curl": page.curl("/scenarios"),
     }
 
 
@@ -70,6 +71,7 @@ async def scenario_details(page: ViewRequest) -> Mapping[str, Any]:
     document = {"description": scenario["description"], **sections, "script": scenario["script"]}
     return {
         "scenario": scenario,
+        "curl": page.curl(f"/scenarios/{page.item}"),
         "rules": [
             (section, _rule_text(rule), limited.get((section, index)))
             for section, rules in sections.items()

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
+from emulator.dashboard.curl import curl
+
 ROOT = "/_emulator/view"
 ROWS_PER_PAGE = "25"
 
@@ -40,4 +42,14 @@ class ViewRequest:
         """The address of a page of the same account and mode; None leaves a parameter out."""
         path = f"{ROOT}/{section}" if item is None else f"{ROOT}/{section}/{quote(item, safe='')}"
         given = {name: value for name, value in query.items() if value is not None}
-        return f"{path}?{urlencode({**self.subject, **given})}"
+        return _with_query(path, {**self.subject, **given})
+
+    def curl(self, path: str, /, **query: str | None) -> str:
+        """The command of the same call as `get`; it needs no key."""
+        given = {**self.subject, **{name: value for name, value in query.items() if value}}
+        url = _with_query(f"{self.base_url}/_emulator{path}", given)
+        return curl(url, authorization=None)
+
+
+def _with_query(address: str, query: Mapping[str, str]) -> str:
+    return f"{address}?{urlencode(query)}" if query else address

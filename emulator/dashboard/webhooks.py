@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import Any
 
-from emulator.dashboard.curl import curl
 from emulator.dashboard.view_request import ROWS_PER_PAGE, ViewRequest
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryState, Profile
 
@@ -19,6 +18,7 @@ async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
     return {
         "deliveries": rows,
         "next_cursor": rows[-1]["id"] if listed["has_more"] else None,
+        "curl": page.curl("/deliveries", **page.query),
         "endpoints": await _endpoints(page),
         "pause": await page.get("/deliveries/paused"),
         "event_types": EVENT_TYPES_IN_ORDER,
@@ -38,7 +38,8 @@ async def delivery_details(page: ViewRequest) -> Mapping[str, Any]:
     deliveries = [each for each in of_payment["data"] if each["event"] == event["id"]]
     text = json.dumps(event, indent=2, ensure_ascii=False)
     details = _details(page, deliveries, await _endpoints(page))
-    return {"event": event, "event_text": text, **details}
+    command = page.curl(f"/events/{item}")
+    return {"event": event, "event_text": text, "event_curl": command, **details}
 
 
 async def _endpoints(page: ViewRequest) -> dict[str, Any]:
@@ -54,11 +55,9 @@ def _details(
         attempt["signed"] = _signed(attempt["request"])
         attempt["verification"] = verification(attempt["request"])
         attempt["curl"] = _curl(attempt["request"])
-    return {
-        "deliveries": deliveries,
-        "endpoints": endpoints,
-        "curl": curl(f"{page.base_url}/_emulator/deliveries/{page.item}"),
-    }
+    for delivery in deliveries:
+        delivery["curl"] = page.curl(f"/deliveries/{delivery['id']}")
+    return {"deliveries": deliveries, "endpoints": endpoints}
 
 
 def _signed(request: Mapping[str, Any]) -> str:

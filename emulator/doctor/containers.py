@@ -25,9 +25,9 @@ async def probe_containers(
         results = await probe_hosts(base_url, hosts, timeouts)
         findings = _interface_findings(base_url, network, results)
     elif network.is_in_container:
-        findings = [good(f"{base_url} answers in this container")]
+        findings = [good(f"{base_url} responds in this container")]
     else:
-        text = f"{base_url} is not an address of this machine, so that nothing was tried"
+        text = f"{base_url} is not an address of this machine, so nothing was tested"
         findings = [note(text, f"In the container: curl {base_url}{HEALTH}")]
     if not network.is_in_container:
         findings.append(_container_names(base_url))
@@ -49,16 +49,16 @@ def _interface_findings(
     """What the responses at this machine's addresses mean for containers."""
     pairs = list(zip(network.interfaces, results, strict=True))
     if not pairs:
-        return [note("This machine has only loopback addresses, so nothing was tried")]
+        return [note("This machine has only loopback addresses, so nothing was tested")]
     findings = [
-        good(f"{result.base_url} answers: {_use(interface)}")
+        good(f"{result.base_url} responds: {_use(interface)}")
         for interface, result in pairs
         if result.is_emulator
     ]
     if findings:
         return findings
     tried = ", ".join(f"{interface}: {result.description}" for interface, result in pairs)
-    text = f"The emulator answers at {base_url.host} only (port {base_url.port} of {tried})"
+    text = f"The emulator responds at {base_url.host} only (port {base_url.port} of {tried})"
     return [note(text, _host_advice(network))]
 
 
@@ -71,12 +71,12 @@ def _use(interface: NetworkInterface) -> str:
 
 def _host_advice(network: LocalNetwork) -> str:
     if network.is_in_container:
-        return "For other containers start it with --host 0.0.0.0 (EMULATOR_HOST)."
+        return "For other containers, start the emulator with --host 0.0.0.0 (EMULATOR_HOST)."
     bridge = next(iter(network.bridges), None)
     narrow = "" if bridge is None else f"--host {bridge.address} (for this machine alone) or "
     return (
-        f"For containers start it with {narrow}--host 0.0.0.0 (only on a network you trust), or as "
-        f"a container in their network: http://{SERVICE}:8080 there."
+        f"For containers, start the emulator with {narrow}--host 0.0.0.0 (only in a trusted "
+        f"network), or as a container in their network, with the URL http://{SERVICE}:8080."
     )
 
 
@@ -84,6 +84,6 @@ def _container_names(base_url: BaseUrl) -> DoctorFinding:
     """The addresses that only a container can try."""
     url = f"http://{DOCKER_HOST}:{base_url.port}{base_url.path}"
     return note(
-        f"{url} and, in Compose, http://{SERVICE}:8080 are for containers, not tried from here",
-        f"In the container: curl {url}{HEALTH} (Docker on Linux: started with {ADD_DOCKER_HOST})",
+        f"{url} and, in Compose, http://{SERVICE}:8080 are for containers, not tested from here",
+        f"In the container: curl {url}{HEALTH} (Docker on Linux: start it with {ADD_DOCKER_HOST})",
     )

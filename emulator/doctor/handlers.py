@@ -28,7 +28,7 @@ _ADVICE = (
 _REFUSALS = {400, 401, 403}
 _SLOW = (
     "A firewall may block the connection, or the handler may be busy: it should respond first and "
-    "work afterwards. The emulator waits for 15 s."
+    "work afterwards. The emulator waits 15 s for a response."
 )
 _FAILED = "See the handler's own log; it must return 2xx."
 
@@ -90,7 +90,7 @@ async def _endpoints(
     return [], [
         note(
             f"No endpoint is registered for {whose}",
-            f'POST {ENDPOINTS} {{"url": URL}} registers one, and so does serve --webhook-url URL.',
+            f'POST {ENDPOINTS} {{"url": URL}} registers one; serve --webhook-url URL also does.',
         )
     ]
 
@@ -110,14 +110,14 @@ async def _probe_url(account: TemporaryAccount, url: str, secret: str | None) ->
     ping = await account.ping(url, secret)
     shown = _without_password(url)
     if ping.is_delivered:
-        result = "takes a ping, but is not registered"
+        result = "accepts a ping, but is not registered"
         if secret is not None:
-            result = "takes a ping that its secret has signed"
+            result = "accepts a ping that is signed with its secret"
     elif secret is None and ping.status in _REFUSALS:
-        result = "is reached, and takes no ping that another secret has signed"
+        result = "responds, and refuses a ping that is signed with another secret"
     else:
         fix = ping.cause or (_FAILED if ping.status is not None else _SLOW)
-        return problem(f"{shown} takes no ping: {ping.description}", fix)
+        return problem(f"{shown} does not accept a ping: {ping.description}", fix)
     return good(f"{shown} {result}: {ping.description}")
 
 
@@ -148,7 +148,7 @@ async def probe_local_handler(account: TemporaryAccount, routes: HandlerRoutes) 
                 rest = (_attempt(account, receiver, host, port) for host in routes.hosts[1:])
                 attempts += await asyncio.gather(*rest)
     except OSError as error:
-        return problem(f"No handler could be tried {routes.place}: {error.strerror}", _ADVICE)
+        return problem(f"No handler could be tested {routes.place}: {error.strerror}", _ADVICE)
     return _finding(attempts, routes)
 
 
@@ -166,9 +166,11 @@ async def _attempt(
 def _finding(attempts: Iterable[_Attempt], routes: HandlerRoutes) -> DoctorFinding:
     for attempt in attempts:
         if attempt.arrived_at is not None:
-            text = f"A handler {routes.place} is reached at http://{attempt.host} and its port"
+            text = f"A handler {routes.place} is reachable at http://{attempt.host} and its port"
             if attempt.arrived_at != routes.listening[0]:
                 text += f", if it listens on {attempt.arrived_at} or 0.0.0.0"
             return good(f"{text}: {attempt.ping.description}")
     failed = "; ".join(f"{attempt.host}: {attempt.ping.description}" for attempt in attempts)
-    return problem(f"A handler {routes.place} is not reached by the emulator ({failed})", _ADVICE)
+    return problem(
+        f"A handler {routes.place} is not reachable for the emulator ({failed})", _ADVICE
+    )

@@ -26,8 +26,8 @@ _NOT_FORWARDED = (
 )
 _FAULTY = "A fault, a scenario or --rate-limit may cause this: see the journal."
 _KEYS = (
-    "`serve` prints those of the first account, POST /_emulator/accounts makes another one, and "
-    "--auto-provision takes any test_ key."
+    "`serve` prints those of the first account, POST /_emulator/accounts creates another one, and "
+    "--auto-provision accepts any test_ key."
 )
 
 
@@ -48,7 +48,7 @@ async def probe_machine(
 ) -> tuple[list[DoctorFinding], ExaminedEmulator | None]:
     """The findings, and the emulator for the next probes if its control API is open."""
     version = f"payments emulator {found.description}"
-    findings = [good(f"{found.base_url} answers in {found.duration_ms:.0f} ms: {version}")]
+    findings = [good(f"{found.base_url} responds in {found.duration_ms:.0f} ms: {version}")]
     if found is not given:
         wrong = problem(f"{given.base_url}: {given.description}", f"Use {found.base_url}.")
         findings.insert(0, wrong)
@@ -70,7 +70,7 @@ async def _probe_control(
     response = await server.request("GET", ACCOUNTS)
     if response.status == 200:
         accounts = response_items(response) or []
-        return server, accounts, good(f"The control API takes calls for the host {host}")
+        return server, accounts, good(f"The control API accepts requests for the host {host}")
     if response.error.get("code") != FORBIDDEN:
         finding = problem(
             f"The control API does not list the accounts: {describe(response)}",
@@ -78,7 +78,7 @@ async def _probe_control(
         )
         return None, [], finding
     finding = problem(
-        f"The control API takes no calls for the host {host}: {describe(response)}",
+        f"The control API refuses requests for the host {host}: {describe(response)}",
         f"Start the emulator with --allowed-hosts {host} (EMULATOR_ALLOWED_HOSTS).",
     )
     if base_url.scheme == "http" and not is_ip_literal(host):
@@ -102,14 +102,14 @@ async def _probe_key(
     response = await replace(api, key=key).request("GET", FIRST_PAGE)
     if response.status == 401:
         if given is None:
-            text = f"The demo key {masked} is unknown to the emulator, so that no key was tried"
+            text = f"The demo key {masked} is unknown to the emulator, so no key was tested"
             return True, note(text, "Give your key with --key.")
         return False, problem(f"The key {masked} is unknown: {describe(response)}", _KEYS)
     is_new = control is not None and await _remove_created(control, masked, accounts)
     has_account = given is None or not is_new
     if response.status != 200:
         fix = _NOT_FORWARDED.format("/v1") if response.status == 404 else _FAULTY
-        text = f"The key {masked} could not be tried by GET {FIRST_PAGE}: {describe(response)}"
+        text = f"The key {masked} could not be tested with GET {FIRST_PAGE}: {describe(response)}"
         return has_account, problem(text, fix)
     if is_new:
         text = f"The key {masked} is new: its first use creates an account"

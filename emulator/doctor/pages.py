@@ -77,7 +77,7 @@ class _Page:
         fix = await self._fix(base_url)
         if network.is_in_container and is_loopback(base_url.host):
             # A browser may run outside this container.
-            fix = f"A browser on the host may open it. For one in a container: {fix}"
+            fix = f"A browser on the host may open it. For a browser in a container: {fix}"
             return [note(f"{text} (in this container)", fix)]
         return [problem(text, fix)]
 
@@ -88,12 +88,12 @@ class _Page:
             if response.status == (404 if self.path == _NO_PAYMENT else 200):
                 return None
             if response.status == 404:
-                return "it shows the pages of another emulator"
+                return "these are the pages of another emulator"
         if response.error.get("code") == "route_not_found":
-            return "that is the API of an emulator, not its checkout pages"
+            return "this is the API of an emulator, not its checkout pages"
         if response.failure is not None or response.error:
             return describe(response)
-        return f"another program answers ({describe(response)})"
+        return f"another program responds ({describe(response)})"
 
     async def _for_other_machines(
         self, base_url: BaseUrl, reached: Sequence[NetworkInterface]
@@ -104,13 +104,12 @@ class _Page:
         other = replace(base_url, host=reached[0].address)
         if await self._failure_at(other) is not None:
             return []
-        host = base_url.host
-        text = f"{other} opens, too, where {host} is another machine: a phone, a container"
-        return [note(text, f"For a browser there: --checkout-url {other}")]
+        text = f"{other} also opens, for a browser in a container or on another machine"
+        return [note(text, f"For such a browser: --checkout-url {other}")]
 
     async def _fix(self, base_url: BaseUrl) -> str:
         alternative = await self._alternative(base_url)
-        url, opens, meaning = "URL", "", ", the address at which a browser finds its pages"
+        url, opens, meaning = "URL", "", ", the address of its pages for a browser"
         if alternative is not None:
             url, opens, meaning = str(alternative), f"{alternative} opens. ", ""
         return (

@@ -10,11 +10,11 @@ class Level(StrEnum):
     """What a finding means; only a problem makes the exit code 1."""
 
     OK = "ok"
-    """It was tried, and works."""
+    """Tested, and works."""
     PROBLEM = "problem"
-    """It was tried, or is known, and will not work."""
+    """Tested, or known, and does not work."""
     NOTE = "note"
-    """It could not be tried, or does not work and is not always needed."""
+    """Not tested, or does not work and is not always needed."""
 
 
 class Perspective(StrEnum):
@@ -65,7 +65,7 @@ _TITLES = {
     Perspective.MACHINE: "From this machine",
     Perspective.CONTAINER: "From a container",
     Perspective.BROWSER: "From a browser",
-    Perspective.WEBHOOK: "To a webhook, tried by the emulator itself",
+    Perspective.WEBHOOK: "To a webhook, tested by the emulator itself",
 }
 _SIGNS = {Level.OK: ("green", "ok"), Level.PROBLEM: ("red", "!!"), Level.NOTE: ("dim", "--")}
 _MARGIN = " " * 6
@@ -90,9 +90,9 @@ def conclusion(report: DoctorReport) -> str:
         case 0:
             return "No problem was found. Lines marked -- are notes."
         case 1:
-            return "1 thing will not work: the one marked !!"
+            return "1 problem, marked !!"
         case count:
-            return f"{count} things will not work: those marked !!"
+            return f"{count} problems, marked !!"
 
 
 def report_json(report: DoctorReport) -> str:

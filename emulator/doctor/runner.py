@@ -39,7 +39,7 @@ class NoEmulator(Exception):
         sections = {Perspective.MACHINE: [problem(self.lines[0], fix)]}
         if others:
             tried = "; ".join(f"{other.base_url}: {other.description}" for other in others)
-            self.lines.insert(1, f"nor at the other addresses: {tried}")
+            self.lines.insert(1, f"no emulator at the other addresses: {tried}")
             sections[Perspective.CONTAINER] = [other.finding for other in others]
         self.report = DoctorReport(url=str(given.base_url), version=None, sections=sections)
 

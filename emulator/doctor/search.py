@@ -16,10 +16,10 @@ _REQUEST_ID = "req_"
 
 
 _WRONG_ADDRESS = (
-    "Give the address that `serve` prints as API: its port is not that of the checkout "
+    "Use the address that `serve` prints as API: its port is not that of the checkout "
     "pages, and it does not end in /v1."
 )
-_OTHER_PROGRAM = "Another program uses that port: give the emulator's with --url."
+_OTHER_PROGRAM = "Another program uses this port: pass the emulator's port in --url."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class ProbeResult:
     def finding(self) -> DoctorFinding:
         if not self.is_emulator:
             return note(f"{self.base_url}: {self.description}")
-        return good(f"{self.base_url} answers: payments emulator {self.description}")
+        return good(f"{self.base_url} responds: payments emulator {self.description}")
 
 
 async def search(
@@ -96,19 +96,19 @@ def advice(given: ProbeResult, network: LocalNetwork) -> str:
         return given.fix
     base_url = given.base_url
     if base_url.scheme == "https":
-        return "The emulator speaks http; https needs a proxy in front of it."
+        return "The emulator uses http; https needs a proxy in front of it."
     if not is_loopback(base_url.host):
         return (
-            "Are its name and port correct? Does it listen on more than 127.0.0.1 (--host), "
-            "and is the port of a container published?"
+            "Are the host and the port correct? Does the emulator listen on another address than "
+            "127.0.0.1 (--host)? Is the port of a container published?"
         )
     if network.is_in_container:
         return (
-            f"Here {base_url.host} is this container itself. An emulator in a container of "
-            f"the same network is --url http://SERVICE:8080; for one on the host start that with "
-            f"--host 0.0.0.0 and this container with {ADD_DOCKER_HOST}."
+            f"{base_url.host} is this container itself. For an emulator in a container of the same "
+            "network, use --url http://SERVICE:8080. For an emulator on the host, start the "
+            f"emulator with --host 0.0.0.0 and this container with {ADD_DOCKER_HOST}."
         )
     return (
-        "Is it started (payments-emulator serve)? Give another port with --url; a container "
-        f"publishes its port with: docker run -p 127.0.0.1:{base_url.port}:8080"
+        "Has the emulator started (payments-emulator serve)? Use --url for another port. To "
+        f"publish the port of a container: docker run -p 127.0.0.1:{base_url.port}:8080"
     )

@@ -1,4 +1,4 @@
-"""Holds what happens to a request of the contract that goes wrong."""
+"""Defines the effects of faults on requests to `/v1`."""
 
 from enum import StrEnum
 from typing import NamedTuple

@@ -6,8 +6,6 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from emulator.domain.received_values import received
-
 Instant = int
 """Milliseconds since 1970-01-01T00:00:00Z."""
 
@@ -21,6 +19,10 @@ LAST_INSTANT: Instant = (datetime(9989, 1, 1, tzinfo=UTC) - EPOCH) // MILLISECON
 # Rates of clocks are integers, in thousandths of real time, so that computations are exact.
 REAL_RATE = 1_000
 MAX_RATE = 100_000 * REAL_RATE
+ACCEPTED_INSTANTS = "an ISO 8601 timestamp from 1970 to 9988, such as 2026-01-01T00:00:00Z"
+ACCEPTED_CLOCKS = (
+    "real, frozen, frozen@2026-01-01T00:00:00Z (1970 to 9988), or a rate from x0.001 to x100000"
+)
 
 # The extended and basic forms of ISO 8601: calendar, ordinal and week dates, with or without a time
 # of day in whole hours, minutes or seconds; a fraction is one of a second.
@@ -110,21 +112,21 @@ def parse_timestamp(text: str) -> ParsedTimestamp:
         try:
             usual = (datetime.fromisoformat(text) - EPOCH) // MILLISECOND
         except ValueError:
-            raise _refusal(text) from None
+            raise ValueError(f"expected {ACCEPTED_INSTANTS}") from None
         return ParsedTimestamp(floor=usual, ceiling=usual, is_loose=False)
     with_blank = _BLANK_FOR_PLUS.fullmatch(text)
     written = text if with_blank is None else "+".join(with_blank.groups())
     match = re.fullmatch(_ISO_8601, written, re.ASCII)
     if match is None:
-        raise _refusal(text)
+        raise ValueError(f"expected {ACCEPTED_INSTANTS}")
     try:
         floor = (_day(match) * DAY_S + _second_of_day(match) - _offset_s(match)) * 1000
     except ValueError:
-        raise _refusal(text) from None
+        raise ValueError(f"expected {ACCEPTED_INSTANTS}") from None
     is_loose = with_blank is not None or match["offset"] is None or _is_rare(match)
     if match["second"] == _LEAP_SECOND:
         if floor % DAY_MS:
-            raise _refusal(text)
+            raise ValueError(f"expected {ACCEPTED_INSTANTS}")
         # It lies between the last millisecond that a clock here shows and the next midnight.
         return ParsedTimestamp(floor=floor - 1, ceiling=floor, is_loose=is_loose)
     fraction = (match["fraction"] or "").rstrip("0")
@@ -140,10 +142,6 @@ def _is_rare(match: re.Match[str]) -> bool:
         or match["hour"] == _END_OF_DAY
         or match["second"] == _LEAP_SECOND
     )
-
-
-def _refusal(text: str) -> ValueError:
-    return ValueError(f"{received(text)} is not an ISO 8601 timestamp")
 
 
 def _day(match: re.Match[str]) -> int:
@@ -188,7 +186,7 @@ def parse_instant(text: str) -> Instant:
     """Read a timestamp that a clock is set to. Raises ValueError, also outside 1970 to 9988."""
     instant = parse_timestamp(text).floor
     if not FIRST_INSTANT <= instant < LAST_INSTANT:
-        raise ValueError(f"{received(text)} is not between the years 1970 and 9988")
+        raise ValueError(f"expected {ACCEPTED_INSTANTS}")
     return instant
 
 
@@ -201,16 +199,13 @@ def parse_clock(text: str) -> ClockSpec:
     if rate is not None:
         rate_thousandths = int(rate[1] + (rate[2] or "").ljust(3, "0"))
         if not 0 < rate_thousandths <= MAX_RATE:
-            raise ValueError(f"{received(text)} is not a rate from x0.001 to x100000")
+            raise ValueError(f"expected {ACCEPTED_CLOCKS}")
         return ClockSpec(rate_thousandths=rate_thousandths)
     word, at, timestamp = text.partition("@")
     if at and word == ClockKind.FROZEN:
         return ClockSpec(kind=ClockKind.FROZEN, instant=parse_instant(timestamp))
     if at or word not in {kind.value for kind in ClockKind}:
-        raise ValueError(
-            f"{received(text)} is not real, frozen, frozen@ and a timestamp"
-            " (frozen@2026-01-01T00:00:00Z), or x and a rate (x60)"
-        )
+        raise ValueError(f"expected {ACCEPTED_CLOCKS}")
     return ClockSpec(kind=ClockKind(word))
 
 

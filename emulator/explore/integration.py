@@ -32,7 +32,8 @@ from emulator.scenarios.values import Json
 from emulator.scenarios.yaml_tree import read_tree
 
 ORDER = "{order}"
-_FIXED_EXAMPLE = "POST http://127.0.0.1:3000/orders"
+# The beginning of the URLs in examples.
+_HOST = " http://127.0.0.1:3000"
 _PATH_STEP = re.compile(r"\.([^.\[\]\s]+)|\[([0-9]{1,9})\]")
 JSON_PATH = re.compile(rf"\$(?:{_PATH_STEP.pattern})*")
 _URL = re.compile(r"https?://[^\s/?#@]+(?:[/?][^\s#]*)?", re.ASCII)
@@ -164,6 +165,15 @@ class Integration:
     history: HistoryName | None = None
 
 
+def _line(example: str, *, accepts_order: bool = False) -> Text:
+    def accepts(line: str) -> bool:
+        return is_web_url(line.partition(" ")[2]) and (accepts_order or ORDER not in line)
+
+    full = example.replace(" ", _HOST)
+    expected = f"a method and an absolute URL, such as {full}"
+    return Text(_REQUEST, expected=expected, examples=[full], accepts=accepts)
+
+
 class _Path(Kind[JsonPath]):
     def read(self, entry: Entry) -> JsonPath | None:
         text = read_text(entry)
@@ -201,18 +211,6 @@ def _has_values(members: Members) -> None:
         members.known["in"].note("in must have a value or more, or the condition is never true")
 
 
-_LINE = Text(
-    _REQUEST,
-    expected="a method and an absolute URL, such as GET http://127.0.0.1:3000/orders/{order}",
-    examples=["GET http://127.0.0.1:3000/orders/{order}"],
-    accepts=lambda line: is_web_url(line.partition(" ")[2]),
-)
-_FIXED_LINE = Text(
-    re.compile(rf"(?!.*{{order}}){_REQUEST.pattern}", re.ASCII),
-    expected=f"a method and an absolute URL without {ORDER}, such as {_FIXED_EXAMPLE}",
-    examples=[_FIXED_EXAMPLE],
-    accepts=lambda line: is_web_url(line.partition(" ")[2]),
-)
 _ADDRESS_EXAMPLES = ["http://127.0.0.1:3000/webhooks"]
 _WEB_ADDRESS = Text(
     _URL, expected="an absolute http or https URL", examples=_ADDRESS_EXAMPLES, accepts=is_web_url
@@ -239,13 +237,15 @@ _CONDITION = MappingOf(
 _COUNT = MappingOf(Count, {"path": _VALUE_PATH})
 
 
-def _request_keys(description: str, *, accepts_order: bool = True) -> Mapping[str, Key]:
+def _request_keys(
+    description: str, example: str, *, accepts_order: bool = True
+) -> Mapping[str, Key]:
     order = " `{order}` stands for the order's id." if accepts_order else ""
     return {
         "request": Key(
-            _LINE if accepts_order else _FIXED_LINE,
+            _line(example, accepts_order=accepts_order),
             f"{description}{order}",
-            required="a method and a URL, such as GET http://127.0.0.1:3000/orders/{order}",
+            required=f"a method and a URL, such as {example.replace(' ', _HOST)}",
             field="line",
         ),
         "json": Key(JsonValue(), "The JSON body.", default_text="no body"),
@@ -258,7 +258,11 @@ def _request_keys(description: str, *, accepts_order: bool = True) -> Mapping[st
 _START = MappingOf(
     Start,
     {
-        **_request_keys("The request with which a customer starts an order.", accepts_order=False),
+        **_request_keys(
+            "The request with which a customer starts an order.",
+            "POST /orders",
+            accepts_order=False,
+        ),
         "order": Key(
             _Path(),
             "The path of the order's id in the response.",
@@ -277,7 +281,10 @@ _START = MappingOf(
 _STATE = MappingOf(
     State,
     {
-        **_request_keys("The request that reads an order; it must change nothing."),
+        **_request_keys(
+            "The request that reads an order; it must change nothing.",
+            "GET /orders/{order}",
+        ),
         "paid": Key(
             _CONDITION,
             "Whether the order is paid.",
@@ -310,7 +317,7 @@ _RUN = MappingOf(
             Text(), "The command, for the system's shell.", required="the command to run"
         ),
         "ready": Key(
-            _FIXED_LINE,
+            _line("GET /health"),
             "A request that succeeds as soon as the application is ready.",
             default_text="a connection to the host of `start`",
         ),
@@ -345,14 +352,16 @@ KEYS = {
         default_text="the browser opens nothing",
     ),
     "settle": Key(
-        MappingOf(ShopRequest, _request_keys("The request that starts the job.")),
+        MappingOf(
+            ShopRequest, _request_keys("The request that starts the job.", "POST /jobs/poll")
+        ),
         "The merchant's reconciliation job, run at the end of each history.",
         default_text="no job",
     ),
     "run": Key(
         _RUN,
         "The merchant's application, started before and stopped after.",
-        default_text="it is running already",
+        default_text="the application is already running",
     ),
     "history": Key(
         _HISTORY, "The history that `--replay` runs; `--save` writes it.", default_text="no history"

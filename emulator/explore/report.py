@@ -38,7 +38,7 @@ def count_lines(exploration: Exploration) -> Iterator[str]:
     reasons = (
         (counts.equivalent, "differ from one that ran only in the order of independent steps"),
         (counts.containing_failure, "contain one that failed"),
-        (counts.not_run, "are left, because a limit was reached"),
+        (counts.not_run, "were not run, because --max-failures or --max-time was reached"),
     )
     for count, reason in reasons:
         if count:

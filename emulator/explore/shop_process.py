@@ -70,7 +70,7 @@ async def running_shop(
             await pause(wall, READY_PAUSE_MS)
             seen = str(error)
             if process.returncode is not None:
-                seen = f"the shop has ended with code {process.returncode}"
+                seen = f"the shop ended with code {process.returncode}"
             elif not unready:
                 raise
             output.seek(0)

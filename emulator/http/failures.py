@@ -1,4 +1,4 @@
-"""Explains the exceptions of sockets and TLS: which kind of failure they mean, in words."""
+"""Explains the exceptions of sockets and TLS as a kind of failure and a short phrase."""
 
 import errno
 import os

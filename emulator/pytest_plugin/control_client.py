@@ -79,7 +79,7 @@ class ControlClient:
         except NoResponse as error:
             hint = "" if self.log is None else f"; see its log {self.log}"
             raise PaymentsEmulatorError(
-                f"the payments emulator at {self.base_url} does not answer: {error}{hint}"
+                f"the payments emulator at {self.base_url} does not respond: {error}{hint}"
             ) from None
         if status == _NO_CONTENT:
             return None
@@ -95,7 +95,7 @@ class ControlClient:
         error = value.get("error") if isinstance(value, dict) else None
         if not isinstance(error, dict):
             return PaymentsEmulatorError(
-                f"{self.base_url} answers {status} to {call}: it is not a payments emulator",
+                f"{self.base_url} returned {status} for {call}: this is not a payments emulator",
                 status=status,
             )
         return PaymentsEmulatorError(

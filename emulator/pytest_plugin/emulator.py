@@ -117,7 +117,7 @@ class PaymentsEmulator:
                 return str(connection.getsockname()[0])
         except OSError as error:
             raise PaymentsEmulatorError(
-                f"the payments emulator at {self.base_url} does not answer: {error}"
+                f"the payments emulator at {self.base_url} does not respond: {error}"
             ) from None
 
 

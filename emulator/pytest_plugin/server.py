@@ -1,4 +1,4 @@
-"""Starts the server of a test run, which all its processes share and none leaves behind.
+"""Starts the server of a test run, which all its processes share, and which ends with them.
 
 Each process holds a connection to the server's lifeline (see `server_process`).
 """

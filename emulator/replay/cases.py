@@ -43,10 +43,10 @@ def read_cases(paths: Sequence[Path]) -> Cases:
         else:
             skipped += 1
             if file.was_named:
-                problems.append(Problem(source=str(file.path), message="it has no script to play"))
+                problems.append(Problem(source=str(file.path), message="the file has no script"))
     if not (cases or problems):
         sources = ", ".join(map(str, paths))
-        problems.append(Problem(source=sources, message="no file has a script to play"))
+        problems.append(Problem(source=sources, message="no file has a script"))
     return Cases(cases=tuple(cases.values()), problems=tuple(problems), skipped=skipped)
 
 

@@ -15,7 +15,7 @@ _STATUSES = {event_type: status for status, event_type in EVENT_TYPES.items()}
 
 
 class Group(Struct, frozen=True, kw_only=True):
-    """Things of one kind, in the order in which they are shown, and which were exercised."""
+    """Names of one kind, such as reasons, in display order, and which were exercised."""
 
     title: str
     names: tuple[str, ...]

@@ -49,7 +49,7 @@ async def fetch_recording(base_url: "BaseUrl", key: str | None) -> str:
     elif (response.header("content-type") or "").partition(";")[0] != YAML:
         problem = "the response is not YAML"
     if problem is not None:
-        raise RecordingUnavailable(f"{base_url} gives no recording: {problem}")
+        raise RecordingUnavailable(f"{base_url} returned no recording: {problem}")
     return response.body.decode("utf-8", "replace")
 
 

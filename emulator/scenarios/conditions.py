@@ -89,7 +89,7 @@ class NewPaymentName(PaymentName):
         entry.context.names.add(name)
         if PAYMENT_NAME_PATTERN.fullmatch(name):
             return name
-        entry.refuse("1 to 64 small letters, digits, - and _, a letter first")
+        entry.refuse("1 to 64 lower-case letters, digits, - and _, a letter first")
         return None
 
 

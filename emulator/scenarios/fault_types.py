@@ -21,7 +21,7 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class FaultType(Generic[E]):
-    """One way in which something goes wrong; it applies where its first key is given.
+    """A type of fault; it applies where its first key is given.
 
     `effect` returns the fields of the effect that the settings change. Where the first key is
     `true`, `excludes` are the keys that make no sense beside it, and why; `excludes_all` is the

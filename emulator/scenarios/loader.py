@@ -220,7 +220,7 @@ def files_of(path: Path, problems: list[Problem]) -> list[Path]:
         problems.append(_unreadable(path, error))
         return []
     if not files:
-        message = "the directory must hold scenario files: *.yaml or *.yml"
+        message = "the directory must contain scenario files: *.yaml or *.yml"
         problems.append(Problem(source=str(path), message=message))
     return files
 

@@ -1,4 +1,4 @@
-"""Declares mappings: their keys, and the rules about keys that stand together."""
+"""Declares mappings: their keys, and the rules about keys that are given together."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass

@@ -33,7 +33,7 @@ _YAML_KEYWORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false",
 VERSION = 1
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 
-NAME_FORM = "1 to 64 small letters, digits, - and _, a letter or digit first"
+NAME_FORM = "1 to 64 lower-case letters, digits, - and _, a letter or digit first"
 
 
 class _Version(Kind[int]):

@@ -33,7 +33,7 @@ class RuleSection(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault(Generic[E]):
-    """What goes wrong with a request or a delivery, and the keys and values that declare it."""
+    """A fault of a request or a delivery, and the keys and values that declare it."""
 
     effect: E
     settings: tuple[tuple[str, Any], ...] = field(compare=False)

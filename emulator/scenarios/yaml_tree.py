@@ -48,7 +48,7 @@ def read_tree(
         notes.add(
             len(before),
             len(before[-1]),
-            f"the character {unprintable[0]!a} must not stand in a file",
+            f"the character {unprintable[0]!a} is not allowed in a file",
         )
         return None
     builder = _Builder(text, notes)
@@ -64,7 +64,7 @@ def read_tree(
         notes.add(stop.line, stop.column, stop.message)
         return None
     if builder.root is None:
-        notes.add(1, 1, f"the file must hold {holds}, but it is empty")
+        notes.add(1, 1, f"the file must contain {holds}, but it is empty")
     return builder.root
 
 
@@ -113,7 +113,7 @@ class _Builder:
         if isinstance(event, yaml.ScalarEvent) and event.anchor and not event.value:
             self._notes.add(line, column, f"an anchor must have a value{_quote('&')}")
         if tag:
-            self._notes.add(line, column, f"tags are not understood here: {tag!r}{_quote('!')}")
+            self._notes.add(line, column, f"tags are not supported: {tag!r}{_quote('!')}")
         if isinstance(event, yaml.ScalarEvent):
             self._size += 1
             self._add(self._scalar(event, line, column), anchor=event.anchor)
@@ -186,7 +186,7 @@ class _Builder:
     def _repeat(self, anchor: str, line: int, column: int) -> None:
         anchored = self._anchors.get(anchor)
         if anchored is None:
-            message = f"no anchor '&{anchor}' stands before its alias{_quote('*')}"
+            message = f"the alias '*{anchor}' has no anchor before it{_quote('*')}"
             raise _Stop(line, column, message)
         self._check_depth(anchored.height, line, column)
         self._size += anchored.size

@@ -15,7 +15,7 @@ from emulator.domain.accounts import (
     is_well_formed_key,
 )
 from emulator.domain.hosts import MAX_PORT, is_ip_literal
-from emulator.domain.instants import parse_clock
+from emulator.domain.instants import ACCEPTED_CLOCKS, parse_clock
 from emulator.domain.rate_limit import RateLimit
 from emulator.settings.values import IN_MEMORY
 
@@ -176,12 +176,12 @@ URL = OptionType(parse_url, "an absolute http or https URL", "URL")
 CHECKOUT_URL = OptionType(parse_checkout_url, f"{URL.expected} without query and fragment", "URL")
 CLOCK = OptionType(
     parse_clock,
-    "real, frozen, frozen@2026-01-01T00:00:00Z (1970 to 9988), or a rate from x0.001 to x100000",
+    ACCEPTED_CLOCKS,
     "CLOCK",
 )
 METHODS = OptionType(
     _text_if(_METHOD.fullmatch),
-    "a small letter followed by at most 39 small letters, digits or _",
+    "a lower-case letter followed by at most 39 lower-case letters, digits or _",
     "METHOD",
     form=Form.NAMES,
 )

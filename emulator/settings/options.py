@@ -92,7 +92,7 @@ OPTIONS = (
     Option(
         "scenarios", types.SCENARIO_PATHS, "Scenario file, or directory of such files; repeatable."
     ),
-    Option("watch", types.SWITCH, "Reload the files of --scenarios when they were edited."),
+    Option("watch", types.SWITCH, "Reload the files of --scenarios when they change."),
     Option("test-key", types.TEST_KEY, "Test key of the first account."),
     Option(
         "live-key",

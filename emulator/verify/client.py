@@ -195,7 +195,7 @@ class ServiceClient:
             self.lost_count += 1
             if self.lost_count >= MAX_LOST_RESPONSES:
                 raise Unreachable(
-                    f"{self.base_url} does not answer: {error}, {MAX_LOST_RESPONSES} times"
+                    f"{self.base_url} does not respond: {error}, {MAX_LOST_RESPONSES} times"
                 ) from None
             raise CheckStopped(str(error)) from None
 

@@ -156,7 +156,7 @@ def _problem(response: ServiceResponse, base_url: str, key: str) -> str | None:
     url = f"{base_url}{PAYMENTS}"
     if 300 <= response.status < 400:
         target = printable(response.headers.get("location", "nowhere"))
-        return f"{url} redirects to {target}: give the base URL that this leads to"
+        return f"{url} redirects to {target}: use the base URL to which this leads"
     if response.status in (401, 403):
         return f"{base_url} refuses the key {key}: {response.summary}"
     if response.status >= 500:

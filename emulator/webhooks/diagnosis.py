@@ -11,10 +11,12 @@ from emulator.http.failures import FailureKind, RequestStage, explain_failure
 
 _REDIRECTS = {301, 302, 303, 307, 308}
 _REFUSED = (
-    "The handler refused it: does it have the secret of this endpoint, and does it verify the "
-    "unchanged body?"
+    "The handler refused the webhook: does it use the secret of this endpoint, and does it verify "
+    "the unchanged body?"
 )
-_NOT_SERVED = "Nothing there takes a POST: is the path right, and is the handler's route set up?"
+_NOT_SERVED = (
+    "The server has no handler for a POST to this path: are the path and the route correct?"
+)
 _NOT_READ = "The handler's framework refused the JSON body before the handler received it."
 _STATUS_CAUSES = {
     400: _REFUSED,
@@ -30,44 +32,45 @@ _STATUS_CAUSES = {
 _TIMEOUTS = {
     RequestStage.RESOLVING: (
         " looking up {at.host}",
-        "No name server responds: is this machine or container on a network that knows the name?",
+        "No name server responds: is this machine or container connected to a network?",
     ),
     RequestStage.CONNECTING: (
         " while connecting",
-        "No response from {at.address}: is the address right, and does a firewall block it?",
+        "No response from {at.address}: is the address correct, and does a firewall block it?",
     ),
     RequestStage.TLS_HANDSHAKE: (
         " in the TLS handshake",
-        "{at.address} takes connections but speaks no TLS: does it want {at.http_url}?",
+        "{at.address} accepts connections but does not use TLS: is its URL {at.http_url}?",
     ),
     RequestStage.AWAITING_RESPONSE: (
         "",
-        "The endpoint received the webhook and sends no response: return 2xx first and "
-        "work afterwards, on a server that can serve two requests at once if its handler calls the "
-        "API.",
+        "The endpoint received the webhook and sent no response: return 2xx first and "
+        "work afterwards; a handler that calls the API needs a server that processes two requests "
+        "at once.",
     ),
 }
 _CAUSES = {
     FailureKind.CLOSED: "The server failed during this request: see its log{at.or_tls}.",
     FailureKind.CLOSED_IN_TLS_HANDSHAKE: (
-        "{at.address} has no certificate for {at.host}, or speaks plain HTTP "
-        "and wants {at.http_url}."
+        "{at.address} has no certificate for {at.host}, or uses plain HTTP: then register "
+        "{at.http_url}."
     ),
     FailureKind.CONNECTION_REFUSED: (
-        "Nothing listens on {at.address}: is the server started, on that port (of a "
-        "container its own, not the published one), and on 0.0.0.0 rather than 127.0.0.1?"
+        "Nothing listens on {at.address}: has the server started, on that port (for a container, "
+        "its own port, not the published one), and on 0.0.0.0 rather than 127.0.0.1?"
     ),
     FailureKind.EXPIRED_CERTIFICATE: (
-        "It is out of date by the clock of this machine: renew it, or set the clock."
+        "The certificate is not valid at the time of this machine: renew it, or correct the clock."
     ),
     FailureKind.MISNAMED_CERTIFICATE: (
-        "It was made for another name: register one it has, or add {at.host} to it."
+        "The certificate is for another name: register that name, or add "
+        "{at.host} to the certificate."
     ),
     FailureKind.NAME_NOT_FOUND: (
-        "Is it spelled right, and does the name server of this machine know it?"
+        "Is the host name correct, and does the name server of this machine know it?"
     ),
     FailureKind.NOT_CONNECTED: (
-        "This machine has no route to {at.address}: is that the right address?"
+        "This machine has no route to {at.address}: is the address correct?"
     ),
     FailureKind.NOT_HTTP: "The program at {at.address} is not an HTTP server{at.or_tls}.",
     FailureKind.NOT_TLS: (
@@ -76,20 +79,21 @@ _CAUSES = {
     ),
     FailureKind.TLS_HANDSHAKE: (
         "{at.address} and this client cannot agree on TLS: check the versions and "
-        "certificates that it is configured with."
+        "certificates of the endpoint."
     ),
     FailureKind.TOO_MANY_FILES: (
-        "The emulator may open no more files: raise its limit (ulimit -n)."
+        "The emulator has reached its limit of open files: increase the limit (ulimit -n)."
     ),
     FailureKind.UNTRUSTED_CERTIFICATE: (
-        "No known authority has signed it: set SSL_CERT_FILE to a file with the certificate "
-        "of its authority (PEM) where the emulator runs, or register an http:// address."
+        "No known authority has signed the certificate: set SSL_CERT_FILE to a file with "
+        "the certificate of its authority (PEM) where the emulator runs, or register an http:// "
+        "address."
     ),
     FailureKind.UNUSABLE_URL: (
-        "No request can be made to it: register an address that a browser would open."
+        "No request to this URL is possible: register a URL that a browser can open."
     ),
 }
-_LOOPBACK_REFUSED = "Nothing listens on {at.address}: is the server started, and on that port?"
+_LOOPBACK_REFUSED = "Nothing listens on {at.address}: has the server started, on that port?"
 _LOOPBACK_IN_CONTAINER = (
     "Nothing listens on {at.address} in this container: register {at.docker_url} for a server on "
     f"the host (on Linux with {ADD_DOCKER_HOST}; in Podman {PODMAN_HOST}), or the name of its "
@@ -100,8 +104,8 @@ _CONTAINER_HOST_UNKNOWN = (
     f"{ADD_DOCKER_HOST} (Compose: extra_hosts), and Podman calls it {PODMAN_HOST}."
 )
 _SERVICE_UNKNOWN_IN_CONTAINER = (
-    "A container finds {at.host} only on a network that both are attached to: is it the "
-    "name of a service in the same Compose project, and is that running?"
+    "A container finds {at.host} only in a network that both use: is it the name of a service in "
+    "the same Compose project, and does that service run?"
 )
 _SERVICE_UNKNOWN_OUTSIDE = (
     "Names of Compose services are known only inside their network: the emulator runs "
@@ -150,7 +154,7 @@ class FailedRequest(Struct, frozen=True, kw_only=True):
     def or_tls(self) -> str:
         if urlsplit(self.url).scheme == "https":
             return ""
-        return f", or the port speaks TLS and wants {with_scheme(self.url, 'https')}"
+        return f", or the port uses TLS: then register {with_scheme(self.url, 'https')}"
 
 
 def diagnose_response(response: WebhookResponse, url: str) -> Diagnosis | None:
@@ -160,11 +164,11 @@ def diagnose_response(response: WebhookResponse, url: str) -> Diagnosis | None:
         return None if cause is None else Diagnosis(error=None, cause=cause)
     location = next((value for name, value in response.headers if name.lower() == "location"), None)
     if location is None:
-        cause = "It has no Location header: the endpoint itself must return 2xx."
+        cause = "The response has no Location header: the endpoint itself must return 2xx."
     else:
         cause = (
-            f"Webhooks follow no redirects: register {_absolute(url, location)} if that is the "
-            "endpoint (often https or the slash at the end is missing), or return 2xx."
+            f"The emulator follows no redirects: register {_absolute(url, location)} if that is "
+            "the endpoint (often https or the slash at the end is missing), or return 2xx."
         )
     return Diagnosis(error="redirect not followed", cause=cause)
 

@@ -180,6 +180,17 @@ async def test_a_media_type(emulator: World, content_type: str, expected: str) -
     assert response.json()["error"]["message"] == expected
 
 
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b'{"amount": 15000,', "its end is missing."),
+        (b"{'amount': 15000}", "object keys must be strings (byte 1)."),
+    ],
+)
+async def test_a_body_that_is_not_json(emulator: World, body: bytes, reason: str) -> None:
+    assert await message(emulator, body) == f"The request body is not JSON: {reason}"
+
+
 @pytest.mark.parametrize("body", [rb'{"a": "\ud800",}', rb'{"a": "\u12"}', b'{"a": "\\u0041'])
 async def test_a_body_with_another_mistake_has_no_half_of_a_pair(
     emulator: World, body: bytes

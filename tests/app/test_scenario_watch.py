@@ -92,10 +92,13 @@ async def test_a_file_with_a_mistake_keeps_its_last_valid_version(
     assert await status(emulator) == 500
 
 
-async def test_a_deleted_file_disappears_and_returns(emulator: World, file: Path) -> None:
+async def test_a_deleted_file_disappears_and_returns(
+    emulator: World, file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     await status(emulator)
     delete(file)
     await reload(emulator)
+    assert caplog.records[-1].getMessage() == "scenarios removed: first"
     assert await status(emulator) == 200
     assert (await emulator.control("GET", "/scenarios/first")).status_code == 404
     write(file, 503, 2)

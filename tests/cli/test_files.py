@@ -39,7 +39,7 @@ def test_every_problem_is_a_line_with_its_place(tmp_path: Path) -> None:
 def test_an_empty_directory_is_a_problem(tmp_path: Path) -> None:
     ended = run("check", str(tmp_path))
     assert ended.returncode == 2
-    assert ended.stdout.startswith(f"{tmp_path}:1:1: the directory must hold scenario files")
+    assert ended.stdout.startswith(f"{tmp_path}:1:1: the directory must contain scenario files")
 
 
 def test_the_printed_schema_is_the_schema() -> None:
@@ -60,7 +60,7 @@ def test_a_method_that_is_unknown_is_a_warning_of_check_and_at_start(tmp_path: P
     known = "telebirr, mpesa and bank_transfer; did you mean 'telebirr'?"
     warning = f"scenario 'methods': the method 'telebir' is not among {known}\n"
     ended = run("check", str(file))
-    assert (ended.returncode, ended.stdout) == (0, f"warning: {warning}1 file: no problems\n")
+    assert (ended.returncode, ended.stdout) == (0, f"warning: {warning}1 file: no mistakes\n")
     ended = run("check", "--methods", "telebir,mpesa", str(file))
     assert (ended.returncode, ended.stdout) == (0, "1 file: no problems\n")
     ended = run("check", "--methods", "A", str(file))

@@ -60,11 +60,14 @@ def test_its_settings_are_those_of_the_server(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n", "answers 503, not 200"),
-        (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "answers 404, not 200"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", "is no payments emulator"),
-        (b"SSH-2.0-OpenSSH_9.6\r\n\r\n", "no answer from"),
-        (b"", "no answer from"),
+        (
+            b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n",
+            "returned 503; expected 200",
+        ),
+        (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "returned 404; expected 200"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", "is not the address of a payments"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n\r\n", "no response from"),
+        (b"", "no response from"),
     ],
 )
 def test_another_answer_or_none_is_exit_code_1(answer: bytes, expected: str) -> None:
@@ -77,7 +80,7 @@ def test_another_answer_or_none_is_exit_code_1(answer: bytes, expected: str) -> 
 
 def test_a_port_without_a_server_is_exit_code_1() -> None:
     port = free_port()
-    expected = f"no answer from http://127.0.0.1:{port}/_emulator/health: Connection refused"
+    expected = f"no response from http://127.0.0.1:{port}/_emulator/health: Connection refused"
     ended = run("health", "--port", str(port))
     assert ended.returncode == 1
     assert ended.stdout == ""

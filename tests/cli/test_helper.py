@@ -32,9 +32,9 @@ def test_the_javascript_form_has_types_in_comments_only() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nodejs"], "found the language 'nodejs', expected node or php. Did you mean 'node'?"),
-        (["PHP8"], "found the language 'PHP8', expected node or php. Did you mean 'php'?"),
-        (["ruby"], "found the language 'ruby', expected node or php."),
+        (["nodejs"], "LANGUAGE: found 'nodejs', expected node or php. Did you mean 'node'?"),
+        (["PHP8"], "LANGUAGE: found 'PHP8', expected node or php. Did you mean 'php'?"),
+        (["ruby"], "LANGUAGE: found 'ruby', expected node or php"),
         (["php", "--js"], "flag --js: expected the language 'node', found 'php'"),
         ([], "Missing argument 'LANGUAGE'."),
     ],

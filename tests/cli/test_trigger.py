@@ -103,7 +103,7 @@ def test_an_outcome_of_a_scenario_can_prevent_an_event(server: Server, key: str)
         (("payment.complete",), "Did you mean 'payment.completed'?"),
         (("ping",), "EVENT: found 'ping', expected one of: payment.created, "),
         ((), "Missing argument 'EVENT'"),
-        (("payment.created", "--amount", "99"), "99 is not in the range 100<=x<="),
+        (("payment.created", "--amount", "99"), "found '99', expected an integer from 100 to 9007"),
         (("payment.created", "--method", "cash"), "400 invalid_methods (methods): Each entry of"),
         (("payment.created", "--key", "test_unknown"), "401 invalid_api_key: The API key"),
         (("payment.created", "--key", "x"), "flag --key: expected test_ or live_"),

@@ -86,7 +86,9 @@ async def test_the_first_account_cannot_take_the_key_of_a_stored_account(tmp_pat
     database = str(tmp_path / "state.sqlite")
     async with world(database=database) as emulator:
         await created(emulator, test_key="test_taken")
-    with pytest.raises(UnusableDatabase, match="another account of the database has the key"):
+    with pytest.raises(
+        UnusableDatabase, match="another account of the database already has the key"
+    ):
         async with world(database=database, test_key="test_taken"):
             pass
 

@@ -96,7 +96,7 @@ async def test_an_account_with_many_payments_is_judged_on_request(emulator: Worl
     await emulator.create()
     page = (await get(emulator, "fidelity")).text
     assert (count(page, "judge"), page.count('data-testid="item-')) == (1, 0)
-    assert 'data-stream="payments deliveries"' in page
+    assert 'data-stream="payments deliveries requests"' in page
     link = re.search(r'href="([^"]+)" data-testid="judge"', page)
     assert link is not None
     judged = (await emulator.api.get(html.unescape(link[1]), headers=BROWSER)).text

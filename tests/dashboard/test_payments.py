@@ -1,12 +1,13 @@
 """The pages about payments: the list with its filters, and a payment as a story."""
 
+from html import unescape
 from urllib.parse import quote
 
 import pytest
 
 from tests.dashboard import BROWSER, VIEW, get, page, texts
 from tests.engine.webhook_world import pay
-from tests.world import LIVE_KEY, TEST_KEY, World
+from tests.world import LIVE_KEY, TEST_KEY, World, world
 
 
 async def test_an_empty_account_shows_a_command_without_the_key(emulator: World) -> None:
@@ -37,11 +38,12 @@ FILTERS = {
     "method=telebirr": ["paid"],
     "amount_from=2": ["paid", "large"],
     "amount_to=1.50": ["small"],
-    "amount_from=2.5&amount_to=2.50": ["paid"],
+    "amount_from=2.5&amount_to=ETB%C2%A02.50": ["paid"],
     "phone=0900000001": ["paid"],
     "metadata=order%3Dlarge": ["large"],
     "created_gte=2026-01-01T00:00:10Z": ["large"],
     "created_lte=2026-01-01T00:00:00Z": ["small", "paid"],
+    "created_gte=2026-01-01%C2%A000:00:10": ["large"],
 }
 
 
@@ -92,7 +94,18 @@ async def test_an_unknown_id_is_a_clear_page(emulator: World) -> None:
     )
 
 
-@pytest.mark.parametrize("path", ["fidelity/x", "foo", "foo/<b>", "payments/pay_1/x", "search/x"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "fidelity/x",
+        "foo",
+        "foo/<b>",
+        "payments/pay_1/x",
+        "search/x",
+        "webhooks/paused",
+        "requests/kinds",
+    ],
+)
 async def test_an_unknown_address_is_a_clear_page(emulator: World, path: str) -> None:
     response = await get(emulator, path)
     assert response.status_code == 404
@@ -128,9 +141,9 @@ async def test_only_the_answers_that_fit_have_buttons(emulator: World) -> None:
 @pytest.mark.parametrize(
     ("text", "address"),
     [
-        ("pay_1", "payments/pay_1?"),
-        (" dlv_1 ", "webhooks/dlv_1?"),
-        ("evt_1", "webhooks/evt_1?"),
+        ("pay_1", "payments/pay_1"),
+        (" dlv_1 ", "webhooks/dlv_1"),
+        ("evt_1", "webhooks/evt_1"),
         ("we_1", "webhooks?endpoint=we_1"),
         ("order=5", "payments?metadata=order%3D5"),
     ],
@@ -178,3 +191,58 @@ async def test_pages_allow_no_script_but_their_own(emulator: World) -> None:
     assert "unsafe" not in policy
     assert "frame-ancestors 'none'" in policy
     assert "style=" not in response.text
+
+
+async def test_the_page_of_a_problem_has_the_header_of_its_account(emulator: World) -> None:
+    for path, header in {
+        "payments/pay_1?account=acct_other": "/view/webhooks?account=acct_other",
+        "payments/pay_1?account=acct_1": '/view/webhooks"',
+        "payments?mode=lively": '/view/webhooks"',
+    }.items():
+        html = (await get(emulator, path)).text
+        assert header in html, path
+        assert len(texts(html, "advance-30")) == 1
+
+
+async def test_each_account_is_selected_on_its_pages(emulator: World) -> None:
+    for _ in range(60):
+        await emulator.control("POST", "/accounts")
+    for account in ("acct_demo", "acct_other"):
+        assert f'value="{account}" selected' in await page(emulator, f"payments?account={account}")
+
+
+async def test_other_methods_are_shown_by_their_names() -> None:
+    async with world(methods=("birr_card",)) as emulator:
+        assert (
+            '"methods": ["birr_card"]' in texts(await page(emulator, "payments"), "first-curl")[0]
+        )
+        payment = await emulator.create(methods=["birr_card"])
+        assert 'name="phone"' not in await page(emulator, "payments/latest")
+        await emulator.control("POST", f"/payments/{payment['id']}/pay", {"method": "birr_card"})
+        html = await page(emulator, "payments?method=birr_card")
+        assert "birr_card" in texts(html, "payment-row")[0]
+
+
+async def test_each_list_and_item_is_a_curl_command(emulator: World) -> None:
+    await emulator.create()
+    for path, command in {
+        "payments?amount_from=1": "payments?mode=test&amount_gte=100",
+        "requests": "requests?mode=test",
+        "scenarios": "scenarios?mode=test",
+        "scenarios/refund": "scenarios/refund?mode=test",
+        "fidelity": "checklist?mode=test",
+    }.items():
+        html = unescape(await page(emulator, f"{path}{'&' if '?' in path else '?'}mode=test"))
+        assert f"curl 'http://127.0.0.1:8080/_emulator/{command}'" in html, path
+
+
+async def test_a_key_selects_the_account_and_mode(emulator: World) -> None:
+    for key, shown in {
+        "Bearer live_other_key": "account=acct_other&amp;mode=live",
+        "Basic dTpw": 'data-subject=""',
+        "Bearer test_unknown": "This page cannot be shown",
+    }.items():
+        response = await emulator.api.get(
+            f"{VIEW}/payments", headers={**BROWSER, "Authorization": key}
+        )
+        assert shown in response.text

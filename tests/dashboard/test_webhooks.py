@@ -66,6 +66,8 @@ async def test_an_event_shows_its_body_and_its_deliveries() -> None:
         html = await page(hooks.emulator, f"webhooks/{delivery['event']}")
         assert '"type": "payment.created"' in texts(html, "event-body")[0]
         assert delivery["id"] in texts(html, "delivery")[0]
+        for path in (f"events/{delivery['event']}", f"deliveries/{delivery['id']}"):
+            assert f"curl http://127.0.0.1:8080/_emulator/{path}</pre>" in html
 
 
 async def test_a_pause_is_shown_with_what_waits() -> None:

@@ -56,9 +56,9 @@ async def test_a_report_without_problems_names_what_was_tried(url: str) -> None:
     report = await examine(url, network=BRIDGE)
     assert (report.version, report.problem_count) == (__version__, 0)
     response, control, key = texts(report, MACHINE, OK)
-    assert response.startswith(f"{url} answers in ")
+    assert response.startswith(f"{url} responds in ")
     assert response.endswith(f" ms: payments emulator {__version__}")
-    assert control == "The control API takes calls for the host 127.0.0.1"
+    assert control == "The control API accepts requests for the host 127.0.0.1"
     assert key == "The key test_de…key works: GET /v1/payments?limit=1 returns 200"
     assert texts(report, BROWSER, OK) == [
         f"{await checkout_url(url)}/c/… opens: the page of a payment created for this test"
@@ -67,7 +67,7 @@ async def test_a_report_without_problems_names_what_was_tried(url: str) -> None:
         "No endpoint is registered for the first account, in test mode"
     ]
     [reached] = texts(report, WEBHOOK, OK)
-    assert reached.startswith("A handler on this machine is reached at http://127.0.0.1 and its")
+    assert reached.startswith("A handler on this machine is reachable at http://127.0.0.1 and its")
 
 
 async def failed(url: str, network: LocalNetwork = NO_NETWORK) -> NoEmulator:
@@ -90,7 +90,7 @@ async def test_a_closed_port_is_explained_with_the_command_to_start() -> None:
         (
             *(404, b"<h1>Shop</h1>"),
             "not an emulator (GET /_emulator/health: 404, Server: other, text/x)",
-            "Another program uses that port: give the emulator's with --url.",
+            "Another program uses this port: pass the emulator's port in --url.",
         ),
         (
             *(503, b'{"status":"unavailable","version":"0"}'),
@@ -108,8 +108,11 @@ async def test_another_response_than_health_is_explained(
 @pytest.mark.parametrize(
     ("url", "advice"),
     [
-        ("https://127.0.0.1:1", "The emulator speaks http; https needs a proxy in front of it."),
-        ("http://no-such-host.invalid:1", "Are its name and port correct? Does it listen on "),
+        ("https://127.0.0.1:1", "The emulator uses http; https needs a proxy in front of it."),
+        (
+            "http://no-such-host.invalid:1",
+            "Are the host and the port correct? Does the emulator listen on ",
+        ),
     ],
 )
 async def test_advice_depends_on_the_address(url: str, advice: str) -> None:
@@ -136,7 +139,7 @@ async def test_an_emulator_at_another_address_is_found(
     report = await examine(wrong, network=network)
     assert texts(report, MACHINE, PROBLEM) == [f"{wrong}: connection refused"]
     assert fixes(report, MACHINE).startswith(f"Use {other_url}.")
-    found = f"{other_url} answers: payments emulator {__version__}"
+    found = f"{other_url} responds: payments emulator {__version__}"
     assert texts(report, CONTAINER, OK) == [found]
     refused = [text for text in texts(report, CONTAINER, NOTE) if "for containers" not in text]
     assert refused == [f"{url}:{port}: connection refused" for url in tried]
@@ -147,7 +150,7 @@ async def test_an_emulator_at_another_address_is_found(
 async def test_a_foreign_host_name_is_a_problem_that_the_other_probes_avoid(url: str) -> None:
     report = await examine(url.replace("127.0.0.1", FOREIGN_NAME))
     assert texts(report, MACHINE, PROBLEM) == [
-        f"The control API takes no calls for the host {FOREIGN_NAME}: 403 forbidden_origin"
+        f"The control API refuses requests for the host {FOREIGN_NAME}: 403 forbidden_origin"
     ]
     assert f"--allowed-hosts {FOREIGN_NAME}" in fixes(report, MACHINE)
     assert texts(report, BROWSER, OK)
@@ -162,7 +165,7 @@ async def test_a_foreign_host_name_is_a_problem_that_the_other_probes_avoid(url:
             PROBLEM,
             [
                 "The control API does not list the accounts: 404, Server: other, application/json",
-                "The key test_de…key could not be tried by GET /v1/payments?limit=1:"
+                "The key test_de…key could not be tested with GET /v1/payments?limit=1:"
                 " 404, Server: other, application/json",
             ],
             "the control API is closed",
@@ -170,7 +173,7 @@ async def test_a_foreign_host_name_is_a_problem_that_the_other_probes_avoid(url:
         (
             {"*": (401, b'{"error":{"code":"invalid_api_key"}}')},
             NOTE,
-            ["The demo key test_de…key is unknown to the emulator, so that no key was tried"],
+            ["The demo key test_de…key is unknown to the emulator, so no key was tested"],
             "the control API is closed",
         ),
         (
@@ -179,7 +182,7 @@ async def test_a_foreign_host_name_is_a_problem_that_the_other_probes_avoid(url:
                 "*": (409, b'{"error":{"code":"too_many_accounts"}}'),
             },
             OK,
-            ["The control API takes calls for the host 127.0.0.1"],
+            ["The control API accepts requests for the host 127.0.0.1"],
             "no temporary account could be created: 409 too_many_accounts",
         ),
     ],
@@ -215,7 +218,7 @@ async def test_a_fault_is_reported_with_the_key(url: str) -> None:
     fault = {"when": {"request": "list_payments"}, "then": {"status": 500}}
     await call(url, "POST", "/_emulator/faults", fault, key)
     [text] = texts(await examine(url, key=key), MACHINE, PROBLEM)
-    assert text.endswith("could not be tried by GET /v1/payments?limit=1: 500 internal_error")
+    assert text.endswith("could not be tested with GET /v1/payments?limit=1: 500 internal_error")
 
 
 async def test_a_server_without_a_response_is_a_failure_after_the_timeout() -> None:
@@ -238,7 +241,7 @@ async def test_containers_cannot_reach_an_emulator_on_loopback(url: str) -> None
     port = BaseUrl.parse(url).port
     closed, names = texts(report, CONTAINER, NOTE)
     assert closed == (
-        "The emulator answers at 127.0.0.1 only"
+        "The emulator responds at 127.0.0.1 only"
         f" (port {port} of 127.0.0.2 (docker0): connection refused)"
     )
     assert names.startswith(f"http://host.docker.internal:{port} and, in Compose, http://emulator:")
@@ -260,7 +263,7 @@ async def test_an_address_with_a_response_is_for_containers(url: str, name: str,
     base_url = BaseUrl.parse(url)
     async with forwarding("127.0.0.2", base_url.port):
         findings, reached = await probe_containers(base_url, [], network, TIMEOUTS)
-    assert findings[0] == good(f"http://127.0.0.2:{base_url.port} answers: {use}")
+    assert findings[0] == good(f"http://127.0.0.2:{base_url.port} responds: {use}")
     assert reached == [interface]
 
 
@@ -268,7 +271,7 @@ async def test_in_a_container_all_tried_addresses_are_listed() -> None:
     port = free_port()
     found = await failed(f"http://127.0.0.1:{port}", in_container("127.0.0.2", "127.0.0.3"))
     assert found.lines[1] == (
-        "nor at the other addresses:"
+        "no emulator at the other addresses:"
         f" http://127.0.0.2:{port}: connection refused;"
         f" http://127.0.0.3:{port}: connection refused"
     )
@@ -282,26 +285,26 @@ async def test_in_a_container_all_tried_addresses_are_listed() -> None:
         (
             "http://127.0.0.1:1",
             LocalNetwork(is_in_container=True, interfaces=BRIDGE.interfaces),
-            "The emulator answers at 127.0.0.1 only (port 1 of ",
-            "For other containers start it with --host 0.0.0.0 (EMULATOR_HOST).",
+            "The emulator responds at 127.0.0.1 only (port 1 of ",
+            "For other containers, start the emulator with --host 0.0.0.0 (EMULATOR_HOST).",
         ),
         (
             "http://127.0.0.1:1",
             NO_NETWORK,
-            "This machine has only loopback addresses, so nothing was tried",
+            "This machine has only loopback addresses, so nothing was tested",
             None,
         ),
         # Reserved for documentation: a connection to it would time out.
         (
             "http://192.0.2.77:8080",
             BRIDGE,
-            "http://192.0.2.77:8080 is not an address of this machine, so that nothing was tried",
+            "http://192.0.2.77:8080 is not an address of this machine, so nothing was tested",
             "In the container: curl http://192.0.2.77:8080/_emulator/health",
         ),
         (
             "http://192.0.2.77:8080",
             in_container("127.0.0.2"),
-            "http://192.0.2.77:8080 answers in this container",
+            "http://192.0.2.77:8080 responds in this container",
             None,
         ),
     ],
@@ -368,14 +371,14 @@ async def assert_wrong_checkout_url(url: str, wrong: str, reason: str, fix: str 
 async def test_other_addresses_of_emulators_are_not_mistaken_for_the_pages(
     url: str, other_url: str
 ) -> None:
-    api = "that is the API of an emulator, not its checkout pages"
+    api = "this is the API of an emulator, not its checkout pages"
     await assert_wrong_checkout_url(url, url, api)
     other = await checkout_url(other_url)
-    await assert_wrong_checkout_url(url, other, "it shows the pages of another emulator")
+    await assert_wrong_checkout_url(url, other, "these are the pages of another emulator")
 
 
 FORBIDDEN = b'{"error":{"code":"forbidden_origin","message":"..."}}'
-ANOTHER = "another program answers (200, Server: other, application/json)"
+ANOTHER = "another program responds (200, Server: other, application/json)"
 
 
 @pytest.mark.parametrize(
@@ -403,7 +406,7 @@ async def test_in_a_container_a_checkout_url_of_the_host_is_only_a_note(url: str
         report = await examine(url, network=in_container())
     [text] = texts(report, BROWSER, NOTE)
     assert text.endswith("(in this container)")
-    assert fixes(report, BROWSER).startswith("A browser on the host may open it. For one in a ")
+    assert fixes(report, BROWSER).startswith("A browser on the host may open it. For a ")
 
 
 async def test_a_checkout_address_for_other_machines_is_named(url: str) -> None:
@@ -414,5 +417,5 @@ async def test_a_checkout_address_for_other_machines_is_named(url: str) -> None:
             report = await examine(url, network=BRIDGE)
     other = f"http://127.0.0.2:{checkout.port}"
     [text] = texts(report, BROWSER, NOTE)
-    assert text.startswith(f"{other} opens, too, where 127.0.0.1 is another machine")
-    assert fixes(report, BROWSER) == f"For a browser there: --checkout-url {other}"
+    assert text.startswith(f"{other} also opens, for a browser in a container")
+    assert fixes(report, BROWSER) == f"For such a browser: --checkout-url {other}"

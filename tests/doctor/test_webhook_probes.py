@@ -52,7 +52,7 @@ async def test_each_endpoint_receives_one_ping_signed_with_its_own_secret(url: s
     Webhook(endpoint["secret"]).verify(received.body, received.headers)
     assert received.json["type"] == "ping"
     text, _ = texts(report, WEBHOOK, OK)
-    assert text.startswith(f"{handler.url} takes a ping that its secret has signed: 200 in ")
+    assert text.startswith(f"{handler.url} accepts a ping that is signed with its secret: 200 in ")
 
 
 @pytest.mark.parametrize(("status", "advice"), [(500, "own log"), (401, "secret"), (404, "path")])
@@ -63,7 +63,7 @@ async def test_an_error_of_an_endpoint_is_a_problem_with_its_likely_cause(
         _, key = await register(url, handler.url)
         report = await examine(url, key=key)
     [text] = texts(report, WEBHOOK, PROBLEM)
-    assert text.startswith(f"{handler.url} takes no ping: {status} in ")
+    assert text.startswith(f"{handler.url} does not accept a ping: {status} in ")
     assert advice in fixes(report, WEBHOOK)
 
 
@@ -78,14 +78,14 @@ async def test_closed_ports_and_disabled_endpoints_are_problems(url: str) -> Non
     disabled, refused = texts(report, WEBHOOK, PROBLEM)
     assert disabled == f"{handler.url} is disabled and receives no webhooks"
     assert f'PATCH {path} {{"enabled": true}}' in fixes(report, WEBHOOK)
-    assert refused.startswith(f"{closed} takes no ping: connection refused in ")
+    assert refused.startswith(f"{closed} does not accept a ping: connection refused in ")
 
 
 @pytest.mark.parametrize(
     ("status", "expected"),
     [
-        (200, "takes a ping, but is not registered: 200 in "),
-        (401, "is reached, and takes no ping that another secret has signed: 401 in "),
+        (200, "accepts a ping, but is not registered: 200 in "),
+        (401, "responds, and refuses a ping that is signed with another secret: 401 in "),
     ],
 )
 async def test_an_unregistered_handler_is_reached(url: str, status: int, expected: str) -> None:
@@ -126,13 +126,13 @@ async def test_the_endpoint_of_a_handler_without_a_response_is_removed(url: str)
         (
             HandlerRoutes(listening=("127.0.0.1", "127.0.0.2"), hosts=("127.0.0.3", "127.0.0.2")),
             OK,
-            "A handler on this machine is reached at http://127.0.0.2 and its port,"
+            "A handler on this machine is reachable at http://127.0.0.2 and its port,"
             " if it listens on 127.0.0.2 or 0.0.0.0: 200 in ",
         ),
         (
             HandlerRoutes(listening=("127.0.0.1",), hosts=("127.0.0.3", "localhost")),
             OK,
-            "A handler on this machine is reached at http://localhost and its port: 200 in ",
+            "A handler on this machine is reachable at http://localhost and its port: 200 in ",
         ),
         (
             HandlerRoutes(
@@ -141,14 +141,14 @@ async def test_the_endpoint_of_a_handler_without_a_response_is_removed(url: str)
                 place="in this container",
             ),
             PROBLEM,
-            "A handler in this container is not reached by the emulator"
+            "A handler in this container is not reachable for the emulator"
             " (127.0.0.2: connection refused",
         ),
         # Reserved for documentation, so that it is no address of this machine.
         (
             HandlerRoutes(listening=("192.0.2.77",), hosts=("x",)),
             PROBLEM,
-            "No handler could be tried on this machine: ",
+            "No handler could be tested on this machine: ",
         ),
     ],
     ids=["another address", "another host", "not reached", "cannot listen"],

@@ -215,7 +215,7 @@ def test_any_text_is_a_timestamp_or_a_refusal(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["1969-12-31T23:59:59.999Z", "9989-01-01T00:00:00Z", "0001-01-01"])
 def test_a_clock_stays_within_its_calendar(text: str) -> None:
-    with pytest.raises(ValueError, match="is not between the years"):
+    with pytest.raises(ValueError, match="from 1970 to 9988"):
         parse_instant(text)
 
 

@@ -28,7 +28,7 @@ SIMPLE = """\
 # The history of acct_demo in test mode,
 # from 2026-01-01T00:00:00.000Z to 2026-01-01T00:01:00.250Z.
 #
-# To play it again:  payments-emulator replay case.yaml
+# To replay it:  payments-emulator replay case.yaml
 # To use it together with other scenarios, change its name.
 version: 1
 name: recording
@@ -330,7 +330,7 @@ class TestOutcomes:
             {"when": {"method": "telebirr", "phone": "+251900000001"}, "then": "handset"}
         ]
         text = await check_replay(emulator, tmp_path, LIVE_KEY)
-        assert "\n# It is played in test mode, where the same happens.\n" in text
+        assert "\n# The script runs in test mode, with the same result.\n" in text
 
     async def test_outcomes_without_a_disabled_scenario_are_recorded_as_rules(
         self, emulator: World, tmp_path: Path

@@ -117,7 +117,7 @@ async def test_an_attempt_that_cannot_be_stored_is_stored_later_and_not_repeated
         )
         await hooks.emulator.create()
         await hooks.receiver.wait_for(1)
-        while "an attempt could not be written down" not in caplog.text:
+        while "an attempt could not be stored" not in caplog.text:
             await run_pending(hooks.emulator)
         database.execute("DROP TRIGGER full")
         hooks.emulator.wall.move(SECOND)

@@ -184,7 +184,7 @@ def test_a_shop_that_does_not_start_ends_the_command(correct: SmallShop, tmp_pat
     file = tmp_path / "other.yaml"
     file.write_text(f"{text}run:\n  command: {FAILS}\n")
     result = invoke("explore", str(file), *correct.flags)
-    assert str(result.exception) == f"the shop has ended with code 3: {FAILS}\n  no database"
+    assert str(result.exception) == f"the shop ended with code 3: {FAILS}\n  no database"
 
 
 def test_the_end_of_a_shop_during_the_run_is_reported(correct: SmallShop, tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_the_end_of_a_shop_during_the_run_is_reported(correct: SmallShop, tmp_pa
     file = tmp_path / "other.yaml"
     file.write_text(f"{text}run:\n  command: {command}\n")
     message = usage_error("explore", str(file), *correct.flags)
-    assert message == f"the shop has ended with code 9: {command}"
+    assert message == f"the shop ended with code 9: {command}"
 
 
 @pytest.mark.deep
@@ -254,7 +254,7 @@ MISTAKES = [
     (("--url", "shop"), "flag --url: found 'shop', expected an absolute http or https URL"),
     (("--key", "x"), "flag --key: expected test_ or live_ and 4 to 128"),
     (("--junit", "/no/such/directory/x"), "flag --junit: cannot write"),
-    (("--depth", "9"), "Invalid value for '--depth'"),
+    (("--depth", "9"), "flag --depth: found '9', expected an integer from 0 to 5"),
     (("--replay",), "{file}: the file has no history that fits its integration; expected a"),
     (("{file}",), "expected one file of an integration; several are accepted with --replay"),
 ]

@@ -28,15 +28,13 @@ run: {command: npm start, ready: GET http://127.0.0.1:3000/health}
 history: {outcome: paid, anomalies: [twice payment.completed]}
 """
 )
-METHOD_AND_URL = (
-    "a method and an absolute URL without {order}, such as POST http://127.0.0.1:3000/orders"
-)
+METHOD_AND_URL = "a method and an absolute URL, such as POST http://127.0.0.1:3000/orders"
 MISTAKES = [
     ("version: 1", "version: 2", "1:10: version must be 1, not 2"),
     (
         "name: small-shop",
         "name: My Shop",
-        "2:7: name must be 1 to 64 small letters, digits, - and _, a letter or digit first,"
+        "2:7: name must be 1 to 64 lower-case letters, digits, - and _, a letter or digit first,"
         " not 'My Shop'",
     ),
     (

@@ -217,7 +217,7 @@ def test_a_missing_external_emulator_is_explained_in_a_sentence(run_here: Run) -
     code, printed = run_here({"test_kiosk.py": A_TEST}, "--payments-emulator-url", url)
     assert code == pytest.ExitCode.TESTS_FAILED
     sentence = (
-        f"--payments-emulator-url {url}: the payments emulator at {url} does not answer:"
+        f"--payments-emulator-url {url}: the payments emulator at {url} does not respond:"
         " Connection refused; expected what `serve` prints as API"
     )
     assert printed.count(f"\n{sentence}\n") == 1

@@ -76,8 +76,8 @@ def test_another_server_and_a_closed_port_have_different_messages() -> None:
         control = ControlClient(base_url=f"http://127.0.0.1:{server.server_port}")
         thread = Thread(target=server.handle_request)
         thread.start()
-        with pytest.raises(PaymentsEmulatorError, match=r"501 .* it is not a payments emulator"):
+        with pytest.raises(PaymentsEmulatorError, match=r"501 .* this is not a payments emulator"):
             control.call("GET", "/health")
         thread.join()
-    with pytest.raises(PaymentsEmulatorError, match="does not answer: Connection refused"):
+    with pytest.raises(PaymentsEmulatorError, match="does not respond: Connection refused"):
         control.call("GET", "/health")

@@ -48,14 +48,14 @@ def test_only_a_named_file_must_have_a_script(tmp_path: Path) -> None:
     file = write(tmp_path, "b.yaml", scenario("rules", ""))
     found = read_cases([tmp_path])
     assert (len(found.cases), found.skipped, found.problems) == (1, 1, ())
-    assert problems(tmp_path, file) == [f"{file}:1:1: it has no script to play"]
+    assert problems(tmp_path, file) == [f"{file}:1:1: the file has no script"]
 
 
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ({"b.yaml": scenario("rules", "")}, ["{0}:1:1: no file has a script to play"]),
-        ({}, ["{0}:1:1: the directory must hold scenario files: *.yaml or *.yml"]),
+        ({"b.yaml": scenario("rules", "")}, ["{0}:1:1: no file has a script"]),
+        ({}, ["{0}:1:1: the directory must contain scenario files: *.yaml or *.yml"]),
         (
             {"a.yaml": b"version: 1\nname: \xff\n"},
             ["{0}/a.yaml:2:7: the byte 0xff here is not UTF-8; save the file as UTF-8"],

@@ -161,7 +161,7 @@ def test_the_state_can_be_written_to_a_new_database(tmp_path: Path) -> None:
     payments = asyncio.run(payments_in(database, "test_replay_mine"))
     assert [payment["status"] for payment in payments] == ["failed"]
     assert usage_error("replay", file, "--database", str(database)) == (
-        f"flag --database: '{database}' is there already; expected a new file"
+        f"flag --database: '{database}' exists; expected the name of a new file"
     )
 
 
@@ -190,7 +190,7 @@ def test_nothing_is_played_if_a_file_is_wrong(tmp_path: Path) -> None:
     first, second, third = ended.stderr.splitlines()
     assert first.startswith(f"{tmp_path}/b-case.yaml:4:3: ")
     assert second.startswith(f"{tmp_path}/c-case.yaml:4:")
-    assert third == f"{rules}:1:1: it has no script to play"
+    assert third == f"{rules}:1:1: the file has no script"
 
 
 @pytest.mark.parametrize(
@@ -199,9 +199,12 @@ def test_nothing_is_played_if_a_file_is_wrong(tmp_path: Path) -> None:
         ([], "Missing argument 'PATH...'"),
         (["FILE", "--clock", "slow"], "flag --clock: found 'slow', expected real, frozen, "),
         (["FILE", "--seed", "x"], "flag --seed: found 'x', expected an integer"),
-        (["FILE", "-j", "0"], "Invalid value for '-j' / '--jobs': 0 is not in the range"),
-        (["FILE", "--fail-under", "101"], "Invalid value for '--fail-under': 101"),
-        (["FILE", "--fail-under", "nan"], "Invalid value for '--fail-under': nan is no number"),
+        (["FILE", "-j", "0"], "flag --jobs: found '0', expected an integer from 1 to 64"),
+        (
+            ["FILE", "--fail-under", "101"],
+            "flag --fail-under: found '101', expected a number from 0 to",
+        ),
+        (["FILE", "--fail-under", "nan"], "flag --fail-under: found 'nan', expected a number"),
         (["FILE", "--url", "http://me:pw@host.test"], "flag --url: a user and a password cannot"),
         (["FILE", "--url", "localhost:8080"], "flag --url: found 'localhost:8080', expected an"),
         (["FILE", "--url", "http://ብር.et"], "flag --url: found 'http://ብር.et', expected an"),
@@ -334,7 +337,7 @@ def test_a_missing_recording_is_explained_in_one_line(server: Server) -> None:
     for options, expected in (
         (
             ("--url", url(server), "--key", "test_unknown_key"),
-            f"{url(server)} gives no recording: The API key is unknown.",
+            f"{url(server)} returned no recording: The API key is unknown.",
         ),
         (
             ("--url", url(server), "--key", "nonsense"),
@@ -345,7 +348,7 @@ def test_a_missing_recording_is_explained_in_one_line(server: Server) -> None:
         assert usage_error("record", *options) == expected
     with other_server(HEALTHY, (200, b"<html>")) as other:
         message = usage_error("record", "--url", other)
-    assert message == f"{other} gives no recording: the response is not YAML"
+    assert message == f"{other} returned no recording: the response is not YAML"
 
 
 def test_modules_are_imported_only_when_they_are_needed(tmp_path: Path) -> None:

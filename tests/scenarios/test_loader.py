@@ -196,10 +196,10 @@ def test_a_file_may_omit_a_name_from_the_address() -> None:
             1,
             1,
             None,
-            "the name in the address must be 1 to 64 small letters, digits, - and _, a letter "
+            "the name in the address must be 1 to 64 lower-case letters, digits, - and _, a letter "
             "or digit first, not 'My case'",
         ),
-        ("", "case", 1, 1, None, "the file must hold a scenario, but it is empty"),
+        ("", "case", 1, 1, None, "the file must contain a scenario, but it is empty"),
     ],
 )
 def test_a_file_must_not_contradict_a_name_from_the_address(

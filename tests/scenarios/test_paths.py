@@ -92,7 +92,7 @@ def test_a_path_without_scenario_files_is_named(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
     assert problem_lines([missing, tmp_path, Path("a\0b")]) == [
         f"{missing}:1:1: cannot be read: No such file or directory",
-        f"{tmp_path}:1:1: the directory must hold scenario files: *.yaml or *.yml",
+        f"{tmp_path}:1:1: the directory must contain scenario files: *.yaml or *.yml",
         "a\0b:1:1: cannot be read: embedded null byte",
     ]
 

@@ -57,7 +57,7 @@ def test_an_empty_file_and_a_key_without_a_value_give_nothing(
     assert settings == Settings(config=settings.config)
 
 
-METHOD = "a small letter followed by at most 39 small letters, digits or _"
+METHOD = "a lower-case letter followed by at most 39 lower-case letters, digits or _"
 PORT = "an integer from 0 to 65535"
 
 MISTAKES = [

@@ -142,7 +142,7 @@ async def test_a_lost_response_stops_its_check_and_several_end_the_run() -> None
             await requests.send()
     with pytest.raises(Unreachable) as raised:
         await requests.send()
-    assert str(raised.value) == "http://service.test does not answer: it was cut, 3 times"
+    assert str(raised.value) == "http://service.test does not respond: it was cut, 3 times"
     assert requests.client.responses == []
 
 

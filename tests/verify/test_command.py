@@ -79,7 +79,7 @@ def test_the_result_is_written_to_files_or_printed_as_json(tmp_path: Path, serve
 
 
 def test_a_live_key_needs_an_option(server: Server) -> None:
-    message = "a live_ key processes real payments; use a test_ key, or say --i-know"
+    message = "a live_ key processes real payments; use a test_ key, or add --i-know"
     base_url = ("verify", "--base-url", url(server))
     assert usage_error(*base_url, "--key", LIVE_KEY) == f"flag --key: {message}"
     other = ("--key", TEST_KEY, "--other-key", LIVE_KEY)

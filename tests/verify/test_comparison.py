@@ -346,11 +346,11 @@ NO_LIST = f"{LIST} returns JSON that is not a list of payments: {NO_API}"
 NOT_THE_SERVICE = [
     (
         Reply(status=301, content=b"", headers=ELSEWHERE),
-        f"{LIST} redirects to https://pay.test/v1/payments: give the base URL that this leads to",
+        f"{LIST} redirects to https://pay.test/v1/payments: use the base URL to which this leads",
     ),
     (
         Reply(status=302, content=b""),
-        f"{LIST} redirects to nowhere: give the base URL that this leads to",
+        f"{LIST} redirects to nowhere: use the base URL to which this leads",
     ),
     *(
         (

@@ -91,7 +91,13 @@ DOCKER, PODMAN = "host.docker.internal", "host.containers.internal"
 @pytest.mark.parametrize(
     ("failure", "host", "is_in_container", "error", "cause"),
     [
-        (ConnectionRefusedError(), "shop", False, "connection refused", "0.0.0.0 rather than 127"),
+        (
+            ConnectionRefusedError(),
+            "shop",
+            False,
+            "connection refused",
+            "0.0.0.0 rather than 127",
+        ),
         (not_connected(errno.EHOSTUNREACH), "a.b", False, f"not connected: {NO_ROUTE}", "a.b:3000"),
         (not_connected(errno.EMFILE), "a.b", False, f"not connected: {NO_FILES}", "ulimit -n"),
         (not_connected(None), "a.b", False, "not connected: unknown reason", "a.b:3000"),
@@ -145,7 +151,7 @@ async def test_a_closed_port_is_refused() -> None:
     diagnosis = await failed(f"http://127.0.0.1:{port}/hook")
     assert diagnosis.error == "connection refused"
     assert diagnosis.cause == (
-        f"Nothing listens on 127.0.0.1:{port}: is the server started, and on that port?"
+        f"Nothing listens on 127.0.0.1:{port}: has the server started, on that port?"
     )
 
 
@@ -184,7 +190,7 @@ async def test_an_unknown_or_impossible_name_is_not_found(url: str) -> None:
     diagnosis = await failed(parse_url(url))
     assert diagnosis.error is not None
     assert diagnosis.error.startswith("name not found: ")
-    assert ("spelled right" in diagnosis.cause) is ("." in diagnosis.error)
+    assert ("host name correct" in diagnosis.cause) is ("." in diagnosis.error)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +241,7 @@ async def test_an_unknown_certificate_is_not_trusted() -> None:
             "localhost",
             "127.0.0.1",
             r"certificate not trusted: .*127\.0\.0\.1.*",
-            "made for another name",
+            "certificate is for another name",
         ),
         (False, "http:", "https:", "no TLS spoken there", "register {url}, or"),
         (
@@ -243,7 +249,7 @@ async def test_an_unknown_certificate_is_not_trusted() -> None:
             "https:",
             "http:",
             "the response was not HTTP|connection closed without a response",
-            "or the port speaks TLS and wants {url}.",
+            "or the port uses TLS: then register {url}.",
         ),
     ],
     ids=["other name", "https at a port of http", "http at a port of https"],
@@ -277,8 +283,8 @@ async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 @pytest.mark.parametrize(
     ("scheme", "error", "cause"),
     [
-        ("http", "connection closed without a response", "see its log, or the port speaks TLS"),
-        ("https", "connection closed in the TLS handshake", "wants http://127.0.0.1:"),
+        ("http", "connection closed without a response", "see its log, or the port uses TLS"),
+        ("https", "connection closed in the TLS handshake", "then register http://127.0.0.1:"),
     ],
 )
 async def test_a_closed_connection_is_explained_by_its_stage(

@@ -32,7 +32,8 @@ def helper(language: str, *, is_js: bool) -> None:
     """
     if language not in _FILES:
         hint = nearest_word_hint(language.lower(), _FILES)
-        cli_error(f"found the language {language!r}, expected {' or '.join(_FILES)}.{hint}")
+        expected = f"expected {' or '.join(_FILES)}.{hint}".removesuffix(".")
+        cli_error(f"LANGUAGE: found {language!r}, {expected}")
     if is_js and language != "node":
         cli_error(f"flag --js: expected the language 'node', found {language!r}")
     text = (Path(__file__).parent / _FILES[language]).read_text(encoding="utf-8")

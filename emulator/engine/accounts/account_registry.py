@@ -313,7 +313,7 @@ class AccountRegistry(EngineService):
             accounts.set_keys(tx, rows[0])
         except sqlite3.IntegrityError:
             raise UnusableDatabase(
-                "another account of the database has the key that the first one is to have"
+                "another account of the database already has the key of the first account"
             ) from None
         self._last_number = rows[-1].number
         loaded = [self._account_factory.of_row(tx, row) for row in rows]

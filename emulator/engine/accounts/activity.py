@@ -119,7 +119,7 @@ class Activity:
             payments=await self._event_count(owner),
             requests=owner.journal.newest,
             clock=(*account.clock.pace, account.due_at, account.generation),
-            rules=account.rules,
+            rules=(account.rules, account.snapshot_extras),
             endpoints=owner.endpoints,
         )
 

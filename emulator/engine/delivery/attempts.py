@@ -153,7 +153,7 @@ class Attempts:
             except sqlite3.Error:
                 # An attempt without a record would be repeated without end; and a full disk may
                 # have free space again later.
-                logger.exception("an attempt could not be written down")
+                logger.exception("an attempt could not be stored")
                 await pause(self._wall, PAUSE_AFTER_FAILURE_MS)
 
     @writes()

@@ -156,7 +156,7 @@ class Dispatcher:
             if isinstance(result, NotReady | DatabaseLost):
                 raise result
             if isinstance(result, BaseException):
-                logger.error("an endpoint's webhooks could not be looked at", exc_info=result)
+                logger.error("the webhooks of an endpoint could not be read", exc_info=result)
                 failed.add(queue)
             elif self._queues.get(queue.endpoint) is queue:  # Else its account was reset.
                 self._begin_in(queue, result)

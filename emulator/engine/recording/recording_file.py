@@ -115,17 +115,17 @@ def _heading(history: AccountHistory, account_id: str, mode: Mode) -> str:
         f"The history of {account_id} in {mode} mode,",
         _span(history),
         "",
-        "To play it again:  payments-emulator replay case.yaml",
+        "To replay it:  payments-emulator replay case.yaml",
         "To use it together with other scenarios, change its name.",
     ]
     if mode is Mode.LIVE:
-        lines.append("It is played in test mode, where the same happens.")
+        lines.append("The script runs in test mode, with the same result.")
     offered = {method for payment, _ in history.payments for method in payment.methods}
     unknown = sorted(offered - set(DEFAULT_METHODS))
     if unknown:
         needed = ",".join((*DEFAULT_METHODS, *unknown))
         lines += [
-            "It needs an emulator that knows its methods, and so one that you start:",
+            "The script needs an emulator with these methods:",
             f"  payments-emulator serve --methods {needed}",
             "  payments-emulator replay --url http://127.0.0.1:8080 case.yaml",
         ]

@@ -102,7 +102,7 @@ async def _form_of_codes(session: Session) -> Findings:
     if not codes:
         return unseen("no error has a code", "7.2")
     wrong = next((code for code in codes if not _OUR_CODE.fullmatch(code)), None)
-    seen = json_text(wrong) if wrong else "small letters and `_`"
+    seen = json_text(wrong) if wrong else "lower-case letters and `_`"
     return assumed(wrong is None, seen, "7.2")
 
 

@@ -2,7 +2,7 @@
 //
 //   data-call="POST /path"   a button or form that calls the control API on the page's account;
 //                            data-body is its JSON, or the form's fields are. A form's field with
-//                            data-type="number" or "json" is converted; an empty one is omitted.
+//                            data-type="number" or "instant" is converted; an empty one is omitted.
 //                            A {field} in the path is a field of the form, and data-yaml is the
 //                            name of a field whose text is the whole body
 //   data-then="/path/{id}"   where to go then, with members of the response; else the page updates
@@ -49,8 +49,10 @@
       members[field.name] =
         field.type === "checkbox" ? true
         : field.type === "select-multiple" ? Array.from(field.selectedOptions, (each) => each.value)
-        : field.dataset.type === "number" ? Number(field.value)
-        : field.dataset.type === "json" ? JSON.parse(field.value)
+        // The call refuses a text that is no number.
+        : field.dataset.type === "number" && Number.isFinite(Number(field.value)) ? Number(field.value)
+        // A page shows an instant with a blank between date and time.
+        : field.dataset.type === "instant" ? field.value.trim().replace(/^(\S+)\s+(?=\d)/, "$1T")
         : field.value;
     }
     return members;
@@ -131,15 +133,28 @@
       if (text.includes(KEY_VARIABLE)) {
         text = text.replaceAll(KEY_VARIABLE, await textFrom(withSubject(KEY_PATH)));
       }
-      await navigator.clipboard.writeText(text);
+      await write(text);
       show("Copied.", false);
-    } catch {
-      show("The browser does not allow this page to copy: select the text and copy it.", true);
+    } catch (error) {
+      show(`Not copied: ${error.message}`, true);
     }
+  }
+
+  // Browsers have a clipboard only for pages of HTTPS and of this machine.
+  async function write(text) {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    const area = document.createElement("textarea");
+    area.value = text;
+    body.append(area);
+    area.select();
+    const isCopied = document.execCommand("copy");
+    area.remove();
+    if (!isCopied) throw new Error("the browser does not allow this page to copy.");
   }
 
   async function textFrom(path, member) {
     const response = await fetch(path);
+    if (!response.ok) throw new Error((await response.json()).error.message);
     return member ? (await response.json())[member] : response.text();
   }
 
@@ -180,24 +195,38 @@
     if (since) headers["Emulator-Since"] = since;
     // Without a connection, the page updates when the stream is connected again.
     const response = await fetch(location.href, { headers }).catch(() => null);
-    // The item or the account is deleted.
-    if (response?.status === 404) location.reload();
-    if (!response?.ok) return;
+    if (!response) return;
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    // A server that starts or stops returns JSON.
+    if (!page.body.dataset.version) return;
+    // The item or the account is deleted, or now exists.
+    if (hasProblem(page) !== hasProblem(document)) location.reload();
     const edited = hasSubmitted ? null : document.activeElement?.closest("input, select, textarea");
     hasSubmitted = false;
     for (const old of document.querySelectorAll("[data-live]")) {
       const fresh = page.getElementById(old.id);
       if (!fresh || (edited && old.contains(edited))) continue;
-      for (const open of old.querySelectorAll("details[open][id]")) {
-        fresh.querySelector(`#${CSS.escape(open.id)}`)?.setAttribute("open", "");
+      for (const details of old.querySelectorAll("details[id]")) {
+        fresh.querySelector(`#${CSS.escape(details.id)}`)?.toggleAttribute("open", details.open);
       }
       if (fresh.isEqualNode(old)) continue;
-      const focused = old.contains(document.activeElement) && document.activeElement.dataset.testid;
-      old.replaceWith(document.importNode(fresh, true));
-      if (focused) document.querySelector(`#${CSS.escape(old.id)} [data-testid="${focused}"]`)?.focus();
+      const focused = old.contains(document.activeElement) ? document.activeElement : null;
+      const part = document.importNode(fresh, true);
+      old.replaceWith(part);
+      if (focused) sameElement(focused, part)?.focus();
     }
     tick();
+  }
+
+  const hasProblem = (page) => page.querySelector("[data-problem]") !== null;
+
+  // The element of a new part that was the focused one: of the same row, with the same purpose.
+  function sameElement(focused, part) {
+    const elements = [...part.querySelectorAll(focused.localName)];
+    const { call, testid } = focused.dataset;
+    return elements.find((each) => each.isEqualNode(focused))
+      || (testid && elements.find((each) => each.dataset.testid === testid && each.dataset.call === call))
+      || (call && elements.find((each) => each.dataset.call === call));
   }
 
   // The stream says what has changed. A page names the kinds that it shows in data-stream; a page
@@ -207,20 +236,27 @@
   const newCount = document.querySelector("[data-new-count]");
   let hasListened = false;
 
+  // The stream of the page. A hidden page has none: a browser opens six connections to an address.
+  let stream = null;
+
   function listen() {
-    const stream = new EventSource(withSubject("/_emulator/stream"));
-    stream.addEventListener("hello", (event) => {
+    if (stream || document.hidden) return;
+    const source = new EventSource(withSubject("/_emulator/stream"));
+    stream = source;
+    source.addEventListener("hello", (event) => {
       if (JSON.parse(event.data).version !== body.dataset.version) location.reload();
       // The page may be older than the stream.
       else if (body.dataset.stream || hasListened) update();
       hasListened = true;
     });
     // The browser connects again by itself, but not after a refusal, as of a server that starts.
-    stream.addEventListener("error", () => {
-      if (stream.readyState === EventSource.CLOSED) setTimeout(() => update().then(listen), RETRY_MS);
+    source.addEventListener("error", () => {
+      if (source.readyState !== EventSource.CLOSED) return;
+      stream = null;
+      setTimeout(() => update().then(listen), RETRY_MS);
     });
     for (const kind of ["payments", "requests", "deliveries", "clock", "rules", "endpoints"]) {
-      stream.addEventListener(kind, (event) => {
+      source.addEventListener(kind, (event) => {
         if (shown.has(kind)) schedule(event.lastEventId);
         else if (newCount && kind === newCount.dataset.newCount) countNew(JSON.parse(event.data));
       });
@@ -235,7 +271,12 @@
     newCount.hidden = newCount.dataset.count === "0";
   }
 
-  if (body.dataset.stream !== undefined) listen();
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) return listen();
+    stream?.close();
+    stream = null;
+  });
+  listen();
 
   // The clock of the account runs on between two updates.
 
@@ -256,6 +297,7 @@
   // The keyboard
 
   document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") document.querySelector("[type=search]:focus")?.blur();
     if (event.target.closest("input, select, textarea, dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "/") {
       event.preventDefault();
@@ -263,10 +305,10 @@
     } else if (event.key === "?") {
       document.querySelector("#help").showModal();
     } else if (event.key === "j" || event.key === "k") {
-      const links = [...document.querySelectorAll("[data-row] a[href]:first-of-type")];
+      const rows = [...document.querySelectorAll("[data-row]")];
       const step = event.key === "j" ? 1 : -1;
-      const at = links.indexOf(document.activeElement);
-      links[Math.max(0, Math.min(links.length - 1, at + step))]?.focus();
+      const at = rows.findIndex((row) => row.contains(document.activeElement));
+      rows[Math.max(0, Math.min(rows.length - 1, at + step))]?.querySelector("a[href]").focus();
     }
   });
 })();

@@ -143,7 +143,7 @@ class Tabs:
         Checks at the end that no page has logged an error or called another host. The errors of
         requests to addresses with `excused` are not checked.
         """
-        merchant = merchant or await self.server.merchant("Abeba <b>Coffee\u202e")
+        merchant = merchant or await self.server.merchant("Abeba <b>Coffee\u202e" + "W" * 80)
         context = await self.browser.new_context(
             viewport={"width": device.width, "height": device.height},
             color_scheme=scheme,

@@ -35,6 +35,8 @@ async def test_a_payment_is_driven_from_create_to_refund(open_tab: OpenTab) -> N
         await tab.counts("attempt", 2)
         await tab.click("resend")
         await tab.counts("attempt", 3)
+        await tab.page.locator("a[href*=evt_]").click()
+        assert "/_emulator/events/evt_" in await tab.copies("copy-event")
         types = [webhook.json["type"].removeprefix("payment.") for webhook in receiver.received]
         assert types == ["created", "processing", "completed", "refunded", "created", "created"]
 
@@ -64,11 +66,13 @@ async def test_each_action_of_a_payment_has_a_button(open_tab: OpenTab) -> None:
         await tab.page.get_by_test_id("apply-scenario").get_by_role("button").click()
         await expect(tab.page.locator(".facts")).to_contain_text("late-success")
         await tab.click("cancel")
+        await tab.sees("message", "stays pending")
         copied = await tab.copies("copy-curl")
         assert f"/v1/payments/{payment['id']}" in copied
         assert tab.merchant.key in copied
-        name, _ = await tab.downloads("export")
+        name, text = await tab.downloads("export")
         assert name == f"{payment['id']}.yaml"
+        assert await tab.copies("copy-scenario") == text
         async with tab.page.expect_popup() as popup:
             await tab.click("checkout")
         checkout = await popup.value
@@ -88,6 +92,7 @@ async def test_paused_deliveries_are_released_and_dropped(open_tab: OpenTab) -> 
         await tab.counts("release", 2)
         await tab.click("drop")
         await tab.counts("release", 1)
+        await tab.counts("resend", 2)
         assert "webhooks:" in (await tab.downloads("save-scenario"))[1]
         await tab.click("resume")
         await tab.counts("release", 0)
@@ -124,7 +129,7 @@ async def test_each_action_of_an_endpoint_has_a_button(open_tab: OpenTab) -> Non
 
 
 async def test_the_header_moves_the_clock(open_tab: OpenTab) -> None:
-    async with open_tab(PHONE) as tab:
+    async with open_tab(PHONE, excused="/_emulator/clock") as tab:
         await tab.merchant.create()
         await tab.open("payments")
         for testid, now in {
@@ -140,10 +145,13 @@ async def test_the_header_moves_the_clock(open_tab: OpenTab) -> None:
         await (
             tab.page.get_by_test_id("advance-until")
             .get_by_role("textbox")
-            .fill("2026-01-02T00:00:00Z")
+            .fill("2026-01-02 00:00:00")
         )
         await tab.press("Enter")
         await tab.sees("now", "2026-01-02 00:00:00")
+        await tab.page.get_by_test_id("set-rate").get_by_role("textbox").fill("fast")
+        await tab.press("Enter")
+        await tab.sees("message", '(got "fast")')
         await tab.page.get_by_test_id("set-rate").get_by_role("textbox").fill("60")
         await tab.press("Enter")
         await tab.sees("clock-state", "running ×60")

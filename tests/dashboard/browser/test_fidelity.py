@@ -41,3 +41,12 @@ async def test_the_integration_is_judged_on_request(open_tab: OpenTab) -> None:
         await tab.open("fidelity")
         await tab.click("judge")
         await tab.sees("item-create-idempotent", "idempotency_key")
+
+
+async def test_the_checklist_follows_the_requests(open_tab: OpenTab) -> None:
+    async with open_tab() as tab:
+        payment = await tab.create()
+        await tab.open("fidelity")
+        await tab.sees("item-polling", "not exercised")
+        await tab.call("GET", f"/v1/payments/{payment['id']}")
+        await tab.sees("item-polling", "passed")

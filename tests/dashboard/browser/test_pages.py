@@ -90,13 +90,100 @@ async def test_the_keyboard_reaches_search_rows_and_help(open_tab: OpenTab) -> N
         await expect(tab.page.get_by_test_id("help")).to_be_hidden()
         await tab.press("/")
         await expect(tab.page.get_by_test_id("search")).to_be_focused()
+        await tab.press("Escape", "/")
         await tab.page.keyboard.type(payments[1]["id"])
         await tab.press("Enter")
         await expect(tab.page.locator("h1")).to_contain_text(payments[1]["id"])
         for path in ("webhooks", "requests", "scenarios"):
             await tab.open(path)
-            await tab.press("j", "Enter")
+            await tab.press("j", "j")
+            row = tab.page.locator("[data-row]").nth(1)
+            await expect(row.get_by_role("link").first).to_be_focused()
+            await tab.press("Enter")
             await tab.page.wait_for_url(f"**/view/{path}/*")
+
+
+async def test_an_update_keeps_the_focus_and_what_is_folded(open_tab: OpenTab) -> None:
+    async with open_tab() as tab, tab.endpoint():
+        await tab.merchant.create()
+        await tab.open("webhooks")
+        button = tab.page.get_by_test_id("resend").last
+        await button.focus()
+        call = await button.get_attribute("data-call")
+        await tab.merchant.create()
+        await tab.counts("delivery-row", 2)
+        await expect(tab.page.locator(f"[data-call='{call}']")).to_be_focused()
+        await tab.page.get_by_test_id("pause").focus()
+        await tab.press("Enter")
+        await expect(tab.page.get_by_test_id("resume")).to_be_focused()
+        await tab.click("resume")
+        await tab.page.get_by_test_id("delivery-row").get_by_role("link").first.click()
+        await tab.page.get_by_test_id("attempt").locator("summary").first.click()
+        await tab.click("resend")
+        await tab.counts("attempt", 2)
+        await expect(tab.page.get_by_test_id("attempt").last).not_to_have_attribute("open", "")
+
+
+async def test_the_back_button_shows_what_the_page_is_about(open_tab: OpenTab) -> None:
+    async with open_tab() as tab:
+        await tab.merchant.create()
+        await tab.open("payments")
+        await tab.page.get_by_text("Filters").click()
+        await tab.page.get_by_label("Status").select_option("failed")
+        await tab.page.get_by_role("button", name="Filter").click()
+        await tab.counts("no-match", 1)
+        await tab.page.get_by_test_id("mode").select_option("live")
+        await tab.counts("empty", 1)
+        await tab.page.go_back()
+        await expect(tab.page.get_by_test_id("mode")).to_have_value("test")
+        await tab.page.go_back()
+        await tab.counts("payment-row", 1)
+        await expect(tab.page.get_by_label("Status")).to_have_value("")
+
+
+async def test_a_page_comes_alive_when_its_item_exists(open_tab: OpenTab) -> None:
+    async with open_tab(excused="/payments/latest") as tab:
+        await tab.open("latest")
+        await tab.counts("problem", 1)
+        payment = await tab.merchant.create()
+        await expect(tab.page.locator("h1")).to_contain_text(payment["id"])
+        await tab.click("reset-account")
+        await tab.counts("problem", 1)
+
+
+async def test_a_hidden_page_has_no_stream(open_tab: OpenTab) -> None:
+    """A browser opens six connections to an address, for all its pages."""
+    hide = """(isHidden) => {
+      Object.defineProperty(document, "hidden", { value: isHidden, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    async with open_tab() as tab:
+        await tab.open("payments")
+        await tab.merchant.create()
+        await tab.counts("payment-row", 1)
+        async with tab.page.expect_event("requestfailed", lambda r: "/stream" in r.url):
+            await tab.page.evaluate(hide, True)
+        await tab.merchant.create()
+        await tab.counts("payment-row", 1)
+        await tab.page.evaluate(hide, False)
+        await tab.counts("payment-row", 2)
+
+
+async def test_a_page_without_a_clipboard_copies_as_well(open_tab: OpenTab) -> None:
+    async with open_tab(excused="/test-key") as tab:
+        clipboard = "Object.defineProperty(navigator, 'clipboard', { value: %s })"
+        await tab.page.add_init_script(clipboard % "undefined, configurable: true")
+        await tab.merchant.create()
+        await tab.open("payments")
+        await tab.click("copy-test-key")
+        await tab.sees("message", "Copied.")
+        await tab.page.get_by_test_id("search").focus()
+        await tab.press("Control+v")
+        await expect(tab.page.get_by_test_id("search")).to_have_value(tab.merchant.key)
+        refusal = {"error": {"message": "There is no account."}}
+        await tab.page.route("**/test-key*", lambda route: route.fulfill(status=404, json=refusal))
+        await tab.click("copy-test-key")
+        await tab.sees("message", "Not copied: There is no account.")
 
 
 async def test_the_filters_stay_in_the_address(open_tab: OpenTab) -> None:

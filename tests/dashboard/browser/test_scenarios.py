@@ -87,6 +87,8 @@ async def test_snapshots_are_saved_restored_and_deleted(open_tab: OpenTab) -> No
         assert (await tab.call("GET", "/v1/payments"))["data"] == []
         await tab.click("delete-snapshot")
         await tab.counts("snapshot", 0)
+        await tab.control("PUT", "/snapshots/from-a-test")
+        await tab.counts("snapshot", 1)
 
 
 async def test_the_recording_is_downloaded(open_tab: OpenTab) -> None:

@@ -42,7 +42,8 @@ def _row(schema: dict[str, Any], name: str, kind: str, *rest: str) -> tuple[str,
     key = name.strip("`")
     member = schema["properties"][key]
     kind = _KINDS.get(member.get("pattern", ""), kind)
-    kind = _KINDS.get(member.get("items", {}).get("pattern", ""), "") or kind
+    if entry := _KINDS.get(member.get("items", {}).get("pattern", "")):
+        kind = f"list of {entry}s"
     is_section = schema is _SCHEMA and key in _SECTIONS
     return (name, f"[{key}](#{key})" if is_section else kind, *rest)
 

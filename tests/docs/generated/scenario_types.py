@@ -12,6 +12,7 @@ from emulator.scenarios.faults.status import RetryAfter
 from emulator.scenarios.kinds import Duration, Kind
 from emulator.scenarios.scenario_file import FILE_KEYS
 from emulator.scenarios.script_steps import ANSWERS
+from emulator.scenarios.webhook_faults.timeout import Timeout
 
 
 def _pattern(kind: Kind[Any]) -> str:
@@ -33,6 +34,7 @@ _NAMES: dict[object, str] = {
     _pattern(METHOD): "method",
     _pattern(PHONE): "phone",
     _pattern(Duration()): "duration",
+    _pattern(Timeout()): "duration from 50ms to 15s",
     _pattern(Latency()): f"duration above 0, up to {MAX_LATENCY_MS // 60_000}m",
     RetryAfter().schema()["anyOf"][1]["pattern"]: "duration in whole seconds, up to `1d`",
     MAX_AMOUNT_MINOR: "amount",
