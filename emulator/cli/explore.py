@@ -41,7 +41,6 @@ MAX_FAILURES = 1_000
 MAX_JOURNAL_BYTES = 512 * 1024
 MAX_OVERRUN_S = 2  # for a failed history to be reduced after --max-time
 DEFAULT_SAVE_DIRECTORY = Path("explore")
-_USAGE_ERROR = 2
 # Options of the private emulator, which a running one has of its own.
 _SERVE_OPTIONS = ("port", "checkout_port", "test_key")
 
@@ -153,7 +152,7 @@ def explore(files: tuple[Path, ...], *, replays: bool, **options: object) -> int
         cli_error("expected one file of an integration; several are accepted with --replay")
     integrations = _read(files)
     if integrations is None:
-        return _USAGE_ERROR
+        return 2
     from emulator.app.server import NoListener, collect_rarely
     from emulator.explore.service import ExploreError
 
@@ -349,19 +348,15 @@ class _Run:
                     async with asyncio.timeout(timeout_s):
                         await exploration.run()
         except BaseException:
-            self._erase_progress()
-            # What was found before an interruption, or before the shop ended, is not lost.
-            if exploration is not None and exploration.failures:
+            if exploration and exploration.failures:
                 self._print(exploration)
             raise
-        self._erase_progress()
+        finally:
+            if self._shows_progress:
+                click.echo(ERASE_LINE, nl=False, err=True)
         self._print(exploration)
         self._write_files(exploration)
         return int(bool(exploration.failures))
-
-    def _erase_progress(self) -> None:
-        if self._shows_progress:
-            click.echo(ERASE_LINE, nl=False, err=True)
 
     def _show(self, exploration: "Exploration") -> None:
         from emulator.explore.report import progress_text

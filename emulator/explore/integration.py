@@ -32,7 +32,8 @@ from emulator.scenarios.values import Json
 from emulator.scenarios.yaml_tree import read_tree
 
 ORDER = "{order}"
-# The beginning of the URLs in examples.
+_NO_VALUES = "in must have a value or more, or the condition is never true"
+_EXPECTED = "a method and an absolute URL, such as"
 _HOST = " http://127.0.0.1:3000"
 _PATH_STEP = re.compile(r"\.([^.\[\]\s]+)|\[([0-9]{1,9})\]")
 JSON_PATH = re.compile(rf"\$(?:{_PATH_STEP.pattern})*")
@@ -170,8 +171,7 @@ def _line(example: str, *, accepts_order: bool = False) -> Text:
         return is_web_url(line.partition(" ")[2]) and (accepts_order or ORDER not in line)
 
     full = example.replace(" ", _HOST)
-    expected = f"a method and an absolute URL, such as {full}"
-    return Text(_REQUEST, expected=expected, examples=[full], accepts=accepts)
+    return Text(_REQUEST, expected=f"{_EXPECTED} {full}", examples=[full], accepts=accepts)
 
 
 class _Path(Kind[JsonPath]):
@@ -206,14 +206,8 @@ def _has_payment(members: Members) -> None:
         )
 
 
-def _has_values(members: Members) -> None:
-    if members.values["in"] == ():
-        members.known["in"].note("in must have a value or more, or the condition is never true")
-
-
-_ADDRESS_EXAMPLES = ["http://127.0.0.1:3000/webhooks"]
 _WEB_ADDRESS = Text(
-    _URL, expected="an absolute http or https URL", examples=_ADDRESS_EXAMPLES, accepts=is_web_url
+    _URL, expected="an absolute http or https URL", examples=[_HOST[1:]], accepts=is_web_url
 )
 _ANOMALY = Text(
     expected="an anomaly that `explore --save` writes",
@@ -232,7 +226,9 @@ _CONDITION = MappingOf(
             default_text="true",
         ),
     },
-    KeyRule(check=_has_values),
+    KeyRule(
+        check=lambda each: None if each.values["in"] != () else each.known["in"].note(_NO_VALUES)
+    ),
 )
 _COUNT = MappingOf(Count, {"path": _VALUE_PATH})
 
