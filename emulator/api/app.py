@@ -153,7 +153,12 @@ class PaymentsApi:
 
     async def _reply(self, exchange: Exchange, owner: Owner) -> Reply:
         if owner.bucket is not None:
-            _check_rate(owner, owner.bucket)
+            try:
+                _check_rate(owner, owner.bucket)
+            except RateLimitExceeded:
+                # The checklist compares it with its repetition.
+                await exchange.read_for_journal()
+                raise
         if b"idempotency-key" in exchange.headers:
             exchange.warnings.append(
                 RequestWarning("idempotency-key-header", IdempotencyKeyHeader())

@@ -3,7 +3,7 @@
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,8 +39,8 @@ MAX_DEPTH = 5
 MAX_FAILURES = 1_000
 # The requests of one step, of all histories that run at the same time, take far less.
 MAX_JOURNAL_BYTES = 512 * 1024
+MAX_OVERRUN_S = 2  # for a failed history to be reduced after --max-time
 DEFAULT_SAVE_DIRECTORY = Path("explore")
-_USAGE_ERROR = 2
 # Options of the private emulator, which a running one has of its own.
 _SERVE_OPTIONS = ("port", "checkout_port", "test_key")
 
@@ -152,13 +152,17 @@ def explore(files: tuple[Path, ...], *, replays: bool, **options: object) -> int
         cli_error("expected one file of an integration; several are accepted with --replay")
     integrations = _read(files)
     if integrations is None:
-        return _USAGE_ERROR
+        return 2
     from emulator.app.server import NoListener, collect_rarely
     from emulator.explore.service import ExploreError
 
     collect_rarely()
-    # A job that is cancelled must end the shop, too.
-    usual = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    # A job that is cancelled must end the shop, too, also where a shell ignores Ctrl-C for it.
+    is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    end = (
+        signal.default_int_handler if is_ignored else lambda *_: signal.raise_signal(signal.SIGINT)
+    )
+    usual = signal.signal(signal.SIGTERM, end)
     try:
         if replays:
             return run_loop(lambda: _replay(files, integrations, given))
@@ -331,12 +335,22 @@ class _Run:
         self._shows_progress = is_interactive(sys.stderr)
 
     async def run(self) -> int:
+        import asyncio
+
         from emulator.explore.exploration import Exploration
 
+        max_time_ms, exploration = self._options.limits.max_time_ms, None
+        timeout_s = None if max_time_ms is None else max_time_ms / 1000 + MAX_OVERRUN_S
         try:
             async with _session(self._options, self._integration) as session:
                 exploration = Exploration(session, self._options.limits, self._show)
-                await exploration.run()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(timeout_s):
+                        await exploration.run()
+        except BaseException:
+            if exploration and exploration.failures:
+                self._print(exploration)
+            raise
         finally:
             if self._shows_progress:
                 click.echo(ERASE_LINE, nl=False, err=True)

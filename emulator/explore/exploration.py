@@ -239,15 +239,12 @@ class Exploration:
         return await self._judge(*await self._observe(history))
 
     async def _judge(self, run: HistoryRun, observation: Observation, duration_ms: float) -> Result:
-        failure = await self._failure_of(run, observation)
-        return Result(history=observation.history, duration_ms=duration_ms, failure=failure)
-
-    async def _failure_of(self, run: HistoryRun, observation: Observation) -> HistoryFailure | None:
         """Judge a history, also by the ends of earlier ones."""
         verdict = judge(observation)
         if verdict is None and is_order_free(observation):
             verdict, observation = await self._compare(run, observation)
-        return None if verdict is None else HistoryFailure(verdict=verdict, observation=observation)
+        failure = HistoryFailure(verdict=verdict, observation=observation) if verdict else None
+        return Result(history=observation.history, duration_ms=duration_ms, failure=failure)
 
     async def _compare(
         self, run: HistoryRun, observation: Observation

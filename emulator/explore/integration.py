@@ -13,6 +13,7 @@ from emulator.explore.anomalies import parse_anomaly
 from emulator.explore.histories import HistoryName
 from emulator.explore.steps import Outcome
 from emulator.files import MAX_FILE_BYTES, open_regular
+from emulator.http.addresses import is_web_url
 from emulator.scenarios.entries import Entry, FileContext, read_text
 from emulator.scenarios.kinds import (
     Duration,
@@ -31,7 +32,8 @@ from emulator.scenarios.values import Json
 from emulator.scenarios.yaml_tree import read_tree
 
 ORDER = "{order}"
-# The beginning of the URLs in examples.
+_NO_VALUES = "in must have a value or more, or the condition is never true"
+_EXPECTED = "a method and an absolute URL, such as"
 _HOST = " http://127.0.0.1:3000"
 _PATH_STEP = re.compile(r"\.([^.\[\]\s]+)|\[([0-9]{1,9})\]")
 JSON_PATH = re.compile(rf"\$(?:{_PATH_STEP.pattern})*")
@@ -164,10 +166,12 @@ class Integration:
     history: HistoryName | None = None
 
 
-def _line(example: str) -> Text:
+def _line(example: str, *, accepts_order: bool = False) -> Text:
+    def accepts(line: str) -> bool:
+        return is_web_url(line.partition(" ")[2]) and (accepts_order or ORDER not in line)
+
     full = example.replace(" ", _HOST)
-    expected = f"a method and an absolute URL, such as {full}"
-    return Text(_REQUEST, expected=expected, examples=[full])
+    return Text(_REQUEST, expected=f"{_EXPECTED} {full}", examples=[full], accepts=accepts)
 
 
 class _Path(Kind[JsonPath]):
@@ -184,17 +188,6 @@ class _Path(Kind[JsonPath]):
 
     def write(self, value: JsonPath) -> Json:
         return str(value)
-
-
-class _Anomaly(Text):
-    """An anomaly of a history, as its name in a saved file."""
-
-    def read(self, entry: Entry) -> str | None:
-        text = read_text(entry)
-        if text is not None and parse_anomaly(text) is None:
-            entry.refuse("an anomaly that `explore --save` writes")
-            return None
-        return text
 
 
 def _needs_order(members: Members) -> None:
@@ -214,7 +207,11 @@ def _has_payment(members: Members) -> None:
 
 
 _WEB_ADDRESS = Text(
-    _URL, expected="an absolute http or https URL", examples=["http://127.0.0.1:3000/webhooks"]
+    _URL, expected="an absolute http or https URL", examples=[_HOST[1:]], accepts=is_web_url
+)
+_ANOMALY = Text(
+    expected="an anomaly that `explore --save` writes",
+    accepts=lambda name: parse_anomaly(name) is not None,
 )
 _VALUE_PATH = Key(_Path(), "The path of the value.", required="the path of the value")
 _CONDITION = MappingOf(
@@ -229,6 +226,9 @@ _CONDITION = MappingOf(
             default_text="true",
         ),
     },
+    KeyRule(
+        check=lambda each: None if each.values["in"] != () else each.known["in"].note(_NO_VALUES)
+    ),
 )
 _COUNT = MappingOf(Count, {"path": _VALUE_PATH})
 
@@ -239,7 +239,7 @@ def _request_keys(
     order = " `{order}` stands for the order's id." if accepts_order else ""
     return {
         "request": Key(
-            _line(example),
+            _line(example, accepts_order=accepts_order),
             f"{description}{order}",
             required=f"a method and a URL, such as {example.replace(' ', _HOST)}",
             field="line",
@@ -324,7 +324,7 @@ _HISTORY = MappingOf(
     {
         "outcome": Key(Word(Outcome), "What the customer does.", required="what the customer does"),
         "anomalies": Key(
-            ListOf(_Anomaly(), "a list of anomalies", "an entry of anomalies"),
+            ListOf(_ANOMALY, "a list of anomalies", "an entry of anomalies"),
             "The anomalies, each by its name.",
             default=(),
             default_text="empty",

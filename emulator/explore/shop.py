@@ -164,7 +164,7 @@ class Shop:
 
 
 def _request(shop_request: ShopRequest, order: str = "") -> Request:
-    headers: Mapping[str, str] = dict(shop_request.headers)
+    headers: Mapping[str, str] = {name.lower(): value for name, value in shop_request.headers}
     body = b""
     if shop_request.json is not None:
         headers = {"content-type": JSON, **headers}

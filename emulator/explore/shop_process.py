@@ -13,7 +13,7 @@ from emulator.explore.integration import Integration
 from emulator.explore.service import ExploreError
 from emulator.http.addresses import host_with_port
 
-MAX_START_MS = 30_000
+MAX_START_S = 30
 MAX_STOP_MS = 3_000
 READY_PAUSE_MS = 50
 SHOWN_OUTPUT_LINES = 10
@@ -37,12 +37,14 @@ async def running_shop(
     server = Request(method="GET", url=integration.start.url()).server
     host, port = server.host, server.port
 
-    async def is_ready() -> bool:
+    async def missing() -> str:
+        """What is missing for the application to be ready; empty when it is."""
         if ready is None:
-            return await _is_listening(host, port)
-        method, _, url = ready.partition(" ")
-        request = Request(method=method, url=url)
-        return (await connections.send(request, timeout_s=5, closes=True)).is_success
+            is_listening = await _is_listening(host, port)
+            return "" if is_listening else f"nothing listens on {host_with_port(host, port)}"
+        request = Request(method=ready.partition(" ")[0], url=ready.partition(" ")[2])
+        response = await connections.send(request, timeout_s=5, closes=True)
+        return "" if response.is_success else f"{ready}: {response.text}"
 
     if await _is_listening(host, port):
         raise ExploreError(
@@ -59,28 +61,36 @@ async def running_shop(
             start_new_session=True,
         )
         try:
-            if not await _becomes_ready(process, is_ready, wall):
-                output.seek(0)
-                lines = output.read().decode("utf-8", "replace").splitlines()
-                shown = "".join(f"\n  {line}" for line in lines[-SHOWN_OUTPUT_LINES:])
-                seen = f"ended with code {process.returncode}"
-                if process.returncode is None:
-                    seen = f"is not ready after {MAX_START_MS // 1000} s"
-                raise ExploreError(f"the shop {seen}: {integration.run.command}{shown}")
+            unready = await _wait_until_ready(process, missing, wall)
+            if unready:
+                raise ExploreError(f"the shop is not ready after {MAX_START_S} s, {unready}")
             yield
+        except ExploreError as error:
+            # The system reports an end a moment later.
+            await pause(wall, READY_PAUSE_MS)
+            seen = str(error)
+            if process.returncode is not None:
+                seen = f"the shop ended with code {process.returncode}"
+            elif not unready:
+                raise
+            output.seek(0)
+            lines = output.read().decode("utf-8", "replace").splitlines()
+            shown = "".join(f"\n  {line}" for line in lines[-SHOWN_OUTPUT_LINES:])
+            raise ExploreError(f"{seen}: {integration.run.command}{shown}") from None
         finally:
             await _stop(process, wall)
 
 
-async def _becomes_ready(
-    process: asyncio.subprocess.Process, is_ready: Callable[[], Awaitable[bool]], wall: SystemClock
-) -> bool:
-    until_ms = wall.monotonic_ms() + MAX_START_MS
-    while process.returncode is None and wall.monotonic_ms() < until_ms:
-        if await is_ready():
-            return True
+async def _wait_until_ready(
+    process: asyncio.subprocess.Process, missing: Callable[[], Awaitable[str]], wall: SystemClock
+) -> str:
+    """Returns what is missing in the end; empty when the application is ready."""
+    until_ms = wall.monotonic_ms() + MAX_START_S * 1_000
+    while (reason := await missing()) and process.returncode is None:
+        if wall.monotonic_ms() >= until_ms:
+            break
         await pause(wall, READY_PAUSE_MS)
-    return False
+    return reason
 
 
 async def _is_listening(host: str, port: int) -> bool:

@@ -35,6 +35,16 @@ class BaseUrl:
         return f"{self.scheme}://{host_with_port(self.host, self.port)}{self.path}"
 
 
+def is_web_url(text: str) -> bool:
+    """Whether a text is an absolute http or https URL in ASCII, with a host and a usable port."""
+    try:
+        parts = urlsplit(text)
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # such as a port that is too large
+        return False
+    return parts.scheme in DEFAULT_PORTS and has_host and text.isascii()
+
+
 def host_with_port(host: str, port: int | None) -> str:
     """Join a host and a port, with brackets around an IPv6 address."""
     bracketed = f"[{host}]" if ":" in host else host

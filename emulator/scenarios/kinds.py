@@ -6,7 +6,7 @@ of the value in a file come from the same declaration.
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Generic, TypeVar
 
 from emulator.domain.durations import duration_text, parse_duration_ms
@@ -69,7 +69,10 @@ class Kind(ABC, Generic[T]):
 
 
 class Text(Kind[str]):
-    """Any text, or text of a pattern; `expected` describes the pattern in messages."""
+    """Any text, or text of a pattern; `expected` describes the pattern in messages.
+
+    `accepts` checks what the pattern cannot express. Without it, `examples` are also hints.
+    """
 
     def __init__(
         self,
@@ -77,16 +80,21 @@ class Text(Kind[str]):
         *,
         expected: str = "",
         examples: Collection[str] = (),
+        accepts: Callable[[str], bool] | None = None,
     ) -> None:
         self._pattern = pattern
         self._expected = expected
         self._examples = examples
+        self._accepts = accepts
 
     def read(self, entry: Entry) -> str | None:
         text = read_text(entry)
-        if text is None or self._pattern is None or self._pattern.fullmatch(text):
+        if text is None:
+            return None
+        is_of_form = self._pattern is None or self._pattern.fullmatch(text) is not None
+        if is_of_form and (self._accepts is None or self._accepts(text)):
             return text
-        entry.refuse(self._expected, hint_nearest(text, self._examples))
+        entry.refuse(self._expected, "" if self._accepts else hint_nearest(text, self._examples))
         return None
 
     def schema(self) -> JsonSchema:

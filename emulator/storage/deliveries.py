@@ -27,8 +27,14 @@ _GET = f"SELECT {_COLUMNS} FROM deliveries WHERE position = ?"
 _UPCOMING = (
     f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_due"
     " WHERE endpoint = ? AND due_at IS NOT NULL AND position NOT IN ({})"
-    " AND (attempts > 0 OR payment NOT IN ({})) AND event NOT IN ({})"
-    " ORDER BY due_at, sequence LIMIT ?"
+    " AND (attempts > 0 OR payment NOT IN ({})) {} ORDER BY due_at, sequence LIMIT ?"
+)
+# A later first attempt of the payment waits, too: first attempts are sent in order.
+_IS_NOT_HELD = (
+    "AND (attempts > 0 OR NOT EXISTS (SELECT 1 FROM deliveries AS earlier"
+    " WHERE earlier.payment = deliveries.payment AND earlier.endpoint = deliveries.endpoint"
+    " AND earlier.event IN ({}) AND earlier.due_at IS NOT NULL"
+    " AND earlier.sequence <= deliveries.sequence))"
 )
 _NEXT = (
     f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_due"
@@ -191,9 +197,10 @@ def upcoming(
     """An endpoint's next deliveries, in order, except those in `exclude`.
 
     First attempts of busy payments are left out, because another attempt of theirs is in progress;
-    those of held events wait for a page.
+    those of held events, and later ones of their payments, wait for a page.
     """
-    statement = _UPCOMING.format(_marks(exclude), _marks(busy_payments), _marks(held_events))
+    is_not_held = _IS_NOT_HELD.format(_marks(held_events)) if held_events else ""
+    statement = _UPCOMING.format(_marks(exclude), _marks(busy_payments), is_not_held)
     rows = tx.execute(statement, (endpoint, *exclude, *busy_payments, *held_events, limit))
     return [_delivery_of_row(row) for row in rows.fetchall()]
 

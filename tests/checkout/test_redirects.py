@@ -18,6 +18,7 @@ from tests.webhooks.receiver import NEVER, Answer
 from tests.world import World, world
 
 COMPLETES = "0900000001"
+LAST_EVENTS = ["payment.completed", "payment.processing", "payment.refunded"]
 REDIRECTS = f"0;url={SUCCESS_URL}"
 
 
@@ -115,6 +116,23 @@ async def test_without_a_page_the_webhook_is_sent_after_fifteen_seconds() -> Non
         assert hooks.types == []
         hooks.emulator.wall.move(1)
         await hooks.receiver.wait_for(1)
+
+
+async def test_later_and_held_webhooks_follow_the_one_that_waits_for_the_page() -> None:
+    async with webhook_world(events=LAST_EVENTS) as hooks:
+        await redirecting(hooks.emulator, {"redirect": "before_webhook"})
+        held = [{"when": {"event": "payment.processing"}, "then": {"hold": True}}]
+        rules = {"version": 1, "name": "held", "webhooks": held}
+        await hooks.emulator.control("PUT", "/scenarios/held", rules)
+        buyer = await paid(hooks.emulator)
+        path = "/payments/latest/transition"
+        await hooks.emulator.control("POST", path, {"status": "refunded"})
+        hooks.emulator.wall.move(MAX_REDIRECT_WAIT_MS - 1)
+        assert (await buyer.open("/wait")).refresh is None
+        assert hooks.types == []
+        hooks.emulator.wall.move(1)
+        await hooks.receiver.wait_for(3)
+        assert hooks.types == LAST_EVENTS
 
 
 @pytest.mark.parametrize("webhooks", ["wait", "background"])

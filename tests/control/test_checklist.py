@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from emulator.domain.rate_limit import RateLimit
 from emulator.engine.accounts.checklist import ITEMS
 from tests.checkout.visiting import customer
 from tests.engine.scenario_world import scenario_world
@@ -186,6 +187,7 @@ EDGES = [
         "it gives up after a retry",
     ),
     ("retry-after", creates(KEY, fault=LIMIT), "not_exercised", "nothing is sent after a 429"),
+    ("create-idempotent", creates({"idempotency_key": ""}), "failed", "an empty key"),
     ("polling", reads(9, advances_s=1), "passed", "the account's clock"),
     ("polling", reads(2, waits_ms=900), "failed", "more than once a second"),
     ("one-payment", creates({}, {}), "not_exercised", "metadata that is empty"),
@@ -225,6 +227,16 @@ async def test_the_limits_of_an_item(
         await integration(hooks)
         await hooks.advance(0)
         assert (await results(emulator))[item]["result"] == expected
+
+
+async def test_a_create_that_the_rate_limit_refuses_is_compared_with_its_repetition() -> None:
+    limit = RateLimit(requests=1, period_ms=60_000)
+    async with world(rate_limit=limit) as emulator, webhook_world(None, emulator) as hooks:
+        await creates(*({"idempotency_key": key} for key in ("a", "b", "c")))(hooks)
+        assert (await results(hooks.emulator))["retry-after"]["result"] == "not_exercised"
+        await hooks.advance(60)
+        await creates({"idempotency_key": "b"})(hooks)
+        assert (await results(hooks.emulator))["retry-after"]["result"] == "passed"
 
 
 async def test_a_departure_is_judged_after_30_s() -> None:

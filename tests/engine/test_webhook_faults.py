@@ -56,6 +56,13 @@ PAID = [
         ["completed"],
         id="each one is held until the next",
     ),
+    pytest.param(
+        "  - when: {event: payment.processing}\n    then: {hold: true}\n"
+        "  - when: {event: payment.completed}\n    then: {delay: 10s}",
+        ["created"],
+        ["completed", "processing"],
+        id="held until a delayed event",
+    ),
 ]
 
 

@@ -1,7 +1,9 @@
 """The command `explore` with a correct shop and with one that has a race."""
 
 import gc
+import os
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.cli.invocation import invoke, output, run_on_terminal, usage_error
-from tests.cli.processes import free_port, serving
+from tests.cli.processes import COMMAND, free_port, serving
 from tests.explore.small_shop import KEY, SECRET, SmallShop, small_shop
 
 RACE = "fulfilled-twice: paid, at-once payment.completed"
@@ -174,15 +176,51 @@ def test_progress_is_shown_on_a_terminal(correct: SmallShop, tmp_path: Path) -> 
     assert printed.splitlines()[-1] == "3 histories exist: 3 ran, 0 skipped"
 
 
-COMMAND = "python3 -c 'print(\"no database\"); raise SystemExit(3)'"
+FAILS = "python3 -c 'print(\"no database\"); raise SystemExit(3)'"
 
 
 def test_a_shop_that_does_not_start_ends_the_command(correct: SmallShop, tmp_path: Path) -> None:
     text = Path(correct.write(tmp_path)).read_text().replace(str(correct.port), str(free_port()))
     file = tmp_path / "other.yaml"
-    file.write_text(f"{text}run:\n  command: {COMMAND}\n")
+    file.write_text(f"{text}run:\n  command: {FAILS}\n")
     result = invoke("explore", str(file), *correct.flags)
-    assert str(result.exception) == f"the shop ended with code 3: {COMMAND}\n  no database"
+    assert str(result.exception) == f"the shop ended with code 3: {FAILS}\n  no database"
+
+
+def test_the_end_of_a_shop_during_the_run_is_reported(correct: SmallShop, tmp_path: Path) -> None:
+    port = str(free_port())
+    serve = f"s = socket.create_server(('127.0.0.1', {port})); s.accept(); s.accept(); os._exit(9)"
+    command = f'python3 -c "import os, socket; {serve}"'
+    text = Path(correct.write(tmp_path)).read_text().replace(str(correct.port), port)
+    file = tmp_path / "other.yaml"
+    file.write_text(f"{text}run:\n  command: {command}\n")
+    message = usage_error("explore", str(file), *correct.flags)
+    assert message == f"the shop ended with code 9: {command}"
+
+
+@pytest.mark.deep
+def test_sigterm_ends_a_run_for_which_a_shell_ignores_ctrl_c(
+    correct: SmallShop, tmp_path: Path
+) -> None:
+    pipe, file = tmp_path / "started", tmp_path / "other.yaml"
+    os.mkfifo(pipe)
+    text = Path(correct.write(tmp_path)).read_text().replace(str(correct.port), str(free_port()))
+    file.write_text(f"{text}run: {{command: echo > {pipe}; exec sleep 60}}\n")
+    explore = [*COMMAND, "explore", str(file), *correct.flags]
+    process = subprocess.Popen(["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *explore])
+    pipe.read_text()
+    process.terminate()
+    assert process.wait(30) == 130
+
+
+@pytest.mark.deep
+def test_a_shop_that_hangs_does_not_outlast_the_time_of_the_run(tmp_path: Path) -> None:
+    with small_shop() as shop:
+        file = shop.write(tmp_path)
+    with socket.create_server(("127.0.0.1", shop.port)):
+        code, printed = output("explore", file, *shop.flags, "--max-time", "100ms")
+    assert code == 0
+    assert "0 ran" in printed
 
 
 def test_another_program_at_the_address_of_the_shop_is_reported(

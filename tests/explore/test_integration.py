@@ -7,6 +7,8 @@ import jsonschema
 import pytest
 import yaml
 
+from emulator.clock import RealClock
+from emulator.explore.connections import Connections
 from emulator.explore.integration import (
     INTEGRATION,
     JsonPath,
@@ -14,6 +16,7 @@ from emulator.explore.integration import (
     parse_integration,
     read_integration,
 )
+from emulator.explore.shop import Shop
 from emulator.scenarios.problems import ScenarioError
 from tests.explore.small_shop import integration_text
 
@@ -39,6 +42,10 @@ MISTAKES = [
         "FETCH /orders,",
         f"3:18: request must be {METHOD_AND_URL}, not 'FETCH /orders'",
     ),
+    *(
+        ("127.0.0.1:3000/orders,", f"{wrong},", f"3:18: request must be {METHOD_AND_URL}")
+        for wrong in ("a:70000/", "a:b/", "a/\u00e9")
+    ),
     ("$.id", "id", "3:60: order must be a path such as $.id or $.data[0].status, not 'id'"),
     (
         ", payment: $.payment_id",
@@ -52,8 +59,10 @@ MISTAKES = [
         "5:12: request must be a request with {order} in its URL, which stands for the order's"
         " id, not 'GET http://127.0.0.1:3000/orders'",
     ),
+    ("[paid]", "[]", "6:30: in must have a value or more, or the condition is never true"),
     ("[paid]", "paid", "6:30: in must be a list of values, not 'paid'"),
     ("webhook: http", "webhook: ftp", "9:10: webhook must be an absolute http or https URL,"),
+    ("3000/webhooks", "70000/", "9:10: webhook must be an absolute http or https URL,"),
     (
         "return: success_url",
         "return: cancel_url",
@@ -104,6 +113,13 @@ def test_a_written_integration_reads_as_the_same_value() -> None:
     integration = parse_integration(FULL, "shop.yaml")
     text = yaml.safe_dump({"version": 1, **INTEGRATION.write(integration)})
     assert parse_integration(text, "shop.yaml") == integration
+
+
+def test_a_header_replaces_the_usual_one_in_any_case() -> None:
+    text = FULL.replace('{x-job: "1"}', "{Content-Type: text/json}, json: {}")
+    wall = RealClock()
+    shop = Shop(parse_integration(text, "shop.yaml"), Connections(), secret="", wall=wall)
+    assert shop.settle_request("7").headers == {"content-type": "text/json"}
 
 
 def test_the_schema_accepts_what_the_reader_accepts() -> None:

@@ -56,7 +56,7 @@ class JournalledRequest:
         has_reply = reply is not None or entry.is_cut or entry.status >= 300
         self.has_failed = entry.status == 0 or entry.status >= 500 or not has_reply
         key = (self.body or {}).get("idempotency_key") if self.is_create else None
-        self.key = key if isinstance(key, str) else None
+        self.key = key if key and isinstance(key, str) else None
         self.identity = entry.method, self.path, key or (entry.query, entry.request_body)
         is_read = entry.method == "GET" and self.path.startswith(f"{_COLLECTION}/")
         self.read_status = (

@@ -55,10 +55,11 @@ class Outbox:
         for new_event in new_events:
             new = [row for row, _ in self._rows(tx, owner, new_event)]
             # After the event that they were waiting for.
-            rows += [_released(tx, row, new_event) for row in held.pop(new_event.payment, ())]
+            waiting = held.pop(new_event.payment, ())
+            rows += [_released(tx, row, new_event, new) for row in waiting]
             for row in new:
                 (held.setdefault(new_event.payment, []) if row.is_held else rows).append(row)
-        rows += [row for waiting in held.values() for row in waiting]
+        rows += [row for still_held in held.values() for row in still_held]
         self._put(tx, owner, rows)
 
     def add_created(
@@ -140,5 +141,11 @@ def _row(
     )
 
 
-def _released(tx: Transaction, held: Delivery, new_event: _NewEvent) -> Delivery:
-    return held._replace(due_at=new_event.at, sequence=tx.next_timer(), is_held=False)
+def _released(
+    tx: Transaction, held: Delivery, new_event: _NewEvent, new: Sequence[Delivery]
+) -> Delivery:
+    """The delivery due after those of the new event, which may be delayed, or when it is anyway."""
+    delays = [row.due_at for row in new if row.endpoint == held.endpoint and not row.is_held]
+    due_at = max(filter(None, delays), default=new_event.at)
+    due_at = min(due_at, held.due_at or due_at)
+    return held._replace(due_at=due_at, sequence=tx.next_timer(), is_held=False)
