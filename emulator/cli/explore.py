@@ -354,6 +354,8 @@ class _Run:
         finally:
             if self._shows_progress:
                 click.echo(ERASE_LINE, nl=False, err=True)
+        if not exploration.counts.ran:
+            cli_error("flag --max-time: no history ended in this time; does the shop answer?")
         self._print(exploration)
         self._write_files(exploration)
         return int(bool(exploration.failures))
