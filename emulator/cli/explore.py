@@ -279,9 +279,8 @@ async def _session(
         service = Service(BaseUrl.parse(url), options.key, connections)
         secret = options.secret
         if options.url is not None:
-            secret = await stack.enter_async_context(
-                service.silent_endpoint(integration.webhook, secret)
-            )
+            endpoint = service.silent_endpoint(integration.webhook, secret)
+            secret = await stack.enter_async_context(endpoint)
         if not options.has_given_secret and integration.webhook and integration.run is None:
             write(f"The shop needs this webhook secret: {secret}\n")
         variables = {
@@ -289,9 +288,8 @@ async def _session(
             "PAYMENTS_EMULATOR_TEST_KEY": options.key,
             "PAYMENTS_EMULATOR_WEBHOOK_SECRET": secret,
         }
-        await stack.enter_async_context(
-            running_shop(integration, variables, shop_connections, wall)
-        )
+        shop_process = running_shop(integration, variables, shop_connections, wall)
+        await stack.enter_async_context(shop_process)
         shop = Shop(integration, shop_connections, secret=secret, wall=wall)
         yield ExploreSession(shop=shop, service=service, wall=wall)
 
