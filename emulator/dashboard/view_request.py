@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
@@ -52,4 +53,10 @@ class ViewRequest:
 
 
 def _with_query(address: str, query: Mapping[str, str]) -> str:
-    return f"{address}?{urlencode(query)}" if query else address
+    return f"{address}?{_encoded(*query.items())}" if query else address
+
+
+# Most links of a page have only its account and mode.
+@lru_cache(maxsize=64)
+def _encoded(*parameters: tuple[str, str]) -> str:
+    return urlencode(parameters)

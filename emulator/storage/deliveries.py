@@ -65,7 +65,10 @@ _INSERT_ATTEMPT = (
     " (SELECT coalesce(max(number), 0) + 1 FROM attempts WHERE delivery = ?1),"
     " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) RETURNING number"
 )
-_ATTEMPTS = f"SELECT {_ATTEMPT_COLUMNS} FROM attempts WHERE delivery = ? ORDER BY number"
+_MAX_DELIVERIES_PER_STATEMENT = 500
+_ATTEMPTS = (
+    f"SELECT {_ATTEMPT_COLUMNS} FROM attempts WHERE delivery IN ({{}}) ORDER BY delivery, number"
+)
 _NEWEST = (
     f"SELECT {_COLUMNS} FROM deliveries {{}} position BETWEEN ?1 AND ?2"
     " AND (?3 IS NULL OR endpoint = ?3) AND (?4 IS NULL OR state = ?4)"
@@ -279,9 +282,14 @@ def add_attempt(
     return int(tx.execute(_INSERT_ATTEMPT, values).fetchone()[0])
 
 
-def attempts(tx: Transaction, delivery: int) -> list[Attempt]:
-    """The attempts of a delivery, oldest first."""
-    return [_attempt_of_row(row) for row in tx.execute(_ATTEMPTS, (delivery,))]
+def attempts(tx: Transaction, positions: Sequence[int]) -> dict[int, list[Attempt]]:
+    """The attempts of deliveries, oldest first, by the positions of the deliveries."""
+    found: dict[int, list[Attempt]] = {position: [] for position in positions}
+    for start in range(0, len(positions), _MAX_DELIVERIES_PER_STATEMENT):
+        part = positions[start : start + _MAX_DELIVERIES_PER_STATEMENT]
+        for row in tx.execute(_ATTEMPTS.format(_marks(part)), part):
+            found[row[0]].append(_attempt_of_row(row))
+    return found
 
 
 def newest(tx: Transaction, owner: int, query: DeliveryQuery) -> list[Delivery]:

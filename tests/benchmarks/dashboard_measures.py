@@ -55,6 +55,8 @@ def pages(plan: Plan, generator: Generator) -> list[Row]:
         _fill(large, MANY)
         for name in (*LISTS, *OTHER_PAGES):
             page = Reads(paths=(f"{_VIEW}/{name}",))
+            # Each server's first page compiles its templates, which may take longer than a burst.
+            small.call("GET", page.paths[0], {"Accept": "text/html"})
             status, html = large.call("GET", page.paths[0], {"Accept": "text/html"})
             is_list = name in LISTS
             found = html.decode().count(f'data-testid="{LISTS.get(name)}"')

@@ -1,6 +1,6 @@
 """Reads deliveries, resends, releases and drops them, and pings endpoints."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -107,10 +107,7 @@ class Deliveries:
                 event=selection.event,
                 is_over=is_over,
             )
-            return [
-                _detail(tx, owner, delivery, names[delivery.endpoint])
-                for delivery in deliveries.newest(tx, owner.number, query)
-            ]
+            return _details(tx, owner, deliveries.newest(tx, owner.number, query), names)
 
         # A filter may search all deliveries.
         is_filtered = is_over or any((selection.endpoint_id, selection.state, selection.event))
@@ -147,7 +144,7 @@ class Deliveries:
         if delivery is None:
             raise UnknownDelivery(name)
         names = endpoints.ids(tx, owner.number)
-        return _detail(tx, owner, delivery, names[delivery.endpoint])
+        return _details(tx, owner, [delivery], names)[0]
 
     @reads()
     def latest_id(self, tx: Transaction, owner: Owner) -> str:
@@ -257,7 +254,7 @@ class Deliveries:
             tamper=None,
         )
         deliveries.put(tx, [delivery])
-        return _detail(tx, owner, delivery, endpoint.id), endpoint
+        return _details(tx, owner, [delivery], {endpoint.position: endpoint.id})[0], endpoint
 
     async def _make(
         self, before: DeliveryDetail, endpoint: RegisteredEndpoint, trigger: Trigger
@@ -275,13 +272,19 @@ class Deliveries:
         return after
 
 
-def _detail(tx: Transaction, owner: Owner, delivery: Delivery, endpoint_id: str) -> DeliveryDetail:
-    return DeliveryDetail(
-        id=delivery_id(owner, delivery),
-        job=delivery_job(tx, owner, delivery),
-        endpoint_id=endpoint_id,
-        attempts=deliveries.attempts(tx, delivery.position),
-    )
+def _details(
+    tx: Transaction, owner: Owner, found: Sequence[Delivery], endpoint_ids: Mapping[int, str]
+) -> list[DeliveryDetail]:
+    attempts = deliveries.attempts(tx, [delivery.position for delivery in found])
+    return [
+        DeliveryDetail(
+            id=delivery_id(owner, delivery),
+            job=delivery_job(tx, owner, delivery),
+            endpoint_id=endpoint_ids[delivery.endpoint],
+            attempts=attempts[delivery.position],
+        )
+        for delivery in found
+    ]
 
 
 def _payment(tx: Transaction, owner: Owner, payment_id: str | None) -> int | None:

@@ -48,9 +48,9 @@ class Recorder(EngineService):
             query = query._replace(payment=history.payments[0][0].position)
         found = deliveries.newest(tx, owner.number, query)
         check_deliveries(history, len(found))
+        attempts = deliveries.attempts(tx, [each.position for each in found])
         return delivery_rules(
-            history.events,
-            [(each, deliveries.attempts(tx, each.position)) for each in reversed(found)],
+            history.events, [(each, attempts[each.position]) for each in reversed(found)]
         )
 
     @reads(is_long=True)
