@@ -1,7 +1,7 @@
-"""Runs the event loop of commands, and ends it in an orderly way on Ctrl-C."""
+"""Runs the event loop of commands, and ends it in an orderly way on a signal."""
 
 import signal
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -10,9 +10,13 @@ from emulator.cli.serve import loop_factory
 T = TypeVar("T")
 
 
-def run_loop(main: Callable[[], Coroutine[object, object, T]]) -> T:
-    """Run a coroutine. Raises KeyboardInterrupt after the cleanup for one."""
+def run_loop(
+    main: Callable[[], Coroutine[object, object, T]], *, ends_on_sigterm: bool = False
+) -> T:
+    """Run a coroutine. Raises KeyboardInterrupt after the cleanup for a signal."""
     import asyncio
+
+    numbers = (signal.SIGINT, signal.SIGTERM) if ends_on_sigterm else (signal.SIGINT,)
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         loop = runner.get_loop()
@@ -22,7 +26,7 @@ def run_loop(main: Callable[[], Coroutine[object, object, T]]) -> T:
             loop.call_soon_threadsafe(lambda: task.cancel())  # noqa: PLW0108
 
         try:
-            with _interrupted_once(end):
+            with _interrupted_once(end, numbers):
                 # Only now: an earlier Ctrl-C must not leave a coroutine that never runs.
                 task = loop.create_task(main())
                 return loop.run_until_complete(task)
@@ -31,23 +35,27 @@ def run_loop(main: Callable[[], Coroutine[object, object, T]]) -> T:
 
 
 @contextmanager
-def _interrupted_once(end: Callable[[], object]) -> Iterator[None]:
-    """Call `end` on the first Ctrl-C and ignore a second one.
+def _interrupted_once(
+    end: Callable[[], object], numbers: Iterable[signal.Signals]
+) -> Iterator[None]:
+    """Call `end` on the first of the signals and ignore a second one.
 
-    Two are usual: from the terminal, and from the program that started this one.
+    Two are usual: from the terminal, and from the program that started this one. A signal that is
+    ignored, as Ctrl-C is in the background of a shell, remains so.
     """
-    usual = signal.getsignal(signal.SIGINT)
-    if usual is not signal.default_int_handler:  # ignored, in the background of a shell
-        yield
-        return
+    usual = {number: signal.getsignal(number) for number in numbers}
+    heard = [n for n, handler in usual.items() if handler not in (signal.SIG_IGN, None)]
 
     def interrupt(*_: object) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in heard:
+            signal.signal(number, signal.SIG_IGN)
         end()
 
-    signal.signal(signal.SIGINT, interrupt)
+    for number in heard:
+        signal.signal(number, interrupt)
     try:
         yield
     finally:
-        if signal.getsignal(signal.SIGINT) is interrupt:
-            signal.signal(signal.SIGINT, usual)
+        for number in heard:
+            if signal.getsignal(number) is interrupt:
+                signal.signal(number, usual[number])

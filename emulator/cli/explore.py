@@ -1,8 +1,7 @@
 """The command `explore`, which runs a merchant's integration through every history."""
 
-import signal
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -156,21 +155,17 @@ def explore(files: tuple[Path, ...], *, replays: bool, **options: object) -> int
     from emulator.app.server import NoListener, collect_rarely
     from emulator.explore.service import ExploreError
 
+    def run() -> Coroutine[object, object, int]:
+        return (
+            _replay(files, integrations, given) if replays else _Run(given, integrations[0]).run()
+        )
+
     collect_rarely()
-    # A job that is cancelled must end the shop, too, also where a shell ignores Ctrl-C for it.
-    is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    end = (
-        signal.default_int_handler if is_ignored else lambda *_: signal.raise_signal(signal.SIGINT)
-    )
-    usual = signal.signal(signal.SIGTERM, end)
     try:
-        if replays:
-            return run_loop(lambda: _replay(files, integrations, given))
-        return run_loop(lambda: _Run(given, integrations[0]).run())
+        # A job that is cancelled must end the shop, too.
+        return run_loop(run, ends_on_sigterm=True)
     except (ExploreError, NoListener) as error:
         cli_error(str(error))
-    finally:
-        signal.signal(signal.SIGTERM, usual)
 
 
 def _read(files: Sequence[Path]) -> "list[Integration] | None":
