@@ -29,9 +29,10 @@ def create_body(number: str, amount_minor: int = 125_000) -> bytes:
     return json.dumps(body).encode()
 
 
-def _head(port: int, line: str, key: str = TEST_KEY) -> bytes:
+def _head(port: int, line: str, key: str | None = TEST_KEY) -> bytes:
+    authorization = "" if key is None else f"Authorization: Bearer {key}\r\n"
     return (
-        f"{line} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {key}\r\n"
+        f"{line} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{authorization}"
         "Accept: */*\r\nUser-Agent: benchmark\r\n"
     ).encode()
 
@@ -54,10 +55,10 @@ class Creates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reads:
-    """GETs of these paths, in this order, again and again."""
+    """GETs of these paths, in this order, again and again; browsers send no key."""
 
     paths: tuple[str, ...]
-    key: str = TEST_KEY
+    key: str | None = TEST_KEY
 
     def requests(self, port: int) -> Iterator[bytes]:
         """An endless supply of requests built once."""
