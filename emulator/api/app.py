@@ -156,7 +156,7 @@ class PaymentsApi:
             try:
                 _check_rate(owner, owner.bucket)
             except RateLimitExceeded:
-                # The checklist compares it with its repetition.
+                # The checklist compares the body with that of a repetition.
                 await exchange.read_for_journal()
                 raise
         if b"idempotency-key" in exchange.headers:

@@ -27,7 +27,6 @@ from emulator.settings import Settings, data_directory
 if TYPE_CHECKING:
     from emulator.scenarios.values import Scenario
 
-
 logger = logging.getLogger(__name__)
 _OFF_AT_START = "\nenabled: false\n"
 

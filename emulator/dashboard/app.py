@@ -204,9 +204,10 @@ def _is_item(page: ViewRequest) -> bool:
     The control API has other calls at addresses such as `/requests/kinds`.
     """
     item = page.item
-    if item is None or item == LATEST or page.section == "scenarios":
-        return item is None or "/" not in item
-    return "/" not in item and SECTION_OF_PREFIX.get(item.partition("_")[0]) == page.section
+    if item is None or "/" in item:
+        return item is None
+    has_any_name = item == LATEST or page.section == "scenarios"
+    return has_any_name or SECTION_OF_PREFIX.get(item.partition("_")[0]) == page.section
 
 
 def _since_ms(request: Request) -> float | None:

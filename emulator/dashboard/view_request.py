@@ -36,8 +36,7 @@ class ViewRequest:
 
     async def get(self, path: str, /, **query: str | None) -> Any:
         """A call of the control API on this account and mode. Raises the refusals of the call."""
-        given = {name: value for name, value in query.items() if value}
-        return await self.control.get(path, {**self.subject, **given})
+        return await self.control.get(path, self._parameters(query))
 
     def address(self, section: str, item: str | None = None, /, **query: str | None) -> str:
         """The address of a page of the same account and mode; None leaves a parameter out."""
@@ -47,9 +46,12 @@ class ViewRequest:
 
     def curl(self, path: str, /, **query: str | None) -> str:
         """The command of the same call as `get`; it needs no key."""
-        given = {**self.subject, **{name: value for name, value in query.items() if value}}
-        url = _with_query(f"{self.base_url}/_emulator{path}", given)
+        url = _with_query(f"{self.base_url}/_emulator{path}", self._parameters(query))
         return curl(url, authorization=None)
+
+    def _parameters(self, query: Mapping[str, str | None]) -> dict[str, str]:
+        """The account and mode, and the parameters that have a value."""
+        return {**self.subject, **{name: value for name, value in query.items() if value}}
 
 
 def _with_query(address: str, query: Mapping[str, str]) -> str:
