@@ -68,12 +68,12 @@ class PayPayment(Body, frozen=True):
     """A method, with its phone or bank."""
 
     method: Annotated[
-        str,
-        Meta(
-            description="A payment method that the payment offers.",
-            extra_json_schema=METHOD.schema(),
+        Annotated[str, Meta(extra_json_schema=METHOD.schema())] | None,
+        doc(
+            "A payment method that the payment offers; by default that of the phone or bank, else"
+            " the first offered."
         ),
-    ]
+    ] = None
     phone: Annotated[
         Annotated[str, Meta(extra_json_schema=PHONE.schema())] | None,
         doc(
@@ -189,15 +189,17 @@ async def list_payments(call: Call, query: Mapping[str, str]) -> Response:
 @_change(
     "POST /payments/{payment_id}/pay",
     errors.PaymentNotPayable,
-    body="The method, with a phone or a bank.",
+    body="The method, with a phone or a bank; each is optional.",
 )
 async def pay_payment(call: Call, path: PaymentPath, body: PayPayment) -> object:
     """Submit a payment method.
 
     Submits a method with a phone or a bank, as the customer does on the checkout page. A
-    matching scenario decides the outcome. Without one, the payment waits for `answer`.
+    matching scenario decides the outcome. Without one, the payment waits for `answer`. Without a
+    phone and a bank, the first of the method is used whose payments succeed; else the first that
+    waits for `answer`.
     """
-    submission = Submission(**asdict(body))
+    submission = Submission(**asdict(body), is_completed=True)
     return payment_text(await call.engine.customer.pay(call.owner, path.payment_id, submission))
 
 
@@ -284,13 +286,14 @@ def _schemas() -> dict[str, JsonObject]:
             "examples": [{"method": "telebirr", "phone": "0900000001"}],
             "allOf": [
                 {
-                    "if": _condition(method={"enum": sorted(PHONE_METHODS)}),
-                    "then": {**_condition(phone=text, bank=absent), "required": ["phone"]},
-                },
-                {
-                    "if": _condition(method={"const": BANK_TRANSFER}),
-                    "then": {**_condition(bank=text, phone=absent), "required": ["bank"]},
-                },
+                    "if": {**_condition(**member), "required": [*member]},
+                    "then": _condition(**{excluded: absent}),
+                }
+                for member, excluded in (
+                    ({"method": {"enum": sorted(PHONE_METHODS)}}, "bank"),
+                    ({"method": {"const": BANK_TRANSFER}}, "phone"),
+                    ({"phone": text}, "bank"),
+                )
             ],
         },
         "TransitionPayment": {

@@ -135,8 +135,9 @@ class RequestTooLarge(InvalidRequest):
 class MissingParameter(InvalidRequest):
     """A required parameter is absent or null."""
 
-    def __init__(self, param: str) -> None:
-        super().__init__(f"The parameter '{param}' is required.", param=param)
+    def __init__(self, param: str, reason: str = "") -> None:
+        message = f"The parameter '{param}' is required"
+        super().__init__(f"{message}: {reason}." if reason else f"{message}.", param=param)
 
 
 class UnknownParameter(InvalidRequest):

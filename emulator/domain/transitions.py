@@ -104,7 +104,7 @@ def _reason_after(change: Change) -> Reason | None:
     return None
 
 
-def not_offered(method: str, payment: Payment) -> InvalidField:
+def not_offered(method: str | None, payment: Payment) -> InvalidField:
     """The refusal of a method that the payment does not offer."""
     return not_accepted(
         "method", method, f"one that the payment offers: {', '.join(payment.methods)}"

@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import quote
 
 from ..domain.durations import parse_duration_ms
-from ..domain.payment_methods import BANK_TRANSFER, method_of_phone, normalise_phone
 from .control_client import ControlClient, PaymentsEmulatorError
 from .webhooks import Webhook, WebhookSubscription
 
@@ -18,8 +17,6 @@ MAX_LINES_PER_KIND = 20
 _FAILED = "payment.failed"
 # Pytest shows the line of the test instead.
 __tracebackhide__ = True
-# The telebirr number whose payments always succeed.
-PAYING_PHONE = "0900000001"
 MAX_LISTED = 1_000
 
 Json = dict[str, Any]
@@ -129,14 +126,10 @@ class PaymentsAccount:
     ) -> Json:
         """Submit the checkout page with a phone or a bank, as the customer does.
 
-        Without either, with the phone whose payments succeed. The default method is that of the
-        phone or the bank. Here and below, webhooks have been delivered when the call returns.
+        Without either, with a phone or a bank of the method whose payments succeed. The default
+        method is that of the phone or the bank, else the first that the payment offers. Here and
+        below, webhooks have been delivered when the call returns.
         """
-        if phone is None and bank is None and method != BANK_TRANSFER:
-            phone = PAYING_PHONE
-        if method is None:
-            method = BANK_TRANSFER if phone is None else _method_of(phone)
-        # Contradictory arguments are sent, too: the emulator explains them.
         submission = {"method": method, "phone": phone, "bank": bank}
         return self._act(payment_id, "pay", _without_none(submission))
 
@@ -277,13 +270,6 @@ def _seconds(duration: str | float | timedelta) -> float:
             # `from None`: the report shows the line of the test alone.
             raise ValueError(str(error)) from None
     return duration.total_seconds() if isinstance(duration, timedelta) else duration
-
-
-def _method_of(phone: str) -> str:
-    try:
-        return method_of_phone(normalise_phone(phone))
-    except (ValueError, AttributeError):  # AttributeError: the number is not a `str`.
-        return "telebirr"  # The emulator refuses the number.
 
 
 def failure_report(account: PaymentsAccount) -> str:

@@ -8,12 +8,13 @@ from functools import lru_cache, partial
 from typing import Generic, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from emulator.domain.accounts import Mode
 from emulator.domain.durations import whole_duration_text
 from emulator.domain.outcomes import Handset, Outcome, Step
-from emulator.domain.payment import Payment
-from emulator.domain.payment_methods import PHONE_METHODS, method_of_phone
+from emulator.domain.payment import Payment, Status
+from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS, method_of_phone
 from emulator.scenarios.values import (
     AmountRange,
     CheckoutRule,
@@ -100,6 +101,35 @@ def choose_outcome(
     """
     rules = ((scenario.name, scenario.outcomes) for scenario in scenarios)
     return _first(rules, RuleSection.OUTCOMES, lambda rule: matches(rule.when, facts), uses)
+
+
+def choose_payer(
+    scenarios: Sequence[Scenario], facts: PaymentFacts, uses: Uses
+) -> PaymentFacts | None:
+    """The facts with the first phone or bank of their method whose payments succeed.
+
+    Without one, the first whose customer answers. Only rules that name a phone or a bank count,
+    because the others decide about each customer.
+    """
+    outcomes = [(scenario.name, scenario.outcomes) for scenario in scenarios]
+    if facts.method == BANK_TRANSFER:
+        payers = [replace(facts, bank=bank) for bank in BANKS]
+    else:
+        whens = [rule.when for _, rules in outcomes for rule in rules]
+        payers = [replace(facts, phone=phone) for phone in _phones(whens, facts.method)]
+    answering: PaymentFacts | None = None
+    for payer in payers:
+
+        def names(rule: OutcomeRule, payer: PaymentFacts = payer) -> bool:
+            return bool(rule.when.phone or rule.when.bank) and matches(rule.when, payer)
+
+        chosen = _first(outcomes, RuleSection.OUTCOMES, names, uses)
+        outcome = DEFAULT_OUTCOME if chosen is None else chosen.rule.then
+        if isinstance(outcome, Handset):
+            answering = answering or payer
+        elif {step.status for step in outcome.steps} == {Status.COMPLETED}:
+            return payer
+    return answering
 
 
 def choose_expiry(
@@ -218,7 +248,7 @@ class NamedNumbers:
         return tuple(numbers)
 
 
-def _phones(whens: Iterable[When], method: str) -> tuple[str, ...]:
+def _phones(whens: Iterable[When], method: str | None) -> tuple[str, ...]:
     named = dict.fromkeys(when.phone for when in whens if when.phone is not None)
     return tuple(phone for phone in named if method_of_phone(phone) == method)[:MAX_DECIDED_NUMBERS]
 

@@ -2,13 +2,16 @@
 
 import asyncio
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from emulator.domain.payment_methods import BANKS
 from tests.control import refusal
-from tests.world import LIVE_KEY, World, headers, order
+from tests.engine.scenario_world import scenario_world
+from tests.world import LIVE_KEY, TEST_KEY, World, headers, order, world
 
 COMPLETES = "0900000001"
 NO_BALANCE = "+251 90-000-0002"
@@ -76,8 +79,11 @@ async def test_test_numbers_have_no_effect_in_live_mode(emulator: World) -> None
 @pytest.mark.parametrize(
     ("changes", "body", "expected"),
     [
-        ({}, {"method": "telebirr"}, (400, "missing_parameter", "phone")),
-        ({}, {"method": "bank_transfer"}, (400, "missing_parameter", "bank")),
+        ({}, {"phone": "12345"}, (400, "invalid_phone", "phone")),
+        ({}, {"phone": COMPLETES, "bank": "walia_test"}, (400, "invalid_bank", "bank")),
+        ({}, {"bank": "no_bank"}, (400, "invalid_bank", "bank")),
+        ({"methods": ["mpesa"]}, {"bank": "walia_test"}, (400, "invalid_method", "method")),
+        ({}, {"method": ""}, (400, "invalid_method", "method")),
         ({}, {"method": "cash"}, (400, "invalid_method", "method")),
         ({"methods": ["mpesa"]}, TELEBIRR, (400, "invalid_method", "method")),
         ({}, {**TELEBIRR, "phone": ""}, (400, "invalid_phone", "phone")),
@@ -97,6 +103,118 @@ async def test_a_wrong_submission_is_refused_and_changes_nothing(
 ) -> None:
     payment = await emulator.create(**changes)
     assert refusal(await do(emulator, payment, "pay", body)) == expected
+    assert await emulator.retrieve(payment["id"]) == payment
+
+
+@pytest.mark.parametrize(
+    ("methods", "body", "status", "payer"),
+    [
+        (["telebirr", "mpesa"], None, "completed", ("telebirr", "+251900000001", None)),
+        (["mpesa", "telebirr"], {}, "completed", ("mpesa", "+251700000001", None)),
+        (["bank_transfer"], {}, "processing", ("bank_transfer", None, "walia_test")),
+        (["chapa", "telebirr"], {}, "processing", ("chapa", None, None)),
+        (["telebirr", "mpesa"], {"method": "mpesa"}, "completed", ("mpesa", "+251700000001", None)),
+        (
+            ["telebirr", "bank_transfer"],
+            {"method": "bank_transfer"},
+            "processing",
+            ("bank_transfer", None, "walia_test"),
+        ),
+        (["telebirr", "chapa"], {"method": "chapa"}, "processing", ("chapa", None, None)),
+        (
+            ["telebirr", "mpesa"],
+            {"phone": "0711223344"},
+            "processing",
+            ("mpesa", "+251711223344", None),
+        ),
+        (
+            ["telebirr", "bank_transfer"],
+            {"bank": "fidel_test"},
+            "failed",
+            ("bank_transfer", None, "fidel_test"),
+        ),
+    ],
+)
+async def test_what_a_submission_leaves_out_is_chosen_so_that_the_payment_succeeds(
+    methods: list[str], body: Any, status: str, payer: tuple[str | None, ...]
+) -> None:
+    async with world(methods=("telebirr", "mpesa", "bank_transfer", "chapa")) as emulator:
+        payment = await emulator.create(methods=methods)
+        assert (await changed(emulator, payment, "pay", body))["status"] == status
+        found = await detail(emulator, payment)
+        assert (found["payment"]["method"], found["phone"], found["bank"]) == payer
+
+
+RULES_ABOUT_PAYERS = """
+outcomes:
+  - when: {phone: "0900000001"}
+    then: [{status: failed, reason: limit_exceeded}]
+  - when: {phone: "0922000000", mode: live}
+    then: [{status: completed}]
+  - when: {phone: "0933000000"}
+    then: [{after: 1m, status: completed}]
+  - when: {bank: walia_test}
+    then: [{status: failed, reason: provider_error}]
+  - when: {bank: semien_test}
+    then: [{status: completed}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "mode", "payer"),
+    [
+        ("telebirr", TEST_KEY, ("+251933000000", None)),
+        ("telebirr", LIVE_KEY, ("+251922000000", None)),
+        ("bank_transfer", TEST_KEY, (None, "semien_test")),
+    ],
+)
+async def test_the_rules_that_name_a_phone_or_a_bank_decide_which_is_chosen(
+    tmp_path: Path, method: str, mode: str, payer: tuple[str | None, str | None]
+) -> None:
+    async with scenario_world(tmp_path, payers=RULES_ABOUT_PAYERS) as emulator:
+        payment = await emulator.create(mode, methods=[method])
+        await do(emulator, payment, "pay", {}, mode)
+        found = await detail(emulator, payment, mode)
+        assert (found["phone"], found["bank"]) == payer
+
+
+async def test_a_rule_about_every_customer_decides_about_the_chosen_one(emulator: World) -> None:
+    rule = {"when": {}, "then": [{"status": "failed", "reason": "limit_exceeded"}], "times": 1}
+    await emulator.control("PUT", "/scenarios/poor", {"outcomes": [rule]})
+    statuses = [
+        (await changed(emulator, await emulator.create(), "pay", {}))["status"] for _ in "ab"
+    ]
+    assert statuses == ["failed", "completed"]
+
+
+@pytest.mark.parametrize(
+    ("method", "param", "rules"),
+    [
+        ("telebirr", "phone", []),
+        (
+            "bank_transfer",
+            "bank",
+            [
+                {"when": {"bank": bank}, "then": [{"status": "failed", "reason": "bank_declined"}]}
+                for bank in BANKS
+            ],
+        ),
+    ],
+)
+async def test_a_submission_is_refused_where_no_payer_is_known(
+    emulator: World, method: str, param: str, rules: list[Any]
+) -> None:
+    for name in ("telebirr-test-numbers", "mpesa-test-numbers"):
+        await emulator.control("PUT", f"/scenarios/{name}/enabled", {"enabled": False})
+    if rules:
+        await emulator.control("PUT", "/scenarios/declined", {"outcomes": rules})
+    payment = await emulator.create(methods=[method])
+    response = await do(emulator, payment, "pay", {"method": method})
+    assert refusal(response) == (400, "missing_parameter", param)
+    assert response.json()["error"]["message"] == (
+        f"The parameter '{param}' is required: no {param} of {method} is known whose payments can"
+        " succeed."
+    )
     assert await emulator.retrieve(payment["id"]) == payment
 
 

@@ -86,9 +86,10 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
             {"method": "mpesa", "phone": "+251700000001"},
             {"method": "bank_transfer", "bank": "walia_test"},
             {"method": "telebirr", "phone": "- 0 02-51 9 00000001 -"},
+            *({}, {"method": "telebirr"}, {"method": "telebirr", "phone": None}),
+            *({"method": "bank_transfer"}, {"phone": "0700000001"}, {"bank": "walia_test"}),
         ],
         [
-            *({"method": "telebirr"}, {"method": "telebirr", "phone": None}),
             {"method": "telebirr", "phone": "0900000001", "bank": "walia_test"},
             *(
                 {"method": "telebirr", "phone": phone}
@@ -97,9 +98,9 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
                     "++251900000001",
                 )
             ),
-            *({"method": "bank_transfer"}, {"method": "bank_transfer", "bank": "national_bank"}),
+            {"method": "bank_transfer", "bank": "national_bank"},
             {"method": "bank_transfer", "bank": "walia_test", "phone": "0900000001"},
-            {"phone": "0900000001"},
+            *({"phone": "0900000001", "bank": "walia_test"}, {"phone": "1"}),
         ],
     ),
     "transition_payment": (

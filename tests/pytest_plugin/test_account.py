@@ -153,7 +153,6 @@ def test_wrong_arguments_are_refused_before_any_call(
 @pytest.mark.parametrize(
     ("phone", "status", "reason", "method"),
     [
-        (None, "completed", None, "telebirr"),
         ("0900000001", "completed", None, "telebirr"),
         ("+251 900 000 002", "failed", "insufficient_balance", "telebirr"),
         ("0700000004", "failed", "user_cancelled", "mpesa"),
@@ -167,6 +166,21 @@ def test_a_customer_pays_by_phone(
     assert paid == retrieve(account, payment_id)
     assert (paid["status"], paid["method"]) == (status, method)
     assert account.history(payment_id)["reason"] == reason
+
+
+@pytest.mark.parametrize(
+    ("submitted", "method", "status"),
+    [
+        ({}, "mpesa", "completed"),
+        ({"method": "telebirr"}, "telebirr", "completed"),
+        ({"method": "bank_transfer"}, "bank_transfer", "processing"),
+    ],
+)
+def test_the_emulator_chooses_a_phone_or_a_bank_that_pays(
+    account: PaymentsAccount, submitted: dict[str, str], method: str, status: str
+) -> None:
+    paid = account.pay(create(account, methods=["mpesa", "telebirr", "bank_transfer"]), **submitted)
+    assert (paid["method"], paid["status"]) == (method, status)
 
 
 def test_a_customer_pays_at_a_bank(account: PaymentsAccount) -> None:
@@ -192,7 +206,6 @@ def test_a_customer_pays_at_a_bank(account: PaymentsAccount) -> None:
         ),
         ({"phone": "0900000001", "method": "mpesa"}, "invalid_phone: "),
         ({"phone": 900000001}, "invalid_phone: "),
-        ({"method": "bank_transfer"}, "missing_parameter: The parameter 'bank' is required."),
         ({"method": ""}, "invalid_method: "),
     ],
 )

@@ -49,12 +49,9 @@ final class PaymentsAccount
         }
     }
 
-    /** Pays as on the checkout page. The default is a phone whose payments succeed. */
+    /** Pays as on the checkout page. The default is a phone or bank whose payments succeed. */
     public function pay(string $id, ?string $method = null, ?string $phone = null, ?string $bank = null): array
     {
-        $ofPhone = preg_match('/^(\+?251|0)?7/', $phone ?? '') ? 'mpesa' : 'telebirr';
-        $method ??= $bank ? 'bank_transfer' : $ofPhone;
-        $phone ??= $bank ? null : ['telebirr' => '0900000001', 'mpesa' => '0700000001'][$method] ?? null;
         return $this->act($id, 'pay', ['method' => $method, 'phone' => $phone, 'bank' => $bank]);
     }
 

@@ -30,7 +30,7 @@ export interface PaymentsAccount {
   id: string; baseUrl: string; testKey: string; liveKey: string;
   /** The secret that verifies `webhooks()`. */
   webhookSecret: string;
-  /** Pays as on the checkout page. The default is a phone whose payments succeed. */
+  /** Pays as on the checkout page. The default is a phone or bank whose payments succeed. */
   pay(id: string, by?: { method?: string; phone?: string; bank?: string }): Promise<Payment>;
   /** Answers on the phone or at the bank: "approve", "cancel", "wrong_pin" etc. */
   answer(id: string, answer: string): Promise<Payment>;
@@ -133,12 +133,7 @@ export const startEmulator: (options?: Options) => Promise<PaymentsEmulator> = a
     };
     return {
       id, baseUrl, testKey, liveKey, webhookSecret: endpoint.secret, control, deliverTo, advance, webhooks,
-      pay: (id, { method, phone, bank } = {}) => {
-        const ofPhone = /^(\+?251|0)?7/.test(phone ?? "") ? "mpesa" : "telebirr";
-        method ??= bank ? "bank_transfer" : ofPhone;
-        phone ??= bank ? undefined : { telebirr: "0900000001", mpesa: "0700000001" }[method];
-        return act(id, "pay", { method, phone, bank });
-      },
+      pay: (id, by = {}) => act(id, "pay", by),
       answer: (id, answer) => act(id, "answer", { answer }),
       newWebhooks: async () => (await webhooks()).slice(seen, (seen = received.length)),
       payment: async (id) => (await control("GET", `/payments/${encodeURIComponent(id)}`)).payment,

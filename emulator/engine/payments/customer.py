@@ -33,7 +33,7 @@ from emulator.domain.timers import TimerKind, is_asked
 from emulator.domain.transitions import Change, not_offered
 from emulator.engine.payments.context import EngineService
 from emulator.engine.state.account import Owner
-from emulator.engine.state.rule_choice import outcome_of
+from emulator.engine.state.rule_choice import outcome_of, payer_of
 from emulator.storage import actions, events, payments, timers
 from emulator.storage.actions import Action
 from emulator.storage.batch import Transaction
@@ -154,11 +154,15 @@ ANSWERS_OF_A_BANK = frozenset(PhoneAnswer) - {PhoneAnswer.WRONG_PIN}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """The method that the customer submits, with the phone or the bank of the account."""
+    """The method that the customer submits, with the phone or the bank of the account.
 
-    method: str
+    With `is_completed`, what is None is chosen so that the payment succeeds, where possible.
+    """
+
+    method: str | None
     phone: str | None = None
     bank: str | None = None
+    is_completed: bool = False
 
 
 class Customer(EngineService):
@@ -223,22 +227,24 @@ class Customer(EngineService):
         *,
         submission: Submission,
     ) -> _Done:
-        submission = _checked(submission, payment)
+        if submission.is_completed:
+            submission = _completed(tx, owner, payment, submission)
+        method, phone, bank = _checked(submission, payment)
         if payment.status is not Status.PENDING:
             raise PaymentNotPayable(f"A payment that is {payment.status} cannot be paid.")
         change = Change(
             to=Status.PROCESSING,
-            method=submission.method,
-            phone=submission.phone,
-            bank=submission.bank,
+            method=method,
+            phone=phone,
+            bank=bank,
         )
         outcome = outcome_of(tx, owner, payment, change)
         timers.cancel(tx, payment.position)
         submitted = self._status_writer.apply(tx, owner, payment, change, now=now)
         action = Paid(
-            method=submission.method,
-            phone=submission.phone,
-            bank=submission.bank,
+            method=method,
+            phone=phone,
+            bank=bank,
             stored_outcome=stored_outcome(outcome),
         )
         return self._apply_outcome(tx, owner, submitted, outcome, now), action
@@ -300,10 +306,25 @@ class Customer(EngineService):
         return changed
 
 
-def _checked(submission: Submission, payment: Payment) -> Submission:
-    """The submission with its phone normalised. Raises InvalidField, MissingParameter."""
+def _completed(
+    tx: Transaction, owner: Owner, payment: Payment, submission: Submission
+) -> Submission:
+    """The submission with a method, and with a phone or a bank if one is known."""
     method, phone, bank = submission.method, submission.phone, submission.bank
-    if method not in payment.methods:
+    if method is None and phone is not None:
+        method = method_of_phone(_checked_phone(phone))
+    elif method is None:
+        method = payment.methods[0] if bank is None else BANK_TRANSFER
+    if phone is None and bank is None:
+        payer = payer_of(tx, owner, payment, method)
+        phone, bank = (payer.phone, payer.bank) if payer else (None, None)
+    return Submission(method=method, phone=phone, bank=bank)
+
+
+def _checked(submission: Submission, payment: Payment) -> tuple[str, str | None, str | None]:
+    """The method, the normalised phone and the bank. Raises InvalidField, MissingParameter."""
+    method, phone, bank = submission.method, submission.phone, submission.bank
+    if method is None or method not in payment.methods:
         raise not_offered(method, payment)
     if method in PHONE_METHODS:
         if bank is not None:
@@ -311,22 +332,26 @@ def _checked(submission: Submission, payment: Payment) -> Submission:
                 "bank", f"{method} takes a phone, not a bank (got {received(bank)})."
             )
         if phone is None:
-            raise MissingParameter("phone")
+            raise _nothing_known("phone", method)
     if method == BANK_TRANSFER:
         if phone is not None:
             raise InvalidField(
                 "phone", f"A bank transfer takes a bank, not a phone (got {received(phone)})."
             )
         if bank is None:
-            raise MissingParameter("bank")
+            raise _nothing_known("bank", method)
     if bank is not None and bank not in BANKS:
         raise not_accepted("bank", bank, f"one of: {', '.join(BANKS)}")
     if phone is not None:
         phone = _checked_phone(phone, method)
-    return Submission(method=method, phone=phone, bank=bank)
+    return method, phone, bank
 
 
-def _checked_phone(phone: str, method: str) -> str:
+def _nothing_known(param: str, method: str) -> MissingParameter:
+    return MissingParameter(param, f"no {param} of {method} is known whose payments can succeed")
+
+
+def _checked_phone(phone: str, method: str | None = None) -> str:
     try:
         normalised = normalise_phone(phone)
     except ValueError:

@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from emulator import ids
-from emulator.domain.payment import Payment
+from emulator.domain.payment import Payment, Status
 from emulator.domain.transitions import Change
 from emulator.engine.state.account import Owner
 from emulator.engine.state.rules import FaultCandidate
@@ -50,6 +50,15 @@ def outcome_of(tx: Transaction, owner: Owner, payment: Payment, submit: Change) 
     candidates = account.rules.with_applied(account.scenario_of(payment.position))
     chosen = choose_outcome(candidates, facts, _uses(tx, owner))
     return DEFAULT_OUTCOME if chosen is None else _applied(tx, owner, chosen).then
+
+
+def payer_of(tx: Transaction, owner: Owner, payment: Payment, method: str) -> "PaymentFacts | None":
+    """The phone or bank of a method whose payments succeed; no use is counted."""
+    from emulator.scenarios.rules import choose_payer
+
+    facts = _facts_after_submit(owner, payment, Change(to=Status.PROCESSING, method=method))
+    candidates = owner.account.rules.with_applied(owner.account.scenario_of(payment.position))
+    return choose_payer(candidates, facts, _uses(tx, owner))
 
 
 def redirect_of(tx: Transaction, owner: Owner, payment: Payment) -> "Redirect | None":
