@@ -1,5 +1,6 @@
 """The checklist: each item is judged by an integration that passes it and one that fails it."""
 
+import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -10,9 +11,10 @@ import pytest
 
 from emulator.domain.rate_limit import RateLimit
 from emulator.engine.accounts.checklist import ITEMS
+from emulator.engine.state.journal import MAX_ATTEMPTS, AttemptSpan, Journal
 from tests.checkout.visiting import customer
 from tests.engine.scenario_world import scenario_world
-from tests.engine.webhook_world import APPROVES, WebhookWorld, pay, webhook_world
+from tests.engine.webhook_world import APPROVES, WebhookWorld, pay, reply_after, webhook_world
 from tests.webhooks.receiver import HANG_UP, Answer, Received, Reply, replies
 from tests.world import World, headers, order, world
 
@@ -66,15 +68,47 @@ def creates(*bodies: dict[str, Any], fault: Any = None, waits_ms: int = 0) -> In
     return run
 
 
-def reads(count: int, *, waits_ms: int = 0, advances_s: int = 0, pays: bool = False) -> Integration:
+def reads(
+    count: int,
+    *,
+    waits_ms: int = 0,
+    advances_s: int = 0,
+    pays: bool = False,
+    after_ms: int = 1_001,
+    orders: int = 1,
+) -> Integration:
+    """It reads the payment of its first order some time after the last webhook was answered."""
+
     async def run(hooks: WebhookWorld) -> None:
         payment = await hooks.create()
         if pays:
             await hooks.pay(payment)
+        await hooks.advance(0)
+        hooks.emulator.wall.move(after_ms)
+        for _ in range(orders - 1):
+            await hooks.create()
         for _ in range(count):
             await hooks.emulator.retrieve(payment["id"])
             hooks.emulator.wall.move(waits_ms)
             await hooks.advance(advances_s)
+
+    return run
+
+
+def handles(*, reads: int, answers_after_ms: int = 0, for_each: int = 1) -> Integration:
+    """Its handler reads the payment, as often at each event; then it answers."""
+
+    async def run(hooks: WebhookWorld) -> None:
+        async def answer(received: Received) -> Reply:
+            for _ in range(reads):
+                hooks.emulator.wall.move(answers_after_ms)
+                await hooks.emulator.retrieve(received.json["data"]["id"])
+            return Reply()
+
+        hooks.receiver.answer = answer
+        for _ in range(for_each):
+            await hooks.pay(await hooks.create())
+            await hooks.advance(600)
 
     return run
 
@@ -190,6 +224,12 @@ EDGES = [
     ("create-idempotent", creates({"idempotency_key": ""}), "failed", "an empty key"),
     ("polling", reads(9, advances_s=1), "passed", "the account's clock"),
     ("polling", reads(2, waits_ms=900), "failed", "more than once a second"),
+    ("polling", reads(2, waits_ms=1_000), "passed", "once a second"),
+    ("polling", handles(reads=1), "passed", "one read in the handler of each webhook"),
+    ("polling", handles(reads=5), "passed", "several reads in a handler"),
+    ("polling", handles(reads=5, answers_after_ms=900), "passed", "a slow handler"),
+    ("polling", reads(9, after_ms=1_000, pays=True), "passed", "1 s after a webhook"),
+    ("polling", reads(2, orders=2), "failed", "the webhook is that of another payment"),
     ("one-payment", creates({}, {}), "not_exercised", "metadata that is empty"),
     (
         "one-payment",
@@ -262,6 +302,48 @@ async def test_deliveries_to_an_excluded_endpoint_are_ignored() -> None:
         assert (await results(hooks.emulator))["webhook-acknowledged"]["result"] == "passed"
         judged = await results(hooks.emulator, f"?exclude_endpoint={hooks.endpoint['id']}")
         assert judged["webhook-acknowledged"]["result"] == "not_exercised"
+
+
+async def test_reads_after_a_delivery_to_an_excluded_endpoint_are_counted() -> None:
+    async with webhook_world() as hooks:
+        await handles(reads=2)(hooks)
+        assert (await results(hooks.emulator))["polling"]["result"] == "passed"
+        judged = await results(hooks.emulator, f"?exclude_endpoint={hooks.endpoint['id']}")
+        assert judged["polling"]["result"] == "failed"
+
+
+async def test_a_read_during_an_unanswered_delivery_is_not_counted() -> None:
+    is_read = asyncio.Event()
+    async with webhook_world(reply_after(is_read)) as hooks:
+        payment = await hooks.emulator.create()
+        await hooks.receiver.wait_for(1)
+        hooks.emulator.wall.move(5_000)
+        for _ in range(2):
+            await hooks.emulator.retrieve(payment["id"])
+        assert (await results(hooks.emulator))["polling"]["result"] == "passed"
+        is_read.set()
+        await hooks.settle()
+        assert (await results(hooks.emulator))["polling"]["result"] == "passed"
+
+
+def test_the_journal_has_a_limit_of_attempts() -> None:
+    journal = Journal()
+    for number in range(2 * MAX_ATTEMPTS):
+        journal.attempts.append(AttemptSpan("pay_1", "we_1", float(number)))
+    assert len(journal.attempts) == MAX_ATTEMPTS
+    assert journal.attempts[-1].began_ms == 2 * MAX_ATTEMPTS - 1
+
+
+async def test_reads_are_not_counted_where_the_attempts_of_their_time_are_forgotten() -> None:
+    async with webhook_world() as hooks:
+        await handles(reads=2)(hooks)
+        journal = hooks.emulator.running.engine.accounts.first.test.journal
+        hooks.emulator.wall.move(60_000)
+        for _ in range(MAX_ATTEMPTS):
+            journal.attempts.append(
+                AttemptSpan("pay_1", "we_1", hooks.emulator.wall.monotonic_ms(), 0.0)
+            )
+        assert (await results(hooks.emulator))["polling"]["result"] == "passed"
 
 
 async def test_a_snapshot_includes_what_the_checklist_judges() -> None:

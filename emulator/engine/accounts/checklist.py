@@ -1,7 +1,7 @@
 """Judges a merchant's integration by ten items, from the stored requests and deliveries."""
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
@@ -13,7 +13,13 @@ from emulator.domain.webhooks import Attempt, DeliveryState
 from emulator.engine.delivery.deliveries import Deliveries, DeliveryDetail, DeliveryFilter
 from emulator.engine.payments.payment_history import PaymentHistory
 from emulator.engine.state.account import Owner
-from emulator.engine.state.journal import Departure, Journal, JournalEntry
+from emulator.engine.state.journal import (
+    MAX_ATTEMPTS,
+    AttemptSpan,
+    Departure,
+    Journal,
+    JournalEntry,
+)
 
 MAX_DELIVERIES = 5_000
 MAX_EVENTS = 20_000
@@ -21,6 +27,8 @@ MAX_OPEN_PAYMENTS = 100
 MAX_EVIDENCE = 100
 MIN_RETRY_DELAY_MS = 100
 MIN_POLL_INTERVAL_MS = 1_000
+# How long a handler may go on after its answer.
+MAX_HANDLING_MS = 1_000
 MAX_READS_OF_PAID = 3
 MAX_VERIFICATION_DELAY_MS = 30_000
 # The timers of merchants may end this much too early.
@@ -71,6 +79,10 @@ class Observations(NamedTuple):
     deliveries: Sequence[DeliveryDetail]
     changes: Sequence[tuple[Event, Payment]]
     departures: Sequence[Departure]
+    attempts: Mapping[str | None, Sequence[AttemptSpan]]
+    """By payment."""
+    attempts_since_ms: float
+    """Earlier attempts are not known."""
     now_ms: float
 
 
@@ -112,18 +124,29 @@ async def judge_owner(
     ]
     changes = await history.changes(owner, limit=MAX_EVENTS)
     # A full journal takes about a second.
-    return await asyncio.to_thread(_judge, journal, merchants, changes, now_ms)
+    return await asyncio.to_thread(_judge, journal, merchants, changes, excluded_endpoint, now_ms)
 
 
 def _judge(
     journal: Journal,
     deliveries: Sequence[DeliveryDetail],
     changes: Sequence[tuple[Event, Payment]],
+    excluded_endpoint: str | None,
     now_ms: float,
 ) -> list[JudgedItem]:
     requests = [JournalledRequest(entry) for entry in journal.newest_first()][::-1]
     requests.sort(key=lambda request: request.started_ms)
-    observed = Observations(requests, deliveries, changes, journal.departures, now_ms)
+    attempts = [each for each in journal.attempts if each.endpoint_id != excluded_endpoint]
+    is_full = len(journal.attempts) == MAX_ATTEMPTS
+    observed = Observations(
+        requests,
+        deliveries,
+        changes,
+        journal.departures,
+        {of_payment[0].payment_id: of_payment for of_payment in _by(attempts, _payment_id)},
+        journal.attempts[0].began_ms if is_full else 0.0,
+        now_ms,
+    )
     return [_judged(item, list(item.findings(observed))) for item in ITEMS]
 
 
@@ -225,14 +248,32 @@ def _polling(observed: Observations) -> Iterator[Finding]:
     reads = [request for request in observed.requests if request.read_status is not None]
     for of_payment in _by(reads, lambda request: request.path):
         yield True, (of_payment[0].id,)
-        for earlier, later in pairwise(of_payment):
+        attempts = observed.attempts.get(of_payment[0].path.rpartition("/")[2], ())
+        counted = _counted(of_payment, attempts, observed.attempts_since_ms)
+        for earlier, later in pairwise(counted):
             business_ms = later.entry.at - earlier.entry.at
             interval_ms = max(later.started_ms - earlier.started_ms, business_ms)
             if not _is_at_least(interval_ms, MIN_POLL_INTERVAL_MS):
                 yield False, (earlier.id, later.id)
-        for equal in _by(of_payment, lambda request: request.read_status):
+        for equal in _by(counted, lambda request: request.read_status):
             if equal[0].read_status in _PAID and len(equal) > MAX_READS_OF_PAID:
                 yield False, tuple(request.id for request in equal)
+
+
+def _counted(
+    reads: Iterable[JournalledRequest], attempts: Sequence[AttemptSpan], since_ms: float
+) -> list[JournalledRequest]:
+    """The reads since an instant that no handler of a webhook begins, as it should."""
+    counted: list[JournalledRequest] = []
+    handled_until_ms, following = since_ms, 0
+    for read in reads:
+        while following < len(attempts) and attempts[following].began_ms <= read.started_ms:
+            ended_ms = attempts[following].ended_ms
+            handled_until_ms = max(handled_until_ms, ended_ms + MAX_HANDLING_MS)
+            following += 1
+        if read.started_ms > handled_until_ms:
+            counted.append(read)
+    return counted
 
 
 def _one_payment(observed: Observations) -> Iterator[Finding]:
@@ -281,6 +322,10 @@ def _verified(observed: Observations) -> Iterator[Finding]:
 
 def _genuine(delivery: DeliveryDetail) -> list[Attempt]:
     return [attempt for attempt in delivery.attempts if attempt.tamper is None]
+
+
+def _payment_id(attempt: AttemptSpan) -> str | None:
+    return attempt.payment_id
 
 
 def _state(delivery: DeliveryDetail) -> DeliveryState:
@@ -339,7 +384,8 @@ ITEMS = (
     Item("retry-after", "waits as long as a 429 says", _retry_after),
     Item(
         "polling",
-        "reads a payment at most once a second, and a completed one at most three times",
+        "reads a payment at most once a second, and a completed one at most three times, apart from"
+        " reads while its webhook is handled",
         _polling,
     ),
     Item(

@@ -26,6 +26,7 @@ from emulator.engine.delivery.endpoints import put_endpoint
 from emulator.engine.delivery.holds import Holds
 from emulator.engine.state.account import Account, Owner
 from emulator.engine.state.change_notifier import ChangeNotifier
+from emulator.engine.state.journal import AttemptSpan
 from emulator.http.addresses import host_and_port
 from emulator.storage import deliveries, events, payments
 from emulator.storage.batch import LAST_ORDINAL, Transaction
@@ -130,7 +131,12 @@ class Attempts:
             other_body=job.body(tamper),
         )
         timeout_ms = job.delivery.timeout_ms if is_scheduled else None
-        result = await self._sender.send(sent, timeout_ms=timeout_ms or MAX_TIMEOUT_MS)
+        span = AttemptSpan(job.payment_id, endpoint.id, self._wall.monotonic_ms())
+        job.owner.journal.attempts.append(span)
+        try:
+            result = await self._sender.send(sent, timeout_ms=timeout_ms or MAX_TIMEOUT_MS)
+        finally:
+            span.ended_ms = self._wall.monotonic_ms()
         attempt = _CompletedAttempt(
             job=job,
             endpoint=endpoint,

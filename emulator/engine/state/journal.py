@@ -2,7 +2,9 @@
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import takewhile
+from math import inf
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -16,6 +18,7 @@ MAX_ENTRIES = 10_000
 MAX_JOURNAL_BYTES = 8 * 1024 * 1024
 MAX_STORED_BODY_BYTES = 16 * 1024
 MAX_DEPARTURES = 1_000
+MAX_ATTEMPTS = 5_000
 # The fields that can be long, and the approximate size of all others.
 _LONG = ("path", "query", "request_body", "response_body")
 ENTRY_BYTES = 400
@@ -71,6 +74,16 @@ class Departure(NamedTuple):
     system_ms: Instant
 
 
+@dataclass(slots=True)
+class AttemptSpan:
+    """When an attempt to deliver an event began and was answered, in monotonic real time."""
+
+    payment_id: str | None
+    endpoint_id: str
+    began_ms: float
+    ended_ms: float = inf
+
+
 class JournalIndex:
     """Finds entries by id and by path, and counts their kinds: status and error code, warnings."""
 
@@ -107,16 +120,25 @@ class JournalIndex:
 class Journal:
     """Entries in the order of their responses, limited in number and in bytes.
 
-    It also stores the first departure of each payment's customer.
+    It also stores the first departure of each payment's customer, and when webhooks were sent.
     """
 
-    __slots__ = ("_departures", "_index", "_max_bytes", "_raw", "_total_bytes", "has_overflowed")
+    __slots__ = (
+        "_departures",
+        "_index",
+        "_max_bytes",
+        "_raw",
+        "_total_bytes",
+        "attempts",
+        "has_overflowed",
+    )
 
     def __init__(self, max_bytes: int = MAX_JOURNAL_BYTES) -> None:
         self._max_bytes = max_bytes
         self._raw: deque[Raw] = deque()
         self._index = JournalIndex()
         self._departures: dict[str, Departure] = {}
+        self.attempts: deque[AttemptSpan] = deque(maxlen=MAX_ATTEMPTS)
         self._total_bytes = 0
         self.has_overflowed = False
 
@@ -199,6 +221,7 @@ class Journal:
         copy = Journal(self._max_bytes)
         copy._raw = self._raw.copy()
         copy._departures = self._departures.copy()
+        copy.attempts = self.attempts.copy()
         copy._total_bytes = self._total_bytes
         copy.has_overflowed = self.has_overflowed
         return copy
