@@ -66,9 +66,8 @@ def checklist(
     for item in items:
         result = paint(_COLOURS[item["result"]], f"{_words(item):13}")
         write(f"{result}  {item['id']}: {item['title']}\n")
-        if item["result"] == _FAILED:
-            more = "" if len(item["evidence"]) <= _MAX_SHOWN else ", …"
-            write(f"{'':13}  {', '.join(item['evidence'][:_MAX_SHOWN])}{more}\n")
+        for line in _reasons(item):
+            write(f"{'':13}  {line}\n")
     if junit is not None:
         write_file("--junit", junit, _junit(items))
     if report is not None:
@@ -83,6 +82,15 @@ async def _fetch(client: "HttpClient") -> Items:
     async with client:
         items: Items = (await call(client, "GET", f"{CONTROL}/checklist"))["data"]
         return items
+
+
+def _reasons(item: dict[str, Any]) -> list[str]:
+    """What shows that an item failed, or how to exercise it."""
+    if item["result"] == _NOT_EXERCISED:
+        return [f"to exercise it, {item['exercise']}"]
+    lines = [f"{each['seen']}: {', '.join(each['ids'][:_MAX_SHOWN])}" for each in item["evidence"]]
+    more = [f"and {len(lines) - _MAX_SHOWN} more"] if len(lines) > _MAX_SHOWN else []
+    return [*lines[:_MAX_SHOWN], *more] if item["result"] == _FAILED else []
 
 
 def _words(item: dict[str, Any]) -> str:
@@ -101,8 +109,8 @@ def _junit(items: Items) -> bytes:
             if item["result"] == _FAILED
             else None,
             failure_type="checklist",
-            failure_lines=item["evidence"],
-            skipped="not exercised" if item["result"] == _NOT_EXERCISED else None,
+            failure_lines=_reasons(item),
+            skipped=_reasons(item)[0] if item["result"] == _NOT_EXERCISED else None,
         )
         for item in items
     ]

@@ -7,7 +7,8 @@ from msgspec import Struct
 from emulator.control.calls import Call, operation
 from emulator.control.types import EndpointId
 from emulator.domain.errors import UnknownEndpoint
-from emulator.engine.accounts.checklist import ITEMS, MAX_EVIDENCE, ItemResult, judge_owner
+from emulator.engine.accounts.checklist import ItemResult, judge_owner
+from emulator.engine.accounts.checklist_items import ITEMS, MAX_EVIDENCE
 from emulator.engine.delivery.endpoints import find_endpoint
 from emulator.openapi.declarations import Resource, doc
 
@@ -21,6 +22,19 @@ class ChecklistQuery(Struct, frozen=True):
     ] = None
 
 
+class Evidence(Struct, frozen=True, kw_only=True):
+    """What shows the result of an item."""
+
+    ids: Annotated[
+        list[str],
+        doc(
+            "The identifiers of requests and deliveries; of a payment where there are none.",
+            ["req_hpcSRFDABu6WYquXIXwoYGit"],
+        ),
+    ]
+    seen: Annotated[str, doc("What was seen.", "without an idempotency_key")]
+
+
 class ChecklistItem(Struct, frozen=True, kw_only=True):
     """One item of the checklist."""
 
@@ -28,13 +42,9 @@ class ChecklistItem(Struct, frozen=True, kw_only=True):
     title: Annotated[str, doc("What the integration does, without its subject.", ITEMS[0].title)]
     result: ItemResult
     evidence: Annotated[
-        list[str],
-        doc(
-            "The identifiers of the requests and deliveries that show the result, at most"
-            f" {MAX_EVIDENCE}; of a payment where there are none.",
-            ["req_hpcSRFDABu6WYquXIXwoYGit"],
-        ),
+        list[Evidence], doc(f"The failures, or without one the successes, at most {MAX_EVIDENCE}.")
     ]
+    exercise: Annotated[str, doc("How to exercise it.", ITEMS[0].exercise)]
 
 
 class Checklist(Struct, frozen=True):
@@ -62,8 +72,14 @@ async def get_checklist(call: Call, query: ChecklistQuery) -> Checklist:
     )
     return Checklist(
         [
-            ChecklistItem(id=item.id, title=item.title, result=result, evidence=evidence)
-            for item, result, evidence in judged
+            ChecklistItem(
+                id=item.id,
+                title=item.title,
+                result=result,
+                evidence=[Evidence(ids=list(ids), seen=seen) for _, ids, seen in findings],
+                exercise=item.exercise,
+            )
+            for item, result, findings in judged
         ]
     )
 

@@ -56,8 +56,11 @@ async def _checklist(page: ViewRequest, *, has_more: bool) -> list[Mapping[str, 
 
 def _linked(page: ViewRequest, item: Mapping[str, Any]) -> Mapping[str, Any]:
     """An item of the checklist, with the addresses of the pages of its evidence."""
-    links = {each: page.address("search", q=each) for each in item["evidence"][:MAX_SHOWN_EVIDENCE]}
-    return {**item, "links": links}
+    shown = [
+        {"seen": each["seen"], "links": {id_: page.address("search", q=id_) for id_ in each["ids"]}}
+        for each in item["evidence"][:MAX_SHOWN_EVIDENCE]
+    ]
+    return {**item, "shown": shown}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -199,7 +199,7 @@ class PaymentsAccount:
         return self._listed("/requests")
 
     def checklist(self) -> list[Json]:
-        """The ten items about the merchant's integration: `id`, `title`, `result`, `evidence`."""
+        """The ten items about the merchant's integration: `id`, `result`, `evidence` etc."""
         self._settle()
         return list(self.control("GET", f"/checklist{self._subscription.exclusion}")["data"])
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from emulator.engine.accounts.checklist import ITEMS
+from emulator.engine.accounts.checklist_items import ITEMS
 from tests.cli.invocation import output, usage_error
 from tests.cli.processes import free_port, serving
 from tests.world import TEST_KEY, order
@@ -18,8 +18,10 @@ def test_the_results_are_printed_and_written(tmp_path: Path) -> None:
         assert server.request("POST", "/v1/payments", order(), TEST_KEY).status == 201
         files = ("--junit", str(junit), "--report", str(report))
         code, text = output("checklist", *flags, *files)
-        assert (code, len(text.splitlines())) == (0, len(ITEMS) + 1)
+        assert (code, len(text.splitlines())) == (0, 2 * len(ITEMS))
         assert "failed         create-idempotent: sends an idempotency_key" in text
+        assert "without an idempotency_key: req_" in text
+        assert "to exercise it, enable the scenario forged-webhooks" in text
         assert output("checklist", *flags, "--fail-on", "failed")[0] == 1
         key = server.request("POST", "/_emulator/accounts", {}).json["test_key"]
         other = (*flags, "--key", key)
@@ -30,7 +32,7 @@ def test_the_results_are_printed_and_written(tmp_path: Path) -> None:
     assert [suite.get(name) for name in ("name", "tests", "failures")] == ["checklist", "10", "1"]
     assert len(list(suite.iter("skipped"))) == 9
     (failure,) = suite.iter("failure")
-    assert (failure.text or "").startswith("req_")
+    assert (failure.text or "").startswith("without an idempotency_key: req_")
     assert report.read_text().count("<li>") == len(ITEMS)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,18 @@ import httpx
 import pytest
 
 from emulator.domain.rate_limit import RateLimit
-from emulator.engine.accounts.checklist import ITEMS
+from emulator.engine.accounts.checklist_items import ITEMS
 from emulator.engine.state.journal import MAX_ATTEMPTS, AttemptSpan, Journal
 from tests.checkout.visiting import customer
 from tests.engine.scenario_world import scenario_world
-from tests.engine.webhook_world import APPROVES, WebhookWorld, pay, reply_after, webhook_world
+from tests.engine.webhook_world import (
+    APPROVES,
+    WebhookWorld,
+    pay,
+    register,
+    reply_after,
+    webhook_world,
+)
 from tests.webhooks.receiver import HANG_UP, Answer, Received, Reply, replies
 from tests.world import World, headers, order, world
 
@@ -189,15 +197,60 @@ async def test_an_item_is_judged_by_what_the_integration_did(
         judged = (await results(emulator))[item]
         assert judged["result"] == expected
         assert judged["evidence"]
-        for evidence in judged["evidence"]:
-            kind = {"req": "requests", "dlv": "deliveries"}.get(evidence[:3], "payments")
-            assert (await emulator.control("GET", f"/{kind}/{evidence}")).status_code == 200
+        assert all(evidence["seen"] for evidence in judged["evidence"])
+        for each in (each for evidence in judged["evidence"] for each in evidence["ids"]):
+            kind = {"req": "requests", "dlv": "deliveries"}.get(each[:3], "payments")
+            assert (await emulator.control("GET", f"/{kind}/{each}")).status_code == 200
 
 
 async def test_without_requests_nothing_is_judged(emulator: World) -> None:
     items = (await results(emulator)).values()
     assert {item["result"] for item in items} == {"not_exercised"}
     assert all(item["evidence"] == [] for item in items)
+    assert all(item["exercise"] for item in items)
+
+
+@pytest.mark.parametrize(
+    ("integration", "seen"),
+    [
+        (creates({}, {}, fault=DROP), ["sent without an idempotency_key"]),
+        (creates(KEY, fault=DROP), ["not sent again"]),
+        (
+            creates(KEY, {"amount": 20_000, "idempotency_key": "order-2"}, fault=DROP),
+            ["not sent again"],
+        ),
+        (
+            creates(KEY, {"idempotency_key": "order-2"}, fault=DROP),
+            ["sent again with another key than req_"],
+        ),
+        (creates(KEY, KEY, fault=DROP, waits_ms=3), ["sent again 3 ms after req_"]),
+        (
+            creates(KEY, KEY, KEY, fault={**DROP, "times": 2}, waits_ms=3),
+            ["sent again 3 ms after req_"] * 2,
+        ),
+    ],
+    ids=["no key", "no retry", "another order", "another key", "at once", "twice at once"],
+)
+async def test_a_wrong_retry_is_named(integration: Integration, seen: list[str]) -> None:
+    async with webhook_world() as hooks:
+        await integration(hooks)
+        judged = (await results(hooks.emulator))["create-retried"]
+        assert judged["result"] == "failed"
+        found = [evidence["seen"] for evidence in judged["evidence"]]
+        assert [text[: len(start)] for text, start in zip(found, seen, strict=True)] == seen
+
+
+async def test_a_refused_connection_is_no_acknowledgement() -> None:
+    # The port belongs to a socket that does not listen, so no other program can open it.
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        async with world() as emulator:
+            await register(emulator, f"http://127.0.0.1:{closed.getsockname()[1]}/hook")
+            await emulator.create()
+            await emulator.advance(600)
+            judged = (await results(emulator))["webhook-acknowledged"]
+    assert judged["result"] == "failed"
+    assert "connection refused" in judged["evidence"][0]["seen"]
 
 
 EDGES = [
@@ -293,7 +346,7 @@ async def test_an_acknowledged_event_verifies_a_payment() -> None:
         hooks.emulator.wall.move(30_000)
         judged = (await results(hooks.emulator))["verified-before-paid"]
         assert judged["result"] == "passed"
-        assert [evidence[:4] for evidence in judged["evidence"]] == ["dlv_"]
+        assert [each[:4] for each in judged["evidence"][0]["ids"]] == ["dlv_"]
 
 
 async def test_deliveries_to_an_excluded_endpoint_are_ignored() -> None:

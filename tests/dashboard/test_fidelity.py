@@ -5,7 +5,7 @@ import re
 
 from emulator.dashboard.fidelity import MAX_JUDGED_PAYMENTS, delivery_plot
 from emulator.domain.clauses import CLAUSES, WARNINGS
-from emulator.engine.accounts.checklist import ITEMS
+from emulator.engine.accounts.checklist_items import ITEMS
 from tests.dashboard import BROWSER, get
 from tests.dashboard.pages import count, shown
 from tests.world import World
