@@ -120,6 +120,7 @@ class WebhookSubscription:
         self._unusable_reason = reason
         if self._endpoint_id is not None:
             self._control.call("DELETE", f"/webhook_endpoints/{self._endpoint_id}")
+            self._endpoint_id = None
 
     def is_own(self, entry: Mapping[str, Any]) -> bool:
         """Whether an effect or a delivery belongs to this endpoint."""

@@ -48,6 +48,7 @@ def test_webhooks_that_cannot_arrive_are_explained_when_they_are_read(
                 for read in (lambda: account.webhooks, lambda: account.webhook_secret):
                     with pytest.raises(PaymentsEmulatorError) as raised:
                         read()
+                assert account.checklist()[0]["result"] == "not_exercised"
                 account.reset()
                 assert account.control("GET", "/webhook_endpoints")["data"] == []
     assert "do not reach the tests at http://[::1]:" in str(raised.value)

@@ -51,6 +51,12 @@ final class ShopTest extends TestCase
         $waiting = $this->account->pay($id, phone: '0711223344');
         self::assertSame(['processing', 'mpesa'], [$waiting['status'], $waiting['method']]);
         self::assertSame('completed', $this->account->answer($id, 'approve')['status']);
+        $paid = $this->account->pay($this->shop->order('3')['id'], method: 'mpesa');
+        self::assertSame(['completed', 'mpesa'], [$paid['status'], $paid['method']]);
+        $id = $this->shop->order('4')['id'];
+        $atBank = $this->account->pay($id, method: 'bank_transfer');
+        self::assertSame(['processing', 'bank_transfer'], [$atBank['status'], $atBank['method']]);
+        self::assertSame('completed', $this->account->answer($id, 'approve')['status']);
     }
 
     public function test_fails_after_30_seconds_without_an_answer(): void
@@ -76,6 +82,27 @@ final class ShopTest extends TestCase
         }
         self::assertEquals([204 => 6, 400 => 6], array_count_values($statuses));
         self::assertSame(['1'], $this->shop->shipped);
+    }
+
+    public function test_checks_the_shop_and_not_the_inbox_of_the_test(): void
+    {
+        $secret = 'whsec_' . base64_encode(random_bytes(24));
+        $command = [PHP_BINARY, '-S', '127.0.0.1:0', __DIR__ . '/webhooks.php'];
+        $server = proc_open($command, [2 => ['pipe', 'w']], $pipes, null, ['WEBHOOK_SECRET' => $secret] + getenv());
+        try {
+            self::assertSame(1, preg_match('/:(\d+)\) started/', fgets($pipes[2]), $match));
+            $this->account->deliverTo("http://127.0.0.1:$match[1]/webhooks", $secret);
+            $this->account->control('PUT', '/scenarios/forged-webhooks/enabled', ['enabled' => true]);
+            $this->account->pay($this->shop->order('1')['id']);
+            self::assertSame('passed', self::judged($this->account, 'webhook-signature'));
+        } finally {
+            proc_terminate($server);
+        }
+        $without = self::$emulator->createAccount();
+        $without->pay((new Shop($without->baseUrl, $without->testKey))->order('1')['id']);
+        self::assertSame('not_exercised', self::judged($without, 'webhook-acknowledged'));
+        self::assertSame('passed', self::judged($without, 'create-idempotent'));
+        $without->delete();
     }
 
     public function test_ships_once_after_a_duplicate_webhook(): void
@@ -141,6 +168,11 @@ final class ShopTest extends TestCase
         self::assertCount(1, $this->account->webhooks());
         $this->expectExceptionMessage('idempotency_key_reused');
         $this->shop->order('1', 20_000);
+    }
+
+    private static function judged(PaymentsAccount $account, string $item): string
+    {
+        return array_column($account->checklist(), 'result', 'id')[$item];
     }
 
     private function receive(PaymentsWebhook $webhook): int

@@ -32,6 +32,12 @@ const cases: Record<string, Case> = {
     const waiting = await account.pay(other.id, { phone: "0711223344" });
     assert.deepEqual([waiting.status, waiting.method], ["processing", "mpesa"]);
     assert.equal((await account.answer(other.id, "approve")).status, "completed");
+    const paid = await account.pay((await shop.order("3")).id, { method: "mpesa" });
+    assert.deepEqual([paid.status, paid.method], ["completed", "mpesa"]);
+    const transfer = await shop.order("4");
+    const atBank = await account.pay(transfer.id, { method: "bank_transfer" });
+    assert.deepEqual([atBank.status, atBank.method], ["processing", "bank_transfer"]);
+    assert.equal((await account.answer(transfer.id, "approve")).status, "completed");
   },
 
   "fails after 30 seconds without an answer": async (shop, account) => {
@@ -45,27 +51,28 @@ const cases: Record<string, Case> = {
   },
 
   "verifies webhooks that are delivered to the shop": async (shop, account) => {
-    const statuses: number[] = [];
-    const server = createServer(async (request, response) => {
-      const chunks: Buffer[] = [];
-      for await (const chunk of request) chunks.push(chunk);
-      const headers = request.headers as Record<string, string>;
-      response.statusCode = shop.receive(headers, Buffer.concat(chunks), secret);
-      statuses.push(response.statusCode);
-      response.end();
-    });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as AddressInfo;
-    const { secret } = await account.deliverTo(`http://127.0.0.1:${port}/webhooks`);
+    const { statuses, secret, close } = await serve(shop, account);
     const { id } = await shop.order("1");
     await account.pay(id);
-    server.close();
+    close();
     assert.deepEqual(statuses, [204, 204, 204]);
     assert.deepEqual(shop.shipped, ["1"]);
     const [webhook] = await account.newWebhooks();
     assert.equal(receive(shop, account, webhook), 204);
     assert.equal(shop.receive(webhook!.headers, webhook!.body, secret), 400);
+  },
+
+  "checks the shop, and not the inbox of the test": async (shop, account, emulator) => {
+    const { close } = await serve(shop, account);
+    await account.control("PUT", "/scenarios/forged-webhooks/enabled", { enabled: true });
+    await account.pay((await shop.order("1")).id);
+    assert.equal(await judged(account, "webhook-signature"), "passed");
+    close();
+    const without = await emulator.createAccount();
+    await without.pay((await new Shop(without).order("1")).id);
+    assert.equal(await judged(without, "webhook-acknowledged"), "not_exercised");
+    assert.equal(await judged(without, "create-idempotent"), "passed");
+    await without.delete();
   },
 
   "ships once after a duplicate webhook": async (shop, account) => {
@@ -142,6 +149,29 @@ export function register({ test, beforeAll, afterAll }: Runner): void {
       await body(new Shop(account), account, emulator);
       await account.delete();
     });
+}
+
+/** The shop's server of webhooks, whose address the emulator knows. */
+async function serve(shop: Shop, account: PaymentsAccount) {
+  const statuses: number[] = [];
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const headers = request.headers as Record<string, string>;
+    response.statusCode = shop.receive(headers, Buffer.concat(chunks), secret);
+    statuses.push(response.statusCode);
+    response.end();
+  });
+  // A test that fails does not close it.
+  server.listen(0, "127.0.0.1").unref();
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const { secret } = await account.deliverTo(`http://127.0.0.1:${port}/webhooks`);
+  return { statuses, secret, close: () => server.close() };
+}
+
+async function judged(account: PaymentsAccount, item: string): Promise<string> {
+  return (await account.checklist()).find(({ id }) => id === item).result;
 }
 
 function receive(shop: Shop, account: PaymentsAccount, webhook: Webhook | undefined): number {

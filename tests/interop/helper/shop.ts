@@ -50,7 +50,7 @@ export class Shop {
       body: JSON.stringify({
         amount,
         currency: "ETB",
-        methods: ["telebirr", "mpesa"],
+        methods: ["telebirr", "mpesa", "bank_transfer"],
         success_url: `http://localhost:4000/orders/${number}`,
         cancel_url: "http://localhost:4000/cart",
         metadata: { order: number },
