@@ -38,6 +38,20 @@ _NOT_SENT = {
 }
 
 
+def _pairs(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+    """A callback of `--metadata`, which parses its pairs."""
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        # A byte that is not UTF-8 is a surrogate.
+        if not (name and separator) or text.encode(errors="replace").decode() != text:
+            cli_error(f"flag --metadata: found {text!r}, expected NAME=VALUE, such as order=17")
+        if name in pairs:
+            cli_error(f"flag --metadata: found {name!r} twice, expected each name once")
+        pairs[name] = value
+    return pairs
+
+
 @click.command()
 @click.argument("event", metavar="EVENT")
 @click.option(
@@ -53,6 +67,13 @@ _NOT_SENT = {
 @click.option(
     "--method", metavar="METHOD", show_default=DEFAULT_METHODS[0], help="Payment method to submit."
 )
+@click.option(
+    "--metadata",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=_pairs,
+    help="Metadata of the payment, such as the order's number; repeatable.",
+)
 @URL_OPTION
 @click.option(
     "--key",
@@ -61,7 +82,14 @@ _NOT_SENT = {
     show_default=True,
     help="API key of the account and mode.",
 )
-def trigger(event: str, amount_minor: int, method: str | None, url: str, key: str) -> int:
+def trigger(
+    event: str,
+    amount_minor: int,
+    method: str | None,
+    metadata: dict[str, str],
+    url: str,
+    key: str,
+) -> int:
     """Create a payment and drive it to an event.
 
     The emulator is already running. EVENT is payment.created, payment.processing,
@@ -80,7 +108,8 @@ def trigger(event: str, amount_minor: int, method: str | None, url: str, key: st
     from emulator.http.client import HttpClient, Unreachable
 
     client = HttpClient(BaseUrl.parse(base_url("--url", url)), key=key)
-    order = {"amount": amount_minor, "methods": [method] if method else list(DEFAULT_METHODS)}
+    methods = [method] if method else list(DEFAULT_METHODS)
+    order = {"amount": amount_minor, "methods": methods, "metadata": metadata}
     try:
         return run_loop(lambda: _trigger(client, statuses[event], order))
     except Unreachable as error:

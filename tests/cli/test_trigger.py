@@ -53,6 +53,14 @@ def test_a_method_is_submitted(server: Server, key: str, method: str) -> None:
     assert (detail["bank"] is None) == (method != "bank_transfer")
 
 
+def test_a_payment_has_the_given_metadata(server: Server, key: str) -> None:
+    pairs = ("order=17", "note=a = b", "empty=", "ቁልፍ=ዋጋ")
+    options = [text for pair in pairs for text in ("--metadata", pair)]
+    assert output("trigger", "payment.created", *options, *flags(server, key))[0] == 0
+    payment = server.request("GET", "/v1/payments", key=key).json["data"][0]
+    assert payment["metadata"] == {"order": "17", "note": "a = b", "empty": "", "ቁልፍ": "ዋጋ"}
+
+
 def test_each_endpoint_without_success_has_its_reason(server: Server, key: str) -> None:
     closed = f"http://127.0.0.1:{free_port()}"
     with other_server((200, b"")) as healthy, other_server((500, b"")) as failing:
@@ -105,6 +113,21 @@ def test_an_outcome_of_a_scenario_can_prevent_an_event(server: Server, key: str)
         ((), "Missing argument 'EVENT'"),
         (("payment.created", "--amount", "99"), "found '99', expected an integer from 100 to 9007"),
         (("payment.created", "--method", "cash"), "400 invalid_methods (methods): Each entry of"),
+        (
+            ("payment.created", "--metadata", "order"),
+            "flag --metadata: found 'order', expected NAME=VALUE, such as order=17",
+        ),
+        (("payment.created", "--metadata", ""), "flag --metadata: found '', expected NAME=VALUE"),
+        (("payment.created", "--metadata", "=17"), "found '=17', expected NAME=VALUE"),
+        (("payment.created", "--metadata", "a=\udcff"), "found 'a=\\udcff', expected NAME=VALUE"),
+        (
+            ("payment.created", "--metadata", "order=1", "--metadata", "order=2"),
+            "flag --metadata: found 'order' twice, expected each name once",
+        ),
+        (
+            ("payment.created", *(text for n in range(21) for text in ("--metadata", f"k{n}=v"))),
+            '400 invalid_metadata (metadata): "metadata" must have at most 20 pairs (got 21).',
+        ),
         (("payment.created", "--key", "test_unknown"), "401 invalid_api_key: The API key"),
         (("payment.created", "--key", "x"), "flag --key: expected test_ or live_"),
         (("payment.created", "--url", "ftp://x"), "flag --url: found 'ftp://x'"),

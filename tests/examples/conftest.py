@@ -1,5 +1,6 @@
 """The running shop, with its own account at the payments emulator."""
 
+import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,13 @@ def shop(payments_account: PaymentsAccount) -> Iterator[httpx.Client]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         webhooks = payments_account.deliver_to(f"{url}/webhooks")
-        shop = Shop(url, payments_account.base_url, payments_account.test_key, webhooks.secret)
+        account = payments_account
+
+        async def wait(seconds: float) -> None:
+            """Wait by the account's clock, and so at once."""
+            await asyncio.to_thread(account.advance, seconds)
+
+        shop = Shop(url, account.base_url, account.test_key, webhooks.secret, wait)
         with serving(shop.app, listener), httpx.Client(base_url=url) as browser:
             yield browser
 

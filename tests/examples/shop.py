@@ -3,9 +3,11 @@
 An order is open until its payment has completed or failed. A paid order is shipped once.
 """
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import httpx
@@ -16,6 +18,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 MAX_TRIES = 3
+RETRY_DELAY_S = 0.2
 
 
 @dataclass(kw_only=True)
@@ -27,11 +30,19 @@ class Order:
 
 
 class Shop:
-    def __init__(self, url: str, payments_url: str, payments_key: str, secret: str) -> None:
+    def __init__(
+        self,
+        url: str,
+        payments_url: str,
+        payments_key: str,
+        secret: str,
+        wait: Callable[[float], Awaitable[object]] = asyncio.sleep,  # noqa: TID251 - a real wait
+    ) -> None:
         self._url = url
         self._payments_url = payments_url
         self._payments_key = payments_key
         self._webhook = Webhook(secret)
+        self._wait = wait
         self._payments: httpx.AsyncClient
         # In a real shop these are tables, and a webhook is one transaction.
         self._orders: dict[str, Order] = {}
@@ -90,22 +101,27 @@ class Shop:
             # With the same key a repeated request creates no second payment.
             "idempotency_key": f"order-{order.number}",
         }
-        for _ in range(MAX_TRIES):
-            try:
-                response = await self._payments.post("/v1/payments", json=body)
-            except httpx.TransportError:
-                continue  # The payment may exist without its response.
-            if not response.is_server_error:
-                return self._payment_in(response)
-        raise ConnectionError("the payments service does not answer")
+        return await self._payment("POST", "/v1/payments", json=body)
 
     async def _retrieve_payment(self, payment_id: str) -> dict[str, Any]:
-        return self._payment_in(await self._payments.get(f"/v1/payments/{payment_id}"))
+        return await self._payment("GET", f"/v1/payments/{payment_id}")
 
-    @staticmethod
-    def _payment_in(response: httpx.Response) -> dict[str, Any]:
-        payment: dict[str, Any] = response.raise_for_status().json()
-        return payment
+    async def _payment(self, method: str, path: str, **content: Any) -> dict[str, Any]:
+        """The payment of a response; a request that may succeed later is repeated."""
+        for _ in range(MAX_TRIES):
+            delay_s = RETRY_DELAY_S
+            try:
+                response = await self._payments.request(method, path, **content)
+            except httpx.TransportError:
+                pass  # The payment may exist without its response.
+            else:
+                if response.status_code == HTTPStatus.TOO_MANY_REQUESTS:
+                    delay_s = float(response.headers["Retry-After"])
+                elif not response.is_server_error:
+                    payment: dict[str, Any] = response.raise_for_status().json()
+                    return payment
+            await self._wait(delay_s)
+        raise ConnectionError("the payments service does not answer")
 
     @asynccontextmanager
     async def _connected(self, app: Starlette) -> AsyncIterator[None]:  # noqa: ARG002

@@ -45,6 +45,19 @@ def test_a_lost_response_creates_no_second_payment(
     assert len(payments_account.payments) == 1
 
 
+def test_the_shop_waits_as_long_as_a_429_says(
+    shop: httpx.Client, payments_account: PaymentsAccount
+) -> None:
+    payments_account.fault("create_payment", status=429, retry_after=1)
+
+    order_something(shop)
+
+    tries = [request["status"] for request in payments_account.requests]
+    assert tries[:2] == [429, 201]
+    results = {item["id"]: item["result"] for item in payments_account.checklist()}
+    assert results["retry-after"] == "passed"
+
+
 def test_an_order_fails_after_half_a_minute_without_an_answer(
     shop: httpx.Client, payments_account: PaymentsAccount
 ) -> None:
