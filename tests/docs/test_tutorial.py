@@ -1,0 +1,57 @@
+"""The project that the tutorial builds, and what its reader runs there."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.processes import HANGS_AFTER_S, environment
+from tests.docs.document import README, REPOSITORY, sections_of, text_of
+from tests.docs.live import write_files
+
+TUTORIAL = "docs/tutorial.md"
+
+
+@pytest.mark.deep
+def test_pytest_without_arguments_collects_the_tests_of_the_project_alone(tmp_path: Path) -> None:
+    project = tmp_path / "shop"
+    project.mkdir()
+    write_files(sections_of(TUTORIAL)[0].files, project, {})
+    [install] = re.findall(r"^pip install pytest (\S+)$", text_of(TUTORIAL), re.MULTILINE)
+    copy = project / install
+    ignored = shutil.ignore_patterns(".*", "__pycache__", "node_modules")
+    for directory in ("emulator", "tests"):
+        shutil.copytree(REPOSITORY / directory, copy / directory, ignore=ignored)
+    shutil.copy(REPOSITORY / "pyproject.toml", copy)
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q"],
+        cwd=project,
+        env=environment(),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=HANGS_AFTER_S,
+    )
+    collected = {line.partition("::")[0] for line in ran.stdout.splitlines() if "::" in line}
+    assert collected == {path.name for path in project.glob("test_*.py")}, ran.stdout
+    assert ran.returncode == 0
+
+
+def test_the_number_of_steps_is_stated() -> None:
+    numbers = re.findall(r"^### Step (\d+)\.", text_of(TUTORIAL), re.MULTILINE)
+    assert numbers == list("123456789")
+    for page in (TUTORIAL, README, "docs/index.md", "llms.txt"):
+        assert re.search(r"\bnine\s+steps\b", text_of(page)), page
+
+
+def test_the_first_screen_of_the_readme_names_explore() -> None:
+    first_screen, _, _ = text_of(README).partition("\n## ")
+    assert "payments-emulator explore" in first_screen
+    assert "docs/guides/explore.md" in first_screen
+
+
+def test_the_time_that_the_tests_take_is_stated() -> None:
+    for page in (README, "CONTRIBUTING.md"):
+        assert re.search(r"75\s+seconds\s+on\s+two\s+cores", text_of(page)), page
