@@ -1,6 +1,6 @@
 """A small shop of a merchant, whose payments the tests beside it examine.
 
-An order is open until its payment has completed or failed. A paid order is shipped once.
+An order is open until its payment has completed, failed or expired. A paid order is shipped once.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class Shop:
         self._wait = wait
         self._payments: httpx.AsyncClient
         # In a real shop these are tables, and a webhook is one transaction.
-        self._orders: dict[str, Order] = {}
+        self.orders: dict[str, Order] = {}
         self._known_webhooks: set[str] = set()
         self.app = Starlette(
             routes=[
@@ -59,13 +59,13 @@ class Shop:
     async def place_order(self, request: Request) -> Response:
         """Redirect the customer to the checkout page of a new payment."""
         basket = await request.json()
-        order = Order(number=str(len(self._orders) + 1), amount=basket["amount"])
-        self._orders[order.number] = order
+        order = Order(number=str(len(self.orders) + 1), amount=basket["amount"])
+        self.orders[order.number] = order
         payment = await self._create_payment(order)
         return RedirectResponse(payment["checkout_url"], status_code=303)
 
     async def show_order(self, request: Request) -> Response:
-        order = self._orders[request.path_params["number"]]
+        order = self.orders[request.path_params["number"]]
         return PlainTextResponse(f"Order {order.number}: {order.state}, {order.parcels} shipped")
 
     async def take_webhook(self, request: Request) -> Response:
@@ -83,9 +83,12 @@ class Shop:
         return Response(status_code=204)
 
     def _settle_order(self, payment: dict[str, Any]) -> None:
-        order = self._orders[payment["metadata"]["order"]]
-        if payment["status"] == "failed":
-            order.state = "failed"
+        order = self.orders[payment["metadata"]["order"]]
+        # A key that others know too can create payments that name an order.
+        if payment["amount"] != order.amount:
+            return
+        if payment["status"] in ("failed", "expired", "refunded"):
+            order.state = payment["status"]
         if payment["status"] == "completed" and order.state != "paid":
             order.state = "paid"
             order.parcels += 1
