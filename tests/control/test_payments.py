@@ -178,6 +178,14 @@ async def test_the_rules_that_name_a_phone_or_a_bank_decide_which_is_chosen(
         assert (found["phone"], found["bank"]) == payer
 
 
+async def test_in_live_mode_the_chosen_phone_waits_for_an_answer(emulator: World) -> None:
+    payment = await emulator.create(LIVE_KEY)
+    paid = await do(emulator, payment, "pay", {}, LIVE_KEY)
+    assert (paid.json()["status"], paid.json()["method"]) == ("processing", "telebirr")
+    answered = await do(emulator, payment, "answer", {"answer": "approve"}, LIVE_KEY)
+    assert answered.json()["status"] == "completed"
+
+
 async def test_a_rule_about_every_customer_decides_about_the_chosen_one(emulator: World) -> None:
     rule = {"when": {}, "then": [{"status": "failed", "reason": "limit_exceeded"}], "times": 1}
     await emulator.control("PUT", "/scenarios/poor", {"outcomes": [rule]})
