@@ -17,9 +17,10 @@ from emulator.api.exchange import ASGIApp, Message, Scope
 from emulator.api.parameters import CreateRules
 from emulator.app.gateway import Gateway, Lazily, RequestLog
 from emulator.clock import SystemClock
+from emulator.domain.accounts import Mode
 from emulator.engine.engine import Engine, open_engine
 from emulator.engine.payments.payments import CheckoutAddress
-from emulator.engine.state.account import ConfiguredEndpoint, EngineConfig
+from emulator.engine.state.account import Account, ConfiguredEndpoint, EngineConfig
 from emulator.engine.state.journal import MAX_JOURNAL_BYTES
 from emulator.engine.state.rules import Origin
 from emulator.settings import Settings, data_directory
@@ -226,10 +227,13 @@ def _dashboard(
     from emulator.api.exchange import bearer_key
     from emulator.dashboard.app import Dashboard
 
-    def test_key(account_id: str | None) -> str:
+    def account_of(account_id: str | None) -> Account:
         accounts = engine.accounts
-        account = accounts.first if account_id is None else accounts.get(account_id)
-        return account.profile.test_key
+        return accounts.first if account_id is None else accounts.get(account_id)
+
+    def revision_of(subject: Mapping[str, str]) -> str:
+        account = account_of(subject.get("account"))
+        return engine.activity.revision(account.owner(Mode(subject.get("mode", Mode.TEST))))
 
     async def subject_of(authorization: str) -> dict[str, str]:
         owner = await engine.accounts.owner_of(bearer_key(authorization.encode("latin-1")))
@@ -240,7 +244,8 @@ def _dashboard(
         control=LocalControl(control),
         methods=settings.methods,
         checkout_base=lambda: checkout.base,
-        test_key=test_key,
+        test_key=lambda account_id: account_of(account_id).profile.test_key,
+        revision_of=revision_of,
         subject_of=subject_of,
         status_of=status_of,
         monotonic_ms=engine.wall.monotonic_ms,

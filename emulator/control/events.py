@@ -1,7 +1,8 @@
 """The calls on events, and the stream of what happens in an account and mode."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -18,6 +19,7 @@ from emulator.control.types import (
     HasMore,
     InstantText,
     Limit,
+    PaymentId,
     PaymentText,
     json_text,
 )
@@ -42,6 +44,16 @@ class EventListQuery(Struct, frozen=True):
 
 class EventPath(Struct, frozen=True):
     event_id: Annotated[EventId, Meta(min_length=1, description="The identifier of an event.")]
+
+
+class StreamQuery(Struct, frozen=True):
+    payment: Annotated[
+        PaymentId | None,
+        doc(
+            "Of payments, requests and deliveries, only what concerns this payment, or the `latest`"
+            " one. A message `payments` then has no data, and also stands for deliveries."
+        ),
+    ] = None
 
 
 class EventJson(Struct, frozen=True):
@@ -91,24 +103,29 @@ async def get_event(call: Call, path: EventPath) -> object:
     "GET /stream",
     {200: SuccessResponse("The stream.", "Stream", media_type=_EVENT_STREAM)},
     description="Streams what happens in the account and mode from now on, as server-sent events."
-    " The first message, of the type `hello`, has the version of the emulator. The type of each"
-    f" other message is what has changed: {', '.join(f'`{kind}`' for kind in KINDS)}. A message"
-    f" `payments` has the `count` of new events and the newest {MAX_EVENTS_PER_MESSAGE} of them,"
-    " newest first. The `id` of a message is an instant of the emulator's monotonic clock in"
-    " milliseconds, at which the change had occurred: a page requested with the header"
-    " `Emulator-Since: <id>` may have been rendered at any time since. There is at most one message"
-    f" of each type in {MIN_INTERVAL_MS} ms. The stream ends for a client that does not read it,"
-    " and when the account is deleted.",
+    " The first message, of the type `hello`, has the version of the emulator; its `id` differs"
+    " after each change. The type of each other message is what has changed:"
+    f" {', '.join(f'`{kind}`' for kind in KINDS)}. A message `payments` has the `count` of new"
+    f" events and the newest {MAX_EVENTS_PER_MESSAGE} of them, newest first. The `id` of such a"
+    " message is an instant of the emulator's monotonic clock in milliseconds, at which the change"
+    " had occurred: a page requested with the header `Emulator-Since: <id>` may have been rendered"
+    f" at any time since. There is at most one message of each type in {MIN_INTERVAL_MS} ms. The"
+    " stream ends for a client that does not read it, and when the account is deleted.",
 )
-async def stream(call: Call) -> Response:
+async def stream(call: Call, query: StreamQuery) -> Response:
     """Stream what happens."""
-    messages = await call.engine.activity.listen(call.owner)
-    return StreamingResponse(_encoded(messages), media_type=_EVENT_STREAM)
+    activity = call.engine.activity
+    messages = await activity.listen(call.owner, query.payment)
+    revision = partial(activity.revision, call.owner)
+    return StreamingResponse(_encoded(messages, revision), media_type=_EVENT_STREAM)
 
 
-async def _encoded(messages: AsyncIterator[StreamMessage]) -> AsyncIterator[str]:
+async def _encoded(
+    messages: AsyncIterator[StreamMessage], revision: Callable[[], str]
+) -> AsyncIterator[str]:
+    """`revision` is called when the messages are those of all changes that follow."""
     hello = json.dumps({"version": __version__})
-    yield f"retry: {_RETRY_MS}\nevent: hello\ndata: {hello}\n\n"
+    yield f"retry: {_RETRY_MS}\nevent: hello\ndata: {hello}\nid: {revision()}\n\n"
     async for message in messages:
         yield f"id: {message.at_ms}\nevent: {message.kind}\ndata: {message.data}\n\n"
 

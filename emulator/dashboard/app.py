@@ -68,6 +68,7 @@ class Dashboard:
         methods: Sequence[str],
         checkout_base: Callable[[], str],
         test_key: Callable[[str | None], str],
+        revision_of: Callable[[Mapping[str, str]], str],
         subject_of: Callable[[str], Awaitable[Mapping[str, str]]],
         status_of: Callable[[Refusal], int],
         monotonic_ms: Callable[[], float],
@@ -76,12 +77,14 @@ class Dashboard:
 
         `checkout_base` returns the public address of the checkout pages.
         `test_key` returns the test key of an account, by default of the first one.
+        `revision_of` returns what differs after each change of an account and a mode that exist.
         `subject_of` returns the account and the mode of an `Authorization` header.
         """
         self._control = control
         self._methods = methods
         self._checkout_base = checkout_base
         self._test_key = test_key
+        self._revision_of = revision_of
         self._subject_of = subject_of
         self._status_of = status_of
         self._renders = SharedRenders(monotonic_ms)
@@ -140,17 +143,18 @@ class Dashboard:
         view = list_page if page.item is None else item_page
         if view is None or not _is_item(page):
             raise UnknownRoute("GET", "/".join(filter(None, (ROOT, page.section, page.item))))
+        # First, so that a change while the page is rendered makes its revision old.
+        header = await self._header(page)
         variables = await view(page)
         template = page.section if page.item is None else page.section.removesuffix("s")
-        header = await _header(page)
         return self._html(f"{template}.html", page, 200, **header, **variables)
 
     async def _problem(self, page: ViewRequest, status: int, message: str) -> Response:
         try:
-            header = await _header(page)
+            header = await self._header(page)
         except Refusal:  # Of an unknown account or mode: the header is that of the first account.
             page = replace(page, subject={})
-            header = await _header(page)
+            header = await self._header(page)
         return self._html("problem.html", page, status, message=message, **header)
 
     def _html(self, template: str, page: ViewRequest, status: int, **variables: Any) -> Response:
@@ -163,6 +167,20 @@ class Dashboard:
             **variables,
         )
         return Response(text, status_code=status, media_type="text/html", headers=_HEADERS)
+
+    async def _header(self, page: ViewRequest) -> Mapping[str, Any]:
+        """The clock and the newest accounts; also that of the page and the first one, the last."""
+        clock = await page.get("/clock")
+        revision = self._revision_of(page.subject)
+        accounts = (await page.control.get("/accounts", {}))["data"]
+        listed = {page.subject.get("account"), accounts[-1]["id"]}
+        more = [each for each in accounts[MAX_LISTED_ACCOUNTS:] if each["id"] in listed]
+        return {
+            "clock": clock,
+            "revision": revision,
+            "pause": await page.get("/deliveries/paused"),
+            "accounts": accounts[:MAX_LISTED_ACCOUNTS] + more,
+        }
 
     def _page_request(self, request: Request, section: str, item: str | None) -> ViewRequest:
         query = dict(parse_qsl(request.scope["query_string"].decode("latin-1")))
@@ -187,15 +205,6 @@ class Dashboard:
             "health": f"{base}/_emulator/health",
             "openapi": f"{base}/_emulator/openapi",
         }
-
-
-async def _header(page: ViewRequest) -> Mapping[str, Any]:
-    """The clock and the newest accounts; also that of the page and the first one, which is last."""
-    clock = await page.get("/clock")
-    accounts = (await page.control.get("/accounts", {}))["data"]
-    listed = {page.subject.get("account"), accounts[-1]["id"]}
-    more = [each for each in accounts[MAX_LISTED_ACCOUNTS:] if each["id"] in listed]
-    return {"clock": clock, "accounts": accounts[:MAX_LISTED_ACCOUNTS] + more}
 
 
 def _is_item(page: ViewRequest) -> bool:

@@ -8,6 +8,7 @@ def curl(
     *,
     method: str = "GET",
     body: str = "",
+    content_type: str = "",
     authorization: str | None = "Authorization: Bearer $TEST_KEY",
 ) -> str:
     """The command. The key is a shell variable, because a page shows no key."""
@@ -17,8 +18,11 @@ def curl(
         parts.append(f"-X {quote(method)}")
     if authorization is not None:
         parts.append(f'-H "{authorization}"')
+    if content_type or body:
+        # Without a value, curl omits the header that it adds to a body.
+        parts.append(f"-H {quote(f'Content-Type: {content_type}'.strip())}")
     if body:
         # With -d, a body that starts with @ is the name of a file.
         option = "--data-raw" if body.startswith("@") else "-d"
-        parts += ["-H 'Content-Type: application/json'", f"{option} {quote(body)}"]
+        parts.append(f"{option} {quote(body)}")
     return " \\\n  ".join(parts)

@@ -10,6 +10,7 @@ from emulator.dashboard.view_request import ROWS_PER_PAGE, ViewRequest
 from emulator.domain.clauses import clauses_of_code, tolerance_of
 
 FILTERS = ("method", "path", "status", "code", "warning")
+_USUAL_HEADERS = {"content-type": "application/json"}
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
@@ -49,6 +50,7 @@ async def request_details(page: ViewRequest) -> Mapping[str, Any]:
             f"{page.base_url}{path}?{query}" if query else f"{page.base_url}{path}",
             method=request["method"],
             body=request["request_body"],
+            content_type=request.get("headers", _USUAL_HEADERS).get("content-type", ""),
             authorization=f"Authorization: Bearer ${key}",
         ),
     }

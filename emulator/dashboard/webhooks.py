@@ -20,7 +20,6 @@ async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
         "next_cursor": rows[-1]["id"] if listed["has_more"] else None,
         "curl": page.curl("/deliveries", **page.query),
         "endpoints": await _endpoints(page),
-        "pause": await page.get("/deliveries/paused"),
         "event_types": EVENT_TYPES_IN_ORDER,
         "delivery_states": [state.value for state in DeliveryState],
         "profiles": [profile.value for profile in Profile],

@@ -292,6 +292,11 @@ class Database:
                 # The log only grows; the next attempt may succeed.
                 logger.exception("the log of %s could not be copied", self._path)
 
+    @property
+    def changes(self) -> int:
+        """The number of rows that were written since the start."""
+        return self._raw.total_changes
+
     def check_file(self) -> bool:
         """Whether the path still names the open file; after the first failure all work fails.
 

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from emulator.engine.accounts.activity import (
     MIN_INTERVAL_MS,
     StreamMessage,
 )
+from tests.engine.webhook_world import WebhookWorld, webhook_world
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, world
 
 Message = tuple[str, dict[str, Any]]
@@ -67,8 +70,14 @@ async def listening(
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def next_message(emulator: World, received: asyncio.Queue[Message], kind: str) -> Any:
-    """The data of the next message of a kind."""
+async def next_message(
+    emulator: World,
+    received: asyncio.Queue[Message],
+    kind: str,
+    *,
+    skipped: list[str] | None = None,
+) -> Any:
+    """The data of the next message of a kind; the kinds of those before it are `skipped`."""
     while True:
         waiting = asyncio.create_task(received.get())
         while not waiting.done():
@@ -77,6 +86,8 @@ async def next_message(emulator: World, received: asyncio.Queue[Message], kind: 
         found, data = waiting.result()
         if found == kind:
             return data
+        if skipped is not None:
+            skipped.append(found)
 
 
 async def test_the_stream_begins_with_the_version(emulator: World) -> None:
@@ -86,8 +97,10 @@ async def test_the_stream_begins_with_the_version(emulator: World) -> None:
 
 
 async def test_a_client_connects_again_after_a_second() -> None:
-    chunks = _encoded(_one_message())
-    assert (await anext(chunks)).startswith("retry: 1000\nevent: hello\n")
+    chunks = _encoded(_one_message(), lambda: "7-False-")
+    hello = await anext(chunks)
+    assert hello.startswith("retry: 1000\nevent: hello\n")
+    assert hello.endswith("\nid: 7-False-\n\n")
     assert [chunk async for chunk in chunks] == ["id: 1.5\nevent: clock\ndata: {}\n\n"]
 
 
@@ -103,6 +116,78 @@ async def test_a_new_payment_and_its_request_are_streamed(emulator: World) -> No
         assert change["events"][0]["type"] == "payment.created"
         assert change["events"][0]["data"]["id"] == payment["id"]
         await next_message(emulator, received, "requests")
+
+
+async def _retrieve(hooks: WebhookWorld, payment: dict[str, Any]) -> None:
+    await hooks.emulator.retrieve(payment["id"])
+
+
+async def _expire(hooks: WebhookWorld, payment: dict[str, Any]) -> None:
+    body = {"status": "expired"}
+    await hooks.emulator.control("POST", f"/payments/{payment['id']}/transition", body)
+
+
+async def _resend(hooks: WebhookWorld, payment: dict[str, Any]) -> None:
+    [delivery] = await hooks.deliveries(f"?payment={payment['id']}")
+    await hooks.resend(delivery)
+
+
+async def _drop(hooks: WebhookWorld, payment: dict[str, Any]) -> None:
+    await hooks.emulator.control("PUT", "/deliveries/paused", {"paused": True})
+    await _expire(hooks, payment)
+    [_, delivery] = await hooks.deliveries(f"?payment={payment['id']}")
+    await hooks.emulator.control("POST", f"/deliveries/{delivery['id']}/drop")
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [(_retrieve, "requests"), (_resend, "payments"), (_expire, "payments"), (_drop, "payments")],
+)
+async def test_the_stream_of_a_payment_has_only_what_concerns_it(
+    change: Callable[[WebhookWorld, dict[str, Any]], Awaitable[None]], kind: str
+) -> None:
+    async with webhook_world() as hooks:
+        payment, other = [await hooks.create() for _ in range(2)]
+        async with listening(hooks.emulator, f"payment={payment['id']}") as received:
+            await received.get()
+            await hooks.create()
+            await _retrieve(hooks, other)
+            await _resend(hooks, other)
+            await _expire(hooks, other)
+            assert await _kinds(hooks, received) == set()
+            await change(hooks, payment)
+            assert await _kinds(hooks, received) == {kind}
+
+
+async def _kinds(hooks: WebhookWorld, received: asyncio.Queue[Message]) -> set[str]:
+    """The kinds of the messages about what has happened, and about no setting."""
+    await hooks.settle()
+    kinds: list[str] = []
+    # A message of the second change is in a later group than what follows that of the first one.
+    for is_enabled in (True, False):
+        await hooks.emulator.control(
+            "PUT", "/scenarios/late-success/enabled", {"enabled": is_enabled}
+        )
+        await next_message(hooks.emulator, received, "rules", skipped=kinds)
+    return {*kinds} - {"clock"}
+
+
+async def test_the_stream_of_an_unknown_payment_is_refused(emulator: World) -> None:
+    response = await emulator.control("GET", "/stream?payment=pay_none")
+    assert response.json()["error"]["code"] == "payment_not_found"
+
+
+async def test_a_page_has_the_revision_of_its_stream(emulator: World) -> None:
+    """They are equal, unless something has changed in between."""
+    owner, seen = emulator.running.engine.accounts.first.test, set()
+    changes = [partial(emulator.control, *change) for change in CHANGES.values()]
+    for change in (*changes, emulator.create, emulator.payments):
+        await change()
+        page = await emulator.api.get("/_emulator/view/payments", headers={"Accept": "text/html"})
+        (shown,) = re.findall(r'data-revision="([^"]*)"', page.text)
+        assert shown == emulator.running.engine.activity.revision(owner)
+        assert shown not in seen
+        seen.add(shown)
 
 
 async def test_other_accounts_and_modes_are_not_streamed(emulator: World) -> None:

@@ -2,9 +2,14 @@
 
 import html
 import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
+from emulator.dashboard.requests import request_details
+from emulator.dashboard.view_request import ViewRequest
 from emulator.domain.clauses import clauses_of_code
 from tests.dashboard import get
 from tests.dashboard.pages import count, shown
@@ -138,6 +143,52 @@ async def test_the_command_repeats_the_request(emulator: World) -> None:
         *("-H", "Authorization: Bearer the_key", "-H", "Content-Type: application/json"),
         *("--data-raw", body),
     ]
+
+
+@dataclass(frozen=True)
+class Journal:
+    """A control API with one request."""
+
+    request: Mapping[str, Any]
+
+    async def get(self, *_: Any) -> Any:
+        return self.request
+
+
+@pytest.mark.parametrize(
+    ("sent", "body", "copied"),
+    [
+        (
+            {"content-type": "text/plain; charset='x'"},
+            "{}",
+            ["Content-Type: text/plain; charset='x'"],
+        ),
+        (
+            {"content-type": "application/x-www-form-urlencoded"},
+            "",
+            ["Content-Type: application/x-www-form-urlencoded"],
+        ),
+        # Without a value, curl sends no such header.
+        ({}, "{}", ["Content-Type:"]),
+        ({}, "", []),
+    ],
+)
+async def test_the_command_has_the_content_type_of_the_request(
+    emulator: World, sent: dict[str, str], body: str, copied: list[str]
+) -> None:
+    await emulator.create()
+    request = (await emulator.control("GET", "/requests/latest")).json()
+    journal = Journal({**request, "headers": sent, "request_body": body})
+    page = ViewRequest(
+        section="requests",
+        item=request["id"],
+        subject={},
+        query={},
+        base_url="http://127.0.0.1:8080",
+        control=journal,
+    )
+    arguments = arguments_of((await request_details(page))["curl"])
+    assert [each for each in arguments if each.startswith("Content-Type")] == copied
 
 
 async def test_texts_of_merchants_neither_run_nor_change_the_direction(emulator: World) -> None:

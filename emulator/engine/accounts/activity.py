@@ -10,6 +10,7 @@ from emulator.domain.errors import NotReady
 from emulator.engine.payments.context import EngineContext
 from emulator.engine.payments.payment_history import PaymentHistory
 from emulator.engine.state.account import Owner
+from emulator.storage import payments
 from emulator.storage.batch import Transaction
 from emulator.storage.database import Database, DatabaseLost, reads
 
@@ -39,7 +40,10 @@ class StreamMessage(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What differs after a change; one field for each kind but `deliveries`."""
+    """What differs after a change; one field for each kind but `deliveries`.
+
+    Of the stream of one payment, `payments` never differs.
+    """
 
     payments: int
     requests: object
@@ -56,80 +60,103 @@ class Activity:
         self._wall: SystemClock = context.wall
         self._notifier = context.change_notifier
         self._history = history
-        self._feeds: dict[Owner, _Feed] = {}
+        self._webhooks = context.webhooks
+        self._feeds: dict[Owner | int, _Feed] = {}
 
-    async def listen(self, owner: Owner) -> AsyncIterator[StreamMessage]:
-        """What changes from now on.
+    async def listen(self, owner: Owner, payment: str | None) -> AsyncIterator[StreamMessage]:
+        """What changes from now on; of requests and deliveries, those of a payment, if it is given.
 
-        It ends when the listener is too slow, the account is deleted or the program stops.
+        It ends when the listener is too slow, the account is deleted or the program stops. Raises
+        UnknownPayment.
         """
-        state = await self._state(owner)
-        feed = self._feeds.get(owner)
+        topic = owner if payment is None else await self._position(owner, payment)
+        path = None if payment is None else f"/v1/payments/{payment}".encode()
+        state = await self._state(owner, path)
+        feed = self._feeds.get(topic)
         if feed is None:
-            feed = self._feeds[owner] = _Feed()
-            feed.task = asyncio.create_task(self._run(owner, feed, state))
+            feed = self._feeds[topic] = _Feed(owner, topic, path)
+            feed.task = asyncio.create_task(self._run(feed, state))
         return feed.messages()
 
-    async def _run(self, owner: Owner, feed: "_Feed", before: _State) -> None:
+    def revision(self, owner: Owner) -> str:
+        """Differs after each change that a stream of the owner would report, and after others."""
+        newest = owner.journal.newest
+        request = "" if newest is None else newest[0].decode()
+        return f"{self._database.changes}-{self._is_paused(owner)}-{request}"
+
+    def _is_paused(self, owner: Owner) -> bool:
+        return self._webhooks.deliveries.pause_left_ms(owner) is not None
+
+    async def _run(self, feed: "_Feed", before: _State) -> None:
         """Compare the state of an owner twice a second, and send the differences."""
+        owner = feed.owner
+        # Of one payment, a changed delivery and a changed status are the same to its listeners.
+        woken_kind = "deliveries" if feed.path is None else "payments"
         try:
-            with self._notifier.woken_by((owner,)) as deliveries_changed:
-                while await self._wait(owner, feed, MIN_INTERVAL_MS):
-                    now = await self._state(owner)
+            with self._notifier.woken_by((feed.topic,)) as has_changed:
+                while await self._wait(feed, MIN_INTERVAL_MS):
+                    now = await self._state(owner, feed.path)
                     changed = [
                         kind
                         for kind in _State._fields
                         if getattr(before, kind) != getattr(now, kind)
                     ]
-                    if deliveries_changed.is_set():
-                        deliveries_changed.clear()
-                        changed.append("deliveries")
+                    if has_changed.is_set():
+                        has_changed.clear()
+                        changed.append(woken_kind)
                     at_ms = self._wall.monotonic_ms()
                     messages = [
-                        StreamMessage(kind, await self._data(owner, kind, since=before), at_ms)
+                        StreamMessage(kind, await self._data(feed, kind, since=before), at_ms)
                         for kind in changed
                     ]
                     before = now
                     if messages:
-                        await self._send(owner, feed, messages)
+                        await self._send(feed, messages)
         except (NotReady, DatabaseLost):
             pass  # The program stops, or the loss was logged when it was noticed.
         except Exception:  # The clients connect again after the end of their streams.
             logger.exception("the stream of an account has failed")
         finally:
-            del self._feeds[owner]
+            del self._feeds[feed.topic]
             feed.close()
 
-    async def _send(self, owner: Owner, feed: "_Feed", messages: list[StreamMessage]) -> None:
+    async def _send(self, feed: "_Feed", messages: list[StreamMessage]) -> None:
         queues = list(feed.queues)
         size = -(-len(queues) // MAX_GROUPS)
         for start in range(0, len(queues), size):
-            if start and not await self._wait(owner, feed, GROUP_INTERVAL_MS):
+            if start and not await self._wait(feed, GROUP_INTERVAL_MS):
                 return
             feed.send(messages, queues[start : start + size])
 
-    async def _wait(self, owner: Owner, feed: "_Feed", duration_ms: int) -> bool:
-        """Whether the stream of the owner goes on after this time."""
+    async def _wait(self, feed: "_Feed", duration_ms: int) -> bool:
+        """Whether the stream goes on after this time."""
         await self._wall.wait(self._notifier.closed, until=self._wall.now_ms() + duration_ms)
-        return bool(feed.queues) and not (owner.account.is_closed or self._notifier.closed.is_set())
+        is_over = feed.owner.account.is_closed or self._notifier.closed.is_set()
+        return bool(feed.queues) and not is_over
 
-    async def _state(self, owner: Owner) -> _State:
-        account = owner.account
+    async def _state(self, owner: Owner, path: bytes | None) -> _State:
+        account, journal = owner.account, owner.journal
+        is_paused = self._is_paused(owner)
         return _State(
-            payments=await self._event_count(owner),
-            requests=owner.journal.newest,
-            clock=(*account.clock.pace, account.due_at, account.generation),
+            payments=0 if path else await self._event_count(owner),
+            requests=journal.index.by_path.get(path, [None])[-1] if path else journal.newest,
+            clock=(*account.clock.pace, account.due_at, account.generation, is_paused),
             rules=(account.rules, account.snapshot_extras),
             endpoints=owner.endpoints,
         )
 
     @reads()
+    def _position(self, tx: Transaction, owner: Owner, payment: str) -> int:
+        return payments.find(tx, owner.number, payment).position
+
+    @reads()
     def _event_count(self, tx: Transaction, owner: Owner) -> int:
         return tx.row_count("events", owner.number)
 
-    async def _data(self, owner: Owner, kind: str, *, since: _State) -> str:
+    async def _data(self, feed: "_Feed", kind: str, *, since: _State) -> str:
         """A JSON object."""
-        if kind != "payments":
+        owner = feed.owner
+        if kind != "payments" or feed.path:
             return "{}"
         # A reset makes the count smaller.
         count = max(0, await self._event_count(owner) - since.payments)
@@ -143,9 +170,12 @@ _Queue = asyncio.Queue[StreamMessage | None]
 
 
 class _Feed:
-    """The listeners of one owner."""
+    """The listeners of one owner, or of the payment with a position and a path."""
 
-    def __init__(self) -> None:
+    def __init__(self, owner: Owner, topic: Owner | int, path: bytes | None) -> None:
+        self.owner = owner
+        self.topic = topic
+        self.path = path
         self.queues: set[_Queue] = set()
         self.task: asyncio.Task[None]
 

@@ -185,7 +185,7 @@ class Attempts:
         )
         after = self._state_after(stored, None if is_removed else endpoint, attempt)
         deliveries.update(tx, after)
-        tx.after_commit.append(partial(self._change_notifier.changed, (owner,)))
+        tx.after_commit.append(partial(self._change_notifier.changed, (owner, stored.payment)))
         if endpoint is not None and is_removed:
             put_endpoint(tx, owner, endpoint.disabled())
         effects = account.effects_of_attempts

@@ -223,7 +223,7 @@ class Deliveries:
             is_held=False,
         )
         deliveries.update(tx, after)
-        tx.after_commit.append(partial(self._change_notifier.changed, (owner,)))
+        tx.after_commit.append(partial(self._change_notifier.changed, (owner, stored.payment)))
         return delivery_job(tx, owner, after)
 
     async def ping(self, owner: Owner, endpoint_id: str) -> DeliveryDetail:

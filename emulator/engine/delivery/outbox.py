@@ -84,7 +84,7 @@ class Outbox:
             # A dropped delivery is over already.
             tx.after_commit += [
                 partial(self._dispatcher.wake, owner),
-                partial(self._change_notifier.changed, (owner,)),
+                partial(self._change_notifier.changed, (owner, *{row.payment for row in rows})),
             ]
 
     @staticmethod

@@ -13,8 +13,9 @@ from emulator.engine.state.account import Account, Owner
 T = TypeVar("T")
 Query = Callable[[], Awaitable[tuple[bool, T]]]
 
-Topic = int | Account | Owner
-"""A payment, by its position; the clock of an account; or the deliveries of an owner."""
+Topic = int | Account | Owner | None
+"""A payment and its deliveries, by its position; the clock of an account; or the deliveries of an
+owner. None, the payment of a ping, is nobody's."""
 
 
 class ChangeNotifier:

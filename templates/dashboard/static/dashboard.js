@@ -5,13 +5,16 @@
 //                            data-type="number" or "instant" is converted; an empty one is omitted.
 //                            A {field} in the path is a field of the form, and data-yaml is the
 //                            name of a field whose text is the whole body
+//   data-done="… {status}"   what the call did, with members of the response; an advance and an
+//                            attempt to deliver have their own sentences
 //   data-then="/path/{id}"   where to go then, with members of the response; else the page updates
 //   data-confirm="…"         the question to answer before a call
 //   data-copy="#id"          copies the text of an element; data-copy-from="/path" that of a page;
 //                            the copy has the test key in place of `$TEST_KEY`, which pages show;
 //                            data-member is the member to copy of a page that is JSON
 //   data-window              a link that opens in a window of the size of a phone
-//   data-live                elements with an id that are replaced when the page updates
+//   download                 a link to a file; a refusal is shown
+//   data-live                elements with an id that change when the page updates
 //   data-row                 a row of a list, for the keys j and k
 "use strict";
 
@@ -19,6 +22,7 @@
   const MIN_UPDATE_MS = 500;
   const RETRY_MS = 1000;
   const MESSAGE_MS = 10000;
+  const UNREACHABLE = "The emulator does not respond, and it is unknown whether the call had an effect.";
   const KEY_VARIABLE = "$TEST_KEY";
   const KEY_PATH = "/_emulator/view/test-key";
   const body = document.body;
@@ -32,6 +36,11 @@
     clearTimeout(show.timer);
     if (!isError) show.timer = setTimeout(() => (message.hidden = true), MESSAGE_MS);
   }
+
+  // What a call of the page before this one did.
+  const done = sessionStorage.getItem("done");
+  sessionStorage.removeItem("done");
+  if (done) show(done, false);
 
   function withSubject(path) {
     const query = subject.toString();
@@ -58,40 +67,76 @@
     return members;
   }
 
+  async function request(address, options) {
+    const response = await fetch(address, options).catch(() => null);
+    if (!response) throw new Error(UNREACHABLE);
+    if (!response.ok) throw new Error((await response.json()).error.message);
+    return response;
+  }
+
+  // A button or link that has started something does nothing more until that has ended.
+  async function once(element, work) {
+    if (element.hasAttribute("aria-busy")) return;
+    const isFocused = document.activeElement === element;
+    element.setAttribute("aria-busy", "true");
+    element.disabled = true;
+    await work().catch((error) => show(error.message, true));
+    element.disabled = false;
+    element.removeAttribute("aria-busy");
+    // A browser takes the focus from a disabled button.
+    if (isFocused && document.activeElement === body) element.focus({ preventScroll: true });
+  }
+
+  async function start(element, button) {
+    const { confirm: question, then } = element.dataset;
+    if (question && !confirm(question)) return;
+    let done = null;
+    await once(button, async () => (done = await call(element)));
+    if (done === null) return;
+    if (then) {
+      sessionStorage.setItem("done", done.text);
+      location.href = sentences.filled(then, done.content, encodeURIComponent);
+      return;
+    }
+    show(done.text, false);
+    const isForm = element instanceof HTMLFormElement;
+    // Not if another value was entered during the call.
+    if (isForm && element.closest("[data-live]") && done.sent === sentBy(element)) element.reset();
+    await update({ isOwn: true });
+  }
+
+  const sentBy = (form) => JSON.stringify(fieldsOf(form));
+
+  // What a call did, in one sentence; throws where it was refused.
   async function call(element) {
     const isForm = element instanceof HTMLFormElement;
+    const sent = isForm ? sentBy(element) : null;
     const fields = isForm ? fieldsOf(element) : {};
+    const before = document.querySelector("[data-clock]").textContent;
     const [method, address] = element.dataset.call.split(" ");
     const path = address.replace(/\{(\w+)\}/g, (_, name) => {
       const value = fields[name];
       delete fields[name];
       return encodeURIComponent(value);
     });
-    const { yaml } = element.dataset;
+    const { yaml, done } = element.dataset;
     const options = { method, headers: {} };
-    if (element.dataset.confirm && !confirm(element.dataset.confirm)) return;
+    const text = yaml ? fields[yaml] ?? ""
+      : element.dataset.body ?? (isForm ? JSON.stringify(fields) : undefined);
+    if (text !== undefined) {
+      options.body = text;
+      options.headers["Content-Type"] = yaml ? "application/yaml" : "application/json";
+    }
     try {
-      const text = yaml ? fields[yaml] ?? ""
-        : element.dataset.body ?? (isForm ? JSON.stringify(fields) : undefined);
-      if (text !== undefined) {
-        options.body = text;
-        options.headers["Content-Type"] = yaml ? "application/yaml" : "application/json";
-      }
-      const response = await fetch(withSubject(`/_emulator${path}`), options);
+      const response = await request(withSubject(`/_emulator${path}`), options);
       const content = response.status === 204 ? {} : await response.json();
-      if (!response.ok) throw new Error(content.error.message);
-      message.hidden = true;
-      const then = element.dataset.then;
-      if (then) {
-        location.href = then.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(content[name]));
-      } else {
-        if (element.dataset.done) show(element.dataset.done, false);
-        hasSubmitted = isForm;
-        await update();
-      }
+      const what = done ? sentences.filled(done, content)
+        : content.effects ? sentences.advanced(before, content)
+        : sentences.delivered(content);
+      return { content, sent, text: what };
     } catch (error) {
-      show(error.message, true);
       if (yaml) selectLine(element.elements[yaml], error.message);
+      throw error;
     }
   }
 
@@ -106,18 +151,23 @@
   }
 
   document.addEventListener("click", (event) => {
-    const button = event.target.closest("button[data-call]");
-    if (button) call(button);
-    const copying = event.target.closest("[data-copy], [data-copy-from]");
-    if (copying) copy(copying);
-    const link = event.target.closest("a[data-window]");
-    if (link && open(link.href, link.target, "popup,width=412,height=860")) event.preventDefault();
+    const element = event.target.closest("button, a");
+    if (!element) return;
+    const { call, copy: selector, copyFrom } = element.dataset;
+    const isDownload = element.matches("a[download]");
+    // Of a double click, only the first one counts.
+    if (isDownload || (event.detail > 1 && element.matches("button"))) event.preventDefault();
+    if (event.detail > 1) return;
+    if (call) start(element, element);
+    else if (selector || copyFrom) once(element, () => copy(element));
+    else if (isDownload) once(element, () => download(element));
+    else if ("window" in element.dataset && open(element.href, element.target, "popup,width=412,height=860")) event.preventDefault();
   });
 
   document.addEventListener("submit", (event) => {
     if (!event.target.dataset.call) return;
     event.preventDefault();
-    call(event.target);
+    start(event.target, event.submitter ?? event.target.querySelector("button"));
   });
 
   document.addEventListener("change", (event) => {
@@ -140,6 +190,14 @@
     }
   }
 
+  // The file is requested first, so that a refusal is shown.
+  async function download(link) {
+    const file = URL.createObjectURL(await (await request(link.href)).blob());
+    Object.assign(document.createElement("a"), { href: file, download: link.download }).click();
+    setTimeout(() => URL.revokeObjectURL(file), MESSAGE_MS);
+    show(`${link.download} was downloaded.`, false);
+  }
+
   // Browsers have a clipboard only for pages of HTTPS and of this machine.
   async function write(text) {
     if (navigator.clipboard) return navigator.clipboard.writeText(text);
@@ -153,12 +211,11 @@
   }
 
   async function textFrom(path, member) {
-    const response = await fetch(path);
-    if (!response.ok) throw new Error((await response.json()).error.message);
+    const response = await request(path);
     return member ? (await response.json())[member] : response.text();
   }
 
-  // Updates: the page is loaded again, and its live elements are replaced.
+  // Updates: the page is loaded again, and its live elements become the new ones, in place.
 
   let updating = null;
   let updatedAt = -MIN_UPDATE_MS;
@@ -166,30 +223,27 @@
   // and without a scheduled update.
   let updatedSince = null;
   let scheduledSince = null;
-  // A field that is being edited is not replaced, unless its form was submitted.
-  let hasSubmitted = false;
 
   // Updates after a message of the stream, at most twice a second.
   function schedule(since) {
     if (since === updatedSince) return;
     if (scheduledSince === null) {
       const wait = Math.max(0, updatedAt + MIN_UPDATE_MS - performance.now());
-      setTimeout(() => scheduledSince !== null && update(scheduledSince), wait);
+      setTimeout(() => scheduledSince !== null && update({ since: scheduledSince }), wait);
     }
     scheduledSince = since;
   }
 
-  async function update(since = null) {
+  async function update({ since = null, isOwn = false } = {}) {
     while (updating) await updating;
     updatedAt = performance.now();
     updatedSince = since;
     scheduledSince = null;
-    updating = load(since);
+    updating = load(since, isOwn).finally(() => (updating = null));
     await updating;
-    updating = null;
   }
 
-  async function load(since) {
+  async function load(since, isOwn) {
     const headers = { Accept: "text/html" };
     // Many dashboards get the page that was rendered for the first of them after the message.
     if (since) headers["Emulator-Since"] = since;
@@ -201,64 +255,57 @@
     if (!page.body.dataset.version) return;
     // The item or the account is deleted, or now exists.
     if (hasProblem(page) !== hasProblem(document)) location.reload();
-    const edited = hasSubmitted ? null : document.activeElement?.closest("input, select, textarea");
-    hasSubmitted = false;
-    for (const old of document.querySelectorAll("[data-live]")) {
-      const fresh = page.getElementById(old.id);
-      if (!fresh || (edited && old.contains(edited))) continue;
-      for (const details of old.querySelectorAll("details[id]")) {
-        fresh.querySelector(`#${CSS.escape(details.id)}`)?.toggleAttribute("open", details.open);
-      }
-      if (fresh.isEqualNode(old)) continue;
-      const focused = old.contains(document.activeElement) ? document.activeElement : null;
-      const part = document.importNode(fresh, true);
-      old.replaceWith(part);
-      if (focused) sameElement(focused, part)?.focus();
-    }
-    tick();
+    live.apply(page, isOwn);
+    body.dataset.revision = page.body.dataset.revision;
+    seenAt = performance.now();
   }
 
   const hasProblem = (page) => page.querySelector("[data-problem]") !== null;
 
-  // The element of a new part that was the focused one: of the same row, with the same purpose.
-  function sameElement(focused, part) {
-    const elements = [...part.querySelectorAll(focused.localName)];
-    const { call, testid } = focused.dataset;
-    return elements.find((each) => each.isEqualNode(focused))
-      || (testid && elements.find((each) => each.dataset.testid === testid && each.dataset.call === call))
-      || (call && elements.find((each) => each.dataset.call === call));
-  }
+  live.whenReleased(() => update());
 
-  // The stream says what has changed. A page names the kinds that it shows in data-stream; a page
-  // of older items, which does not change, only counts the new ones.
+  // The stream says what has changed. A page names the kinds that it shows in data-stream, and the
+  // payment in data-stream-payment; a page of older items, which does not change, only counts the
+  // new ones.
 
   const shown = new Set([...body.dataset.stream.split(" ").filter(Boolean), "clock", "rules"]);
   const newCount = document.querySelector("[data-new-count]");
-  let hasListened = false;
 
   // The stream of the page. A hidden page has none: a browser opens six connections to an address.
   let stream = null;
+  // Null until the first connection.
+  let isConnected = null;
+
+  function connected(is) {
+    isConnected = is;
+    if (is && message.textContent.includes(UNREACHABLE)) message.hidden = true;
+    tick();
+  }
 
   function listen() {
     if (stream || document.hidden) return;
-    const source = new EventSource(withSubject("/_emulator/stream"));
+    const { streamPayment: payment } = body.dataset;
+    const source = new EventSource(withSubject(`/_emulator/stream${payment ? `?payment=${payment}` : ""}`));
     stream = source;
     source.addEventListener("hello", (event) => {
-      if (JSON.parse(event.data).version !== body.dataset.version) location.reload();
-      // The page may be older than the stream.
-      else if (body.dataset.stream || hasListened) update();
-      hasListened = true;
+      if (JSON.parse(event.data).version !== body.dataset.version) return location.reload();
+      // Something has changed between the page and its stream.
+      const isOld = event.lastEventId !== body.dataset.revision;
+      (isOld ? update() : Promise.resolve()).then(() => connected(source.readyState === EventSource.OPEN));
     });
     // The browser connects again by itself, but not after a refusal, as of a server that starts.
     source.addEventListener("error", () => {
+      connected(false);
+      // Another process may have the same revision.
+      body.dataset.revision = "";
       if (source.readyState !== EventSource.CLOSED) return;
       stream = null;
       setTimeout(() => update().then(listen), RETRY_MS);
     });
-    for (const kind of ["payments", "requests", "deliveries", "clock", "rules", "endpoints"]) {
+    for (const kind of new Set([...shown, newCount?.dataset.newCount ?? "clock"])) {
       source.addEventListener(kind, (event) => {
         if (shown.has(kind)) schedule(event.lastEventId);
-        else if (newCount && kind === newCount.dataset.newCount) countNew(JSON.parse(event.data));
+        else countNew(JSON.parse(event.data));
       });
     }
   }
@@ -275,28 +322,44 @@
     if (!document.hidden) return listen();
     stream?.close();
     stream = null;
+    connected(false);
   });
-  listen();
 
-  // The clock of the account runs on between two updates.
+  // The clock of the account, and the rest of a pause, run on between two updates while the page is
+  // connected.
 
-  let clockSeenAt = performance.now();
+  let seenAt = performance.now();
+  const chip = document.querySelector("[data-state]");
 
   function tick() {
-    clockSeenAt = performance.now();
+    const passed = performance.now() - seenAt;
+    const { pauseS } = document.querySelector("#account").dataset;
+    const left = Math.ceil(Math.max(0, Number(pauseS) - passed / 1000));
+    const [state, color] = !isConnected ? ["reconnecting", "failed"]
+      : pauseS ? ["deliveries paused", "processing"] : ["live", "completed"];
+    chip.hidden = isConnected === null;
+    chip.className = `chip status-${color}`;
+    setText(chip.firstElementChild, state);
+    setText(chip.lastElementChild, isConnected && pauseS ? `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}` : "");
+    const clock = document.querySelector("[data-clock=flowing]");
+    if (!clock || !isConnected) return;
+    const now = new Date(Date.parse(clock.dateTime) + passed * Number(clock.dataset.rate ?? 1));
+    setText(clock, now.toISOString().replace("T", " ").slice(0, 19));
   }
 
-  setInterval(() => {
-    const clock = document.querySelector("[data-clock=flowing]");
-    if (!clock) return;
-    const passed = (performance.now() - clockSeenAt) * Number(clock.dataset.rate ?? 1);
-    const now = new Date(Date.parse(clock.dateTime) + passed);
-    clock.textContent = now.toISOString().replace("T", " ").slice(0, 19);
-  }, 200);
+  // A screen reader announces a text that is set again.
+  function setText(element, text) {
+    if (element.textContent !== text) element.textContent = text;
+  }
+
+  setInterval(tick, 200);
+  listen();
 
   // The keyboard
 
   document.addEventListener("keydown", (event) => {
+    // A key that is held presses a button once.
+    if (event.repeat && event.key === "Enter" && event.target.closest("button, input")) event.preventDefault();
     if (event.key === "Escape") document.querySelector("[type=search]:focus")?.blur();
     if (event.target.closest("input, select, textarea, dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "/") {

@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import expect
 
 from emulator.checkout.pages import WATCH_MS
-from tests.checkout.browser.tabs import OpenTab, Windows
+from tests.checkout.browser.tabs import LANGUAGES, PHONE, OpenTab, Windows
 from tests.checkout.browsing import Shop, running_emulator
 from tests.cli.processes import free_port
 
@@ -31,6 +31,31 @@ async def test_a_page_without_a_network_says_so_and_recovers(open_tab: OpenTab) 
         await customer.page.unroute_all()
         await expect(notice).to_be_hidden()
         await customer.sees("countdown", "0:20")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("path", ["?method=telebirr", "/wait"])
+async def test_the_notice_lies_above_the_bar_at_the_bottom(
+    open_tab: OpenTab, path: str, language: str
+) -> None:
+    async with open_tab(PHONE.speaking(language)) as customer:
+        customer.record.excused.append(WATCHED)
+        payment = await customer.merchant.create()
+        if path == "/wait":
+            await customer.merchant.pay(payment, method="telebirr", phone="0911223344")
+        await customer.page.route(f"**{WATCHED}*", lambda route: route.abort())
+        await customer.open(payment, path)
+        notice = customer.page.get_by_test_id("offline")
+        for place in ("top", "bottom"):
+            await customer.press("Home" if place == "top" else "End")
+            await expect(notice).to_be_in_viewport(ratio=1)
+            shown = await notice.bounding_box()
+            bar = await customer.page.get_by_test_id("shortcuts").bounding_box()
+            assert shown is not None
+            assert bar is not None
+            assert shown["y"] + shown["height"] <= bar["y"]
+            # Nothing else lies over it.
+            await customer.page.get_by_test_id("try-again").click(trial=True)
 
 
 async def test_a_page_outlives_a_restart_of_the_emulator(

@@ -98,6 +98,11 @@ async def width_of(customer: Tab) -> int:
     return int(await customer.page.evaluate("document.documentElement.scrollWidth"))
 
 
+# A notice over the page, whose lines have different elements below them. Where it is a part of the
+# page, on wider screens, axe decides about the same colours.
+UNDECIDED = "incomplete color-contrast .offline"
+
+
 @pytest.mark.sampled
 @pytest.mark.parametrize("width", usually([PHONE.width], deep=list(HEIGHTS)))
 async def test_every_page_fits_and_is_accessible(seen: Seen, width: int) -> None:
@@ -113,7 +118,8 @@ async def test_every_page_fits_and_is_accessible(seen: Seen, width: int) -> None
             if is_for_axe or picture:
                 await customer.page.emulate_media(color_scheme=scheme)
             if is_for_axe:
-                found += await axe_findings(customer.page)
+                findings = await axe_findings(customer.page)
+                found += [each for each in findings if not each.startswith(UNDECIDED)]
             if picture:
                 path = SCREENSHOTS / f"{seen.name}-{picture}.png"
                 await customer.page.screenshot(path=path, full_page=True)
