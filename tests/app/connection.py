@@ -147,6 +147,13 @@ class Connection:
                 break
         await turn()
 
+    async def ended(self) -> None:
+        """Wait until each request is answered, or has ended with its client."""
+        await turn()
+        while self._state.tasks:
+            await asyncio.wait(self._state.tasks)
+            await turn()
+
     @property
     def is_answering(self) -> bool:
         """Whether a request has been given to the application and has no response yet."""
