@@ -3,8 +3,9 @@
 import pytest
 
 from emulator.app.protocol import MAX_LINGER_BYTES, MAX_LINGER_MS, MAX_WAITING_BYTES
-from tests.app.connection import CHECKOUT_PORT, Connection, connection, turn
+from tests.app.connection import CHECKOUT_PORT, Connection, connection
 from tests.app.test_protocol import JAVA, create, journal, request, statuses
+from tests.turns import turn
 from tests.world import API_PORT, world
 
 # Requests in a packet.

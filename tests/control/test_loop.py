@@ -8,7 +8,7 @@ import pytest
 
 from emulator.engine.recording.recording_file import MAX_METADATA_BYTES
 from emulator.files import MAX_FILE_BYTES
-from tests.app.connection import turn
+from tests.turns import turn
 from tests.world import World, headers
 
 # A call takes a few turns. While another thread works, there are many in each millisecond.
