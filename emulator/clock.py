@@ -119,7 +119,7 @@ class AccountClock:
 
     @classmethod
     def from_spec(cls, wall: SystemClock, spec: ClockSpec) -> "AccountClock":
-        now = wall.now_ms()
+        now = min(wall.now_ms(), LAST_INSTANT - 1)
         if spec.kind is ClockKind.FROZEN:
             return cls(wall, frozen_at=now if spec.instant is None else spec.instant)
         rate = spec.rate_thousandths

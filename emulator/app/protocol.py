@@ -4,26 +4,30 @@ It differs from uvicorn's protocol in this:
 - an `Upgrade` header is ignored, and the body of its request is read (RFC 9110, section 7.8);
 - input that is not HTTP gets an error object, after the responses to the requests before it;
 - heads, trailers and chunk extensions are limited in size, incomplete requests in time;
-- while a client does not read its responses, its further requests wait;
+- further requests wait, as bytes, for the response before them, and until their client reads it;
+- a client that has ended its side of the connection gets its responses;
 - a response is one write, unless it is a stream;
 - a usual request of the contract that arrives soon is answered without a task and without ASGI.
 """
 
 import asyncio
+import re
 from typing import Any
 
 import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from emulator.api.exchange import CONNECTION, Exchange
 from emulator.app.gateway import Gateway
+from emulator.app.received_bytes import Flow, ReceivedBytes
 from emulator.app.responses import (
     MAX_HEAD_BYTES,
     USUAL_TARGET,
     DirectCycle,
     KnownHeads,
     RequestConnection,
+    body_length,
     error_response,
     has_long_body,
     head_too_large,
@@ -37,13 +41,17 @@ MAX_HEAD_MS = 30_000
 MAX_BODY_MS = 60_000
 # The time in which a client must read some of a pending response.
 MAX_UNREAD_MS = 60_000
-# The time for which a client may continue to send after the error that ends the connection.
+# How long, and how much, a client may send after the last response; it would get a reset otherwise.
 MAX_LINGER_MS = 2_000
+MAX_LINGER_BYTES = 16 * 1024 * 1024
+# Of further requests; when more wait, reading stops.
+MAX_WAITING_BYTES = 4 * 1024
 
 # The parser's position in a message. Not an Enum, because each request changes it three times.
 _BETWEEN, _IN_HEAD, _IN_BODY = range(3)
 _ADDED_PER_HEADER = len(": \r\n")
-_MAX_REQUEST_LINE_BYTES = 8 * 1024
+# The calls that wait: the end of the client's side is the only sign that nobody waits any more.
+_WAITS = re.compile(rb"/(?:stream|wait|status)(?:\?|$)")
 
 
 class Protocol(HttpToolsProtocol):
@@ -53,55 +61,46 @@ class Protocol(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._wall = wall
         self._place = _BETWEEN
-        # The first bytes of the message in progress, where they are known.
-        self._start = b""
+        self._received = ReceivedBytes()
+        # The head of the message in progress so far, or nothing in its body.
+        self._start = bytearray()
         # The bytes since the last part of a body, or since the start of the message.
-        self._framing_bytes = self._head_bytes = 0
-        self._has_progressed = self._is_replaying_head = self._has_held_back = False
-        # Written when all requests before it have been answered.
-        self._final_response = b""
+        self._framing_bytes = self._head_bytes = self._ignored_bytes = 0
+        self._has_progressed = self._is_replaying_head = self._is_parsing = False
+        # Of a head; it is judged when the request line is complete.
+        self._error: Exception | None = None
         self._deadline_ms: float | None = None
         self._unread_bytes, self._unread_since_ms = 0, 0.0
         self._request_connection: RequestConnection | None = None
-        # The last cycle with a task; others may wait for its response.
-        self._begun_cycle: RequestResponseCycle | None = None
         self._gateway: Gateway = self.config.app  # type: ignore[assignment]
-        self._is_for_api = self._has_ended = self._is_kept_alive = False
+        self._is_for_api = self._has_ended = self._has_eof = self._is_kept_alive = False
         # Whether the request may be answered directly, while its body is read.
         self._is_direct, self._direct_body = False, b""
         self._direct_cycle = DirectCycle()
         self._known_heads = KnownHeads()
-        # A known head whose body has not arrived; the parser does not have it.
-        self._early = b""
 
     # Called by the transport.
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.flow = Flow(self.transport, self._received)
         self._direct_connection = RequestConnection(self, self.transport, self._direct_cycle)
         self._is_for_api = self.server is not None and self._gateway.is_api_port(self.server[1])
         self._deadline_ms = self._wall.monotonic_ms() + MAX_HEAD_MS
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._is_direct or self._early:
-            self._stop_waiting()
-            while self.pipeline:  # The journal and the log have the request.
-                super()._start_asgi_task(*self.pipeline.pop())
-        if self._begun_cycle is not None:
-            self._begun_cycle.disconnected = True
-            self._begun_cycle.message_event.set()
-        self._request_connection = self._begun_cycle = None  # Each refers to this object.
+        self._stop_waiting()  # The journal and the log have the request.
+        self._received.clear()
+        self._request_connection = None  # It refers to this object.
         del self._direct_connection
         super().connection_lost(exc)
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Keep the connection for responses of the contract; other calls end with their client."""
-        is_direct = self._request_connection is self._direct_connection
-        is_kept = self._is_answering() and (is_direct or self.url.startswith(b"/v1/"))
-        if is_kept and self._place != _IN_BODY:
+        """Keep the connection for the responses to the requests that have been received."""
+        self._has_eof = True
+        if self._is_answering() and not self._received:
             self.cycle.keep_alive = False
-            return True
-        return False
+        return self._is_kept_for_response()
 
     def shutdown(self) -> None:
         self._stop_waiting()
@@ -109,48 +108,30 @@ class Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         if self._has_ended:
+            self._ignored_bytes += len(data)
+            if self._ignored_bytes > MAX_LINGER_BYTES:
+                self.transport.abort()
             return
         if self._is_kept_alive:
             self._is_kept_alive = False
             self._deadline_ms = None
         if self._place == _BETWEEN and self._is_for_api and not self._is_busy():
-            data, self._early = self._early + data, b""
+            data = bytes(self._received) + data
+            self._received.clear()
             exchange = self._known_heads.exchange(data)
             if exchange is not None:
                 self._deadline_ms = None
                 self._answer_directly(exchange, keep_alive=True)
                 return
             if self._known_heads.lacks_body(data):
-                self._early = data
+                self._received += data
                 return
-        self._receive(data)
-
-    def _receive(self, data: bytes) -> None:
-        self._has_progressed = False
-        if self._place == _BETWEEN:
-            self._start = data
-            self._framing_bytes = 0
-        elif 0 < len(self._start) < _MAX_REQUEST_LINE_BYTES:
-            self._start += data
-        try:
-            self._parse(data)
-            if self._place == _BETWEEN and self._has_progressed:
-                return
-            self._check_framing(len(data))
-            if self._is_direct and has_long_body(self.headers, self._direct_body):
-                self._begin_cycle()
-        except (httptools.HttpParserError, MalformedHttp) as error:
-            self._refuse(error)
-            return
-        is_idle = self._place == _BETWEEN and (self._is_kept_alive or self._is_answering())
-        if self._deadline_ms is None and not is_idle:
-            self._limit_time()
+        self._received += data
+        self._continue()
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._has_held_back:
-            self._has_held_back = False
-            self.on_response_complete()
+        self._continue()
 
     def check_progress(self, now_ms: float) -> None:
         """Close the connection if its client has made no progress for too long.
@@ -164,23 +145,32 @@ class Protocol(HttpToolsProtocol):
         elif now_ms - self._unread_since_ms >= MAX_UNREAD_MS:
             self.transport.abort()
         if self._is_kept_alive and (unread or self._deadline_ms is None):
-            self._deadline_ms = now_ms + self._limit_ms()
+            self._limit_time()
         if self._deadline_ms is None or now_ms < self._deadline_ms:
             return
         is_our_turn = self.flow.read_paused or (self._place != _IN_BODY and self._is_answering())
         if is_our_turn and not self._has_ended:
-            self._deadline_ms = now_ms + self._limit_ms()
+            self._limit_time()
         elif unread == 0:
             self.transport.abort()
 
-    def close(self) -> None:
-        """Close the connection when what has been written is sent, without further responses."""
-        self.pipeline.clear()
-        if self._place == _IN_BODY:
-            self._has_ended = True
-            self._end(b"")
-        else:
+    def close(self, last_response: bytes = b"") -> None:
+        """Write no further response; close the connection when the client has closed it, too.
+
+        A client that is still sending would otherwise get a reset, and might not read the last
+        response.
+        """
+        self._has_ended = True
+        self._received.clear()
+        if self.transport.is_closing():
+            return
+        self.transport.write(last_response)
+        self._deadline_ms = self._wall.monotonic_ms() + MAX_LINGER_MS
+        if self._has_eof:
             self.transport.close()
+        else:
+            self.flow.resume_reading()
+            self.transport.write_eof()
 
     # Called by the parser.
 
@@ -216,14 +206,17 @@ class Protocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if self._is_replaying_head:
             return
+        head = bytes(self._start)
+        if not head.partition(b"\r\n")[0].endswith((b" HTTP/1.1", b" HTTP/1.0")):
+            raise httptools.HttpParserError
         self._place = _IN_BODY
         self._head_bytes = 0
         self._has_progressed = True
-        # Not the end of a packet: its last message may be another one.
-        if self._start and self._is_for_api:
-            self._known_heads.add(self._start, self.headers)
-        self._start = b""
+        self._start.clear()
         self._deadline_ms = None
+        self._received.body_left = body_length(self.headers)
+        if self._is_for_api:
+            self._known_heads.add(head, self.headers)
         if not self.url.startswith(b"/"):
             from emulator.app.request_lines import origin_form
 
@@ -254,7 +247,6 @@ class Protocol(HttpToolsProtocol):
         self._place = _BETWEEN
         self._has_progressed = True
         self._deadline_ms = None
-        self._start = b""
         if self._is_direct:
             self._is_direct = False
             method, (path, _, query) = self.parser.get_method().decode(), self.url.partition(b"?")
@@ -270,25 +262,16 @@ class Protocol(HttpToolsProtocol):
         cycle.more_body = False
         cycle.message_event.set()
 
-    # Called when a response is written.
-
     def on_response_complete(self) -> None:
-        if self._final_response and not self._is_answering():
-            self._end(self._final_response)
-        elif self.transport.is_closing():
+        """Continue with the next request, or idle."""
+        if self.transport.is_closing() or self._has_ended:
+            self._received.clear()
             return
-        elif self.flow.write_paused:
-            self._has_held_back = True
-            self.flow.pause_reading()
-        else:
-            self.flow.resume_reading()
-            if self.pipeline:
-                self._start_asgi_task(*self.pipeline.pop())
-            else:
-                self._is_kept_alive = self._place == _BETWEEN
+        self._is_kept_alive = self._place == _BETWEEN and not self._received
+        self._continue()
 
     def _begin_cycle(self) -> None:
-        """Pass a request to the application in a task, or after the responses before it."""
+        """Pass a request to the application, in a task."""
         self._is_direct = False
         url, headers, expects_100 = self.url, self.headers, self.expect_100_continue
         super().on_message_begin()
@@ -304,9 +287,9 @@ class Protocol(HttpToolsProtocol):
 
     def _stop_waiting(self) -> None:
         """Pass a request whose body has not arrived to the application, which may refuse it."""
-        early, self._early = self._early, b""
-        if early:
-            self._receive(early)
+        if self._received and not self._is_busy():
+            self._parse_next()
+            self._continue()
         if self._is_direct:
             self._begin_cycle()
 
@@ -319,15 +302,49 @@ class Protocol(HttpToolsProtocol):
         self._request_connection = connection
         run_without_task(self._gateway.answer(exchange, connection), self.tasks)  # type: ignore[arg-type]
 
-    def _parse(self, data: bytes) -> None:
-        rest: bytes | memoryview = data
-        while rest:
+    def _continue(self) -> None:
+        """Process received bytes, up to a request that has to wait for the response before it."""
+        if self._is_parsing:
+            return
+        self._is_parsing = True
+        while self._received and not (self._has_ended or self.transport.is_closing()):
+            if self._place == _BETWEEN and self._is_busy():
+                break
+            self._parse_next()
+        self._is_parsing = False
+        if len(self._received) > MAX_WAITING_BYTES:
+            self.flow.pause_reading()
+        elif self._place != _IN_BODY or not self._is_answering():
+            self.flow.resume_reading()
+        if self._has_eof and not self._is_kept_for_response():
+            self.transport.close()
+        is_idle = self._place == _BETWEEN and (self._is_kept_alive or self._is_answering())
+        if self._deadline_ms is None and not is_idle:
+            self._limit_time()
+
+    def _parse_next(self) -> None:
+        """Parse up to the end of a head or of a body, so that no second request begins."""
+        piece = self._received.take(is_between=self._place == _BETWEEN)
+        self._has_progressed = False
+        if self._place == _BETWEEN:
+            self._start[:] = piece
+            self._framing_bytes = 0
+        elif self._place == _IN_HEAD:
+            self._start += piece
+        try:
+            if self._error is not None:
+                raise self._error
             try:
-                self.parser.feed_data(rest)
+                self.parser.feed_data(piece)
+            except httptools.HttpParserUpgrade:
+                self._ignore_upgrade()
+            if self._place == _BETWEEN and self._has_progressed:
                 return
-            except httptools.HttpParserUpgrade as pause:
-                rest = memoryview(rest)[pause.args[0] :]
-            self._ignore_upgrade()
+            self._check_framing(len(piece))
+            if self._is_direct and has_long_body(self.headers, self._direct_body):
+                self._begin_cycle()
+        except (httptools.HttpParserError, MalformedHttp) as error:
+            self._refuse(error)
 
     def _ignore_upgrade(self) -> None:
         """Continue with a new parser after a head with an `Upgrade` header, where one ends."""
@@ -348,53 +365,36 @@ class Protocol(HttpToolsProtocol):
         if self._framing_bytes > MAX_HEAD_BYTES:
             raise head_too_large(in_body=self._place == _IN_BODY)
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        if self._has_held_back or self.transport.is_closing():
-            self.pipeline.appendleft((cycle, app))
-        else:
-            self._begun_cycle = cycle
-            super()._start_asgi_task(cycle, app)
-
     def _is_answering(self) -> bool:
         return self._request_connection is not None and not self.cycle.response_complete
 
     def _is_busy(self) -> bool:
-        return self._has_held_back or self.transport.is_closing() or self._is_answering()
+        return self.flow.write_paused or self._is_answering()
+
+    def _is_kept_for_response(self) -> bool:
+        if not self._is_answering():
+            return self.flow.write_paused and bool(self._received)
+        is_direct = self._request_connection is self._direct_connection
+        return self._place != _IN_BODY and (is_direct or not _WAITS.search(self.url))
 
     def _limit_time(self) -> None:
-        self._deadline_ms = self._wall.monotonic_ms() + self._limit_ms()
-
-    def _limit_ms(self) -> int:
-        return (self.timeout_keep_alive * 1_000, MAX_HEAD_MS, MAX_BODY_MS)[self._place]
+        limits_ms = (self.timeout_keep_alive * 1_000, MAX_HEAD_MS, MAX_BODY_MS)
+        self._deadline_ms = self._wall.monotonic_ms() + limits_ms[self._place]
 
     def _refuse(self, error: Exception) -> None:
-        """End the connection after the responses to the requests before the error."""
-        self._stop_waiting()
-        from emulator.app.request_lines import refusal_of
+        """End the connection, after the response to a request whose body has the error."""
+        from emulator.app.request_lines import body_refusal, is_unfinished, refusal_of
 
-        refusal = refusal_of(error, self._start, is_first=self._request_connection is None)
-        self._has_ended = True
-        self._deadline_ms = None
-        if self._place == _IN_BODY:
-            if self._request_connection is not None and self._is_answering():
-                self._request_connection.fail_body(refusal)
-            else:
-                self._end(b"")
+        if self._place != _IN_BODY:
+            self._error = error
+            if not is_unfinished(self._start):
+                refusal = refusal_of(error, self._start, is_first=self._request_connection is None)
+                self.close(error_response(refusal, self._gateway.next_request_id()))
             return
-        self._final_response = error_response(refusal, self._gateway.next_request_id())
-        if not self._is_answering():
-            self._end(self._final_response)
-
-    def _end(self, response: bytes) -> None:
-        """Write the last response; the connection closes when the client has closed it, too.
-
-        A client that is still sending would otherwise get a reset, and might not read the
-        response.
-        """
-        self._final_response = b""
-        if self.transport.is_closing():
-            return
-        if response:
-            self.transport.write(response)
-        self.transport.write_eof()
-        self._deadline_ms = self._wall.monotonic_ms() + MAX_LINGER_MS
+        if self._is_direct:
+            self._begin_cycle()
+        if self._request_connection is not None and self._is_answering():
+            self._has_ended = True
+            self._request_connection.fail_body(body_refusal(error))
+        else:
+            self.close()

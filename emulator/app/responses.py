@@ -34,10 +34,10 @@ _SPECIAL = (b"expect", b"proxy-connection", b"transfer-encoding", b"upgrade")
 
 def has_long_body(headers: Sequence[Header], received: bytes) -> bool:
     """Whether the body of a request has to be limited while it arrives."""
-    return max(_body_length(headers), len(received)) > HIGH_WATER_LIMIT
+    return max(body_length(headers), len(received)) > HIGH_WATER_LIMIT
 
 
-def _body_length(headers: Sequence[Header]) -> int:
+def body_length(headers: Sequence[Header]) -> int:
     # The parser has refused other values than digits.
     return int(dict(headers).get(b"content-length", b"0")[:MAX_LENGTH_DIGITS])
 
@@ -78,9 +78,10 @@ class KnownHeads:
     def add(self, data: bytes, headers: Sequence[Header]) -> None:
         """Add the header lines of a message that begins so, with its headers, if it is usual."""
         start, end = data.find(b"\r\n"), data.find(_END) + len(_END)
-        if len(self._known) >= MAX_HEADS or not 0 < end - start <= MAX_LINES_BYTES:
+        is_short = 0 < end - start <= MAX_LINES_BYTES
+        if len(self._known) >= MAX_HEADS or not is_short or data[start:end] in self._known:
             return
-        length = _body_length(headers)
+        length = body_length(headers)
         is_usual = not any(
             name in _SPECIAL or (name == b"connection" and value.lower() != b"keep-alive")
             for name, value in headers

@@ -4,10 +4,12 @@ import gc
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING, NoReturn
 
+# `typing` would be imported before `main` is called; until then Ctrl-C prints a traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import NoReturn
 
     import click
 
@@ -18,7 +20,7 @@ _INTERRUPTED = 130
 _LOADS_WHAT_IT_NEEDS = ("serve", "replay", "check")
 
 
-def main() -> NoReturn:
+def main() -> "NoReturn":
     """Run the command line. The exit code is 2 for every error of the user."""
     # Before slow imports: until then a signal has Python's effect.
     if sys.argv[1:2] == ["serve"]:

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from emulator.control.calls import Call, Source, check_names, operation
-from emulator.control.scenarios import MAX_PROBLEMS_SHOWN
+from emulator.control.scenarios import MAX_PROBLEMS_SHOWN, read_text
 from emulator.control.types import FaultId
 from emulator.domain import errors
 from emulator.domain.errors import InvalidFault, MissingParameter
@@ -83,7 +83,7 @@ async def add_fault(call: Call, body: Source) -> FaultJson:
     if body.members.get("then") is None:
         raise MissingParameter("then")
     try:
-        rule = read_fault_rule_text(body.text, "")
+        rule = await read_text(read_fault_rule_text, body.text)
     except ScenarioError as error:
         messages = (problem.message for problem in error.problems[:MAX_PROBLEMS_SHOWN])
         raise InvalidFault("; ".join(messages), param=error.problems[0].key) from None

@@ -1,7 +1,9 @@
 """The calls on the scenarios of an account."""
 
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
@@ -34,6 +36,10 @@ from emulator.scenarios.scenario_file import (
 )
 
 MAX_PROBLEMS_SHOWN = 10
+# A longer text is read on a thread, since that may take a second.
+MAX_CHARACTERS_AT_ONCE = 16 * 1024
+
+T = TypeVar("T")
 
 
 class SwitchScenario(Body, frozen=True):
@@ -159,7 +165,7 @@ async def get_scenario(call: Call, path: ScenarioPath) -> ScenarioJson:
 async def put_scenario(call: Call, path: ScenarioPath, body: Source) -> tuple[int, ScenarioSummary]:
     """Create or replace a scenario."""
     try:
-        scenario = parse_scenario(body.text, "", name=path.name)
+        scenario = await read_text(partial(parse_scenario, name=path.name), body.text)
     except ScenarioError as error:
         raise InvalidScenario(_message(error.problems), param=error.problems[0].key) from None
     is_new, listed = await call.engine.scenarios.put(call.account, scenario, body.text)
@@ -192,6 +198,13 @@ async def switch_scenario(call: Call, path: ScenarioPath, body: SwitchScenario) 
     scenarios = call.engine.scenarios
     listed = await scenarios.switch(call.account, path.name, is_enabled=body.enabled)
     return _summary(listed, await scenarios.uses(call.account))
+
+
+async def read_text(read: Callable[[str, str], T], text: str) -> T:
+    """Read a body as a scenario or as a fault rule. Raises what `read` raises."""
+    if len(text) <= MAX_CHARACTERS_AT_ONCE:
+        return read(text, "")
+    return await asyncio.to_thread(read, text, "")
 
 
 def _message(problems: Iterable[Problem]) -> str:

@@ -16,6 +16,8 @@ DAY_MS = DAY_S * 1000
 FIRST_INSTANT: Instant = 0
 # A scheduled change can be ten years after the clock, and must still be a valid date.
 LAST_INSTANT: Instant = (datetime(9989, 1, 1, tzinfo=UTC) - EPOCH) // MILLISECOND
+# A system clock can be beyond it, and is then written as if it stood.
+_LAST_DATE: Instant = (datetime(9999, 12, 31, tzinfo=UTC) - EPOCH) // MILLISECOND
 # Rates of clocks are integers, in thousandths of real time, so that computations are exact.
 REAL_RATE = 1_000
 MAX_RATE = 100_000 * REAL_RATE
@@ -77,12 +79,12 @@ def format_instant(instant: Instant) -> str:
 
 def http_date(instant: Instant) -> str:
     """Write an instant as a `Date` header does: `Thu, 01 Jan 2026 00:00:00 GMT`."""
-    return (EPOCH + instant * MILLISECOND).strftime("%a, %d %b %Y %H:%M:%S GMT")
+    return (EPOCH + min(instant, _LAST_DATE) * MILLISECOND).strftime("%a, %d %b %Y %H:%M:%S GMT")
 
 
 @lru_cache(maxsize=64)
 def _date(day: int) -> str:
-    return (EPOCH + timedelta(days=day)).date().isoformat()
+    return (EPOCH + timedelta(days=min(day, _LAST_DATE // DAY_MS))).date().isoformat()
 
 
 class ParsedTimestamp:

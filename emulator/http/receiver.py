@@ -126,15 +126,14 @@ class WebhookReceiver:
         connection = asyncio.create_task(self._serve(reader, writer))
         self._connections.add(connection)
         connection.add_done_callback(self._connections.discard)
+        # Not in the task, which may be cancelled before it begins.
+        connection.add_done_callback(lambda _: writer.close())
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            # ValueError: not HTTP.
-            with suppress(OSError, EOFError, ValueError, asyncio.LimitOverrunError):
-                async with asyncio.timeout(MAX_REQUEST_S):
-                    await self._respond(reader, writer)
-        finally:
-            writer.close()
+        # ValueError: not HTTP.
+        with suppress(OSError, EOFError, ValueError, asyncio.LimitOverrunError):
+            async with asyncio.timeout(MAX_REQUEST_S):
+                await self._respond(reader, writer)
 
     async def _respond(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         path, headers = parse_head(await reader.readuntil(b"\r\n\r\n"))

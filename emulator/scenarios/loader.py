@@ -1,6 +1,8 @@
 """Reads the texts, files and directories of scenarios, and lone fault rules."""
 
+from bisect import bisect_right
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 
 from msgspec import Struct
@@ -62,7 +64,7 @@ def read_scenario(text: str, source: str, *, name: str | None = None) -> Reading
     reading = _read(text, source, name)
     if reading.scenario and name is None and len(text) <= MAX_CACHED_CHARACTERS:
         if len(_cached) == MAX_CACHED:
-            del _cached[next(iter(_cached))]
+            _cached.pop(next(iter(_cached)), None)  # Several threads read texts.
         _cached[text] = reading
     return reading
 
@@ -115,20 +117,20 @@ def read_fault_rule_text(text: str, source: str) -> FaultRule:
 
 def _problems_in(tree: Node, notes: Notes) -> tuple[Problem, ...]:
     """The problems, each with the key of the outermost mapping whose value has it."""
-    return tuple(replace(problem, key=_key_above(tree, problem)) for problem in notes.problems)
+    keys = [key for key, _ in tree.pairs] if isinstance(tree, MapNode) else []
+    # Ascending, although the place of an alias is that of its anchor.
+    places = [*accumulate(((key.line, key.column) for key in keys), max)]
 
+    def key_above(problem: Problem) -> str | None:
+        place = (problem.line, problem.column)
+        index = bisect_right(places, place) - 1
+        above = keys[index] if index >= 0 else None
+        # A problem of a key itself, or a key that is missing beside the first one, is at the top.
+        if not isinstance(above, ScalarNode) or (above.line, above.column) == place:
+            return None
+        return above.text
 
-def _key_above(tree: Node, problem: Problem) -> str | None:
-    place = (problem.line, problem.column)
-    above = None
-    for key, _ in tree.pairs if isinstance(tree, MapNode) else ():
-        if (key.line, key.column) > place:
-            break
-        above = key
-    # A problem of a key itself, or a key that is missing beside the first one, is at the top.
-    if not isinstance(above, ScalarNode) or (above.line, above.column) == place:
-        return None
-    return above.text
+    return tuple(replace(problem, key=key_above(problem)) for problem in notes.problems)
 
 
 def load_paths(paths: Sequence[Path]) -> tuple[Scenario, ...]:

@@ -48,6 +48,10 @@ _ALL = (
     f"SELECT {PAYMENT_COLUMNS}, idempotency_key FROM payments"
     " WHERE position BETWEEN ? AND ? ORDER BY position"
 )
+_METADATA_BYTES = (
+    "SELECT total(length(CAST(json_extract(terms, '$.metadata') AS BLOB))) FROM payments"
+    " WHERE position BETWEEN ? AND ?"
+)
 _AT_OR_AFTER = (
     "SELECT position, {} FROM payments WHERE position BETWEEN ? AND ? ORDER BY position LIMIT 1"
 )
@@ -275,9 +279,17 @@ def page(tx: Transaction, owner: int, query: PageQuery) -> list[int]:
     return matching
 
 
-def of_owner(tx: Transaction, owner: int) -> list[tuple[Payment, str | None]]:
-    """All of an owner's payments, oldest first, each with its idempotency key."""
-    return [(payment_of_row(row), row[-1]) for row in tx.execute(_ALL, positions_of(owner))]
+def of_owner(
+    tx: Transaction, owner: int, *, only: int | None = None
+) -> list[tuple[Payment, str | None]]:
+    """An owner's payments, oldest first, or the one at a position, with its idempotency key."""
+    positions = positions_of(owner) if only is None else (only, only)
+    return [(payment_of_row(row), row[-1]) for row in tx.execute(_ALL, positions)]
+
+
+def metadata_bytes(tx: Transaction, owner: int) -> int:
+    """The length of the metadata of all of an owner's payments, in JSON."""
+    return int(tx.execute(_METADATA_BYTES, positions_of(owner)).fetchone()[0])
 
 
 def used_keys(tx: Transaction, owner: int, keys: Sequence[str]) -> dict[str, UsedKey]:

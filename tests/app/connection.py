@@ -11,6 +11,7 @@ from uvicorn.server import ServerState
 
 from emulator.app.protocol import Protocol
 from emulator.app.server import KEEP_ALIVE_S
+from tests.turns import turn
 from tests.world import API_PORT, CHECKOUT_PORT, World, world
 
 # Many more than a request takes.
@@ -147,6 +148,13 @@ class Connection:
                 break
         await turn()
 
+    async def ended(self) -> None:
+        """Wait until each request is answered, or has ended with its client."""
+        await turn()
+        while self._state.tasks:
+            await asyncio.wait(self._state.tasks)
+            await turn()
+
     @property
     def is_answering(self) -> bool:
         """Whether a request has been given to the application and has no response yet."""
@@ -164,14 +172,6 @@ class Connection:
 
     def responses(self, *, to_head: Sequence[int] = ()) -> list[WireResponse]:
         return read_responses(bytes(self.transport.sent), to_head=to_head)
-
-
-async def turn() -> None:
-    """Let the event loop do what is due now."""
-    loop = asyncio.get_running_loop()
-    done = loop.create_future()
-    loop.call_soon(done.set_result, None)
-    await done
 
 
 @asynccontextmanager

@@ -24,10 +24,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-def raw(server: Server, sent: bytes) -> bytes:
+def raw(server: Server, sent: bytes, *, port: int = 0, ends_its_side: bool = False) -> bytes:
     """The bytes that the server returns before it closes the connection."""
-    with socket.create_connection(("127.0.0.1", server.api_port), HANGS_AFTER_S) as client:
+    address = ("127.0.0.1", port or server.api_port)
+    with socket.create_connection(address, HANGS_AFTER_S) as client:
         client.sendall(sent)
+        if ends_its_side:
+            client.shutdown(socket.SHUT_WR)
         received = b""
         while part := client.recv(65_536):
             received += part
@@ -134,6 +137,28 @@ def test_a_head_request_is_answered_without_a_body(server: Server) -> None:
     answer = raw(server, sent)
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert answer.endswith(b"\r\n\r\n")
+
+
+def test_a_client_that_still_sends_gets_the_last_response(server: Server) -> None:
+    """A server that closes at once resets the connection, and the response is lost."""
+    sent = b"GET /_emulator/health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+    for _ in range(20):
+        assert raw(server, sent + bytes(1_000_000)).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_client_that_ends_its_side_gets_its_responses(server: Server) -> None:
+    calls = [
+        (server.api_port, "POST /_emulator/clock/advance", 200),
+        (server.api_port, "GET /_emulator/", 200),
+        (server.api_port, "GET /v1/payments", 401),
+        (server.checkout_port, "GET /c/none", 404),
+    ]
+    for port, line, status in calls:
+        body = b'{"seconds":0}' if line.startswith("POST") else b""
+        head = f"{line} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        sent = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+        answer = raw(server, sent * 2, port=port, ends_its_side=True)
+        assert answer.count(b"HTTP/1.1 %d " % status) == 2, line
 
 
 def test_a_method_that_http_does_not_know_is_an_unknown_route(server: Server) -> None:

@@ -7,8 +7,9 @@ import pytest
 
 from emulator.app.responses import run_without_task
 from emulator.clock import RealClock, pause
-from tests.app.connection import Connection, connection, turn
+from tests.app.connection import Connection, connection
 from tests.app.test_protocol import chunked, create, journal, request, statuses
+from tests.turns import turn
 from tests.world import TEST_KEY
 
 LIST = request(b"", method="GET", framing="")

@@ -9,6 +9,7 @@ import pytest
 from emulator.http.addresses import BaseUrl
 from emulator.http.client import MAX_RESPONSE_BYTES, HttpClient, HttpResponse, Unreachable
 from tests.cli.processes import free_port
+from tests.turns import close_server
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
 
@@ -47,7 +48,7 @@ async def responding(*answers: bytes) -> AsyncIterator[tuple[Server, HttpClient]
     server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
     async with HttpClient(BaseUrl.parse(server.url)) as client:
         yield server, client
-    listening.close()
+    await close_server(listening)
     await asyncio.gather(*server.connections)
 
 

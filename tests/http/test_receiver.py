@@ -1,6 +1,7 @@
 """Receiver of webhooks: signatures, paths, and connections without a webhook."""
 
 import asyncio
+import socket
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -16,6 +17,8 @@ from emulator.http.receiver import (
     WebhookReceiver,
     webhook_signature,
 )
+from tests.turns import turn
+from tests.webhooks.receiver import receiving
 
 SECRET = "whsec_" + b64encode(b"a secret of twenty-four b").decode()
 BODY = b'{"type":"payment.created","data":{"id":"pay_1"}}'
@@ -119,3 +122,36 @@ async def test_a_connection_without_a_webhook_is_closed(
             assert await reader.read() == b""
     writer.close()
     assert received == []
+
+
+async def connected_at_the_end(turns: int) -> socket.socket:
+    """A client of a receiver of tests that ends so many turns of the event loop later."""
+    async with receiving() as receiver:
+        url = httpx.URL(receiver.url)
+        client = socket.create_connection((url.host, url.port or 0))
+        for _ in range(turns):
+            await turn()
+    return client
+
+
+@pytest.mark.parametrize("turns", range(5))
+def test_no_connection_to_a_receiver_of_tests_stays_open(turns: int) -> None:
+    with asyncio.run(connected_at_the_end(turns)) as client:
+        client.setblocking(False)
+        with suppress(ConnectionResetError):
+            assert client.recv(1) == b""
+
+
+async def test_a_connection_whose_task_has_not_begun_is_closed_too() -> None:
+    receiver = WebhookReceiver()
+    await receiver.listen("127.0.0.1")
+    url = httpx.URL(receiver.base_url)
+    with socket.create_connection((url.host, url.port or 0)) as client:
+        for _ in range(2):
+            await turn()
+        await receiver.close()
+        for _ in range(2):
+            await turn()
+        client.setblocking(False)
+        with suppress(ConnectionResetError):
+            assert client.recv(1) == b""

@@ -12,6 +12,8 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import Any
 
+from tests.turns import close_server
+
 MAX_WAIT_S = 60
 # A key and a self-signed certificate for `localhost`, valid from 2020 to 2120.
 SELF_SIGNED = Path(__file__).with_name("localhost.pem")
@@ -192,7 +194,7 @@ async def receiving(
     try:
         yield receiver
     finally:
-        server.close()
+        await close_server(server)
         await receiver.close()
 
 

@@ -1,5 +1,6 @@
 """Records the history of an account and mode as a scenario file."""
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from emulator.engine.payments.context import EngineService
@@ -34,7 +35,9 @@ class Recorder(EngineService):
         if has_deliveries:
             webhooks = await self._read_deliveries(owner, history)
         profile = owner.account.profile
-        return recording_file(history, account_id=profile.id, mode=owner.mode, webhooks=webhooks)
+        return await asyncio.to_thread(
+            recording_file, history, account_id=profile.id, mode=owner.mode, webhooks=webhooks
+        )
 
     @reads(is_long=True)
     def _read_deliveries(
@@ -65,9 +68,7 @@ class Recorder(EngineService):
         if payment_id is not None:
             chosen = payments.find(tx, owner.number, payment_id)
             return AccountHistory(
-                payments=[
-                    each for each in payments.of_owner(tx, owner.number) if each[0] == chosen
-                ],
+                payments=payments.of_owner(tx, owner.number, only=chosen.position),
                 events=events.of_payment(tx, chosen.position),
                 actions=[
                     action
@@ -76,7 +77,11 @@ class Recorder(EngineService):
                 ],
                 now=now,
             )
-        check_extent(tx.row_count("payments", owner.number), tx.row_count("actions", owner.number))
+        check_extent(
+            tx.row_count("payments", owner.number),
+            tx.row_count("actions", owner.number),
+            metadata_bytes=lambda: payments.metadata_bytes(tx, owner.number),
+        )
         return AccountHistory(
             payments=payments.of_owner(tx, owner.number),
             events=events.of_owner(tx, owner.number),

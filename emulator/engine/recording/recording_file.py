@@ -4,7 +4,7 @@ The file contains the rules that it needs, whatever scenarios the account had. I
 mode, with the shipped scenarios that are on at start; where these do the same, it needs no rule.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from typing import TypeVar
@@ -34,20 +34,22 @@ from emulator.scenarios.values import ExpiryRule, OutcomeRule, Scenario, When
 from emulator.settings import data_directory
 
 NAME = "recording"
+# In JSON: in YAML, which needs fewer quotes and shorter escapes, that exceeds a file as well.
+MAX_METADATA_BYTES = 2 * MAX_FILE_BYTES
 
 T = TypeVar("T")
 
 
-def check_extent(payments: int, actions: int) -> None:
+def check_extent(payments: int, actions: int, *, metadata_bytes: Callable[[], int]) -> None:
     """Raises TooMuchToRecord where there is too much to be read."""
     # The creation and the final status of each payment.
-    steps = 2 * payments + actions
+    steps, excess = 2 * payments + actions, ""
     if steps > MAX_SCRIPT_STEPS:
-        raise TooMuchToRecord(
-            payments=payments,
-            actions=actions,
-            excess=f"That takes {steps:,} steps at least; a file can have {MAX_SCRIPT_STEPS:,}.",
-        )
+        excess = f"That takes {steps:,} steps at least; a file can have {MAX_SCRIPT_STEPS:,}."
+    elif (size := metadata_bytes()) > MAX_METADATA_BYTES:
+        excess = f"Its metadata has {size:,} bytes; a file can have {MAX_FILE_BYTES:,}."
+    if excess:
+        raise TooMuchToRecord(payments=payments, actions=actions, excess=excess)
 
 
 def check_deliveries(history: AccountHistory, count: int) -> None:
