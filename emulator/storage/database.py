@@ -243,6 +243,7 @@ class Database:
             _fail(jobs, error)
             return self._checkpointed_changes
         finally:
+            jobs.clear()  # The thread refers to them until its next work.
             self._raw.execute(_BUSY_TIMEOUT.format(0))
 
     def _deliver(
