@@ -152,7 +152,7 @@ class Database:
         if self._lock is not None:
             self._log = WriteAheadLog(connection, self._lock, self._path)
             if self._log.size_bytes:  # The last process was killed.
-                self._log.empty()
+                self._log.empty(frees_space=True)
         migrate(connection, self._path)
 
     async def write(self, work: Work[T], *, is_long: bool = False) -> T:
@@ -204,17 +204,16 @@ class Database:
     def _start(self) -> None:
         waiting, self._waiting = self._waiting, []
         jobs = [job for job, _ in waiting]
-        is_full = self._log is not None and self._log.is_full
-        is_long = is_full
+        is_long, lacks_space = self._log is not None and self._log.is_full, False
         for job in jobs:
             is_long = is_long or job.is_long
         if not is_long:
             try:
                 self._perform(jobs)
             except NotExecuted as error:
-                is_long, is_full = True, isinstance(error, NoSpace)
+                is_long, lacks_space = True, isinstance(error, NoSpace)
         if is_long:
-            perform = partial(self._perform_on_thread, jobs, is_full=is_full)
+            perform = partial(self._perform_on_thread, jobs, lacks_space=lacks_space)
             self._connection.submit(perform).add_done_callback(lambda _: self._deliver(waiting))
         else:
             self._deliver(waiting)
@@ -235,24 +234,25 @@ class Database:
         if self._log is not None:
             self._log.before_commit(is_long=is_long)
 
-    def _perform_on_thread(self, jobs: list[Job], *, is_full: bool) -> None:
+    def _perform_on_thread(self, jobs: list[Job], *, lacks_space: bool) -> None:
         """Execute jobs, also those that wait for a lock, or for the space of the log."""
+        log = self._log
         self._raw.execute(_BUSY_TIMEOUT.format(BUSY_TIMEOUT_MS))
         try:
-            for empties_log in (is_full, True):
-                if empties_log and self._log is not None:
-                    self._log.empty()
-                try:
-                    self._perform(jobs, is_long=True)
-                    break
-                except NoSpace:
-                    if empties_log:
-                        raise
+            if log is not None and (lacks_space or log.is_full):
+                log.empty(frees_space=lacks_space)
+            try:
+                self._perform(jobs, is_long=True)
+            except NoSpace:
+                if log is None or lacks_space:
+                    raise
+                log.empty(frees_space=True)
+                self._perform(jobs, is_long=True)
         except NotExecuted as error:
             _fail(jobs, error)
         finally:
-            if self._log is not None:
-                self._log.measure()
+            if log is not None:
+                log.measure()
             jobs.clear()  # The thread refers to them until its next work.
             self._raw.execute(_BUSY_TIMEOUT.format(0))
 

@@ -15,17 +15,18 @@ from threading import Lock
 from emulator.storage.batch import NoSpace
 from emulator.storage.database_file import FileLock
 
-# The log is copied in the background each time that it has grown by so many bytes.
-COPY_AFTER_BYTES = 8 * 1024 * 1024
-MAX_LOG_BYTES = 24 * 1024 * 1024
-# Free space in the file for the rows that change between two measurements. A row of a request
-# has at most 256 KiB.
+# From this size on the log is copied in the background. A log that is written again from its
+# beginning keeps this size: writing over a file costs less than writing at its end.
+COPY_AFTER_BYTES = 20 * 1024 * 1024
+MAX_LOG_BYTES = 28 * 1024 * 1024
+# Free space in the file for the rows that change between two measurements, of 64 KiB each.
 RESERVED_BYTES = 1024 * 1024
-CHANGES_BETWEEN_MEASUREMENTS = 4
+CHANGES_BETWEEN_MEASUREMENTS = 16
 ALLOCATED_AT_ONCE_BYTES = 256 * 1024
 
 _PAGE_COUNT = "PRAGMA page_count"
 _COPY = "PRAGMA wal_checkpoint(PASSIVE)"
+_RESTART = "PRAGMA wal_checkpoint(RESTART)"
 _TRUNCATE = "PRAGMA wal_checkpoint(TRUNCATE)"
 _SHORTEN_TO = f"PRAGMA journal_size_limit = {COPY_AFTER_BYTES}"
 
@@ -89,7 +90,7 @@ class WriteAheadLog:
                 raise NoSpace("database or disk is full") from None
         self.measure()
         if self.size_bytes <= COPY_AFTER_BYTES:
-            self._copied_from = COPY_AFTER_BYTES
+            self._copied_from, self._full_from = COPY_AFTER_BYTES, MAX_LOG_BYTES
 
     def copy(self) -> None:
         """Copy the log on a connection of its own; other work goes on."""
@@ -103,11 +104,13 @@ class WriteAheadLog:
         # A complete copy frees what was allocated in the file.
         self._reserved_bytes = 0
 
-    def empty(self) -> None:
-        """Copy all of the log and truncate it; nothing else may use the connection meanwhile."""
+    def empty(self, *, frees_space: bool) -> None:
+        """Copy all of the log and restart it; nothing else may use the connection meanwhile."""
         try:
             with self._copying:
-                is_busy = self._connection.execute(_TRUNCATE).fetchone()[0]
+                is_busy = self._connection.execute(
+                    _TRUNCATE if frees_space else _RESTART
+                ).fetchone()[0]
         except sqlite3.Error:
             logger.exception("the log %s could not be copied", self._path)
             is_busy = True

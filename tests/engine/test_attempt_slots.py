@@ -156,6 +156,7 @@ async def test_silent_endpoints_leave_sockets_to_the_clients(tmp_path: Path) -> 
             assert server.stop() == 0
 
 
+@pytest.mark.deep
 def test_serve_raises_its_limit_of_open_files(tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (USUAL_LIMIT, before[1]))

@@ -108,6 +108,7 @@ def test_a_full_disk_holds_twice_the_log_and_works_again_with_more_space(tmp_pat
     retrieve_all(database, acknowledged, tmp_path)
 
 
+@pytest.mark.deep
 def test_a_server_that_was_killed_on_a_full_disk_starts_again(tmp_path: Path) -> None:
     database, acknowledged = tmp_path / "kept.sqlite3", dict[str, bytes]()
     with serving("--database", str(database), logs=tmp_path) as server:
