@@ -13,7 +13,7 @@ from emulator.engine.delivery.endpoints import EndpointTerms
 from emulator.engine.engine import Engine
 from emulator.engine.state.account import Account, Owner
 from emulator.engine.state.journal import Journal
-from tests.cli.processes import ask, serving
+from tests.cli.processes import SHARED_HANGS_AFTER_S, ask, serving
 from tests.world import World, order
 
 ACCOUNTS = 200
@@ -77,7 +77,10 @@ async def test_what_a_restore_discards_is_freed_at_once(emulator: World) -> None
 @pytest.mark.deep
 def test_an_account_for_each_test_does_not_fill_the_memory(tmp_path: Path) -> None:
     metadata = {f"key_{number}": "x" * 600 for number in range(20)}
-    with serving(logs=tmp_path) as server, closing(server.connection()) as connection:
+    with (
+        serving(logs=tmp_path, hangs_after_s=SHARED_HANGS_AFTER_S) as server,
+        closing(server.connection()) as connection,
+    ):
         status = Path(f"/proc/{server.process.pid}/status")
         for _ in range(ACCOUNTS):
             account = ask(connection, "POST", "/_emulator/accounts", {}).json
