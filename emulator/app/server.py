@@ -90,6 +90,9 @@ async def serve(
     def announce_ready(running: Running) -> None:
         write_ready_file(running)
         announce(running)
+        from emulator.http.descriptor_limit import descriptor_limit
+
+        descriptor_limit(raises=True)
         collect_rarely()
 
     with (

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 from ..domain.hosts import is_ip_literal
 
 MAX_ADDRESSES = 4
+# Concurrent look-ups of one sender.
+MAX_LOOKUPS = 8
 
 T = TypeVar("T")
 P = TypeVar("P", bound=asyncio.Protocol)
@@ -31,6 +33,14 @@ def run_on_daemon_thread(work: Callable[[], T], *, name: str) -> "asyncio.Future
     return asyncio.wrap_future(result)
 
 
+def _resolve(host: bytes) -> list[str]:
+    entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    # IPv4 first: where IPv6 is configured without a route, its packets are lost, and with them the
+    # time of the request.
+    entries.sort(key=lambda entry: entry[0] is not socket.AF_INET)
+    return [str(address[0]) for *_, address in entries[:MAX_ADDRESSES]]
+
+
 async def ip_addresses(host: bytes) -> list[str]:
     """Return the IP addresses of a host, the preferred one first. Raises `socket.gaierror`.
 
@@ -40,6 +50,42 @@ async def ip_addresses(host: bytes) -> list[str]:
     if is_ip_literal(host.decode("ascii")):
         return [host.decode("ascii")]
     return await run_on_daemon_thread(lambda: _resolve(host), name="host-name")
+
+
+class NameLookups:
+    """Looks up the names of many hosts at the same time, on a few threads, each name on one.
+
+    A caller that gives up leaves its place to the next one, but a thread that waits for a name
+    server cannot be stopped.
+    """
+
+    def __init__(self, resolve: Callable[[bytes], list[str]] = _resolve) -> None:
+        self._resolve = resolve
+        self._free = asyncio.Semaphore(MAX_LOOKUPS)
+        self._in_progress: dict[bytes, asyncio.Future[list[str]]] = {}
+
+    async def ip_addresses(self, host: bytes) -> list[str]:
+        """As the function `ip_addresses`."""
+        if is_ip_literal(host.decode("ascii")):
+            return [host.decode("ascii")]
+        if host not in self._in_progress:
+            await self._free.acquire()
+            self._look_up(host)
+        # Cancelling one caller must not cancel it for the others.
+        return await asyncio.shield(self._in_progress[host])
+
+    def _look_up(self, host: bytes) -> None:
+        if host in self._in_progress:  # Begun by another caller meanwhile.
+            self._free.release()
+            return
+        lookup = run_on_daemon_thread(lambda: self._resolve(host), name="host-name")
+        self._in_progress[host] = lookup
+
+        def end(_: object) -> None:
+            del self._in_progress[host]
+            self._free.release()
+
+        lookup.add_done_callback(end)
 
 
 async def connect_to_first(
@@ -55,11 +101,3 @@ async def connect_to_first(
         except OSError as error:
             failures.append(error)
     raise failures[0]
-
-
-def _resolve(host: bytes) -> list[str]:
-    entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    # IPv4 first: where IPv6 is configured without a route, its packets are lost, and with them the
-    # time of the request.
-    entries.sort(key=lambda entry: entry[0] is not socket.AF_INET)
-    return [str(address[0]) for *_, address in entries[:MAX_ADDRESSES]]

@@ -152,6 +152,7 @@ class Job:
             self.result = result
 
     def attempt(self, transaction: Transaction) -> None:
+        self.error = None
         try:
             if self.is_bulk:
                 (result,) = self.work(transaction, (self.item,))
@@ -162,8 +163,24 @@ class Job:
             self.error = error
 
 
-class Busy(sqlite3.OperationalError):
-    """Another program has locked the database; nothing of the batch has been executed."""
+class NotExecuted(sqlite3.OperationalError):
+    """Nothing of the batch has been executed, so that it can be executed again."""
+
+
+class Busy(NotExecuted):
+    """Another program has locked the database."""
+
+
+class NoSpace(NotExecuted):
+    """The disk is full, or a quota or a limit of the file's size is reached."""
+
+
+_NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
+
+
+def _lacks_space(error: BaseException) -> bool:
+    code = getattr(error, "sqlite_errorcode", None)
+    return code in _NO_SPACE or isinstance(error, NoSpace)
 
 
 def is_of_file(error: BaseException | None) -> bool:
@@ -175,25 +192,27 @@ def is_of_file(error: BaseException | None) -> bool:
 class Batch:
     """Executes jobs: the writes in one transaction, then the reads."""
 
-    def __init__(self, connection: sqlite3.Connection, ordinals: dict[Any, int]) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        ordinals: dict[Any, int],
+        before_commit: Callable[[], None],
+    ) -> None:
         self._connection = connection
         self._ordinals = ordinals
+        self._before_commit = before_commit
         self._done: list[Transaction] = []
         self._is_alone = False
         self._changes_before = 0
 
-    def perform(self, jobs: Sequence[Job]) -> int:
-        """Set each job's result or error; returns how many rows the connection has changed.
-
-        Raises Busy.
-        """
+    def perform(self, jobs: Sequence[Job]) -> None:
+        """Set each job's result or error. Raises NotExecuted."""
         writes = [job for job in jobs if job.writes]
         if writes:
             self._write(writes)
         for job in jobs:
             if not job.writes:
                 job.attempt(Transaction(self._connection, self._ordinals))
-        return self._connection.total_changes
 
     def _write(self, jobs: list[Job]) -> None:
         try:
@@ -205,11 +224,14 @@ class Batch:
                 if len(group) == 1 or not self._write_bulk(group):
                     for job in group:
                         self._write_one(job)
+            self._before_commit()
             self._connection.execute(_COMMIT)
         except Busy:
             raise
         except sqlite3.Error as error:
             self._fail(jobs, error)
+            if _lacks_space(error):
+                raise NoSpace(str(error)) from error
             return
         for transaction in self._done:
             for callback in transaction.after_commit:
@@ -262,8 +284,9 @@ class Batch:
         connection = self._connection
         if error is not None:
             self._undo(transaction)
-            if not connection.in_transaction:
-                raise error  # SQLite has rolled back all work, as it does where a disk is full.
+            # Where a disk is full, SQLite may have rolled back all work.
+            if not connection.in_transaction or _lacks_space(error):
+                raise error
             if connection.total_changes != self._changes_before:
                 if self._is_alone:
                     connection.execute(_ROLLBACK)

@@ -5,14 +5,14 @@ import logging
 import sqlite3
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial, wraps
-from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import aiosqlite
 
 from emulator.domain.errors import NotReady
-from emulator.storage.batch import Batch, Busy, Job, Transaction
+from emulator.storage.batch import Batch, Job, NoSpace, NotExecuted, Transaction
 from emulator.storage.database_file import FileLock, UnusableDatabase, migrate
+from emulator.storage.write_ahead_log import WriteAheadLog
 
 Item = TypeVar("Item")
 P = ParamSpec("P")
@@ -25,19 +25,12 @@ _Waiting = list[tuple[Job, "asyncio.Future[Any]"]]
 MEMORY = ":memory:"
 BUSY_TIMEOUT_MS = 2_000
 CACHED_STATEMENTS = 512
-# Rows changed between two checkpoints: up to 50 MB of log in batches, or 250 MB one by one. More
-# checkpoints cost speed.
-CHECKPOINT_AFTER_CHANGES = 24_000
-MAX_LOG_BYTES = 256 * 1024 * 1024
 
 _BUSY_TIMEOUT = "PRAGMA busy_timeout = {}"
 # In a file, a small payment writes half as much log as with pages of 4 kB; in memory, large pages
 # waste less.
 _SMALL_PAGES = "PRAGMA page_size = 2048"
 _LARGE_PAGES = "PRAGMA page_size = 8192"
-_CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
-_RESTART_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
-
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +66,7 @@ class Database:
     A batch of short work is executed on the event loop, at the end of the turn in which it was
     submitted: a COMMIT waits for no disk here, and changing to a thread and back costs more than
     the batch. Work that is declared long, and work that finds the database locked by another
-    program, is executed on the thread.
+    program, the disk full or the log at its limit, is executed on the thread.
     """
 
     def __init__(self, path: str) -> None:
@@ -89,8 +82,8 @@ class Database:
         self._connection: _Connection
         self._raw: sqlite3.Connection
         self._lock: FileLock | None = None
+        self._log: WriteAheadLog | None = None
         self._checkpoint_due = asyncio.Event()
-        self._checkpointed_changes = 0
         self._checkpointer: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "Database":
@@ -106,8 +99,8 @@ class Database:
             self._release_lock()
             raise
         self._is_open = True
-        if self._path != MEMORY:
-            self._checkpointer = asyncio.create_task(self._checkpoint())
+        if self._log is not None:
+            self._checkpointer = asyncio.create_task(self._checkpoint(self._log))
         return self
 
     async def _open(self) -> None:
@@ -128,7 +121,6 @@ class Database:
         self._waiting.clear()
         if self._checkpointer is not None:
             self._checkpoint_due.set()
-            # `wait` does not raise: a read of the task may just have been cancelled.
             await asyncio.wait([self._checkpointer])
         await self._connection.close()
         self._release_lock()
@@ -157,6 +149,10 @@ class Database:
             # Enough for `kill -9`: the operating system has the log when COMMIT returns.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA wal_autocheckpoint = 0")
+        if self._lock is not None:
+            self._log = WriteAheadLog(connection, self._lock, self._path)
+            if self._log.size_bytes:  # The last process was killed.
+                self._log.empty(frees_space=True)
         migrate(connection, self._path)
 
     async def write(self, work: Work[T], *, is_long: bool = False) -> T:
@@ -208,46 +204,59 @@ class Database:
     def _start(self) -> None:
         waiting, self._waiting = self._waiting, []
         jobs = [job for job, _ in waiting]
+        is_long, lacks_space = self._log is not None and self._log.is_full, False
         for job in jobs:
-            if job.is_long:
-                self._start_on_thread(waiting, jobs)
-                return
-        try:
-            changes = self._perform(jobs)
-        except Busy:
-            self._start_on_thread(waiting, jobs)
+            is_long = is_long or job.is_long
+        if not is_long:
+            try:
+                self._perform(jobs)
+            except NotExecuted as error:
+                is_long, lacks_space = True, isinstance(error, NoSpace)
+        if is_long:
+            perform = partial(self._perform_on_thread, jobs, lacks_space=lacks_space)
+            self._connection.submit(perform).add_done_callback(lambda _: self._deliver(waiting))
         else:
-            self._deliver(waiting, changes)
+            self._deliver(waiting)
 
-    def _start_on_thread(self, waiting: _Waiting, jobs: list[Job]) -> None:
-        performed = self._connection.submit(partial(self._perform_with_timeout, jobs))
-        performed.add_done_callback(
-            lambda done: self._deliver(waiting, done.result(), may_have_filled_log=True)
-        )
+    def _perform(self, jobs: list[Job], *, is_long: bool = False) -> None:
+        """Execute jobs; after a failure each one has an error, so that no caller waits for ever.
 
-    def _perform(self, jobs: list[Job]) -> int:
-        """Execute jobs; after a failure each one has an error, so that no caller waits for ever."""
+        Raises NotExecuted.
+        """
         try:
-            return Batch(self._raw, self._ordinals).perform(jobs)
-        except Busy:
+            Batch(self._raw, self._ordinals, partial(self._before_commit, is_long)).perform(jobs)
+        except NotExecuted:
             raise
         except Exception as error:  # noqa: BLE001 - raised in the callers
             _fail(jobs, error)
-        return self._checkpointed_changes
 
-    def _perform_with_timeout(self, jobs: list[Job]) -> int:
+    def _before_commit(self, is_long: bool) -> None:
+        if self._log is not None:
+            self._log.before_commit(is_long=is_long)
+
+    def _perform_on_thread(self, jobs: list[Job], *, lacks_space: bool) -> None:
+        """Execute jobs, also those that wait for a lock, or for the space of the log."""
+        log = self._log
         self._raw.execute(_BUSY_TIMEOUT.format(BUSY_TIMEOUT_MS))
         try:
-            return self._perform(jobs)
-        except Busy as error:
+            if log is not None and (lacks_space or log.is_full):
+                log.empty(frees_space=lacks_space)
+            try:
+                self._perform(jobs, is_long=True)
+            except NoSpace:
+                if log is None or lacks_space:
+                    raise
+                log.empty(frees_space=True)
+                self._perform(jobs, is_long=True)
+        except NotExecuted as error:
             _fail(jobs, error)
-            return self._checkpointed_changes
         finally:
+            if log is not None:
+                log.measure()
+            jobs.clear()  # The thread refers to them until its next work.
             self._raw.execute(_BUSY_TIMEOUT.format(0))
 
-    def _deliver(
-        self, waiting: _Waiting, changes: int, *, may_have_filled_log: bool = False
-    ) -> None:
+    def _deliver(self, waiting: _Waiting) -> None:
         for job, future in waiting:
             if future.done():  # The caller was cancelled.
                 continue
@@ -262,35 +271,18 @@ class Database:
         self._is_busy = bool(self._waiting)
         if self._is_busy:
             self._loop.call_soon(self._start_when_complete, len(self._waiting))
-        is_due = changes - self._checkpointed_changes > CHECKPOINT_AFTER_CHANGES
-        # Of long work, a change of one row may have megabytes.
-        if is_due or (may_have_filled_log and self._log_bytes() > MAX_LOG_BYTES):
-            self._checkpointed_changes = changes
+        if self._log is not None and self._log.begin_copy():
             self._checkpoint_due.set()
 
-    async def _checkpoint(self) -> None:
-        """Copy the log into the database, on a connection of its own.
-
-        The task ends when the database is closed. It must not be cancelled while it opens its
-        connection, which would stay open.
-        """
+    async def _checkpoint(self, log: WriteAheadLog) -> None:
+        """Copy the log into the database file, until the database is closed."""
         while True:
             await self._checkpoint_due.wait()
             self._checkpoint_due.clear()
             # Another connection to the path would mix the two files.
             if not self._is_open or not self.check_file():
                 return
-            try:
-                async with aiosqlite.connect(self._path, isolation_level=None) as connection:
-                    await connection.execute_fetchall(_CHECKPOINT)
-                if self._log_bytes() > MAX_LOG_BYTES:
-                    # Under a continuous load the log is never copied completely; stop writes once.
-                    await self.read(_restart_log, is_long=True)
-            except (NotReady, DatabaseLost):
-                return
-            except sqlite3.Error:
-                # The log only grows; the next attempt may succeed.
-                logger.exception("the log of %s could not be copied", self._path)
+            await asyncio.to_thread(log.copy)
 
     @property
     def changes(self) -> int:
@@ -302,9 +294,9 @@ class Database:
 
         It reads the directory twice: call it once a second, not for each request.
         """
-        if self._lock is None or self._is_lost or not self._is_open:
+        if self._lock is None or self._log is None or self._is_lost or not self._is_open:
             return not self._is_lost
-        if self._lock.is_at_path() and self._log_path.exists():
+        if self._lock.is_at_path() and self._log.exists():
             return True
         self._is_lost = True
         logger.error(
@@ -313,14 +305,6 @@ class Database:
             self._path,
         )
         return False
-
-    @property
-    def _log_path(self) -> Path:
-        return Path(f"{self._path}-wal")
-
-    def _log_bytes(self) -> int:
-        log = self._log_path
-        return log.stat().st_size if log.exists() else 0
 
 
 class _HasDatabase(Protocol):
@@ -360,10 +344,6 @@ def reads(*, is_long: bool = False) -> Callable[[_Operation[S, P, T]], _Awaitabl
         return execute
 
     return decorate
-
-
-def _restart_log(tx: Transaction) -> None:
-    tx.execute(_RESTART_LOG)
 
 
 def _fail(jobs: list[Job], error: Exception) -> None:

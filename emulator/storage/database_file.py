@@ -1,5 +1,6 @@
 """Locks the database file, checks its schema and migrates it to the present one."""
 
+import errno
 import os
 import sqlite3
 from collections.abc import Sequence
@@ -128,6 +129,21 @@ class FileLock:
             return True
         locked = os.fstat(self._descriptor)
         return (named.st_dev, named.st_ino) == (locked.st_dev, locked.st_ino)
+
+    def allocate(self, size_bytes: int) -> None:
+        """Reserve disk space up to a size of the file, where the platform can. Raises OSError."""
+        allocate = getattr(os, "posix_fallocate", None)
+        if self._descriptor is None or allocate is None:
+            return
+        present_bytes = os.fstat(self._descriptor).st_size
+        if size_bytes <= present_bytes:
+            return
+        try:
+            allocate(self._descriptor, present_bytes, size_bytes - present_bytes)
+        except OSError as error:
+            # Any other error means that this file system cannot reserve space.
+            if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+                raise
 
     def release(self) -> None:
         """Close the descriptor, after SQLite: closing it releases the locks of SQLite too."""

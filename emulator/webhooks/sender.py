@@ -16,7 +16,7 @@ from emulator.domain.webhooks import MAX_TIMEOUT_MS, AttemptResult, WebhookReque
 from emulator.http.addresses import DEFAULT_PORTS, host_with_port
 from emulator.http.client import tls_context
 from emulator.http.failures import NotHttp, RequestStage
-from emulator.http.name_lookup import connect_to_first, ip_addresses, run_on_daemon_thread
+from emulator.http.name_lookup import NameLookups, connect_to_first, run_on_daemon_thread
 from emulator.http.response_parser import ResponseProtocol
 from emulator.webhooks.diagnosis import (
     Diagnosis,
@@ -33,8 +33,11 @@ _MAX_CACHED_TARGETS = 64
 _IPV4_FORM = re.compile(r"[0-9]+(\.[0-9]+){3}", re.ASCII)
 # All printable ASCII characters that a request line may contain; percent signs stay as they are.
 _SENT_VERBATIM = "!$%&'()*+,-./:;=?@[\\]^_|~"
-MAX_HEAD_BYTES = 100_000
+# Of a response with all that frames it, and of its body.
+MAX_RESPONSE_BYTES = 256 * 1024
 MAX_BYTES_READ = 65_536
+# Headers, chunks and packets: each takes some time, also where it has only one byte.
+MAX_RESPONSE_PARTS = 2_000
 MAX_STORED_BYTES = 4_096
 MAX_STORED_HEADERS = 64
 MAX_HEADER_CHARACTERS = 2_048
@@ -95,13 +98,18 @@ class WebhookExchange(ResponseProtocol):
     """
 
     def __init__(
-        self, request: WebhookRequest, tls_context: "Callable[[], Awaitable[ssl.SSLContext]]"
+        self,
+        request: WebhookRequest,
+        lookups: NameLookups,
+        tls_context: "Callable[[], Awaitable[ssl.SSLContext]]",
     ) -> None:
         super().__init__()
         self.url = request.url
         self.stage = RequestStage.RESOLVING
         self.failure: Exception | None = None
         self._request = request
+        self._parts = 0
+        self._lookups = lookups
         self._tls_context = tls_context
         self._transport: asyncio.Transport | None = None
         self._has_ended = asyncio.Event()
@@ -140,7 +148,7 @@ class WebhookExchange(ResponseProtocol):
 
     async def _connect(self, target: Destination) -> asyncio.Transport:
         """Connect to the first address that accepts the connection."""
-        addresses = await ip_addresses(target.host.encode("ascii"))
+        addresses = await self._lookups.ip_addresses(target.host.encode("ascii"))
         self.stage = RequestStage.CONNECTING
         transport, _ = await connect_to_first(addresses, target.port, lambda: self)
         return await self._start_tls(transport, target) if target.is_tls else transport
@@ -180,20 +188,34 @@ class WebhookExchange(ResponseProtocol):
     def data_received(self, data: bytes) -> None:
         if self._has_ended.is_set():
             return
-        super().data_received(data)
-        if self._status is None and self._received_bytes > MAX_HEAD_BYTES:
-            self._end(NotHttp("the headers are too long"))
+        self._parts += 1
+        super().data_received(data[: MAX_RESPONSE_BYTES - self._received_bytes])
+        if self._received_bytes >= MAX_RESPONSE_BYTES or self._parts >= MAX_RESPONSE_PARTS:
+            self._end(NotHttp("the response is too long"))
+            self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end(exc or ConnectionResetError())
 
     # ---- What the parser calls
 
+    def _count_part(self) -> None:
+        """Raises NotHttp, which ends the parser."""
+        self._parts += 1
+        if self._parts >= MAX_RESPONSE_PARTS:
+            raise NotHttp("the response has too many parts")
+
+    def on_message_begin(self) -> None:
+        self._count_part()
+        super().on_message_begin()
+
     def on_header(self, name: bytes, value: bytes) -> None:
+        self._count_part()
         if self._status is None and len(self._headers) < MAX_STORED_HEADERS:
             self._headers.append((_text(name).lower(), _text(value)[:MAX_HEADER_CHARACTERS]))
 
     def on_body(self, body: bytes) -> None:
+        self._count_part()
         self._body += body[: MAX_BYTES_READ - len(self._body)]
         if len(self._body) >= MAX_BYTES_READ:
             self._end(None)
@@ -222,12 +244,13 @@ class Sender:
 
     An idle connection would block a server that serves one at a time, and might be reused while the
     server closes it. The sender limits neither the number of concurrent requests nor those to one
-    address.
+    address, but it looks up few names at the same time.
     """
 
     def __init__(self, wall: SystemClock, *, is_in_container: bool) -> None:
         self._wall = wall
         self._is_in_container = is_in_container
+        self._lookups = NameLookups()
         self._exchanges: set[WebhookExchange] = set()
         self._loading: asyncio.Future[ssl.SSLContext] | None = None
 
@@ -239,7 +262,7 @@ class Sender:
         It takes at most `timeout_ms` from name resolution to the end of the response. The status
         decides: an incomplete body does not change the result.
         """
-        exchange = WebhookExchange(request, self._tls_context)
+        exchange = WebhookExchange(request, self._lookups, self._tls_context)
         started_ms = self._wall.monotonic_ms()
         until = self._wall.now_ms() + timeout_ms
         has_ended = asyncio.Event()

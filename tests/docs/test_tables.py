@@ -19,9 +19,15 @@ from emulator.domain.webhooks import (
 )
 from emulator.domain.wire import PING
 from emulator.engine.accounts.clock_service import MAX_ADVANCE_MS
+from emulator.engine.delivery.attempt_slots import MAX_ATTEMPTS
 from emulator.engine.delivery.job_selection import MAX_CONCURRENT_ATTEMPTS
 from emulator.webhooks.retry_schedule import DELAYS_MS, MAX_RETRY_AFTER_MS
-from emulator.webhooks.sender import MAX_BYTES_READ, MAX_STORED_BYTES
+from emulator.webhooks.sender import (
+    MAX_BYTES_READ,
+    MAX_RESPONSE_BYTES,
+    MAX_RESPONSE_PARTS,
+    MAX_STORED_BYTES,
+)
 from tests.docs.document import README, REPOSITORY, pages, part, rows, text_of
 from tests.docs.generated import TABLES, generated
 from tests.docs.generated.action import with_versions
@@ -204,6 +210,8 @@ LIMITS = [
     (RELIABLE, f"{MAX_TIMEOUT_MS // 1_000} s for an attempt"),
     (RELIABLE, f"{MAX_BYTES_READ // 1_024} KiB are read"),
     (RELIABLE, f"{MAX_STORED_BYTES // 1_024} KiB kept"),
+    (RELIABLE, f"at most {MAX_RESPONSE_BYTES // 1_024} KiB in {MAX_RESPONSE_PARTS:,} parts"),
+    (RELIABLE, f"at most {MAX_ATTEMPTS} attempts under way"),
     (RELIABLE, f"{MAX_CONCURRENT_ATTEMPTS} attempts are under way"),
     (RELIABLE, f"at most {MAX_ENDPOINTS} endpoints"),
     (RELIABLE, f"off, by {MAX_RETRY_AFTER_MS // UNIT_MS['h']} hours at most"),

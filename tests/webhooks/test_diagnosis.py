@@ -20,7 +20,7 @@ from emulator.webhooks.diagnosis import (
     diagnose_response,
     diagnose_timeout,
 )
-from emulator.webhooks.sender import Sender
+from emulator.webhooks.sender import MAX_RESPONSE_BYTES, Sender
 from tests.cli.processes import free_port
 from tests.webhooks.receiver import (
     HANG_UP,
@@ -312,7 +312,7 @@ async def test_a_server_that_speaks_tls_is_not_advised_to_use_it() -> None:
         b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: ten\r\n\r\n",
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: smoke\r\nConnection: upgrade\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nx: " + b"a" * 200_000 + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nx: " + b"a" * MAX_RESPONSE_BYTES + b"\r\n\r\n",
     ],
 )
 async def test_a_response_that_is_not_http_is_an_error(raw: Response) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import ssl
 from base64 import b64encode
 from collections.abc import AsyncIterator
 
@@ -10,16 +11,21 @@ from standardwebhooks import Webhook
 
 from emulator.clock import RealClock
 from emulator.domain.webhooks import MAX_TIMEOUT_MS, AttemptResult, WebhookRequest, WebhookResponse
+from emulator.http.name_lookup import NameLookups
 from emulator.webhooks.messages import Message, request
 from emulator.webhooks.sender import (
     MAX_BYTES_READ,
     MAX_HEADER_CHARACTERS,
+    MAX_RESPONSE_BYTES,
+    MAX_RESPONSE_PARTS,
     MAX_STORED_BYTES,
     MAX_STORED_HEADERS,
     Sender,
+    WebhookExchange,
 )
 from tests.engine.webhook_world import reply_after
 from tests.webhooks.receiver import (
+    MAX_WAIT_S,
     NEVER,
     Reply,
     Response,
@@ -167,6 +173,84 @@ async def test_an_endless_body_is_read_up_to_the_limit(sender: Sender) -> None:
     assert result.has_succeeded
     assert len(stored.body) == MAX_STORED_BYTES
     assert sent_bytes >= MAX_BYTES_READ
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+# What precedes a part that is repeated, the part, and whether the status is known then.
+FLOODS = {
+    "one chunk extension": (CHUNKED + b"1;", b"x", True),
+    "chunk extensions": (CHUNKED, b"1;name=value\r\nx\r\n", True),
+    "chunks of one byte": (CHUNKED, b"1\r\nx\r\n", True),
+    "trailers": (CHUNKED + b"0\r\n", b"a: b\r\n", True),
+    "one trailer": (CHUNKED + b"0\r\na: ", b"x", True),
+    "interim responses": (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n", False),
+    "headers": (OK, b"a: b\r\n", False),
+    "one header": (OK + b"a: ", b"x", False),
+}
+
+
+@pytest.mark.parametrize(("before", "part", "has_status"), FLOODS.values(), ids=FLOODS)
+async def test_an_endless_response_is_read_up_to_the_limit(
+    sender: Sender, before: bytes, part: bytes, has_status: bool
+) -> None:
+    """The clock stands, so that only the limit ends the attempt."""
+
+    async def endless() -> AsyncIterator[bytes]:
+        yield before
+        while True:
+            yield part * 1_000
+
+    async with receiving(replies(endless())) as receiver, asyncio.timeout(MAX_WAIT_S):
+        result = await sender.send(webhook(receiver.url))
+        await receiver.drained()
+    if has_status:
+        assert result.has_succeeded
+    else:
+        assert (result.response, result.error) == (None, "the response was not HTTP")
+
+
+class Counting(WebhookExchange):
+    """Counts what the parser calls."""
+
+    calls = 0
+
+    def on_message_begin(self) -> None:
+        self.calls += 1
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.calls += 1
+        super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        self.calls += 1
+        super().on_body(body)
+
+
+async def no_tls() -> ssl.SSLContext:
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize(("before", "part", "has_status"), FLOODS.values(), ids=FLOODS)
+async def test_the_work_for_a_response_is_limited(
+    before: bytes, part: bytes, has_status: bool
+) -> None:
+    """Twice the limit in one packet, which is parsed at once."""
+    exchange = Counting(webhook("http://127.0.0.1/"), NameLookups(), no_tls)
+    exchange.data_received(before + part * (2 * MAX_RESPONSE_BYTES // len(part)))
+    assert exchange.calls <= MAX_RESPONSE_PARTS
+    assert (exchange.response is not None) is has_status
+    assert (exchange.failure is None) is has_status
+
+
+async def test_a_head_in_packets_of_one_byte_is_limited() -> None:
+    exchange = WebhookExchange(webhook("http://127.0.0.1/"), NameLookups(), no_tls)
+    exchange.data_received(b"HTTP/1.1 200 OK\r\na: ")
+    for _ in range(2 * MAX_RESPONSE_PARTS):
+        exchange.data_received(b"x")
+    exchange.data_received(b"\r\n\r\n")
+    assert exchange.response is None
+    assert exchange.failure is not None
 
 
 async def test_only_the_first_headers_are_stored(sender: Sender) -> None:

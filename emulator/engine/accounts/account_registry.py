@@ -78,8 +78,10 @@ class AccountFactory:
 
     def _add_owners(self, account: Account, test_stream: bytes, live_stream: bytes) -> None:
         config = self._config
-        account.test = Owner(account, Mode.TEST, stream=test_stream, config=config)
-        account.live = Owner(account, Mode.LIVE, stream=live_stream, config=config)
+        account.owners = (
+            Owner(account, Mode.TEST, stream=test_stream, config=config),
+            Owner(account, Mode.LIVE, stream=live_stream, config=config),
+        )
         for owner in account.owners:
             # Requests are counted from the start of the program: without a seed, their ids are
             # of a new stream at each start, so that none is used twice.
@@ -287,6 +289,7 @@ class AccountRegistry(EngineService):
         del self._by_number[account.number]
         for owner in account.owners:
             self._by_key.pop(account.profile.key(owner.mode), None)
+        account.discard()
 
     @writes()
     def _open(self, tx: Transaction) -> list[Account]:

@@ -42,7 +42,7 @@ class Scenarios:
     ) -> None:
         """Use edited files in all accounts; the counts of the named scenarios are reset."""
         self._library.replace(load)
-        for account in accounts:
+        for account in (account for account in accounts if not account.is_closed):
             own = {scenario.name for scenario in account.rules.overrides.scenarios}
             for name in set(names) - own:
                 scenarios.reset_counts(tx, account.number, _owners(account), name)

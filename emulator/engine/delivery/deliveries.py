@@ -11,6 +11,7 @@ from emulator.domain.errors import DeliveryNotPending, UnknownDelivery, UnknownE
 from emulator.domain.payment import Status
 from emulator.domain.received_values import not_accepted
 from emulator.domain.webhooks import Attempt, DeliveryState, RegisteredEndpoint, Trigger
+from emulator.engine.delivery.attempt_slots import AttemptSlots
 from emulator.engine.delivery.attempts import Attempts, DeliveryJob, delivery_id, delivery_job
 from emulator.engine.delivery.dispatcher import Dispatcher
 from emulator.engine.delivery.endpoints import find_endpoint
@@ -56,12 +57,14 @@ class Deliveries:
         wall: SystemClock,
         change_notifier: ChangeNotifier,
         attempts: Attempts,
+        slots: AttemptSlots,
         dispatcher: Dispatcher,
     ) -> None:
         self._database = database
         self._wall = wall
         self._change_notifier = change_notifier
         self._attempts = attempts
+        self._slots = slots
         self._dispatcher = dispatcher
 
     async def newest(self, owner: Owner, selection: DeliveryFilter) -> list[DeliveryDetail]:
@@ -264,7 +267,8 @@ class Deliveries:
         Raises UnknownDelivery where the account was reset or deleted meanwhile.
         """
         owner = before.job.owner
-        await self._attempts.make(before.job, endpoint, trigger)
+        async with self._slots.slot(owner.account):
+            await self._attempts.make(before.job, endpoint, trigger)
         after = await self.get(owner, before.id)
         generation = before.job.generation
         if owner.account.is_closed or after.job.generation != generation:

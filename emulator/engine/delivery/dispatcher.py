@@ -11,6 +11,7 @@ from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock, pause
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
 from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
+from emulator.engine.delivery.attempt_slots import AttemptSlots
 from emulator.engine.delivery.attempts import Attempts, DeliveryJob, delivery_job
 from emulator.engine.delivery.holds import AwaitedPage, AwaitedPages, Pauses
 from emulator.engine.delivery.job_selection import (
@@ -48,11 +49,13 @@ class Dispatcher:
         database: Database,
         wall: SystemClock,
         attempts: Attempts,
+        slots: AttemptSlots,
         change_notifier: ChangeNotifier,
     ) -> None:
         self._database = database
         self._wall = wall
         self._attempts = attempts
+        self._slots = slots
         self._change_notifier = change_notifier
         self.pauses = Pauses(wall)
         self._loop = asyncio.get_running_loop()
@@ -230,13 +233,14 @@ class Dispatcher:
 
     async def _attempt(self, queue: EndpointQueue, job: DeliveryJob) -> None:
         try:
-            endpoint = queue.owner.endpoints.get(queue.endpoint)
-            if endpoint is not None and endpoint.is_enabled:
-                await self._attempts.make(job, endpoint, Trigger.SCHEDULE)
-            else:
-                # Disabled since it was read: what is still due would be read again for ever.
-                cancel = partial(deliveries.cancel_all, endpoint=queue.endpoint)
-                await self._database.write(cancel)
+            async with self._slots.slot(queue.owner.account):
+                endpoint = queue.owner.endpoints.get(queue.endpoint)
+                if endpoint is not None and endpoint.is_enabled:
+                    await self._attempts.make(job, endpoint, Trigger.SCHEDULE)
+                else:
+                    # Disabled since it was read: what is still due would be read again for ever.
+                    cancel = partial(deliveries.cancel_all, endpoint=queue.endpoint)
+                    await self._database.write(cancel)
         except (NotReady, DatabaseLost):
             return  # The program ends, or nothing can be recorded any more.
         except Exception:

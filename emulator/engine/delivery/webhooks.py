@@ -21,6 +21,7 @@ from emulator.storage.invalid_rows import reading
 
 if TYPE_CHECKING:
     from emulator.domain.webhooks import RegisteredEndpoint
+    from emulator.engine.delivery.attempt_slots import AttemptSlots
     from emulator.engine.delivery.attempts import Attempts
     from emulator.engine.delivery.deliveries import Deliveries
     from emulator.engine.delivery.dispatcher import Dispatcher
@@ -66,6 +67,7 @@ class Webhooks:
             wall=self._wall,
             change_notifier=self._change_notifier,
             attempts=self._attempts,
+            slots=self._slots,
             dispatcher=self._dispatcher,
         )
 
@@ -96,6 +98,13 @@ class Webhooks:
         )
 
     @cached_property
+    def _slots(self) -> "AttemptSlots":
+        from emulator.engine.delivery.attempt_slots import AttemptSlots
+        from emulator.http.descriptor_limit import descriptor_limit
+
+        return AttemptSlots(descriptor_limit())
+
+    @cached_property
     def _dispatcher(self) -> "Dispatcher":
         from emulator.engine.delivery.dispatcher import Dispatcher
 
@@ -103,6 +112,7 @@ class Webhooks:
             database=self._database,
             wall=self._wall,
             attempts=self._attempts,
+            slots=self._slots,
             change_notifier=self._change_notifier,
         )
 

@@ -133,6 +133,7 @@ class Account:
     `payment_scenarios` and `snapshot_extras` are replaced as a whole, never changed in place.
     `generation` counts its resets and restores: work that began in an earlier generation is
     discarded. `unsettled` are the effects of an advance that a limit stopped, for the next one.
+    A deleted account has no `owners`.
     """
 
     number: int
@@ -142,8 +143,7 @@ class Account:
     initial_clock: ClockSpec
     rules: Rules
     payment_scenarios: dict[int, str] = field(default_factory=dict)
-    test: "Owner" = field(init=False)
-    live: "Owner" = field(init=False)
+    owners: tuple["Owner", ...] = ()
     due_at: Instant = NEVER
     is_closed: bool = False
     advancing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -151,6 +151,14 @@ class Account:
     snapshot_extras: dict[str, SnapshotExtras] = field(default_factory=dict)
     generation: int = 0
     unsettled: Effects | None = None
+
+    @property
+    def test(self) -> "Owner":
+        return self.owners[0]
+
+    @property
+    def live(self) -> "Owner":
+        return self.owners[1]
 
     def owner(self, mode: Mode) -> "Owner":
         return self.test if mode is Mode.TEST else self.live
@@ -161,23 +169,25 @@ class Account:
             raise InvalidApiKey("The account of this key has just been deleted.")
 
     def copy(self) -> "Account":
-        """An object with the same state."""
+        """An object with the same state; its owners refer to the original."""
         other = copy(self)
-        other.test, other.live = copy(self.test), copy(self.live)
-        other.test.account = other.live.account = other
+        other.owners = tuple(map(copy, self.owners))
         return other
 
     def take_state(self, other: "Account") -> None:
-        """Copy the state of another object: requests in progress hold this one."""
+        """Take the state of another object and discard it: requests in progress hold this one."""
         for name in _ACCOUNT_STATE:
             setattr(self, name, getattr(other, name))
         for owner, source in zip(self.owners, other.owners, strict=True):
             for name in _OWNER_STATE:
                 setattr(owner, name, getattr(source, name))
+        other.discard()
 
-    @property
-    def owners(self) -> tuple["Owner", "Owner"]:
-        return (self.test, self.live)
+    def discard(self) -> None:
+        """Free the memory now: a cycle would stay until a garbage collection, which is rare."""
+        for owner in self.owners:
+            owner.journal = Journal()
+        self.snapshot_extras, self.owners = {}, ()
 
     @property
     def effects_of_attempts(self) -> Effects | None:
@@ -186,7 +196,7 @@ class Account:
 
     @property
     def has_endpoints(self) -> bool:
-        return bool(self.test.endpoints or self.live.endpoints)
+        return any(owner.endpoints for owner in self.owners)
 
     def scenario_of(self, payment: int) -> "Scenario | None":
         """The scenario that was applied to the payment at a position, if it still exists."""
@@ -255,7 +265,6 @@ _ACCOUNT_STATE = {item.name for item in fields(Account)} - {
     "advancing",
     "collector",
     "is_closed",
-    "live",
-    "test",
+    "owners",
 }
 _OWNER_STATE = set(Owner.__slots__) - {"account", "mode", "number"}
