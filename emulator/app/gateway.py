@@ -169,6 +169,7 @@ class Gateway:
         checkout_port: int,
         log: RequestLog,
         stream: bytes,
+        has_database: Callable[[], bool],
     ) -> None:
         self._api = api
         self._control = control
@@ -177,6 +178,7 @@ class Gateway:
         self._checkout_port = checkout_port
         self._log = log
         self._stream = stream
+        self._has_database = has_database
         self._requests = 0
         self.is_ready = False
 
@@ -245,7 +247,8 @@ class Gateway:
         if not self.is_api_port(scope["server"][1]):
             await self._checkout(scope, receive, send)
         elif path == HEALTH and method in ("GET", "HEAD"):
-            status, word = (200, b"ok") if self.is_ready else (503, b"unavailable")
+            is_usable = self.is_ready and self._has_database()
+            status, word = (200, b"ok") if is_usable else (503, b"unavailable")
             body = b'{"status":"%s","version":"%s"}' % (word, __version__.encode())
             await _answer(send, status, body)
         elif is_page(path) and method in ("GET", "HEAD"):

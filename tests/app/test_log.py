@@ -3,9 +3,11 @@
 import json
 import logging
 import os
+import socket
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,6 +17,7 @@ import pytest
 from emulator.app.log import LogStream, standard_error
 from tests.cli.processes import (
     FREE_PORTS,
+    HANGS_AFTER_S,
     REPOSITORY,
     answers,
     ask,
@@ -144,6 +147,24 @@ def test_a_failed_webhook_is_logged_with_its_likely_cause(tmp_path: Path) -> Non
         server.create()
         start = f"WARNING webhook payment.created to 127.0.0.1:{port} failed: connection refused. "
         wait_for(server.process, lambda: start in server.stderr)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_log_and_banner_show_no_secrets_of_a_webhook_url(form: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as endpoint, ThreadPoolExecutor() as thread:
+        endpoint.settimeout(HANGS_AFTER_S)
+        port = endpoint.getsockname()[1]
+        url = f"http://name:word@127.0.0.1:{port}/hook/path?token=1"
+        with serving("--webhook-url", url, "--log-format", form, logs=tmp_path) as server:
+            # After the end of a connection without a response, the likely cause proposes https.
+            accepted = thread.submit(endpoint.accept)
+            server.create()
+            accepted.result()[0].close()
+            wait_for(server.process, lambda: "register https://" in server.stderr)
+            texts = "".join(server.printed) + server.stderr
+    assert f"http://127.0.0.1:{port}/…, secret whsec_" in texts
+    for secret in ("name:", "word", "/hook", "token=1"):
+        assert secret not in texts
 
 
 def test_a_server_without_a_standard_error_has_no_log(tmp_path: Path) -> None:
