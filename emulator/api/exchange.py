@@ -29,7 +29,7 @@ CONNECTION = "emulator.connection"
 
 # Of a request without a response.
 NO_STATUS = 0
-_FIRST_ERROR = 400
+FIRST_ERROR = 400
 _TOO_MANY_REQUESTS = 429
 
 logger = logging.getLogger(__name__)
@@ -139,6 +139,8 @@ class Exchange:
     is_replay = False
     fault: "FaultCandidate | None" = None
     instead_of: int | None = None
+    # Set when the request has been processed.
+    reply: Reply
 
     def __init__(
         self,
@@ -233,7 +235,7 @@ def add_to_journal(
             request_body,
             sent,
             slugs_of(exchange.warnings) if exchange.warnings else (),
-            reply.body if reply.status >= _FIRST_ERROR else b"",
+            reply.body if reply.status >= FIRST_ERROR else b"",
             exchange.is_replay,
             exchange.fault,
             exchange.instead_of,

@@ -221,7 +221,7 @@ class AccountRegistry(EngineService):
         if self._config.auto_provision and is_well_formed_key(key, Mode.TEST):
             await self._provision(key)
             return self._by_key[key]
-        raise InvalidApiKey("The API key is unknown.")
+        raise InvalidApiKey(InvalidApiKey.unknown)
 
     def known_owner(self, key: str) -> Owner | None:
         """The owner of a key that exists, without a database query: the case of most requests."""
