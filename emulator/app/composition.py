@@ -185,7 +185,7 @@ def _gateway(
         checkout_port=checkout_port,
         log=log,
         stream=stream,
-        has_database=engine.has_database,
+        engine=engine,
     )
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from emulator import __version__, ids
@@ -22,6 +22,7 @@ from emulator.api.exchange import (
     ClientConnection,
     Exchange,
     Header,
+    Headers,
     Message,
     Receive,
     Scope,
@@ -34,6 +35,7 @@ from emulator.domain.accounts import mask_keys
 from emulator.domain.control_characters import escape_controls
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.instants import format_instant
+from emulator.engine.engine import Engine
 from emulator.engine.state.account import OWNER_OF_REQUEST, Owner
 
 HEALTH = "/_emulator/health"
@@ -46,6 +48,7 @@ _OTHER_PORT = (
 )
 _JSON: Header = (b"content-type", b"application/json")
 
+UNAUTHORIZED = 401
 WRITTEN_EVERY_S = 0.05
 MAX_WAITING = 256
 # When a response was written, method, path, status, duration, request id, owner and error code.
@@ -187,7 +190,7 @@ class Gateway:
         checkout_port: int,
         log: RequestLog,
         stream: bytes,
-        has_database: Callable[[], bool],
+        engine: Engine,
     ) -> None:
         self._api = api
         self._control = control
@@ -196,7 +199,7 @@ class Gateway:
         self._checkout_port = checkout_port
         self._log = log
         self._stream = stream
-        self._has_database = has_database
+        self._engine = engine
         self._requests = 0
         self.is_ready = False
 
@@ -208,7 +211,7 @@ class Gateway:
         method, raw_path = scope["method"], scope.get("raw_path") or b""
         is_readable = connection is None or connection.body_error is None
         if is_readable and is_contract and self.is_api_port(scope["server"][1]):
-            headers = dict(scope["headers"])
+            headers = Headers(scope["headers"])
             exchange = Exchange(
                 method, path, raw_path, scope["query_string"], headers, receive=receive
             )
@@ -221,7 +224,10 @@ class Gateway:
         else:
             await self._route(scope, receive, response, connection)
         owner, error = scope.get(OWNER_OF_REQUEST), response.error
-        self._log.add(method, raw_path, response.status, started_ms, request_id, owner, error)
+        status = response.status
+        if status == UNAUTHORIZED and owner is None:
+            self._add_unauthorized(method, raw_path, error, dict(scope["headers"]))
+        self._log.add(method, raw_path, status, started_ms, request_id, owner, error)
 
     async def answer(
         self, exchange: Exchange, connection: ClientConnection | None, send: Send | None = None
@@ -231,7 +237,16 @@ class Gateway:
         status = await self._api.answer(exchange, connection, send, started_ms=started_ms)
         method, path, request_id = exchange.method, exchange.raw_path, exchange.request_id
         error = exchange.reply.body if status >= FIRST_ERROR else b""
+        if status == UNAUTHORIZED and exchange.owner is None:
+            self._add_unauthorized(method, path, error, exchange.headers)
         self._log.add(method, path, status, started_ms, request_id, exchange.owner, error)
+
+    def _add_unauthorized(
+        self, method: str, path: bytes, error: bytes, headers: Mapping[bytes, bytes]
+    ) -> None:
+        at_ms, authorization = self._engine.wall.system_ms(), headers.get(b"authorization", b"")
+        code = code_in(error)
+        self._engine.accounts.unauthorized.add(at_ms, method, path, code, authorization)
 
     def is_api_port(self, port: int | None) -> bool:
         """Whether a listener serves the contract, and not the pages."""
@@ -268,7 +283,7 @@ class Gateway:
                 raise UnknownRoute(method, path, advice=_OTHER_PORT)
             await self._checkout(scope, receive, send)
         elif path == HEALTH and method in ("GET", "HEAD"):
-            is_usable = self.is_ready and self._has_database()
+            is_usable = self.is_ready and self._engine.has_database()
             status, word = (200, b"ok") if is_usable else (503, b"unavailable")
             body = b'{"status":"%s","version":"%s"}' % (word, __version__.encode())
             await _answer(send, status, body)

@@ -22,6 +22,8 @@ async def request_list(page: ViewRequest) -> Mapping[str, Any]:
         "next_cursor": rows[-1]["id"] if listed["has_more"] else None,
         "curl": page.curl("/requests", **page.query),
         "overflowed": listed["overflowed"],
+        "unauthorized": await page.get("/unauthorized"),
+        "shown_unauthorized": int(ROWS_PER_PAGE),
         "kinds": await page.get("/requests/kinds"),
         "filters": {name: page.query.get(name, "") for name in FILTERS},
         "http_methods": METHODS,

@@ -177,6 +177,7 @@ class AccountRegistry(EngineService):
         self._account_factory = AccountFactory(
             wall=context.wall, config=context.config, library=library
         )
+        self.unauthorized = context.unauthorized
         # Deleted accounts included: no other account gets their rows or the ids of their streams.
         self._last_number = 2
         self._by_number: dict[int, Account] = {}
@@ -265,6 +266,7 @@ class AccountRegistry(EngineService):
 
     async def reset_all(self) -> None:
         """Reset everything to the start: the first two accounts, and no other."""
+        self.unauthorized.clear()
         for account in self.all():
             # Another caller may delete it at the same time.
             with suppress(UnknownAccount, InvalidApiKey):

@@ -22,7 +22,7 @@ MAX_WAITING_MESSAGES = 20
 MAX_GROUPS = 100
 GROUP_INTERVAL_MS = 5
 
-KINDS = ("payments", "requests", "deliveries", "clock", "rules", "endpoints")
+KINDS = ("payments", "requests", "deliveries", "clock", "rules", "endpoints", "unauthorized")
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +46,7 @@ class _State(NamedTuple):
     clock: tuple[object, ...]
     rules: object
     endpoints: object
+    unauthorized: int
 
 
 class Activity:
@@ -56,6 +57,7 @@ class Activity:
         self._wall: SystemClock = context.wall
         self._notifier = context.change_notifier
         self._history = history
+        self._unauthorized = context.unauthorized
         self._feeds: dict[Owner, _Feed] = {}
 
     async def listen(self, owner: Owner) -> AsyncIterator[StreamMessage]:
@@ -121,6 +123,7 @@ class Activity:
             clock=(*account.clock.pace, account.due_at, account.generation),
             rules=(account.rules, account.snapshot_extras),
             endpoints=owner.endpoints,
+            unauthorized=self._unauthorized.count,
         )
 
     @reads()
