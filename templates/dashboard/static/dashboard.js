@@ -255,7 +255,7 @@
       stream = null;
       setTimeout(() => update().then(listen), RETRY_MS);
     });
-    for (const kind of ["payments", "requests", "deliveries", "clock", "rules", "endpoints"]) {
+    for (const kind of ["payments", "requests", "deliveries", "clock", "rules", "endpoints", "unauthorized"]) {
       source.addEventListener(kind, (event) => {
         if (shown.has(kind)) schedule(event.lastEventId);
         else if (newCount && kind === newCount.dataset.newCount) countNew(JSON.parse(event.data));
