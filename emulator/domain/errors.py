@@ -308,7 +308,7 @@ class PaymentNotPayable(Conflict):
 
 
 class DeliveryNotPending(Conflict):
-    """No attempt of the delivery is left to be made, or one is in progress."""
+    """The delivery has no further attempt, or an attempt is in progress."""
 
 
 class AccountIsPermanent(Conflict):
