@@ -30,6 +30,7 @@ EXAMPLES = (
     "GET /v1/payments HTTP/1.1\r\n",
     "/v1/payments/pay_1a?limit=1",
     "/v1/payments//",
+    "/_emulator/stream?account=acct_demo",
     "/v1/*",
     "/c/a1b2c3/pay",
     "/static/checkout.css",
