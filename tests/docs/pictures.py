@@ -34,6 +34,7 @@ CHANGING = (
     (r"(127\.0\.0\.1|localhost)(:|%3A)\d+", "HOST"),
     (r"\d+(\.\d+)? ms\b", "DURATION"),
     (r"(?s)<script\b.*?</script>", ""),
+    (r' data-revision="[^"]*"', ""),
     (r'<input\b[^>]*type="?hidden"?[^>]*>', ""),
     (r"\b[A-Za-z0-9_-]{40,}\b", "TOKEN"),
 )
